@@ -16,7 +16,9 @@ import (
 func TestSystemMetricsPermissions(t *testing.T) {
 	n := mustNode(t, engines.Cassandra50, func(c *engines.CassandraConfig) {
 		c.JVMArgs = append(c.JVMArgs, "-Dcassandra.superuser_setup_delay_ms=0")
-		c.Extra = map[string]any{"authenticator": "PasswordAuthenticator", "authorizer": "CassandraAuthorizer", "permissions_validity": "0ms", "roles_validity": "0ms"}
+		c.Extra = map[string]any{"authenticator": "PasswordAuthenticator",
+			"authorizer": "CassandraAuthorizer", "permissions_validity": "0ms",
+			"roles_validity": "0ms"}
 	})
 	n.exec(t, "CREATE ROLE reader WITH PASSWORD = 'reader' AND LOGIN = true")
 	cluster := n.cluster()
@@ -34,7 +36,8 @@ func TestSystemMetricsPermissions(t *testing.T) {
 		}
 		return err == nil
 	}
-	const timers, counters, state = "SELECT * FROM system_metrics.type_timer", "SELECT * FROM system_metrics.type_counter", "SELECT * FROM system_ringwatch.agent"
+	const timers, counters, state = "SELECT * FROM system_metrics.type_timer", "SELECT * FROM " +
+		"system_metrics.type_counter", "SELECT * FROM system_ringwatch.agent"
 	if may(timers) || may(counters) || may(state) {
 		t.Error("read without permission")
 	}
@@ -42,7 +45,8 @@ func TestSystemMetricsPermissions(t *testing.T) {
 	if !may(timers) || may(counters) {
 		t.Error("one table was granted")
 	}
-	if err := n.cql.Query("GRANT SELECT ON KEYSPACE system_metrics TO reader").ExecContext(t.Context()); err == nil {
+	if err := n.cql.Query("GRANT SELECT ON KEYSPACE system_metrics TO reader").ExecContext(
+		t.Context()); err == nil {
 		t.Error("the keyspace can be granted as a whole: say so in the package's page")
 	}
 	n.exec(t, "REVOKE SELECT ON system_metrics.type_timer FROM reader")
@@ -61,7 +65,8 @@ func TestSystemMetricsOff(t *testing.T) {
 	dir := t.TempDir()
 	in := func(c *engines.CassandraConfig) { c.Dir = dir }
 	keyspaces := func(n *node) (names []string) {
-		iter := n.cql.Query("SELECT keyspace_name FROM system_virtual_schema.keyspaces").IterContext(t.Context())
+		iter := n.cql.Query("SELECT keyspace_name FROM system_virtual_schema.keyspaces").
+			IterContext(t.Context())
 		for name := ""; iter.Scan(&name); {
 			names = append(names, name)
 		}
@@ -73,7 +78,8 @@ func TestSystemMetricsOff(t *testing.T) {
 	t.Run("Off", func(t *testing.T) {
 		n := mustNodeWith(t, engines.Cassandra50, "cql: false\n", in)
 		n.next(t)
-		if got := keyspaces(n); slices.Contains(got, "system_metrics") || slices.Contains(got, "system_ringwatch") || len(got) == 0 {
+		if got := keyspaces(n); slices.Contains(got, "system_metrics") ||
+			slices.Contains(got, "system_ringwatch") || len(got) == 0 {
 			t.Errorf("it is off and there are %v", got)
 		}
 		n.exec(t, "CREATE KEYSPACE system_metrics"+replication)
@@ -84,11 +90,13 @@ func TestSystemMetricsOff(t *testing.T) {
 	})
 	n := mustNode(t, engines.Cassandra50, in)
 	n.testState(t)
-	if got := keyspaces(n); slices.Contains(got, "system_metrics") || !slices.Contains(got, "system_ringwatch") {
+	if got := keyspaces(n); slices.Contains(got, "system_metrics") ||
+		!slices.Contains(got, "system_ringwatch") {
 		t.Errorf("there are %v", got)
 	}
 	var rows int
-	if err := n.cql.Query("SELECT COUNT(*) FROM system_metrics.mine").ScanContext(t.Context(), &rows); err != nil || rows != 3 {
+	if err := n.cql.Query("SELECT COUNT(*) FROM system_metrics.mine").ScanContext(t.Context(),
+		&rows); err != nil || rows != 3 {
 		t.Errorf("somebody's own keyspace has %d rows and not 3: %v", rows, err)
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "cassandra.log"))

@@ -43,7 +43,8 @@ func (n *node) testState(t *testing.T) {
 	if err := iter.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if state["version"] == "" || state["ringwatch_agent_passes_total"] == "" || state["ringwatch_agent_cql_errors_total"] != "0" ||
+	if state["version"] == "" || state["ringwatch_agent_passes_total"] == "" ||
+		state["ringwatch_agent_cql_errors_total"] != "0" ||
 		state[`ringwatch_agent_frames_dropped_total{reason="queue_full"}`] != "0" {
 		t.Errorf("the agent says of itself: %v", state)
 	}
@@ -53,7 +54,9 @@ func (n *node) testState(t *testing.T) {
 func (n *node) columns(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	iter := n.cql.Query("SELECT table_name, column_name, kind, type FROM system_virtual_schema.columns WHERE keyspace_name = 'system_metrics'").IterContext(t.Context())
+	iter := n.cql.Query("SELECT table_name, column_name, kind, type FROM " +
+		"system_virtual_schema.columns WHERE keyspace_name = 'system_metrics'").IterContext(
+		t.Context())
 	for table, column, kind, typ := "", "", "", ""; iter.Scan(&table, &column, &kind, &typ); {
 		found[table+"."+column] = kind + " " + typ
 	}
@@ -65,8 +68,10 @@ func (n *node) columns(t *testing.T) map[string]string {
 
 // testSchema compares the columns that the agent adds with those of Cassandra 6.
 func testSchema(t *testing.T, ours, builtIn map[string]string) {
-	if len(builtIn) < 200 || builtIn["type_timer.name"] != "partition_key text" || builtIn["type_timer.p50th"] != "" || builtIn["type_timer.buckets"] != "" {
-		t.Fatalf("Cassandra 6's own tables are not as they were, with %d columns: %v", len(builtIn), builtIn)
+	if len(builtIn) < 200 || builtIn["type_timer.name"] != "partition_key text" ||
+		builtIn["type_timer.p50th"] != "" || builtIn["type_timer.buckets"] != "" {
+		t.Fatalf("Cassandra 6's own tables are not as they were, with %d columns: %v", len(builtIn),
+			builtIn)
 	}
 	ours = maps.Clone(ours)
 	for column, is := range builtIn {
@@ -76,10 +81,14 @@ func testSchema(t *testing.T, ours, builtIn map[string]string) {
 		delete(ours, column)
 	}
 	want := map[string]string{
-		"type_timer.p50th": "regular double", "type_timer.buckets": "regular frozen<map<double, bigint>>",
-		"type_histogram.p50th": "regular double", "type_histogram.buckets": "regular frozen<map<double, bigint>>",
-		"inbound_connection_group.name": "partition_key text", "inbound_connection_group.scope": "regular text",
-		"inbound_connection_group.type": "regular text", "inbound_connection_group.value": "regular text",
+		"type_timer.p50th":               "regular double",
+		"type_timer.buckets":             "regular frozen<map<double, bigint>>",
+		"type_histogram.p50th":           "regular double",
+		"type_histogram.buckets":         "regular frozen<map<double, bigint>>",
+		"inbound_connection_group.name":  "partition_key text",
+		"inbound_connection_group.scope": "regular text",
+		"inbound_connection_group.type":  "regular text",
+		"inbound_connection_group.value": "regular text",
 	}
 	if !maps.Equal(ours, want) {
 		t.Errorf("more than in Cassandra 6: %v", ours)
@@ -90,7 +99,8 @@ func testSchema(t *testing.T, ours, builtIn map[string]string) {
 // each in one.
 func (n *node) testGroups(t *testing.T) {
 	inGroups := map[string]bool{}
-	iter := n.cql.Query("SELECT group_name, virtual_table FROM system_metrics.all_groups").IterContext(t.Context())
+	iter := n.cql.Query("SELECT group_name, virtual_table FROM system_metrics.all_groups").
+		IterContext(t.Context())
 	groups := 0
 	for group, table := "", ""; iter.Scan(&group, &table); groups++ {
 		for _, name := range n.names(t, table, 1000) {
@@ -122,7 +132,8 @@ func (n *node) testGroups(t *testing.T) {
 func (n *node) names(t *testing.T, table string, page int) []string {
 	t.Helper()
 	var names []string
-	iter := n.cql.Query("SELECT name FROM system_metrics." + table).PageSize(page).IterContext(t.Context())
+	iter := n.cql.Query("SELECT name FROM system_metrics." + table).PageSize(page).IterContext(
+		t.Context())
 	for name := ""; iter.Scan(&name); {
 		names = append(names, name)
 	}
@@ -140,13 +151,20 @@ type rowPair struct {
 
 var (
 	distribution = map[string]string{
-		"min": "Min", "max": "Max", "mean": "Mean", "p50th": "50thPercentile", "p75th": "75thPercentile", "p95th": "95thPercentile",
-		"p98th": "98thPercentile", "p99th": "99thPercentile", "p999th": "999thPercentile", "buckets": "values()",
+		"min": "Min", "max": "Max", "mean": "Mean", "p50th": "50thPercentile",
+		"p75th": "75thPercentile", "p95th": "95thPercentile",
+		"p98th": "98thPercentile", "p99th": "99thPercentile", "p999th": "999thPercentile",
+		"buckets": "values()",
 	}
 	rates = map[string]string{
-		"count": "Count", "one_minute_rate": "OneMinuteRate", "five_minute_rate": "FiveMinuteRate", "fifteen_minute_rate": "FifteenMinuteRate", "mean_rate": "MeanRate",
+		"count": "Count", "one_minute_rate": "OneMinuteRate", "five_minute_rate": "FiveMinuteRate",
+		"fifteen_minute_rate": "FifteenMinuteRate", "mean_rate": "MeanRate",
 	}
-	both = func() map[string]string { m := maps.Clone(distribution); maps.Copy(m, rates); return m }()
+	both = func() map[string]string {
+		m := maps.Clone(distribution)
+		maps.Copy(m, rates)
+		return m
+	}()
 )
 
 func rowPairs() (pairs []rowPair) {
@@ -154,34 +172,44 @@ func rowPairs() (pairs []rowPair) {
 		return "Table." + name + ".watched.t", "Table,keyspace=watched,scope=t,name=" + name
 	}
 	add := func(table, name, bean string, columns map[string]string) {
-		pairs = append(pairs, rowPair{table, metrics + name, "org.apache.cassandra.metrics:type=" + bean, columns})
+		pairs = append(pairs,
+			rowPair{table, metrics + name, "org.apache.cassandra.metrics:type=" + bean, columns})
 	}
-	for _, name := range []string{"BytesFlushed", "MemtableSwitchCount", "LiveDiskSpaceUsed", "ReadTotalLatency"} {
+	for _, name := range []string{"BytesFlushed", "MemtableSwitchCount", "LiveDiskSpaceUsed",
+		"ReadTotalLatency"} {
 		row, bean := of(name)
 		add("type_counter", row, bean, map[string]string{"value": "Count"})
 		add("table_group", row, bean, map[string]string{"value": "Count"})
 	}
-	for _, name := range []string{"LiveSSTableCount", "CompressionRatio", "EstimatedPartitionSizeHistogram", "MaxPartitionSize"} {
+	for _, name := range []string{"LiveSSTableCount", "CompressionRatio",
+		"EstimatedPartitionSizeHistogram", "MaxPartitionSize"} {
 		row, bean := of(name)
 		add("type_gauge", row, bean, map[string]string{"value": "Value"})
 		add("table_group", row, bean, map[string]string{"value": "Value"})
 	}
-	for _, name := range []string{"SSTablesPerReadHistogram", "LiveScannedHistogram", "TombstoneScannedHistogram", "ColUpdateTimeDeltaHistogram"} {
+	for _, name := range []string{"SSTablesPerReadHistogram", "LiveScannedHistogram",
+		"TombstoneScannedHistogram", "ColUpdateTimeDeltaHistogram"} {
 		row, bean := of(name)
 		add("type_histogram", row, bean, distribution)
 		add("table_group", row, bean, map[string]string{"value": "50thPercentile"})
 	}
-	for _, name := range []string{"ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency"} {
+	for _, name := range []string{"ReadLatency", "WriteLatency", "RangeLatency",
+		"CoordinatorReadLatency"} {
 		row, bean := of(name)
 		add("type_timer", row, bean, both)
 		add("table_group", row, bean, map[string]string{"value": "Count"})
 	}
 	add("type_timer", "ClientRequest.Latency.Write", "ClientRequest,scope=Write,name=Latency", both)
-	add("type_timer", "keyspace.WriteLatency.watched", "Keyspace,keyspace=watched,name=WriteLatency", both)
-	add("type_meter", "DroppedMessage.Dropped.READ_REQ", "DroppedMessage,scope=READ_REQ,name=Dropped", rates)
-	add("type_meter", "ClientRequest.Timeouts.Read", "ClientRequest,scope=Read,name=Timeouts", rates)
-	add("type_meter", "Compaction.TotalCompactionsCompleted", "Compaction,name=TotalCompactionsCompleted", rates)
-	add("cache_group", "Cache.Capacity.KeyCache", "Cache,scope=KeyCache,name=Capacity", map[string]string{"value": "Value"})
+	add("type_timer", "keyspace.WriteLatency.watched",
+		"Keyspace,keyspace=watched,name=WriteLatency", both)
+	add("type_meter", "DroppedMessage.Dropped.READ_REQ",
+		"DroppedMessage,scope=READ_REQ,name=Dropped", rates)
+	add("type_meter", "ClientRequest.Timeouts.Read", "ClientRequest,scope=Read,name=Timeouts",
+		rates)
+	add("type_meter", "Compaction.TotalCompactionsCompleted",
+		"Compaction,name=TotalCompactionsCompleted", rates)
+	add("cache_group", "Cache.Capacity.KeyCache", "Cache,scope=KeyCache,name=Capacity",
+		map[string]string{"value": "Value"})
 	return pairs
 }
 
@@ -194,7 +222,8 @@ func (n *node) testRows(t *testing.T) {
 			before := n.beanRow(t, p)
 			row := map[string]any{}
 			columns := slices.Sorted(maps.Keys(p.columns))
-			statement := fmt.Sprintf("SELECT scope, %s FROM system_metrics.%s WHERE name = ?", strings.Join(columns, ", "), p.table)
+			statement := fmt.Sprintf("SELECT scope, %s FROM system_metrics.%s WHERE name = ?",
+				strings.Join(columns, ", "), p.table)
 			if err := n.cql.Query(statement, p.name).MapScanContext(t.Context(), row); err != nil {
 				t.Errorf("%s %s: %v", p.table, p.name, err)
 				break
@@ -242,7 +271,8 @@ func (n *node) differs(p rowPair, row map[string]any, before, after map[string]s
 			if p.table == "type_timer" && n.version == engines.Cassandra40 {
 				unit = 0.001 // its timers hold nanoseconds
 			}
-			if err := bucketsDiffer(row[column].(map[float64]int64), before[column], unit); err != nil {
+			if err := bucketsDiffer(row[column].(map[float64]int64), before[column],
+				unit); err != nil {
 				return err
 			}
 			continue
@@ -268,7 +298,8 @@ func (n *node) differs(p rowPair, row map[string]any, before, after map[string]s
 // Cassandra's documentation gives: each a fifth larger than the one before, at least by one.
 func bucketsDiffer(buckets map[float64]int64, jmx string, unit float64) error {
 	var counts []int64
-	for _, word := range strings.Fields(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(jmx)) {
+	for _, word := range strings.Fields(strings.NewReplacer("[", " ", "]", " ", ",",
+		" ").Replace(jmx)) {
 		var count int64
 		if _, err := fmt.Sscan(word, &count); err != nil {
 			return err
@@ -276,7 +307,8 @@ func bucketsDiffer(buckets map[float64]int64, jmx string, unit float64) error {
 		counts = append(counts, count)
 	}
 	var bounds []float64
-	if len(counts) == 129 || len(counts) == 166 { // 128 and 165 are those without a bucket for zeroes
+	// 128 and 165 are those without a bucket for zeroes
+	if len(counts) == 129 || len(counts) == 166 {
 		bounds = append(bounds, 0)
 	}
 	for last := 1.0; len(bounds) < len(counts)-1; last = max(last+1, math.Round(last*1.2)) {
@@ -288,7 +320,8 @@ func bucketsDiffer(buckets map[float64]int64, jmx string, unit float64) error {
 			bound = bounds[i] * unit
 		}
 		if got := buckets[bound]; got != count {
-			return fmt.Errorf("%d up to %v and JMX says %d (%v of %s)", got, bound, count, buckets, jmx)
+			return fmt.Errorf("%d up to %v and JMX says %d (%v of %s)", got, bound, count,
+				buckets, jmx)
 		}
 		if count == 0 {
 			if _, ok := buckets[bound]; ok {
@@ -303,20 +336,31 @@ func (n *node) testQueries(t *testing.T) {
 	read := metrics + "Table.ReadLatency.watched.t"
 	write := metrics + "Table.WriteLatency.watched.t"
 	for statement, want := range map[string][]string{
-		"type_timer WHERE name = '" + read + "'":                                                         {read},
-		"type_timer WHERE name = 'no such name'":                                                         nil,
-		"type_counter WHERE name = '" + read + "'":                                                       nil, // it is a timer
-		"cache_group WHERE name = '" + read + "'":                                                        nil, // of another group
-		"table_group WHERE name IN ('" + write + "', 'none', '" + read + "')":                            {read, write},
-		"table_group WHERE scope = 'watched.t' AND type = 'timer' ALLOW FILTERING":                       nil, // counted below
-		"type_timer WHERE token(name) >= token('" + read + "') AND token(name) <= token('" + read + "')": {read},
-		"type_timer WHERE token(name) > token('" + read + "') AND token(name) <= token('" + read + "')":  nil,
-		"table_group WHERE token(name) >= token('" + metrics + "Table.ReadL') AND token(name) < token('" + metrics + "Table.ReadM') AND scope = 'watched.t' ALLOW FILTERING": {read},
+		"type_timer WHERE name = '" + read +
+			"'": {read},
+		"type_timer WHERE name = 'no " +
+			"such name'": nil,
+		// it is a timer
+		"type_counter WHERE name = '" + read + "'": nil,
+		// of another group
+		"cache_group WHERE name = '" + read + "'": nil,
+		"table_group WHERE name IN ('" + write + "', 'none', '" + read +
+			"')": {read, write},
+		// counted below
+		"table_group WHERE scope = 'watched.t' AND type = 'timer' ALLOW FILTERING": nil,
+		"type_timer WHERE token(name) >= token('" + read + "') AND token(name) <= token('" + read +
+			"')": {read},
+		"type_timer WHERE token(name) > token('" + read + "') AND token(name) <= token('" + read +
+			"')": nil,
+		"table_group WHERE token(name) >= token('" + metrics +
+			"Table.ReadL') AND token(name) < token('" + metrics +
+			"Table.ReadM') AND scope = 'watched.t' ALLOW FILTERING": {read},
 		"table_group WHERE token(name) > token('z')": nil,
 		"table_group WHERE token(name) < token('a')": nil,
 	} {
 		var got []string
-		iter := n.cql.Query("SELECT name FROM system_metrics." + statement).PageSize(2).IterContext(t.Context())
+		iter := n.cql.Query("SELECT name FROM system_metrics." + statement).PageSize(2).IterContext(
+			t.Context())
 		for name := ""; iter.Scan(&name); {
 			got = append(got, name)
 		}
@@ -337,20 +381,24 @@ func (n *node) testQueries(t *testing.T) {
 		t.Errorf("%d meters in order: %v", len(all), slices.IsSorted(all))
 	}
 	for _, limit := range []int{1, 7} {
-		if got := n.names(t, fmt.Sprintf("type_meter LIMIT %d", limit), 3); !slices.Equal(got, all[:limit]) {
+		if got := n.names(t, fmt.Sprintf("type_meter LIMIT %d", limit), 3); !slices.Equal(got,
+			all[:limit]) {
 			t.Errorf("LIMIT %d: %v", limit, got)
 		}
 	}
 	for _, statement := range []string{
-		"INSERT INTO system_metrics.type_counter (name, value) VALUES ('x', 1)", "DELETE FROM system_metrics.type_counter WHERE name = 'x'",
-		"TRUNCATE system_metrics.type_counter", "DROP KEYSPACE system_metrics", "ALTER TABLE system_metrics.type_counter ADD x int",
+		"INSERT INTO system_metrics.type_counter (name, value) VALUES ('x', 1)",
+		"DELETE FROM system_metrics.type_counter WHERE name = 'x'",
+		"TRUNCATE system_metrics.type_counter", "DROP KEYSPACE system_metrics",
+		"ALTER TABLE system_metrics.type_counter ADD x int",
 	} {
 		if err := n.cql.Query(statement).ExecContext(t.Context()); err == nil {
 			t.Errorf("%s was done", statement)
 		}
 	}
 	var count int64
-	if err := n.cql.Query("SELECT count FROM system_metrics.type_timer WHERE name = ?", write).ScanContext(t.Context(), &count); err != nil || count != 200 {
+	if err := n.cql.Query("SELECT count FROM system_metrics.type_timer WHERE name = ?",
+		write).ScanContext(t.Context(), &count); err != nil || count != 200 {
 		t.Errorf("%d writes and not 200 %v", count, err)
 	}
 }
@@ -358,7 +406,8 @@ func (n *node) testQueries(t *testing.T) {
 func (n *node) testDroppedRows(t *testing.T) {
 	name := metrics + "Table.WriteLatency.watched.row"
 	writes := func() (count int64) {
-		if err := n.cql.Query("SELECT count FROM system_metrics.type_timer WHERE name = ?", name).ScanContext(t.Context(), &count); err != nil {
+		if err := n.cql.Query("SELECT count FROM system_metrics.type_timer WHERE name = ?",
+			name).ScanContext(t.Context(), &count); err != nil {
 			if err != gocql.ErrNotFound {
 				t.Fatal(err)
 			}
@@ -380,7 +429,8 @@ func (n *node) testDroppedRows(t *testing.T) {
 				t.Fatalf("%s is there after its table was dropped", name)
 			}
 		}
-		for _, left := range append(n.names(t, "table_group", 1000), n.names(t, "type_timer", 1000)...) {
+		for _, left := range append(n.names(t, "table_group", 1000),
+			n.names(t, "type_timer", 1000)...) {
 			if left == name {
 				t.Errorf("%s is there after its table was dropped", left)
 			}
@@ -398,9 +448,11 @@ func (n *node) testPaging(t *testing.T) {
 	rounds := 0
 	go func() {
 		for ; ctx.Err() == nil; rounds++ {
-			for _, statement := range []string{"CREATE TABLE watched.%s (k int PRIMARY KEY)", "DROP TABLE watched.%s"} {
+			for _, statement := range []string{"CREATE TABLE watched.%s (k int PRIMARY KEY)",
+				"DROP TABLE watched.%s"} {
 				for _, table := range []string{"a_first", "z_last"} {
-					if err := n.cql.Query(fmt.Sprintf(statement, table)).ExecContext(t.Context()); err != nil {
+					if err := n.cql.Query(fmt.Sprintf(statement, table)).ExecContext(
+						t.Context()); err != nil {
 						churned <- err
 						return
 					}
@@ -410,7 +462,8 @@ func (n *node) testPaging(t *testing.T) {
 		churned <- nil
 	}()
 	scans := 0
-	for deadline := time.Now().Add(patience); scans < 3 || rounds < 2 && time.Now().Before(deadline); scans++ {
+	for deadline := time.Now().Add(patience); scans < 3 ||
+		rounds < 2 && time.Now().Before(deadline); scans++ {
 		seen := n.names(t, "table_group", 100)
 		if !slices.IsSorted(seen) {
 			t.Error("out of order")
@@ -428,5 +481,6 @@ func (n *node) testPaging(t *testing.T) {
 	if err := <-churned; err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d scans of %d names in pages of 100 while tables came and went %d times", scans, len(before), rounds)
+	t.Logf("%d scans of %d names in pages of 100 while tables came and went %d times", scans,
+		len(before), rounds)
 }

@@ -19,14 +19,17 @@ import (
 func TestDecommission(t *testing.T) {
 	first := engines.MustCassandra(t)
 	n := mustNode(t, "", func(c *engines.CassandraConfig) {
-		c.ListenAddress, c.StoragePort, c.NativePort = "127.0.0.2", first.StoragePort, first.NativePort
+		c.ListenAddress, c.StoragePort, c.NativePort = "127.0.0.2", first.StoragePort,
+			first.NativePort
 		c.Seeds = []string{net.JoinHostPort(first.Host, strconv.Itoa(first.StoragePort))}
 		c.Extra = map[string]any{"auto_bootstrap": false}
-		c.JVMArgs = append(c.JVMArgs, "-Dcassandra.ring_delay_ms=10000") // it sleeps for so long when it leaves
+		// it sleeps for so long when it leaves
+		c.JVMArgs = append(c.JVMArgs, "-Dcassandra.ring_delay_ms=10000")
 	})
 	mode := func(want string) func(*state) error {
 		return func(s *state) error {
-			if is := s.series["cassandra_node_operation_mode_info"]; is == nil || is.Strings[0] != want {
+			if is := s.series["cassandra_node_operation_mode_info"]; is == nil ||
+				is.Strings[0] != want {
 				return fmt.Errorf("the mode is %v", is)
 			}
 			return nil
@@ -43,7 +46,8 @@ func TestDecommission(t *testing.T) {
 	if address == "" {
 		t.Fatalf("it has no address: %v", before.node.Facts)
 	}
-	if _, err := n.jmx.read("org.apache.cassandra.db:type=StorageService", "decommission(true)"); err != nil {
+	if _, err := n.jmx.read("org.apache.cassandra.db:type=StorageService",
+		"decommission(true)"); err != nil {
 		t.Fatal(err)
 	}
 	left := n.until(t, "what it says after it left", mode("DECOMMISSIONED"))
@@ -69,13 +73,15 @@ func TestDecommission(t *testing.T) {
 	list := [][]byte{n.frames.key, n.frames.newest}
 	n.frames.mu.Unlock()
 	for i, b := range list {
-		err := role.Handle(t.Context(), []stream.Record{{Account: "acme", Cluster: last.node.Cluster,
-			Offset: int64(i), Received: time.Now(), Value: b}})
+		err := role.Handle(t.Context(),
+			[]stream.Record{{Account: "acme", Cluster: last.node.Cluster,
+				Offset: int64(i), Received: time.Now(), Value: b}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if end := who.End("acme", last.node.Cluster, last.node.ID); end == nil || end.Why != roster.Decommissioned {
+	if end := who.End("acme", last.node.Cluster, last.node.ID); end == nil ||
+		end.Why != roster.Decommissioned {
 		t.Errorf("it left as %+v", end)
 	}
 }

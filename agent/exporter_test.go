@@ -83,7 +83,8 @@ func TestExporterOn41(t *testing.T) {
 			n.sameAsReal(t, real, theirs, ours, exporterRules[i].series)
 		})
 	}
-	const costs, metrics = "ringwatch_agent_bean_cpu_seconds_total|", "org.apache.cassandra.metrics:"
+	const costs, metrics = "ringwatch_agent_bean_cpu_seconds_total|",
+		"org.apache.cassandra.metrics:"
 	beans := 0
 	for key := range n.next(t).series {
 		if bean, ok := strings.CutPrefix(key, costs); ok {

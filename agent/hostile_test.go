@@ -33,7 +33,8 @@ type hostile struct {
 }
 
 // The ways to treat a request. What an agent takes for success must not be among them.
-var badManners = []string{"garbage", "huge headers", "huge body", "close", "half", "redirect", "unauthorized", "busy", "hang", "drip"}
+var badManners = []string{"garbage", "huge headers", "huge body", "close", "half", "redirect",
+	"unauthorized", "busy", "hang", "drip"}
 
 func startHostile(t *testing.T, address string) *hostile {
 	t.Helper()
@@ -113,18 +114,23 @@ func treat(c net.Conn, manner string) bool {
 	case "huge headers":
 		endless("HTTP/1.1 200 OK\r\n", 0, bytes.Repeat([]byte("X-More: more\r\n"), 1000))
 	case "huge body":
-		endless("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 99999999999\r\n\r\n", 0, make([]byte, 64<<10))
+		endless("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 99999999999\r\n\r\n", 0,
+			make([]byte, 64<<10))
 	case "close":
 	case "half":
 		io.WriteString(c, "HTTP/1.1 2")
 	case "redirect":
-		io.WriteString(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/v1/frames\r\nContent-Length: 0\r\n\r\n")
+		io.WriteString(c,
+			"HTTP/1.1 307 Temporary Redirect\r\nLocation: "+
+				"http://127.0.0.1:1/v1/frames\r\nContent-Length: 0\r\n\r\n")
 		return true
 	case "unauthorized":
-		io.WriteString(c, "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 0\r\n\r\n")
+		io.WriteString(c,
+			"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Negotiate\r\nContent-Length: 0\r\n\r\n")
 		return true
 	case "busy":
-		io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: "+
+			"0\r\n\r\n")
 		return true
 	case "hang":
 		c.Read(make([]byte, 1)) // until the agent has had enough
@@ -158,17 +164,22 @@ func TestHostileIngest(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	server := startHostile(t, address)
 	config := filepath.Join(dir, "agent.yaml")
-	mustWrite(t, config, fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: rw_secret\ninterval: 1s\nqueue_bytes: 64KiB\nlisten: 127.0.0.1:%d\n", address, ports[1]))
+	mustWrite(t, config,
+		fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: rw_secret\ninterval: "+
+			"1s\nqueue_bytes: 64KiB\nlisten: 127.0.0.1:%d\n", address, ports[1]))
 	node := mustBareNode(t, "-javaagent:"+mustJar(t)+"="+config)
 	mustMetric(t, ports[1], "frames that arrive", `ringwatch_agent_state_info{value="sending"}`)
 	for _, manner := range badManners {
 		passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
 		server.treatNext(manner)
-		eventually(t, "a request that meets "+manner, func() error { return more(server.count(manner), 0) })
+		eventually(t, "a request that meets "+manner, func() error {
+			return more(server.count(manner), 0)
+		})
 		well := server.count("")
 		eventually(t, "a frame after "+manner, func() error { return more(server.count(""), well) })
 		eventually(t, "passes after "+manner, func() error {
-			return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")), int(passes))
+			return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
+				int(passes))
 		})
 	}
 	mustServeCQL(t, node)
@@ -179,23 +190,27 @@ func TestHostileIngest(t *testing.T) {
 	passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
 	const soak = 20
 	eventually(t, "passes without ingest", func() error {
-		return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")), int(passes)+soak)
+		return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
+			int(passes)+soak)
 	})
 	if queued := value(t, scrape(ports[1]), "ringwatch_agent_queue_bytes"); queued > 64<<10 {
 		t.Errorf("%g bytes are queued where 65536 are allowed", queued)
 	}
 	if now := agentThreads(t, node); now > threads || now > 3 {
-		t.Errorf("%d threads of the agent's became %d, want at most one that samples, one that sends and one that serves", threads, now)
+		t.Errorf("%d threads of the agent's became %d, want at most one that samples, one that "+
+			"sends and one that serves", threads, now)
 	}
 	// A frame that waits is one object with its bytes, until the queue is full, which is not
 	// waited for here; so much may come, and a little for what has happened for the first time.
 	if now := agentObjects(t, node); now > objects+4*soak+50 {
-		t.Errorf("%d objects of the agent's classes became %d in %d passes without ingest", objects, now, soak)
+		t.Errorf("%d objects of the agent's classes became %d in %d passes without ingest", objects,
+			now, soak)
 	}
 	mustServeCQL(t, node)
 
 	server = startHostile(t, address)
-	mustMetric(t, ports[1], "frames that arrive again", `ringwatch_agent_state_info{value="sending"}`)
+	mustMetric(t, ports[1], "frames that arrive again",
+		`ringwatch_agent_state_info{value="sending"}`)
 	if text := scrape(ports[1]); strings.Contains(text, "ringwatch_agent_trouble_info{") {
 		t.Error("the trouble is over and still told")
 	}
@@ -211,15 +226,18 @@ func TestHostileIngest(t *testing.T) {
 			t.Errorf("%d times: %s", times, line)
 		}
 	}
-	unreachable := regexp.MustCompile(`ringwatch-agent: (unreachable: )?frames do not reach ingest .*; check ingest.urls and the network to it`)
+	unreachable := regexp.MustCompile(
+		`ringwatch-agent: (unreachable: )?frames do not reach ingest .*; check ingest.urls and the network to it`)
 	text := mustRead(t, node.LogFile())
 	if n := len(regexp.MustCompile(`(?m)^`+unreachable.String()).FindAllString(text, -1)); n != 1 {
 		t.Errorf("%d lines on stderr like %s, want 1", n, unreachable)
 	}
-	if !regexp.MustCompile(`(?m)^WARN .*` + unreachable.String()).MatchString(text) { // once more each time that it happens, a minute apart
+	// once more each time that it happens, a minute apart
+	if !regexp.MustCompile(`(?m)^WARN .*` + unreachable.String()).MatchString(text) {
 		t.Errorf("no line like %s in Cassandra's log", unreachable)
 	}
-	t.Logf("%d threads, %d objects, %d frames taken, said %v", threads, objects, server.count(""), said)
+	t.Logf("%d threads, %d objects, %d frames taken, said %v", threads, objects, server.count(""),
+		said)
 }
 
 // TestSpool gives the agent a spool that cannot be written, and ingest away for good: frames wait
@@ -232,7 +250,8 @@ func TestSpool(t *testing.T) {
 		spool func(t *testing.T) string
 		says  string
 	}{
-		{"Unwritable", true, func(t *testing.T) string { // root may write anywhere, but not below a file
+		// root may write anywhere, but not below a file
+		{"Unwritable", true, func(t *testing.T) string {
 			file := filepath.Join(t.TempDir(), "file")
 			mustWrite(t, file, "")
 			return filepath.Join(file, "spool")
@@ -248,20 +267,27 @@ func TestSpool(t *testing.T) {
 			defer func() { <-twoAtOnce }()
 			ports := engines.FreePorts(t, 2)
 			spool, config := c.spool(t), filepath.Join(t.TempDir(), "agent.yaml")
-			mustWrite(t, config, fmt.Sprintf("ingest:\n  urls: [\"http://127.0.0.1:%d\"]\n  key: rw_secret\ninterval: 1s\nqueue_bytes: 64KiB\nlisten: 127.0.0.1:%d\nspool:\n  directory: %s\n", ports[0], ports[1], spool))
+			mustWrite(t, config,
+				fmt.Sprintf("ingest:\n  urls: [\"http://127.0.0.1:%d\"]\n  key: "+
+					"rw_secret\ninterval: 1s\nqueue_bytes: 64KiB\nlisten: "+
+					"127.0.0.1:%d\nspool:\n  directory: %s\n", ports[0], ports[1], spool))
 			node := mustBareNode(t, "-javaagent:"+mustJar(t)+"="+config)
 			mustServeCQL(t, node)
 			mustMetric(t, ports[1], "a spool that is off", "\nringwatch_agent_spool_off 1\n")
 			mustMetric(t, ports[1], "the state", `ringwatch_agent_state_info{value="unreachable"}`)
 			passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
 			eventually(t, "passes without a spool", func() error {
-				return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")), int(passes)+1)
+				return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
+					int(passes)+1)
 			})
 			mustServeCQL(t, node)
-			line := regexp.MustCompile(`ringwatch-agent: the spool in ` + regexp.QuoteMeta(spool) + ` ` + c.says + `: .*; make room, or let Cassandra's user write there`)
-			for _, where := range []*regexp.Regexp{regexp.MustCompile(`(?m)^` + line.String()), regexp.MustCompile(`(?m)^WARN .*` + line.String())} {
+			line := regexp.MustCompile(`ringwatch-agent: the spool in ` + regexp.QuoteMeta(spool) +
+				` ` + c.says + `: .*; make room, or let Cassandra's user write there`)
+			for _, where := range []*regexp.Regexp{regexp.MustCompile(`(?m)^` + line.String()),
+				regexp.MustCompile(`(?m)^WARN .*` + line.String())} {
 				if n := len(where.FindAllString(mustRead(t, node.LogFile()), -1)); n != 1 {
-					t.Errorf("%d lines like %s, want 1; the agent said %q", n, where, stderrLines(t, node))
+					t.Errorf("%d lines like %s, want 1; the agent said %q", n, where,
+						stderrLines(t, node))
 				}
 			}
 			t.Logf("the agent said %q", stderrLines(t, node))
@@ -288,7 +314,8 @@ func mustFullDisk(t *testing.T) string {
 	if err := os.Mkdir(spool, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 1<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(filepath.Join(dir, "full"), make([]byte, 1<<20), 0o644); !errors.Is(err,
+		syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	return spool
@@ -304,11 +331,13 @@ func more(have, than int) error {
 // agentObjects counts the living objects of the agent's classes, after a collection.
 func agentObjects(t *testing.T, node *engines.Cassandra) (count int) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "jcmd", strconv.Itoa(node.Pid()), "GC.class_histogram").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "jcmd", strconv.Itoa(node.Pid()),
+		"GC.class_histogram").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	for _, found := range regexp.MustCompile(`(?m)^\s*\d+:\s+(\d+)\s+\d+\s+\[?L?dev\.ringwatch\.`).FindAllStringSubmatch(string(out), -1) {
+	for _, found := range regexp.MustCompile(`(?m)^\s*\d+:\s+(\d+)\s+\d+\s+\[?L?dev\.ringwatch\.`).
+		FindAllStringSubmatch(string(out), -1) {
 		n, err := strconv.Atoi(found[1])
 		if err != nil {
 			t.Fatal(err)

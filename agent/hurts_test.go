@@ -54,20 +54,31 @@ func TestNeverHurts(t *testing.T) {
 	port := engines.FreePorts(t, 1)[0]
 	const ingest = "ingest:\n  urls: [http://127.0.0.1:9]\n  key: rw_x\n"
 	for _, h := range []hurt{
-		{name: "BadYAML", yaml: "ingest:\n\turls: {\n", says: []string{"agent.yaml: line 2: indent with blanks", "correct it"}},
-		{name: "UnknownKey", again: true, yaml: ingest + "colour: red\n", says: []string{`unknown key "colour": there are ingest,`, "correct it"}},
-		{name: "MissingConfig", says: []string{"agent.yaml: cannot be read: there is no such file", "correct it"}},
-		{name: "NoKey", again: true, yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n", says: []string{"set ingest.key or ingest.key_file", "ringwatch key create"}},
-		{name: "MissingKeyFile", again: true, yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n  key_file: $DIR/none\n", says: []string{"key_file $DIR/none cannot be read", "create it"}},
-		{name: "BusyPort", yaml: "listen: " + busy + "\n", says: []string{"cannot listen on " + busy, "or set another listen in $DIR/agent.yaml"}},
+		{name: "BadYAML", yaml: "ingest:\n\turls: {\n",
+			says: []string{"agent.yaml: line 2: indent with blanks", "correct it"}},
+		{name: "UnknownKey", again: true, yaml: ingest + "colour: red\n",
+			says: []string{`unknown key "colour": there are ingest,`, "correct it"}},
+		{name: "MissingConfig", says: []string{"agent.yaml: cannot be read: there is no such file",
+			"correct it"}},
+		{name: "NoKey", again: true, yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n",
+			says: []string{"set ingest.key or ingest.key_file", "ringwatch key create"}},
+		{name: "MissingKeyFile", again: true,
+			yaml: "ingest:\n  urls: [http://127.0.0.1:9]\n  key_file: $DIR/none\n",
+			says: []string{"key_file $DIR/none cannot be read", "create it"}},
+		{name: "BusyPort", yaml: "listen: " + busy + "\n",
+			says: []string{"cannot listen on " + busy, "or set another listen in $DIR/agent.yaml"}},
 		{
 			// Cassandra reads its version from a resource of its jar. The boot class path comes
 			// first, so this real Cassandra 5.0.9 believes and tells everyone that it is 7.0.9;
 			// nothing in the agent is told to pretend.
-			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port), listens: port, unknown: true, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
-			says: []string{"Cassandra 7.0.9 is not supported, only 4.0 to 6.x", "use an agent that knows it"},
+			name: "UnsupportedVersion", yaml: fmt.Sprintf("listen: 127.0.0.1:%d\n", port),
+			listens: port, unknown: true, jvm: []string{"-Xbootclasspath/a:$DIR/boot"},
+			says: []string{"Cassandra 7.0.9 is not supported, only 4.0 to 6.x",
+				"use an agent that knows it"},
 			prepare: func(t *testing.T, dir string) {
-				mustWrite(t, filepath.Join(dir, "boot/org/apache/cassandra/config/version.properties"), "CassandraVersion=7.0.9\n")
+				mustWrite(t,
+					filepath.Join(dir, "boot/org/apache/cassandra/config/version.properties"),
+					"CassandraVersion=7.0.9\n")
 			},
 		},
 	} {
@@ -123,7 +134,8 @@ func (h *hurt) run(t *testing.T) {
 			t.Errorf("the agent said %q, want %q in it", said[0], in(part))
 		}
 	}
-	if !strings.Contains(logged.FindString(mustRead(t, node.LogFile())), strings.TrimPrefix(said[0], "ringwatch-agent: off: ")) {
+	if !strings.Contains(logged.FindString(mustRead(t, node.LogFile())),
+		strings.TrimPrefix(said[0], "ringwatch-agent: off: ")) {
 		t.Error("Cassandra's log says something else than stderr")
 	}
 }
@@ -140,12 +152,16 @@ func TestOneMetricThrows(t *testing.T) {
 	mustWrite(t, config, fmt.Sprintf("listen: 127.0.0.1:%d\ninterval: 1s\n", port))
 	second := filepath.Join(dir, "copy.jar")
 	mustWrite(t, second, mustRead(t, mustJar(t)))
-	node := mustBareNode(t, "-javaagent:"+mustJar(t)+"="+config, "-javaagent:"+second+"="+config, "-javaagent:"+mustAgent(t, "target/test-classes", "dev.ringwatch.agent.ThrowingMetrics"))
+	node := mustBareNode(t, "-javaagent:"+mustJar(t)+"="+config, "-javaagent:"+second+"="+config,
+		"-javaagent:"+mustAgent(t, "target/test-classes", "dev.ringwatch.agent.ThrowingMetrics"))
 	mustServeCQL(t, node)
 
-	mustMetric(t, port, "the gauge that recovers", `cassandra_table_live_sstables{keyspace="recovers",table="t"} 42`)
-	text := mustMetric(t, port, "what stands beside", `cassandra_table_pending_flushes{keyspace="throws",table="t"} 7`)
-	for _, lost := range []string{"cassandra_table_live_sstables", "cassandra_table_flushed_bytes_total", "cassandra_table_read_latency_seconds_count"} {
+	mustMetric(t, port, "the gauge that recovers",
+		`cassandra_table_live_sstables{keyspace="recovers",table="t"} 42`)
+	text := mustMetric(t, port, "what stands beside",
+		`cassandra_table_pending_flushes{keyspace="throws",table="t"} 7`)
+	for _, lost := range []string{"cassandra_table_live_sstables",
+		"cassandra_table_flushed_bytes_total", "cassandra_table_read_latency_seconds_count"} {
 		if strings.Contains(text, lost+`{keyspace="throws"`) {
 			t.Errorf("%s of a source that throws is there", lost)
 		}
@@ -153,20 +169,28 @@ func TestOneMetricThrows(t *testing.T) {
 			t.Errorf("%s is missing of another table", lost)
 		}
 	}
-	for _, there := range []string{`cassandra_table_flushed_bytes_total{keyspace="recovers",table="t"} 9`, "jvm_heap_used_bytes ", "os_load1 "} {
+	for _, there := range []string{
+		`cassandra_table_flushed_bytes_total{keyspace="recovers",table="t"} 9`,
+		"jvm_heap_used_bytes ", "os_load1 ",
+	} {
 		if !strings.Contains(text, there) {
 			t.Errorf("%s is missing", there)
 		}
 	}
-	errors, passes := value(t, text, "ringwatch_agent_read_errors_total"), value(t, text, "ringwatch_agent_passes_total")
+	errors, passes := value(t, text, "ringwatch_agent_read_errors_total"), value(t, text,
+		"ringwatch_agent_passes_total")
 	eventually(t, "more passes with more errors", func() error {
 		text := scrape(port)
-		if value(t, text, "ringwatch_agent_passes_total") > passes+1 && value(t, text, "ringwatch_agent_read_errors_total") > errors {
+		if value(t, text, "ringwatch_agent_passes_total") > passes+1 &&
+			value(t, text, "ringwatch_agent_read_errors_total") > errors {
 			return nil
 		}
-		return fmt.Errorf("%g errors, then %g", errors, value(t, text, "ringwatch_agent_read_errors_total"))
+		return fmt.Errorf("%g errors, then %g", errors,
+			value(t, text, "ringwatch_agent_read_errors_total"))
 	})
-	if said := stderrLines(t, node); len(said) != 2 || !strings.Contains(said[0], "twice, and the second one is ignored: remove one") || !strings.Contains(said[1], "version ") {
+	if said := stderrLines(t, node); len(said) != 2 ||
+		!strings.Contains(said[0], "twice, and the second one is ignored: remove one") ||
+		!strings.Contains(said[1], "version ") {
 		t.Errorf("the agent said %q, want that it is there twice, and its greeting", said)
 	}
 	if n := agentThreads(t, node); n != 2 {
@@ -190,36 +214,46 @@ func TestTools(t *testing.T) {
 	} {
 		classes := filepath.Join(t.TempDir(), "classes.log")
 		if tool[1] == "$SSTABLE" {
-			files, err := filepath.Glob(filepath.Join(node.Dir, "data/system_schema/tables-*/*-Data.db"))
+			files, err := filepath.Glob(filepath.Join(node.Dir,
+				"data/system_schema/tables-*/*-Data.db"))
 			if err != nil || len(files) == 0 {
 				t.Fatalf("nothing was flushed: %v, %v", files, err)
 			}
 			tool[1] = files[0]
 		}
 		args := []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.storagedir=" + node.Dir}
-		for property, file := range map[string]string{"cassandra.config": "cassandra.yaml", "cassandra-rackdc.properties": "cassandra-rackdc.properties", "logback.configurationFile": "logback.xml"} {
+		for property, file := range map[string]string{"cassandra.config": "cassandra.yaml",
+			"cassandra-rackdc.properties": "cassandra-rackdc.properties",
+			"logback.configurationFile":   "logback.xml"} {
 			args = append(args, "-D"+property+"=file:"+filepath.Join(node.Dir, file))
 		}
-		for open := range strings.FieldsSeq("java.base/java.lang java.base/java.io java.base/sun.nio.ch java.base/jdk.internal.ref java.base/jdk.internal.misc java.base/java.util java.base/java.nio") {
+		for open := range strings.FieldsSeq("java.base/java.lang java.base/java.io " +
+			"java.base/sun.nio.ch java.base/jdk.internal.ref java.base/jdk.internal.misc " +
+			"java.base/java.util java.base/java.nio") {
 			args = append(args, "--add-opens="+open+"=ALL-UNNAMED")
 		}
 		java, err := engines.JavaHome(t.Context(), engines.CassandraVersion, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), filepath.Join(java, "bin", "java"), append(append(args, "-cp", classPath, "org.apache.cassandra.tools."+tool[0]), tool[1:]...)...)
-		cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-javaagent:"+mustJar(t)+"=/does/not/exist -Xlog:class+load:file="+classes)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(java, "bin", "java"),
+			append(append(args, "-cp", classPath, "org.apache.cassandra.tools."+tool[0]),
+				tool[1:]...)...)
+		cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-javaagent:"+mustJar(t)+
+			"=/does/not/exist -Xlog:class+load:file="+classes)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %v\n%s", tool, err, out)
 		}
 		for line := range strings.Lines(string(out)) {
 			// The JVM itself repeats JAVA_TOOL_OPTIONS.
-			if strings.Contains(line, "ringwatch-agent") && !strings.HasPrefix(line, "Picked up JAVA_TOOL_OPTIONS") {
+			if strings.Contains(line, "ringwatch-agent") &&
+				!strings.HasPrefix(line, "Picked up JAVA_TOOL_OPTIONS") {
 				t.Errorf("%v said %q", tool, line)
 			}
 		}
-		if loaded := regexp.MustCompile(`dev\.ringwatch\.\S+`).FindAllString(mustRead(t, classes), -1); len(loaded) != 1 {
+		if loaded := regexp.MustCompile(`dev\.ringwatch\.\S+`).FindAllString(mustRead(t, classes),
+			-1); len(loaded) != 1 {
 			t.Errorf("%v loaded %v, want the one class that sees it is not meant", tool, loaded)
 		}
 	}
@@ -239,7 +273,8 @@ func TestOldJava(t *testing.T) {
 	}
 	defer jar.Close()
 	manifest, err := fs.ReadFile(jar, "META-INF/MANIFEST.MF")
-	if err != nil || !strings.Contains(string(manifest), "Premain-Class: dev.ringwatch.agent.Premain\r\n") {
+	if err != nil ||
+		!strings.Contains(string(manifest), "Premain-Class: dev.ringwatch.agent.Premain\r\n") {
 		t.Fatalf("%s %v", manifest, err)
 	}
 	class, err := fs.ReadFile(jar, "dev/ringwatch/agent/Premain.class")
@@ -247,17 +282,23 @@ func TestOldJava(t *testing.T) {
 		t.Fatalf("Premain is of class file version %v, want 52, Java 8's (%v)", class[7:8], err)
 	}
 	dir := t.TempDir()
-	mustWrite(t, filepath.Join(dir, "org/apache/cassandra/service/CassandraDaemon.java"), `package org.apache.cassandra.service;
+	mustWrite(t, filepath.Join(dir, "org/apache/cassandra/service/CassandraDaemon.java"),
+		`package org.apache.cassandra.service;
 public class CassandraDaemon {
 	public static void premain(String arguments) { System.setProperty("java.specification.version", "1.8"); }
 	public static void main(String[] arguments) { System.out.println("up"); }
 }`)
-	if out, err := exec.CommandContext(t.Context(), "javac", "-d", dir, filepath.Join(dir, "org/apache/cassandra/service/CassandraDaemon.java")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "javac", "-d", dir,
+		filepath.Join(dir, "org/apache/cassandra/service/CassandraDaemon.java")).
+		CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	old := mustAgent(t, dir, "org.apache.cassandra.service.CassandraDaemon")
-	out, err := exec.CommandContext(t.Context(), "java", "-javaagent:"+old, "-javaagent:"+mustJar(t)+"=/x", "-cp", dir, "org.apache.cassandra.service.CassandraDaemon").CombinedOutput()
-	if want := "ringwatch-agent: off: this is Java 1.8 and the agent needs 11: run Cassandra on Java 11 or later\nup\n"; err != nil || string(out) != want {
+	out, err := exec.CommandContext(t.Context(), "java", "-javaagent:"+old,
+		"-javaagent:"+mustJar(t)+"=/x", "-cp", dir, "org.apache.cassandra.service.CassandraDaemon").
+		CombinedOutput()
+	if want := "ringwatch-agent: off: this is Java 1.8 and the agent needs 11: run Cassandra on " +
+		"Java 11 or later\nup\n"; err != nil || string(out) != want {
 		t.Errorf("%v, %q, want %q", err, out, want)
 	}
 }
@@ -281,7 +322,8 @@ func mustAgent(t *testing.T, classes, class string) string {
 		}
 	}
 	add("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nPremain-Class: "+class+"\r\n")
-	files, err := filepath.Glob(filepath.Join(classes, strings.ReplaceAll(class, ".", "/")+"*.class"))
+	files, err := filepath.Glob(filepath.Join(classes,
+		strings.ReplaceAll(class, ".", "/")+"*.class"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no %s in %s: run make build first (%v)", class, classes, err)
 	}
@@ -318,7 +360,8 @@ func mustJar(t *testing.T) string {
 func mustBareNode(t *testing.T, args ...string) *engines.Cassandra {
 	t.Helper()
 	return engines.MustCassandra(t, func(c *engines.CassandraConfig) {
-		c.JVMArgs = append([]string{"-XX:TieredStopAtLevel=1", "-Dcassandra.superuser_setup_delay_ms=0"}, args...)
+		c.JVMArgs = append([]string{"-XX:TieredStopAtLevel=1",
+			"-Dcassandra.superuser_setup_delay_ms=0"}, args...)
 	})
 }
 
@@ -339,7 +382,8 @@ func mustServeCQL(t *testing.T, node *engines.Cassandra) {
 	t.Helper()
 	session := mustSession(t, node)
 	var key string
-	if err := session.Query("SELECT key FROM system.local").ScanContext(t.Context(), &key); err != nil || key != "local" {
+	if err := session.Query("SELECT key FROM system.local").ScanContext(t.Context(),
+		&key); err != nil || key != "local" {
 		t.Fatalf("%q, %v", key, err)
 	}
 }
@@ -352,14 +396,16 @@ func mustSayInTable(t *testing.T, node *engines.Cassandra, why, dir string) {
 	eventually(t, "the virtual table", func() error {
 		rows := map[string]string{}
 		var name, value string
-		iter := session.Query("SELECT name, value FROM system_ringwatch.agent").IterContext(t.Context())
+		iter := session.Query("SELECT name, value FROM system_ringwatch.agent").IterContext(
+			t.Context())
 		for iter.Scan(&name, &value) {
 			rows[name] = value
 		}
 		if err := iter.Close(); err != nil {
 			return err
 		}
-		if rows["ringwatch_agent_state_info"] != "off" || !strings.Contains(rows["ringwatch_agent_trouble_info"], why) {
+		if rows["ringwatch_agent_state_info"] != "off" ||
+			!strings.Contains(rows["ringwatch_agent_trouble_info"], why) {
 			return fmt.Errorf("it says %q", rows)
 		}
 		return nil
@@ -371,7 +417,8 @@ func mustSession(t *testing.T, node *engines.Cassandra) *gocql.Session {
 	host, port, _ := net.SplitHostPort(node.Addr())
 	cluster := gocql.NewCluster(host)
 	cluster.Port, _ = strconv.Atoi(port)
-	cluster.DisableInitialHostLookup, cluster.NumConns, cluster.Timeout, cluster.ConnectTimeout = true, 1, time.Minute, time.Minute
+	cluster.DisableInitialHostLookup, cluster.NumConns, cluster.Timeout,
+		cluster.ConnectTimeout = true, 1, time.Minute, time.Minute
 	session, err := cluster.CreateSession()
 	if err != nil {
 		t.Fatal(err)
@@ -403,7 +450,8 @@ func agentThreads(t *testing.T, node *engines.Cassandra) int {
 	count := 0
 	for _, name := range names {
 		comm, err := os.ReadFile(name)
-		if err == nil && strings.HasPrefix(string(comm), "ringwatch-agent") { // else it has just ended
+		// else it has just ended
+		if err == nil && strings.HasPrefix(string(comm), "ringwatch-agent") {
 			count++
 		}
 	}
@@ -414,7 +462,8 @@ func agentThreads(t *testing.T, node *engines.Cassandra) int {
 func scrape(port int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
 	if err != nil {
 		return err.Error()
 	}

@@ -26,7 +26,8 @@ func mustJMX(t *testing.T, url string) *jmx {
 // It ends with the test, and with its input; the node that it reads may be gone before it.
 func mustJava(t *testing.T, heap, classPath string, class ...string) (io.Writer, *bufio.Reader) {
 	t.Helper()
-	cmd := exec.Command("java", append([]string{heap, "-XX:+UseSerialGC", "-cp", classPath}, class...)...)
+	cmd := exec.Command("java", append([]string{heap, "-XX:+UseSerialGC", "-cp", classPath},
+		class...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

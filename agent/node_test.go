@@ -34,7 +34,8 @@ func mustNode(t *testing.T, version string, change ...func(*engines.CassandraCon
 }
 
 // mustNodeWith is mustNode with more lines in agent.yaml.
-func mustNodeWith(t *testing.T, version, lines string, change ...func(*engines.CassandraConfig)) *node {
+func mustNodeWith(t *testing.T, version, lines string,
+	change ...func(*engines.CassandraConfig)) *node {
 	t.Helper()
 	jar, err := filepath.Abs("target/ringwatch-agent.jar")
 	if err != nil {
@@ -45,15 +46,18 @@ func mustNodeWith(t *testing.T, version, lines string, change ...func(*engines.C
 	}
 	n := &node{version: version, frames: mustReceiver(t)}
 	n.config = filepath.Join(t.TempDir(), "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\n%s", n.frames.url, lines)
+	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\n%s", n.frames.url,
+		lines)
 	if err := os.WriteFile(n.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.Cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.Version = version
 		c.JVMArgs = []string{"-javaagent:" + jar + "=" + n.config}
-		if version == engines.Cassandra60 { // it ends when the first entries of its own log take longer than its users' requests may
-			c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m", "cas_contention_timeout": "2m"}
+		// it ends when the first entries of its own log take longer than its users' requests may
+		if version == engines.Cassandra60 {
+			c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
+				"cas_contention_timeout": "2m"}
 		}
 		for _, f := range change {
 			f(c)
@@ -61,8 +65,11 @@ func mustNodeWith(t *testing.T, version, lines string, change ...func(*engines.C
 	})
 	n.jmx = mustJMX(t, n.JMXURL())
 	cluster := n.cluster()
-	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra", Password: "cassandra"} // where the node asks
-	for deadline := time.Now().Add(patience); ; {                                                     // that role comes after CQL
+	// where the node asks
+	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra",
+		Password: "cassandra"}
+	// that role comes after CQL
+	for deadline := time.Now().Add(patience); ; {
 		if n.cql, err = cluster.CreateSession(); err == nil {
 			break
 		}
@@ -100,7 +107,8 @@ func (n *node) fill(t *testing.T, table string, rows int) {
 
 func (n *node) flush(t *testing.T, keyspace string) {
 	t.Helper()
-	if _, err := n.jmx.read("org.apache.cassandra.db:type=StorageService", "forceKeyspaceFlush("+keyspace+")"); err != nil {
+	if _, err := n.jmx.read("org.apache.cassandra.db:type=StorageService",
+		"forceKeyspaceFlush("+keyspace+")"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -188,7 +196,8 @@ func equal(jmx, agent string) bool {
 	if strings.HasPrefix(jmx, "[") && strings.HasPrefix(agent, "[") {
 		return strings.TrimSuffix(agent, "]") == strings.TrimSuffix(jmx, "]") ||
 			strings.Trim(strings.TrimPrefix(agent, strings.TrimSuffix(jmx, "]")), "], 0") == "" &&
-				strings.HasPrefix(agent, strings.TrimSuffix(jmx, "]")) || jmx == "[]" && strings.Trim(agent, "[], 0") == ""
+				strings.HasPrefix(agent, strings.TrimSuffix(jmx, "]")) ||
+			jmx == "[]" && strings.Trim(agent, "[], 0") == ""
 	}
 	x, errX := strconv.ParseFloat(jmx, 64)
 	y, errY := strconv.ParseFloat(agent, 64)

@@ -134,7 +134,8 @@ func stateOf(key, newest []byte) (*state, error) {
 		return nil, fmt.Errorf("a window of one frame and its key: %+v", report)
 	}
 	latest := w.Latest()
-	s := &state{at: w.Times[len(w.Times)-1], node: w.Node, series: make(map[string]*window.Series, len(latest))}
+	s := &state{at: w.Times[len(w.Times)-1], node: w.Node, series: make(map[string]*window.Series,
+		len(latest))}
 	for i := range latest {
 		s.series[keyOf(&latest[i])] = &latest[i]
 	}

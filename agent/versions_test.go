@@ -35,7 +35,9 @@ func TestVersions(t *testing.T) {
 	})
 	for version, its := range columns {
 		if version != engines.Cassandra60 {
-			t.Run("Schema/"+version, func(t *testing.T) { testSchema(t, its, columns[engines.Cassandra60]) })
+			t.Run("Schema/"+version, func(t *testing.T) {
+				testSchema(t, its, columns[engines.Cassandra60])
+			})
 		}
 	}
 }
@@ -47,7 +49,8 @@ func testVersion(t *testing.T, version string) map[string]string {
 		t.Parallel() // each waits for a minute's turn; at full extent their heaps would be 12 GB
 	}
 	listens := engines.FreePorts(t, 1)[0]
-	n := mustNodeWith(t, version, fmt.Sprintf("listen: 127.0.0.1:%d\n", listens), func(c *engines.CassandraConfig) { c.Heap = long.heap })
+	n := mustNodeWith(t, version, fmt.Sprintf("listen: 127.0.0.1:%d\n", listens),
+		func(c *engines.CassandraConfig) { c.Heap = long.heap })
 	n.exec(t, "CREATE KEYSPACE watched"+replication)
 	n.exec(t, "CREATE KEYSPACE many"+replication)
 	n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
@@ -68,8 +71,11 @@ func testVersion(t *testing.T, version string) map[string]string {
 	t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
 	t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms); n.testSizes(t) })
 	t.Run("Names", func(t *testing.T) { n.testNames(t, listens) })
-	t.Run("OneTableAmongMany", func(t *testing.T) { n.testOneAmongMany(t, min(long.tables, writtenTables)) })
-	t.Run("DroppedAndCreatedAgain", n.testDropped) // after it: a drop flushes every table with a write in the commit log
+	t.Run("OneTableAmongMany", func(t *testing.T) {
+		n.testOneAmongMany(t, min(long.tables, writtenTables))
+	})
+	// after it: a drop flushes every table with a write in the commit log
+	t.Run("DroppedAndCreatedAgain", n.testDropped)
 	t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
 	t.Run("Ledger", n.testLedger)
 	queried := n
@@ -109,7 +115,8 @@ func extent(version string) long {
 }
 
 func table(name, attribute, series string) pair {
-	return pair{"org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=t,name=" + name, attribute, "cassandra_table_" + series + "|watched|t"}
+	return pair{"org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=t,name=" + name,
+		attribute, "cassandra_table_" + series + "|watched|t"}
 }
 
 func metric(bean, attribute, series string) pair {
@@ -121,14 +128,18 @@ var counters = []pair{
 	table("MemtableSwitchCount", "Count", "memtable_switches_total"),
 	table("CompactionBytesWritten", "Count", "compaction_written_bytes_total"),
 	table("SpeculativeRetries", "Count", "speculative_retries_total"),
-	metric("ThreadPools,path=request,scope=MutationStage,name=CompletedTasks", "Value", "thread_pool_completed_tasks_total|request|MutationStage"),
-	metric("ThreadPools,path=request,scope=ReadStage,name=TotalBlockedTasks", "Count", "thread_pool_blocked_tasks_total|request|ReadStage"),
+	metric("ThreadPools,path=request,scope=MutationStage,name=CompletedTasks", "Value",
+		"thread_pool_completed_tasks_total|request|MutationStage"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=TotalBlockedTasks", "Count",
+		"thread_pool_blocked_tasks_total|request|ReadStage"),
 	metric("Cache,scope=KeyCache,name=Requests", "Count", "cache_requests_total|KeyCache"),
 	metric("Cache,scope=KeyCache,name=Hits", "Count", "cache_hits_total|KeyCache"),
-	metric("CQL,name=PreparedStatementsExecuted", "Count", "cql_prepared_statements_executed_total"),
+	metric("CQL,name=PreparedStatementsExecuted", "Count",
+		"cql_prepared_statements_executed_total"),
 	metric("CQL,name=RegularStatementsExecuted", "Count", "cql_regular_statements_executed_total"),
 	metric("ClientRequest,scope=Read,name=Timeouts", "Count", "client_request_timeouts_total|Read"),
-	metric("DroppedMessage,scope=READ_REQ,name=Dropped", "Count", "dropped_message_dropped_total|READ_REQ"),
+	metric("DroppedMessage,scope=READ_REQ,name=Dropped", "Count",
+		"dropped_message_dropped_total|READ_REQ"),
 	metric("Compaction,name=BytesCompacted", "Count", "compaction_compacted_bytes_total"),
 	metric("Storage,name=Exceptions", "Count", "storage_exceptions_total"),
 	{"java.lang:type=ClassLoading", "UnloadedClassCount", "jvm_classes_unloaded_total"},
@@ -144,8 +155,10 @@ var gauges = []pair{
 	table("EstimatedPartitionCount", "Value", "estimated_partitions"),
 	table("CompressionRatio", "Value", "compression_ratio"),
 	table("MaxPartitionSize", "Value", "max_partition_size_bytes"),
-	metric("ThreadPools,path=request,scope=ReadStage,name=MaxPoolSize", "Value", "thread_pool_max_pool_size|request|ReadStage"),
-	metric("ThreadPools,path=request,scope=ReadStage,name=ActiveTasks", "Value", "thread_pool_active_tasks|request|ReadStage"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=MaxPoolSize", "Value",
+		"thread_pool_max_pool_size|request|ReadStage"),
+	metric("ThreadPools,path=request,scope=ReadStage,name=ActiveTasks", "Value",
+		"thread_pool_active_tasks|request|ReadStage"),
 	metric("Cache,scope=KeyCache,name=Capacity", "Value", "cache_capacity_bytes|KeyCache"),
 	metric("Cache,scope=KeyCache,name=Entries", "Value", "cache_entries|KeyCache"),
 	metric("Storage,name=Load", "Count", "storage_load_bytes"),
@@ -162,20 +175,27 @@ var histograms = []pair{
 	table("SSTablesPerReadHistogram", "values()", "sstables_per_read"),
 	table("TombstoneScannedHistogram", "values()", "tombstones_scanned"),
 	table("LiveScannedHistogram", "values()", "live_rows_scanned"),
-	metric("ClientRequest,scope=Read,name=Latency", "values()", "client_request_latency_seconds|Read"),
-	metric("ClientRequest,scope=Write,name=Latency", "values()", "client_request_latency_seconds|Write"),
-	metric("ClientRequest,scope=RangeSlice,name=Latency", "values()", "client_request_latency_seconds|RangeSlice"),
-	metric("ClientRequest,scope=Write-LOCAL_ONE,name=Latency", "values()", "client_request_by_consistency_latency_seconds|LOCAL_ONE|Write"),
+	metric("ClientRequest,scope=Read,name=Latency", "values()",
+		"client_request_latency_seconds|Read"),
+	metric("ClientRequest,scope=Write,name=Latency", "values()",
+		"client_request_latency_seconds|Write"),
+	metric("ClientRequest,scope=RangeSlice,name=Latency", "values()",
+		"client_request_latency_seconds|RangeSlice"),
+	metric("ClientRequest,scope=Write-LOCAL_ONE,name=Latency", "values()",
+		"client_request_by_consistency_latency_seconds|LOCAL_ONE|Write"),
 	metric("CommitLog,name=WaitingOnCommit", "values()", "commit_log_waiting_on_commit_seconds"),
 }
 
 var gaugeHistograms = func() (pairs []pair) {
-	for _, of := range [][2]string{{"watched", "t"}, {"watched", "quiet"}, {"many", "t0"}, {"system_schema", "tables"}, {"system_schema", "keyspaces"}} {
+	for _, of := range [][2]string{{"watched", "t"}, {"watched", "quiet"}, {"many", "t0"},
+		{"system_schema", "tables"}, {"system_schema", "keyspaces"}} {
 		bean := fmt.Sprintf("Table,keyspace=%s,scope=%s,name=", of[0], of[1])
 		labels := "|" + of[0] + "|" + of[1]
 		pairs = append(pairs,
-			metric(bean+"EstimatedPartitionSizeHistogram", "Value", "table_estimated_partition_size_bytes"+labels),
-			metric(bean+"EstimatedColumnCountHistogram", "Value", "table_estimated_column_count"+labels))
+			metric(bean+"EstimatedPartitionSizeHistogram", "Value",
+				"table_estimated_partition_size_bytes"+labels),
+			metric(bean+"EstimatedColumnCountHistogram", "Value",
+				"table_estimated_column_count"+labels))
 	}
 	return pairs
 }()
@@ -191,7 +211,8 @@ func (n *node) testIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if release != n.version || facts["cassandra_version"] != n.version {
-		t.Errorf("Cassandra %s says it is %s and the agent that it is %s", n.version, release, facts["cassandra_version"])
+		t.Errorf("Cassandra %s says it is %s and the agent that it is %s", n.version, release,
+			facts["cassandra_version"])
 	}
 	if s.node.Cluster != "ringwatch" || s.node.Datacenter != "dc1" || s.node.Rack != "rack1" {
 		t.Errorf("it is in %s %s %s", s.node.Cluster, s.node.Datacenter, s.node.Rack)
@@ -203,7 +224,8 @@ func (n *node) testIdentity(t *testing.T) {
 		t.Errorf("its rpc_address is %q, not %s", facts["rpc_address"], want)
 	}
 	for attribute, series := range map[string]string{
-		"SchemaVersion": "cassandra_node_schema_version_info", "OperationMode": "cassandra_node_operation_mode_info",
+		"SchemaVersion": "cassandra_node_schema_version_info",
+		"OperationMode": "cassandra_node_operation_mode_info",
 	} {
 		n.compare(t, []pair{{"org.apache.cassandra.db:type=StorageService", attribute, series}})
 	}
@@ -226,12 +248,15 @@ func (n *node) testIdentity(t *testing.T) {
 // against their buckets: were the unit of one of them wrong, they would be a thousandfold apart.
 func (n *node) testUnits(t *testing.T) {
 	for _, name := range []string{"read", "write"} {
-		n.compare(t, []pair{metric("Table,keyspace=watched,scope=t,name="+strings.ToUpper(name[:1])+name[1:]+"TotalLatency", "Count", "table_"+name+"_latency_seconds|watched|t sum")})
+		n.compare(t,
+			[]pair{metric("Table,keyspace=watched,scope=t,name="+strings.ToUpper(name[:1])+name[1:]+
+				"TotalLatency", "Count", "table_"+name+"_latency_seconds|watched|t sum")})
 		s := n.next(t).series["cassandra_table_"+name+"_latency_seconds|watched|t"]
 		least, most, value := 0.0, 0.0, s.Histograms[0]
 		for i, count := range value.Dense(nil) {
 			if i > 0 {
-				least += float64(count) * scaled(s.Metric.Bounds.Upper[i-1], s.Metric.Bounds.Exponent)
+				least += float64(count) * scaled(s.Metric.Bounds.Upper[i-1],
+					s.Metric.Bounds.Exponent)
 			}
 			if i < len(s.Metric.Bounds.Upper) {
 				most += float64(count) * scaled(s.Metric.Bounds.Upper[i], s.Metric.Bounds.Exponent)
@@ -240,7 +265,8 @@ func (n *node) testUnits(t *testing.T) {
 		micro := 1e-6 * float64(value.Count()) // what was cut off
 		sum := scaled(value.Sum, s.Metric.Exponent)
 		if sum < least-micro || sum > most+micro || value.Count() < 200 {
-			t.Errorf("%d %ss took %g s, by their buckets %g to %g s", value.Count(), name, sum, least, most)
+			t.Errorf("%d %ss took %g s, by their buckets %g to %g s", value.Count(), name, sum,
+				least, most)
 		}
 	}
 }
@@ -256,8 +282,10 @@ func (n *node) testSizes(t *testing.T) {
 			last = i
 		}
 	}
-	if most := s.series["cassandra_table_max_partition_size_bytes|watched|t"].Ints[0]; most != sizes.Metric.Bounds.Upper[last] {
-		t.Errorf("the largest partition has %d bytes, the last bucket up to %d", most, sizes.Metric.Bounds.Upper[last])
+	if most := s.series["cassandra_table_max_partition_size_bytes|watched|t"].Ints[0]; most !=
+		sizes.Metric.Bounds.Upper[last] {
+		t.Errorf("the largest partition has %d bytes, the last bucket up to %d", most,
+			sizes.Metric.Bounds.Upper[last])
 	}
 }
 
@@ -270,17 +298,21 @@ func (n *node) testNames(t *testing.T, listens int) {
 		m := s.Metric
 		sent[m.Name], types[m.Type] = true, true
 		of, found := dictionary.Find(m.Name)
-		if !found || of.Type != m.Type || of.Kind != m.Kind.String() || of.Unit != m.Unit || !isIn(version, of.Versions) {
-			wrong[fmt.Sprintf("it lacks %s %s %q of %s in %s: %+v", m.Name, m.Kind, m.Unit, m.Type, version, of)] = true
+		if !found || of.Type != m.Type || of.Kind != m.Kind.String() || of.Unit != m.Unit ||
+			!isIn(version, of.Versions) {
+			wrong[fmt.Sprintf("it lacks %s %s %q of %s in %s: %+v", m.Name, m.Kind, m.Unit, m.Type,
+				version, of)] = true
 		}
 	}
 	for _, m := range dictionary.All() {
-		if types[m.Type] && isIn(version, m.Versions) && !sent[m.Name] && !slices.Contains(notAtOnce, m.Name) {
+		if types[m.Type] && isIn(version, m.Versions) && !sent[m.Name] &&
+			!slices.Contains(notAtOnce, m.Name) {
 			wrong["nothing gives "+m.Name+" in "+version] = true
 		}
 	}
 	helps := 0
-	for line := range strings.Lines(mustMetric(t, listens, "help texts", "# HELP cassandra_table_live_sstables ")) {
+	for line := range strings.Lines(mustMetric(t, listens, "help texts",
+		"# HELP cassandra_table_live_sstables ")) {
 		text, found := strings.CutPrefix(strings.TrimSpace(line), "# HELP ")
 		if name, help, _ := strings.Cut(text, " "); found {
 			if helps++; help != dictionary.Help(name, false) {
@@ -289,7 +321,8 @@ func (n *node) testNames(t *testing.T, listens int) {
 		}
 	}
 	if len(wrong) > 0 || helps < 200 {
-		t.Errorf("%d help texts; dictionary/metrics.txt:\n%s", helps, strings.Join(slices.Sorted(maps.Keys(wrong)), "\n"))
+		t.Errorf("%d help texts; dictionary/metrics.txt:\n%s", helps,
+			strings.Join(slices.Sorted(maps.Keys(wrong)), "\n"))
 	}
 }
 
@@ -302,9 +335,13 @@ func isIn(version, versions string) bool {
 // notAtOnce are metrics of types that are there from the start which a node alone, in its first
 // minute, has not.
 var notAtOnce = []string{
-	"cassandra_hints_delay_seconds", "cassandra_hints_failed_total", "cassandra_hints_succeeded_total", "cassandra_hints_timed_out_total",
-	"cassandra_messaging_timeouts_total",                                                                  // with the first peer
-	"cassandra_storage_unreplicated_load_bytes", "cassandra_storage_unreplicated_uncompressed_load_bytes", // once a minute
+	"cassandra_hints_delay_seconds", "cassandra_hints_failed_total",
+	"cassandra_hints_succeeded_total", "cassandra_hints_timed_out_total",
+	// with the first peer
+	"cassandra_messaging_timeouts_total",
+	// once a minute
+	"cassandra_storage_unreplicated_load_bytes",
+	"cassandra_storage_unreplicated_uncompressed_load_bytes",
 	"ringwatch_agent_trouble_info",
 }
 
@@ -348,12 +385,17 @@ func (n *node) testOneAmongMany(t *testing.T, written int) {
 	var settled []pair
 	for i := range written {
 		of := fmt.Sprintf("t%d", i)
-		settled = append(settled, metric("Table,keyspace=many,scope="+of+",name=EstimatedPartitionCount", "Value", "table_estimated_partitions|many|"+of))
+		settled = append(settled,
+			metric("Table,keyspace=many,scope="+of+",name=EstimatedPartitionCount", "Value",
+				"table_estimated_partitions|many|"+of))
 	}
 	n.compare(t, settled)
 	before := n.still(t)
 	n.fill(t, "many.t5", 10)
-	if got := n.next(t).series["cassandra_table_write_latency_seconds|many|t5"].Histograms[0].Count(); got != 12 { // the next pass, not one in a minute
+	// the next pass, not one in a minute
+	if got := n.next(
+		t).series["cassandra_table_write_latency_seconds|many|t5"].Histograms[0].Count(); got !=
+		12 {
 		t.Errorf("%d writes and not 12", got)
 	}
 	after := n.still(t)
@@ -372,7 +414,8 @@ func (n *node) testOneAmongMany(t *testing.T, written int) {
 			t.Errorf("%s is gone", key)
 		}
 	}
-	for _, name := range []string{"write_latency_seconds", "read_latency_seconds", "memtable_live_data_size_bytes", "live_rows_scanned", "coordinator_read_latency_seconds"} {
+	for _, name := range []string{"write_latency_seconds", "read_latency_seconds",
+		"memtable_live_data_size_bytes", "live_rows_scanned", "coordinator_read_latency_seconds"} {
 		if key := "cassandra_table_" + name + "|many|t5"; before[key] == after[key] {
 			t.Errorf("%s is still %s", key, after[key])
 		}
@@ -428,20 +471,24 @@ func (n *node) testQuiet(t *testing.T, until time.Time) {
 	n.compare(t, []pair{
 		metric(bean+"WriteLatency", "values()", "table_write_latency_seconds|watched|quiet"),
 		metric(bean+"MemtableColumnsCount", "Value", "table_memtable_columns|watched|quiet"),
-		metric(bean+"MemtableLiveDataSize", "Value", "table_memtable_live_data_size_bytes|watched|quiet"),
+		metric(bean+"MemtableLiveDataSize", "Value",
+			"table_memtable_live_data_size_bytes|watched|quiet"),
 	})
 }
 
 func (n *node) testLedger(t *testing.T) {
 	s := n.next(t)
-	for _, series := range []string{"ringwatch_agent_metrics_refused_total", "ringwatch_agent_send_errors_total", "ringwatch_agent_frames_dropped_total|queue_full"} {
+	for _, series := range []string{"ringwatch_agent_metrics_refused_total",
+		"ringwatch_agent_send_errors_total", "ringwatch_agent_frames_dropped_total|queue_full"} {
 		if got := s.text(series); got != "0" {
 			t.Errorf("%s is %s", series, got)
 		}
 	}
 	cost := s.series["ringwatch_agent_pass_cpu_seconds_total"]
-	t.Logf("%d series, %d frames; %s gauges failed; %.1f ms CPU and %s bytes allocated in %s passes", len(s.series), n.frames.count(),
-		s.text("ringwatch_agent_read_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent), s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
+	t.Logf("%d series, %d frames; %s gauges failed; %.1f ms CPU and %s bytes allocated in "+
+		"%s passes", len(s.series), n.frames.count(),
+		s.text("ringwatch_agent_read_errors_total"), 1e3*scaled(cost.Ints[0], cost.Metric.Exponent),
+		s.text("ringwatch_agent_allocated_bytes_total"), s.text("ringwatch_agent_passes_total"))
 }
 
 // testPaused takes the agent out of Cassandra's way and back in, without a restart.
@@ -452,24 +499,30 @@ func (n *node) testPaused(t *testing.T, listens int) {
 	}
 	write := func(more string) {
 		t.Helper()
-		if err := os.WriteFile(n.config, append(text[:len(text):len(text)], more...), 0o600); err != nil {
+		if err := os.WriteFile(n.config, append(text[:len(text):len(text)], more...),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := n.next(t)
-	if page := mustMetric(t, listens, "what is not paused", `ringwatch_agent_state_info{value="sending"}`); !strings.Contains(page, "cassandra_table_") {
+	if page := mustMetric(t, listens, "what is not paused",
+		`ringwatch_agent_state_info{value="sending"}`); !strings.Contains(page,
+		"cassandra_table_") {
 		t.Errorf("no tables in %.300s", page)
 	}
 	write("paused: true\n")
 	n.untilState(t, "paused")
-	if page := mustMetric(t, listens, "the pause", `ringwatch_agent_state_info{value="paused"}`); strings.Contains(page, "cassandra_") {
+	if page := mustMetric(t, listens, "the pause",
+		`ringwatch_agent_state_info{value="paused"}`); strings.Contains(page, "cassandra_") {
 		t.Error("/metrics still says of Cassandra what it said before the pause")
 	}
 	passes := n.ask(t, "ringwatch_agent_passes_total")
 	write("paused: perhaps\n") // by the time it is refused, several passes are due
 	eventually(t, "the refusal", func() error {
 		log, err := os.ReadFile(n.LogFile())
-		if err == nil && !strings.Contains(string(log), "paused must be true or false; the agent goes on as before") {
+		if err == nil &&
+			!strings.Contains(string(log),
+				"paused must be true or false; the agent goes on as before") {
 			err = errors.New("not said")
 		}
 		return err
@@ -488,9 +541,11 @@ func (n *node) testPaused(t *testing.T, listens int) {
 		t.Errorf("a frame of %d ms before the end of the pause", sent-after.at)
 	}
 	const skipped = "ringwatch_agent_passes_skipped_total"
-	for tries := 1; after.text(skipped) != before.text(skipped); tries++ { // a slow machine skips some by itself, but not in each pause
+	// a slow machine skips some by itself, but not in each pause
+	for tries := 1; after.text(skipped) != before.text(skipped); tries++ {
 		if tries == 20 {
-			t.Errorf("%s passes count as skipped, %s before the pause", after.text(skipped), before.text(skipped))
+			t.Errorf("%s passes count as skipped, %s before the pause", after.text(skipped),
+				before.text(skipped))
 			break
 		}
 		before = n.next(t)
@@ -508,7 +563,8 @@ func (n *node) testPaused(t *testing.T, listens int) {
 // ask is what the agent's table says.
 func (n *node) ask(t *testing.T, name string) (value string) {
 	t.Helper()
-	if err := n.cql.Query("SELECT value FROM system_ringwatch.agent WHERE name = ?", name).ScanContext(t.Context(), &value); err != nil {
+	if err := n.cql.Query("SELECT value FROM system_ringwatch.agent WHERE name = ?",
+		name).ScanContext(t.Context(), &value); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return value

@@ -56,7 +56,9 @@ func TestFramesFromTheFuture(t *testing.T) {
 				t.Helper()
 				store.Put(f.account("acme"), b)
 				if source == "recent" {
-					if err := f.writer.Handle(t.Context(), []stream.Record{{Account: f.account("acme"), Received: f.clock(), Value: b}}); err != nil {
+					if err := f.writer.Handle(t.Context(),
+						[]stream.Record{{Account: f.account("acme"), Received: f.clock(),
+							Value: b}}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -73,11 +75,14 @@ func TestFramesFromTheFuture(t *testing.T) {
 				if s := f.state(live.ID); s.State != "up" || s.Age != 3 || s.Claimed != nil {
 					t.Errorf("a live node: %+v", s)
 				}
-				for _, path := range []string{f.metricsPath(0) + "?metrics=" + url.QueryEscape(`{__name__=~".+"}`), f.metricsPath(0)} {
+				for _, path := range []string{f.metricsPath(0) + "?metrics=" +
+					url.QueryEscape(`{__name__=~".+"}`), f.metricsPath(0)} {
 					path, query, _ := strings.Cut(path, "?")
 					values, _ := url.ParseQuery(query)
 					r := f.ask(acmeKey, path, values)
-					if want := time.UnixMilli(f.now.Load() - 3000).UTC().Format("2006-01-02T15:04:05.000Z"); r.status != 200 || !strings.Contains(string(r.body), want) {
+					if want := time.UnixMilli(f.now.Load() - 3000).UTC().Format(
+						"2006-01-02T15:04:05.000Z"); r.status != 200 ||
+						!strings.Contains(string(r.body), want) {
 						t.Errorf(
 							"%s is not of the live node's frame at %s: %d %.300s",
 							path, want, r.status, r.body)
@@ -89,7 +94,8 @@ func TestFramesFromTheFuture(t *testing.T) {
 			if s := f.state(live.ID); s.State != "down" || s.Age != 120 {
 				t.Errorf("two minutes after the last frame: %+v", s)
 			}
-			if r := f.ask(acmeKey, "/v1/nodes/"+live.ID.String()+"/prometheus", nil); r.status != 404 {
+			if r := f.ask(acmeKey, "/v1/nodes/"+live.ID.String()+"/prometheus",
+				nil); r.status != 404 {
 				t.Errorf("a silent node has values: %d %.200s", r.status, r.body)
 			}
 		})
@@ -108,7 +114,8 @@ func TestClaimedNode(t *testing.T) {
 	}
 	defer ingest.Close()
 	for i, sender := range []string{"a", "b", "a"} {
-		if several, err := ingest.Claim(t.Context(), f.account("acme"), f.nodes[0].ID, sender); err != nil || several != (i == 2) {
+		if several, err := ingest.Claim(t.Context(), f.account("acme"), f.nodes[0].ID,
+			sender); err != nil || several != (i == 2) {
 			t.Fatal(sender, several, err)
 		}
 		f.now.Add(1000)

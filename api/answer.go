@@ -88,7 +88,8 @@ func takesGzip(r *http.Request) bool {
 		coding, parameters, _ := strings.Cut(part, ";")
 		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
 			q := strings.TrimSpace(parameters)
-			return strings.Trim(strings.TrimPrefix(q, "q="), "0.") != "" || !strings.HasPrefix(q, "q=")
+			return strings.Trim(strings.TrimPrefix(q, "q="), "0.") != "" ||
+				!strings.HasPrefix(q, "q=")
 		}
 	}
 	return false

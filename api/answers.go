@@ -70,7 +70,10 @@ const answerOverhead = 400
 const familyOverhead = 200
 
 func newAnswers(most int64, reg prometheus.Registerer) (*answers, error) {
-	a := &answers{results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_answers_total", Help: "Nodes whose newest values were asked for whole, by whether they were there encoded (hit) or had to be read (miss)."}, []string{"result"})}
+	a := &answers{results: prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "ringwatch_api_answers_total",
+			Help: "Nodes whose newest values were asked for whole, by whether they were there " +
+				"encoded (hit) or had to be read (miss)."}, []string{"result"})}
 	a.results.WithLabelValues("hit")
 	a.results.WithLabelValues("miss")
 	size, entries := func() float64 { return 0 }, func() float64 { return 0 }
@@ -89,8 +92,10 @@ func newAnswers(most int64, reg prometheus.Registerer) (*answers, error) {
 		entries = func() float64 { return float64(a.kept.EstimatedSize()) }
 	}
 	for _, c := range []prometheus.Collector{a.results,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers_bytes", Help: "Bytes of encoded answers that are kept."}, size),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers", Help: "Nodes whose encoded answers are kept."}, entries)} {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers_bytes",
+			Help: "Bytes of encoded answers that are kept."}, size),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_api_answers",
+			Help: "Nodes whose encoded answers are kept."}, entries)} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -116,7 +121,8 @@ func (a *answers) put(k answerKey, e *encoded) {
 // getLatestAll answers for everything newest of nodes. One question to the recent source, of all
 // nodes, tells whose newest frame is another than the one that was encoded; only those are read
 // and encoded again, once for all who ask for them at the same time.
-func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, size *budget) error {
+func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.Principal,
+	nodes []Node, size *budget) error {
 	known := make([]element, len(nodes))
 	for i, e := range s.current(r, p, nodes, asJSON, nil) {
 		if e != nil {
@@ -129,22 +135,27 @@ func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.
 			return element{err: err}
 		}
 		if e == nil { // nothing is known of it
-			return element{missing: s.deps.Reader.OnTheWay(ctx, p.Account, n.Cluster, s.config.Clock().UnixMilli())}
+			return element{missing: s.deps.Reader.OnTheWay(ctx, p.Account, n.Cluster,
+				s.config.Clock().UnixMilli())}
 		}
 		return e.element()
 	})
 }
 
 func (e *encoded) element() element {
-	return element{piece: e.piece, missing: e.missing, count: func(b *budget) error { return b.join(&e.budget) }}
+	return element{piece: e.piece, missing: e.missing, count: func(b *budget) error {
+		return b.join(&e.budget)
+	}}
 }
 
 // current returns for each node what is kept of it, if that still is of its newest frame; nil for
 // the others.
-func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form, as *profile.Profile) []*encoded {
+func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form,
+	as *profile.Profile) []*encoded {
 	list := make([]*encoded, len(nodes))
 	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.Kept {
-		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f, nameOf(as)}); list[i] == nil {
+		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f, nameOf(as)}); list[i] ==
+			nil {
 			return nil
 		}
 		return &query.Kept{Seen: list[i].at, Interval: list[i].interval, Recent: list[i].recent}
@@ -164,26 +175,31 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 
 // encodeLatest reads a node's newest state and returns it encoded; nil without an error if there
 // is none.
-func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form, as *profile.Profile) (*encoded, error) {
+func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form,
+	as *profile.Profile) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f, nameOf(as)}
-	return query.Once(ctx, s.deps.Reader, accountName, fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile), func(ctx context.Context) (*encoded, error) {
-		state, err := s.deps.Reader.Latest(ctx, accountName, n)
-		if err != nil || state.Window == nil {
-			return nil, err
-		}
-		e := &encoded{at: state.Seen, interval: state.Node.Interval, recent: state.Recent, missing: state.Missing}
-		if known := s.answers.get(k); known != nil && known.at == e.at {
-			e.piece, e.families, e.budget = known.piece, known.families, known.budget
-		} else if err := s.encode(ctx, e, n, state.Window, k, as); err != nil {
-			return nil, err
-		}
-		s.answers.put(k, e)
-		return e, nil
-	})
+	return query.Once(ctx, s.deps.Reader, accountName,
+		fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile),
+		func(ctx context.Context) (*encoded, error) {
+			state, err := s.deps.Reader.Latest(ctx, accountName, n)
+			if err != nil || state.Window == nil {
+				return nil, err
+			}
+			e := &encoded{at: state.Seen, interval: state.Node.Interval, recent: state.Recent,
+				missing: state.Missing}
+			if known := s.answers.get(k); known != nil && known.at == e.at {
+				e.piece, e.families, e.budget = known.piece, known.families, known.budget
+			} else if err := s.encode(ctx, e, n, state.Window, k, as); err != nil {
+				return nil, err
+			}
+			s.answers.put(k, e)
+			return e, nil
+		})
 }
 
 // encode encodes the newest values of a window for a key of answers.
-func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey, as *profile.Profile) error {
+func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey,
+	as *profile.Profile) error {
 	var series []window.Series
 	err := query.InTurn(ctx, func() (err error) {
 		series, err = w.LatestContext(ctx, memory.Of(ctx))

@@ -51,13 +51,18 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	if err := db.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.start(redis.Addr(), realStore{db}.sources(), api.Deps{StoreReady: db.Ready}, func(c *api.Config) { c.NodesTTL = time.Millisecond })
+	f.start(redis.Addr(), realStore{db}.sources(), api.Deps{StoreReady: db.Ready},
+		func(c *api.Config) { c.NodesTTL = time.Millisecond })
 	// another returns a server of its own on the same engines.
 	another := func(keep int64, change func(*api.Config)) string {
 		base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 			registry, err := account.NewRegistry([]account.Account{
-				{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}},
-				{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read}}}},
+				{Name: f.account("acme"),
+					Keys: []account.Key{{Name: "r", Key: acmeKey,
+						Scopes: []account.Scope{account.Read}}}},
+				{Name: f.account("other"),
+					Keys: []account.Key{{Name: "r", Key: otherKey,
+						Scopes: []account.Scope{account.Read}}}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -65,7 +70,9 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 			c.NodesTTL, c.AnswersBytes = time.Millisecond, keep
 			change(c)
 			rc := recent.DefaultConfig()
-			rc.Addresses, rc.Clock, rc.Backoff, rc.ActiveFor, rc.DialTimeout, rc.ReadTimeout = []string{redis.Addr()}, f.clock, time.Nanosecond, 0, 10*time.Second, 10*time.Second
+			rc.Addresses, rc.Clock, rc.Backoff, rc.ActiveFor, rc.DialTimeout,
+				rc.ReadTimeout = []string{redis.Addr()}, f.clock, time.Nanosecond, 0,
+				10*time.Second, 10*time.Second
 			reader, err := recent.NewReader(rc, d.Metrics)
 			if err != nil {
 				t.Fatal(err)
@@ -74,7 +81,8 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 			d.Admit = account.NewDoor(registry.Authenticate).Admit
 			sources := realStore{db}.sources()
 			sources.Recent, sources.Miss, sources.Metrics = reader, recent.ErrMiss, d.Metrics
-			d.Reader, d.StoreReady, d.RecentReady = apitest.MustReader(t, *c, sources), db.Ready, reader.Ping
+			d.Reader, d.StoreReady, d.RecentReady = apitest.MustReader(t, *c, sources), db.Ready,
+				reader.Ping
 		})
 		return strings.TrimPrefix(base, "http://")
 	}
@@ -92,17 +100,20 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 		n.Step()
 		b := n.Frame(f.now.Load())
 		if offset++; store_ {
-			if err := writer.Handle(t.Context(), []stream.Record{{Account: account, Offset: offset, Value: b}}); err != nil {
+			if err := writer.Handle(t.Context(),
+				[]stream.Record{{Account: account, Offset: offset, Value: b}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if redis {
-			if err := f.writer.Handle(t.Context(), []stream.Record{{Account: account, Value: b}}); err != nil {
+			if err := f.writer.Handle(t.Context(),
+				[]stream.Record{{Account: account, Value: b}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{redis.Addr()}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{redis.Addr()},
+		DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,20 +134,31 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 		t.Helper()
 		cluster := "/v1/clusters/" + f.nodes[random.IntN(2)].Cluster
 		const text, open = "text/plain", "application/openmetrics-text"
-		asks := []struct{ path, accept string }{{"/v1/datacenters/dc1/metrics", ""}, {f.metricsPath(random.IntN(4)), ""}, {cluster + "/metrics", ""}, {cluster + "/prometheus", text}, {cluster + "/prometheus", open}}
+		asks := []struct{ path, accept string }{{"/v1/datacenters/dc1/metrics", ""},
+			{f.metricsPath(random.IntN(4)), ""}, {cluster + "/metrics", ""},
+			{cluster + "/prometheus", text}, {cluster + "/prometheus", open}}
 		for _, key := range []string{acmeKey, otherKey} {
 			for _, ask := range asks {
 				for _, pair := range [][2]string{{keeps, none}, {narrowKeeps, narrowNone}} {
 					want := f.askAt(pair[1], key, ask.path, "identity", ask.accept)
-					if kind := want.header.Get("Content-Type"); want.status == http.StatusOK && (json.Valid(want.body) != (ask.accept == "") || !strings.HasPrefix(kind, ask.accept)) {
+					if kind := want.header.Get("Content-Type"); want.status == http.StatusOK &&
+						(json.Valid(want.body) != (ask.accept == "") ||
+							!strings.HasPrefix(kind, ask.accept)) {
 						t.Fatalf("%s: %s %.300s", ask.path, kind, want.body)
 					}
 					for range 2 {
 						for _, coding := range []string{"identity", "gzip"} {
 							got := f.askAt(pair[0], key, ask.path, coding, ask.accept)
-							if pair[0] == keeps && key == acmeKey && ask.accept == "" && got.status != http.StatusOK || got.status != want.status || got.status == http.StatusOK && string(got.body) != string(want.body) ||
-								got.header.Get(api.PartialHeader) != want.header.Get(api.PartialHeader) || got.header.Get("Content-Type") != want.header.Get("Content-Type") {
-								t.Fatalf("seed %d, after %s: %v (%s): %d %.3000s\nwhere without kept answers it is\n%d %.3000s", seed, what, ask, coding, got.status, got.body, want.status, want.body)
+							if pair[0] == keeps && key == acmeKey && ask.accept == "" &&
+								got.status != http.StatusOK || got.status != want.status ||
+								got.status == http.StatusOK &&
+									string(got.body) != string(want.body) ||
+								got.header.Get(api.PartialHeader) !=
+									want.header.Get(api.PartialHeader) ||
+								got.header.Get("Content-Type") != want.header.Get("Content-Type") {
+								t.Fatalf("seed %d, after %s: %v (%s): %d %.3000s\nwhere without "+
+									"kept answers it is\n%d %.3000s", seed, what, ask, coding,
+									got.status, got.body, want.status, want.body)
 							}
 						}
 					}
@@ -152,11 +174,14 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	}{
 		{"a frame of each", all},
 		{"a frame of one", func() { put(f.account("acme"), f.nodes[random.IntN(4)], true, true) }},
-		{"a frame that Redis did not take", func() { put(f.account("acme"), f.nodes[random.IntN(4)], true, false) }},
-		{"a frame that the store does not have yet", func() { put(f.account("acme"), f.nodes[random.IntN(4)], false, true) }},
+		{"a frame that Redis did not take",
+			func() { put(f.account("acme"), f.nodes[random.IntN(4)], true, false) }},
+		{"a frame that the store does not have yet",
+			func() { put(f.account("acme"), f.nodes[random.IntN(4)], false, true) }},
 		{"nothing", func() {}},
 		{"a pause in which frames become old", func() { f.now.Add(13_000) }},
-		{"a node that is silent, or no longer", func() { i := random.IntN(4); silent[i] = !silent[i]; all() }},
+		{"a node that is silent, or no longer",
+			func() { i := random.IntN(4); silent[i] = !silent[i]; all() }},
 		{"a wiped Redis", func() {
 			if err := client.Do(t.Context(), client.B().Flushall().Build()).Error(); err != nil {
 				t.Fatal(err)
@@ -196,16 +221,20 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 		put(f.account("acme"), n, true, false)
 	}
 	compare()
-	if hits, misses := f.count("ringwatch_api_answers_total", "hit"), f.count("ringwatch_api_answers_total", "miss"); hits == 0 || misses == 0 {
+	if hits, misses := f.count("ringwatch_api_answers_total",
+		"hit"), f.count("ringwatch_api_answers_total", "miss"); hits == 0 || misses == 0 {
 		t.Errorf("%v hits, %v misses", hits, misses)
 	}
-	if n, bytes := f.count("ringwatch_api_answers"), f.count("ringwatch_api_answers_bytes"); n < 1 || bytes < 1_000 {
+	if n, bytes := f.count("ringwatch_api_answers"),
+		f.count("ringwatch_api_answers_bytes"); n < 1 || bytes < 1_000 {
 		t.Errorf("%v answers of %v bytes are kept", n, bytes)
 	}
 	// Another account's node of the same id is another.
 	f.now.Add(1)
 	all()
-	if a, b := f.askAt(keeps, acmeKey, f.metricsPath(0), "gzip", ""), f.askAt(keeps, otherKey, f.metricsPath(0), "gzip", ""); a.status != 200 || b.status != 200 || string(a.body) == string(b.body) {
+	if a, b := f.askAt(keeps, acmeKey, f.metricsPath(0), "gzip", ""), f.askAt(keeps, otherKey,
+		f.metricsPath(0), "gzip", ""); a.status != 200 || b.status != 200 ||
+		string(a.body) == string(b.body) {
 		t.Errorf("%d %d: two accounts see the same", a.status, b.status)
 	}
 	// What is kept is not read again.
@@ -214,7 +243,8 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip", "")
 	before := f.count("ringwatch_recent_reads_total", "latest", "hit")
 	f.askAt(keeps, acmeKey, "/v1/datacenters/dc1/metrics", "gzip", "")
-	if after := f.count("ringwatch_recent_reads_total", "latest", "hit"); before == 0 || after != before {
+	if after := f.count("ringwatch_recent_reads_total", "latest", "hit"); before == 0 ||
+		after != before {
 		t.Errorf("%v reads where nothing had changed", after-before)
 	}
 }

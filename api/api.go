@@ -125,7 +125,9 @@ func (c *Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL}, {"discovery_span", c.DiscoverySpan}, {"request_timeout", c.RequestTimeout}, {"shutdown_timeout", c.ShutdownTimeout}} {
+	}{{"recent_span", c.RecentSpan}, {"max_range", c.MaxRange}, {"nodes_ttl", c.NodesTTL},
+		{"discovery_span", c.DiscoverySpan}, {"request_timeout", c.RequestTimeout},
+		{"shutdown_timeout", c.ShutdownTimeout}} {
 		if d.value <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %v: use more than 0", d.name, d.value))
 		}
@@ -133,17 +135,23 @@ func (c *Config) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value int64
-	}{{"max_points", int64(c.MaxPoints)}, {"max_series", int64(c.MaxSeries)}, {"max_response_bytes", c.MaxResponseBytes}, {"max_selectors", int64(c.MaxSelectors)},
+	}{{"max_points", int64(c.MaxPoints)}, {"max_series", int64(c.MaxSeries)},
+		{"max_response_bytes", c.MaxResponseBytes}, {"max_selectors", int64(c.MaxSelectors)},
 		{"max_query_bytes", int64(c.MaxQueryBytes)}, {"max_request_bytes", c.MaxRequestBytes}} {
 		if n.value < 1 {
 			wrong = append(wrong, fmt.Errorf("%s is %d: use more than 0", n.name, n.value))
 		}
 	}
 	if c.AnswersBytes < 0 {
-		wrong = append(wrong, fmt.Errorf("answers_bytes is %d: use 0 to keep no answers, or more", c.AnswersBytes))
+		wrong = append(wrong, fmt.Errorf("answers_bytes is %d: use 0 to keep no answers, or more",
+			c.AnswersBytes))
 	}
-	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
-		wrong = append(wrong, fmt.Errorf("public_url: %q must have the form https://ringwatch.example:9470", c.PublicURL))
+	if u, err := url.Parse(c.PublicURL); c.PublicURL != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
+		wrong = append(wrong,
+			fmt.Errorf("public_url: %q must have the form https://ringwatch.example:9470",
+				c.PublicURL))
 	}
 	if err := c.Selectors.Validate(); err != nil {
 		wrong = append(wrong, fmt.Errorf("selectors: %w", err))
@@ -154,7 +162,8 @@ func (c *Config) Validate() error {
 
 // Reader returns what of the configuration is for Deps.Reader.
 func (c *Config) Reader() query.ReaderConfig {
-	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL, Timeout: c.RequestTimeout,
+	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL,
+		Timeout:   c.RequestTimeout,
 		KeptBytes: c.KeptBytes, HeardBytes: c.HeardBytes, Clock: c.Clock}
 }
 
@@ -252,7 +261,8 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	socket, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("api: cannot listen on %s: set api.listen to another address: %w", c.Listen, err)
+		return nil, fmt.Errorf("api: cannot listen on %s: set api.listen to another address: %w",
+			c.Listen, err)
 	}
 	if s.listener, err = c.TLS.Listener(socket, d.Log); err != nil {
 		socket.Close()
@@ -263,7 +273,8 @@ func New(c Config, d Deps) (*Server, error) {
 		socket.Close()
 		return nil, fmt.Errorf("api: cannot keep answers: %w", err)
 	}
-	if s.observer, err = listener.NewObserver("api", c.AccessLog, c.TrustedProxies, d.Log, d.Metrics); err != nil {
+	if s.observer, err = listener.NewObserver("api", c.AccessLog, c.TrustedProxies, d.Log,
+		d.Metrics); err != nil {
 		socket.Close()
 		return nil, fmt.Errorf("api: cannot register a metric: %w", err)
 	}

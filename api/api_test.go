@@ -58,16 +58,19 @@ type fixture struct {
 
 // newFixture makes a fleet whose frames of the last span are in the store and, as far as they are
 // recent, in Redis.
-func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duration, change ...func(*api.Config)) *fixture {
+func newFixture(t *testing.T, redis string, nodes, tables int, span time.Duration,
+	change ...func(*api.Config)) *fixture {
 	t.Helper()
 	return newFixtureOn(t, &apitest.Store{}, redis, nodes, tables, span, change...)
 }
 
-func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, tables int, span time.Duration, change ...func(*api.Config)) *fixture {
+func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, tables int,
+	span time.Duration, change ...func(*api.Config)) *fixture {
 	t.Helper()
 	f := &fixture{T: t, store: store, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.start(redis, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")), StoreReady: f.store.Ready}, change...)
+	f.start(redis, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")),
+		StoreReady: f.store.Ready}, change...)
 	f.fill(nodes, tables, span, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	return f
 }
@@ -75,7 +78,8 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 func (f *fixture) clock() time.Time { return time.UnixMilli(f.now.Load()) }
 
 // start runs a server on a Redis, or without one, and a store.
-func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change ...func(*api.Config)) {
+func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
+	change ...func(*api.Config)) {
 	f.Helper()
 	t := f.T
 
@@ -101,8 +105,13 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps, change
 	t.Cleanup(reader.Close)
 
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Admin, account.Rules}}, {Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
-		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Read, account.Admin}}}},
+		{Name: f.account("acme"),
+			Keys: []account.Key{{Name: "r", Key: acmeKey,
+				Scopes: []account.Scope{account.Read, account.Admin, account.Rules}},
+				{Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+		{Name: f.account("other"),
+			Keys: []account.Key{{Name: "r", Key: otherKey,
+				Scopes: []account.Scope{account.Read, account.Admin}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +168,8 @@ func (f *fixture) fill(nodes, tables int, span time.Duration, put func(b []byte)
 			f.history[i][at] = n.Copy()
 			b := n.Frame(at)
 			put(b)
-			if err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account("acme"), Value: b}}); err != nil {
+			if err := f.writer.Handle(f.Context(),
+				[]stream.Record{{Account: f.account("acme"), Value: b}}); err != nil {
 				f.Fatal(err)
 			}
 		}
@@ -183,7 +193,8 @@ func (f *fixture) ask(key, path string, query url.Values, header ...string) repl
 	return f.send(http.MethodGet, key, path, query, nil, header...)
 }
 
-func (f *fixture) send(method, key, path string, query url.Values, content io.Reader, header ...string) reply {
+func (f *fixture) send(method, key, path string, query url.Values, content io.Reader,
+	header ...string) reply {
 	f.Helper()
 	address := "http://" + f.server.Addr() + path
 	if query != nil {
@@ -264,53 +275,82 @@ func TestBadInput(t *testing.T) {
 		reason, field          string
 	}{
 		{"no key", "", path, "", 401, "no_key", "Authorization"},
-		{"an unknown key", "rw_0000000000000000000000", path, "", 401, "unknown_key", "Authorization"},
+		{"an unknown key", "rw_0000000000000000000000", path, "", 401, "unknown_key",
+			"Authorization"},
 		{"a key that may not read", writeKey, path, "", 403, "no_scope", "Authorization"},
-		{"an unknown node", acmeKey, "/v1/nodes/6a1b7c1e-0000-4000-8000-000000000000/metrics", "", 404, "unknown_node", "id"},
+		{"an unknown node", acmeKey, "/v1/nodes/6a1b7c1e-0000-4000-8000-000000000000/metrics", "",
+			404, "unknown_node", "id"},
 		{"no node id", acmeKey, "/v1/nodes/127.0.0.1/metrics", "", 404, "unknown_node", "id"},
-		{"an unknown node's text", acmeKey, "/v1/nodes/x/prometheus", "", 404, "unknown_node", "id"},
+		{"an unknown node's text", acmeKey, "/v1/nodes/x/prometheus", "", 404, "unknown_node",
+			"id"},
 		{"an unknown path", acmeKey, "/v2/nodes", "", 404, "no_such_path", ""},
-		{"a rollup that is none", acmeKey, path, "metrics=" + metric + "&period=1h&rollup=2h", 400, "bad_rollup", "rollup"},
-		{"a rollup of the newest values", acmeKey, path, "metrics=" + metric + "&rollup=1h", 400, "bad_rollup", "rollup"},
-		{"a rollup and a step", acmeKey, path, "metrics=" + metric + "&period=1h&step=1h&rollup=1h", 400, "bad_rollup", "rollup"},
-		{"a rollup of too long a time", acmeKey, path, "metrics=" + metric + "&period=60d&rollup=5m", 400, "range_too_wide", "period"},
-		{"a rollup of everything", acmeKey, path, "period=1h&rollup=1h", 400, "no_metrics", "metrics"},
+		{"a rollup that is none", acmeKey, path, "metrics=" + metric + "&period=1h&rollup=2h", 400,
+			"bad_rollup", "rollup"},
+		{"a rollup of the newest values", acmeKey, path, "metrics=" + metric + "&rollup=1h", 400,
+			"bad_rollup", "rollup"},
+		{"a rollup and a step", acmeKey, path, "metrics=" + metric + "&period=1h&step=1h&rollup=1h",
+			400, "bad_rollup", "rollup"},
+		{"a rollup of too long a time", acmeKey, path,
+			"metrics=" + metric + "&period=60d&rollup=5m", 400, "range_too_wide", "period"},
+		{"a rollup of everything", acmeKey, path, "period=1h&rollup=1h", 400, "no_metrics",
+			"metrics"},
 		{"an unknown parameter", acmeKey, path, "metric=up", 400, "unknown_parameter", "metric"},
-		{"a parameter where there is none", acmeKey, "/v1/me", "cluster=a", 400, "unknown_parameter", "cluster"},
+		{"a parameter where there is none", acmeKey, "/v1/me", "cluster=a", 400,
+			"unknown_parameter", "cluster"},
 		{"a broken query", acmeKey, path, "metrics=%zz", 400, "bad_query", "query"},
 		{"a bad matcher", acmeKey, path, "metrics=up{", 400, "bad_matcher", "metrics"},
 		{"an expression", acmeKey, path, "metrics=rate(up[1m])", 400, "bad_matcher", "metrics"},
 		{"an empty selector", acmeKey, path, "metrics=", 400, "bad_matcher", "metrics"},
-		{"a selector of everything", acmeKey, path, "metrics=%7B%7D", 400, "bad_matcher", "metrics"},
-		{"everything by name", acmeKey, path, "period=5m&metrics={__name__=~%22.*%22}", 400, "bad_matcher", "metrics"},
-		{"a bad regular expression", acmeKey, path, `metrics={__name__=~"("}`, 400, "bad_matcher", "metrics"},
+		{"a selector of everything", acmeKey, path, "metrics=%7B%7D", 400, "bad_matcher",
+			"metrics"},
+		{"everything by name", acmeKey, path, "period=5m&metrics={__name__=~%22.*%22}", 400,
+			"bad_matcher", "metrics"},
+		{"a bad regular expression", acmeKey, path, `metrics={__name__=~"("}`, 400, "bad_matcher",
+			"metrics"},
 		{"an unknown format", acmeKey, path, "format=xml", 400, "bad_format", "format"},
 		{"a bad from", acmeKey, path, "from=yesterday&metrics=" + metric, 400, "bad_time", "from"},
-		{"a from that is no number", acmeKey, path, "from=NaN&metrics=" + metric, 400, "bad_time", "from"},
+		{"a from that is no number", acmeKey, path, "from=NaN&metrics=" + metric, 400, "bad_time",
+			"from"},
 		{"an endless from", acmeKey, path, "from=-Inf&metrics=" + metric, 400, "bad_time", "from"},
-		{"a from before all time", acmeKey, path, "from=-5&metrics=" + metric, 400, "bad_time", "from"},
-		{"a bad to", acmeKey, path, "from=1700000000&to=1e99&metrics=" + metric, 400, "bad_time", "to"},
+		{"a from before all time", acmeKey, path, "from=-5&metrics=" + metric, 400, "bad_time",
+			"from"},
+		{"a bad to", acmeKey, path, "from=1700000000&to=1e99&metrics=" + metric, 400, "bad_time",
+			"to"},
 		{"to alone", acmeKey, path, "to=1700000000&metrics=" + metric, 400, "bad_time", "from"},
-		{"from after to", acmeKey, path, "from=1700000001&to=1700000000&metrics=" + metric, 400, "bad_time", "from"},
-		{"from in the future", acmeKey, path, "from=2999-01-01T00:00:00Z&metrics=" + metric, 400, "bad_time", "from"},
+		{"from after to", acmeKey, path, "from=1700000001&to=1700000000&metrics=" + metric, 400,
+			"bad_time", "from"},
+		{"from in the future", acmeKey, path, "from=2999-01-01T00:00:00Z&metrics=" + metric, 400,
+			"bad_time", "from"},
 		{"an empty from", acmeKey, path, "from=&metrics=" + metric, 400, "bad_time", "from"},
-		{"from and period", acmeKey, path, "from=1700000000&period=5m&metrics=" + metric, 400, "bad_time", "period"},
-		{"two periods", acmeKey, path, "period=5m&period=6m&metrics=" + metric, 400, "repeated_parameter", "period"},
-		{"a bad period", acmeKey, path, "period=5&metrics=" + metric, 400, "bad_duration", "period"},
+		{"from and period", acmeKey, path, "from=1700000000&period=5m&metrics=" + metric, 400,
+			"bad_time", "period"},
+		{"two periods", acmeKey, path, "period=5m&period=6m&metrics=" + metric, 400,
+			"repeated_parameter", "period"},
+		{"a bad period", acmeKey, path, "period=5&metrics=" + metric, 400, "bad_duration",
+			"period"},
 		{"no period", acmeKey, path, "period=0s&metrics=" + metric, 400, "bad_duration", "period"},
-		{"a bad step", acmeKey, path, "period=5m&step=-1s&metrics=" + metric, 400, "bad_duration", "step"},
-		{"a step without a range", acmeKey, path, "step=1s&metrics=" + metric, 400, "bad_step", "step"},
-		{"too long a period", acmeKey, path, "period=32d&metrics=" + metric, 400, "range_too_wide", "period"},
-		{"too wide a range", acmeKey, path, "from=2020-01-01T00:00:00Z&metrics=" + metric, 400, "range_too_wide", "from"},
+		{"a bad step", acmeKey, path, "period=5m&step=-1s&metrics=" + metric, 400, "bad_duration",
+			"step"},
+		{"a step without a range", acmeKey, path, "step=1s&metrics=" + metric, 400, "bad_step",
+			"step"},
+		{"too long a period", acmeKey, path, "period=32d&metrics=" + metric, 400, "range_too_wide",
+			"period"},
+		{"too wide a range", acmeKey, path, "from=2020-01-01T00:00:00Z&metrics=" + metric, 400,
+			"range_too_wide", "from"},
 		{"a range of everything", acmeKey, path, "period=5m", 400, "no_metrics", "metrics"},
-		{"a range as text", acmeKey, path, "period=5m&format=prometheus&metrics=" + metric, 400, "bad_format", "format"},
-		{"too many values", acmeKey, path, "period=5m&metrics={__name__=~%22.%2B%22}", 400, "too_many_values", "step"},
-		{"too many selectors", acmeKey, path, strings.Repeat("metrics=up&", 33), 400, "too_many_metrics", "metrics"},
+		{"a range as text", acmeKey, path, "period=5m&format=prometheus&metrics=" + metric, 400,
+			"bad_format", "format"},
+		{"too many values", acmeKey, path, "period=5m&metrics={__name__=~%22.%2B%22}", 400,
+			"too_many_values", "step"},
+		{"too many selectors", acmeKey, path, strings.Repeat("metrics=up&", 33), 400,
+			"too_many_metrics", "metrics"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			target := c.path
 			if c.query != "" {
-				target += "?" + strings.TrimSuffix(strings.NewReplacer(`"`, "%22", "{", "%7B").Replace(c.query), "&")
+				target += "?" +
+					strings.TrimSuffix(strings.NewReplacer(`"`, "%22", "{", "%7B").Replace(c.query),
+						"&")
 			}
 			r := f.ask(c.key, target, nil)
 			var e struct {
@@ -319,15 +359,18 @@ func TestBadInput(t *testing.T) {
 			if err := json.Unmarshal(r.body, &e); err != nil {
 				t.Fatalf("%d %.200s: %v", r.status, r.body, err)
 			}
-			if r.status != c.status || e.Error.Reason != c.reason || e.Error.Field != c.field || e.Error.Message == "" {
+			if r.status != c.status || e.Error.Reason != c.reason || e.Error.Field != c.field ||
+				e.Error.Message == "" {
 				t.Errorf("%d %s, want %d %s %s", r.status, r.body, c.status, c.reason, c.field)
 			}
-			if r.header.Get("X-Request-Id") == "" || c.status == 401 && r.header.Get("Www-Authenticate") == "" {
+			if r.header.Get("X-Request-Id") == "" ||
+				c.status == 401 && r.header.Get("Www-Authenticate") == "" {
 				t.Error("headers are missing")
 			}
 		})
 	}
-	resp, err := http.Post("http://"+f.server.Addr()+"/v1/nodes", "text/plain", strings.NewReader("x"))
+	resp, err := http.Post("http://"+f.server.Addr()+"/v1/nodes", "text/plain",
+		strings.NewReader("x"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,25 +390,32 @@ func TestOtherAccount(t *testing.T) {
 	walked := 0
 	for _, pattern := range f.server.Patterns() {
 		method, path, _ := strings.Cut(pattern, " ")
-		if !strings.HasPrefix(path, "/v1/") || path == "/v1/openapi.yaml" { // the last is documentation, for everybody
+		// the last is documentation, for everybody
+		if !strings.HasPrefix(path, "/v1/") || path == "/v1/openapi.yaml" {
 			continue
 		}
 		walked++
 		switch path {
 		case "/v1/me", "/v1/keys", "/v1/nodes/{id}/forget":
-			continue // they say, make and end what is the asking key's own: TestMe, TestMakeKey, TestForget
+			// they say, make and end what is the asking key's own: TestMe, TestMakeKey,
+			// TestForget
+			continue
 		}
 		if method == http.MethodPost {
 			f.walkLookup(path)
 			continue
 		}
 		for _, n := range f.nodes {
-			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster, "{datacenter}", n.Identity.Datacenter).Replace(path)
-			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK || !bytes.Contains(r.body, []byte(n.Cluster)) {
+			target := strings.NewReplacer("{id}", n.ID.String(), "{cluster}", n.Cluster,
+				"{datacenter}", n.Identity.Datacenter).Replace(path)
+			if r := f.ask(acmeKey, target, nil); r.status != http.StatusOK ||
+				!bytes.Contains(r.body, []byte(n.Cluster)) {
 				t.Errorf("%s: its own key gets %d %.100s", target, r.status, r.body)
 			}
 			r := f.ask(otherKey, target, nil)
-			if !(r.status == http.StatusNotFound || r.status == http.StatusOK && string(r.body) == "[]\n") || bytes.Contains(r.body, []byte("fleet")) {
+			if !(r.status == http.StatusNotFound ||
+				r.status == http.StatusOK && string(r.body) == "[]\n") ||
+				bytes.Contains(r.body, []byte("fleet")) {
 				t.Errorf("%s: the other's key gets %d %.100s", target, r.status, r.body)
 			}
 			if r := f.ask("", target, nil); r.status != http.StatusUnauthorized {
@@ -409,7 +459,9 @@ func TestNodesAndClusters(t *testing.T) {
 		}
 		for _, n := range nodes {
 			age := float64(f.now.Load()-newest[n.ID]) / 1000
-			if n.State != s.state || n.LastSeen.UnixMilli() != newest[n.ID] || n.AgeSeconds != age || n.Datacenter != "dc1" || n.Facts["cassandra_version"] != "5.0.9" ||
+			if n.State != s.state || n.LastSeen.UnixMilli() != newest[n.ID] ||
+				n.AgeSeconds != age || n.Datacenter != "dc1" ||
+				n.Facts["cassandra_version"] != "5.0.9" ||
 				!strings.HasPrefix(n.Address, "10.0.0.") || n.IntervalMS != 5000 {
 				t.Errorf("%v later: %+v", s.later, n)
 			}
@@ -425,7 +477,8 @@ func TestNodesAndClusters(t *testing.T) {
 		}
 	}
 	f.get("/v1/clusters", nil, &clusters)
-	if len(clusters) != 2 || clusters[0].Cluster != "fleet-0" || clusters[0].Nodes != 2 || clusters[0].Up != 2 || clusters[1].Nodes != 1 || clusters[0].Datacenters[0].Nodes != 2 {
+	if len(clusters) != 2 || clusters[0].Cluster != "fleet-0" || clusters[0].Nodes != 2 ||
+		clusters[0].Up != 2 || clusters[1].Nodes != 1 || clusters[0].Datacenters[0].Nodes != 2 {
 		t.Errorf("%+v", clusters)
 	}
 }
@@ -440,7 +493,8 @@ func TestHealth(t *testing.T) {
 			Ready         bool
 			Store, Recent string
 		}
-		if err := json.Unmarshal(r.body, &a); err != nil || r.status != status || a.Ready != store || (a.Store == "ok") != store || (a.Recent == "ok") != recent {
+		if err := json.Unmarshal(r.body, &a); err != nil || r.status != status ||
+			a.Ready != store || (a.Store == "ok") != store || (a.Recent == "ok") != recent {
 			t.Errorf("%d %s %v", r.status, r.body, err)
 		}
 	}
@@ -452,7 +506,8 @@ func TestHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(200, true, false)
-	for path, want := range map[string]string{"/-/healthy": "healthy", "/": "<title>Ringwatch</title>", "/metrics": "ringwatch_api_requests_total"} {
+	for path, want := range map[string]string{"/-/healthy": "healthy",
+		"/": "<title>Ringwatch</title>", "/metrics": "ringwatch_api_requests_total"} {
 		if r := f.ask("", path, nil); r.status != 200 || !bytes.Contains(r.body, []byte(want)) {
 			t.Errorf("%s: %d %.100s", path, r.status, r.body)
 		}
@@ -463,7 +518,8 @@ func TestGzip(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 3, time.Minute)
 	plain := f.ask(acmeKey, f.metricsPath(0), nil, "Accept-Encoding", "gzip;q=0")
 	packed := f.ask(acmeKey, f.metricsPath(0), nil, "Accept-Encoding", "br, gzip;q=0.5")
-	if plain.header.Get("Content-Encoding") != "" || packed.header.Get("Content-Encoding") != "gzip" {
+	if plain.header.Get("Content-Encoding") != "" ||
+		packed.header.Get("Content-Encoding") != "gzip" {
 		t.Fatal("wrong encodings")
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed.body))
@@ -486,14 +542,19 @@ func TestNothingAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.ask(acmeKey, f.metricsPath(0), nil)
-	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || bytes.Contains(r.body, []byte("apitest")) {
+	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" ||
+		bytes.Contains(r.body, []byte("apitest")) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
-	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there", TLS: listener.TLS{KeyFile: "x"}}, api.Deps{})
-	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl", "request_timeout", "shutdown_timeout", "max_points", "max_selectors", "max_series", "max_response_bytes", "max_query_bytes", "max_request_bytes", "discovery_span", "public_url", "cert_file and key_file"} {
+	_, err := api.New(api.Config{Listen: "nowhere", PublicURL: "over there",
+		TLS: listener.TLS{KeyFile: "x"}}, api.Deps{})
+	for _, want := range []string{"nowhere", "recent_span", "max_range", "nodes_ttl",
+		"request_timeout", "shutdown_timeout", "max_points", "max_selectors", "max_series",
+		"max_response_bytes", "max_query_bytes", "max_request_bytes", "discovery_span",
+		"public_url", "cert_file and key_file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

@@ -30,7 +30,8 @@ func TestBehind(t *testing.T) {
 	f.fill(2, 1, 40*time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	now := f.now.Load()
 	minutes := func(from, to int64, more ...string) url.Values {
-		q := url.Values{"from": {fmt.Sprint(now - from*60_000)}, "to": {fmt.Sprint(now - to*60_000)}, "metrics": {`{__name__=~"node_.*"}`}}
+		q := url.Values{"from": {fmt.Sprint(now - from*60_000)},
+			"to": {fmt.Sprint(now - to*60_000)}, "metrics": {`{__name__=~"node_.*"}`}}
 		for i := 0; i < len(more); i += 2 {
 			q.Set(more[i], more[i+1])
 		}
@@ -46,7 +47,10 @@ func TestBehind(t *testing.T) {
 			t.Errorf("%s: partial is %t, not %t", what, got, partial)
 		}
 		json := strings.Contains(path, "/metrics") && q.Get("format") == ""
-		if said := strings.Contains(string(r.body), "accepted since "+time.UnixMilli(since).UTC().Format("2006-01-02T15:04:05.000Z")); json && said != partial {
+		if said := strings.Contains(string(r.body),
+			"accepted since "+
+				time.UnixMilli(since).UTC().Format("2006-01-02T15:04:05.000Z")); json &&
+			said != partial {
 			t.Errorf("%s: it says since when %t, not %t: %.300s", what, said, partial, r.body)
 		}
 	}
@@ -65,7 +69,8 @@ func TestBehind(t *testing.T) {
 	f.now.Add(25_000) // what Redis has is old now, and the store has nothing newer
 	check("newest", late, nil, true)
 	check("some newest", late, url.Values{"metrics": {"node_load1"}}, true)
-	check("newest as text", late, url.Values{"metrics": {"node_load1"}, "format": {"prometheus"}}, true)
+	check("newest as text", late, url.Values{"metrics": {"node_load1"}, "format": {"prometheus"}},
+		true)
 	check("newest of another cluster", well, nil, false)
 	check("exposition", exposition, nil, true)
 	check("exposition of a cluster", "/v1/clusters/fleet-0/prometheus", nil, true)
@@ -86,7 +91,8 @@ func TestOldAndNobodyToAsk(t *testing.T) {
 	f.store.SetDown(true)
 	for range 2 { // the second time it is kept encoded
 		r := f.ask(acmeKey, f.metricsPath(0), nil)
-		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" || !strings.Contains(string(r.body), `"partial":["everything newer than 20`) {
+		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" ||
+			!strings.Contains(string(r.body), `"partial":["everything newer than 20`) {
 			t.Fatalf("%d %v %.300s", r.status, r.header, r.body)
 		}
 	}

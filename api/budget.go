@@ -60,7 +60,8 @@ func (b *budget) addAll(list []window.Series) {
 		switch {
 		case s.Metric.Kind.IsHistogram():
 			for j := range s.Histograms {
-				b.bytes += valueBytes/2 + 2*summaryBytes + bucketBytes*int64(len(s.Histograms[j].Filled)+1)
+				b.bytes += valueBytes/2 + 2*summaryBytes +
+					bucketBytes*int64(len(s.Histograms[j].Filled)+1)
 			}
 		case s.Metric.Kind == frame.String:
 			for _, text := range s.Strings {
@@ -111,11 +112,15 @@ func (b *budget) addRollups(list []rollup.Series) error {
 func (b *budget) check() error {
 	switch {
 	case b.series > b.config.MaxSeries:
-		return bad("too_many_series", "metrics", "the answer would have more than %d series: ask for fewer metrics, or one node at a time", b.config.MaxSeries)
+		return bad("too_many_series", "metrics",
+			"the answer would have more than %d series: ask for fewer metrics, or one node "+
+				"at a time", b.config.MaxSeries)
 	case b.points > b.config.MaxPoints:
-		return bad("too_many_values", b.field, "the answer would have more than %d values: %s", b.config.MaxPoints, b.remedy)
+		return bad("too_many_values", b.field, "the answer would have more than %d values: %s",
+			b.config.MaxPoints, b.remedy)
 	case b.bytes > b.config.MaxResponseBytes:
-		return bad("too_large", b.field, "the answer would have more than %d MiB: %s", b.config.MaxResponseBytes>>20, b.remedy)
+		return bad("too_large", b.field, "the answer would have more than %d MiB: %s",
+			b.config.MaxResponseBytes>>20, b.remedy)
 	}
 	return nil
 }

@@ -14,9 +14,12 @@ func TestFillsCount(t *testing.T) {
 	f := newAlone(t, 50)
 	const most = 1 << 20
 	whole, _ := f.serve(func(c *api.Config, _ *api.Deps) { c.RecentSpan, c.MaxPoints = 1, 1<<30 })
-	bytes, _ := f.serve(func(c *api.Config, _ *api.Deps) { c.MaxPoints, c.MaxResponseBytes = 1<<30, most })
+	bytes, _ := f.serve(func(c *api.Config, _ *api.Deps) {
+		c.MaxPoints, c.MaxResponseBytes = 1<<30, most
+	})
 	points, _ := f.serve(func(c *api.Config, _ *api.Deps) { c.MaxPoints = 20_000 })
-	query := url.Values{"metrics": {`{__name__=~"cassandra_table_.*"}`}, "period": {"30m"}, "reportNaN": {"true"}}
+	query := url.Values{"metrics": {`{__name__=~"cassandra_table_.*"}`}, "period": {"30m"},
+		"reportNaN": {"true"}}
 	refused := 0
 	for _, step := range []string{"30m", "15m", "5m", "1m", "30s", "10s", "5s", "1s"} {
 		query.Set("step", step)
@@ -30,14 +33,17 @@ func TestFillsCount(t *testing.T) {
 		switch {
 		case r.status == http.StatusOK && size > most*6/5:
 			t.Errorf("step=%s: %d bytes are answered where %d are allowed", step, size, most)
-		case r.status != http.StatusOK && (e.Reason != "too_large" || e.Field != "step" || size < most*4/5):
+		case r.status != http.StatusOK &&
+			(e.Reason != "too_large" || e.Field != "step" || size < most*4/5):
 			t.Errorf("step=%s: %d bytes, and the answer is %d %.200s", step, size, r.status, r.body)
 		case r.status != http.StatusOK:
 			refused++
 		}
 		r, e = f.fetch(points + path)
-		if over := values > 20_000; over != (r.status == http.StatusBadRequest) || over && e.Reason != "too_many_values" {
-			t.Errorf("step=%s: %d values, and the answer is %d %.200s", step, values, r.status, r.body)
+		if over := values > 20_000; over != (r.status == http.StatusBadRequest) ||
+			over && e.Reason != "too_many_values" {
+			t.Errorf("step=%s: %d values, and the answer is %d %.200s", step, values,
+				r.status, r.body)
 		}
 	}
 	if refused == 0 {
@@ -47,7 +53,8 @@ func TestFillsCount(t *testing.T) {
 
 // TestEscapesCount counts what JSON makes of labels that need escapes.
 func TestEscapesCount(t *testing.T) {
-	for _, text := range []string{"shop", "\x01\x02", "<&>", `"\`, "ü", "\u2028", strings.Repeat("\t", 100)} {
+	for _, text := range []string{"shop", "\x01\x02", "<&>", `"\`, "ü", "\u2028",
+		strings.Repeat("\t", 100)} {
 		got, want := api.JSONBytes(text), int64(len(api.AppendString(nil, text))-2)
 		if got < want || got > 3*want+8 {
 			t.Errorf("%q: %d bytes are counted, %d written", text, got, want)

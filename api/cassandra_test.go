@@ -35,11 +35,13 @@ func (s realStore) reader(ctx context.Context, account string) store.Reader {
 	return s.Store.Reader(store.Dashboard(account), memory.Of(ctx))
 }
 
-func (s realStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+func (s realStore) LatestFrames(ctx context.Context, account string,
+	node uuid.UUID) ([][]byte, int64, error) {
 	return s.reader(ctx, account).LatestFrames(ctx, account, node)
 }
 
-func (s realStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (s realStore) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	return s.reader(ctx, account).LastSeen(ctx, account, nodes)
 }
 
@@ -52,9 +54,12 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, err
 	return nodes, err
 }
 
-func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
-	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets, matchers...)
-	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, err
+func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
+		matchers...)
+	return query.Windows{List: list, From: report.From, Instants: report.Instants,
+		Missing: report.Missing()}, err
 }
 
 func (s realStore) sources() query.Sources {
@@ -89,7 +94,8 @@ func TestRealEngines(t *testing.T) {
 	writer, offset := store.NewWriter(db), int64(0)
 	f.fill(2, 3, 25*time.Minute, func(b []byte) {
 		offset++
-		if err := writer.Handle(t.Context(), []stream.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
+		if err := writer.Handle(t.Context(),
+			[]stream.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := writer.Tick(t.Context(), f.clock()); err != nil {
@@ -101,14 +107,21 @@ func TestRealEngines(t *testing.T) {
 		t.Helper()
 		for i, n := range f.nodes {
 			at := f.newest(i)
-			compare(t, "newest", f.metricsOf(i, nil).flat(t), want(n, f.history[i], everything, func(a int64) bool { return a == at }))
-			for _, r := range []struct{ from, to int64 }{{now - 9*minute, now}, {now - 24*minute, now}, {now - 24*minute, now - 16*minute}, {now - 7*minute, now - 7*minute + 12_000}} {
+			compare(t, "newest", f.metricsOf(i, nil).flat(t),
+				want(n, f.history[i], everything, func(a int64) bool { return a == at }))
+			for _, r := range []struct{ from, to int64 }{{now - 9*minute, now},
+				{now - 24*minute, now}, {now - 24*minute, now - 16*minute},
+				{now - 7*minute, now - 7*minute + 12_000}} {
 				before := 0.0
 				for _, s := range sources {
 					before += f.count("ringwatch_api_reads_total", "range", s)
 				}
-				query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(r.from, 10)}, "to": {strconv.FormatInt(r.to, 10)}}
-				compare(t, fmt.Sprint(r), f.metricsOf(i, query).flat(t), want(n, f.history[i], everything, func(a int64) bool { return a >= r.from && a <= r.to }))
+				query := url.Values{"metrics": {`{__name__=~".+"}`},
+					"from": {strconv.FormatInt(r.from, 10)}, "to": {strconv.FormatInt(r.to, 10)}}
+				compare(t, fmt.Sprint(r), f.metricsOf(i, query).flat(t),
+					want(n, f.history[i], everything, func(a int64) bool {
+						return a >= r.from && a <= r.to
+					}))
 				for _, s := range sources {
 					before -= f.count("ringwatch_api_reads_total", "range", s)
 				}
@@ -118,7 +131,8 @@ func TestRealEngines(t *testing.T) {
 			}
 		}
 		var nodes []struct{ State string }
-		if f.get("/v1/nodes", nil, &nodes); len(nodes) != 2 || nodes[0].State != "up" || nodes[1].State != "up" {
+		if f.get("/v1/nodes", nil, &nodes); len(nodes) != 2 || nodes[0].State != "up" ||
+			nodes[1].State != "up" {
 			t.Error(nodes)
 		}
 	}
@@ -131,7 +145,8 @@ func TestRealEngines(t *testing.T) {
 	}
 	check("store")
 	testPartial(t, f, c, now)
-	if r := f.ask(otherKey, f.metricsPath(0), nil); r.status != 404 || strings.Contains(string(r.body), "fleet") {
+	if r := f.ask(otherKey, f.metricsPath(0), nil); r.status != 404 ||
+		strings.Contains(string(r.body), "fleet") {
 		t.Errorf("another account: %d %s", r.status, r.body)
 	}
 }
@@ -155,19 +170,24 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 		part     int
 	}
 	id := gocql.UUID(f.nodes[0].ID)
-	iter := session.Query("SELECT hour, part, at FROM v3_windows WHERE account = ? AND node = ? ALLOW FILTERING", f.account("acme"), id).IterContext(t.Context())
+	iter := session.Query("SELECT hour, part, at FROM v3_windows WHERE account = ? AND node = ? "+
+		"ALLOW FILTERING", f.account("acme"), id).IterContext(t.Context())
 	for key.part == 0 && iter.Scan(&key.hour, &key.part, &key.at) {
 	}
 	if err := iter.Close(); err != nil || key.part == 0 {
 		t.Fatalf("no row of a window: %v", err)
 	}
 	window := frame.WindowOf(key.at)
-	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(window, 10)}, "to": {strconv.FormatInt(window+299_999, 10)}}
-	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(api.PartialHeader) != "" || strings.Contains(string(r.body), `"partial"`) {
+	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(window, 10)},
+		"to": {strconv.FormatInt(window+299_999, 10)}}
+	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(api.PartialHeader) != "" ||
+		strings.Contains(string(r.body), `"partial"`) {
 		t.Errorf("a whole answer says that it is partial: %v", r.header)
 	}
-	err = session.Query("UPDATE v3_windows USING TIMESTAMP ? SET blob = 0xff WHERE account = ? AND node = ? AND hour = ? AND part = ? AND at = ?",
-		(now+3600_000)*1000, f.account("acme"), id, key.hour, key.part, key.at).ExecContext(t.Context())
+	err = session.Query("UPDATE v3_windows USING TIMESTAMP ? SET blob = 0xff WHERE account = ? "+
+		"AND node = ? AND hour = ? AND part = ? AND at = ?",
+		(now+3600_000)*1000, f.account("acme"), id, key.hour, key.part,
+		key.at).ExecContext(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +199,10 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != 200 || len(answer) != 1 {
 		t.Fatalf("%d %v %.300s", r.status, err, r.body)
 	}
-	if r.header.Get(api.PartialHeader) != "1" || len(answer[0].Partial) != 1 { // this node says so little that one row has all
-		t.Errorf("of a damaged row the answer says %q and the header %q, beside %d series", answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
+	// this node says so little that one row has all
+	if r.header.Get(api.PartialHeader) != "1" || len(answer[0].Partial) != 1 {
+		t.Errorf("of a damaged row the answer says %q and the header %q, beside %d series",
+			answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
 	}
 	if n := f.count("ringwatch_api_partial_answers_total"); n != 1 {
 		t.Errorf("%v partial answers are counted", n)

@@ -75,14 +75,16 @@ func mustDashboards(t *testing.T) map[string]*dashboards {
 				d.list = append(d.list, dashboard{name: name})
 			case word == "all":
 				for label := range strings.FieldsSeq(rest) {
-					everywhere = append(everywhere, labels.MustNewMatcher(labels.MatchNotEqual, label, ""))
+					everywhere = append(everywhere, labels.MustNewMatcher(labels.MatchNotEqual,
+						label, ""))
 				}
 			case word == "both" || word == "api" || word == "some":
 				pattern, why, _ := strings.Cut(rest, "\t")
 				if why == "" {
 					t.Errorf("%s: %s: it has no reason", d.file, line)
 				}
-				d.except[word] = append(d.except[word], exception{line, regexp.MustCompile(pattern)})
+				d.except[word] = append(d.except[word],
+					exception{line, regexp.MustCompile(pattern)})
 			default:
 				q := asked{line: line, times: 1}
 				if n, err := strconv.Atoi(word); err == nil {
@@ -118,9 +120,13 @@ func (d *dashboards) excepted(q *asked, kinds ...string) bool {
 // has reports whether each of the series that a query reads is there.
 func (q *asked) has(series map[string][]labels.Labels) bool {
 	return !slices.ContainsFunc(q.selector, func(s []*labels.Matcher) bool {
-		name := slices.IndexFunc(s, func(m *labels.Matcher) bool { return m.Name == labels.MetricName })
+		name := slices.IndexFunc(s, func(m *labels.Matcher) bool {
+			return m.Name == labels.MetricName
+		})
 		return !slices.ContainsFunc(series[s[name].Value], func(l labels.Labels) bool {
-			return !slices.ContainsFunc(s, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
+			return !slices.ContainsFunc(s, func(m *labels.Matcher) bool {
+				return !m.Matches(l.Get(m.Name))
+			})
 		})
 	})
 }
@@ -195,7 +201,8 @@ func (d *dashboards) look(agent, api map[string][]labels.Labels) (
 				}[onAPI])
 			}
 		}
-		counts += fmt.Sprintf("\n%s: of %d queries %d have data on the agent's page, %d on the API's",
+		counts += fmt.Sprintf("\n%s: of %d queries %d have data on the agent's page, %d "+
+			"on the API's",
 			of.name, all, there, fromAPI)
 	}
 	return wrong, counts

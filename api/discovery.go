@@ -43,13 +43,16 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	clusters := map[string]bool{}
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		if n.Left != nil || n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
+		if n.Left != nil || n.AgeSeconds == nil ||
+			time.Duration(*n.AgeSeconds*float64(time.Second)) > s.config.DiscoverySpan {
 			continue
 		}
 		if by == "cluster" {
 			if !clusters[n.Cluster] {
 				clusters[n.Cluster] = true
-				list = append(list, newTarget(base, "/v1/clusters/"+url.PathEscape(n.Cluster)+"/prometheus", n.Cluster, map[string]string{"cluster": n.Cluster}))
+				list = append(list,
+					newTarget(base, "/v1/clusters/"+url.PathEscape(n.Cluster)+"/prometheus",
+						n.Cluster, map[string]string{"cluster": n.Cluster}))
 			}
 			continue
 		}
@@ -57,17 +60,20 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 		if instance == "" {
 			instance = n.ID.String()
 		}
-		labels := map[string]string{"cluster": n.Cluster, "datacenter": n.Datacenter, "rack": n.Rack, "node": n.ID.String(), meta + "state": n.State}
+		labels := map[string]string{"cluster": n.Cluster, "datacenter": n.Datacenter,
+			"rack": n.Rack, "node": n.ID.String(), meta + "state": n.State}
 		for _, f := range n.Facts {
 			labels[meta+"fact_"+labelName(f.Name)] = f.Value
 		}
-		list = append(list, newTarget(base, "/v1/nodes/"+n.ID.String()+"/prometheus", instance, labels))
+		list = append(list, newTarget(base, "/v1/nodes/"+n.ID.String()+"/prometheus",
+			instance, labels))
 	}
 	return writeJSON(w, r, list)
 }
 
 func newTarget(base *url.URL, path, instance string, labels map[string]string) *target {
-	labels["__scheme__"], labels["__metrics_path__"], labels["instance"] = base.Scheme, path, instance
+	labels["__scheme__"], labels["__metrics_path__"], labels["instance"] = base.Scheme,
+		path, instance
 	return &target{Targets: []string{base.Host}, Labels: labels}
 }
 

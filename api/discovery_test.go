@@ -63,7 +63,8 @@ func TestScrapesWait(t *testing.T) {
 		}
 	}
 	if r := f.ask(acmeKey, cluster, nil); r.status != http.StatusTooManyRequests ||
-		r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "too_many_requests") {
+		r.header.Get("Retry-After") == "" ||
+		!strings.Contains(string(r.body), "too_many_requests") {
 		t.Errorf("one more scrape: %d %v %.300s", r.status, r.header, r.body)
 	}
 	one := "/v1/nodes/" + f.nodes[0].ID.String() + "/metrics"
@@ -95,13 +96,18 @@ func TestDiscovery(t *testing.T) {
 		t.Fatal(list)
 	}
 	for _, d := range list {
-		i := slices.IndexFunc(f.nodes, func(n *frametest.Node) bool { return n.ID.String() == d.Labels["node"] })
+		i := slices.IndexFunc(f.nodes, func(n *frametest.Node) bool {
+			return n.ID.String() == d.Labels["node"]
+		})
 		if i < 0 {
 			t.Fatal(d)
 		}
 		n := f.nodes[i]
-		for name, want := range map[string]string{"__scheme__": "http", "__metrics_path__": "/v1/nodes/" + n.ID.String() + "/prometheus", "instance": fmt.Sprintf("10.0.0.%d", i+1), "cluster": n.Cluster,
-			"datacenter": "dc1", "rack": n.Identity.Rack, "__meta_ringwatch_state": "up", "__meta_ringwatch_fact_cassandra_version": "5.0.9"} {
+		for name, want := range map[string]string{"__scheme__": "http",
+			"__metrics_path__": "/v1/nodes/" + n.ID.String() + "/prometheus",
+			"instance":         fmt.Sprintf("10.0.0.%d", i+1), "cluster": n.Cluster,
+			"datacenter": "dc1", "rack": n.Identity.Rack, "__meta_ringwatch_state": "up",
+			"__meta_ringwatch_fact_cassandra_version": "5.0.9"} {
 			if d.Labels[name] != want {
 				t.Errorf("%s is %q, want %q", name, d.Labels[name], want)
 			}
@@ -117,17 +123,23 @@ func TestDiscovery(t *testing.T) {
 	}
 	list = nil
 	f.get("/v1/discovery", url.Values{"by": {"cluster"}}, &list)
-	if len(list) != 2 || list[0].Labels["__metrics_path__"] != "/v1/clusters/fleet-0/prometheus" || list[0].Labels["instance"] != "fleet-0" || list[0].Labels["node"] != "" {
+	if len(list) != 2 || list[0].Labels["__metrics_path__"] != "/v1/clusters/fleet-0/prometheus" ||
+		list[0].Labels["instance"] != "fleet-0" || list[0].Labels["node"] != "" {
 		t.Error(list)
 	}
-	if r := f.ask(acmeKey, "/v1/discovery", url.Values{"by": {"rack"}}); r.status != 400 || !strings.Contains(string(r.body), `"bad_by"`) {
+	if r := f.ask(acmeKey, "/v1/discovery", url.Values{"by": {"rack"}}); r.status != 400 ||
+		!strings.Contains(string(r.body), `"bad_by"`) {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	if r := f.ask(otherKey, "/v1/discovery", nil); r.status != 200 || string(r.body) != "[]\n" || !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
+	if r := f.ask(otherKey, "/v1/discovery", nil); r.status != 200 || string(r.body) != "[]\n" ||
+		!strings.HasPrefix(r.header.Get("Content-Type"), "application/json") {
 		t.Errorf("an empty list: %d %s", r.status, r.body)
 	}
-	elsewhere, _ := f.serve(func(c *api.Config, _ *api.Deps) { c.PublicURL = "https://ringwatch.example:443/" })
-	if r, _ := f.fetch(elsewhere + "/v1/discovery"); json.Unmarshal(r.body, &list) != nil || list[0].Targets[0] != "ringwatch.example:443" || list[0].Labels["__scheme__"] != "https" {
+	elsewhere, _ := f.serve(func(c *api.Config, _ *api.Deps) {
+		c.PublicURL = "https://ringwatch.example:443/"
+	})
+	if r, _ := f.fetch(elsewhere + "/v1/discovery"); json.Unmarshal(r.body, &list) != nil ||
+		list[0].Targets[0] != "ringwatch.example:443" || list[0].Labels["__scheme__"] != "https" {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	// All nodes of a cluster as one text, in which every metric's lines stand together.
@@ -144,15 +156,20 @@ func TestDiscovery(t *testing.T) {
 		}
 		seen[m[1]] = true
 	}
-	if r := f.ask(acmeKey, "/v1/clusters/fleet/prometheus", nil); r.status != 404 || !strings.Contains(string(r.body), "unknown_cluster") {
+	if r := f.ask(acmeKey, "/v1/clusters/fleet/prometheus", nil); r.status != 404 ||
+		!strings.Contains(string(r.body), "unknown_cluster") {
 		t.Errorf("%d %s", r.status, r.body)
 	}
 	// Silent nodes: their values are no longer told as if they were the present's; in the end
 	// they are no targets.
 	now := f.now.Load()
 	f.now.Store(now + 62_000)
-	for _, path := range []string{"/v1/nodes/" + f.nodes[0].ID.String() + "/prometheus", "/v1/clusters/fleet-0/prometheus"} {
-		if r := f.ask(acmeKey, path, nil); r.status != 404 || !strings.Contains(string(r.body), `"silent"`) || !strings.Contains(string(r.body), time.UnixMilli(f.newest(0)).UTC().Format("15:04:05")) {
+	for _, path := range []string{"/v1/nodes/" + f.nodes[0].ID.String() + "/prometheus",
+		"/v1/clusters/fleet-0/prometheus"} {
+		if r := f.ask(acmeKey, path, nil); r.status != 404 ||
+			!strings.Contains(string(r.body), `"silent"`) ||
+			!strings.Contains(string(r.body),
+				time.UnixMilli(f.newest(0)).UTC().Format("15:04:05")) {
 			t.Errorf("a silent node at %s: %d %s", path, r.status, r.body)
 		}
 	}
@@ -190,15 +207,18 @@ func mustPrometheus(t *testing.T, api, key string) *scraper {
 		t.Fatal("docs/PROMETHEUS.md has no configuration for Prometheus")
 	}
 	dir, port := t.TempDir(), engines.FreePorts(t, 1)[0]
-	for name, text := range map[string]string{"prometheus.yml": strings.ReplaceAll(string(block[1]), "127.0.0.1:9470", api), "ringwatch.key": key + "\n"} {
+	for name, text := range map[string]string{"prometheus.yml": strings.ReplaceAll(string(block[1]),
+		"127.0.0.1:9470", api), "ringwatch.key": key + "\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := &scraper{T: t, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	log := filepath.Join(dir, "prometheus.log")
-	process, err := engines.StartProcess(engines.ProcessConfig{Name: "prometheus", Path: program, Dir: dir, Log: log,
-		Args: []string{"--config.file=prometheus.yml", fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--storage.tsdb.path=data"}})
+	process, err := engines.StartProcess(engines.ProcessConfig{Name: "prometheus", Path: program,
+		Dir: dir, Log: log,
+		Args: []string{"--config.file=prometheus.yml",
+			fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--storage.tsdb.path=data"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +279,8 @@ func (p *scraper) ups(want string, nodes int) {
 			err = fmt.Errorf("%d targets", len(list))
 		}
 		for _, s := range list {
-			if s.Value[1] != want || !strings.HasPrefix(s.Metric["instance"], "10.0.0.") || s.Metric["node"] == "" {
+			if s.Value[1] != want || !strings.HasPrefix(s.Metric["instance"], "10.0.0.") ||
+				s.Metric["node"] == "" {
 				return fmt.Errorf("%v", s)
 			}
 		}
@@ -297,7 +318,9 @@ func (f *fixture) goLive(shape func()) *live {
 					f.history[i] = map[int64][][]frametest.Entity{at: n.Copy()}
 					b := n.Frame(at)
 					f.store.Put(f.account("acme"), b)
-					_ = f.writer.Handle(f.Context(), []stream.Record{{Account: f.account("acme"), Value: b}}) // the store has it in any case
+					// the store has it in any case
+					_ = f.writer.Handle(f.Context(),
+						[]stream.Record{{Account: f.account("acme"), Value: b}})
 				}
 			}
 		}
@@ -320,7 +343,9 @@ func TestPrometheus(t *testing.T) {
 	const bucket, quiet = 20, "table_2"
 	first := f.nodes[0]
 	metrics := first.Templates[1].Metrics
-	latency := slices.IndexFunc(metrics, func(m frame.Metric) bool { return m.Kind == frame.Histogram })
+	latency := slices.IndexFunc(metrics, func(m frame.Metric) bool {
+		return m.Kind == frame.Histogram
+	})
 	upper := first.Bounds[metrics[latency].Bounds].Upper
 	var reads int64
 	var every atomic.Int64
@@ -330,7 +355,8 @@ func TestPrometheus(t *testing.T) {
 		reads += every.Load()
 		c.Counts[bucket], c.Sum = reads, reads*upper[bucket]
 	})
-	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) { // else Prometheus looks again a minute later
+	// else Prometheus looks again a minute later
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
 		var nodes []discovered
 		if f.get("/v1/discovery", nil, &nodes); len(nodes) == 4 {
 			break
@@ -346,28 +372,37 @@ func TestPrometheus(t *testing.T) {
 	// its first scrape on.
 	of := fmt.Sprintf(`{node=%q,table=%q}`, first.ID, quiet)
 	name := metrics[latency].Name
-	if list, err := p.query("/api/v1/query", url.Values{"query": {`{__name__=~"` + name + `.*",` + of[1:]}}); err != nil || len(list) != 0 {
+	if list, err := p.query("/api/v1/query",
+		url.Values{"query": {`{__name__=~"` + name + `.*",` + of[1:]}}); err != nil ||
+		len(list) != 0 {
 		t.Errorf("a histogram that never counted: %v %v", list, err)
 	}
-	if list, err := p.query("/api/v1/query", url.Values{"query": {"cassandra_table_live_disk_space_bytes" + of}}); err != nil || len(list) != 1 {
+	if list, err := p.query("/api/v1/query",
+		url.Values{"query": {"cassandra_table_live_disk_space_bytes" + of}}); err != nil ||
+		len(list) != 1 {
 		t.Errorf("the table's other metrics: %v %v", list, err)
 	}
 	began := time.Now()
 	every.Store(10)
 	p.until("three scrapes of the reads", func() error {
-		list, err := p.query("/api/v1/query", url.Values{"query": {"count_over_time(" + name + "_count" + of + "[5m]) >= 3"}})
+		list, err := p.query("/api/v1/query",
+			url.Values{"query": {"count_over_time(" + name + "_count" + of + "[5m]) >= 3"}})
 		if err == nil && len(list) != 1 {
 			err = fmt.Errorf("%v", list)
 		}
 		return err
 	})
-	list, err := p.query("/api/v1/query_range", url.Values{"query": {"histogram_quantile(0.5, sum by (le) (rate(" + name + "_bucket" + of + "[20s])))"},
-		"start": {strconv.FormatInt(began.Unix(), 10)}, "end": {strconv.FormatInt(time.Now().Unix(), 10)}, "step": {"1"}})
+	list, err := p.query("/api/v1/query_range",
+		url.Values{"query": {"histogram_quantile(0.5, sum by (le) (rate(" + name + "_bucket" + of +
+			"[20s])))"},
+			"start": {strconv.FormatInt(began.Unix(), 10)},
+			"end":   {strconv.FormatInt(time.Now().Unix(), 10)}, "step": {"1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	values := 0
-	low, high := float64(upper[bucket/8*8-1])/1e6, float64(upper[bucket/8*8+7])/1e6 // the text has every eighth bound
+	// the text has every eighth bound
+	low, high := float64(upper[bucket/8*8-1])/1e6, float64(upper[bucket/8*8+7])/1e6
 	for _, s := range list {
 		for _, v := range s.Values {
 			q, err := strconv.ParseFloat(fmt.Sprint(v[1]), 64)
@@ -395,7 +430,8 @@ func TestPrometheus(t *testing.T) {
 // sees compares the newest samples of a node with its last frame.
 func (p *scraper) sees(f *fixture, node int) error {
 	n, at := f.nodes[node], f.newest(node)
-	list, err := p.query("/api/v1/query", url.Values{"query": {fmt.Sprintf(`{node=%q,__name__!~"up|scrape_.+"}[5m]`, n.ID)}})
+	list, err := p.query("/api/v1/query",
+		url.Values{"query": {fmt.Sprintf(`{node=%q,__name__!~"up|scrape_.+"}[5m]`, n.ID)}})
 	if err != nil {
 		return err
 	}
@@ -407,18 +443,22 @@ func (p *scraper) sees(f *fixture, node int) error {
 		if int64(math.Round(seconds*1000)) != at {
 			continue // gone since, or not scraped yet
 		}
-		if s.Metric["cluster"] != n.Cluster || s.Metric["datacenter"] != "dc1" || s.Metric["rack"] != n.Identity.Rack || s.Metric["instance"] != n.Identity.Facts[0].Value || s.Metric["job"] != "ringwatch" {
+		if s.Metric["cluster"] != n.Cluster || s.Metric["datacenter"] != "dc1" ||
+			s.Metric["rack"] != n.Identity.Rack ||
+			s.Metric["instance"] != n.Identity.Facts[0].Value || s.Metric["job"] != "ringwatch" {
 			p.Fatalf("wrong labels: %v", s.Metric)
 		}
 		for _, l := range []string{"node", "cluster", "datacenter", "rack", "instance", "job"} {
 			delete(s.Metric, l)
 		}
-		if bound, err := strconv.ParseFloat(s.Metric["le"], 64); err == nil { // 1.0 and 1 are one bound
+		// 1.0 and 1 are one bound
+		if bound, err := strconv.ParseFloat(s.Metric["le"], 64); err == nil {
 			s.Metric["le"] = strconv.FormatFloat(bound, 'g', -1, 64)
 		}
 		key := labels.FromMap(s.Metric).String()
 		value, err := strconv.ParseFloat(fmt.Sprint(last[1]), 64)
-		if expected, there := want[key]; !there || err != nil || math.Abs(value-expected) > 1e-9*math.Abs(expected) {
+		if expected, there := want[key]; !there || err != nil ||
+			math.Abs(value-expected) > 1e-9*math.Abs(expected) {
 			p.Fatalf("%s at %d is %v, want %v, %v", key, at, value, expected, there)
 		}
 		found++

@@ -35,7 +35,8 @@ func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account
 
 // getClusterPrometheus answers /v1/clusters/{cluster}/prometheus: the same of all nodes of a
 // cluster that are not silent.
-func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request,
+	p account.Principal) error {
 	as, err := profileOf(r)
 	if err != nil {
 		return err
@@ -50,9 +51,13 @@ func (s *Server) getClusterPrometheus(w http.ResponseWriter, r *http.Request, p 
 // exposeAll writes the newest values of the nodes that are up or late. Values of a silent node
 // are not the present's, and a scrape must not look as if they were; if all nodes are silent it
 // fails, so that Prometheus's up is 0. as is whose names they have; nil: ours.
-func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, who string) error {
-	size := budget{config: &s.config, field: "metrics", remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics with format=prometheus"}
-	if len(nodes) > 1 && s.answers.kept != nil { // a single node's text is mostly asked for once per frame, by a Prometheus
+func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Principal,
+	nodes []Node, as *profile.Profile, who string) error {
+	size := budget{config: &s.config, field: "metrics",
+		remedy: "ask for one node at a time, or for chosen metrics at /v1/nodes/{id}/metrics " +
+			"with format=prometheus"}
+	// a single node's text is mostly asked for once per frame, by a Prometheus
+	if len(nodes) > 1 && s.answers.kept != nil {
 		return s.getLatestText(w, r, p, nodes, as, &size, who)
 	}
 	now := s.config.Clock().UnixMilli()
@@ -80,7 +85,8 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if as == nil {
 			answer.series = slices.DeleteFunc(series, neverCounted)
 		} else {
-			if answer.series, answer.heads, err = s.show(r.Context(), p.Account, &nodes[i], w.Window, series, as); err != nil {
+			if answer.series, answer.heads, err = s.show(r.Context(), p.Account, &nodes[i],
+				w.Window, series, as); err != nil {
 				return err
 			}
 		}
@@ -101,7 +107,8 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 // silent is the refusal where no node has newest values; newest is when one had, in ms, 0 for
 // never, and missing why that may not be so.
 func silent(who string, newest int64, missing []string) error {
-	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id", Message: who + " has not sent anything yet"}
+	e := &Error{Status: http.StatusNotFound, Reason: "silent", Field: "id",
+		Message: who + " has not sent anything yet"}
 	if newest > 0 {
 		e.Message = fmt.Sprintf("%s has sent nothing since %s: look at its agent; "+
 			"/v1/nodes/{id}/metrics has the old values", who, formatTime(newest))
@@ -134,7 +141,9 @@ func (s *Server) writeExposition(w http.ResponseWriter, r *http.Request, answers
 			all = append(all, &answers[i].series[j])
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
+	slices.SortStableFunc(all, func(a, b *window.Series) int {
+		return strings.Compare(a.Metric.Name, b.Metric.Name)
+	})
 	e := exposition{open: opens(r), names: make(map[string]bool, len(all))}
 	heads := map[string]profile.Head{}
 	for i := range answers {
@@ -186,20 +195,24 @@ func (e *exposition) family(m *window.Metric, by profile.Head) {
 		if base, ok := strings.CutSuffix(name, "_total"); ok && e.open && !e.names[base] {
 			name = base
 		} else if e.open {
-			kind = "unknown" // OpenMetrics has no counter without _total, and no two families of one name
+			// OpenMetrics has no counter without _total, and no two families of one name
+			kind = "unknown"
 		}
 	case m.Kind == frame.Histogram:
 		kind = "histogram"
 	case m.Kind == frame.GaugeHistogram:
 		if kind = "gaugehistogram"; !e.open {
-			kind = "histogram" // text 0.0.4 has no such type; quantiles of its buckets are right all the same, and rates are not asked of it
+			// text 0.0.4 has no such type; quantiles of its buckets are right all the same, and
+			// rates are not asked of it
+			kind = "histogram"
 		}
 	}
 	e.b = append(append(append(append(append(e.b, "# HELP "...), name...), ' '), help...), '\n')
 	e.b = append(append(append(append(append(e.b, "# TYPE "...), name...), ' '), kind...), '\n')
 	// OpenMetrics demands that a unit is the name's last part; in text 0.0.4 the line is a comment.
 	if m.Unit != "" && (!e.open || strings.HasSuffix(name, "_"+m.Unit)) {
-		e.b = append(append(append(append(append(e.b, "# UNIT "...), name...), ' '), m.Unit...), '\n')
+		e.b = append(append(append(append(append(e.b, "# UNIT "...), name...), ' '), m.Unit...),
+			'\n')
 	}
 }
 
@@ -208,10 +221,14 @@ func (e *exposition) series(s *window.Series) {
 	switch m.Kind {
 	case frame.String:
 		name := "value"
-		for s.Labels.Has(name) { // an entity's own label of that name keeps it; as Prometheus makes room, the agent's /metrics does the same
+		// an entity's own label of that name keeps it; as Prometheus makes room, the agent's
+		// /metrics does the same
+		for s.Labels.Has(name) {
 			name = "exported_" + name
 		}
-		e.line(s, "", name, []byte(s.Strings[0]), func(dst []byte) []byte { return append(dst, '1') })
+		e.line(s, "", name, []byte(s.Strings[0]), func(dst []byte) []byte {
+			return append(dst, '1')
+		})
 	case frame.Histogram, frame.GaugeHistogram:
 		e.histogram(s)
 	default:
@@ -234,14 +251,18 @@ func (e *exposition) histogram(s *window.Series) {
 		} else {
 			le = e.bound(le[:0], m.Bounds.Upper[b], m.Bounds.Exponent)
 		}
-		e.line(s, "_bucket", "le", le, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
+		e.line(s, "_bucket", "le", le, func(dst []byte) []byte {
+			return strconv.AppendInt(dst, total, 10)
+		})
 	}
 	sum, count := "_sum", "_count"
 	if m.Kind == frame.GaugeHistogram && e.open {
 		sum, count = "_gsum", "_gcount"
 	}
 	if m.HasSum {
-		e.line(s, sum, "", nil, func(dst []byte) []byte { return appendDecimal(dst, h.Sum, m.Exponent) })
+		e.line(s, sum, "", nil, func(dst []byte) []byte {
+			return appendDecimal(dst, h.Sum, m.Exponent)
+		})
 	}
 	e.line(s, count, "", nil, func(dst []byte) []byte { return strconv.AppendInt(dst, total, 10) })
 }
@@ -257,7 +278,8 @@ func (e *exposition) bound(dst []byte, v int64, exponent int) []byte {
 }
 
 // line appends one sample with the time it was taken. extra, if it has a name, is one more label.
-func (e *exposition) line(s *window.Series, suffix, extra string, extraValue []byte, value func([]byte) []byte) {
+func (e *exposition) line(s *window.Series, suffix, extra string, extraValue []byte,
+	value func([]byte) []byte) {
 	e.b = append(append(e.b, s.Metric.Name...), suffix...)
 	open := byte('{')
 	s.Labels.Range(func(l labels.Label) {

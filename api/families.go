@@ -25,7 +25,9 @@ type family struct {
 
 // encodeText writes a node's exposition text metric by metric, in the order of their names.
 func (e *encoded) encodeText(series []window.Series, heads map[string]profile.Head, open bool) {
-	slices.SortStableFunc(series, func(a, b window.Series) int { return strings.Compare(a.Metric.Name, b.Metric.Name) })
+	slices.SortStableFunc(series, func(a, b window.Series) int {
+		return strings.Compare(a.Metric.Name, b.Metric.Name)
+	})
 	x := exposition{open: open}
 	for i := 0; i < len(series); {
 		first := &series[i]
@@ -40,7 +42,8 @@ func (e *encoded) encodeText(series []window.Series, heads map[string]profile.He
 
 // getLatestText answers for everything newest of nodes that are up or late as exposition text, as
 // exposeAll does, from what is kept of each node.
-func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal, nodes []Node, as *profile.Profile, size *budget, who string) error {
+func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account.Principal,
+	nodes []Node, as *profile.Profile, size *budget, who string) error {
 	open := opens(r)
 	f := asText
 	if open {
@@ -159,12 +162,14 @@ func writeFamilies(out *answerWriter, list []*encoded, open bool) {
 func opens(r *http.Request) bool {
 	ranges := strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",")
 	for i, text := range ranges {
-		if kind, _, _ := strings.Cut(text, ";"); strings.TrimSpace(kind) == openMetricsType && !strings.Contains(text, "version=") {
+		if kind, _, _ := strings.Cut(text, ";"); strings.TrimSpace(kind) == openMetricsType &&
+			!strings.Contains(text, "version=") {
 			ranges[i] = strings.Replace(text, openMetricsType, openMetricsType+";version=1.0.0", 1)
 		}
 	}
 	accept := http.Header{"Accept": {strings.Join(ranges, ",")}}
-	return expfmt.NegotiateAccept(accept, expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics)).FormatType() == expfmt.TypeOpenMetrics
+	return expfmt.NegotiateAccept(accept, expfmt.NewFormat(expfmt.TypeTextPlain),
+		expfmt.NewFormat(expfmt.TypeOpenMetrics)).FormatType() == expfmt.TypeOpenMetrics
 }
 
 func textType(open bool) string {

@@ -45,8 +45,13 @@ func fuzzed(f *testing.F) *Server {
 func FuzzQuery(f *testing.F) {
 	s := fuzzed(f)
 	for _, query := range []string{
-		"metrics=up", "metrics=up{job=~\"a.*|b\"}&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z&step=30s", "metrics=a,b{c!=\"d\"}&period=1h&reportNaN=true",
-		"metrics=m&rollup=5m&from=1700000000", "format=prometheus", "metrics={__name__=~\"(a{1,9}b){1,9}\"}", "metrics=%ff", "metrics=" + strings.Repeat("a,", 200), "metrics=n::reads,cf::a::*::readLatency::max,n::no&period=1h", "metrics=ks::{\"a,b\"},n::",
+		"metrics=up",
+		"metrics=up{job=~\"a.*|b\"}&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z&step=30s",
+		"metrics=a,b{c!=\"d\"}&period=1h&reportNaN=true",
+		"metrics=m&rollup=5m&from=1700000000", "format=prometheus",
+		"metrics={__name__=~\"(a{1,9}b){1,9}\"}", "metrics=%ff",
+		"metrics=" + strings.Repeat("a,", 200),
+		"metrics=n::reads,cf::a::*::readLatency::max,n::no&period=1h", "metrics=ks::{\"a,b\"},n::",
 	} {
 		f.Add(query)
 	}
@@ -55,8 +60,10 @@ func FuzzQuery(f *testing.F) {
 			return // refused before it is read
 		}
 		requestBound.Within(t, len(query), func() {
-			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/nodes/x/metrics", RawQuery: query}, Header: http.Header{}}
-			if q, err := s.metricsQuery(r.WithContext(t.Context()), account.Principal{}); err == nil && q == nil {
+			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/nodes/x/metrics",
+				RawQuery: query}, Header: http.Header{}}
+			if q, err := s.metricsQuery(r.WithContext(t.Context()),
+				account.Principal{}); err == nil && q == nil {
 				t.Error("neither a query nor an error")
 			}
 		})
@@ -66,7 +73,10 @@ func FuzzQuery(f *testing.F) {
 // FuzzLookup reads hostile bodies of lookups.
 func FuzzLookup(f *testing.F) {
 	s := fuzzed(f)
-	for _, body := range []string{`{"keys":[1,"a",[2,"b"]],"columns":["name"],"rows":3,"timeout":"250ms"}`, `{"keys":[{}]}`, `{"keys":` + strings.Repeat("[", 500), `{"rows":1e99}`, `{"class":"dashboard"} `} {
+	for _, body := range []string{
+		`{"keys":[1,"a",[2,"b"]],"columns":["name"],"rows":3,"timeout":"250ms"}`, `{"keys":[{}]}`,
+		`{"keys":` + strings.Repeat("[", 500), `{"rows":1e99}`, `{"class":"dashboard"} `,
+	} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
@@ -74,7 +84,8 @@ func FuzzLookup(f *testing.F) {
 			return
 		}
 		requestBound.Within(t, len(body), func() {
-			r := httptest.NewRequest(http.MethodPost, "/v1/lookup/shop/orders", strings.NewReader(body))
+			r := httptest.NewRequest(http.MethodPost, "/v1/lookup/shop/orders",
+				strings.NewReader(body))
 			if q, timeout, err := s.lookupQuery(r); err == nil && (q == nil || timeout <= 0) {
 				t.Error("neither a query nor an error")
 			}

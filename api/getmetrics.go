@@ -48,7 +48,8 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	if q.rollup.Millis > 0 {
 		return s.getRollups(w, r, p, q, nodes, more)
 	}
-	size := budget{config: &s.config, field: "step", remedy: "ask for fewer metrics, less time or a wider step", fills: q.fills}
+	size := budget{config: &s.config, field: "step",
+		remedy: "ask for fewer metrics, less time or a wider step", fills: q.fills}
 	if q.latest {
 		size.field, size.remedy = "metrics", "ask for fewer metrics"
 	}
@@ -61,7 +62,8 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 	return s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
 		series, lost, err := s.select1(ctx, p, n, q)
 		return more(n, element{
-			count: func(b *budget) error { return b.add(series) }, n: len(series), missing: lost, err: err,
+			count: func(b *budget) error { return b.add(series) }, n: len(series), missing: lost,
+			err:    err,
 			append: func(b []byte, i int) []byte { return q.appendSeries(b, &series[i]) },
 		})
 	})
@@ -69,12 +71,14 @@ func (s *Server) getMetrics(w http.ResponseWriter, r *http.Request, p account.Pr
 
 // getMetricsText is getMetrics for format=prometheus: lines of a metric stand together, so all
 // nodes are read before the first byte.
-func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, size *budget) error {
+func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p account.Principal,
+	q *metricsQuery, nodes []Node, size *budget) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	next := query.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
 		series, lost, err := s.select1(ctx, p, &nodes[i], q)
-		return nodeSeries{node: &nodes[i], series: slices.DeleteFunc(series, neverCounted), missing: lost, err: err}
+		return nodeSeries{node: &nodes[i], series: slices.DeleteFunc(series, neverCounted),
+			missing: lost, err: err}
 	})
 	answers := make([]nodeSeries, len(nodes))
 	missing := make([][]string, len(nodes))
@@ -100,7 +104,8 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 	}
 	b = append(b, `{"id":`...)
 	b = appendString(b, n.ID.String())
-	for _, f := range []struct{ name, value string }{{"cluster", n.Cluster}, {"datacenter", n.Datacenter}, {"rack", n.Rack}} {
+	for _, f := range []struct{ name, value string }{{"cluster", n.Cluster},
+		{"datacenter", n.Datacenter}, {"rack", n.Rack}} {
 		b = append(append(append(b, `,"`...), f.name...), `":`...)
 		b = appendString(b, f.value)
 	}
@@ -119,7 +124,8 @@ func appendNode(b []byte, n *Node, missing []string, first bool) []byte {
 }
 
 // select1 returns what a query asks of one node, and what is missing in it.
-func (s *Server) select1(ctx context.Context, p account.Principal, n *Node, q *metricsQuery) ([]window.Series, []string, error) {
+func (s *Server) select1(ctx context.Context, p account.Principal, n *Node,
+	q *metricsQuery) ([]window.Series, []string, error) {
 	if q.onlyNames() {
 		return nil, nil, nil
 	}

@@ -25,7 +25,8 @@ type readyAnswer struct {
 	Recent string `json:"recent"` // the same, or "off"
 	Series string `json:"series"` // "ok", "off", or what the index of series lacks
 
-	Warning string `json:"warning,omitempty"` // what an operator should know although the server is ready
+	// what an operator should know although the server is ready
+	Warning string `json:"warning,omitempty"`
 }
 
 func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {

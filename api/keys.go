@@ -127,7 +127,8 @@ func keyWanted(r *http.Request, p account.Principal) (*account.StoredKey, error)
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
 		return nil, &Error{Status: http.StatusUnsupportedMediaType, Reason: "content_type",
-			Field: "Content-Type", Message: "the body must be JSON: send Content-Type: application/json"}
+			Field:   "Content-Type",
+			Message: "the body must be JSON: send Content-Type: application/json"}
 	}
 	text, err := io.ReadAll(r.Body) // bounded by enter
 	var large *http.MaxBytesError
@@ -185,8 +186,9 @@ func checkKey(k *account.StoredKey, p account.Principal) error {
 		}
 		if !p.Can(scope) {
 			return &Error{Status: http.StatusForbidden, Reason: "scope_beyond", Field: "scopes",
-				Message: fmt.Sprintf("this key does not have the scope %s, so it cannot make a key "+
-					"that has it: use another key, or ringwatch key create", scope)}
+				Message: fmt.Sprintf(
+					"this key does not have the scope %s, so it cannot make a key "+
+						"that has it: use another key, or ringwatch key create", scope)}
 		}
 	}
 	if len(k.Clusters) > maxKeyClusters {

@@ -44,12 +44,14 @@ func (k *keyTable) write(_ context.Context, s account.StoredKey) error {
 
 // hostileKeys are bodies that ask for no key that can be, or for one that the key may not make.
 var hostileKeys = []string{
-	`{"name":"a"}`, `{"scopes":["read"]}`, `{"name":"a","scopes":[]}`, `{"name":"a","scopes":"read"}`,
+	`{"name":"a"}`, `{"scopes":["read"]}`, `{"name":"a","scopes":[]}`,
+	`{"name":"a","scopes":"read"}`,
 	`{"name":"a","scopes":["fly"]}`, `{"name":"a","scopes":["read","read"]}`,
 	`{"name":"a","scopes":["write"]}`, `{"name":"A","scopes":["read"]}`,
 	`{"name":"../a","scopes":["read"]}`, `{"name":"a\u0000","scopes":["read"]}`,
 	`{"name":7,"scopes":["read"]}`, `{"name":"a","scopes":["read"],"account":"other"}`,
-	`{"name":"a","scopes":["read"],"clusters":["x"]}`, `{"name":"a","scopes":["read"],"node":"first"}`,
+	`{"name":"a","scopes":["read"],"clusters":["x"]}`,
+	`{"name":"a","scopes":["read"],"node":"first"}`,
 	`{"name":"a","scopes":["read"],"clusters":[""]}`, `{"name":"a","scopes":["read"]} {}`,
 	`{"name":"a","scopes":["read"],"clusters":[` + strings.Repeat(`"x",`, 70) + `"x"]}`,
 	`{"name":"` + strings.Repeat("a", 64) + `","scopes":["read"]}`, `{"name":null,"scopes":[null]}`,
@@ -58,7 +60,8 @@ var hostileKeys = []string{
 // post sends a body of a kind to any server.
 func (f *fixture) post(key, address, body, kind string) reply {
 	f.Helper()
-	r, err := http.NewRequestWithContext(f.Context(), http.MethodPost, address, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(f.Context(), http.MethodPost, address,
+		strings.NewReader(body))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -107,7 +110,8 @@ func TestMakeKey(t *testing.T) {
 		{Name: "acme", Clusters: []string{"prod-*"}, Keys: []account.Key{
 			{Name: "maker", Key: makerKey, Networks: []string{"127.0.0.0/8"}, Expires: end,
 				Scopes: []account.Scope{account.Read, account.Write, account.Admin}},
-			{Name: "reader", Key: readKey, Scopes: []account.Scope{account.Read, account.Write, account.Rules}},
+			{Name: "reader", Key: readKey, Scopes: []account.Scope{account.Read, account.Write,
+				account.Rules}},
 		}},
 		{Name: "other"},
 	})
@@ -141,7 +145,8 @@ func TestMakeKey(t *testing.T) {
 		t.Fatalf("%d %s %v", status, body, err)
 	}
 	if account.KeyID(made.Key) != made.ID || made.ID == "" || made.Account != "acme" ||
-		made.Name != "node7" || made.Node != "first" || !slices.Equal(made.Scopes, []string{"write"}) ||
+		made.Name != "node7" || made.Node != "first" ||
+		!slices.Equal(made.Scopes, []string{"write"}) ||
 		!slices.Equal(made.Clusters, []string{"prod-1"}) ||
 		!slices.Equal(made.Networks, []string{"127.0.0.0/8"}) ||
 		made.Expires != end.Format("2006-01-02T15:04:05.000Z") || made.Created == "" {
@@ -157,7 +162,8 @@ func TestMakeKey(t *testing.T) {
 	with, errs := registry.With(table.list)
 	p, err := with.Authenticate(made.Key)
 	if err != nil || len(errs) > 0 || p.Account != "acme" || !p.Can(account.Write) ||
-		p.Can(account.Read) || !p.Writes("prod-1") || p.Writes("prod-2") || !p.Expires().Equal(end) ||
+		p.Can(account.Read) || !p.Writes("prod-1") || p.Writes("prod-2") ||
+		!p.Expires().Equal(end) ||
 		!slices.Equal(p.Networks(), []string{"127.0.0.0/8"}) {
 		t.Errorf("%+v %v %v", p, err, errs)
 	}
@@ -168,33 +174,47 @@ func TestMakeKey(t *testing.T) {
 		status            int
 	}{
 		{readKey, `{"name":"x","scopes":["read"]}`, "no_scope", http.StatusForbidden},
-		{"rw_nobody000000000000000", `{"name":"x","scopes":["read"]}`, "unknown_key", http.StatusUnauthorized},
+		{"rw_nobody000000000000000", `{"name":"x","scopes":["read"]}`, "unknown_key",
+			http.StatusUnauthorized},
 		{makerKey, `{"name":"x","scopes":["rules"]}`, "scope_beyond", http.StatusForbidden},
 		{makerKey, `{"name":"x","scopes":["write","rules"]}`, "scope_beyond", http.StatusForbidden},
-		{makerKey, `{"name":"x","scopes":["write"],"account":"other"}`, "unknown_field", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"Account":"other"}`, "unknown_field", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"networks":["0.0.0.0/0"]}`, "unknown_field", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"expires":"2099-01-01"}`, "unknown_field", http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"account":"other"}`, "unknown_field",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"Account":"other"}`, "unknown_field",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"networks":["0.0.0.0/0"]}`, "unknown_field",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"expires":"2099-01-01"}`, "unknown_field",
+			http.StatusBadRequest},
 		{makerKey, `{"name":"node7","scopes":["write"]}`, "name_taken", http.StatusConflict},
 		{makerKey, `{"name":"../x","scopes":["write"]}`, "bad_name", http.StatusBadRequest},
 		{makerKey, `{"name":"","scopes":["write"]}`, "bad_name", http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":[]}`, "bad_scopes", http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["fly"]}`, "bad_scopes", http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["write","write"]}`, "bad_scopes", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["read"],"clusters":["prod-1"]}`, "bad_binding", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"clusters":[""]}`, "bad_binding", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"clusters":["a\u001b[2J"]}`, "bad_clusters", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"clusters":["` + strings.Repeat("a", 256) + `"]}`, "bad_clusters", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"clusters":[` + strings.Repeat(`"a",`, 64) + `"a"]}`, "bad_clusters", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"],"node":"here"}`, "bad_binding", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["write"]}{"name":"y","scopes":["write"]}`, "bad_body", http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["read"],"clusters":["prod-1"]}`, "bad_binding",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"clusters":[""]}`, "bad_binding",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"clusters":["a\u001b[2J"]}`, "bad_clusters",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"clusters":["` + strings.Repeat("a", 256) +
+			`"]}`, "bad_clusters", http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"clusters":[` + strings.Repeat(`"a",`, 64) +
+			`"a"]}`, "bad_clusters", http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"],"node":"here"}`, "bad_binding",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["write"]}{"name":"y","scopes":["write"]}`, "bad_body",
+			http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["wri`, "bad_body", http.StatusBadRequest},
 		{makerKey, `{"name":"\xff","scopes":["write"]}`, "bad_body", http.StatusBadRequest},
 		{makerKey, "{\"name\":\"\xff\",\"scopes\":[\"write\"]}", "bad_body", http.StatusBadRequest},
 		{makerKey, strings.Repeat("[", 100_000), "bad_body", http.StatusBadRequest},
-		{makerKey, `{"name":"` + strings.Repeat("x", 2<<20) + `"}`, "body_too_large", http.StatusRequestEntityTooLarge},
+		{makerKey, `{"name":"` + strings.Repeat("x", 2<<20) + `"}`, "body_too_large",
+			http.StatusRequestEntityTooLarge},
 	} {
-		if status, reason, body := ask(c.key, base, c.body); status != c.status || reason != c.reason {
+		if status, reason, body := ask(c.key, base, c.body); status != c.status ||
+			reason != c.reason {
 			t.Errorf("%.100s: %d %s, want %d %s", c.body, status, body, c.status, c.reason)
 		}
 	}
@@ -214,14 +234,20 @@ func TestMakeKey(t *testing.T) {
 
 	// As many as there may be, and no more; without a store; with one that fails.
 	few := account.NewMaker(table.read, table.write, before)
-	if status, reason, _ := ask(makerKey, server(few.Make), `{"name":"x","scopes":["read"]}`); status != http.StatusConflict || reason != "too_many_keys" {
+	if status, reason, _ := ask(makerKey, server(few.Make),
+		`{"name":"x","scopes":["read"]}`); status != http.StatusConflict ||
+		reason != "too_many_keys" {
 		t.Errorf("one too many: %d %s", status, reason)
 	}
-	if status, reason, _ := ask(makerKey, server(nil), `{"name":"x","scopes":["read"]}`); status != http.StatusConflict || reason != "keys_configured" {
+	if status, reason, _ := ask(makerKey, server(nil),
+		`{"name":"x","scopes":["read"]}`); status != http.StatusConflict ||
+		reason != "keys_configured" {
 		t.Errorf("without a store: %d %s", status, reason)
 	}
 	table.fail = context.DeadlineExceeded
-	if status, reason, body := ask(makerKey, base, `{"name":"x","scopes":["read"]}`); status != http.StatusServiceUnavailable || reason != "unavailable" || strings.Contains(string(body), "rw_") {
+	if status, reason, body := ask(makerKey, base,
+		`{"name":"x","scopes":["read"]}`); status != http.StatusServiceUnavailable ||
+		reason != "unavailable" || strings.Contains(string(body), "rw_") {
 		t.Errorf("a store that fails: %d %s", status, body)
 	}
 }

@@ -44,7 +44,8 @@ func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer
 		if known[standing{rec.Node, rec.Cluster}] {
 			continue
 		}
-		a := nodeAnswer{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter, Rack: rec.Rack,
+		a := nodeAnswer{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter,
+			Rack:    rec.Rack,
 			Address: rec.Address, State: rec.End.Why, Left: newLeft(rec.End)}
 		if at := rec.End.Last; at > 0 {
 			age := float64(max(0, s.config.Clock().UnixMilli()-at)) / 1000
@@ -82,20 +83,22 @@ func (s *Server) postForget(w http.ResponseWriter, r *http.Request, p account.Pr
 		return writeJSON(w, r, n)
 	case n.State == query.StateUp:
 		return &Error{Status: http.StatusConflict, Reason: "node_up", Field: "id",
-			Message: fmt.Sprintf("node %s is up and would be back with its next frame: stop it or its "+
-				"agent first", n.ID)}
+			Message: fmt.Sprintf(
+				"node %s is up and would be back with its next frame: stop it or its "+
+					"agent first", n.ID)}
 	case s.deps.Forget == nil:
 		return &Error{Status: http.StatusNotFound, Reason: "not_found",
 			Message: "this API cannot forget nodes: it knows no Kafka"}
 	}
 	now := s.config.Clock().UnixMilli()
-	rec := s.deps.Reader.Roster().Changed(p.Account, n.Cluster, n.ID, now, func(rec *roster.Record) {
-		rec.Datacenter, rec.Rack, rec.Address = n.Datacenter, n.Rack, n.Address
-		rec.End = &roster.End{Why: roster.Forgotten, At: now, By: p.KeyName}
-		if n.AgeSeconds != nil {
-			rec.End.Last = now - int64(*n.AgeSeconds*1000)
-		}
-	})
+	rec := s.deps.Reader.Roster().Changed(p.Account, n.Cluster, n.ID, now,
+		func(rec *roster.Record) {
+			rec.Datacenter, rec.Rack, rec.Address = n.Datacenter, n.Rack, n.Address
+			rec.End = &roster.End{Why: roster.Forgotten, At: now, By: p.KeyName}
+			if n.AgeSeconds != nil {
+				rec.End.Last = now - int64(*n.AgeSeconds*1000)
+			}
+		})
 	if err := s.deps.Forget(r.Context(), rec); err != nil {
 		if errors.Is(err, context.Canceled) {
 			return err
@@ -103,7 +106,8 @@ func (s *Server) postForget(w http.ResponseWriter, r *http.Request, p account.Pr
 		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
 			Message: "that could not be kept now: send it again later", RetryAfter: 5, Cause: err}
 	}
-	s.deps.Log.Info("a node was forgotten", "account", p.Account, "cluster", n.Cluster, "node", n.ID,
+	s.deps.Log.Info("a node was forgotten", "account", p.Account, "cluster", n.Cluster,
+		"node", n.ID,
 		"address", n.Address, "key", p.Key())
 	n.State, n.Left = rec.End.Why, newLeft(rec.End)
 	return writeJSON(w, r, n)

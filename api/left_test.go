@@ -29,7 +29,8 @@ func TestNodesThatLeft(t *testing.T) {
 	var nodes roster.Roster
 	acme := f.account("acme")
 	left := func(account string, n *query.Node, e roster.End) {
-		nodes.Take(roster.Record{Account: account, Cluster: n.Cluster, Node: n.ID, Stamp: 1, End: &e,
+		nodes.Take(roster.Record{Account: account, Cluster: n.Cluster, Node: n.ID,
+			Stamp: 1, End: &e,
 			Datacenter: "dc9", Address: "10.0.0.9"})
 	}
 	for i := range 5 {
@@ -39,10 +40,12 @@ func TestNodesThatLeft(t *testing.T) {
 	list := store.nodes
 	left(acme, &list[0], roster.End{Why: roster.Decommissioned, At: at})
 	left(acme, &list[1], roster.End{Why: roster.Replaced, At: at + 5, By: list[2].ID.String()})
-	left(acme, &query.Node{ID: list[3].ID, Cluster: "old"}, roster.End{Why: roster.Moved, At: at, By: "a", Last: at - 5})
+	left(acme, &query.Node{ID: list[3].ID, Cluster: "old"},
+		roster.End{Why: roster.Moved, At: at, By: "a", Last: at - 5})
 	left("another", &list[4], roster.End{Why: roster.Forgotten, At: at})
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen, Roster: &nodes})
+		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen,
+			Roster: &nodes})
 	})
 	type answer struct {
 		ID       string
@@ -68,7 +71,9 @@ func TestNodesThatLeft(t *testing.T) {
 		}
 		return answers
 	}
-	since := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+	since := func(ms int64) string {
+		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	}
 	states := map[string]bool{}
 	for _, n := range ask("/v1/nodes") {
 		text := n.ID[:2] + " " + n.Cluster + " " + n.State
@@ -80,7 +85,8 @@ func TestNodesThatLeft(t *testing.T) {
 			t.Errorf("it moved as %+v", n)
 		}
 	}
-	for _, want := range []string{"00 a decommissioned " + since(at) + " ", "01 a replaced " + since(at+5) + " " + list[2].ID.String(),
+	for _, want := range []string{"00 a decommissioned " + since(at) + " ",
+		"01 a replaced " + since(at+5) + " " + list[2].ID.String(),
 		"02 a late", "03 a late", "03 old moved " + since(at) + " a", "04 a late"} {
 		if !states[want] {
 			t.Errorf("no %q in %v", want, states)
@@ -90,13 +96,15 @@ func TestNodesThatLeft(t *testing.T) {
 		t.Errorf("%v", states)
 	}
 	for path, want := range map[string]int{"/v1/nodes?cluster=old": 1, "/v1/nodes?cluster=a": 5,
-		"/v1/nodes?id=" + list[3].ID.String(): 2, "/v1/discovery": 3, "/v1/discovery?by=cluster": 1} {
+		"/v1/nodes?id=" + list[3].ID.String(): 2, "/v1/discovery": 3,
+		"/v1/discovery?by=cluster": 1} {
 		if got := ask(path); len(got) != want {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
 	clusters := ask("/v1/clusters")
-	if len(clusters) != 2 || clusters[0].Nodes != 3 || clusters[0].Late != 3 || clusters[0].Down != 0 ||
+	if len(clusters) != 2 || clusters[0].Nodes != 3 || clusters[0].Late != 3 ||
+		clusters[0].Down != 0 ||
 		clusters[1].Cluster != "old" || clusters[1].Nodes != 0 {
 		t.Errorf("%+v", clusters)
 	}
@@ -116,19 +124,26 @@ func TestForget(t *testing.T) {
 	acme := f.account("acme")
 	nodes.Take(roster.Record{Account: acme, Cluster: "old", Node: dead.ID, Stamp: 1,
 		End: &roster.End{Why: roster.Moved, At: 1, By: "a b"}})
-	nodes.Take(roster.Record{Account: acme, Cluster: dead.Cluster, Node: dead.ID, Stamp: f.now.Load() + 5, Since: 7})
+	nodes.Take(roster.Record{Account: acme, Cluster: dead.Cluster, Node: dead.ID,
+		Stamp: f.now.Load() + 5, Since: 7})
 	var broken error
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: acme, Keys: []account.Key{{Name: "person", Key: acmeKey, Scopes: []account.Scope{account.Read, account.Rules}},
-			{Name: "w", Key: writeKey, Scopes: []account.Scope{account.Read, account.Write, account.Admin}}}},
-		{Name: f.account("other"), Keys: []account.Key{{Name: "r", Key: otherKey, Scopes: []account.Scope{account.Rules}}},
+		{Name: acme,
+			Keys: []account.Key{{Name: "person", Key: acmeKey,
+				Scopes: []account.Scope{account.Read, account.Rules}},
+				{Name: "w", Key: writeKey, Scopes: []account.Scope{account.Read, account.Write,
+					account.Admin}}}},
+		{Name: f.account("other"),
+			Keys: []account.Key{{Name: "r", Key: otherKey,
+				Scopes: []account.Scope{account.Rules}}},
 			Clusters: []string{"none"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 		d.Admit = account.NewDoor(registry.Authenticate).Admit
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen, Roster: &nodes})
+		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen,
+			Roster: &nodes})
 		d.Forget = func(_ context.Context, rec roster.Record) error {
 			if broken == nil {
 				nodes.Take(rec)
@@ -178,13 +193,15 @@ func TestForget(t *testing.T) {
 	broken = nil
 	for range 2 { // the second time there is nothing to do
 		status, body := post(acmeKey, path)
-		if status != 200 || !strings.Contains(body, `"state":"forgotten"`) || !strings.Contains(body, `"by":"person"`) {
+		if status != 200 || !strings.Contains(body, `"state":"forgotten"`) ||
+			!strings.Contains(body, `"by":"person"`) {
 			t.Errorf("%d %s", status, body)
 		}
 		f.now.Add(1000)
 	}
 	rec, _ := nodes.Get(acme, dead.Cluster, dead.ID)
-	if rec.End == nil || rec.End.At != f.now.Load()-2000 || rec.End.Last != store.at || rec.Since != 7 {
+	if rec.End == nil || rec.End.At != f.now.Load()-2000 || rec.End.Last != store.at ||
+		rec.Since != 7 {
 		t.Errorf("%+v", rec.End)
 	}
 	r, _ := f.fetch(base + "/v1/discovery")

@@ -29,7 +29,9 @@ import (
 // URL and what ends it and waits.
 func (f *fixture) serve(change func(*api.Config, *api.Deps)) (base string, stop func() error) {
 	f.Helper()
-	registry, err := account.NewRegistry([]account.Account{{Name: f.account("acme"), Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: f.account("acme"),
+			Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -101,14 +103,17 @@ func TestLimits(t *testing.T) {
 	for range 2 {
 		base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 			rc := recent.DefaultConfig()
-			rc.Addresses, rc.Backoff, rc.DialTimeout = []string{redis.Addr()}, time.Nanosecond, 10*time.Second
+			rc.Addresses, rc.Backoff, rc.DialTimeout = []string{redis.Addr()}, time.Nanosecond,
+				10*time.Second
 			reader, err := recent.NewReader(rc, prometheus.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(reader.Close)
 			lc := limit.DefaultConfig()
-			lc.RequestsPerSecond, lc.Burst, lc.NodeRequestsPerSecond, lc.NodeBurst = 1e-3, 9, 1e-3, 6 // nothing comes back during the test
+			// nothing comes back during the test
+			lc.RequestsPerSecond, lc.Burst, lc.NodeRequestsPerSecond, lc.NodeBurst = 1e-3,
+				9, 1e-3, 6
 			lc.Timeout, lc.Backoff = time.Minute, time.Nanosecond
 			limiter, err := limit.New(lc, reader.Redis(), prometheus.NewRegistry())
 			if err != nil {
@@ -125,7 +130,8 @@ func TestLimits(t *testing.T) {
 			return true, e
 		}
 		after, err := strconv.Atoi(r.header.Get("Retry-After"))
-		if r.status != http.StatusTooManyRequests || err != nil || after < 1 || e.Reason != "too_many_requests" || !strings.Contains(e.Message, "ask again in") {
+		if r.status != http.StatusTooManyRequests || err != nil || after < 1 ||
+			e.Reason != "too_many_requests" || !strings.Contains(e.Message, "ask again in") {
 			t.Fatalf("%d %s, Retry-After %q", r.status, r.body, r.header.Get("Retry-After"))
 		}
 		return false, e
@@ -185,26 +191,35 @@ func TestSizes(t *testing.T) {
 	}
 	for path, n := range length {
 		for share, want := range map[float64]int{0.6: 400, 1.7: 200} {
-			base, stop := f.serve(func(c *api.Config, _ *api.Deps) { c.MaxResponseBytes = int64(share * float64(n)) })
+			base, stop := f.serve(func(c *api.Config, _ *api.Deps) {
+				c.MaxResponseBytes = int64(share * float64(n))
+			})
 			r, e := f.fetch(base + path)
-			if r.status != want || want == 400 && (e.Reason != "too_large" || e.Field == "" || e.Message == "") {
-				t.Errorf("%s of %d bytes where %.1f of that are allowed: %d %.200s", path, n, share, r.status, r.body)
+			if r.status != want ||
+				want == 400 && (e.Reason != "too_large" || e.Field == "" || e.Message == "") {
+				t.Errorf("%s of %d bytes where %.1f of that are allowed: %d %.200s", path, n, share,
+					r.status, r.body)
 			}
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	base, _ := f.serve(func(c *api.Config, _ *api.Deps) { c.MaxSeries, c.MaxQueryBytes, c.MaxRequestBytes = 10, 100, 1000 })
-	for _, path := range []string{all, text, f.metricsPath(0) + "?period=1m&metrics=" + url.QueryEscape(`{__name__=~".+"}`)} {
+	base, _ := f.serve(func(c *api.Config, _ *api.Deps) {
+		c.MaxSeries, c.MaxQueryBytes, c.MaxRequestBytes = 10, 100, 1000
+	})
+	for _, path := range []string{all, text, f.metricsPath(0) + "?period=1m&metrics=" +
+		url.QueryEscape(`{__name__=~".+"}`)} {
 		if r, e := f.fetch(base + path); r.status != 400 || e.Reason != "too_many_series" {
 			t.Errorf("%s: %d %.200s", path, r.status, r.body)
 		}
 	}
-	if r, e := f.fetch(base + all + "?metrics=" + strings.Repeat("x", 100)); r.status != http.StatusRequestURITooLong || e.Reason != "query_too_long" || e.Field != "query" {
+	if r, e := f.fetch(base + all + "?metrics=" + strings.Repeat("x", 100)); r.status !=
+		http.StatusRequestURITooLong || e.Reason != "query_too_long" || e.Field != "query" {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	q, err := http.NewRequest(http.MethodGet, base+"/v1/nodes", strings.NewReader(strings.Repeat("x", 1001)))
+	q, err := http.NewRequest(http.MethodGet, base+"/v1/nodes",
+		strings.NewReader(strings.Repeat("x", 1001)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +281,8 @@ func TestDrain(t *testing.T) {
 			if answer, err := <-got, <-ended; answer != "200 OK drained" || err != nil {
 				t.Errorf("%s, %v", answer, err)
 			}
-			for _, want := range []string{"request=drained", `path=/v1/nodes`, "status=200", "account=" + f.account("acme"), "key=r"} {
+			for _, want := range []string{"request=drained", `path=/v1/nodes`, "status=200",
+				"account=" + f.account("acme"), "key=r"} {
 				if !strings.Contains(log.String(), want) {
 					t.Errorf("nothing of %s in %s", want, log.String())
 				}
@@ -276,7 +292,8 @@ func TestDrain(t *testing.T) {
 			}
 			continue
 		}
-		if answer, err := <-got, <-ended; answer != "cut" || err == nil || !strings.Contains(fmt.Sprint(err), "cut off") {
+		if answer, err := <-got, <-ended; answer != "cut" || err == nil ||
+			!strings.Contains(fmt.Sprint(err), "cut off") {
 			t.Errorf("%s, %v", answer, err)
 		}
 		close(release)

@@ -63,7 +63,8 @@ var states = []string{query.StateUp, query.StateLate, query.StateDown, roster.De
 func newListing(of url.Values) (*listing, error) {
 	l := &listing{of: of, name: strings.ToLower(of.Get("name")), state: of.Get("state")}
 	if of.Has("state") && !slices.Contains(states, l.state) {
-		return nil, bad("bad_state", "state", "unknown state: use one of %s", strings.Join(states, ", "))
+		return nil, bad("bad_state", "state", "unknown state: use one of %s",
+			strings.Join(states, ", "))
 	}
 	return l, l.readPage(of)
 }
@@ -86,7 +87,8 @@ func (l *listing) readPage(of url.Values) (err error) {
 	}
 	if err != nil || len(text) > maxCursor {
 		return bad("bad_cursor", "after",
-			"after must be the header %s of the page before, as it came; leave it out for the first page",
+			"after must be the header %s of the page before, as it came; leave it out for "+
+				"the first page",
 			NextHeader)
 	}
 	return nil

@@ -43,8 +43,9 @@ func newListed(t *testing.T, perRack int) *listedFleet {
 		End: &roster.End{Why: roster.Moved, At: f.now.Load(), By: first.Cluster}})
 	f.base, _ = f.serve(func(c *api.Config, d *api.Deps) {
 		c.NodesTTL = time.Nanosecond // each page is of the nodes of then
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: f.store, LastSeen: f.store.lastSeen,
-			Roster: &left})
+		d.Reader = apitest.MustReader(t, *c,
+			query.Sources{Store: f.store, LastSeen: f.store.lastSeen,
+				Roster: &left})
 	})
 	return f
 }
@@ -132,7 +133,8 @@ func TestListFilters(t *testing.T) {
 	f := newListed(t, 3)
 	for text, want := range map[string]int{
 		"": 25, "cluster=c0": 12, "cluster=none": 0, "datacenter=dc1": 12, "rack=rack0": 13,
-		"cluster=c1&datacenter=dc0&rack=rack1": 3, "state=up": 24, "state=down": 0, "state=moved": 1,
+		"cluster=c1&datacenter=dc0&rack=rack1": 3, "state=up": 24, "state=down": 0,
+		"state=moved":      1,
 		"state=up&limit=5": 24, "name=10.0.0.3": 1, "name=10.0.0.3:7000": 1, "name=host17": 1,
 		"name=hOST1": 1, "name=10.9.9.9": 1, "name=none": 0,
 		"name=" + f.store.nodes[5].ID.String()[:13]: 1,
@@ -143,7 +145,8 @@ func TestListFilters(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, header := f.page("/v1/nodes", of)
-		if header.Get(api.TotalHeader) != strconv.Itoa(want) || !of.Has("limit") && len(list) != want {
+		if header.Get(api.TotalHeader) != strconv.Itoa(want) ||
+			!of.Has("limit") && len(list) != want {
 			t.Errorf("%s: %d nodes, of %s", text, len(list), header.Get(api.TotalHeader))
 		}
 		if next := header.Get(api.NextHeader); (next != "") != of.Has("limit") {
@@ -161,8 +164,10 @@ func TestListRefuses(t *testing.T) {
 	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for _, c := range []struct{ path, name, value, reason string }{
 		{"/v1/nodes", "limit", "-1", "bad_limit"}, {"/v1/nodes", "limit", "many", "bad_limit"},
-		{"/v1/clusters", "limit", "1e3", "bad_limit"}, {"/v1/nodes", "state", "broken", "bad_state"},
-		{"/v1/nodes", "after", "!", "bad_cursor"}, {"/v1/nodes", "after", cursor("{"), "bad_cursor"},
+		{"/v1/clusters", "limit", "1e3", "bad_limit"},
+		{"/v1/nodes", "state", "broken", "bad_state"},
+		{"/v1/nodes", "after", "!", "bad_cursor"},
+		{"/v1/nodes", "after", cursor("{"), "bad_cursor"},
 		{"/v1/nodes", "after", cursor(`{"c":1}`), "bad_cursor"},
 		{"/v1/nodes", "after", cursor(`{"n":"no id"}`), "bad_cursor"},
 		{"/v1/clusters", "after", strings.Repeat("e", 1<<13), "bad_cursor"},

@@ -68,7 +68,9 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 		return err
 	}
 	if s.deps.Lookup == nil {
-		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table", Message: "this server offers no table for lookups: the operator lists them in lookup.tables"}
+		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table",
+			Message: "this server offers no table for lookups: the operator lists them in " +
+				"lookup.tables"}
 	}
 	q.Account, q.Client = p.Account, p.Account+"/"+p.Key()
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -86,13 +88,18 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 		}
 	}
 	if err := <-ended; err != nil && l.taken == 0 {
-		if _, refusal := errors.AsType[*Error](err); !refusal && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "the answer took too long: ask for fewer keys, or give it more time", Cause: err}
+		if _, refusal := errors.AsType[*Error](err); !refusal &&
+			errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &Error{Status: http.StatusGatewayTimeout, Reason: "timeout",
+				Message: "the answer took too long: ask for fewer keys, or give it more time",
+				Cause:   err}
 		}
 		return err
 	}
 	if l.failed > 0 && r.Context().Err() == nil {
-		s.deps.Log.Warn("keys of a lookup failed", "request", listener.ID(r.Context()), "table", q.Keyspace+"."+q.Table, "account", p.Account, "keys", len(q.Keys), "failed", l.failed,
+		s.deps.Log.Warn("keys of a lookup failed", "request", listener.ID(r.Context()),
+			"table", q.Keyspace+"."+q.Table, "account", p.Account, "keys", len(q.Keys),
+			"failed", l.failed,
 			"error", l.first, "cause", l.first.Cause)
 	}
 	return l.end()
@@ -107,11 +114,15 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, 0, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has more than %d bytes: ask for fewer keys at a time", large.Limit)}
+		return nil, 0, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large",
+			Field: "body",
+			Message: fmt.Sprintf("the body has more than %d bytes: ask for fewer keys at a time",
+				large.Limit)}
 	case err != nil:
 		return nil, 0, bad("bad_body", "body", "the body broke off: send it again")
 	case !utf8.Valid(text):
-		return nil, 0, bad("bad_body", "body", "the body is not UTF-8: write other bytes as a blob, 0x…")
+		return nil, 0, bad("bad_body", "body",
+			"the body is not UTF-8: write other bytes as a blob, 0x…")
 	}
 	var body struct {
 		Keys    []json.RawMessage `json:"keys"`
@@ -125,27 +136,35 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 	if err := d.Decode(&body); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
-			return nil, 0, bad("bad_body", kind.Field, "%s cannot be %s: keys and columns are lists, rows is a number, class and timeout are strings", kind.Field, kind.Value)
+			return nil, 0, bad("bad_body", kind.Field,
+				"%s cannot be %s: keys and columns are lists, rows is a number, class and "+
+					"timeout are strings", kind.Field, kind.Value)
 		}
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-			return nil, 0, bad("unknown_field", strings.Trim(name, `"`), "unknown field: use keys, columns, rows, class and timeout")
+			return nil, 0, bad("unknown_field", strings.Trim(name, `"`),
+				"unknown field: use keys, columns, rows, class and timeout")
 		}
-		return nil, 0, bad("bad_body", "body", `the body is not JSON such as {"keys":[1,2],"columns":["name"]}`)
+		return nil, 0, bad("bad_body", "body",
+			`the body is not JSON such as {"keys":[1,2],"columns":["name"]}`)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, 0, bad("bad_body", "body", "the body has more after its JSON object: leave it out")
+		return nil, 0, bad("bad_body", "body",
+			"the body has more after its JSON object: leave it out")
 	}
-	q := &LookupQuery{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"), Columns: body.Columns, Keys: body.Keys, Class: body.Class}
+	q := &LookupQuery{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"),
+		Columns: body.Columns, Keys: body.Keys, Class: body.Class}
 	if body.Rows != nil {
 		if q.Rows = *body.Rows; q.Rows < 1 {
-			return nil, 0, bad("bad_rows", "rows", "rows must be the number of rows of a key, 1 or more")
+			return nil, 0, bad("bad_rows", "rows",
+				"rows must be the number of rows of a key, 1 or more")
 		}
 	}
 	timeout := s.config.RequestTimeout
 	if body.Timeout != nil {
 		d, err := model.ParseDuration(*body.Timeout)
 		if err != nil || d <= 0 || time.Duration(d) > timeout {
-			return nil, 0, bad("bad_timeout", "timeout", "timeout must be a duration such as 250ms, at most %s", model.Duration(timeout))
+			return nil, 0, bad("bad_timeout", "timeout",
+				"timeout must be a duration such as 250ms, at most %s", model.Duration(timeout))
 		}
 		timeout = time.Duration(d)
 	}
@@ -193,7 +212,9 @@ func (l *lookupAnswer) take(a keyAnswer) {
 	l.answered[a.key] = true
 	l.taken++
 	if l.bytes += int64(len(a.Rows)); l.bytes > l.config.MaxResponseBytes && l.over == nil {
-		l.over = bad("too_large", "keys", "the answer would have more than %d MiB: ask for fewer keys, columns or rows", l.config.MaxResponseBytes>>20)
+		l.over = bad("too_large", "keys",
+			"the answer would have more than %d MiB: ask for fewer keys, columns or rows",
+			l.config.MaxResponseBytes>>20)
 		l.stop()
 	}
 	if l.over != nil {
@@ -254,7 +275,10 @@ func (l *lookupAnswer) end() error {
 		if l.taken == len(l.keys) {
 			break
 		}
-		l.take(keyAnswer{LookupAnswer{Err: &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "it was not read: ask again in a moment", RetryAfter: 1}}, i})
+		l.take(
+			keyAnswer{LookupAnswer{Err: &Error{Status: http.StatusServiceUnavailable,
+				Reason: "unavailable", Message: "it was not read: ask again in a moment",
+				RetryAfter: 1}}, i})
 	}
 	switch {
 	case l.over != nil && l.out == nil:

@@ -25,7 +25,9 @@ import (
 // lookupTables has one table that the account may read.
 func lookupTables(account string) api.Lookup {
 	return apitest.Tables{account: {"shop.items": {
-		"1": `[{"id":1,"name":"fleet spoon"}]`, `"1"`: `[{"id":1,"name":"fleet spoon"}]`, "2": `[{"id":2,"name":"fork"},{"id":2,"name":"knife"}]`, `{"id":2}`: `[{"id":2,"name":"fork"}]`,
+		"1": `[{"id":1,"name":"fleet spoon"}]`, `"1"`: `[{"id":1,"name":"fleet spoon"}]`,
+		"2":        `[{"id":2,"name":"fork"},{"id":2,"name":"knife"}]`,
+		`{"id":2}`: `[{"id":2,"name":"fork"}]`,
 	}}}.Read
 }
 
@@ -33,15 +35,19 @@ func lookupTables(account string) api.Lookup {
 func (f *fixture) walkLookup(path string) {
 	f.Helper()
 	target := strings.NewReplacer("{keyspace}", "shop", "{table}", "items").Replace(path)
-	for key, want := range map[string]int{acmeKey: http.StatusOK, otherKey: http.StatusNotFound, "": http.StatusUnauthorized, writeKey: http.StatusForbidden} {
+	for key, want := range map[string]int{acmeKey: http.StatusOK, otherKey: http.StatusNotFound,
+		"": http.StatusUnauthorized, writeKey: http.StatusForbidden} {
 		r := f.send(http.MethodPost, key, target, nil, strings.NewReader(`{"keys":[1]}`))
 		if r.status != want || strings.Contains(string(r.body), "fleet") != (key == acmeKey) {
 			f.Errorf("%s with %q: %d %s", target, key, r.status, r.body)
 		}
 	}
-	own, none := f.send(http.MethodPost, otherKey, target, nil, strings.NewReader(`{"keys":[1]}`)), f.send(http.MethodPost, otherKey, "/v1/lookup/no/such", nil, strings.NewReader(`{"keys":[1]}`))
+	own, none := f.send(http.MethodPost, otherKey, target, nil, strings.NewReader(`{"keys":[1]}`)),
+		f.send(http.MethodPost, otherKey, "/v1/lookup/no/such", nil,
+			strings.NewReader(`{"keys":[1]}`))
 	if string(own.body) != string(none.body) {
-		f.Errorf("a table of another account is told from one that is not there: %s and %s", own.body, none.body)
+		f.Errorf("a table of another account is told from one that is not there: %s and %s",
+			own.body, none.body)
 	}
 }
 
@@ -52,16 +58,20 @@ type lookupServer struct {
 	metrics *prometheus.Registry
 }
 
-func newLookupServer(t *testing.T, lookup api.Lookup, change ...func(*api.Config, *api.Deps)) *lookupServer {
+func newLookupServer(t *testing.T, lookup api.Lookup,
+	change ...func(*api.Config, *api.Deps)) *lookupServer {
 	t.Helper()
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: "acme",
+			Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &apitest.Store{}
 	c := api.DefaultConfig()
 	c.Listen = "127.0.0.1:0"
-	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, StoreReady: store.Ready, Lookup: lookup, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}
+	d := api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, StoreReady: store.Ready,
+		Lookup: lookup, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c, &d)
 	}
@@ -85,7 +95,8 @@ func newLookupServer(t *testing.T, lookup api.Lookup, change ...func(*api.Config
 // post sends a lookup. The caller closes the answer's body.
 func (s *lookupServer) post(body string, header ...string) *http.Response {
 	s.Helper()
-	r, err := http.NewRequest(http.MethodPost, s.base+"/v1/lookup/shop/items", strings.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, s.base+"/v1/lookup/shop/items",
+		strings.NewReader(body))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -112,8 +123,10 @@ func (s *lookupServer) whole(body string, header ...string) (*http.Response, str
 }
 
 var (
-	slow = &api.Error{Status: http.StatusGatewayTimeout, Reason: "timeout", Message: "its replicas are late", Cause: errors.New("10.0.0.1 is late")}
-	held = &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "no room", RetryAfter: 3}
+	slow = &api.Error{Status: http.StatusGatewayTimeout, Reason: "timeout",
+		Message: "its replicas are late", Cause: errors.New("10.0.0.1 is late")}
+	held = &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "no room",
+		RetryAfter: 3}
 )
 
 // mixed answers the last key first: the first fails, the second is missing, others have a row.
@@ -140,8 +153,10 @@ const mixedResults = `{"index":0,"key":"a","error":{"reason":"timeout","message"
 func TestLookupWhole(t *testing.T) {
 	s := newLookupServer(t, mixed)
 	answer, text := s.whole(`{"keys":["a", [1, "b"], 7, {"k": null}]}`)
-	want := `{"found":2,"missing":1,"failed":1,"results":[` + strings.ReplaceAll(strings.TrimSpace(mixedResults), "\n", ",") + "]}\n"
-	if answer.StatusCode != 200 || text != want || answer.Header.Get(api.PartialHeader) != "1" || answer.Header.Get("Content-Type") != "application/json" {
+	want := `{"found":2,"missing":1,"failed":1,"results":[` +
+		strings.ReplaceAll(strings.TrimSpace(mixedResults), "\n", ",") + "]}\n"
+	if answer.StatusCode != 200 || text != want || answer.Header.Get(api.PartialHeader) != "1" ||
+		answer.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %v\n%s, want\n%s", answer.Status, answer.Header, text, want)
 	}
 	answer, text = s.whole(`{"keys":[1,2,3]}`, "Accept-Encoding", "identity")
@@ -149,7 +164,10 @@ func TestLookupWhole(t *testing.T) {
 		t.Errorf("%v %s", answer.Header, text)
 	}
 	f := fixture{T: t, metrics: s.metrics}
-	if found, missing, failed := f.count("ringwatch_api_lookup_keys_total", "found"), f.count("ringwatch_api_lookup_keys_total", "missing"), f.count("ringwatch_api_lookup_keys_total", "failed"); found != 3 || missing != 2 || failed != 2 {
+	if found, missing, failed := f.count("ringwatch_api_lookup_keys_total",
+		"found"), f.count("ringwatch_api_lookup_keys_total", "missing"),
+		f.count("ringwatch_api_lookup_keys_total", "failed"); found != 3 || missing != 2 ||
+		failed != 2 {
 		t.Error("counted are", found, missing, failed)
 	}
 }
@@ -158,7 +176,8 @@ func TestLookupWhole(t *testing.T) {
 func TestLookupLines(t *testing.T) {
 	for _, coding := range []string{"identity", "gzip"} {
 		seen := make(chan struct{})
-		s := newLookupServer(t, func(ctx context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+		s := newLookupServer(t, func(ctx context.Context, q *api.LookupQuery,
+			take func(int, api.LookupAnswer)) error {
 			take(0, api.LookupAnswer{Err: slow}) // waits for one that is none: all might fail
 			take(3, api.LookupAnswer{Rows: []byte(`[{"i":3}]`), More: true})
 			select {
@@ -185,7 +204,8 @@ func TestLookupLines(t *testing.T) {
 			}
 		}
 		answer.Body.Close()
-		if err := lines.Err(); err != nil || answer.StatusCode != 200 || answer.Header.Get("Content-Type") != "application/x-ndjson" {
+		if err := lines.Err(); err != nil || answer.StatusCode != 200 ||
+			answer.Header.Get("Content-Type") != "application/x-ndjson" {
 			t.Fatalf("%v %s %v", err, answer.Status, answer.Header)
 		}
 		for want := range strings.Lines(mixedResults) {
@@ -193,8 +213,10 @@ func TestLookupLines(t *testing.T) {
 				t.Errorf("%s: no line %s in %v", coding, want, got)
 			}
 		}
-		if last != `{"found":2,"missing":1,"failed":1}` || len(got) != 5 || answer.Trailer.Get(api.PartialHeader) != "1" {
-			t.Errorf("%s: %d lines, the last is %s, trailer %v", coding, len(got), last, answer.Trailer)
+		if last != `{"found":2,"missing":1,"failed":1}` || len(got) != 5 ||
+			answer.Trailer.Get(api.PartialHeader) != "1" {
+			t.Errorf("%s: %d lines, the last is %s, trailer %v", coding, len(got), last,
+				answer.Trailer)
 		}
 	}
 }
@@ -202,21 +224,28 @@ func TestLookupLines(t *testing.T) {
 // TestLookupAllFail: if nothing could be read the status says why, in both forms.
 func TestLookupAllFail(t *testing.T) {
 	for want, lookup := range map[int]api.Lookup{
-		http.StatusGatewayTimeout: func(ctx context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+		http.StatusGatewayTimeout: func(ctx context.Context, q *api.LookupQuery,
+			take func(int, api.LookupAnswer)) error {
 			<-ctx.Done()
 			for i := range q.Keys {
 				take(i, api.LookupAnswer{Err: slow})
 			}
 			return nil
 		},
-		http.StatusTooManyRequests: func(_ context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+		http.StatusTooManyRequests: func(_ context.Context, q *api.LookupQuery,
+			take func(int, api.LookupAnswer)) error {
 			for i := range q.Keys {
 				take(i, api.LookupAnswer{Err: held})
 			}
 			return nil
 		},
-		http.StatusServiceUnavailable: func(context.Context, *api.LookupQuery, func(int, api.LookupAnswer)) error { return nil }, // no key was answered
-		http.StatusNotFound: func(context.Context, *api.LookupQuery, func(int, api.LookupAnswer)) error {
+		// no key was answered
+		http.StatusServiceUnavailable: func(context.Context, *api.LookupQuery,
+			func(int, api.LookupAnswer)) error {
+			return nil
+		},
+		http.StatusNotFound: func(context.Context, *api.LookupQuery,
+			func(int, api.LookupAnswer)) error {
 			return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Message: "no"}
 		},
 	} {
@@ -224,23 +253,31 @@ func TestLookupAllFail(t *testing.T) {
 		for _, accept := range []string{"*/*", "text/html;q=0.5, Application/X-NDJSON; q=1"} {
 			answer, text := s.whole(`{"keys":[1,2],"timeout":"20ms"}`, "Accept", accept)
 			var e struct{ Error refusal }
-			if err := json.Unmarshal([]byte(text), &e); err != nil || answer.StatusCode != want || e.Error.Reason == "" || e.Error.Message == "" || strings.Contains(text, "10.0.0.1") {
+			if err := json.Unmarshal([]byte(text), &e); err != nil || answer.StatusCode != want ||
+				e.Error.Reason == "" || e.Error.Message == "" ||
+				strings.Contains(text, "10.0.0.1") {
 				t.Errorf("%s: %s %s %v, want %d", accept, answer.Status, text, err, want)
 			}
-			if after := answer.Header.Get("Retry-After"); (after != "") != (want == 429 || want == 503) || want == 429 && after != "3" {
+			if after := answer.Header.Get(
+				"Retry-After"); (after != "") != (want == 429 || want == 503) ||
+				want == 429 && after != "3" {
 				t.Errorf("%d: Retry-After %q", want, after)
 			}
 		}
 	}
-	if answer, text := newLookupServer(t, nil).whole(`{"keys":[1]}`); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "unknown_table") {
+	if answer, text := newLookupServer(t,
+		nil).whole(`{"keys":[1]}`); answer.StatusCode != http.StatusNotFound ||
+		!strings.Contains(text, "unknown_table") {
 		t.Error("without tables:", answer.Status, text)
 	}
 	// One that waits for nothing but its deadline.
-	s := newLookupServer(t, func(ctx context.Context, _ *api.LookupQuery, _ func(int, api.LookupAnswer)) error {
+	s := newLookupServer(t, func(ctx context.Context, _ *api.LookupQuery,
+		_ func(int, api.LookupAnswer)) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	if answer, text := s.whole(`{"keys":[1],"timeout":"20ms"}`); answer.StatusCode != http.StatusGatewayTimeout {
+	if answer, text := s.whole(`{"keys":[1],"timeout":"20ms"}`); answer.StatusCode !=
+		http.StatusGatewayTimeout {
 		t.Error(answer.Status, text)
 	}
 }
@@ -248,15 +285,19 @@ func TestLookupAllFail(t *testing.T) {
 // TestLookupSomeUnanswered: what was not answered is said to have failed, and an answer that is
 // too large is refused, or ends where it is a stream.
 func TestLookupSomeUnanswered(t *testing.T) {
-	s := newLookupServer(t, func(_ context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+	s := newLookupServer(t, func(_ context.Context, q *api.LookupQuery,
+		take func(int, api.LookupAnswer)) error {
 		take(1, api.LookupAnswer{})
 		take(1, api.LookupAnswer{}) // twice
 		return errors.New("broke off")
 	})
-	if answer, text := s.whole(`{"keys":[1,2]}`); answer.StatusCode != 200 || !strings.HasPrefix(text, `{"found":0,"missing":1,"failed":1,"results":[{"index":0,"key":1,"error":{"reason":"unavailable"`) {
+	if answer, text := s.whole(`{"keys":[1,2]}`); answer.StatusCode != 200 ||
+		!strings.HasPrefix(text,
+			`{"found":0,"missing":1,"failed":1,"results":[{"index":0,"key":1,"error":{"reason":"unavailable"`) {
 		t.Error(answer.Status, text)
 	}
-	s = newLookupServer(t, func(_ context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+	s = newLookupServer(t, func(_ context.Context, q *api.LookupQuery,
+		take func(int, api.LookupAnswer)) error {
 		for i := range q.Keys {
 			take(i, api.LookupAnswer{Rows: []byte(`["` + strings.Repeat("x", 400) + `"]`)})
 		}
@@ -265,11 +306,14 @@ func TestLookupSomeUnanswered(t *testing.T) {
 	if answer, text := s.whole(`{"keys":[1,2]}`); answer.StatusCode != 200 {
 		t.Error(answer.Status, text)
 	}
-	if answer, text := s.whole(`{"keys":[1,2,3,4]}`); answer.StatusCode != 400 || !strings.Contains(text, "too_large") {
+	if answer, text := s.whole(`{"keys":[1,2,3,4]}`); answer.StatusCode != 400 ||
+		!strings.Contains(text, "too_large") {
 		t.Error(answer.Status, text)
 	}
 	answer, text := s.whole(`{"keys":[1,2,3,4]}`, "Accept", "application/x-ndjson")
-	if answer.StatusCode != 200 || strings.Count(text, "too_large") != 2 || !strings.HasSuffix(text, "{\"found\":2,\"missing\":0,\"failed\":2}\n") || answer.Trailer.Get(api.PartialHeader) != "2" {
+	if answer.StatusCode != 200 || strings.Count(text, "too_large") != 2 ||
+		!strings.HasSuffix(text, "{\"found\":2,\"missing\":0,\"failed\":2}\n") ||
+		answer.Trailer.Get(api.PartialHeader) != "2" {
 		t.Error(answer.Status, text, answer.Trailer)
 	}
 }
@@ -302,15 +346,20 @@ func TestLookupRefusals(t *testing.T) {
 	for body, want := range bodies {
 		answer, text := s.whole(body)
 		var e struct{ Error refusal }
-		if err := json.Unmarshal([]byte(text), &e); err != nil || fmt.Sprint(answer.StatusCode) != want[0] || e.Error.Reason != want[1] || e.Error.Field != want[2] || e.Error.Message == "" {
+		if err := json.Unmarshal([]byte(text), &e); err != nil ||
+			fmt.Sprint(answer.StatusCode) != want[0] || e.Error.Reason != want[1] ||
+			e.Error.Field != want[2] || e.Error.Message == "" {
 			t.Errorf("%.60s: %s %s, want %v", body, answer.Status, text, want)
 		}
 	}
 	if taken.Load() != int64(len(bodies)-1) { // one is refused by its length
-		t.Errorf("%d of %d requests were counted against the account's limit", taken.Load(), len(bodies))
+		t.Errorf("%d of %d requests were counted against the account's limit", taken.Load(),
+			len(bodies))
 	}
 	// Without a length the bytes are counted.
-	r, err := http.NewRequest(http.MethodPost, s.base+"/v1/lookup/shop/items", io.MultiReader(strings.NewReader(`{"keys":["`), strings.NewReader(strings.Repeat("x", 200_000))))
+	r, err := http.NewRequest(http.MethodPost, s.base+"/v1/lookup/shop/items",
+		io.MultiReader(strings.NewReader(`{"keys":["`),
+			strings.NewReader(strings.Repeat("x", 200_000))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +377,8 @@ func TestLookupRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusMethodNotAllowed || answer.Header.Get("Allow") != "POST, OPTIONS" {
+	if answer.StatusCode != http.StatusMethodNotAllowed ||
+		answer.Header.Get("Allow") != "POST, OPTIONS" {
 		t.Error("GET:", answer.Status, answer.Header.Get("Allow"))
 	}
 }

@@ -40,9 +40,11 @@ func TestLargeAnswersHarmTheirAccountOnly(t *testing.T) {
 	f, budget := mustBudget(t, 32<<20, nil)
 	// 2 kB of frame; each series would have 1,024 buckets of 8 bytes, or some 500 bytes as it is.
 	hostile := uuid.New()
-	f.store.Put(f.account("other"), frametest.HistogramFrame(hostile, "evil", f.now.Load(), 60_000, 1, 1024, true))
+	f.store.Put(f.account("other"), frametest.HistogramFrame(hostile, "evil", f.now.Load(), 60_000,
+		1, 1024, true))
 	from := time.UnixMilli(f.now.Load()).Add(-time.Minute).UTC().Format(time.RFC3339)
-	paths := []string{"prometheus", "metrics", "metrics?format=prometheus", "metrics?metrics=m0000&from=" + from, "metrics?metrics=m0000&step=10s&from=" + from}
+	paths := []string{"prometheus", "metrics", "metrics?format=prometheus",
+		"metrics?metrics=m0000&from=" + from, "metrics?metrics=m0000&step=10s&from=" + from}
 	done := make(chan struct{})
 	var asked, most atomic.Int64
 	var acme, evil sync.WaitGroup
@@ -67,10 +69,13 @@ func TestLargeAnswersHarmTheirAccountOnly(t *testing.T) {
 			evil.Go(func() {
 				got := f.ask(otherKey, fmt.Sprintf("/v1/nodes/%s/%s", hostile, path), nil)
 				switch body := string(got.body); {
-				case got.status == http.StatusBadRequest && strings.Contains(body, "too_large") && strings.Contains(body, "ask for"):
-				case got.status == http.StatusServiceUnavailable && strings.Contains(body, `"busy"`) && got.header.Get("Retry-After") != "":
+				case got.status == http.StatusBadRequest && strings.Contains(body, "too_large") &&
+					strings.Contains(body, "ask for"):
+				case got.status == http.StatusServiceUnavailable &&
+					strings.Contains(body, `"busy"`) && got.header.Get("Retry-After") != "":
 				default:
-					t.Errorf("round %d, %s: %d, %d bytes: %.200s", round, path, got.status, len(body), body)
+					t.Errorf("round %d, %s: %d, %d bytes: %.200s", round, path, got.status,
+						len(body), body)
 				}
 			})
 		}
@@ -95,7 +100,8 @@ func TestNearTheLimit(t *testing.T) {
 	f, _ := mustBudget(t, 64<<20, near.Load)
 	near.Store(true)
 	got := f.ask(acmeKey, f.metricsPath(0), nil)
-	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "low_memory") {
+	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" ||
+		!strings.Contains(string(got.body), "low_memory") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if got := f.ask("", "/-/healthy", nil); got.status != http.StatusOK {

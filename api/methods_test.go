@@ -32,7 +32,9 @@ func TestMethods(t *testing.T) {
 		return append(promapi.New(promapi.Deps{}).Routes(), board.Routes(keep)...)
 	}
 	f.start(inMemory, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")),
-		Report: emptyReport, Series: series.NewIndex(0), SeriesState: func() string { return "ok" }})
+		Report: emptyReport, Series: series.NewIndex(0), SeriesState: func() string {
+			return "ok"
+		}})
 
 	methods := map[string][]string{}
 	for _, pattern := range f.server.Patterns() {
@@ -42,12 +44,14 @@ func TestMethods(t *testing.T) {
 			methods[path] = append(methods[path], http.MethodHead)
 		}
 	}
-	for _, path := range []string{"/api/v1/query", "/api/v1/read", "/v1/rules/{file}", "/v1/keys", "/{$}", "/federate"} {
+	for _, path := range []string{"/api/v1/query", "/api/v1/read", "/v1/rules/{file}", "/v1/keys",
+		"/{$}", "/federate"} {
 		if methods[path] == nil {
 			t.Errorf("there is no route for %s: this test is blind", path)
 		}
 	}
-	all := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+	all := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+		http.MethodPatch, http.MethodDelete}
 	for path, of := range methods {
 		slices.Sort(of)
 		at := strings.NewReplacer("{$}", "", "{", "", "}", "").Replace(path)
@@ -56,26 +60,33 @@ func TestMethods(t *testing.T) {
 				continue
 			}
 			answer, body := f.bare(method, at)
-			allow := slices.DeleteFunc(strings.Split(answer.Header.Get("Allow"), ", "), func(m string) bool { return m == http.MethodOptions })
+			allow := slices.DeleteFunc(strings.Split(answer.Header.Get("Allow"), ", "),
+				func(m string) bool { return m == http.MethodOptions })
 			slices.Sort(allow)
 			want := http.StatusMethodNotAllowed
 			if method == http.MethodOptions {
 				want = http.StatusNoContent
 			}
-			if answer.StatusCode != want || !slices.Equal(allow, of) || !strings.HasSuffix(answer.Header.Get("Allow"), "OPTIONS") {
-				t.Errorf("%s %s: %s, Allow %q, want %d and %q", method, at, answer.Status, answer.Header.Get("Allow"), want, of)
+			if answer.StatusCode != want || !slices.Equal(allow, of) ||
+				!strings.HasSuffix(answer.Header.Get("Allow"), "OPTIONS") {
+				t.Errorf("%s %s: %s, Allow %q, want %d and %q", method, at, answer.Status,
+					answer.Header.Get("Allow"), want, of)
 			}
-			if want == http.StatusMethodNotAllowed && method != http.MethodHead && !strings.Contains(body, `"reason":"method"`) {
+			if want == http.StatusMethodNotAllowed && method != http.MethodHead &&
+				!strings.Contains(body, `"reason":"method"`) {
 				t.Errorf("%s %s says %q", method, at, body)
 			}
 		}
 	}
 	for _, method := range []string{http.MethodOptions, http.MethodGet, http.MethodDelete} {
-		if answer, _ := f.bare(method, "/nosuch"); answer.StatusCode != http.StatusNotFound || answer.Header.Get("Allow") != "" {
-			t.Errorf("%s of no path: %s, Allow %q", method, answer.Status, answer.Header.Get("Allow"))
+		if answer, _ := f.bare(method, "/nosuch"); answer.StatusCode != http.StatusNotFound ||
+			answer.Header.Get("Allow") != "" {
+			t.Errorf("%s of no path: %s, Allow %q", method, answer.Status,
+				answer.Header.Get("Allow"))
 		}
 	}
-	if _, body := f.bare(http.MethodPatch, "/v1/rules/team.yaml"); !strings.Contains(body, "use GET or PUT or DELETE") {
+	if _, body := f.bare(http.MethodPatch, "/v1/rules/team.yaml"); !strings.Contains(body,
+		"use GET or PUT or DELETE") {
 		t.Errorf("PATCH of a rule file says %q", body)
 	}
 }

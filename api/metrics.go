@@ -13,10 +13,16 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		points:  prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_points_total", Help: "Values in answers."}),
-		partial: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_partial_answers_total", Help: "Answers that lack something which is stored, because it cannot be read."}),
+		points: prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_api_points_total",
+			Help: "Values in answers."}),
+		partial: prometheus.NewCounter(
+			prometheus.CounterOpts{Name: "ringwatch_api_partial_answers_total",
+				Help: "Answers that lack something which is stored, because it cannot be read."}),
 	}
-	m.lookups = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_api_lookup_keys_total", Help: "Keys of lookups that were answered, by result (found, missing, failed)."}, []string{"result"})
+	m.lookups = prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "ringwatch_api_lookup_keys_total",
+			Help: "Keys of lookups that were answered, by result (found, missing, failed)."},
+		[]string{"result"})
 	for _, result := range []string{"found", "missing", "failed"} {
 		m.lookups.WithLabelValues(result)
 	}

@@ -231,7 +231,8 @@ func (s *Server) evaluate(
 		answer, err = s.deps.Engine.Instant(ctx, p, expr, s.config.Clock(), query.Options{})
 	} else {
 		from, to := q.namedSpan()
-		answer, err = s.deps.Engine.Range(ctx, p, expr, time.UnixMilli(from), time.UnixMilli(to), step,
+		answer, err = s.deps.Engine.Range(ctx, p, expr, time.UnixMilli(from), time.UnixMilli(to),
+			step,
 			query.Options{})
 	}
 	if err != nil {

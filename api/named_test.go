@@ -38,7 +38,8 @@ func newNamedFixture(
 		for _, change := range change {
 			change(&c)
 		}
-		if f.engine, err = query.NewEngine(c, r, nil, selectors, nil, slog.New(slog.DiscardHandler)); err != nil {
+		if f.engine, err = query.NewEngine(c, r, nil, selectors, nil,
+			slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = f.engine.Close() })
@@ -117,7 +118,8 @@ func TestNames(t *testing.T) {
 			f.metricsPath(0),
 			url.Values{
 				"metrics": {
-					"cf::" + one["keyspace"] + "::" + one["table"] + "::readLatency::99thPercentile",
+					"cf::" + one["keyspace"] + "::" + one["table"] +
+						"::readLatency::99thPercentile",
 				},
 			},
 			&answer,
@@ -168,7 +170,8 @@ func TestNames(t *testing.T) {
 		}
 		// Wide steps end by the clock, for rollups cover such windows; without step= they are wide,
 		// too.
-		for text, step := range map[string]int64{"step=5m&period=1h": 300_000, "period=2d": 600_000} {
+		for text, step := range map[string]int64{"step=5m&period=1h": 300_000,
+			"period=2d": 600_000} {
 			q, err := url.ParseQuery("metrics=n::compactions&reportNaN=true&" + text)
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +179,8 @@ func TestNames(t *testing.T) {
 			f.get(f.metricsPath(0), q, &answer)
 			values = answer[0].Payload[0].Values
 			for i, v := range values {
-				if ms := v.Time.UnixMilli(); ms%step != 0 || i > 0 && ms-values[i-1].Time.UnixMilli() != step {
+				if ms := v.Time.UnixMilli(); ms%step != 0 ||
+					i > 0 && ms-values[i-1].Time.UnixMilli() != step {
 					t.Fatalf("%s: value %d is at %s: %+v", text, i, v.Time, values)
 				}
 			}
@@ -194,8 +198,9 @@ func TestNames(t *testing.T) {
 			"metrics=n::reads&period=1h&rollup=raw":           "bad_rollup",
 			"metrics=" + strings.Repeat("n::reads,", 40):      "too_many_metrics",
 			"metrics=n::reads&period=30d&step=1s":             "max_steps",
-			"metrics=cf::a::b::readLatency::1stPercentile":    "cf::a::b::readLatency::50thPercentile",
 			"metrics=os_load1{a=%22n::reads,%22},os_load{b=1": "bad_matcher",
+
+			"metrics=cf::a::b::readLatency::1stPercentile": "cf::a::b::readLatency::50thPercentile",
 		} {
 			q, err := url.ParseQuery(text)
 			if err != nil {
@@ -208,7 +213,8 @@ func TestNames(t *testing.T) {
 		}
 	})
 	t.Run("another account sees nothing", func(t *testing.T) {
-		if r := f.ask(otherKey, cluster, url.Values{"metrics": {"n::reads"}}); r.status != http.StatusNotFound {
+		if r := f.ask(otherKey, cluster, url.Values{"metrics": {"n::reads"}}); r.status !=
+			http.StatusNotFound {
 			t.Errorf("%d %s", r.status, r.body)
 		}
 	})

@@ -147,13 +147,16 @@ func (s *Server) describeRows(
 			continue
 		}
 		a := nodeAnswer{
-			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Address: n.Fact("address"),
-			Facts: n.Facts, IntervalMS: n.Interval, State: query.StateDown, Claimed: claimed[n.ID],
+			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
+			Address: n.Fact("address"),
+			Facts:   n.Facts, IntervalMS: n.Interval, State: query.StateDown,
+			Claimed: claimed[n.ID],
 		}
 		if at := seen[n.ID]; at > 0 {
 			age := max(0, now-at)
 			seconds := float64(age) / 1000
-			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age, n.Interval)
+			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age,
+				n.Interval)
 		}
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
 			a.State, a.Left = left.Why, newLeft(left)
@@ -183,12 +186,13 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Prin
 
 // clusterAnswer is a cluster in the answer of /v1/clusters.
 type clusterAnswer struct {
-	Cluster     string             `json:"cluster"`
-	Nodes       int                `json:"nodes"`
-	Up          int                `json:"up"`
-	Late        int                `json:"late"`
-	Down        int                `json:"down"`
-	Left        int                `json:"left"`                // that have left; they are not among Nodes
+	Cluster string `json:"cluster"`
+	Nodes   int    `json:"nodes"`
+	Up      int    `json:"up"`
+	Late    int    `json:"late"`
+	Down    int    `json:"down"`
+	// that have left; they are not among Nodes
+	Left        int                `json:"left"`
 	LastSeen    string             `json:"last_seen,omitempty"` // of the node heard of last
 	Datacenters []datacenterAnswer `json:"datacenters"`
 }
@@ -216,7 +220,8 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 	for i := range d.nodes { // by cluster, then datacenter
 		n := &d.nodes[i]
 		if len(answers) == 0 || answers[len(answers)-1].Cluster != n.Cluster {
-			answers = append(answers, &clusterAnswer{Cluster: n.Cluster, Datacenters: []datacenterAnswer{}})
+			answers = append(answers,
+				&clusterAnswer{Cluster: n.Cluster, Datacenters: []datacenterAnswer{}})
 		}
 		c := answers[len(answers)-1]
 		c.LastSeen = max(c.LastSeen, n.LastSeen)
@@ -224,7 +229,8 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 			c.Left++
 			continue
 		}
-		if len(c.Datacenters) == 0 || c.Datacenters[len(c.Datacenters)-1].Datacenter != n.Datacenter {
+		if len(c.Datacenters) == 0 ||
+			c.Datacenters[len(c.Datacenters)-1].Datacenter != n.Datacenter {
 			c.Datacenters = append(c.Datacenters, datacenterAnswer{Datacenter: n.Datacenter})
 		}
 		c.Datacenters[len(c.Datacenters)-1].Nodes++

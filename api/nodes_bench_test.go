@@ -51,11 +51,12 @@ func BenchmarkLists(b *testing.B) {
 			for _, ttl := range []time.Duration{time.Hour, time.Nanosecond} {
 				base := mustList(b, sources, ttl)
 				for _, path := range []string{"/v1/nodes", "/v1/nodes?limit=100", "/v1/clusters"} {
-					b.Run(fmt.Sprint(path[len("/v1/"):], "/cold=", ttl < time.Second), func(b *testing.B) {
-						for b.Loop() {
-							b.ReportMetric(float64(ask(b, base+path)), "bytes")
-						}
-					})
+					b.Run(fmt.Sprint(path[len("/v1/"):], "/cold=", ttl < time.Second),
+						func(b *testing.B) {
+							for b.Loop() {
+								b.ReportMetric(float64(ask(b, base+path)), "bytes")
+							}
+						})
 				}
 			}
 		})
@@ -132,7 +133,8 @@ func mustRecent(b *testing.B, c recent.Config, frames []stream.Record) *recent.R
 func mustList(b *testing.B, sources query.Sources, ttl time.Duration) (base string) {
 	b.Helper()
 	key := account.Key{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{key}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: "acme", Keys: []account.Key{key}}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,7 +145,8 @@ func mustList(b *testing.B, sources query.Sources, ttl time.Duration) (base stri
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Reader: reader,
+	s, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit,
+		Reader:  reader,
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		StoreReady: func(context.Context) error { return nil }})
 	if err != nil {

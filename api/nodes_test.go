@@ -42,13 +42,15 @@ func TestSilentNodesAreListed(t *testing.T) {
 	store := &silentNodes{at: f.now.Load() - time.Hour.Milliseconds()}
 	for i := range 3 {
 		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: string(rune('a' + i)), Interval: 5000}
-		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"}, {Name: "a \"name\"", Value: "<ü>"}}
+		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"},
+			{Name: "a \"name\"", Value: "<ü>"}}
 		store.nodes = append(store.nodes, n)
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
 	})
-	for _, path := range []string{"/v1/nodes", "/v1/clusters", "/v1/discovery", "/v1/discovery?by=cluster"} {
+	for _, path := range []string{"/v1/nodes", "/v1/clusters", "/v1/discovery",
+		"/v1/discovery?by=cluster"} {
 		var list []struct {
 			State    string
 			Down     int
@@ -56,11 +58,14 @@ func TestSilentNodesAreListed(t *testing.T) {
 			Facts    map[string]string
 		}
 		r, _ := f.fetch(base + path)
-		if err := json.Unmarshal(r.body, &list); err != nil || r.status != http.StatusOK || len(list) != 3 {
+		if err := json.Unmarshal(r.body, &list); err != nil || r.status != http.StatusOK ||
+			len(list) != 3 {
 			t.Errorf("%s: %d %d %v", path, r.status, len(list), err)
 			continue
 		}
-		if n := list[1]; path == "/v1/nodes" && (n.State != "down" || n.LastSeen.UnixMilli() != store.at || n.Facts[`a "name"`] != "<ü>" || len(n.Facts) != 2) {
+		if n := list[1]; path == "/v1/nodes" &&
+			(n.State != "down" || n.LastSeen.UnixMilli() != store.at ||
+				n.Facts[`a "name"`] != "<ü>" || len(n.Facts) != 2) {
 			t.Errorf("a node is %+v", n)
 		}
 		if path == "/v1/clusters" && list[1].Down != 1 {
@@ -68,13 +73,15 @@ func TestSilentNodesAreListed(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]int{"cluster=b": 1, "id=" + store.nodes[2].ID.String(): 1,
-		"cluster=a&id=" + store.nodes[0].ID.String(): 1, "cluster=a&id=" + store.nodes[1].ID.String(): 0,
+		"cluster=a&id=" + store.nodes[0].ID.String(): 1,
+		"cluster=a&id=" + store.nodes[1].ID.String(): 0,
 		"cluster=": 0, "cluster=nobody": 0, "id=b": 0} {
 		var list []struct{ State, Cluster, ID string }
 		r, _ := f.fetch(base + "/v1/nodes?" + query)
 		if err := json.Unmarshal(r.body, &list); err != nil || list == nil || len(list) != want {
 			t.Errorf("%s: %s %v", query, r.body, err)
-		} else if want == 1 && !strings.Contains(query, list[0].ID) && query != "cluster="+list[0].Cluster {
+		} else if want == 1 && !strings.Contains(query, list[0].ID) &&
+			query != "cluster="+list[0].Cluster {
 			t.Errorf("%s: %s", query, r.body)
 		}
 	}

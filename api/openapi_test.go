@@ -70,24 +70,33 @@ func TestOpenAPI(t *testing.T) {
 
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	g := &caller{fixture: f.fixture, Rand: rand.New(rand.NewPCG(seed, 0)), good: map[string][]string{
-		"id": {a.ID.String(), b.ID.String()}, "cluster": {"fleet-0", "fleet-1"}, "datacenter": {"dc1"}, "name": {"table", "cluster", "__name__"},
-		"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`, `{__name__=~"cassandra_table_.+"}`,
-			"n::compactions", "n::reads,n::osLoad,n::clientRequestRead::99thPercentile", "cf::*::*::readLatency"},
-		"match[]": {`{cluster="fleet-0"}`, "cassandra_compaction_pending_tasks"},
-		"from":    {fmt.Sprint(now - 50_000), time.UnixMilli(now - 3600_000).UTC().Format(time.RFC3339)}, "to": {fmt.Sprint(now)},
-		"query": {"up", `rate(cassandra_table_read_latency_seconds[1m])`, "sum(node_load1)", "1"},
-		"time":  {fmt.Sprint(now / 1000), time.UnixMilli(now).UTC().Format(time.RFC3339)},
-		"start": {fmt.Sprint(now/1000 - 60)}, "end": {fmt.Sprint(now / 1000)},
-		"timeout": {"5", "10s"}, "lookback_delta": {"1m"}, "stats": {"all", "1"},
-		"metric": {"node_load1"}, "file": {"team.yaml"}, "asset": assets(f.ask("", "/", nil).body),
-		"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
-		"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
-		"group_limit": {"0"}, "group_next_token": {""},
-		"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
-		"day":    {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0, -1).Format(time.DateOnly)},
-		"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "after": {""}, "rack": {"rack1"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
-	}}
+	g := &caller{fixture: f.fixture, Rand: rand.New(rand.NewPCG(seed, 0)),
+		good: map[string][]string{
+			"id": {a.ID.String(), b.ID.String()}, "cluster": {"fleet-0", "fleet-1"},
+			"datacenter": {"dc1"}, "name": {"table", "cluster", "__name__"},
+			"metrics": {"cassandra_compaction_pending_tasks", `{keyspace="ks"}`,
+				`{__name__=~"cassandra_table_.+"}`,
+				"n::compactions", "n::reads,n::osLoad,n::clientRequestRead::99thPercentile",
+				"cf::*::*::readLatency"},
+			"match[]": {`{cluster="fleet-0"}`, "cassandra_compaction_pending_tasks"},
+			"from": {fmt.Sprint(now - 50_000),
+				time.UnixMilli(now - 3600_000).UTC().Format(time.RFC3339)}, "to": {fmt.Sprint(now)},
+			"query": {"up", `rate(cassandra_table_read_latency_seconds[1m])`, "sum(node_load1)",
+				"1"},
+			"time":  {fmt.Sprint(now / 1000), time.UnixMilli(now).UTC().Format(time.RFC3339)},
+			"start": {fmt.Sprint(now/1000 - 60)}, "end": {fmt.Sprint(now / 1000)},
+			"timeout": {"5", "10s"}, "lookback_delta": {"1m"}, "stats": {"all", "1"},
+			"metric": {"node_load1"}, "file": {"team.yaml"},
+			"asset":       assets(f.ask("", "/", nil).body),
+			"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
+			"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
+			"group_limit": {"0"}, "group_next_token": {""},
+			"limit_per_metric": {"1"}, "scrapePool": {"ringwatch", "other"},
+			"day": {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0,
+				-1).Format(time.DateOnly)},
+			"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "after": {""},
+			"rack": {"rack1"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
+		}}
 	for _, path := range slices.Sorted(func(yield func(string) bool) {
 		for path := range doc.Paths.Map() {
 			if !yield(path) {
@@ -113,7 +122,8 @@ func TestOpenAPI(t *testing.T) {
 				if ok == 0 && op.OperationID != "forgetNode" { // the nodes are up: TestForget
 					t.Error("no good request succeeds")
 				}
-				if !slices.Contains(op.Tags, "promql") && !slices.Contains(op.Tags, "rules") { // there unknown ones are ignored
+				// there unknown ones are ignored
+				if !slices.Contains(op.Tags, "promql") && !slices.Contains(op.Tags, "rules") {
 					g.parametersAreDescribed(path, op)
 				}
 			})
@@ -142,10 +152,17 @@ const formType = "application/x-www-form-urlencoded"
 
 // The bodies of requests that have one.
 var (
-	goodBodies    = []string{`{"keys":[1]}`, `{"keys":["1", 2, 99], "columns":["name"], "rows":1, "timeout":"5s"}`, `{"keys":[{"id":2}], "class":"bulk"}`}
-	hostileBodies = []string{"", " ", "null", "[]", "{}", `{"keys":[]}`, `{"keys":7}`, `{"keys":[1], "nosuch":1}`, `{"keys":[1]} {}`, `{"keys":[1], "rows":0}`, `{"keys":[1], "rows":1e99}`, `{"keys":[1], "timeout":"soon"}`,
-		`{"keys":[1], "timeout":"1h"}`, `{"keys":[1], "columns":["secret"]}`, `{"keys":[1], "columns":"name"}`, `{"keys":[1], "class":7}`, `{"keys":["\xff"]}`, `{"keys":[` + strings.Repeat("[", 5000), `{"keys":[` + strings.Repeat("1,", 2000) + `1]}`,
-		`{"keys":[{"a":{"b":null}}]}`, "\x00", `{"keys":["` + strings.Repeat("x", 70_000) + `"]}`, `{"keys":[1]`}
+	goodBodies = []string{`{"keys":[1]}`,
+		`{"keys":["1", 2, 99], "columns":["name"], "rows":1, "timeout":"5s"}`,
+		`{"keys":[{"id":2}], "class":"bulk"}`}
+	hostileBodies = []string{"", " ", "null", "[]", "{}", `{"keys":[]}`, `{"keys":7}`,
+		`{"keys":[1], "nosuch":1}`, `{"keys":[1]} {}`, `{"keys":[1], "rows":0}`,
+		`{"keys":[1], "rows":1e99}`, `{"keys":[1], "timeout":"soon"}`,
+		`{"keys":[1], "timeout":"1h"}`, `{"keys":[1], "columns":["secret"]}`,
+		`{"keys":[1], "columns":"name"}`, `{"keys":[1], "class":7}`, `{"keys":["\xff"]}`,
+		`{"keys":[` + strings.Repeat("[", 5000), `{"keys":[` + strings.Repeat("1,", 2000) + `1]}`,
+		`{"keys":[{"a":{"b":null}}]}`, "\x00", `{"keys":["` + strings.Repeat("x", 70_000) + `"]}`,
+		`{"keys":[1]`}
 )
 
 // body returns a request's body, nil if it has none.
@@ -161,7 +178,8 @@ func (g *caller) body(op *openapi3.Operation, bad float64) io.Reader {
 		list = g.readBodies()
 	}
 	if op.OperationID == "applyRules" {
-		list = []string{"groups: []", "groups:\n- name: a\n  rules:\n  - {alert: A, expr: up == 0}\n"}
+		list = []string{"groups: []",
+			"groups:\n- name: a\n  rules:\n  - {alert: A, expr: up == 0}\n"}
 	}
 	hostile := hostileBodies
 	if op.OperationID == "createKey" {
@@ -192,7 +210,8 @@ func (g *caller) fields(bad float64) url.Values {
 
 // readBodies are remote reads that take samples, and that take chunks.
 func (g *caller) readBodies() (list []string) {
-	name := &prompb.LabelMatcher{Type: prompb.LabelMatcher_EQ, Name: "__name__", Value: "node_load1"}
+	name := &prompb.LabelMatcher{Type: prompb.LabelMatcher_EQ, Name: "__name__",
+		Value: "node_load1"}
 	end := g.now.Load()
 	asked := &prompb.ReadRequest{Queries: []*prompb.Query{{
 		StartTimestampMs: end - 60_000, EndTimestampMs: end, Matchers: []*prompb.LabelMatcher{name},
@@ -209,7 +228,10 @@ func (g *caller) readBodies() (list []string) {
 	return list
 }
 
-var hostile = []string{"n::nosuch", "n::reads,", "cf::", "ks::a\"b::reads", "", " ", "%", "nowhere", "../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999", "1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}", strings.Repeat("x", 3000)}
+var hostile = []string{"n::nosuch", "n::reads,", "cf::", "ks::a\"b::reads", "", " ", "%", "nowhere",
+	"../..", "\x00", "{", `{a="`, "NaN", "-1", "0", "1e308", "99999999999999999999",
+	"1969-01-01T00:00:00Z", "1ns", "-5m", "9999999y", "'; DROP", "𝔘", "{__name__=~\"(a*)*b\"}",
+	strings.Repeat("x", 3000)}
 
 func (g *caller) value(p *openapi3.Parameter, bad float64) string {
 	if g.Float64() < bad {
@@ -300,7 +322,8 @@ func (g *caller) parametersAreDescribed(path string, op *openapi3.Operation) {
 			described = append(described, p.Name)
 		}
 	}
-	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0), jsonType(op)...)
+	r := g.send(g.method, acmeKey, path, url.Values{"nosuch": {"1"}}, g.body(op, 0),
+		jsonType(op)...)
 	_, list, _ := strings.Cut(string(r.body), "unknown parameter: use ")
 	list, _, _ = strings.Cut(list, `"`)
 	var served []string

@@ -25,14 +25,16 @@ import (
 func parameters(r *http.Request, allowed ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, bad("bad_query", "query", "the part after ? cannot be read: encode special characters as %%XX")
+		return nil, bad("bad_query", "query",
+			"the part after ? cannot be read: encode special characters as %%XX")
 	}
 	for name, values := range q {
 		if !slices.Contains(allowed, name) {
 			if len(allowed) == 0 {
 				return nil, bad("unknown_parameter", name, "this path takes no parameters")
 			}
-			return nil, bad("unknown_parameter", name, "unknown parameter: use %s", strings.Join(allowed, ", "))
+			return nil, bad("unknown_parameter", name, "unknown parameter: use %s",
+				strings.Join(allowed, ", "))
 		}
 		if len(values) > 1 && name != "metrics" && name != "match[]" {
 			return nil, bad("repeated_parameter", name, "%s is given more than once", name)
@@ -56,7 +58,8 @@ type metricsQuery struct {
 }
 
 func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQuery, error) {
-	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format", "reportNaN")
+	values, err := parameters(r, "metrics", "from", "to", "period", "step", "rollup", "format",
+		"reportNaN")
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +89,15 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 	}
 	switch {
 	case q.latest && values.Has("step"):
-		return nil, bad("bad_step", "step", "step is for a time range: add period=, or from= and to=")
+		return nil, bad("bad_step", "step",
+			"step is for a time range: add period=, or from= and to=")
 	case !q.latest && q.text:
-		return nil, bad("bad_format", "format", "format=prometheus shows the newest values only: leave out the time range or use format=json")
+		return nil, bad("bad_format", "format",
+			"format=prometheus shows the newest values only: leave out the time range or use "+
+				"format=json")
 	case q.nan && q.step > 0 && (q.to-q.from)/q.step >= maxPeriods:
-		return nil, bad("bad_step", "step", "reportNaN=true fills at most %d steps: use a wider step or less time", maxPeriods)
+		return nil, bad("bad_step", "step",
+			"reportNaN=true fills at most %d steps: use a wider step or less time", maxPeriods)
 	case len(q.names) > 0 && q.text:
 		return nil, bad("bad_format", "format", "format=prometheus shows series only, and "+
 			"%s is a name of the catalogue: use format=json", q.names[0].Name)
@@ -98,14 +105,18 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 		return nil, bad("bad_rollup", "rollup", "rollup=raw works for series only: "+
 			"for names of the catalogue, use a step below 5m")
 	case !q.latest && len(q.selectors) == 0 && len(q.names) == 0:
-		return nil, bad("no_metrics", "metrics", "a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
+		return nil, bad("no_metrics", "metrics",
+			"a time range needs metrics=, for instance metrics=cassandra_compaction_pending_tasks")
 	}
 	return q, nil
 }
 
-func (s *Server) selectors(ctx context.Context, field string, list []string) ([][]*labels.Matcher, error) {
+func (s *Server) selectors(ctx context.Context, field string,
+	list []string) ([][]*labels.Matcher, error) {
 	if len(list) > s.config.MaxSelectors {
-		return nil, bad("too_many_metrics", field, "%s is given %d times, and %d are allowed: use a selector such as {__name__=~\"a|b\"}", field, len(list), s.config.MaxSelectors)
+		return nil, bad("too_many_metrics", field,
+			"%s is given %d times, and %d are allowed: use a selector such as {__name__=~\"a|b\"}",
+			field, len(list), s.config.MaxSelectors)
 	}
 	var all [][]*labels.Matcher
 	request := s.parser.Request(ctx)
@@ -121,7 +132,9 @@ func (s *Server) selectors(ctx context.Context, field string, list []string) ([]
 			return nil, bad("bad_matcher", field, "%.200q is not a series selector: %v", text, err)
 		}
 		if !slices.ContainsFunc(matchers, narrows) {
-			return nil, bad("bad_matcher", field, "%.200q selects everything: name a metric or a label, or leave %s out to get everything", text, field)
+			return nil, bad("bad_matcher", field,
+				"%.200q selects everything: name a metric or a label, or leave %s out to get "+
+					"everything", text, field)
 		}
 		all = append(all, matchers)
 	}
@@ -135,7 +148,8 @@ func narrows(m *labels.Matcher) bool { return m.Type != labels.MatchRegexp || m.
 const maxTime = 1<<48 - 1
 
 func (s *Server) parseRange(q *metricsQuery, values url.Values) (err error) {
-	from, to, period, step := values.Get("from"), values.Get("to"), values.Get("period"), values.Get("step")
+	from, to, period, step := values.Get("from"), values.Get("to"), values.Get("period"),
+		values.Get("step")
 	switch {
 	case from == "" && to == "" && period == "":
 		for _, name := range []string{"from", "to", "period"} {
@@ -197,7 +211,9 @@ func parseTime(field, text string) (int64, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(v) || strings.ContainsAny(text, "xXpP_") {
-		return 0, bad("bad_time", field, "%s is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, or seconds or milliseconds since 1970", field)
+		return 0, bad("bad_time", field,
+			"%s is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, or seconds or "+
+				"milliseconds since 1970", field)
 	}
 	if v < 1e11 {
 		v *= 1000
@@ -212,7 +228,8 @@ func parseTime(field, text string) (int64, error) {
 func parseSpan(field, text string) (int64, error) {
 	d, err := model.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, bad("bad_duration", field, "%s is not a duration: use a number and a unit such as 30s, 15m, 6h or 2d", field)
+		return 0, bad("bad_duration", field,
+			"%s is not a duration: use a number and a unit such as 30s, 15m, 6h or 2d", field)
 	}
 	return time.Duration(d).Milliseconds(), nil
 }

@@ -41,7 +41,8 @@ func newPiece(text []byte) piece {
 	z.Reset(&b)
 	_, _ = z.Write(text) // into memory
 	_ = z.Flush()
-	return piece{deflated: bytes.Clone(b.Bytes()), size: int64(len(text)), check: crc32.ChecksumIEEE(text), shift: crcShift(int64(len(text)))}
+	return piece{deflated: bytes.Clone(b.Bytes()), size: int64(len(text)),
+		check: crc32.ChecksumIEEE(text), shift: crcShift(int64(len(text)))}
 }
 
 var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
@@ -106,7 +107,8 @@ func (j *joiner) add(p *piece) error {
 	if j.plain {
 		r := inflaters.Get().(io.Reader)
 		defer inflaters.Put(r)
-		if err := r.(flate.Resetter).Reset(io.MultiReader(bytes.NewReader(p.deflated), bytes.NewReader(lastBlock)), nil); err != nil {
+		if err := r.(flate.Resetter).Reset(io.MultiReader(bytes.NewReader(p.deflated),
+			bytes.NewReader(lastBlock)), nil); err != nil {
 			return err
 		}
 		_, err := io.Copy(j.w, r)

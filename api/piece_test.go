@@ -51,7 +51,8 @@ func TestJoined(t *testing.T) {
 		r.Multistream(false)
 		got, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(got, want.Bytes()) || packed.Len() != 0 {
-			t.Fatalf("seed %d: %v: %d bytes for %d, %d left over", seed, err, len(got), want.Len(), packed.Len())
+			t.Fatalf("seed %d: %v: %d bytes for %d, %d left over", seed, err, len(got), want.Len(),
+				packed.Len())
 		}
 		if !bytes.Equal(plain.Bytes(), want.Bytes()) {
 			t.Fatalf("seed %d: plain: %d bytes for %d", seed, plain.Len(), want.Len())
@@ -61,7 +62,8 @@ func TestJoined(t *testing.T) {
 
 // TestStrings: texts are written as encoding/json writes them.
 func TestStrings(t *testing.T) {
-	for _, text := range []string{"", "cassandra_table", "a b~!", `a"b`, `a\b`, "a<b", "a>b", "a&b", "\n", "\x7f", "é", "\xff", "\u2028"} {
+	for _, text := range []string{"", "cassandra_table", "a b~!", `a"b`, `a\b`, "a<b", "a>b", "a&b",
+		"\n", "\x7f", "é", "\xff", "\u2028"} {
 		want, err := json.Marshal(text)
 		if got := appendString(nil, text); err != nil || string(got) != string(want) {
 			t.Errorf("%q: %s, want %s", text, got, want)

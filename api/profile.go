@@ -49,7 +49,8 @@ func nameOf(as *profile.Profile) string {
 
 // show returns a node's newest values under the names of a profile. What was counted lately is what
 // was counted since the state of two minutes before, of which only that is read.
-func (s *Server) show(ctx context.Context, accountName string, n *Node, w *window.Window, now []window.Series, as *profile.Profile) ([]window.Series, map[string]profile.Head, error) {
+func (s *Server) show(ctx context.Context, accountName string, n *Node, w *window.Window,
+	now []window.Series, as *profile.Profile) ([]window.Series, map[string]profile.Head, error) {
 	names, err := as.Lately(now)
 	if err != nil {
 		return nil, nil, err
@@ -58,11 +59,13 @@ func (s *Server) show(ctx context.Context, accountName string, n *Node, w *windo
 	if len(names) > 0 {
 		slices.Sort(names)
 		to := w.Times[len(w.Times)-1] - profile.Span
-		matcher, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, strings.Join(names, "|"))
+		matcher, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName,
+			strings.Join(names, "|"))
 		if err != nil {
 			return nil, nil, err
 		}
-		values, err := s.deps.Reader.Range(ctx, accountName, n, to-2*w.Node.Interval, to, [][]*labels.Matcher{{matcher}})
+		values, err := s.deps.Reader.Range(ctx, accountName, n, to-2*w.Node.Interval, to,
+			[][]*labels.Matcher{{matcher}})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -45,7 +45,8 @@ func TestProfiles(t *testing.T) {
 	agent, config, work := mustAgent(t, store)
 	url := mustServe(t, store)
 	nodes, err := store.Nodes(t.Context(), "acme")
-	for deadline := time.Now().Add(profilePatience); err == nil && len(nodes) == 0 && time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(profilePatience); err == nil && len(nodes) == 0 &&
+		time.Now().Before(deadline); <-time.After(50 * time.Millisecond) {
 		nodes, err = store.Nodes(t.Context(), "acme")
 	}
 	if err != nil || len(nodes) == 0 {
@@ -53,10 +54,12 @@ func TestProfiles(t *testing.T) {
 	}
 	for _, name := range profile.Names()[1:] {
 		t.Run(name, func(t *testing.T) {
-			sameSeries(t, agent+"?profile="+name, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+name)
+			sameSeries(t, agent+"?profile="+name,
+				url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+name)
 			// many nodes' text is made another way
 			cluster := url + "/v1/clusters/" + nodes[0].Cluster + "/prometheus?profile=" + name
-			if one, all := page(t, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+name), page(t, cluster); len(one) < 100 || len(one) != len(all) {
+			if one, all := page(t, url+"/v1/nodes/"+nodes[0].ID.String()+"/prometheus?profile="+
+				name), page(t, cluster); len(one) < 100 || len(one) != len(all) {
 				t.Errorf("the node has %d series and its cluster %d", len(one), len(all))
 			}
 		})
@@ -68,7 +71,9 @@ func TestProfiles(t *testing.T) {
 	t.Run("Doctor", func(t *testing.T) { // it asks this agent
 		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
 		says := func(c doctor.Result) bool {
-			return c.Name == "profiles" && c.Status == doctor.Warn && strings.Contains(c.Message, "instaclustr_exporter loses series of") && strings.Contains(c.Remedy, "/metrics?profile=instaclustr_exporter")
+			return c.Name == "profiles" && c.Status == doctor.Warn &&
+				strings.Contains(c.Message, "instaclustr_exporter loses series of") &&
+				strings.Contains(c.Remedy, "/metrics?profile=instaclustr_exporter")
 		}
 		if !slices.ContainsFunc(report.Results, says) {
 			t.Errorf("%+v", report.Results)
@@ -116,11 +121,15 @@ func lossesOf(t *testing.T, agent string) {
 	for _, p := range profile.Names() {
 		alone := bySeries(page(t, agent+"?profile="+p))
 		for name, series := range alone {
-			family := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count"), "_sum")
+			family := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"),
+				"_count"), "_sum")
 			lost := 0
 			for _, of := range series {
 				// Losses knows of no indexes, and of no more than frames have
-				if of.Get("table_type") == "index" || of.Get("index") != "" || slices.ContainsFunc(list, func(p *regexp.Regexp) bool { return p.MatchString(of.String()) }) {
+				if of.Get("table_type") == "index" || of.Get("index") != "" ||
+					slices.ContainsFunc(list, func(p *regexp.Regexp) bool {
+						return p.MatchString(of.String())
+					}) {
 					continue
 				}
 				if !slices.ContainsFunc(all[name], func(s labels.Labels) bool {
@@ -131,7 +140,8 @@ func lossesOf(t *testing.T, agent string) {
 					lost++
 				}
 			}
-			if is := lost > 0; is != (said[p+" "+name] || said[p+" "+family]) && (is || lost == len(series)) {
+			if is := lost > 0; is != (said[p+" "+name] || said[p+" "+family]) &&
+				(is || lost == len(series)) {
 				t.Errorf("%s: %d of %d series of %s are lost", p, lost, len(series), name)
 			}
 		}
@@ -177,7 +187,8 @@ func lacks(t *testing.T) (list []*regexp.Regexp) {
 }
 
 // Near and not equal: figures of what was counted lately.
-var lately = regexp.MustCompile(`quantile="|thpercentile|_mean"|_average"|:(mean|max)"|oneminuterate`)
+var lately = regexp.MustCompile(
+	`quantile="|thpercentile|_mean"|_average"|:(mean|max)"|oneminuterate`)
 
 // What moves while a pass reads it twice, once for each face, and one gauge that the agent reads
 // again only when a table moves.
@@ -271,17 +282,20 @@ func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work
 	t.Cleanup(ingest.Close)
 	port := engines.FreePorts(t, 1)[0]
 	config = filepath.Join(t.TempDir(), "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\nlisten: 127.0.0.1:%d\nprofiles: [%s]\n", ingest.URL, port, strings.Join(profile.Names(), ", "))
+	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_test\ninterval: 1s\nlisten: "+
+		"127.0.0.1:%d\nprofiles: [%s]\n", ingest.URL, port, strings.Join(profile.Names(), ", "))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.JVMArgs = []string{"-javaagent:" + jar + "=" + config}
-		c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m", "request_timeout": "2m",
+		c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
+			"request_timeout":       "2m",
 			"range_request_timeout": "2m", "cas_contention_timeout": "2m"} // a busy machine
 	})
 	cluster := gocql.NewCluster(node.Host)
-	cluster.Port, cluster.Timeout, cluster.ConnectTimeout = node.NativePort, 3*time.Minute, 3*time.Minute
+	cluster.Port, cluster.Timeout, cluster.ConnectTimeout = node.NativePort, 3*time.Minute,
+		3*time.Minute
 	session, err := cluster.CreateSession()
 	if err != nil {
 		t.Fatal(err)
@@ -292,9 +306,11 @@ func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work
 			t.Fatal(q, err)
 		}
 	}
-	exec("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+	exec("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', " +
+		"'replication_factor': 1}")
 	// sizes of partitions are those of SSTables
-	exec("CREATE TABLE watched.t (k int PRIMARY KEY, v text) WITH memtable_flush_period_in_ms = 1000")
+	exec("CREATE TABLE watched.t (k int PRIMARY KEY, v text) WITH " +
+		"memtable_flush_period_in_ms = 1000")
 	exec("CREATE TABLE watched.indexed (k int PRIMARY KEY, v text)")
 	exec("CREATE INDEX by_v ON watched.indexed (v)")
 	written := 0
@@ -318,14 +334,18 @@ func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work
 // mustServe runs an API on a store alone.
 func mustServe(t *testing.T, store *apitest.Store) string {
 	t.Helper()
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: "acme",
+			Keys: []account.Key{{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := api.DefaultConfig()
 	c.Listen, c.RequestTimeout = "127.0.0.1:0", profilePatience
-	server, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, store.Sources()),
-		StoreReady: store.Ready, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	server, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit,
+		Reader:     apitest.MustReader(t, c, store.Sources()),
+		StoreReady: store.Ready, Metrics: prometheus.NewRegistry(),
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +361,8 @@ func page(t *testing.T, url string) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
 	eachSeries(t, url, func(l labels.Labels, v float64) {
-		key := described.ReplaceAllString(labels.NewBuilder(l).Del("cluster", "datacenter", "rack", "node").Labels().String(), "")
+		key := described.ReplaceAllString(labels.NewBuilder(l).Del("cluster", "datacenter", "rack",
+			"node").Labels().String(), "")
 		if _, twice := all[key]; twice {
 			t.Fatalf("%s has %s twice", url, key)
 		}

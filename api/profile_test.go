@@ -17,8 +17,10 @@ import (
 
 func TestUnknownProfile(t *testing.T) {
 	url := mustServe(t, &apitest.Store{})
-	for _, path := range []string{"/v1/nodes/" + uuid.NewString() + "/prometheus", "/v1/clusters/c/prometheus"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path+"?profile=node_exporter", nil)
+	for _, path := range []string{"/v1/nodes/" + uuid.NewString() + "/prometheus",
+		"/v1/clusters/c/prometheus"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			url+path+"?profile=node_exporter", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +31,8 @@ func TestUnknownProfile(t *testing.T) {
 		}
 		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if want := "use one of " + strings.Join(profile.Names(), ", "); err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), want) {
+		if want := "use one of " + strings.Join(profile.Names(), ", "); err != nil ||
+			answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %d %s %v", path, answer.StatusCode, body, err)
 		}
 	}
@@ -81,7 +84,8 @@ func TestProfilesInOpenAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list := document.Components.Parameters.Profile.Schema.Enum; !slices.Equal(list, profile.Names()) {
+	if list := document.Components.Parameters.Profile.Schema.Enum; !slices.Equal(list,
+		profile.Names()) {
 		t.Errorf("openapi.yaml has the profiles %s, not %s", list, profile.Names())
 	}
 }

@@ -19,10 +19,12 @@ func TestBehindAProxy(t *testing.T) {
 	f.now.Store(time.Now().UnixMilli())
 	serve := func(proxies ...string) string {
 		base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-			registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{
-				{Name: "anywhere", Key: acmeKey, Scopes: []account.Scope{account.Read}},
-				{Name: "office", Key: otherKey, Scopes: []account.Scope{account.Read}, Networks: []string{"203.0.113.0/24"}},
-			}}})
+			registry, err := account.NewRegistry(
+				[]account.Account{{Name: "acme", Keys: []account.Key{
+					{Name: "anywhere", Key: acmeKey, Scopes: []account.Scope{account.Read}},
+					{Name: "office", Key: otherKey, Scopes: []account.Scope{account.Read},
+						Networks: []string{"203.0.113.0/24"}},
+				}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,14 +65,16 @@ func TestBehindAProxy(t *testing.T) {
 	}
 	guess := func(base, forwarded string) (last int) {
 		for i := range 21 {
-			last = ask(base, fmt.Sprint("rw_guess", i), fmt.Sprintf("198.51.100.%d, %s", i, forwarded))
+			last = ask(base, fmt.Sprint("rw_guess", i),
+				fmt.Sprintf("198.51.100.%d, %s", i, forwarded))
 		}
 		return last
 	}
 	if got := guess(behind, "192.0.2.1"); got != 429 {
 		t.Errorf("the 21st guess: %d", got)
 	}
-	if shut, let := ask(behind, acmeKey, "192.0.2.1"), ask(behind, acmeKey, "192.0.2.2"); shut != 429 || let != 200 {
+	if shut, let := ask(behind, acmeKey, "192.0.2.1"), ask(behind, acmeKey,
+		"192.0.2.2"); shut != 429 || let != 200 {
 		t.Errorf("who guessed gets %d, its neighbour behind the same proxy %d", shut, let)
 	}
 	guess(open, "192.0.2.1")

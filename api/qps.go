@@ -13,7 +13,8 @@ import (
 // WorkRate is how much of Cassandra somebody asks for, in all processes together, as a mean of
 // the last seconds.
 type WorkRate struct {
-	Class      string `json:"class,omitempty"` // of workload; this and what follows is empty where it is added up
+	// of workload; this and what follows is empty where it is added up
+	Class      string `json:"class,omitempty"`
 	Client     string `json:"client,omitempty"`
 	Keyspace   string `json:"keyspace,omitempty"`
 	Table      string `json:"table,omitempty"`
@@ -37,7 +38,8 @@ type WorkRate struct {
 // Work returns who asks for how much of Cassandra, the most first: of the clients that keep
 // keeps, added up by class, client, table or datacenter, as by says. partial is why it is not all
 // that there is, empty if it is.
-type Work func(ctx context.Context, keep func(client string) bool, by []string) (list []WorkRate, partial string, err error)
+type Work func(ctx context.Context, keep func(client string) bool,
+	by []string) (list []WorkRate, partial string, err error)
 
 // qpsRoutes are there if Deps.Work is.
 func (s *Server) qpsRoutes() []route {
@@ -62,7 +64,8 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		by = strings.Split(values.Get("by"), ",")
 		for _, part := range by {
 			if !slices.Contains(workParts, part) {
-				return bad("bad_by", "by", "unknown by=%s: use %s, with commas between them", part, strings.Join(workParts, ", "))
+				return bad("bad_by", "by", "unknown by=%s: use %s, with commas between them", part,
+					strings.Join(workParts, ", "))
 			}
 		}
 	}
@@ -71,7 +74,9 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		return all || client == p.Account || strings.HasPrefix(client, p.Account+"/")
 	}, by)
 	if err != nil {
-		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: "the usage of the database cannot be read now: try again in a moment", RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
+		return &Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+			Message:    "the usage of the database cannot be read now: try again in a moment",
+			RetryAfter: 1, Cause: fmt.Errorf("qps: %w", err)}
 	}
 	if partial != "" {
 		s.notePartial(w, []string{partial})

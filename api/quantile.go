@@ -59,7 +59,8 @@ func difference(before, after *window.Histogram) window.Histogram {
 			n -= before.Counts[i]
 			i++
 		}
-		if n < 0 || i < len(before.Filled) && before.Filled[i] < b { // less in a bucket, or nothing where there was something
+		// less in a bucket, or nothing where there was something
+		if n < 0 || i < len(before.Filled) && before.Filled[i] < b {
 			return *after
 		}
 		if n > 0 {

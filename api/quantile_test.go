@@ -46,7 +46,8 @@ func TestQuantile(t *testing.T) {
 			scaled = append(scaled, frame.Scale(upper, b.Exponent))
 			upper += rapid.Int64Range(1, 1000).Draw(t, "step")
 		}
-		counts := rapid.SliceOfN(rapid.Int64Range(0, 50), len(b.Upper)+1, len(b.Upper)+1).Draw(t, "counts")
+		counts := rapid.SliceOfN(rapid.Int64Range(0, 50), len(b.Upper)+1, len(b.Upper)+1).Draw(t,
+			"counts")
 		h := window.NewHistogram(counts, 0)
 		if h.Count() == 0 {
 			return
@@ -63,7 +64,8 @@ func TestQuantile(t *testing.T) {
 }
 
 func TestDifferenceAfterRestart(t *testing.T) {
-	before, after := new(window.NewHistogram([]int64{5, 3}, 40)), new(window.NewHistogram([]int64{6, 1}, 9))
+	before, after := new(window.NewHistogram([]int64{5, 3}, 40)),
+		new(window.NewHistogram([]int64{6, 1}, 9))
 	if d := difference(before, after); !slices.Equal(d.Dense(nil), []int64{6, 1}) || d.Sum != 9 {
 		t.Error(d)
 	}
@@ -79,14 +81,17 @@ func TestDecimals(t *testing.T) {
 		exponent int
 		want     string
 	}{
-		{0, -6, "0"}, {1, 0, "1"}, {-1, 0, "-1"}, {1500, -3, "1.5"}, {1500, -2, "15"}, {1, -6, "0.000001"}, {-25, -1, "-2.5"}, {100, -1, "10"}, {7, 3, "7000"},
-		{123456, -6, "0.123456"}, {math.MaxInt64, -9, "9223372036.854775807"}, {math.MinInt64, 0, "-9223372036854775808"}, {10, -18, "0.00000000000000001"},
+		{0, -6, "0"}, {1, 0, "1"}, {-1, 0, "-1"}, {1500, -3, "1.5"}, {1500, -2, "15"},
+		{1, -6, "0.000001"}, {-25, -1, "-2.5"}, {100, -1, "10"}, {7, 3, "7000"},
+		{123456, -6, "0.123456"}, {math.MaxInt64, -9, "9223372036.854775807"},
+		{math.MinInt64, 0, "-9223372036854775808"}, {10, -18, "0.00000000000000001"},
 	} {
 		if got := string(appendDecimal([]byte("x"), c.v, c.exponent)); got != "x"+c.want {
 			t.Errorf("%d × 10^%d is %s, want x%s", c.v, c.exponent, got, c.want)
 		}
 	}
-	for v, want := range map[float64]string{1.6: "1.6", 0: "0", 1e300: "1e+300", 1e-300: "1e-300", math.Inf(1): "+Inf", 123456789012: "123456789012"} {
+	for v, want := range map[float64]string{1.6: "1.6", 0: "0", 1e300: "1e+300", 1e-300: "1e-300",
+		math.Inf(1): "+Inf", 123456789012: "123456789012"} {
 		if got := string(appendDouble(nil, v)); got != want {
 			t.Errorf("%v is %s, want %s", v, got, want)
 		}

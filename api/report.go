@@ -70,7 +70,8 @@ func (s *Server) reportRoutes() []route {
 	if s.deps.Report == nil {
 		return nil
 	}
-	return []route{{pattern: "GET /v1/clusters/{cluster}/report", scoped: s.getReport, long: reportLong}}
+	return []route{{pattern: "GET /v1/clusters/{cluster}/report", scoped: s.getReport,
+		long: reportLong}}
 }
 
 // getReport answers /v1/clusters/{cluster}/report: what the cluster was like in the last 24
@@ -99,7 +100,8 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	end, may := s.reports.begin(p.Account)
 	if !may {
 		return &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
-			Field: "Authorization", RetryAfter: reportRetry, Message: fmt.Sprintf("a report of account %s "+
+			Field: "Authorization", RetryAfter: reportRetry,
+			Message: fmt.Sprintf("a report of account %s "+
 				"is being made: ask again when it is ready", p.Account)}
 	}
 	defer end()
@@ -121,7 +123,8 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 // dayOf returns when a day in UTC begins and ends, the latter not after now.
 func dayOf(text string, now time.Time) (from, to time.Time, err error) {
 	if from, err = time.Parse(time.DateOnly, text); err != nil {
-		return from, to, bad("bad_day", "day", "%.40q is not a day: write one such as 2026-11-20", text)
+		return from, to, bad("bad_day", "day", "%.40q is not a day: write one such as 2026-11-20",
+			text)
 	}
 	if !from.Before(now.Add(-reportMin)) {
 		return from, to, bad("bad_day", "day",
@@ -161,8 +164,9 @@ func (s *Server) writeReport(w http.ResponseWriter, r *http.Request, format stri
 	}
 	body := bounded{most: s.config.MaxResponseBytes}
 	if err := write(&body); errors.Is(err, errTooLong) {
-		return bad("too_large", "format", "the report would have more than %d MiB: ringwatch report "+
-			"makes it of any size", s.config.MaxResponseBytes>>20)
+		return bad("too_large", "format",
+			"the report would have more than %d MiB: ringwatch report "+
+				"makes it of any size", s.config.MaxResponseBytes>>20)
 	} else if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ func TestReport(t *testing.T) {
 	set(emptyReport)
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 		c.MaxResponseBytes = 200 << 10
-		d.Report = func(ctx context.Context, p account.Principal, cluster string, from, to time.Time,
+		d.Report = func(ctx context.Context, p account.Principal, cluster string,
+			from, to time.Time,
 		) (api.Report, []string, error) {
 			return (*current.Load())(ctx, p, cluster, from, to)
 		}
@@ -56,7 +57,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: %d %v %.300s", query, r.status, r.header, r.body)
 		}
 		policy := r.header.Get("Content-Security-Policy")
-		if page := query == "format=html"; page != strings.HasPrefix(policy, "sandbox; default-src 'none'") {
+		if page := query == "format=html"; page != strings.HasPrefix(policy,
+			"sandbox; default-src 'none'") {
 			t.Errorf("%s: its policy is %q", query, policy)
 		}
 	}
@@ -122,7 +124,8 @@ func TestReport(t *testing.T) {
 	}()
 	<-begun
 	r, e := f.fetch(path)
-	if r.status != http.StatusTooManyRequests || e.Reason != "too_many_requests" || r.header.Get("Retry-After") == "" {
+	if r.status != http.StatusTooManyRequests || e.Reason != "too_many_requests" ||
+		r.header.Get("Retry-After") == "" {
 		t.Errorf("a second report: %d %v %s", r.status, r.header, r.body)
 	}
 	goOn <- struct{}{}
@@ -131,7 +134,8 @@ func TestReport(t *testing.T) {
 	if r, _ := f.fetch(path); r.status != http.StatusOK || !bytes.HasSuffix(r.body, []byte("}\n")) {
 		t.Errorf("after it: %d %s", r.status, r.body)
 	}
-	if r := f.ask(acmeKey, "/v1/clusters/"+url.PathEscape(nodes[0].Cluster)+"/report", nil); r.status != http.StatusNotFound {
+	if r := f.ask(acmeKey, "/v1/clusters/"+url.PathEscape(nodes[0].Cluster)+"/report",
+		nil); r.status != http.StatusNotFound {
 		t.Errorf("a server without reports: %d", r.status)
 	}
 }

@@ -68,11 +68,13 @@ func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	names = append(names, noRollup)
 	switch {
 	case i < 0:
-		return bad("bad_rollup", "rollup", "unknown rollup %q: use %s", text, strings.Join(names, ", "))
+		return bad("bad_rollup", "rollup", "unknown rollup %q: use %s", text,
+			strings.Join(names, ", "))
 	case !s.deps.Reader.HasRollups():
 		return bad("bad_rollup", "rollup", "this server has no rollups: leave rollup out")
 	case q.latest:
-		return bad("bad_rollup", "rollup", "rollup is for a time range: add period=, or from= and to=")
+		return bad("bad_rollup", "rollup",
+			"rollup is for a time range: add period=, or from= and to=")
 	case q.step > 0:
 		return bad("bad_rollup", "rollup", "give rollup= or step=, not both")
 	}
@@ -87,14 +89,17 @@ const maxPeriods = 11_000
 func (s *Server) tooWide(q *metricsQuery, field string) error {
 	limit := max(s.config.MaxRange, time.Duration(maxPeriods*q.rollup.Millis)*time.Millisecond)
 	if q.to-q.from > limit.Milliseconds() {
-		return bad("range_too_wide", field, "the time range is longer than %s: ask for less at a time", model.Duration(limit))
+		return bad("range_too_wide", field,
+			"the time range is longer than %s: ask for less at a time", model.Duration(limit))
 	}
 	return nil
 }
 
 // getRollups answers a query for rollups in the shape of getMetrics.
-func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal, q *metricsQuery, nodes []Node, more func(*Node, element) element) error {
-	size := budget{config: &s.config, field: "rollup", remedy: "ask for fewer metrics, less time or a coarser rollup"}
+func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Principal,
+	q *metricsQuery, nodes []Node, more func(*Node, element) element) error {
+	size := budget{config: &s.config, field: "rollup",
+		remedy: "ask for fewer metrics, less time or a coarser rollup"}
 	w.Header().Set(RollupHeader, q.rollup.Name)
 	err := s.stream(w, r, nodes, &size, nil, func(ctx context.Context, n *Node) element {
 		if q.onlyNames() {
@@ -108,7 +113,8 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 			}
 		}
 		return more(n, element{
-			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost, err: err,
+			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost,
+			err:    err,
 			append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
 		})
 	})
@@ -149,12 +155,14 @@ func appendPoint(dst []byte, m *window.Metric, p *rollup.Point) []byte {
 		dst = append(dst, `,"sum":"`...)
 		dst = appendDigits(dst, []byte(p.Sum.String()), m.Exponent)
 		dst = append(dst, `","mean":"`...)
-		dst = append(appendEstimate(dst, p.Sum.Float64()/float64(p.Count)*math.Pow10(m.Exponent)), '"')
+		dst = append(appendEstimate(dst, p.Sum.Float64()/float64(p.Count)*math.Pow10(m.Exponent)),
+			'"')
 	case frame.GaugeDouble:
 		for _, v := range []struct {
 			name  string
 			value float64
-		}{{"first", p.FirstDouble}, {"last", p.LastDouble}, {"min", p.MinDouble}, {"max", p.MaxDouble}, {"sum", p.SumDouble}} {
+		}{{"first", p.FirstDouble}, {"last", p.LastDouble}, {"min", p.MinDouble},
+			{"max", p.MaxDouble}, {"sum", p.SumDouble}} {
 			dst = append(append(append(dst, `,"`...), v.name...), `":"`...)
 			dst = append(appendDouble(dst, v.value), '"')
 		}

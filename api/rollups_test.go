@@ -34,11 +34,14 @@ func TestRollups(t *testing.T) {
 		return v
 	}
 	kinds := map[string]bool{}
-	for _, metric := range []string{`{__name__=~"cassandra_table_.*|node_.*|cassandra_compaction_.*"}`} {
+	for _, metric := range []string{
+		`{__name__=~"cassandra_table_.*|node_.*|cassandra_compaction_.*"}`,
+	} {
 		var raw []element
 		f.get(f.metricsPath(0), url.Values{"metrics": {metric}, "period": {"1h"}}, &raw)
 		var got []rolled
-		f.get(f.metricsPath(0), url.Values{"metrics": {metric, metric}, "period": {"1h"}, "rollup": {"5m"}}, &got)
+		f.get(f.metricsPath(0), url.Values{"metrics": {metric, metric}, "period": {"1h"},
+			"rollup": {"5m"}}, &got)
 		if len(got) != 1 || got[0].ID != f.nodes[0].ID.String() {
 			t.Fatalf("%+v", got)
 		}
@@ -83,16 +86,21 @@ func TestRollups(t *testing.T) {
 				}
 				switch p.Type {
 				case "gauge":
-					if v.First != p.Values[first].Value || v.Last != p.Values[last].Value || number(v.Min) != low || number(v.Max) != high ||
-						abs(number(v.Sum)-sum) > 1e-9*abs(sum) || abs(number(v.Mean)-sum/float64(samples)) > 1e-5*abs(sum) {
-						t.Errorf("%s at %s: %+v, want %v … %v, sum %v", p.Metric, v.Time, v, low, high, sum)
+					if v.First != p.Values[first].Value || v.Last != p.Values[last].Value ||
+						number(v.Min) != low || number(v.Max) != high ||
+						abs(number(v.Sum)-sum) > 1e-9*abs(sum) ||
+						abs(number(v.Mean)-sum/float64(samples)) > 1e-5*abs(sum) {
+						t.Errorf("%s at %s: %+v, want %v … %v, sum %v", p.Metric, v.Time, v, low,
+							high, sum)
 					}
 				case "counter":
 					from := p.Values[first].Value
 					if before >= 0 {
 						from = p.Values[before].Value
 					}
-					if want := number(p.Values[last].Value) - number(from); abs(number(v.Increase)-want) > 1e-6*abs(want)+1e-9 || v.Last != p.Values[last].Value {
+					if want := number(p.Values[last].Value) -
+						number(from); abs(number(v.Increase)-want) > 1e-6*abs(want)+1e-9 ||
+						v.Last != p.Values[last].Value {
 						t.Errorf("%s at %s: %+v, want an increase of %v", p.Metric, v.Time, v, want)
 					}
 				case "histogram":
@@ -101,7 +109,8 @@ func TestRollups(t *testing.T) {
 						from = p.Values[before].Count
 					}
 					want := number(p.Values[last].Count) - number(from)
-					if v.Interval == nil || number(v.Interval.Count) != want || number(v.Buckets[len(v.Buckets)-1].Count) != want {
+					if v.Interval == nil || number(v.Interval.Count) != want ||
+						number(v.Buckets[len(v.Buckets)-1].Count) != want {
 						t.Errorf("%s at %s: %+v, want %v observations", p.Metric, v.Time, v, want)
 					}
 				}
@@ -145,24 +154,30 @@ func TestRollups(t *testing.T) {
 		}
 		return n
 	}
-	whole := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "rollup": {"5m"}}, "5m", 5*time.Minute)
-	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"15m"}}, "5m", 15*time.Minute); got != whole || got == 0 {
+	whole := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "rollup": {"5m"}}, "5m",
+		5*time.Minute)
+	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"15m"}}, "5m",
+		15*time.Minute); got != whole || got == 0 {
 		t.Errorf("%v samples in steps of 15 minutes, %v in periods of 5", got, whole)
 	}
-	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"2h"}}, "1h", 2*time.Hour); got != whole {
+	if got := samples(url.Values{"metrics": {gauge}, "period": {"7h"}, "step": {"2h"}}, "1h",
+		2*time.Hour); got != whole {
 		t.Errorf("%v samples in steps of 2 hours, %v in periods of 5 minutes", got, whole)
 	}
-	for _, values := range []url.Values{{"period": {"7h"}, "step": {"15m"}, "rollup": {"raw"}}, {"period": {"5h"}, "step": {"15m"}}, {"period": {"7h"}, "step": {"4m"}}} {
+	for _, values := range []url.Values{{"period": {"7h"}, "step": {"15m"}, "rollup": {"raw"}},
+		{"period": {"5h"}, "step": {"15m"}}, {"period": {"7h"}, "step": {"4m"}}} {
 		values.Set("metrics", gauge)
 		samples(values, "", 0)
 	}
 	// A year of days is allowed where a year of values is not.
 	var got []rolled
-	f.get(f.metricsPath(0), url.Values{"metrics": {`{__name__=~"node_.*"}`}, "period": {"1y"}, "rollup": {"1d"}}, &got)
+	f.get(f.metricsPath(0), url.Values{"metrics": {`{__name__=~"node_.*"}`}, "period": {"1y"},
+		"rollup": {"1d"}}, &got)
 	if len(got[0].Payload) == 0 {
 		t.Error("a year of days has nothing")
 	}
-	if r := f.ask(otherKey, f.metricsPath(0), url.Values{"metrics": {"up"}, "period": {"1h"}, "rollup": {"1h"}}); r.status != 404 {
+	if r := f.ask(otherKey, f.metricsPath(0), url.Values{"metrics": {"up"}, "period": {"1h"},
+		"rollup": {"1h"}}); r.status != 404 {
 		t.Errorf("another account's key: %d %s", r.status, r.body)
 	}
 }

@@ -34,7 +34,8 @@ type route struct {
 type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Principal) error
 
 func (s *Server) routes() []route {
-	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(), s.qpsRoutes(),
+	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(),
+		s.qpsRoutes(),
 		s.reportRoutes(), s.keyRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
@@ -58,15 +59,19 @@ func (s *Server) routes() []route {
 func (s *Server) addedRoutes() []route {
 	var list []route
 	for _, r := range s.deps.Routes {
-		list = append(list, route{pattern: r.Pattern, scoped: r.Handle, scope: r.Scope, fail: r.Fail})
+		list = append(list, route{pattern: r.Pattern, scoped: r.Handle, scope: r.Scope,
+			fail: r.Fail})
 	}
 	return list
 }
 
 // exposition answers /metrics, with the names that a key of scope admin may see.
 func (s *Server) exposition() *listener.Exposition {
-	refuse := func(w http.ResponseWriter, r *http.Request, err error) { writeError(w, asError(r.Context(), err)) }
-	return listener.NewExposition(s.deps.Metrics, account.Names(s.deps.Admit, s.config.Operators), refuse, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
+		writeError(w, asError(r.Context(), err))
+	}
+	return listener.NewExposition(s.deps.Metrics, account.Names(s.deps.Admit, s.config.Operators),
+		refuse, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // Patterns returns the patterns of all endpoints, such as "GET /v1/nodes".
@@ -91,11 +96,13 @@ func (s *Server) handler() http.Handler {
 }
 
 // admit lets a handler answer for the account of the request's key, if that has the scope.
-func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.ResponseWriter, *http.Request, *Error), long int) http.HandlerFunc {
+func (s *Server) admit(scope account.Scope, h scopedHandler,
+	fail func(http.ResponseWriter, *http.Request, *Error), long int) http.HandlerFunc {
 	timeout := s.config.RequestTimeout * time.Duration(max(long, 1))
 	return func(w http.ResponseWriter, r *http.Request) {
 		if long > 1 { // the server's own write timeout counts from the request's head
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + s.config.RequestTimeout))
+			_ = http.NewResponseController(w).SetWriteDeadline(
+				time.Now().Add(timeout + s.config.RequestTimeout))
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
@@ -110,7 +117,9 @@ func (s *Server) admit(scope account.Scope, h scopedHandler, fail func(http.Resp
 		}
 		e := asError(ctx, err)
 		if e.Status >= 500 && r.Context().Err() == nil {
-			s.deps.Log.Warn("a request failed", "reason", e.Reason, "request", listener.ID(r.Context()), "path", r.URL.Path, "account", p.Account, "error", err, "cause", e.Cause)
+			s.deps.Log.Warn("a request failed", "reason", e.Reason,
+				"request", listener.ID(r.Context()), "path", r.URL.Path, "account", p.Account,
+				"error", err, "cause", e.Cause)
 		}
 		refuse(w, r, e, fail)
 	}
@@ -122,12 +131,19 @@ const lowMemoryRetry = 5
 
 // enter returns who a request comes from if it may be answered: its size, its key and the
 // account's limits are right.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Scope) (account.Principal, error) {
+func (s *Server) enter(w http.ResponseWriter, r *http.Request,
+	scope account.Scope) (account.Principal, error) {
 	if n := len(r.URL.RawQuery); n > s.config.MaxQueryBytes {
-		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong, Reason: "query_too_long", Field: "query", Message: fmt.Sprintf("the part after ? has %d bytes, and %d are allowed: ask for fewer metrics at a time", n, s.config.MaxQueryBytes)}
+		return account.Principal{}, &Error{Status: http.StatusRequestURITooLong,
+			Reason: "query_too_long", Field: "query",
+			Message: fmt.Sprintf("the part after ? has %d bytes, and %d are allowed: ask for "+
+				"fewer metrics at a time", n, s.config.MaxQueryBytes)}
 	}
 	if r.ContentLength > s.config.MaxRequestBytes {
-		return account.Principal{}, &Error{Status: http.StatusRequestEntityTooLarge, Reason: "body_too_large", Field: "body", Message: fmt.Sprintf("the body has %d bytes, and %d are allowed: ask for less at a time", r.ContentLength, s.config.MaxRequestBytes)}
+		return account.Principal{}, &Error{Status: http.StatusRequestEntityTooLarge,
+			Reason: "body_too_large", Field: "body",
+			Message: fmt.Sprintf("the body has %d bytes, and %d are allowed: ask for less "+
+				"at a time", r.ContentLength, s.config.MaxRequestBytes)}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxRequestBytes)
 	p, err := s.deps.Admit(r)
@@ -136,10 +152,13 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Sco
 	}
 	listener.Admitted(r.Context(), p.Account, p.Key())
 	if !p.Can(scope) {
-		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization", Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
+		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization",
+			Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
 	}
 	if s.deps.Near != nil && s.deps.Near() {
-		return p, &Error{Status: http.StatusServiceUnavailable, Reason: "low_memory", Message: "the process is near its memory limit: ask again in some seconds, or give the role more memory", RetryAfter: lowMemoryRetry}
+		return p, &Error{Status: http.StatusServiceUnavailable, Reason: "low_memory",
+			Message: "the process is near its memory limit: ask again in some seconds, or give " +
+				"the role more memory", RetryAfter: lowMemoryRetry}
 	}
 	if s.deps.Limit == nil {
 		return p, nil
@@ -149,11 +168,14 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, scope account.Sco
 		node = id.String()
 	}
 	if after, whose := s.deps.Limit(r.Context(), p.Account, node); after > 0 {
-		field, message := "Authorization", fmt.Sprintf("account %s asks too often: ask again in %s", p.Account, wait(after))
+		field, message := "Authorization", fmt.Sprintf("account %s asks too often: ask again in %s",
+			p.Account, wait(after))
 		if whose != "account" {
-			field, message = "id", fmt.Sprintf("account %s asks too often for this node: ask again in %s", p.Account, wait(after))
+			field, message = "id", fmt.Sprintf("account %s asks too often for this node: ask "+
+				"again in %s", p.Account, wait(after))
 		}
-		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests", Field: field, Message: message, RetryAfter: int(math.Ceil(after.Seconds()))}
+		return p, &Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
+			Field: field, Message: message, RetryAfter: int(math.Ceil(after.Seconds()))}
 	}
 	return p, nil
 }
@@ -164,7 +186,8 @@ func wait(d time.Duration) time.Duration {
 }
 
 // methods are all that routes are for, in the order in which refusals name them.
-var methods = [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete}
 
 // missing answers where no route is. Where there are some for other methods it names these: OPTIONS
 // gets 204, anything else 405. Where there is none at all it answers 404. Nobody needs a key for
@@ -180,7 +203,8 @@ func missing(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path", Message: "this path does not exist: /v1/openapi.yaml lists those that do"})
+			writeError(w, &Error{Status: http.StatusNotFound, Reason: "no_such_path",
+				Message: "this path does not exist: /v1/openapi.yaml lists those that do"})
 			return
 		}
 		w.Header().Set("Allow", strings.Join(append(allowed, http.MethodOptions), ", "))
@@ -188,7 +212,9 @@ func missing(mux *http.ServeMux) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		of := slices.DeleteFunc(allowed, func(m string) bool { return m == http.MethodHead }) // who knows HEAD knows that it goes with GET
-		writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method", Message: r.Method + " is not for this path: use " + strings.Join(of, " or ")})
+		// who knows HEAD knows that it goes with GET
+		of := slices.DeleteFunc(allowed, func(m string) bool { return m == http.MethodHead })
+		writeError(w, &Error{Status: http.StatusMethodNotAllowed, Reason: "method",
+			Message: r.Method + " is not for this path: use " + strings.Join(of, " or ")})
 	})
 }

@@ -33,7 +33,8 @@ func newAlone(t *testing.T, tables int) *fixture {
 // tablesIndex is an index of one node with many tables.
 func tablesIndex(t *testing.T, account string, now int64, tables int) *series.Index {
 	t.Helper()
-	d := &window.Dictionary{Node: uuid.UUID{1}, Cluster: "c", Type: "table", Key: "table", Labels: []string{"table"}}
+	d := &window.Dictionary{Node: uuid.UUID{1}, Cluster: "c", Type: "table", Key: "table",
+		Labels: []string{"table"}}
 	for i := range tables {
 		d.Rows = append(d.Rows, []string{fmt.Sprintf("table_%0100d", i)})
 	}
@@ -41,7 +42,8 @@ func tablesIndex(t *testing.T, account string, now int64, tables int) *series.In
 	x := series.NewIndex(0)
 	h := window.HashOf(d.Append(nil))
 	id := window.DictionaryID{Node: d.Node, Day: now, Key: d.Key, Hash: h}
-	if left := x.Add(account, d.Node, []window.DictionaryID{id}, map[window.Hash]*window.Dictionary{h: d}); left > 0 {
+	if left := x.Add(account, d.Node, []window.DictionaryID{id},
+		map[window.Hash]*window.Dictionary{h: d}); left > 0 {
 		t.Fatal(left, " are left out")
 	}
 	return x
@@ -75,10 +77,12 @@ func TestSelectorAttack(t *testing.T) {
 	}{
 		{text, 400, "selectors_too_large", []string{"12600", "8192"}},
 		{strings.Repeat(text, 10), http.StatusRequestHeaderFieldsTooLarge, "", nil},
-		{strings.Repeat(text, 2), http.StatusRequestURITooLong, "query_too_long", []string{"16384"}},
+		{strings.Repeat(text, 2), http.StatusRequestURITooLong, "query_too_long",
+			[]string{"16384"}},
 		{text[:2000], 400, "selectors_too_large", []string{"20000"}},
 		{strings.Repeat(`\pL`, 1000), 400, "selectors_too_large", []string{"1000", "32"}},
-		{"[a-d][a-d][a-d][a-d]" + strings.Repeat("(a)", 1000), 400, "selectors_too_large", []string{"20000"}},
+		{"[a-d][a-d][a-d][a-d]" + strings.Repeat("(a)", 1000), 400, "selectors_too_large",
+			[]string{"20000"}},
 	} {
 		for path, parameter := range map[string]string{
 			"/v1/nodes/" + f.nodes[0].ID.String() + "/metrics": "metrics",
@@ -88,12 +92,14 @@ func TestSelectorAttack(t *testing.T) {
 			"/v1/label/table/values":                           "match[]",
 		} {
 			selector := fmt.Sprintf("{table=~%q}", of.expression)
-			address := base + path + "?" + parameter + "=" + strings.NewReplacer(`"`, "%22", `\\`, "%5C%5C").Replace(selector)
+			address := base + path + "?" + parameter + "=" + strings.NewReplacer(`"`, "%22", `\\`,
+				"%5C%5C").Replace(selector)
 			var all sync.WaitGroup
 			for range 6 {
 				all.Go(func() {
 					r, e := f.fetch(address)
-					if r.status != of.status || e.Reason != of.reason || of.status == 400 && e.Field != parameter {
+					if r.status != of.status || e.Reason != of.reason ||
+						of.status == 400 && e.Field != parameter {
 						t.Errorf("%s: %d %.300s", path, r.status, r.body)
 					}
 					for _, figure := range of.figures {
@@ -126,7 +132,8 @@ func TestMatchingEndsAtDeadline(t *testing.T) {
 	})
 	node := "/v1/nodes/" + f.nodes[0].ID.String() + "/metrics?"
 	for _, path := range []string{
-		node + "metrics=", node + "format=prometheus&metrics=", "/v1/series?match[]=", "/v1/labels?match[]=", "/v1/label/table/values?match[]=",
+		node + "metrics=", node + "format=prometheus&metrics=", "/v1/series?match[]=",
+		"/v1/labels?match[]=", "/v1/label/table/values?match[]=",
 	} {
 		var text strings.Builder
 		for i := range 30 {

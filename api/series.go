@@ -46,7 +46,8 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 		return err
 	}
 	if len(values["match[]"]) == 0 {
-		return bad("no_match", "match[]", `match[]= is missing: give a series selector, for instance match[]={keyspace="shop"}`)
+		return bad("no_match", "match[]",
+			`match[]= is missing: give a series selector, for instance match[]={keyspace="shop"}`)
 	}
 	found, limit, err := s.selection(r.Context(), values, p)
 	if err != nil {
@@ -58,7 +59,9 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 	}
 	if limit == 0 {
 		if limit = s.config.MaxSeries; total > limit {
-			return bad("too_many_series", "match[]", "%d series match and %d are allowed: narrow match[], for instance with cluster= or node=, or take the first ones with limit=", total, limit)
+			return bad("too_many_series", "match[]",
+				"%d series match and %d are allowed: narrow match[], for instance with cluster= "+
+					"or node=, or take the first ones with limit=", total, limit)
 		}
 	}
 	w.Header().Set(TotalHeader, strconv.Itoa(total))
@@ -133,12 +136,14 @@ func (s *Server) getLabels(w http.ResponseWriter, r *http.Request, p account.Pri
 func (s *Server) getLabelValues(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	name := r.PathValue("name")
 	if !model.LegacyValidation.IsValidLabelName(name) {
-		return bad("bad_label", "name", "%q is not the name of a label: /v1/labels lists them", name)
+		return bad("bad_label", "name", "%q is not the name of a label: /v1/labels lists them",
+			name)
 	}
 	return s.getNames(w, r, p, func(found *series.Selection) []string { return found.Values(name) })
 }
 
-func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Principal, names func(*series.Selection) []string) error {
+func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Principal,
+	names func(*series.Selection) []string) error {
 	values, err := parameters(r, "match[]", "from", "to", "period", "limit")
 	if err != nil {
 		return err
@@ -160,14 +165,17 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 }
 
 // selection reads a query for series and prepares its answer. A limit of 0 is none.
-func (s *Server) selection(ctx context.Context, values url.Values, p account.Principal) (found *series.Selection, limit int, err error) {
+func (s *Server) selection(ctx context.Context, values url.Values,
+	p account.Principal) (found *series.Selection, limit int, err error) {
 	var q metricsQuery
 	if q.selectors, err = s.selectors(ctx, "match[]", values["match[]"]); err != nil {
 		return nil, 0, err
 	}
 	if values.Has("limit") {
-		if limit, err = strconv.Atoi(values.Get("limit")); err != nil || limit < 1 || limit > s.config.MaxSeries {
-			return nil, 0, bad("bad_limit", "limit", "limit must be a number from 1 to %d", s.config.MaxSeries)
+		if limit, err = strconv.Atoi(values.Get("limit")); err != nil || limit < 1 ||
+			limit > s.config.MaxSeries {
+			return nil, 0, bad("bad_limit", "limit", "limit must be a number from 1 to %d",
+				s.config.MaxSeries)
 		}
 	}
 	if err := s.parseRange(&q, values); err != nil {
@@ -177,9 +185,12 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 		q.to = s.config.Clock().UnixMilli()
 		q.from = q.to
 	}
-	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to, Selectors: q.selectors, Owns: p.Owns})
+	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to,
+		Selectors: q.selectors, Owns: p.Owns})
 	if errors.Is(err, series.ErrLoading) {
-		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading", Message: "the list of series is being loaded: try again in a moment; /-/ready shows the progress", RetryAfter: 5, Cause: err}
+		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading",
+			Message: "the list of series is being loaded: try again in a moment; /-/ready shows " +
+				"the progress", RetryAfter: 5, Cause: err}
 	}
 	if errors.Is(err, series.ErrTooLarge) {
 		return nil, 0, bad("selectors_too_large", "match[]", "%v", err)
@@ -189,7 +200,8 @@ func (s *Server) selection(ctx context.Context, values url.Values, p account.Pri
 
 // noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have,
 // or clusters whose frames are on their way.
-func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.Principal, found *series.Selection) {
+func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.Principal,
+	found *series.Selection) {
 	missing := found.Missing
 	last := ""
 	for block := range found.Blocks() {
@@ -197,7 +209,8 @@ func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.P
 			continue
 		}
 		last = block.Cluster
-		missing += len(s.deps.Reader.OnTheWay(r.Context(), p.Account, last, s.config.Clock().UnixMilli()))
+		missing += len(s.deps.Reader.OnTheWay(r.Context(), p.Account, last,
+			s.config.Clock().UnixMilli()))
 	}
 	if missing > 0 {
 		w.Header().Set(PartialHeader, strconv.Itoa(missing))

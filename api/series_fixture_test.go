@@ -54,10 +54,12 @@ type seriesFixture struct {
 }
 
 func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture {
-	f := &seriesFixture{fixture: &fixture{T: t, metrics: prometheus.NewRegistry()}, node: engines.MustCassandra(t)}
+	f := &seriesFixture{fixture: &fixture{T: t, metrics: prometheus.NewRegistry()},
+		node: engines.MustCassandra(t)}
 	f.added = f.prometheus
 	f.config = store.DefaultConfig()
-	f.config.Hosts, f.config.Now, f.config.Log = []string{f.node.Addr()}, f.clock, slog.New(slog.DiscardHandler)
+	f.config.Hosts, f.config.Now, f.config.Log = []string{f.node.Addr()}, f.clock,
+		slog.New(slog.DiscardHandler)
 	f.config.Timeout = time.Minute // a crowded machine is no outage
 	f.now.Store(time.Now().UnixMilli())
 	var err error
@@ -74,14 +76,19 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.writer = store.NewWriter(f.db)
 	f.restart(f.source())
 	sources := realStore{f.db}.sources()
-	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
-		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, facets, matchers...)
+	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
+		from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
+		[]string, error) {
+		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node,
+			level, from, to, facets, matchers...)
 		return list, report.Missing(), err
 	}
 	f.start(inMemory, sources, api.Deps{
 		StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
 		Report:     emptyReport,
-		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string { return f.state.Load().State() },
+		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string {
+			return f.state.Load().State()
+		},
 	}, change...)
 	return f
 }
@@ -124,7 +131,8 @@ func (f *seriesFixture) source() series.Source {
 			}
 			return ids, err
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten, WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
+		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 }
 
@@ -158,7 +166,9 @@ func (f *seriesFixture) say(account string, at int64, nodes ...*frametest.Node) 
 	for _, n := range nodes {
 		n.Step()
 		f.offset++
-		if err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account(account), Offset: f.offset, Value: n.Frame(at)}}); err != nil {
+		if err := f.writer.Handle(f.Context(),
+			[]stream.Record{{Account: f.account(account), Offset: f.offset,
+				Value: n.Frame(at)}}); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -178,7 +188,9 @@ func everythingOf(nodes ...*frametest.Node) sets {
 		for t, template := range n.Templates {
 			for _, m := range template.Metrics {
 				for _, e := range n.Entities[t] {
-					set := map[string]string{labels.MetricName: m.Name, "cluster": n.Cluster, "datacenter": n.Identity.Datacenter, "rack": n.Identity.Rack, "node": n.ID.String()}
+					set := map[string]string{labels.MetricName: m.Name, "cluster": n.Cluster,
+						"datacenter": n.Identity.Datacenter, "rack": n.Identity.Rack,
+						"node": n.ID.String()}
 					for i, l := range template.Labels {
 						set[l] = e.Labels[i]
 					}

@@ -33,45 +33,56 @@ func TestSeries(t *testing.T) {
 	asTime := func(at int64) string { return strconv.FormatInt(at, 10) }
 
 	r := f.ask(acmeKey, "/v1/series", values([]string{"match[]", all}))
-	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" || !strings.Contains(string(r.body), "loading") {
+	if r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" ||
+		!strings.Contains(string(r.body), "loading") {
 		t.Errorf("before it is loaded: %d %s", r.status, r.body)
 	}
-	if ready := f.ask("", "/-/ready", nil); ready.status != http.StatusOK || !strings.Contains(string(ready.body), `"series":"loading`) {
+	if ready := f.ask("", "/-/ready", nil); ready.status != http.StatusOK ||
+		!strings.Contains(string(ready.body), `"series":"loading`) {
 		t.Errorf("ready: %d %s", ready.status, ready.body)
 	}
 
-	a, b, theirs := frametest.New("fleet-0", 1, 3), frametest.New("fleet-1", 2, 2), frametest.New("fleet-0", 3, 1)
+	a, b, theirs := frametest.New("fleet-0", 1, 3), frametest.New("fleet-1", 2,
+		2), frametest.New("fleet-0", 3, 1)
 	addTable(theirs, "secret")
 	f.say("acme", monday, a, b)
 	f.say("other", monday, theirs)
 	f.refresh()
 	got, header := f.found(acmeKey, "match[]", all)
 	f.same("at first", got, everythingOf(a, b))
-	if header.Get(api.TotalHeader) != strconv.Itoa(len(got)) || header.Get(api.PartialHeader) != "" {
+	if header.Get(api.TotalHeader) != strconv.Itoa(len(got)) ||
+		header.Get(api.PartialHeader) != "" {
 		t.Errorf("headers %v", header)
 	}
 	got, _ = f.found(otherKey, "match[]", all)
 	f.same("of the other account", got, everythingOf(theirs))
-	if list := f.list(acmeKey, "/v1/label/table/values"); !slices.Equal(list, []string{"table_0", "table_1", "table_2"}) {
+	if list := f.list(acmeKey, "/v1/label/table/values"); !slices.Equal(list,
+		[]string{"table_0", "table_1", "table_2"}) {
 		t.Errorf("tables %v", list)
 	}
-	if list := f.list(otherKey, "/v1/label/table/values"); !slices.Equal(list, []string{"secret", "table_0"}) {
+	if list := f.list(otherKey, "/v1/label/table/values"); !slices.Equal(list,
+		[]string{"secret", "table_0"}) {
 		t.Errorf("the other's tables %v", list)
 	}
-	if list := f.list(acmeKey, "/v1/label/cluster/values", "match[]", `{table="table_2"}`); !slices.Equal(list, []string{"fleet-0"}) {
+	if list := f.list(acmeKey, "/v1/label/cluster/values", "match[]",
+		`{table="table_2"}`); !slices.Equal(list, []string{"fleet-0"}) {
 		t.Errorf("clusters with table_2: %v", list)
 	}
-	if list := f.list(acmeKey, "/v1/labels"); !slices.Equal(list, []string{"__name__", "cluster", "datacenter", "keyspace", "node", "rack", "request", "table"}) {
+	if list := f.list(acmeKey, "/v1/labels"); !slices.Equal(list,
+		[]string{"__name__", "cluster", "datacenter", "keyspace", "node", "rack", "request",
+			"table"}) {
 		t.Errorf("labels %v", list)
 	}
-	if list := f.list(acmeKey, "/v1/labels", "match[]", `{request="Read"}`); !slices.Equal(list, []string{"__name__", "cluster", "datacenter", "node", "rack", "request"}) {
+	if list := f.list(acmeKey, "/v1/labels", "match[]", `{request="Read"}`); !slices.Equal(list,
+		[]string{"__name__", "cluster", "datacenter", "node", "rack", "request"}) {
 		t.Errorf("labels of requests %v", list)
 	}
 
 	addTable(a, "brand_new")
 	f.say("acme", monday+10*minute, a, b)
 	f.refresh()
-	got, _ = f.found(acmeKey, "match[]", `{table="brand_new"}`, "match[]", `{cluster="fleet-1",table=~"table_.",__name__!~".*latency.*"}`)
+	got, _ = f.found(acmeKey, "match[]", `{table="brand_new"}`, "match[]",
+		`{cluster="fleet-1",table=~"table_.",__name__!~".*latency.*"}`)
 	want := everythingOf(a).where("brand_new")
 	for text := range everythingOf(b).where(`table="table_`) {
 		if !strings.Contains(text, "latency") {
@@ -86,13 +97,15 @@ func TestSeries(t *testing.T) {
 	f.refresh()
 	got, _ = f.found(acmeKey, "match[]", all)
 	f.same("without a time", got, everythingOf(a, b))
-	got, _ = f.found(acmeKey, "match[]", all, "from", asTime(monday-minute), "to", asTime(monday+minute))
+	got, _ = f.found(acmeKey, "match[]", all, "from", asTime(monday-minute), "to",
+		asTime(monday+minute))
 	f.same("of monday", got, ofMonday)
 	got, _ = f.found(acmeKey, "match[]", `{table="table_0"}`, "from", asTime(tuesday-30*minute))
 	f.same("of tuesday", got, everythingOf(b).where(`table="table_0"`))
 	got, _ = f.found(acmeKey, "match[]", `{table="table_0"}`, "from", asTime(monday))
 	f.same("of both days", got, ofMonday.where(`table="table_0"`))
-	got, _ = f.found(acmeKey, "match[]", all, "from", asTime(monday-2*day), "to", asTime(monday-day))
+	got, _ = f.found(acmeKey, "match[]", all, "from", asTime(monday-2*day), "to",
+		asTime(monday-day))
 	f.same("before there was anything", got, sets{})
 
 	if err := f.node.Stop(t.Context()); err != nil {
@@ -104,7 +117,8 @@ func TestSeries(t *testing.T) {
 	}
 	got, _ = f.found(acmeKey, "match[]", all)
 	f.same("while Cassandra is away", got, everythingOf(a, b))
-	if ready := f.ask("", "/-/ready", nil); ready.status != http.StatusServiceUnavailable || !strings.Contains(string(ready.body), `"series":"as of `) {
+	if ready := f.ask("", "/-/ready", nil); ready.status != http.StatusServiceUnavailable ||
+		!strings.Contains(string(ready.body), `"series":"as of `) {
 		t.Errorf("ready without Cassandra: %d %s", ready.status, ready.body)
 	}
 	if err := f.node.Restart(t.Context()); err != nil {
@@ -113,7 +127,8 @@ func TestSeries(t *testing.T) {
 	c := frametest.New("fleet-1", 4, 2) // a node joins
 	addTable(b, "after_all")
 	f.say("acme", tuesday+20*minute, a, b, c)
-	for deadline := time.Now().Add(2 * time.Minute); f.state.Load().Refresh(t.Context()) != nil; { // not all connections are there yet
+	// not all connections are there yet
+	for deadline := time.Now().Add(2 * time.Minute); f.state.Load().Refresh(t.Context()) != nil; {
 		if time.Now().After(deadline) {
 			t.Fatal("it does not load: ", f.state.Load().State())
 		}
@@ -129,25 +144,31 @@ func TestSeries(t *testing.T) {
 		f.same(what, got, everythingOf(b, c))
 		got, _ = f.found(otherKey, "match[]", all, "from", asTime(monday))
 		f.same(what, got, everythingOf(theirs))
-		got, _ = f.found(acmeKey, "match[]", `{table=~"table_0|brand_new|after_all"}`, "from", asTime(monday))
-		f.same(what, got, ofMonday.and(everythingOf(a, b, c)).where("table_0").and(everythingOf(a).where("brand_new")).and(everythingOf(b).where("after_all")))
+		got, _ = f.found(acmeKey, "match[]", `{table=~"table_0|brand_new|after_all"}`, "from",
+			asTime(monday))
+		f.same(what, got,
+			ofMonday.and(everythingOf(a, b, c)).where("table_0").and(
+				everythingOf(a).where("brand_new")).and(everythingOf(b).where("after_all")))
 	}
 	check("after Cassandra's restart")
 	testSeriesWhileLoading(t, f, a, b, c, check)
 	testSeriesRefusals(t, f)
 	testSeriesDamaged(t, f, a)
-	if r := f.ask(writeKey, "/v1/series", values([]string{"match[]", all})); r.status != http.StatusForbidden {
+	if r := f.ask(writeKey, "/v1/series", values([]string{"match[]", all})); r.status !=
+		http.StatusForbidden {
 		t.Errorf("without the scope: %d", r.status)
 	}
 }
 
 // testSeriesWhileLoading restarts the API: a node that cannot be read yet is missing in the
 // answers, which say so; then all is as before.
-func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.Node, check func(string)) {
+func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.Node,
+	check func(string)) {
 	release := make(chan struct{})
 	slow := f.source()
 	of := slow.Of
-	slow.Of = func(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+	slow.Of = func(ctx context.Context, account string, node uuid.UUID,
+		from int64) ([]window.DictionaryID, error) {
 		if node == a.ID {
 			<-release
 		}
@@ -157,9 +178,12 @@ func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.N
 	done := make(chan error, 1)
 	go func() { done <- loader.Refresh(t.Context()) }()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
-		r := f.ask(acmeKey, "/v1/series", values([]string{"match[]", `{cluster=~"fleet-.",table="table_1"}`}))
-		if r.status == http.StatusOK && strings.Count(string(r.body), "__name__") == 8 { // b's and c's, four metrics each
-			if r.header.Get(api.PartialHeader) != "1" || strings.Contains(string(r.body), a.ID.String()) {
+		r := f.ask(acmeKey, "/v1/series",
+			values([]string{"match[]", `{cluster=~"fleet-.",table="table_1"}`}))
+		// b's and c's, four metrics each
+		if r.status == http.StatusOK && strings.Count(string(r.body), "__name__") == 8 {
+			if r.header.Get(api.PartialHeader) != "1" ||
+				strings.Contains(string(r.body), a.ID.String()) {
 				t.Errorf("while loading: %v %s", r.header, r.body)
 			}
 			break
@@ -168,7 +192,9 @@ func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.N
 			t.Fatalf("it is not loaded: %d %s", r.status, r.body)
 		}
 	}
-	for deadline := time.Now().Add(2 * time.Minute); loader.State() != "loading, 1 nodes are missing"; { // the other account is loaded beside it
+	// the other account is loaded beside it
+	for deadline := time.Now().Add(2 * time.Minute); loader.State() !=
+		"loading, 1 nodes are missing"; {
 		if time.Now().After(deadline) {
 			t.Fatal("while loading it says ", loader.State())
 		}
@@ -201,7 +227,8 @@ func testSeriesRefusals(t *testing.T, f *seriesFixture) {
 		var e struct {
 			Error struct{ Reason, Field, Message string }
 		}
-		if err := json.Unmarshal(r.body, &e); err != nil || r.status != http.StatusBadRequest || e.Error.Reason != c.reason || e.Error.Field != c.field || e.Error.Message == "" {
+		if err := json.Unmarshal(r.body, &e); err != nil || r.status != http.StatusBadRequest ||
+			e.Error.Reason != c.reason || e.Error.Field != c.field || e.Error.Message == "" {
 			t.Errorf("%s: %d %s, want %s %s", c.path, r.status, r.body, c.reason, c.field)
 		}
 	}
@@ -237,7 +264,9 @@ func testSeriesDamaged(t *testing.T, f *seriesFixture, a *frametest.Node) {
 		hash []byte
 	}
 	var rows []row
-	iter := session.Query("SELECT day, hash FROM series WHERE account = ? AND node = ? AND entity_type = 'client_request' ALLOW FILTERING", f.account("acme"), gocql.UUID(a.ID)).IterContext(t.Context())
+	iter := session.Query("SELECT day, hash FROM series WHERE account = ? AND node = ? AND "+
+		"entity_type = 'client_request' ALLOW FILTERING", f.account("acme"),
+		gocql.UUID(a.ID)).IterContext(t.Context())
 	for r := (row{}); iter.Scan(&r.day, &r.hash); r = (row{}) {
 		rows = append(rows, r)
 	}
@@ -245,7 +274,8 @@ func testSeriesDamaged(t *testing.T, f *seriesFixture, a *frametest.Node) {
 		t.Fatalf("%d rows on two days: %v", len(rows), err)
 	}
 	for _, r := range rows {
-		err := session.Query("UPDATE series SET blob = 0xff WHERE account = ? AND node = ? AND day = ? AND entity_type = 'client_request' AND hash = ?",
+		err := session.Query("UPDATE series SET blob = 0xff WHERE account = ? AND node = ? AND "+
+			"day = ? AND entity_type = 'client_request' AND hash = ?",
 			f.account("acme"), gocql.UUID(a.ID), r.day, r.hash).ExecContext(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -255,7 +285,9 @@ func testSeriesDamaged(t *testing.T, f *seriesFixture, a *frametest.Node) {
 	f.refresh()
 	got, header := f.found(acmeKey, "match[]", `{cluster="fleet-0"}`)
 	want := everythingOf(a)
-	maps.DeleteFunc(want, func(text string, _ bool) bool { return strings.Contains(text, "request=") })
+	maps.DeleteFunc(want, func(text string, _ bool) bool {
+		return strings.Contains(text, "request=")
+	})
 	f.same("with a damaged dictionary", got, want)
 	if header.Get(api.PartialHeader) != "1" {
 		t.Errorf("it does not say that something is missing: %v", header)

@@ -35,7 +35,8 @@ type load func(ctx context.Context, n *Node) element
 //
 // known is nil, or has an element for each node; those with a piece are not read, and read
 // returns pieces.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget, known []element, read load) error {
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, size *budget,
+	known []element, read load) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	out, b := (*answerWriter)(nil), []byte(nil)
@@ -150,7 +151,10 @@ func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 			}
 		}
 		if len(found) == 0 {
-			return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_" + of.name, Field: of.name, Message: "this key sees no " + of.name + " with that name: GET /v1/nodes lists them"}
+			return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_" + of.name,
+				Field: of.name,
+				Message: "this key sees no " + of.name +
+					" with that name: GET /v1/nodes lists them"}
 		}
 		return found, nil
 	}
@@ -164,7 +168,8 @@ const refreshAtMost = time.Second
 // find returns the nodes that a request's path means: today the one with the id, later those of a
 // cluster or a datacenter.
 func (s *Server) find(r *http.Request, p account.Principal) ([]Node, error) {
-	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id", Message: "this key sees no node with that id: GET /v1/nodes lists them"}
+	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
+		Message: "this key sees no node with that id: GET /v1/nodes lists them"}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return nil, unknown

@@ -31,7 +31,8 @@ func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
 	for _, query := range []url.Values{
 		nil,
 		{"metrics": {"cassandra_compaction_pending_tasks", "cassandra_table_read_latency_seconds"}},
-		{"metrics": {"cassandra_compaction_pending_tasks"}, "from": {fmt.Sprint(f.now.Load() - 40_000)}, "to": {fmt.Sprint(f.now.Load())}},
+		{"metrics": {"cassandra_compaction_pending_tasks"},
+			"from": {fmt.Sprint(f.now.Load() - 40_000)}, "to": {fmt.Sprint(f.now.Load())}},
 	} {
 		want := map[string]string{} // by node
 		for i, n := range f.nodes {
@@ -42,7 +43,8 @@ func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
 			}
 			want[n.ID.String()] = string(one[0])
 		}
-		for path, nodes := range map[string]int{"/v1/clusters/fleet-0/metrics": 13, "/v1/clusters/fleet-1/metrics": 12, "/v1/datacenters/dc1/metrics": 25} {
+		for path, nodes := range map[string]int{"/v1/clusters/fleet-0/metrics": 13,
+			"/v1/clusters/fleet-1/metrics": 12, "/v1/datacenters/dc1/metrics": 25} {
 			var all []json.RawMessage
 			f.get(path, query, &all)
 			if len(all) != nodes {
@@ -59,15 +61,20 @@ func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v1/clusters/nowhere/metrics", "/v1/datacenters/nowhere/metrics"} {
+	for _, path := range []string{"/v1/clusters/nowhere/metrics",
+		"/v1/datacenters/nowhere/metrics"} {
 		if r := f.ask(acmeKey, path, nil); r.status != http.StatusNotFound {
 			t.Error(path, r.status, string(r.body))
 		}
-		if r := f.ask(otherKey, "/v1/clusters/fleet-0/metrics", nil); r.status != http.StatusNotFound {
+		if r := f.ask(otherKey, "/v1/clusters/fleet-0/metrics",
+			nil); r.status != http.StatusNotFound {
 			t.Error("another account sees the cluster", r.status)
 		}
 	}
-	if r := f.ask(acmeKey, "/v1/clusters/fleet-0/metrics", url.Values{"format": {"prometheus"}, "metrics": {"cassandra_compaction_pending_tasks"}}); r.status != http.StatusOK || slices.Contains(r.body, '[') {
+	if r := f.ask(acmeKey, "/v1/clusters/fleet-0/metrics",
+		url.Values{"format": {"prometheus"},
+			"metrics": {"cassandra_compaction_pending_tasks"}}); r.status != http.StatusOK ||
+		slices.Contains(r.body, '[') {
 		t.Errorf("%d %.200s", r.status, r.body)
 	}
 }
@@ -76,7 +83,8 @@ func TestClusterAndDatacenterAreTheirNodes(t *testing.T) {
 func TestAFullAnswerSaysWhatItLacks(t *testing.T) {
 	f := newFixture(t, inMemory, 10, 1, 10*time.Second, func(c *api.Config) { c.MaxPoints = 3 })
 	query := url.Values{"metrics": {"cassandra_compaction_pending_tasks"}}
-	r, err := http.NewRequest(http.MethodGet, "http://"+f.server.Addr()+"/v1/datacenters/dc1/metrics?"+query.Encode(), nil)
+	r, err := http.NewRequest(http.MethodGet,
+		"http://"+f.server.Addr()+"/v1/datacenters/dc1/metrics?"+query.Encode(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +103,8 @@ func TestAFullAnswerSaysWhatItLacks(t *testing.T) {
 		t.Fatal(len(all), err)
 	}
 	for i, e := range all {
-		if whole := len(e.Payload) == 1 && e.Partial == nil; whole != (i < 3) || !whole && (len(e.Partial) != 1 || len(e.Payload) != 0) {
+		if whole := len(e.Payload) == 1 && e.Partial == nil; whole != (i < 3) ||
+			!whole && (len(e.Partial) != 1 || len(e.Payload) != 0) {
 			t.Errorf("node %d: %v", i, e)
 		}
 	}
@@ -155,7 +164,8 @@ func newHeld(t *testing.T, redis string) *fixture {
 func TestNaN(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 1, time.Minute)
 	now := f.now.Load()
-	query := url.Values{"metrics": {"cassandra_compaction_pending_tasks"}, "from": {fmt.Sprint(now - 120_000)}, "to": {fmt.Sprint(now)}, "step": {"10s"}}
+	query := url.Values{"metrics": {"cassandra_compaction_pending_tasks"},
+		"from": {fmt.Sprint(now - 120_000)}, "to": {fmt.Sprint(now)}, "step": {"10s"}}
 	values := func(query url.Values) (list []struct{ Value, Time string }) {
 		var answer []struct {
 			Payload []struct {
@@ -179,7 +189,8 @@ func TestNaN(t *testing.T) {
 		if (v.Value == "NaN") != isNaN || !isNaN && v != plain[i-(len(filled)-len(plain))] {
 			t.Error(i, v)
 		}
-		if at, err := time.Parse(time.RFC3339Nano, v.Time); err != nil || math.Abs(float64(at.UnixMilli()-(now-int64(12-i)*10_000))) >= 10_000 {
+		if at, err := time.Parse(time.RFC3339Nano, v.Time); err != nil ||
+			math.Abs(float64(at.UnixMilli()-(now-int64(12-i)*10_000))) >= 10_000 {
 			t.Error(i, v, err)
 		}
 	}

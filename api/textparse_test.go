@@ -16,9 +16,11 @@ import (
 func TestTextparse(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 4, 2*time.Minute)
 	n, at := f.nodes[0], f.newest(0)
-	for _, accept := range []string{"", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
+	for _, accept := range []string{"",
+		"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
 		r := f.ask(acmeKey, "/v1/nodes/"+n.ID.String()+"/prometheus", nil, "Accept", accept)
-		p, err := textparse.New(r.body, r.header.Get("Content-Type"), labels.NewSymbolTable(), textparse.ParserOptions{})
+		p, err := textparse.New(r.body, r.header.Get("Content-Type"), labels.NewSymbolTable(),
+			textparse.ParserOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,13 +61,18 @@ func TestTextparse(t *testing.T) {
 func TestTextBesideLabelsOfItsName(t *testing.T) {
 	f := newFixture(t, inMemory, 0, 0, 0)
 	n := frametest.New("fleet-0", 50, 1)
-	n.Templates = append(n.Templates, frame.Template{Type: "named", Labels: []string{"value", "text", "exported_value"}, Metrics: []frame.Metric{{Name: "cassandra_named_info", Kind: frame.String}}})
-	n.Entities = append(n.Entities, []frametest.Entity{{Labels: []string{"a", "b", "c"}, Cells: []frametest.Cell{{Text: "d"}}}})
+	n.Templates = append(n.Templates,
+		frame.Template{Type: "named", Labels: []string{"value", "text", "exported_value"},
+			Metrics: []frame.Metric{{Name: "cassandra_named_info", Kind: frame.String}}})
+	n.Entities = append(n.Entities,
+		[]frametest.Entity{{Labels: []string{"a", "b", "c"}, Cells: []frametest.Cell{{Text: "d"}}}})
 	f.store.Put(f.account("acme"), n.Frame(f.now.Load()))
 	for _, path := range []string{"/v1/nodes/" + n.ID.String(), "/v1/clusters/" + n.Cluster} {
-		for _, accept := range []string{"", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
+		for _, accept := range []string{"",
+			"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
 			r := f.ask(acmeKey, path+"/prometheus", nil, "Accept", accept)
-			p, err := textparse.New(r.body, r.header.Get("Content-Type"), labels.NewSymbolTable(), textparse.ParserOptions{})
+			p, err := textparse.New(r.body, r.header.Get("Content-Type"), labels.NewSymbolTable(),
+				textparse.ParserOptions{})
 			if err != nil {
 				t.Fatalf("%v %s", err, r.body)
 			}
@@ -88,7 +95,8 @@ func TestTextBesideLabelsOfItsName(t *testing.T) {
 				}
 				if l.Get(labels.MetricName) == "cassandra_named_info" {
 					found++
-					if l.Get("value") != "a" || l.Get("text") != "b" || l.Get("exported_value") != "c" || l.Get("exported_exported_value") != "d" {
+					if l.Get("value") != "a" || l.Get("text") != "b" ||
+						l.Get("exported_value") != "c" || l.Get("exported_exported_value") != "d" {
 						t.Error(l)
 					}
 				}

@@ -70,7 +70,9 @@ func (q *metricsQuery) steps(s *window.Series) int64 {
 }
 
 // fills returns how many values appendSeries makes up for a series, which has at most one a step.
-func (q *metricsQuery) fills(s *window.Series) int { return int(max(0, q.steps(s)-int64(len(s.At)))) }
+func (q *metricsQuery) fills(s *window.Series) int {
+	return int(max(0, q.steps(s)-int64(len(s.At))))
+}
 
 // appendSeriesHead appends what stands before a series' values.
 func appendSeriesHead(dst []byte, l labels.Labels, m *window.Metric) []byte {
@@ -192,7 +194,8 @@ func appendSummary(dst []byte, m *window.Metric, h *window.Histogram) []byte {
 // plain reports whether encoding/json writes a text as it is: it also escapes what HTML would read.
 func plain(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' ||
+			c == '&' {
 			return false
 		}
 	}

@@ -59,7 +59,8 @@ func (e *element) flat(t *testing.T) []string {
 					text += " " + b.Le + ":" + b.Count
 				}
 			}
-			lines = append(lines, fmt.Sprintf("%s%v %d %s %s %q", p.Metric, names, v.Time.UnixMilli(), p.Type, p.Unit, text))
+			lines = append(lines, fmt.Sprintf("%s%v %d %s %s %q", p.Metric, names,
+				v.Time.UnixMilli(), p.Type, p.Unit, text))
 		}
 	}
 	sort.Strings(lines)
@@ -67,7 +68,8 @@ func (e *element) flat(t *testing.T) []string {
 }
 
 // want is what flat must be, from what went into the node's frames.
-func want(n *frametest.Node, history map[int64][][]frametest.Entity, keep func(metric string) bool, keepTime func(at int64) bool, tables ...string) []string {
+func want(n *frametest.Node, history map[int64][][]frametest.Entity, keep func(metric string) bool,
+	keepTime func(at int64) bool, tables ...string) []string {
 	var lines []string
 	for at, templates := range history {
 		if !keepTime(at) {
@@ -103,7 +105,9 @@ func want(n *frametest.Node, history map[int64][][]frametest.Entity, keep func(m
 							if b == len(c.Counts)-1 {
 								buckets += fmt.Sprintf(" +Inf:%d", total)
 							} else if k != 0 {
-								buckets += fmt.Sprintf(" %s:%d", decimal(n.Bounds[m.Bounds].Upper[b], n.Bounds[m.Bounds].Exponent), total)
+								buckets += fmt.Sprintf(" %s:%d",
+									decimal(n.Bounds[m.Bounds].Upper[b],
+										n.Bounds[m.Bounds].Exponent), total)
 							}
 						}
 						text = strconv.FormatInt(total, 10) + " "
@@ -112,7 +116,8 @@ func want(n *frametest.Node, history map[int64][][]frametest.Entity, keep func(m
 						}
 						text += buckets
 					}
-					lines = append(lines, fmt.Sprintf("%s%v %d %s %s %q", m.Name, names, at, kind, m.Unit, text))
+					lines = append(lines, fmt.Sprintf("%s%v %d %s %s %q", m.Name, names, at, kind,
+						m.Unit, text))
 				}
 			}
 		}
@@ -156,7 +161,8 @@ func (f *fixture) metricsOf(node int, query url.Values) *element {
 	var answer []element
 	f.get(f.metricsPath(node), query, &answer)
 	n := f.nodes[node]
-	if len(answer) != 1 || answer[0].ID != n.ID.String() || answer[0].Cluster != n.Cluster || answer[0].Datacenter != "dc1" || answer[0].Rack != n.Identity.Rack {
+	if len(answer) != 1 || answer[0].ID != n.ID.String() || answer[0].Cluster != n.Cluster ||
+		answer[0].Datacenter != "dc1" || answer[0].Rack != n.Identity.Rack {
 		f.Fatalf("%+v", answer)
 	}
 	return &answer[0]
@@ -170,11 +176,18 @@ func TestLatest(t *testing.T) {
 		before := f.count("ringwatch_api_reads_total", "latest", source)
 		for i, n := range f.nodes {
 			at := f.newest(i)
-			compare(t, "all from "+source, f.metricsOf(i, nil).flat(t), want(n, f.history[i], everything, func(a int64) bool { return a == at }))
-			compare(t, "some from "+source, f.metricsOf(i, url.Values{"metrics": {`{__name__=~"cassandra_table_.*",table="table_3"}`, "node_load1", "node_load1"}}).flat(t),
-				want(n, f.history[i], func(m string) bool { return m == "node_load1" || strings.HasPrefix(m, "cassandra_table_") }, func(a int64) bool { return a == at }, "table_3"))
+			compare(t, "all from "+source, f.metricsOf(i, nil).flat(t),
+				want(n, f.history[i], everything, func(a int64) bool { return a == at }))
+			compare(t, "some from "+source,
+				f.metricsOf(i,
+					url.Values{"metrics": {`{__name__=~"cassandra_table_.*",table="table_3"}`,
+						"node_load1", "node_load1"}}).flat(t),
+				want(n, f.history[i], func(m string) bool {
+					return m == "node_load1" || strings.HasPrefix(m, "cassandra_table_")
+				}, func(a int64) bool { return a == at }, "table_3"))
 		}
-		if f.count("ringwatch_api_reads_total", "latest", source) != before+float64(2*len(f.nodes)) {
+		if f.count("ringwatch_api_reads_total", "latest", source) !=
+			before+float64(2*len(f.nodes)) {
 			t.Error("not all came from", source)
 		}
 	}
@@ -182,7 +195,8 @@ func TestLatest(t *testing.T) {
 	if f.store.Reads() != 0 {
 		t.Error("the store was asked")
 	}
-	if e := f.metricsOf(0, url.Values{"metrics": {"no_such_metric"}}); e.Payload == nil || len(e.Payload) != 0 {
+	if e := f.metricsOf(0, url.Values{"metrics": {"no_such_metric"}}); e.Payload == nil ||
+		len(e.Payload) != 0 {
 		t.Errorf("no such metric: %+v", e)
 	}
 	if err := redis.Kill(); err != nil {
@@ -211,7 +225,8 @@ func TestStale(t *testing.T) {
 	at := f.now.Load()
 	f.history[0][at] = n.Copy()
 	f.store.Put(f.account("acme"), n.Frame(at))
-	compare(t, "newer in the store", f.metricsOf(0, nil).flat(t), want(n, f.history[0], everything, func(a int64) bool { return a == at }))
+	compare(t, "newer in the store", f.metricsOf(0, nil).flat(t),
+		want(n, f.history[0], everything, func(a int64) bool { return a == at }))
 	if f.count("ringwatch_api_fallbacks_total", "stale") == 0 {
 		t.Error("not counted")
 	}
@@ -226,12 +241,17 @@ func TestRange(t *testing.T) {
 		t.Helper()
 		before := f.count("ringwatch_api_reads_total", "range", source)
 		for _, form := range []url.Values{
-			{"from": {time.UnixMilli(from).UTC().Format(time.RFC3339Nano)}, "to": {strconv.FormatInt(to, 10)}},
-			{"from": {fmt.Sprintf("%d.%03d", from/1000, from%1000)}, "to": {time.UnixMilli(to).Format(time.RFC3339Nano)}},
+			{"from": {time.UnixMilli(from).UTC().Format(time.RFC3339Nano)},
+				"to": {strconv.FormatInt(to, 10)}},
+			{"from": {fmt.Sprintf("%d.%03d", from/1000, from%1000)},
+				"to": {time.UnixMilli(to).Format(time.RFC3339Nano)}},
 			{"period": {fmt.Sprintf("%dms", to-from)}, "to": {strconv.FormatInt(to, 10)}},
 		} {
 			form["metrics"] = []string{`{__name__=~".+"}`, "node_load1"}
-			compare(t, fmt.Sprint(form, " from ", source), f.metricsOf(0, form).flat(t), want(n, f.history[0], everything, func(at int64) bool { return at >= from && at <= to }))
+			compare(t, fmt.Sprint(form, " from ", source), f.metricsOf(0, form).flat(t),
+				want(n, f.history[0], everything, func(at int64) bool {
+					return at >= from && at <= to
+				}))
 		}
 		if f.count("ringwatch_api_reads_total", "range", source) != before+3 {
 			t.Error("not all came from", source)
@@ -241,7 +261,8 @@ func TestRange(t *testing.T) {
 	check("recent", now-9*minute-1234, now-3*minute)
 	check("store", now-35*minute, now-20*minute)
 	check("store", now-39*minute, now-15*minute-1)
-	if left := now - 15*minute - frame.WindowOf(now-15*minute); left > 10_000 { // else the frame before the join has expired, and all is the store's
+	// else the frame before the join has expired, and all is the store's
+	if left := now - 15*minute - frame.WindowOf(now-15*minute); left > 10_000 {
 		check("both", now-39*minute, now)
 		check("both", now-16*minute, now-14*minute)
 	}
@@ -256,9 +277,11 @@ func TestStepAndIntervals(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 1, 10*time.Minute)
 	const metric = "cassandra_client_request_latency_seconds"
 	raw := f.metricsOf(0, url.Values{"metrics": {metric + `{request="Read"}`}, "period": {"8m"}})
-	thin := f.metricsOf(0, url.Values{"metrics": {metric + `{request="Read"}`}, "period": {"8m"}, "step": {"1m"}})
+	thin := f.metricsOf(0, url.Values{"metrics": {metric + `{request="Read"}`}, "period": {"8m"},
+		"step": {"1m"}})
 	all, kept := raw.Payload[0].Values, thin.Payload[0].Values
-	if len(all) < 90 || len(kept) < 8 || len(kept) > 9 || !kept[len(kept)-1].Time.Equal(all[len(all)-1].Time) {
+	if len(all) < 90 || len(kept) < 8 || len(kept) > 9 ||
+		!kept[len(kept)-1].Time.Equal(all[len(all)-1].Time) {
 		t.Fatal(len(all), len(kept))
 	}
 	if kept[0].Interval != nil {
@@ -279,7 +302,8 @@ func TestStepAndIntervals(t *testing.T) {
 func TestPrometheusText(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 4, 2*time.Minute)
 	n, at := f.nodes[0], f.newest(0)
-	for _, accept := range []string{"", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
+	for _, accept := range []string{"",
+		"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"} {
 		r := f.ask(acmeKey, "/v1/nodes/"+n.ID.String()+"/prometheus", nil, "Accept", accept)
 		if r.status != http.StatusOK {
 			t.Fatal(r.status)
@@ -301,7 +325,8 @@ func TestPrometheusText(t *testing.T) {
 		if len(got) != len(wanted) {
 			t.Errorf("%d samples, want %d", len(got), len(wanted))
 		}
-		byFormat := f.ask(acmeKey, f.metricsPath(0), url.Values{"format": {"prometheus"}}, "Accept", accept)
+		byFormat := f.ask(acmeKey, f.metricsPath(0), url.Values{"format": {"prometheus"}},
+			"Accept", accept)
 		if !bytes.Equal(byFormat.body, r.body) {
 			t.Error("format=prometheus is another answer")
 		}
@@ -309,11 +334,13 @@ func TestPrometheusText(t *testing.T) {
 }
 
 var (
-	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+) (\S+)$`)
-	labelText  = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*")`)
-	typeLine   = regexp.MustCompile(`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram|untyped|gaugehistogram|unknown)$`)
-	helpLine   = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([A-Z0-9][^\\"]*\.)$`)
-	unitLine   = regexp.MustCompile(`^# UNIT ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)$`)
+	sampleLine = regexp.MustCompile(
+		`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+) (\S+)$`)
+	labelText = regexp.MustCompile(`([a-z_]+)=("(?:[^"\\]|\\.)*")`)
+	typeLine  = regexp.MustCompile(
+		`^# TYPE ([a-zA-Z_:][a-zA-Z0-9_:]*) (counter|gauge|histogram|untyped|gaugehistogram|unknown)$`)
+	helpLine = regexp.MustCompile(`^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([A-Z0-9][^\\"]*\.)$`)
+	unitLine = regexp.MustCompile(`^# UNIT ([a-zA-Z_:][a-zA-Z0-9_:]*) ([a-z]+)$`)
 )
 
 // parseText reads exposition text strictly and returns the samples, all of which must be of one
@@ -329,7 +356,8 @@ func parseText(text string, open bool, at int64) (map[string]float64, error) {
 			if family = m[1]; families[family] {
 				return nil, fmt.Errorf("two families %s", family)
 			}
-			if m[2] != dictionary.Help(family, false) && m[2] != dictionary.Help(family+"_total", false) {
+			if m[2] != dictionary.Help(family, false) &&
+				m[2] != dictionary.Help(family+"_total", false) {
 				return nil, fmt.Errorf("of %s the dictionary says something else: %s", family, m[2])
 			}
 			families[family] = true
@@ -357,7 +385,8 @@ func parseText(text string, open bool, at int64) (map[string]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			if bound, err := strconv.ParseFloat(value, 64); err == nil && l[1] == "le" { // 1.0 and 1 are one bound
+			// 1.0 and 1 are one bound
+			if bound, err := strconv.ParseFloat(value, 64); err == nil && l[1] == "le" {
 				value = strconv.FormatFloat(bound, 'g', -1, 64)
 			}
 			b.Set(l[1], value)
@@ -398,7 +427,9 @@ func exposed(n *frametest.Node, state [][]frametest.Entity, open bool) map[strin
 					continue
 				}
 				put := func(suffix string, v float64, more ...string) {
-					b := labels.NewBuilder(labels.FromStrings(append([]string{"__name__", m.Name + suffix}, more...)...))
+					b := labels.NewBuilder(
+						labels.FromStrings(append([]string{"__name__", m.Name + suffix},
+							more...)...))
 					for j, l := range n.Templates[t].Labels {
 						b.Set(l, e.Labels[j])
 					}
@@ -421,7 +452,9 @@ func exposed(n *frametest.Node, state [][]frametest.Entity, open bool) map[strin
 						if b == len(c.Counts)-1 {
 							put("_bucket", float64(total), "le", "+Inf")
 						} else if len(bounds.Upper) <= 32 || b%8 == 7 || b == len(bounds.Upper)-1 {
-							put("_bucket", float64(total), "le", strconv.FormatFloat(frame.Scale(bounds.Upper[b], bounds.Exponent), 'g', -1, 64))
+							put("_bucket", float64(total), "le",
+								strconv.FormatFloat(frame.Scale(bounds.Upper[b], bounds.Exponent),
+									'g', -1, 64))
 						}
 					}
 					if m.HasSum {
@@ -446,10 +479,13 @@ func TestManyAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 10 {
 				node := (worker + i) % len(f.nodes)
-				for _, query := range []url.Values{nil, {"period": {"2m"}, "metrics": {`{__name__=~".+"}`}}} {
+				for _, query := range []url.Values{nil,
+					{"period": {"2m"}, "metrics": {`{__name__=~".+"}`}}} {
 					r := f.ask(acmeKey, f.metricsPath(node), query)
 					var e []element
-					if err := json.Unmarshal(r.body, &e); err != nil || r.status != 200 || len(e) != 1 || e[0].ID != f.nodes[node].ID.String() || len(e[0].Payload) == 0 {
+					if err := json.Unmarshal(r.body, &e); err != nil || r.status != 200 ||
+						len(e) != 1 || e[0].ID != f.nodes[node].ID.String() ||
+						len(e[0].Payload) == 0 {
 						t.Errorf("%d %.200s %v", r.status, r.body, err)
 					}
 				}

@@ -52,7 +52,8 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 		}
 	}
 	kept := map[string]any{
-		"name": r.Name, "command": r.Command, "date": time.Now().UTC().Format(time.RFC3339), "machine": Machine(), "values": values, "notes": r.Notes,
+		"name": r.Name, "command": r.Command, "date": time.Now().UTC().Format(time.RFC3339),
+		"machine": Machine(), "values": values, "notes": r.Notes,
 	}
 	if r.Detail != nil {
 		kept["detail"] = r.Detail
@@ -65,7 +66,8 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'),
+			0o644); err != nil {
 			return err
 		}
 	}
@@ -75,7 +77,8 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 
 // Machine says on what a figure was measured: processor, cores, memory, system, Go version.
 func Machine() map[string]any {
-	m := map[string]any{"cores": runtime.NumCPU(), "os": runtime.GOOS + "/" + runtime.GOARCH, "go": runtime.Version()}
+	m := map[string]any{"cores": runtime.NumCPU(), "os": runtime.GOOS + "/" + runtime.GOARCH,
+		"go": runtime.Version()}
 	if s := field("/proc/cpuinfo", "model name"); s != "" {
 		m["processor"] = s
 	}

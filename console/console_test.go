@@ -49,14 +49,17 @@ func TestServed(t *testing.T) {
 	}
 	for _, m := range append(named, [][]byte{nil, []byte("/")}) {
 		path := string(m[1])
-		plain, packed := get(t, h, path, nil), get(t, h, path, map[string]string{"Accept-Encoding": "br, gzip"})
+		plain, packed := get(t, h, path, nil), get(t, h, path,
+			map[string]string{"Accept-Encoding": "br, gzip"})
 		for _, a := range []*http.Response{plain, packed} {
 			csp := a.Header.Get("Content-Security-Policy")
-			if a.StatusCode != 200 || !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") ||
+			if a.StatusCode != 200 ||
+				!strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") ||
 				strings.Contains(csp, "unsafe") || a.Header.Get("Content-Type") == "" {
 				t.Errorf("%s: %d, %v", path, a.StatusCode, a.Header)
 			}
-			if lasting := strings.Contains(a.Header.Get("Cache-Control"), "immutable"); lasting != (path != "/") {
+			if lasting := strings.Contains(a.Header.Get("Cache-Control"),
+				"immutable"); lasting != (path != "/") {
 				t.Errorf("%s: %v", path, a.Header)
 			}
 		}
@@ -74,7 +77,8 @@ func TestServed(t *testing.T) {
 			t.Errorf("%s is sent again to who has it", path)
 		}
 	}
-	for _, path := range []string{"/assets/", "/assets/none.js", "/assets/../console.go", "/index.html"} {
+	for _, path := range []string{"/assets/", "/assets/none.js", "/assets/../console.go",
+		"/index.html"} {
 		if a := get(t, h, path, nil); a.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, a.StatusCode)
 		}
@@ -123,7 +127,8 @@ func npm(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "npm", args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("npm %s: %v (it needs Node 18 or later, and what make console fetches)\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("npm %s: %v (it needs Node 18 or later, and what make console fetches)\n%s",
+			strings.Join(args, " "), err, out)
 	}
 }
 

@@ -39,7 +39,8 @@ type Type struct {
 type Metric struct {
 	Name string
 	Type string // an entity type's name
-	Kind string // as frame.Kind says it: counter, gauge, gauge_double, histogram, gauge_histogram, string
+	// as frame.Kind says it: counter, gauge, gauge_double, histogram, gauge_histogram, string
+	Kind string
 	Unit string // base unit; empty: a plain number
 	// Versions of Cassandra: "4.1" is 4.1 and later, "4.0-4.1" those two; empty: it is not
 	// Cassandra's.
@@ -104,7 +105,8 @@ func parse(metrics, processes string) (*book, error) {
 			if len(fields) < 3 {
 				return fail("a type has a name, Cassandra's type or -, and labels")
 			}
-			b.types = append(b.types, Type{Name: fields[1], Cassandra: known(fields[2]), Labels: fields[3:]})
+			b.types = append(b.types, Type{Name: fields[1], Cassandra: known(fields[2]),
+				Labels: fields[3:]})
 			text = &b.types[len(b.types)-1].Text
 		case len(b.types) == 0:
 			return fail("a metric of no type")
@@ -132,7 +134,8 @@ func parse(metrics, processes string) (*book, error) {
 		}
 	}
 	for line := range strings.Lines(processes) {
-		if name, help, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found && name != "#" {
+		if name, help, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found &&
+			name != "#" {
 			b.own[name] = help
 		}
 	}
@@ -206,7 +209,8 @@ func Help(name string, byRule bool) string {
 // ofProcess returns what a process of Ringwatch says of a metric of its own: on /metrics, and as
 // series of the account that the processes send theirs to.
 func ofProcess(name string) string {
-	for _, of := range []string{name, strings.TrimSuffix(name, "_sum"), strings.TrimSuffix(name, "_count")} {
+	for _, of := range []string{name, strings.TrimSuffix(name, "_sum"),
+		strings.TrimSuffix(name, "_count")} {
 		if help := read().own[of]; help != "" {
 			return help
 		}

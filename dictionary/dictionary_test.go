@@ -84,12 +84,14 @@ func TestHelp(t *testing.T) {
 		says   string
 	}{
 		{"cassandra_table_live_sstables", false, "type=Table,name=LiveSSTableCount."},
-		{"cassandra_index_table_live_sstables", false, "secondary index. Cassandra's type=IndexTable,"},
+		{"cassandra_index_table_live_sstables", false,
+			"secondary index. Cassandra's type=IndexTable,"},
 		{"cassandra_table_max_sstable_size_bytes", false, "(5.0 and later)."},
 		{"cassandra_table_dropped_mutations_total", false, "(4.0 to 4.1)."},
 		{"cassandra_messaging_timeouts_total", false, "type=Connection,name=TotalTimeouts."},
 		{"up", false, "1 while frames of this node come"},
-		{"ringwatch_ingest_frames_accepted_total", true, "Requests that brought a frame, good or not."},
+		{"ringwatch_ingest_frames_accepted_total", true,
+			"Requests that brought a frame, good or not."},
 		{"ringwatch_api_request_seconds", true, "Time from a request's header"},
 		{"ringwatch_stream_log_read_total", true, "Entries read, marks of readers included."},
 		{"go_goroutines", true, "Number of goroutines"},
@@ -120,7 +122,8 @@ var notBeans = []string{"cassandra_streaming_peer_entire_sstables_streamed_in_to
 // its registry, both ways.
 func TestBeans(t *testing.T) {
 	checked := 0
-	scopes, there := map[string]string{}, map[string]bool{"cassandra_messaging_timeouts_total": true}
+	scopes, there := map[string]string{},
+		map[string]bool{"cassandra_messaging_timeouts_total": true}
 	for _, line := range strings.Split(mustRead(t, "../dictionary/profile/beans.txt"), "\n") {
 		f := strings.Fields(line)
 		switch {
@@ -136,8 +139,10 @@ func TestBeans(t *testing.T) {
 			}
 			checked++
 			there[m.Name] = true
-			if want := "type=" + scopes[f[1]] + ",name=" + f[4]; m.Cassandra != want || m.Type != f[1] {
-				t.Errorf("%s of %s: %q, and beans.txt has %q of %s", m.Name, m.Type, m.Cassandra, want, f[1])
+			if want := "type=" + scopes[f[1]] + ",name=" + f[4]; m.Cassandra != want ||
+				m.Type != f[1] {
+				t.Errorf("%s of %s: %q, and beans.txt has %q of %s", m.Name, m.Type, m.Cassandra,
+					want, f[1])
 			}
 		}
 	}
@@ -210,7 +215,8 @@ func check(t *testing.T, template frame.Template, seen map[string]bool) {
 		seen[m.Name] = true
 		of, found := dictionary.Find(m.Name)
 		if !found || of.Type != template.Type || kinds[of.Kind] != m.Kind || of.Unit != m.Unit {
-			t.Errorf("%s of %s is a %s in %q; the dictionary has %s %s %s %q", m.Name, template.Type,
+			t.Errorf("%s of %s is a %s in %q; the dictionary has %s %s %s %q", m.Name,
+				template.Type,
 				m.Kind, m.Unit, of.Name, of.Type, of.Kind, of.Unit)
 		}
 	}
@@ -246,8 +252,9 @@ func mustHold(t *testing.T, file, want string) {
 }
 
 const (
-	listBegins = "<!-- The list is made of dictionary/metrics.txt: go test ./dictionary -update -->\n"
-	listEnds   = "<!-- Here the list ends. -->\n"
+	listBegins = "<!-- The list is made of dictionary/metrics.txt: go test ./dictionary " +
+		"-update -->\n"
+	listEnds = "<!-- Here the list ends. -->\n"
 )
 
 // TestMetricsPage holds the list in agent/METRICS.md to the dictionary.

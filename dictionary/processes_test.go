@@ -32,7 +32,8 @@ func TestProcesses(t *testing.T) {
 		for i, name := range names {
 			help := texts[min(i, len(texts)-1)]
 			if known, twice := helps[name]; twice && known != help || help == "" {
-				t.Errorf("%s: %s has the texts %q and %q", s.files.Position(d.at), name, known, help)
+				t.Errorf("%s: %s has the texts %q and %q", s.files.Position(d.at), name,
+					known, help)
 			}
 			helps[name] = help
 		}
@@ -66,8 +67,9 @@ func readSources(t *testing.T) *sources {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (path == "../bench" || path == "../dev" || path == "../console" || path == "../agent" ||
-			path != ".." && strings.HasPrefix(d.Name(), ".")) {
+		if d.IsDir() &&
+			(path == "../bench" || path == "../dev" || path == "../console" || path == "../agent" ||
+				path != ".." && strings.HasPrefix(d.Name(), ".")) {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
@@ -198,7 +200,8 @@ func (s *sources) ofParameter(e *ast.Ident, in *source) (list []string) {
 		}
 		for _, from := range where {
 			ast.Inspect(from.file, func(call ast.Node) bool {
-				if c, is := call.(*ast.CallExpr); is && s.calls(c, name, n, from, in) && i < len(c.Args) {
+				if c, is := call.(*ast.CallExpr); is && s.calls(c, name, n, from, in) &&
+					i < len(c.Args) {
 					list = append(list, s.values(c.Args[i], from)...)
 				}
 				return true

@@ -13,7 +13,8 @@ import (
 func resultValue(t *testing.T, file, key string) float64 {
 	t.Helper()
 	var result struct{ Values map[string]float64 }
-	if err := json.Unmarshal([]byte(mustRead(t, "../bench/results/"+file+".json")), &result); err != nil {
+	if err := json.Unmarshal([]byte(mustRead(t, "../bench/results/"+file+".json")),
+		&result); err != nil {
 		t.Fatal(err)
 	}
 	v, ok := result.Values[key]
@@ -26,7 +27,8 @@ func resultValue(t *testing.T, file, key string) float64 {
 var (
 	agentRow  = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (–|`[^`]*`) \\| .+ \\|$")
 	agentKeys = regexp.MustCompile(`KEYS = "([^"]+)"`)
-	agentSub  = regexp.MustCompile(`unknown key \\"([a-z]+)\." \+ name \+ "\\": there are (?:"\s+\+ ")?([^"]+)"`)
+	agentSub  = regexp.MustCompile(
+		`unknown key \\"([a-z]+)\." \+ name \+ "\\": there are (?:"\s+\+ ")?([^"]+)"`)
 )
 
 // agentDefaults are the fields of the agent's Config that have a default, and what the page says.
@@ -85,7 +87,8 @@ func TestAgentKeysAreDocumented(t *testing.T) {
 			continue
 		}
 		if got := agentDefault(t, key, m[1]); got != rows[key] {
-			t.Errorf("CONFIG.md says that the agent's %s is %s, its default is %s", key, rows[key], got)
+			t.Errorf("CONFIG.md says that the agent's %s is %s, its default is %s", key, rows[key],
+				got)
 		}
 	}
 }
@@ -93,7 +96,8 @@ func TestAgentKeysAreDocumented(t *testing.T) {
 // agentDefault writes a Java literal as the page does.
 func agentDefault(t *testing.T, key, literal string) string {
 	t.Helper()
-	number, shift, _ := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(literal, "_", ""), "L", ""), " << ")
+	number, shift, _ := strings.Cut(strings.ReplaceAll(strings.ReplaceAll(literal, "_", ""), "L",
+		""), " << ")
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil:
@@ -108,7 +112,8 @@ func agentDefault(t *testing.T, key, literal string) string {
 
 // TestConsumeShowsItsProgram: the program of CONSUME.md is the one that is compiled and tested.
 func TestConsumeShowsItsProgram(t *testing.T) {
-	_, program, _ := strings.Cut(mustRead(t, "consume/main.go"), "\n") // its doc comment is the page's own text
+	// its doc comment is the page's own text
+	_, program, _ := strings.Cut(mustRead(t, "consume/main.go"), "\n")
 	_, block, found := strings.Cut(mustRead(t, "CONSUME.md"), "```go\n")
 	block, _, ended := strings.Cut(block, "```\n")
 	if !found || !ended {

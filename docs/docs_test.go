@@ -22,21 +22,22 @@ const module = "github.com/ringwatch/ringwatch/"
 // No two import each other, and no role imports another: what it needs of one, it declares, and cmd
 // passes it in. Only cmd, bench and the programs that docs/ shows may import all.
 var mayImport = map[string][]string{
-	"access":      {},
-	"frame":       {},
-	"console":     {},
-	"memory":      {},
-	"ring":        {},
-	"window":      {"frame"},
-	"stream":      {"access"},
-	"dictionary":  {"frame", "window", "memory"},
-	"ingest":      {"frame", "access", "memory"},
-	"store":       {"frame", "window", "ring", "memory", "access", "stream"},
-	"recent":      {"frame", "access", "stream"},
-	"doctor":      {"frame", "dictionary", "access"},
-	"query":       {"dictionary", "frame", "window", "access", "memory"},
-	"rules":       {"frame", "window", "memory", "stream", "query", "access"},
-	"api":         {"query", "dictionary", "console", "frame", "window", "access", "memory", "ring"},
+	"access":     {},
+	"frame":      {},
+	"console":    {},
+	"memory":     {},
+	"ring":       {},
+	"window":     {"frame"},
+	"stream":     {"access"},
+	"dictionary": {"frame", "window", "memory"},
+	"ingest":     {"frame", "access", "memory"},
+	"store":      {"frame", "window", "ring", "memory", "access", "stream"},
+	"recent":     {"frame", "access", "stream"},
+	"doctor":     {"frame", "dictionary", "access"},
+	"query":      {"dictionary", "frame", "window", "access", "memory"},
+	"rules":      {"frame", "window", "memory", "stream", "query", "access"},
+	"api": {"query", "dictionary", "console", "frame", "window", "access",
+		"memory", "ring"},
 	"selfmetrics": {"frame", "access"},
 }
 
@@ -100,7 +101,8 @@ func TestImportsPointOneWay(t *testing.T) {
 		}
 		for _, other := range allowed {
 			if !used[pkg][other] {
-				t.Errorf("mayImport allows %s to import %s, and it does not: remove the allowance", pkg, other)
+				t.Errorf("mayImport allows %s to import %s, and it does not: remove the allowance",
+					pkg, other)
 			}
 			if slices.Contains(mayImport[other], pkg) {
 				t.Errorf("mayImport allows %s and %s to import each other", pkg, other)
@@ -156,8 +158,10 @@ func TestLevels(t *testing.T) {
 	eachFile(t, func(dir string, test bool, f *ast.File) {
 		top, _, _ := strings.Cut(dir, "/")
 		for _, imp := range f.Imports {
-			if strings.Contains(imp.Path.Value, "gocql") && top == "store" && dir != "store/rows/cassandra" && !test {
-				t.Errorf("%s imports %s: only store/rows/cassandra talks to Cassandra", dir, imp.Path.Value)
+			if strings.Contains(imp.Path.Value, "gocql") && top == "store" &&
+				dir != "store/rows/cassandra" && !test {
+				t.Errorf("%s imports %s: only store/rows/cassandra talks to Cassandra", dir,
+					imp.Path.Value)
 			}
 		}
 		if !test && slices.Contains([]string{"store", "window"}, top) {
@@ -167,8 +171,12 @@ func TestLevels(t *testing.T) {
 					return true
 				}
 				of, _ := call.X.(*ast.Ident)
-				if of != nil && slices.Contains([]string{"context.WithValue", "memory.With", "memory.Of"}, of.Name+"."+call.Sel.Name) || call.Sel.Name == "Value" && of != nil && strings.HasSuffix(of.Name, "ctx") {
-					t.Errorf("%s uses %s.%s: what a call is for, and its lease, are parameters", dir, of.Name, call.Sel.Name)
+				if of != nil &&
+					slices.Contains([]string{"context.WithValue", "memory.With", "memory.Of"},
+						of.Name+"."+call.Sel.Name) || call.Sel.Name == "Value" && of != nil &&
+					strings.HasSuffix(of.Name, "ctx") {
+					t.Errorf("%s uses %s.%s: what a call is for, and its lease, are parameters",
+						dir, of.Name, call.Sel.Name)
 				}
 				return true
 			})
@@ -186,7 +194,8 @@ func TestLevels(t *testing.T) {
 		}
 	})
 	for dir, want := range levels {
-		if got := slices.Sorted(maps.Keys(used[dir])); used[dir] == nil || !slices.Equal(got, want) {
+		if got := slices.Sorted(maps.Keys(used[dir])); used[dir] == nil ||
+			!slices.Equal(got, want) {
 			t.Errorf("%s imports %q, want %q", dir, got, want)
 		}
 	}
@@ -308,7 +317,8 @@ func TestDataPathNamesExist(t *testing.T) {
 			// A package writes a metric in one piece, or its own prefix once and leaves _total to
 			// a helper.
 			_, own, _ := strings.Cut(strings.TrimPrefix(name, "ringwatch_"), "_")
-			if !literals[name] && !literals[own] && !literals[strings.TrimSuffix(own, "_total")] && !strings.Contains(java.String(), strings.TrimPrefix(name, "ringwatch_agent_")) {
+			if !literals[name] && !literals[own] && !literals[strings.TrimSuffix(own, "_total")] &&
+				!strings.Contains(java.String(), strings.TrimPrefix(name, "ringwatch_agent_")) {
 				t.Errorf("DATAPATH.md names metric %s, which nothing makes", name)
 			}
 		case javaName.MatchString(name):
@@ -365,7 +375,8 @@ func TestReadmeCommandsExist(t *testing.T) {
 	}
 	for _, doc := range append(docs, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
 		for _, m := range makeTarget.FindAllStringSubmatch(mustRead(t, doc), -1) {
-			if !regexp.MustCompile(`(?m)^`+m[1]+`( [a-z -]*)?:`).MatchString(makefile) && !(strings.HasPrefix(m[1], "bench-") && strings.Contains(makefile, "bench-%:")) {
+			if !regexp.MustCompile(`(?m)^`+m[1]+`( [a-z -]*)?:`).MatchString(makefile) &&
+				!(strings.HasPrefix(m[1], "bench-") && strings.Contains(makefile, "bench-%:")) {
 				t.Errorf("%s names `make %s`, which the Makefile does not have", doc, m[1])
 			}
 		}

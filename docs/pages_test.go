@@ -81,7 +81,9 @@ func anchors(text string) map[string]bool {
 				return unicode.ToLower(r)
 			}
 			return -1
-		}, link.ReplaceAllStringFunc(m[1], func(s string) string { return s[1:strings.Index(s, "]")] }))
+		}, link.ReplaceAllStringFunc(m[1], func(s string) string {
+			return s[1:strings.Index(s, "]")]
+		}))
 		again := name
 		for i := 1; known[again]; i++ {
 			again = fmt.Sprintf("%s-%d", name, i)
@@ -98,7 +100,8 @@ func TestLinksResolve(t *testing.T) {
 		for n, line := range prose(mustRead(t, page)) {
 			line = inlineCode.ReplaceAllString(line, "")
 			var targets []string
-			for _, m := range append(link.FindAllStringSubmatch(line, -1), htmlLink.FindAllStringSubmatch(line, -1)...) {
+			for _, m := range append(link.FindAllStringSubmatch(line, -1),
+				htmlLink.FindAllStringSubmatch(line, -1)...) {
 				targets = append(targets, m[1])
 			}
 			for _, target := range targets {
@@ -117,7 +120,8 @@ func TestLinksResolve(t *testing.T) {
 				}
 				if _, err := os.Stat(file); err != nil {
 					t.Errorf("%s:%d: %s is not there", page, n+1, target)
-				} else if u.Fragment != "" && strings.HasSuffix(file, ".md") && !anchors(mustRead(t, file))[u.Fragment] {
+				} else if u.Fragment != "" && strings.HasSuffix(file, ".md") &&
+					!anchors(mustRead(t, file))[u.Fragment] {
 					t.Errorf("%s:%d: %s has no section %q", page, n+1, file, u.Fragment)
 				}
 			}
@@ -147,7 +151,8 @@ func TestMergesAreWhole(t *testing.T) {
 	for _, page := range pages(t) {
 		for n, line := range strings.Split(mustRead(t, page), "\n") {
 			if strings.HasPrefix(line, "<<<<<<< ") || strings.HasPrefix(line, ">>>>>>> ") {
-				t.Errorf("%s:%d is the mark of a merge: keep what is right of both sides", page, n+1)
+				t.Errorf("%s:%d is the mark of a merge: keep what is right of both sides",
+					page, n+1)
 			}
 		}
 	}
@@ -161,7 +166,8 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 	for n, line := range lines {
 		if width := utf8.RuneCountInString(line); width > 100 {
-			t.Errorf("README.md:%d has %d columns: 100 are enough, in tables and code too", n+1, width)
+			t.Errorf("README.md:%d has %d columns: 100 are enough, in tables and code too",
+				n+1, width)
 		}
 	}
 }
@@ -192,7 +198,8 @@ func TestReadmeNumbersAreMeasured(t *testing.T) {
 		number, unit, _ := strings.Cut(fact.text, " ")
 		_, decimals, _ := strings.Cut(number, ".")
 		if got := strconv.FormatFloat(value, 'f', len(decimals), 64); got != number {
-			t.Errorf("bench/results/%s.json has %s = %v, which is %s %s, not %s", fact.file, fact.key, value, got, unit, fact.text)
+			t.Errorf("bench/results/%s.json has %s = %v, which is %s %s, not %s", fact.file,
+				fact.key, value, got, unit, fact.text)
 		}
 		if !strings.Contains(strings.ReplaceAll(readme, ",", ""), fact.text) {
 			t.Errorf("README.md does not say %q any more: take it out of this test, too", fact.text)

@@ -103,7 +103,8 @@ func goSources(t *testing.T) string {
 		}
 		name := entry.Name()
 		switch {
-		case entry.IsDir() && (name == "node_modules" || strings.HasPrefix(name, ".") && name != ".."):
+		case entry.IsDir() &&
+			(name == "node_modules" || strings.HasPrefix(name, ".") && name != ".."):
 			return filepath.SkipDir
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 			b, err := os.ReadFile(path)

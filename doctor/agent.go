@@ -44,7 +44,8 @@ func (n *node) checkJava(ctx context.Context) {
 		found, err := exec.LookPath("java")
 		if err != nil || n.JavaHome != "" {
 			n.java = ""
-			n.add("java", Fail, "name the Java that runs Cassandra with --java-home", "no Java was found")
+			n.add("java", Fail, "name the Java that runs Cassandra with --java-home",
+				"no Java was found")
 			return
 		}
 		n.java = found
@@ -54,16 +55,19 @@ func (n *node) checkJava(ctx context.Context) {
 	out, err := exec.CommandContext(ctx, n.java, "-version").CombinedOutput()
 	found := javaVersion.FindSubmatch(out)
 	if err != nil || found == nil {
-		n.add("java", Fail, "name the Java that runs Cassandra with --java-home", "%s does not tell its version (%v)", n.java, err)
+		n.add("java", Fail, "name the Java that runs Cassandra with --java-home",
+			"%s does not tell its version (%v)", n.java, err)
 		n.java = ""
 		return
 	}
 	major, _ := strconv.Atoi(string(found[1]))
 	switch {
 	case major < 11:
-		n.add("java", Fail, "run Cassandra on Java 11 or later; on this one the agent stays off", "%s is Java %d", n.java, major)
+		n.add("java", Fail, "run Cassandra on Java 11 or later; on this one the agent stays off",
+			"%s is Java %d", n.java, major)
 	case strings.HasPrefix(n.version, "4.") && major > 11:
-		n.add("java", Warn, "if Cassandra runs on another Java than this one, name it with --java-home", "%s is Java %d and Cassandra %s runs on 11", n.java, major, n.version)
+		n.add("java", Warn, "if Cassandra runs on another Java than this one, name it with "+
+			"--java-home", "%s is Java %d and Cassandra %s runs on 11", n.java, major, n.version)
 	default:
 		n.add("java", OK, "", "%s is Java %d", n.java, major)
 	}
@@ -74,7 +78,9 @@ func (n *node) checkJar() {
 		const name = "ringwatch-agent.jar"
 		dirs := []string{filepath.Dir(n.AgentConfig), "/usr/share/ringwatch", "/opt/ringwatch"}
 		if self, err := os.Executable(); err == nil {
-			dirs = append(dirs, filepath.Dir(self), filepath.Join(filepath.Dir(self), "../share/ringwatch"), filepath.Join(filepath.Dir(self), "../agent/target"))
+			dirs = append(dirs, filepath.Dir(self),
+				filepath.Join(filepath.Dir(self), "../share/ringwatch"),
+				filepath.Join(filepath.Dir(self), "../agent/target"))
 		}
 		if dir := firstDir(name, dirs...); dir != "" {
 			n.Jar = filepath.Join(dir, name)
@@ -90,7 +96,8 @@ func (n *node) checkJar() {
 		err = isAgent(jar)
 	}
 	if err != nil {
-		n.add("jar", Fail, "copy it here again: Cassandra does not start with a broken jar in its options", "%v", err)
+		n.add("jar", Fail, "copy it here again: Cassandra does not start with a broken jar in "+
+			"its options", "%v", err)
 		n.Jar = ""
 		return
 	}
@@ -117,12 +124,14 @@ func (n *node) checkConfig(ctx context.Context) {
 		n.AgentConfig = config
 	}
 	if n.Jar == "" || n.java == "" {
-		n.add("config", Fail, "correct the jar and Java first", "%s cannot be checked: the agent's own code reads it", n.AgentConfig)
+		n.add("config", Fail, "correct the jar and Java first",
+			"%s cannot be checked: the agent's own code reads it", n.AgentConfig)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.java, "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", n.Jar, "dev.ringwatch.agent.Check", "--secrets", n.AgentConfig)
+	cmd := exec.CommandContext(ctx, n.java, "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", n.Jar,
+		"dev.ringwatch.agent.Check", "--secrets", n.AgentConfig)
 	cmd.Env = withoutOptions(os.Environ())
 	out, err := cmd.Output()
 	problem := n.agent.parse(string(out))
@@ -134,12 +143,14 @@ func (n *node) checkConfig(ctx context.Context) {
 		}
 		n.add("config", Fail, remedy, "%s", problem)
 	case err != nil:
-		n.add("config", Fail, "check that the jar is complete and that Java is 11 or later", "the agent's code could not read it: %v", err)
+		n.add("config", Fail, "check that the jar is complete and that Java is 11 or later",
+			"the agent's code could not read it: %v", err)
 	default:
 		n.parsed = true
 		n.add("config", OK, "", "%s is understood by agent %s", n.AgentConfig, n.agent.version)
 		if n.agent.paused {
-			n.add("paused", Warn, "remove the line when the agent should work", "%s says paused: true: nothing will be read or sent", n.AgentConfig)
+			n.add("paused", Warn, "remove the line when the agent should work",
+				"%s says paused: true: nothing will be read or sent", n.AgentConfig)
 		}
 	}
 }
@@ -147,7 +158,8 @@ func (n *node) checkConfig(ctx context.Context) {
 // withoutOptions keeps agents that stand in the environment out of our own JVM.
 func withoutOptions(environment []string) (kept []string) {
 	for _, e := range environment {
-		if name, _, _ := strings.Cut(e, "="); name != "JAVA_TOOL_OPTIONS" && name != "JDK_JAVA_OPTIONS" {
+		if name, _, _ := strings.Cut(e, "="); name != "JAVA_TOOL_OPTIONS" &&
+			name != "JDK_JAVA_OPTIONS" {
 			kept = append(kept, e)
 		}
 	}
@@ -209,18 +221,22 @@ func (n *node) checkPort(ctx context.Context) {
 			n.add("port", OK, "", "%s is in use by an agent that runs now", n.agent.listen)
 			return
 		}
-		n.add("port", Fail, "stop the program that uses it, or set another listen", "cannot listen on %s: %v", n.agent.listen, err)
+		n.add("port", Fail, "stop the program that uses it, or set another listen",
+			"cannot listen on %s: %v", n.agent.listen, err)
 		return
 	}
 	l.Close()
-	if host, _, err := net.SplitHostPort(n.agent.listen); err == nil && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-		n.add("port", Warn, "listen on 127.0.0.1, or let a firewall choose who may scrape", "%s is free, and /metrics there has no password", n.agent.listen)
+	if host, _, err := net.SplitHostPort(n.agent.listen); err == nil && host != "localhost" &&
+		!net.ParseIP(host).IsLoopback() {
+		n.add("port", Warn, "listen on 127.0.0.1, or let a firewall choose who may scrape",
+			"%s is free, and /metrics there has no password", n.agent.listen)
 		return
 	}
 	n.add("port", OK, "", "%s is free", n.agent.listen)
 }
 
 func servesAgent(ctx context.Context, listen string) bool {
-	answer := ask(ctx, &http.Client{Timeout: 10 * time.Second}, http.MethodGet, "http://"+listen+"/metrics", "")
+	answer := ask(ctx, &http.Client{Timeout: 10 * time.Second}, http.MethodGet,
+		"http://"+listen+"/metrics", "")
 	return answer.err == nil && strings.Contains(answer.body, "ringwatch_agent_")
 }

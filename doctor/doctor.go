@@ -76,7 +76,8 @@ type node struct {
 }
 
 func (n *node) add(name string, s Status, remedy, format string, args ...any) {
-	n.Results = append(n.Results, Result{Name: name, Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy})
+	n.Results = append(n.Results,
+		Result{Name: name, Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
 // Examine runs all checks. Ending ctx makes those on the network fail.
@@ -120,11 +121,13 @@ func (r *Report) Write(w io.Writer) error {
 	}
 	switch {
 	case r.Present:
-		fmt.Fprintf(w, "\nThis line is in %s already; it takes effect when Cassandra is started:\n\n  %s\n", r.File, r.Line)
+		fmt.Fprintf(w, "\nThis line is in %s already; it takes effect when Cassandra is "+
+			"started:\n\n  %s\n", r.File, r.Line)
 	case r.OK:
 		fmt.Fprintf(w, "\nAdd this line to %s and restart Cassandra:\n\n  %s\n", r.File, r.Line)
 	default:
-		fmt.Fprintf(w, "\nPut right what failed above. Then add this line to %s and restart Cassandra:\n\n  %s\n", r.File, r.Line)
+		fmt.Fprintf(w, "\nPut right what failed above. Then add this line to %s and restart "+
+			"Cassandra:\n\n  %s\n", r.File, r.Line)
 	}
 	_, err := fmt.Fprintf(w, "\nTo remove the agent again: %s\n", r.Remove)
 	return err

@@ -79,10 +79,13 @@ func (n *node) checkFiles() {
 	a := n.agent
 	bad := false
 	if n.user == nil {
-		n.add("files", Warn, "name --cassandra-conf, whose data directories tell", "doctor does not know which user runs Cassandra, so it cannot tell whether that user may read the agent's files")
+		n.add("files", Warn, "name --cassandra-conf, whose data directories tell",
+			"doctor does not know which user runs Cassandra, so it cannot tell whether that user "+
+				"may read the agent's files")
 		bad = true
 	} else {
-		for _, file := range []string{n.Jar, n.AgentConfig, a.keyFile, a.caFile, a.certFile, a.certKeyFile} {
+		for _, file := range []string{n.Jar, n.AgentConfig, a.keyFile, a.caFile, a.certFile,
+			a.certKeyFile} {
 			if file == "" {
 				continue
 			}
@@ -92,7 +95,8 @@ func (n *node) checkFiles() {
 				if file == n.Jar {
 					effect = "Cassandra does not start"
 				}
-				n.add("files", Fail, "let that user read it (chown, chmod), or "+effect, "Cassandra's user %s may not read %s", n.user.name, stop)
+				n.add("files", Fail, "let that user read it (chown, chmod), or "+effect,
+					"Cassandra's user %s may not read %s", n.user.name, stop)
 			}
 		}
 	}
@@ -103,11 +107,13 @@ func (n *node) checkFiles() {
 	for _, file := range secret {
 		if info, err := os.Stat(file); file != "" && err == nil && info.Mode()&4 != 0 {
 			bad = true
-			n.add("files", Warn, "chmod o-r "+file, "%s holds a secret and everyone may read it", file)
+			n.add("files", Warn, "chmod o-r "+file, "%s holds a secret and everyone may read it",
+				file)
 		}
 	}
 	if !bad {
-		n.add("files", OK, "", "user %s, who runs Cassandra, may read what the agent needs", n.user.name)
+		n.add("files", OK, "", "user %s, who runs Cassandra, may read what the agent needs",
+			n.user.name)
 	}
 }
 
@@ -115,7 +121,8 @@ func (n *node) checkFiles() {
 func (n *node) checkSpool() {
 	if n.agent.spool == "" {
 		if len(n.agent.urls) > 0 {
-			n.add("spool", OK, "", "none: frames that cannot be sent wait in memory, at most %s", megabytes(int(n.agent.queueBytes)))
+			n.add("spool", OK, "", "none: frames that cannot be sent wait in memory, at most %s",
+				megabytes(int(n.agent.queueBytes)))
 		}
 		return
 	}
@@ -124,12 +131,14 @@ func (n *node) checkSpool() {
 		dir = filepath.Dir(dir)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		n.add("spool", Fail, "make it a directory, or frames wait in memory only", "%s is not a directory", dir)
+		n.add("spool", Fail, "make it a directory, or frames wait in memory only",
+			"%s is not a directory", dir)
 		return
 	}
 	if n.user != nil {
 		if stop := n.user.mayReach(dir, 3); stop != "" {
-			n.add("spool", Fail, "let that user write there (chown), or frames wait in memory only", "Cassandra's user %s may not write %s", n.user.name, stop)
+			n.add("spool", Fail, "let that user write there (chown), or frames wait in memory only",
+				"Cassandra's user %s may not write %s", n.user.name, stop)
 			return
 		}
 	}
@@ -146,10 +155,13 @@ func (n *node) checkSpool() {
 		}
 	}
 	if free < 2*n.agent.spoolSize {
-		n.add("spool", Warn, "lower spool.bytes, or free some space", "%s has %s free and the spool may take %s%s", dir, megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)
+		n.add("spool", Warn, "lower spool.bytes, or free some space",
+			"%s has %s free and the spool may take %s%s", dir, megabytes(int(free)),
+			megabytes(int(n.agent.spoolSize)), where)
 		return
 	}
-	n.add("spool", OK, "", "%s has %s free and the spool takes at most %s%s", dir, megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)
+	n.add("spool", OK, "", "%s has %s free and the spool takes at most %s%s", dir,
+		megabytes(int(free)), megabytes(int(n.agent.spoolSize)), where)
 }
 
 func sameDisk(a, b string) bool {

@@ -79,7 +79,8 @@ func (n *node) checkIngest(ctx context.Context) {
 	if n.agent.keyFile != "" {
 		text, err := os.ReadFile(n.agent.keyFile)
 		if err != nil {
-			n.add("key", Fail, "create it, readable for Cassandra's user", "the key file cannot be read: %v", err)
+			n.add("key", Fail, "create it, readable for Cassandra's user",
+				"the key file cannot be read: %v", err)
 			return
 		}
 		key = strings.TrimSpace(string(text))
@@ -90,8 +91,11 @@ func (n *node) checkIngest(ctx context.Context) {
 		return
 	}
 	// As the agent does: no proxy, and no redirect, which would carry the key elsewhere.
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: trust, DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: trust,
+		DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}
 	for _, address := range n.agent.urls {
 		u, err := url.Parse(address)
 		if err != nil {
@@ -109,7 +113,8 @@ func (n *node) checkIngest(ctx context.Context) {
 func (n *node) checkAddress(u *url.URL, a answer) {
 	where := u.Scheme + "://" + u.Host
 	if a.err != nil {
-		n.add("ingest", Fail, "check ingest.urls, the firewall between, and that ingest runs", "%s does not answer: %v", where, a.err)
+		n.add("ingest", Fail, "check ingest.urls, the firewall between, and that ingest runs",
+			"%s does not answer: %v", where, a.err)
 		return
 	}
 	var refusal struct {
@@ -118,25 +123,33 @@ func (n *node) checkAddress(u *url.URL, a answer) {
 	ours := json.Unmarshal([]byte(a.body), &refusal) == nil && refusal.Error.Reason != ""
 	said := oneLine(refusal.Error.Message)
 	switch {
-	case ours && a.status == http.StatusBadRequest && refusal.Error.Reason == "truncated": // an empty frame is, after the key was looked at
-		n.add("ingest", OK, "", "%s answers in %s and accepts this key", where, a.took.Round(time.Millisecond))
+	case ours && a.status == http.StatusBadRequest && refusal.Error.Reason == "truncated":
+		// an empty frame is, after the key was looked at
+		n.add("ingest", OK, "", "%s answers in %s and accepts this key", where,
+			a.took.Round(time.Millisecond))
 	case ours && (a.status == http.StatusUnauthorized || a.status == http.StatusForbidden):
-		n.add("key", Fail, "put a key with the scope write into agent.yaml (ringwatch key create --scopes write)", "%s refuses the key: %s", where, said)
-	case ours && (a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable):
-		n.add("ingest", Warn, "run doctor again later; the agent waits and sends again by itself", "%s cannot say now whether the key is right: %s", where, said)
+		n.add("key", Fail, "put a key with the scope write into agent.yaml (ringwatch key create "+
+			"--scopes write)", "%s refuses the key: %s", where, said)
+	case ours &&
+		(a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable):
+		n.add("ingest", Warn, "run doctor again later; the agent waits and sends again by itself",
+			"%s cannot say now whether the key is right: %s", where, said)
 	case ours:
 		n.add("ingest", Fail, "see ingest's log", "%s answers %d: %s", where, a.status, said)
 	case a.status >= 300 && a.status < 400:
-		n.add("ingest", Fail, "put the address itself into ingest.urls: redirects are not followed", "%s answers %d", where, a.status)
+		n.add("ingest", Fail, "put the address itself into ingest.urls: redirects are not followed",
+			"%s answers %d", where, a.status)
 	default:
-		n.add("ingest", Fail, "check ingest.urls and any proxy before it", "%s answers %d, so it is not a Ringwatch ingest", where, a.status)
+		n.add("ingest", Fail, "check ingest.urls and any proxy before it",
+			"%s answers %d, so it is not a Ringwatch ingest", where, a.status)
 	}
 	n.checkClock(where, a)
 }
 
 func (n *node) checkClock(where string, a answer) {
 	if a.date.IsZero() {
-		n.add("clock", Warn, "compare this node's clock with that of ingest by hand", "%s does not tell its time", where)
+		n.add("clock", Warn, "compare this node's clock with that of ingest by hand",
+			"%s does not tell its time", where)
 		return
 	}
 	// Date has whole seconds, cut off.
@@ -144,9 +157,11 @@ func (n *node) checkClock(where string, a answer) {
 	unsure := 500*time.Millisecond + a.took/2
 	switch {
 	case skew.Abs() > maxSkew+unsure:
-		n.add("clock", Fail, "set this node's clock, by NTP for example: ingest refuses its frames", "this node's clock differs from %s's by %s", where, skew.Round(time.Second))
+		n.add("clock", Fail, "set this node's clock, by NTP for example: ingest refuses its frames",
+			"this node's clock differs from %s's by %s", where, skew.Round(time.Second))
 	case skew.Abs() > someSkew+unsure:
-		n.add("clock", Warn, "set this node's clock, by NTP for example", "this node's clock differs from %s's by %s", where, skew.Round(time.Second))
+		n.add("clock", Warn, "set this node's clock, by NTP for example",
+			"this node's clock differs from %s's by %s", where, skew.Round(time.Second))
 	default:
 		n.add("clock", OK, "", "this node's clock and %s's agree to about a second", where)
 	}
@@ -185,7 +200,8 @@ func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool
 	defer cancel()
 	conn, err := (&tls.Dialer{Config: look}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		n.add("tls", Fail, "check ingest.urls, the firewall between, and that ingest uses TLS", "no TLS connection to %s: %v", address, err)
+		n.add("tls", Fail, "check ingest.urls, the firewall between, and that ingest uses TLS",
+			"no TLS connection to %s: %v", address, err)
 		return false
 	}
 	defer conn.Close()
@@ -195,29 +211,38 @@ func (n *node) checkTLS(ctx context.Context, u *url.URL, trust *tls.Config) bool
 	for _, c := range chain[1:] {
 		intermediates.AddCert(c)
 	}
-	_, err = leaf.Verify(x509.VerifyOptions{DNSName: u.Hostname(), Roots: trust.RootCAs, Intermediates: intermediates})
+	_, err = leaf.Verify(x509.VerifyOptions{DNSName: u.Hostname(), Roots: trust.RootCAs,
+		Intermediates: intermediates})
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	until := leaf.NotAfter.UTC().Format(time.DateOnly)
 	switch {
 	case errors.As(err, &unknown) && trust.RootCAs == nil:
-		n.add("tls", Fail, "name your CA's certificate in ingest.ca_file", "%s's certificate is signed by %s, which this machine does not trust", address, oneLine(leaf.Issuer.String()))
+		n.add("tls", Fail, "name your CA's certificate in ingest.ca_file",
+			"%s's certificate is signed by %s, which this machine does not trust", address,
+			oneLine(leaf.Issuer.String()))
 	case errors.As(err, &unknown):
-		n.add("tls", Fail, "put the CA that signed it into ingest.ca_file", "%s's certificate is signed by %s, which is not in %s", address, oneLine(leaf.Issuer.String()), n.agent.caFile)
+		n.add("tls", Fail, "put the CA that signed it into ingest.ca_file",
+			"%s's certificate is signed by %s, which is not in %s", address,
+			oneLine(leaf.Issuer.String()), n.agent.caFile)
 	case errors.As(err, &name):
-		n.add("tls", Fail, "use a name of the certificate in ingest.urls, or make a certificate for this one", "%s's certificate is for other names: %v", address, name)
+		n.add("tls", Fail, "use a name of the certificate in ingest.urls, or make a certificate "+
+			"for this one", "%s's certificate is for other names: %v", address, name)
 	case time.Now().After(leaf.NotAfter):
 		n.add("tls", Fail, "renew it", "%s's certificate has expired on %s", address, until)
 	case err != nil:
-		n.add("tls", Fail, "look at the certificate: openssl s_client -connect "+address, "%s's certificate is not accepted: %v", address, err)
+		n.add("tls", Fail, "look at the certificate: openssl s_client -connect "+address,
+			"%s's certificate is not accepted: %v", address, err)
 	case time.Until(leaf.NotAfter) < renewBefore:
 		n.add("tls", Warn, "renew it before that", "%s's certificate ends on %s", address, until)
 		return true
 	case trust.RootCAs == nil:
-		n.add("tls", OK, "", "%s's certificate is good until %s by this machine's list; Java has a list of its own, so name an authority of your own in ingest.ca_file", address, until)
+		n.add("tls", OK, "", "%s's certificate is good until %s by this machine's list; Java has "+
+			"a list of its own, so name an authority of your own in ingest.ca_file", address, until)
 		return true
 	default:
-		n.add("tls", OK, "", "%s's certificate is signed by %s and good until %s", address, n.agent.caFile, until)
+		n.add("tls", OK, "", "%s's certificate is signed by %s and good until %s", address,
+			n.agent.caFile, until)
 		return true
 	}
 	return false

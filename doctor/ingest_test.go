@@ -30,23 +30,29 @@ func mustAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{file: filepath.Join(t.TempDir(), "ca.pem")}
 	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // fails for unknown curves only
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "the test's CA"}, NotBefore: time.Now().Add(-1000 * time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject:   pkix.Name{CommonName: "the test's CA"},
+		NotBefore: time.Now().Add(-1000 * time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.cert, _ = x509.ParseCertificate(der) // just made
-	if err := os.WriteFile(a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
+	if err := os.WriteFile(a.file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func (a *authority) sign(t *testing.T, ends time.Time, change func(*x509.Certificate)) tls.Certificate {
+func (a *authority) sign(t *testing.T, ends time.Time,
+	change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-500 * time.Hour), NotAfter: ends, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(2),
+		NotBefore: time.Now().Add(-500 * time.Hour), NotAfter: ends,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	change(template)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
@@ -85,7 +91,8 @@ func examine(t *testing.T, a agentConfig) []Result {
 func want(t *testing.T, results []Result, name string, status Status, says string) {
 	t.Helper()
 	for _, r := range results {
-		if r.Name == name && r.Status == status && strings.Contains(r.Message+" → "+r.Remedy, says) {
+		if r.Name == name && r.Status == status &&
+			strings.Contains(r.Message+" → "+r.Remedy, says) {
 			if status != OK && r.Remedy == "" {
 				t.Errorf("%+v has no remedy", r)
 			}
@@ -111,8 +118,11 @@ func TestTLS(t *testing.T) {
 		{"EndsSoon", in(30 * time.Hour), keep, ca.file, Warn, "ends on"},
 		{"Expired", in(-30 * time.Hour), keep, ca.file, Fail, "has expired on"},
 		{"OtherCA", in(900 * time.Hour), keep, other.file, Fail, "which is not in " + other.file},
-		{"NoCA", in(900 * time.Hour), keep, "", Fail, "name your CA's certificate in ingest.ca_file"},
-		{"OtherName", in(900 * time.Hour), func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"ingest.example"} }, ca.file, Fail, "is for other names"},
+		{"NoCA", in(900 * time.Hour), keep, "", Fail,
+			"name your CA's certificate in ingest.ca_file"},
+		{"OtherName", in(900 * time.Hour), func(c *x509.Certificate) {
+			c.IPAddresses, c.DNSNames = nil, []string{"ingest.example"}
+		}, ca.file, Fail, "is for other names"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cert := ca.sign(t, c.ends, c.change)
@@ -121,7 +131,8 @@ func TestTLS(t *testing.T) {
 				keys++
 				refusesEmptyFrame(w, r)
 			})
-			results := examine(t, agentConfig{urls: []string{address + "/v1/frames"}, key: "rw_x", caFile: c.trusted})
+			results := examine(t, agentConfig{urls: []string{address + "/v1/frames"}, key: "rw_x",
+				caFile: c.trusted})
 			want(t, results, "tls", c.status, c.says)
 			if c.status == Fail && keys != 0 {
 				t.Error("the key went to a server that is not trusted")
@@ -131,12 +142,16 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
-	if results := examine(t, agentConfig{urls: []string{"https://127.0.0.1:1/v1/frames"}, caFile: "/does/not/exist"}); len(results) != 1 {
+	if results := examine(t, agentConfig{urls: []string{"https://127.0.0.1:1/v1/frames"},
+		caFile: "/does/not/exist"}); len(results) != 1 {
 		t.Errorf("%+v", results)
 	} else {
 		want(t, results, "tls", Fail, "ingest.ca_file: open /does/not/exist")
 	}
-	want(t, examine(t, agentConfig{urls: []string{mustServe(t, nil, refusesEmptyFrame) + "/v1/frames"}}), "ingest", OK, "answers")
+	want(t,
+		examine(t,
+			agentConfig{urls: []string{mustServe(t, nil, refusesEmptyFrame) + "/v1/frames"}}),
+		"ingest", OK, "answers")
 }
 
 func TestClock(t *testing.T) {
@@ -160,7 +175,8 @@ func TestClock(t *testing.T) {
 		w.Header()["Date"] = nil
 		refusesEmptyFrame(w, r)
 	})
-	want(t, examine(t, agentConfig{urls: []string{address}}), "clock", Warn, "does not tell its time")
+	want(t, examine(t, agentConfig{urls: []string{address}}), "clock", Warn,
+		"does not tell its time")
 }
 
 // TestNotIngest asks servers that are something else.
@@ -171,14 +187,18 @@ func TestNotIngest(t *testing.T) {
 		says    string
 	}{
 		{http.NotFound, Fail, "404, so it is not a Ringwatch ingest"},
-		{func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1<<20)) }, Fail, "200, so it is not a Ringwatch ingest"},
-		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, Fail, "redirects are not followed"},
-		{func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, Fail, "does not answer"},
+		{func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1<<20)) }, Fail,
+			"200, so it is not a Ringwatch ingest"},
+		{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) },
+			Fail, "redirects are not followed"},
+		{func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }, Fail,
+			"does not answer"},
 		{func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(503)
 			w.Write([]byte(`{"error":{"reason":"overloaded","message":"too \u001b[31mmuch"}}`))
 		}, Warn, "cannot say now whether the key is right: too  [31mmuch"},
 	} {
-		want(t, examine(t, agentConfig{urls: []string{mustServe(t, nil, c.handler)}, key: "rw_x"}), "ingest", c.status, c.says)
+		want(t, examine(t, agentConfig{urls: []string{mustServe(t, nil, c.handler)}, key: "rw_x"}),
+			"ingest", c.status, c.says)
 	}
 }

@@ -26,7 +26,8 @@ func (n *node) findCassandra() {
 		}
 	}
 	if n.CassandraHome == "" {
-		for _, home := range []string{os.Getenv("CASSANDRA_HOME"), "/usr/share/cassandra", "/opt/cassandra"} {
+		for _, home := range []string{os.Getenv("CASSANDRA_HOME"), "/usr/share/cassandra",
+			"/opt/cassandra"} {
 			if home != "" && firstDir(jars, filepath.Join(home, "lib"), home) != "" {
 				n.CassandraHome = home
 				break
@@ -34,15 +35,18 @@ func (n *node) findCassandra() {
 		}
 	}
 	if n.CassandraConf == "" {
-		n.CassandraConf = firstDir("cassandra.yaml", os.Getenv("CASSANDRA_CONF"), under(n.CassandraHome, "conf"), "/etc/cassandra/conf", "/etc/cassandra")
+		n.CassandraConf = firstDir("cassandra.yaml", os.Getenv("CASSANDRA_CONF"),
+			under(n.CassandraHome, "conf"), "/etc/cassandra/conf", "/etc/cassandra")
 	}
 	if n.CassandraHome == "" {
-		n.add("cassandra", Warn, "name its directory with --cassandra-home", "Cassandra's jars were not found, so its version is unknown")
+		n.add("cassandra", Warn, "name its directory with --cassandra-home",
+			"Cassandra's jars were not found, so its version is unknown")
 	} else {
 		n.findVersion(firstDir(jars, filepath.Join(n.CassandraHome, "lib"), n.CassandraHome), jars)
 	}
 	if n.CassandraConf == "" || !exists(filepath.Join(n.CassandraConf, "cassandra.yaml")) {
-		n.add("conf", Warn, "name the directory of cassandra.yaml with --cassandra-conf", "Cassandra's configuration was not found")
+		n.add("conf", Warn, "name the directory of cassandra.yaml with --cassandra-conf",
+			"Cassandra's configuration was not found")
 		n.CassandraConf = ""
 	}
 	n.findData()
@@ -64,11 +68,14 @@ func (n *node) findVersion(dir, jars string) {
 	}
 	switch {
 	case n.version == "":
-		n.add("cassandra", Warn, "name its directory with --cassandra-home", "%s holds no apache-cassandra-VERSION.jar, so its version is unknown", n.CassandraHome)
+		n.add("cassandra", Warn, "name its directory with --cassandra-home",
+			"%s holds no apache-cassandra-VERSION.jar, so its version is unknown", n.CassandraHome)
 	case len(found) > 1:
-		n.add("cassandra", Warn, "remove the jars of other versions", "%s holds the jars of several versions", dir)
+		n.add("cassandra", Warn, "remove the jars of other versions",
+			"%s holds the jars of several versions", dir)
 	case n.version[0] < '4' || n.version[0] > '6' || n.version[1] != '.':
-		n.add("cassandra", Fail, "4.0 to 6.x are supported; on this one the agent stays off", "Cassandra is %s", n.version)
+		n.add("cassandra", Fail, "4.0 to 6.x are supported; on this one the agent stays off",
+			"Cassandra is %s", n.version)
 	default:
 		n.add("cassandra", OK, "", "Cassandra is %s", n.version)
 	}
@@ -87,12 +94,14 @@ func (n *node) findData() {
 			err = yaml.Unmarshal(text, &c)
 		}
 		if err != nil {
-			n.add("conf", Warn, "Cassandra itself may not start with it", "%s cannot be read: %s", file, oneLine(err.Error()))
+			n.add("conf", Warn, "Cassandra itself may not start with it", "%s cannot be read: %s",
+				file, oneLine(err.Error()))
 		}
 	}
 	n.data = c.Data
 	if len(n.data) == 0 {
-		for _, dir := range []string{n.runningData, under(n.CassandraHome, "data/data"), "/var/lib/cassandra/data"} {
+		for _, dir := range []string{n.runningData, under(n.CassandraHome, "data/data"),
+			"/var/lib/cassandra/data"} {
 			if dir != "" && exists(dir) {
 				n.data = []string{dir}
 				break
@@ -156,7 +165,8 @@ func tableSeries(version string) int {
 func (n *node) estimate() {
 	tables, found := n.tables()
 	if !found {
-		n.add("series", Warn, "run doctor as root or as Cassandra's user, or name --cassandra-conf", "no data directory could be read, so nothing can be estimated")
+		n.add("series", Warn, "run doctor as root or as Cassandra's user, or name --cassandra-conf",
+			"no data directory could be read, so nothing can be estimated")
 		return
 	}
 	interval := n.agent.interval
@@ -166,8 +176,11 @@ func (n *node) estimate() {
 	frames := int(time.Hour/interval) - windowsPerHour
 	idle := windowsPerHour*(keyBytes+keyBytesTable*tables) + frames*deltaBytes
 	busy := idle + (frames+windowsPerHour)*deltaBytesTable*tables
-	n.add("series", OK, "", "about %d series and %s an hour when idle, at most about %s with every table in use (an estimate: %d tables have directories, every %s, sizes as recorded on 5.0.9)",
-		nodeSeries+tableSeries(n.version)*tables, megabytes(idle), megabytes(busy), tables, interval)
+	n.add("series", OK, "", "about %d series and %s an hour when idle, at most about %s with "+
+		"every table in use (an estimate: %d tables have directories, every %s, sizes as "+
+		"recorded on 5.0.9)",
+		nodeSeries+tableSeries(n.version)*tables, megabytes(idle), megabytes(busy), tables,
+		interval)
 }
 
 func megabytes(bytes int) string { return fmt.Sprintf("%.1f MB", float64(bytes)/1e6) }
@@ -186,13 +199,17 @@ func (n *node) findLine() {
 	if len(there) > 0 {
 		n.File = there[0].file
 	}
-	n.Remove = fmt.Sprintf("remove the line from %s and restart Cassandra. Delete the jar only after that: Cassandra does not start with the line and without the jar", n.File)
+	n.Remove = fmt.Sprintf("remove the line from %s and restart Cassandra. Delete the jar only "+
+		"after that: Cassandra does not start with the line and without the jar", n.File)
 	switch {
 	case len(there) > 1:
 		n.Present = true
-		n.add("line", Warn, "keep one of them", "Cassandra's options name the agent %d times (%s), and the first one counts", len(there), there[0].file+", "+there[1].file)
+		n.add("line", Warn, "keep one of them",
+			"Cassandra's options name the agent %d times (%s), and the first one counts",
+			len(there), there[0].file+", "+there[1].file)
 	case len(there) == 1 && !strings.Contains(there[0].text, n.Line):
-		n.add("line", Warn, "replace it by the one below", "%s has an agent already, as %s", there[0].file, there[0].text)
+		n.add("line", Warn, "replace it by the one below", "%s has an agent already, as %s",
+			there[0].file, there[0].text)
 	case len(there) == 1:
 		n.Present = true
 		n.add("line", OK, "", "%s has the line", there[0].file)
@@ -214,7 +231,8 @@ func (n *node) linesThere() (there []place) {
 			}
 			for line := range strings.Lines(string(text)) {
 				line = strings.TrimSpace(line)
-				if !strings.HasPrefix(line, "#") && strings.Contains(line, "-javaagent:") && strings.Contains(line, "ringwatch") {
+				if !strings.HasPrefix(line, "#") && strings.Contains(line, "-javaagent:") &&
+					strings.Contains(line, "ringwatch") {
 					there = append(there, place{file, line})
 				}
 			}

@@ -43,19 +43,24 @@ func (n *node) checkProfiles(ctx context.Context) {
 			i, j := slices.Index(turned, l.By), slices.Index(turned, l.Profile)
 			turned[i], turned[j] = turned[j], turned[i]
 			if len(n.agent.files) == 0 && lost(n.knownLosses(turned)) < lost(losses) {
-				remedy += fmt.Sprintf(", or write profiles: [%s], which loses fewer", strings.Join(turned, ", "))
+				remedy += fmt.Sprintf(", or write profiles: [%s], which loses fewer",
+					strings.Join(turned, ", "))
 			}
 		}
 		by := "to those before it"
 		if l.By != "" {
 			by = "to " + l.By
 		}
-		n.add("profiles", Warn, remedy, "%s loses series of %d names on /metrics %s: %s", l.Profile, len(l.Names), by, names)
+		n.add("profiles", Warn, remedy, "%s loses series of %d names on /metrics %s: %s", l.Profile,
+			len(l.Names), by, names)
 	}
 	if !known && len(n.agent.files) > 0 {
-		n.add("profiles", Warn, "run doctor again when the agent runs with them, or scrape /metrics?profile=NAME", "what %s shows is not known before the agent runs", strings.Join(n.agent.files, ", "))
+		n.add("profiles", Warn, "run doctor again when the agent runs with them, or scrape "+
+			"/metrics?profile=NAME", "what %s shows is not known before the agent runs",
+			strings.Join(n.agent.files, ", "))
 	} else if len(losses) == 0 {
-		n.add("profiles", OK, "", "no profile loses a name on /metrics: %s", strings.Join(n.agent.profiles, ", "))
+		n.add("profiles", OK, "", "no profile loses a name on /metrics: %s",
+			strings.Join(n.agent.profiles, ", "))
 	}
 }
 
@@ -69,7 +74,9 @@ func lost(losses []profile.Loss) (names int) {
 // knownLosses is what is known of an order before the agent runs with it: of profiles of a file,
 // nothing.
 func (n *node) knownLosses(order []string) []profile.Loss {
-	order = slices.DeleteFunc(slices.Clone(order), func(p string) bool { return slices.Contains(n.agent.files, p) })
+	order = slices.DeleteFunc(slices.Clone(order), func(p string) bool {
+		return slices.Contains(n.agent.files, p)
+	})
 	for i := range order {
 		if order[i] == oldInstaclustr {
 			order[i] = "instaclustr_exporter"
@@ -103,7 +110,9 @@ func (n *node) runningLosses(ctx context.Context) ([]profile.Loss, bool) {
 		}
 		for i, p := range n.agent.profiles {
 			for name, series := range alone[i].series {
-				if slices.ContainsFunc(series, func(s labels.Labels) bool { return !all.has(name, s) }) {
+				if slices.ContainsFunc(series, func(s labels.Labels) bool {
+					return !all.has(name, s)
+				}) {
 					lost[p+" "+name]++
 				}
 			}
@@ -132,7 +141,8 @@ type page struct {
 
 // page asks the agent that listens there; nil: there is none, or not with that profile.
 func (n *node) page(ctx context.Context, query string) *page {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.agent.listen+"/metrics"+query, nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+n.agent.listen+"/metrics"+query, nil)
 	if err != nil {
 		return nil
 	}

@@ -51,7 +51,8 @@ func runningIn(process string) (r running, ok bool) {
 		}
 		return filepath.Clean(path)
 	}
-	if java, err := os.Readlink(filepath.Join(process, "exe")); err == nil && filepath.Base(filepath.Dir(java)) == "bin" {
+	if java, err := os.Readlink(filepath.Join(process, "exe")); err == nil &&
+		filepath.Base(filepath.Dir(java)) == "bin" {
 		r.java = filepath.Dir(filepath.Dir(java))
 	}
 	args := strings.Split(string(raw), "\x00")
@@ -68,7 +69,8 @@ func runningIn(process string) (r running, ok bool) {
 				}
 			}
 		case strings.HasPrefix(arg, "-Dcassandra.storagedir="):
-			r.data = filepath.Join(absolute(strings.TrimPrefix(arg, "-Dcassandra.storagedir=")), "data")
+			r.data = filepath.Join(absolute(strings.TrimPrefix(arg, "-Dcassandra.storagedir=")),
+				"data")
 		}
 	}
 	for _, arg := range args {

@@ -25,20 +25,27 @@ func ReportFiles(name string, tls *certs.Client) []Result {
 	own, err := tls.Own()
 	var results []Result
 	for _, err := range each(err) {
-		results = append(results, Result{name, Fail, oneLine(err.Error()), "correct that setting, or let this user read the file"})
+		results = append(results, Result{name, Fail, oneLine(err.Error()),
+			"correct that setting, or let this user read the file"})
 	}
 	if own == nil {
 		return results
 	}
 	until := own.NotAfter.UTC().Format(time.DateOnly)
-	mine := fmt.Sprintf("our certificate %s, signed by %s,", oneLine(own.Subject.String()), oneLine(own.Issuer.String()))
+	mine := fmt.Sprintf("our certificate %s, signed by %s,", oneLine(own.Subject.String()),
+		oneLine(own.Issuer.String()))
 	switch {
 	case time.Now().After(own.NotAfter):
-		return append(results, Result{name, Fail, mine + " expired on " + until, "renew it; the roles read the files again by themselves"})
+		return append(results, Result{name, Fail, mine + " expired on " + until,
+			"renew it; the roles read the files again by themselves"})
 	case time.Now().Before(own.NotBefore):
-		return append(results, Result{name, Fail, mine + " is not valid before " + own.NotBefore.UTC().Format(time.RFC3339), "compare this machine's clock"})
+		return append(results,
+			Result{name, Fail,
+				mine + " is not valid before " + own.NotBefore.UTC().Format(time.RFC3339),
+				"compare this machine's clock"})
 	case time.Until(own.NotAfter) < renewBefore:
-		return append(results, Result{name, Warn, mine + " ends on " + until, "renew it before that; the roles read the files again by themselves"})
+		return append(results, Result{name, Warn, mine + " ends on " + until,
+			"renew it before that; the roles read the files again by themselves"})
 	}
 	return append(results, Result{name, OK, mine + " is good until " + until, ""})
 }
@@ -51,13 +58,16 @@ func ReportTLS(name, address string, cert *x509.Certificate, err error) Result {
 	case errors.As(err, &refusal):
 		return Result{name, Fail, oneLine(refusal.Message), oneLine(refusal.Remedy)}
 	case err != nil:
-		return Result{name, Fail, fmt.Sprintf("no TLS connection to %s: %s", address, oneLine(err.Error())), "check the address, the firewall between, and that it runs"}
+		return Result{name, Fail, fmt.Sprintf("no TLS connection to %s: %s", address,
+			oneLine(err.Error())), "check the address, the firewall between, and that it runs"}
 	}
 	until := cert.NotAfter.UTC().Format(time.DateOnly)
 	if time.Until(cert.NotAfter) < renewBefore {
-		return Result{name, Warn, fmt.Sprintf("%s's certificate ends on %s", address, until), "renew it before that"}
+		return Result{name, Warn, fmt.Sprintf("%s's certificate ends on %s", address, until),
+			"renew it before that"}
 	}
-	return Result{name, OK, fmt.Sprintf("%s lets us in; its certificate is good until %s", address, until), ""}
+	return Result{name, OK, fmt.Sprintf("%s lets us in; its certificate is good until %s", address,
+		until), ""}
 }
 
 // ReportKafka says whether a broker answers. Section is that of TLS, if the port speaks it and the
@@ -65,7 +75,8 @@ func ReportTLS(name, address string, cert *x509.Certificate, err error) Result {
 func ReportKafka(brokers []string, err error, section string) Result {
 	where := strings.Join(brokers, ", ")
 	if err != nil {
-		return Result{"kafka", Fail, fmt.Sprintf("%s: %s", where, oneLine(err.Error())), remedyFor(section, "check kafka.brokers and kafka.sasl")}
+		return Result{"kafka", Fail, fmt.Sprintf("%s: %s", where, oneLine(err.Error())),
+			remedyFor(section, "check kafka.brokers and kafka.sasl")}
 	}
 	return Result{"kafka", OK, where + " answers", ""}
 }
@@ -75,7 +86,8 @@ func remedyFor(section, remedy string) string {
 	if section == "" {
 		return remedy
 	}
-	return fmt.Sprintf("the port speaks TLS: add %s to the configuration, and check with --config", section)
+	return fmt.Sprintf("the port speaks TLS: add %s to the configuration, and check with --config",
+		section)
 }
 
 // each takes joined errors apart.

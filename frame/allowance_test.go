@@ -35,12 +35,16 @@ func TestDecodeWithin(t *testing.T) {
 		b   []byte
 		key *frame.Frame
 	}{
-		"key":                {key, nil},
-		"delta":              {delta, keyFrame},
-		"histograms":         {frametest.HistogramFrame(node, "prod", attackAt, 1000, 1000, 10, true), nil},
-		"entities":           {frametest.HistogramFrame(node, "prod", attackAt, 500_000, 1, 1024, false), nil},
-		"entities of values": {frametest.HistogramFrame(node, "prod", attackAt, 200_000, 20, 1024, true), nil},
-		"metrics":            {frametest.HistogramFrame(node, "prod", attackAt, 1, 4096, 1024, true), nil},
+		"key":   {key, nil},
+		"delta": {delta, keyFrame},
+		"histograms": {frametest.HistogramFrame(node, "prod", attackAt, 1000, 1000, 10,
+			true), nil},
+		"entities": {frametest.HistogramFrame(node, "prod", attackAt, 500_000, 1, 1024,
+			false), nil},
+		"entities of values": {frametest.HistogramFrame(node, "prod", attackAt, 200_000, 20, 1024,
+			true), nil},
+		"metrics": {frametest.HistogramFrame(node, "prod", attackAt, 1, 4096, 1024,
+			true), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			free := memory.Bounded(1 << 40)
@@ -53,14 +57,17 @@ func TestDecodeWithin(t *testing.T) {
 			})
 			runtime.KeepAlive(f)
 			said := free.Taken()
-			t.Logf("%d bytes of frame, %d of payload: said %d, took %d", len(of.b), f.RawLength, said, took)
+			t.Logf("%d bytes of frame, %d of payload: said %d, took %d", len(of.b), f.RawLength,
+				said, took)
 			if took > said+said/4+room {
 				t.Errorf("it took %d bytes and asked for %d", took, said)
 			}
 			for _, part := range []int64{2, 3, 10} {
 				bound := said / part
 				took := memorytest.Allocated(func() {
-					if f, err := frame.DecodeWithin(memory.Bounded(bound), of.b, of.key); !errors.Is(err, frame.ErrMemory) || !errors.Is(err, memory.ErrTooLarge) || f != nil {
+					if f, err := frame.DecodeWithin(memory.Bounded(bound), of.b,
+						of.key); !errors.Is(err, frame.ErrMemory) ||
+						!errors.Is(err, memory.ErrTooLarge) || f != nil {
 						t.Errorf("with %d bytes: %v", bound, err)
 					}
 				})

@@ -24,7 +24,8 @@ var (
 	zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
 		// The window is bounded as well as the output: a frame may announce a huge one and use
 		// none of it.
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2),
+			zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
 		if err != nil {
 			panic(err) // constant options
 		}
@@ -50,14 +51,17 @@ func unpackInto(room []byte, h *Header, packed []byte) ([]byte, error) {
 		return raw, err
 	case Zstd:
 		var header zstd.Header
-		if err := header.Decode(packed); err != nil || header.Skippable || header.DictionaryID != 0 {
+		if err := header.Decode(packed); err != nil || header.Skippable ||
+			header.DictionaryID != 0 {
 			return nil, fmt.Errorf("%w: the payload is not one zstd frame", ErrMalformed)
 		}
 		if header.HasFCS && header.FrameContentSize > uint64(h.RawLength) {
-			return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d", ErrTooLarge, header.FrameContentSize, h.RawLength)
+			return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d",
+				ErrTooLarge, header.FrameContentSize, h.RawLength)
 		}
 		if header.HasFCS && header.FrameContentSize != uint64(h.RawLength) {
-			return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes", ErrMalformed)
+			return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes",
+				ErrMalformed)
 		}
 		if header.HasFCS {
 			if need := min(h.RawLength, 256*len(packed)+4096); cap(room) < need {
@@ -68,11 +72,13 @@ func unpackInto(room []byte, h *Header, packed []byte) ([]byte, error) {
 				return nil, fmt.Errorf("%w: zstd: %v", ErrMalformed, err)
 			}
 			if len(raw) != h.RawLength {
-				return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes", ErrMalformed)
+				return nil, fmt.Errorf("%w: the payload does not unpack to raw_length bytes",
+					ErrMalformed)
 			}
 			return raw, nil
 		}
-		z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
+		z, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
 		if err != nil {
 			return nil, fmt.Errorf("%w: zstd: %v", ErrMalformed, err)
 		}
@@ -88,11 +94,13 @@ func unpackStream(h *Header, z io.Reader) ([]byte, error) {
 	n, err := io.Copy(&out, io.LimitReader(z, int64(h.RawLength)+1))
 	switch {
 	case n > int64(h.RawLength):
-		return nil, fmt.Errorf("%w: the payload unpacks to more than raw_length, %d bytes", ErrTooLarge, h.RawLength)
+		return nil, fmt.Errorf("%w: the payload unpacks to more than raw_length, %d bytes",
+			ErrTooLarge, h.RawLength)
 	case errors.Is(err, io.ErrUnexpectedEOF) || err != nil:
 		return nil, fmt.Errorf("%w: %s: %v", ErrMalformed, h.Compression, err)
 	case n < int64(h.RawLength):
-		return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d", ErrMalformed, n, h.RawLength)
+		return nil, fmt.Errorf("%w: the payload unpacks to %d bytes, raw_length is %d",
+			ErrMalformed, n, h.RawLength)
 	}
 	return out.Bytes(), nil
 }

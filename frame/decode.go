@@ -125,7 +125,8 @@ func Check(b []byte, maxRaw int) (Header, error) {
 		return h, err
 	}
 	if h.RawLength > maxRaw {
-		return h, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge, h.RawLength, maxRaw)
+		return h, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge,
+			h.RawLength, maxRaw)
 	}
 	if h.IsKey() {
 		_, err = Decode(b, nil)
@@ -139,9 +140,12 @@ func Check(b []byte, maxRaw int) (Header, error) {
 func (h *Header) names(key *Frame) error {
 	switch {
 	case key == nil:
-		return fmt.Errorf("%w: a delta frame at %d needs its key frame at %d", ErrKey, h.At, h.KeyAt())
-	case !key.IsKey() || key.Node != h.Node || key.At != h.KeyAt() || key.Check != h.KeyCheck || key.Cluster != h.Cluster:
-		return fmt.Errorf("%w: the frame at %d names another key frame than the one given", ErrKey, h.At)
+		return fmt.Errorf("%w: a delta frame at %d needs its key frame at %d", ErrKey, h.At,
+			h.KeyAt())
+	case !key.IsKey() || key.Node != h.Node || key.At != h.KeyAt() || key.Check != h.KeyCheck ||
+		key.Cluster != h.Cluster:
+		return fmt.Errorf("%w: the frame at %d names another key frame than the one given",
+			ErrKey, h.At)
 	}
 	return nil
 }
@@ -239,7 +243,8 @@ func (d *decoder) identity() {
 	id.Rack = d.text("rack", MaxLabelBytes)
 	n := d.count("facts", MaxFacts, 2)
 	for i := 0; i < n && d.err == nil; i++ {
-		f := Fact{Name: d.text("a fact's name", MaxNameBytes), Value: d.text("a fact", MaxTextBytes)}
+		f := Fact{Name: d.text("a fact's name", MaxNameBytes),
+			Value: d.text("a fact", MaxTextBytes)}
 		if i > 0 && f.Name <= id.Facts[i-1].Name {
 			d.fail(ErrMalformed, "facts are not in order")
 		}
@@ -397,7 +402,8 @@ func (d *decoder) unique() {
 		check := func(row []string) {
 			var h maphash.Hash
 			h.SetSeed(uniqueSeed)
-			for _, v := range row { // a label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart
+			// a label value may hold any byte, so lengths keep ("a","b") and ("ab","") apart
+			for _, v := range row {
 				maphash.WriteComparable(&h, len(v))
 				h.WriteString(v)
 			}

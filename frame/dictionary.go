@@ -27,7 +27,8 @@ func (d *decoder) dictionary() {
 		d.f.Bounds, d.f.Templates, d.f.shared = known.bounds, known.templates, known
 		d.bounds = len(known.bounds)
 		for i := range known.templates {
-			d.templates = append(d.templates, tpl{Template: &known.templates[i], sizes: known.sizes[i]})
+			d.templates = append(d.templates,
+				tpl{Template: &known.templates[i], sizes: known.sizes[i]})
 		}
 		d.chooseKnown(known)
 		return
@@ -135,7 +136,8 @@ func (d *decoder) template(names map[string]bool) Template {
 	}
 	t.Metrics = make([]Metric, 0, n)
 	for i := 0; i < n && d.err == nil; i++ {
-		m := Metric{Name: d.text("a metric's name", MaxNameBytes), Kind: Kind(d.u8()), Unit: d.text("a unit", MaxNameBytes), Exponent: d.exponent()}
+		m := Metric{Name: d.text("a metric's name", MaxNameBytes), Kind: Kind(d.u8()),
+			Unit: d.text("a unit", MaxNameBytes), Exponent: d.exponent()}
 		switch {
 		case m.Kind >= kinds:
 			d.fail(ErrMalformed, "metric %q has unknown kind %d", m.Name, m.Kind)

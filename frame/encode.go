@@ -16,7 +16,8 @@ func (f *Frame) Append(dst []byte, key *Frame) ([]byte, error) {
 		key = nil
 	} else {
 		if key == nil {
-			return dst, fmt.Errorf("%w: a delta frame at %d needs its key frame at %d", ErrKey, f.At, f.KeyAt())
+			return dst, fmt.Errorf("%w: a delta frame at %d needs its key frame at %d", ErrKey,
+				f.At, f.KeyAt())
 		}
 		f.KeyCheck = key.Check
 		if err := f.names(key); err != nil {
@@ -28,7 +29,8 @@ func (f *Frame) Append(dst []byte, key *Frame) ([]byte, error) {
 	}
 	raw := f.appendPayload(nil, key)
 	if len(raw) > MaxRawBytes {
-		return dst, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge, len(raw), MaxRawBytes)
+		return dst, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge,
+			len(raw), MaxRawBytes)
 	}
 	h := f.Header
 	var packed []byte
@@ -38,7 +40,8 @@ func (f *Frame) Append(dst []byte, key *Frame) ([]byte, error) {
 	dst = append(h.appendHeader(dst), packed...)
 	b := dst[start:]
 	if len(b) > MaxFrameBytes {
-		return dst[:start], fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
+		return dst[:start], fmt.Errorf("%w: %d bytes where %d are allowed", ErrTooLarge, len(b),
+			MaxFrameBytes)
 	}
 	binary.LittleEndian.PutUint32(b[lengthOffset:], uint32(len(b)))
 	h.Check, h.Length = crc32.Checksum(b[lengthOffset:], castagnoli), len(b)

@@ -16,7 +16,8 @@ const headBytes = 3
 
 // headDecoders are zstd decoders that unpack the beginning of a payload and no more.
 var headDecoders = sync.Pool{New: func() any {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(MaxRawBytes), zstd.WithDecoderMaxWindow(MaxRawBytes))
 	if err != nil {
 		panic(err) // constant options
 	}
@@ -45,7 +46,8 @@ func Extends(b []byte) (bool, error) {
 const identityBytes = 8 << 10
 
 // maxIdentityBytes is the longest identity there can be.
-const maxIdentityBytes = 2*(MaxLabelBytes+binary.MaxVarintLen64) + MaxFacts*(MaxNameBytes+MaxTextBytes+2*binary.MaxVarintLen64) + binary.MaxVarintLen64
+const maxIdentityBytes = 2*(MaxLabelBytes+binary.MaxVarintLen64) +
+	MaxFacts*(MaxNameBytes+MaxTextBytes+2*binary.MaxVarintLen64) + binary.MaxVarintLen64
 
 // ReadIdentity returns what a key frame says of its node. It unpacks no more than that takes:
 // whether the rest can be decoded stays open. The error wraps one of the package's sentinels.

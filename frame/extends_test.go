@@ -33,7 +33,8 @@ func TestExtends(t *testing.T) {
 				}
 				want := f.IsKey() || len(f.Bounds)+len(f.Templates)+len(f.Added) > 0
 				if got, err := frame.Extends(b); err != nil || got != want {
-					t.Fatalf("%s, seed %d, frame %d: %t, %v; want %t", compression, seed, i, got, err, want)
+					t.Fatalf("%s, seed %d, frame %d: %t, %v; want %t", compression, seed, i, got,
+						err, want)
 				}
 				switch {
 				case f.IsKey():
@@ -51,6 +52,7 @@ func TestExtends(t *testing.T) {
 		}
 	}
 	if extending == 0 || plain == 0 {
-		t.Errorf("%d frames extend their key frame, %d do not: some of both are needed", extending, plain)
+		t.Errorf("%d frames extend their key frame, %d do not: some of both are needed", extending,
+			plain)
 	}
 }

@@ -80,7 +80,8 @@ const (
 	kinds // their number
 )
 
-var kindNames = [kinds]string{"counter", "gauge", "gauge_double", "histogram", "gauge_histogram", "string"}
+var kindNames = [kinds]string{"counter", "gauge", "gauge_double", "histogram", "gauge_histogram",
+	"string"}
 
 // String returns the kind's name in FORMAT.md.
 func (k Kind) String() string {
@@ -162,10 +163,12 @@ type Frame struct {
 	Templates []Template // templates added to the key frame's
 	Added     []Entities // entities added to the key frame's, by template
 	Removed   []Removed  // the key frame's entities that are gone, by template
-	Presence  []Group    // cells whose presence differs from the key frame's; columns carry only selectors
-	Values    []Group    // cells whose value differs from their base
+	// cells whose presence differs from the key frame's; columns carry only selectors
+	Presence []Group
+	Values   []Group // cells whose value differs from their base
 
-	counts []int       // of a key frame that was decoded for some metrics: how many entities each template has
+	// of a key frame that was decoded for some metrics: how many entities each template has
+	counts []int
 	shared *dictionary // that Bounds and Templates are of, if they are shared
 }
 

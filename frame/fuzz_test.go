@@ -59,7 +59,8 @@ func again(t *testing.T, b []byte, key *Frame) {
 	var f *Frame
 	var err error
 	decodeBound.Within(t, size, func() { f, err = Decode(b, key) })
-	_, _ = DecodeWanted(nil, b, key, NewWanted(func(name string) bool { return len(name)%2 == 0 }, nil))
+	_, _ = DecodeWanted(nil, b, key, NewWanted(func(name string) bool { return len(name)%2 == 0 },
+		nil))
 	if err != nil {
 		if !isSentinel(err) {
 			t.Fatalf("an error that is none of ours: %v", err)

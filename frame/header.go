@@ -40,7 +40,8 @@ func Length(b []byte) (int, error) {
 	case string(b[:versionOffset]) != magic:
 		return 0, fmt.Errorf("%w: it does not begin with %q", ErrMagic, magic)
 	case b[versionOffset] != Version:
-		return 0, fmt.Errorf("%w: %d, this decoder knows version %d", ErrVersion, b[versionOffset], Version)
+		return 0, fmt.Errorf("%w: %d, this decoder knows version %d", ErrVersion, b[versionOffset],
+			Version)
 	}
 	n := binary.LittleEndian.Uint32(b[lengthOffset:])
 	if n > MaxFrameBytes {
@@ -60,7 +61,8 @@ func Parse(b []byte) (Header, []byte, error) {
 		return Header{}, nil, err
 	}
 	if n != len(b) {
-		return Header{}, nil, fmt.Errorf("%w: the header says %d bytes, there are %d", ErrTruncated, n, len(b))
+		return Header{}, nil, fmt.Errorf("%w: the header says %d bytes, there are %d", ErrTruncated,
+			n, len(b))
 	}
 	h := Header{Length: n, Check: binary.LittleEndian.Uint32(b[checkOffset:])}
 	if crc32.Checksum(b[lengthOffset:], castagnoli) != h.Check {
@@ -83,7 +85,8 @@ func Parse(b []byte) (Header, []byte, error) {
 		return Header{}, nil, r.err
 	}
 	if raw > MaxRawBytes {
-		return Header{}, nil, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge, raw, MaxRawBytes)
+		return Header{}, nil, fmt.Errorf("%w: a payload of %d bytes where %d are allowed",
+			ErrTooLarge, raw, MaxRawBytes)
 	}
 	if at > maxAt || interval > maxIntervalMilli || age > WindowMillis {
 		return Header{}, nil, fmt.Errorf("%w: at, interval or key_age out of range", ErrMalformed)
@@ -93,7 +96,8 @@ func Parse(b []byte) (Header, []byte, error) {
 		return Header{}, nil, err
 	}
 	if h.Compression == None && len(r.b) != h.RawLength {
-		return Header{}, nil, fmt.Errorf("%w: raw_length is %d, the payload has %d bytes", ErrMalformed, h.RawLength, len(r.b))
+		return Header{}, nil, fmt.Errorf("%w: raw_length is %d, the payload has %d bytes",
+			ErrMalformed, h.RawLength, len(r.b))
 	}
 	return h, r.b, nil
 }
@@ -109,7 +113,8 @@ func (h *Header) validate() error {
 	case h.Node == uuid.Nil:
 		return bad("the node id is zero")
 	case h.Cluster == "" || len(h.Cluster) > MaxNameBytes:
-		return bad("the cluster's name has %d bytes, 1 to %d are allowed", len(h.Cluster), MaxNameBytes)
+		return bad("the cluster's name has %d bytes, 1 to %d are allowed", len(h.Cluster),
+			MaxNameBytes)
 	case h.At < 1 || h.At > maxAt:
 		return bad("at is %d", h.At)
 	case h.Interval < 1 || h.Interval > maxIntervalMilli:

@@ -50,8 +50,12 @@ func makeHostile(t *testing.T) []hostile {
 	}
 	full, moved, smallest := byName["kinds"], byName["moved"], byName["smallest"]
 	var list []hostile
-	add := func(name string, want error, key, b []byte) { list = append(list, hostile{name, want, key, b}) }
-	plain := func(payload ...byte) []byte { return withPayload(smallest.frame, None, len(payload), payload) }
+	add := func(name string, want error, key, b []byte) {
+		list = append(list, hostile{name, want, key, b})
+	}
+	plain := func(payload ...byte) []byte {
+		return withPayload(smallest.frame, None, len(payload), payload)
+	}
 
 	add("nothing", ErrTruncated, nil, nil)
 	add("only_magic", ErrTruncated, nil, []byte("RWF\x01"))
@@ -78,25 +82,32 @@ func makeHostile(t *testing.T) []hostile {
 	add("delta_without_key", ErrKey, nil, moved.hex)
 	add("delta_with_another_key", ErrKey, smallest.hex, moved.hex)
 	add("compression_3", ErrMalformed, nil, withPayload(smallest.frame, 3, 7, make([]byte, 7)))
-	add("raw_length_wrong", ErrMalformed, nil, withPayload(smallest.frame, None, 8, make([]byte, 7)))
-	add("raw_length_65_MiB", ErrTooLarge, nil, withPayload(smallest.frame, Zstd, 65<<20, make([]byte, 7)))
+	add("raw_length_wrong", ErrMalformed, nil,
+		withPayload(smallest.frame, None, 8, make([]byte, 7)))
+	add("raw_length_65_MiB", ErrTooLarge, nil, withPayload(smallest.frame, Zstd, 65<<20,
+		make([]byte, 7)))
 	add("zstd_of_nothing", ErrMalformed, nil, withPayload(smallest.frame, Zstd, 7, []byte{1, 2, 3}))
-	add("zstd_bomb", ErrTooLarge, nil, withPayload(smallest.frame, Zstd, 7, zstdEncoder().EncodeAll(make([]byte, 8<<20), nil)))
-	add("deflate_of_nothing", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 7, []byte{255, 255}))
+	add("zstd_bomb", ErrTooLarge, nil,
+		withPayload(smallest.frame, Zstd, 7, zstdEncoder().EncodeAll(make([]byte, 8<<20), nil)))
+	add("deflate_of_nothing", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 7,
+		[]byte{255, 255}))
 	_, packed := pack(Deflate, make([]byte, 1<<20))
 	add("deflate_bomb", ErrTooLarge, nil, withPayload(smallest.frame, Deflate, 7, packed))
 	add("deflate_short", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 2<<20, packed))
-	add("deflate_more_behind", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 1<<20, append(bytes.Clone(packed), 0)))
+	add("deflate_more_behind", ErrMalformed, nil, withPayload(smallest.frame, Deflate, 1<<20,
+		append(bytes.Clone(packed), 0)))
 
 	add("byte_behind_last_section", ErrMalformed, nil, plain(0, 0, 0, 0, 0, 0, 0, 0, 0))
 	add("section_missing", ErrMalformed, nil, plain(0, 0, 0, 0, 0, 0))
 	add("varint_without_end", ErrMalformed, nil, plain(0x80, 0x80, 0x80))
-	add("varint_of_11_bytes", ErrMalformed, nil, plain(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1))
+	add("varint_of_11_bytes", ErrMalformed, nil, plain(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+		0x80, 0x80, 0x80, 1))
 	add("varint_not_shortest", ErrMalformed, nil, plain(0x80, 0, 0, 0, 0, 0, 0, 0, 0))
 	add("text_longer_than_frame", ErrMalformed, nil, plain(9, 'a'))
 	add("text_not_utf8", ErrMalformed, nil, plain(1, 0xff, 0, 0, 0, 0, 0, 0, 0))
 	add("facts_too_many", ErrTooLarge, nil, plain(0, 0, 65))
-	add("facts_out_of_order", ErrMalformed, nil, plain(0, 0, 2, 1, 'b', 0, 1, 'a', 0, 0, 0, 0, 0, 0))
+	add("facts_out_of_order", ErrMalformed, nil, plain(0, 0, 2, 1, 'b', 0, 1, 'a', 0, 0, 0,
+		0, 0, 0))
 	add("bounds_sets_4_billion", ErrTooLarge, nil, plain(0, 0, 0, 0xff, 0xff, 0xff, 0xff, 15))
 	add("bounds_empty", ErrMalformed, nil, plain(0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0))
 	add("bounds_do_not_rise", ErrMalformed, nil, plain(0, 0, 0, 1, 0, 2, 2, 0, 0, 0, 0, 0, 0))
@@ -104,7 +115,8 @@ func makeHostile(t *testing.T) []hostile {
 
 	// edit encodes a changed copy of a vector: what an encoder that breaks a rule would send.
 	edit := func(name string, want error, from *vector, change func(f *Frame)) {
-		text := formatVector(&vector{name: "x", key: from.key, frame: from.frame}, keyOf(from, all).frame)
+		text := formatVector(&vector{name: "x", key: from.key, frame: from.frame},
+			keyOf(from, all).frame)
 		if from.key != "" {
 			text = formatVector(keyOf(from, all), nil) + text
 		}
@@ -128,31 +140,75 @@ func makeHostile(t *testing.T) []hostile {
 	}
 	edit("type_twice", ErrMalformed, full, func(f *Frame) { f.Templates[2].Type = "table" })
 	edit("type_with_capital", ErrMalformed, full, func(f *Frame) { f.Templates[2].Type = "Table" })
-	edit("metric_twice", ErrMalformed, full, func(f *Frame) { f.Templates[2].Metrics[0].Name = "os_load1" })
-	edit("metric_of_key_again", ErrMalformed, moved, func(f *Frame) { f.Templates[0].Metrics[0].Name = "os_load1" })
-	edit("metric_with_blank", ErrMalformed, full, func(f *Frame) { f.Templates[0].Metrics[0].Name = "a b" })
-	edit("label_reserved", ErrMalformed, full, func(f *Frame) { f.Templates[1].Labels[0] = "cluster" })
+	edit("metric_twice", ErrMalformed, full, func(f *Frame) {
+		f.Templates[2].Metrics[0].Name = "os_load1"
+	})
+	edit("metric_of_key_again", ErrMalformed, moved, func(f *Frame) {
+		f.Templates[0].Metrics[0].Name = "os_load1"
+	})
+	edit("metric_with_blank", ErrMalformed, full, func(f *Frame) {
+		f.Templates[0].Metrics[0].Name = "a b"
+	})
+	edit("label_reserved", ErrMalformed, full, func(f *Frame) {
+		f.Templates[1].Labels[0] = "cluster"
+	})
 	edit("label_twice", ErrMalformed, full, func(f *Frame) { f.Templates[1].Labels[0] = "table" })
-	edit("unit_with_digit", ErrMalformed, full, func(f *Frame) { f.Templates[0].Metrics[0].Unit = "s2" })
-	edit("bounds_unknown", ErrMalformed, full, func(f *Frame) { f.Templates[1].Metrics[2].Bounds = 2 })
-	edit("double_with_exponent", ErrMalformed, full, func(f *Frame) { f.Templates[0].Metrics[1].Exponent = 3 })
-	edit("kind_6", ErrMalformed, full, func(f *Frame) { f.Templates[2].Metrics[0].Kind = kinds; f.Values = f.Values[:2] })
-	edit("entity_twice", ErrMalformed, full, func(f *Frame) { f.Added[1].Rows[1] = f.Added[1].Rows[0] })
-	edit("entity_of_key_again", ErrMalformed, moved, func(f *Frame) { f.Added[0].Rows[1] = []string{"ks", "b"} })
-	edit("two_entities_without_labels", ErrTooLarge, full, func(f *Frame) { f.Added[0].Rows = [][]string{{}, {}} })
-	edit("template_unknown", ErrMalformed, full, func(f *Frame) { f.Added[1].Template = 7; f.Presence, f.Values = nil, nil })
-	edit("metric_unknown", ErrMalformed, full, func(f *Frame) { f.Presence[0].Columns[1].Metric = 9 })
-	edit("removed_of_this_frame", ErrMalformed, moved, func(f *Frame) { f.Removed[0].Entities = []int{0, 3} })
-	edit("value_of_removed", ErrMalformed, moved, func(f *Frame) { f.Values[1].Columns[0].Entities = []int{2, 3} })
+	edit("unit_with_digit", ErrMalformed, full, func(f *Frame) {
+		f.Templates[0].Metrics[0].Unit = "s2"
+	})
+	edit("bounds_unknown", ErrMalformed, full, func(f *Frame) {
+		f.Templates[1].Metrics[2].Bounds = 2
+	})
+	edit("double_with_exponent", ErrMalformed, full, func(f *Frame) {
+		f.Templates[0].Metrics[1].Exponent = 3
+	})
+	edit("kind_6", ErrMalformed, full, func(f *Frame) {
+		f.Templates[2].Metrics[0].Kind = kinds
+		f.Values = f.Values[:2]
+	})
+	edit("entity_twice", ErrMalformed, full, func(f *Frame) {
+		f.Added[1].Rows[1] = f.Added[1].Rows[0]
+	})
+	edit("entity_of_key_again", ErrMalformed, moved, func(f *Frame) {
+		f.Added[0].Rows[1] = []string{"ks", "b"}
+	})
+	edit("two_entities_without_labels", ErrTooLarge, full, func(f *Frame) {
+		f.Added[0].Rows = [][]string{{}, {}}
+	})
+	edit("template_unknown", ErrMalformed, full, func(f *Frame) {
+		f.Added[1].Template = 7
+		f.Presence, f.Values = nil, nil
+	})
+	edit("metric_unknown", ErrMalformed, full, func(f *Frame) {
+		f.Presence[0].Columns[1].Metric = 9
+	})
+	edit("removed_of_this_frame", ErrMalformed, moved, func(f *Frame) {
+		f.Removed[0].Entities = []int{0, 3}
+	})
+	edit("value_of_removed", ErrMalformed, moved, func(f *Frame) {
+		f.Values[1].Columns[0].Entities = []int{2, 3}
+	})
 	edit("selector_lists_all", ErrMalformed, full, func(f *Frame) {
 		f.Values[1].Columns[0].All, f.Values[1].Columns[0].Entities = false, []int{0, 1, 2}
 	})
-	edit("selector_beyond", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[1].Entities = []int{3} })
-	edit("value_that_does_not_differ", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[0].Ints[1] = 0 })
-	edit("value_nan", ErrMalformed, full, func(f *Frame) { f.Values[0].Columns[1].Doubles[0] = nan() })
-	edit("bucket_beyond", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[2].Histograms[0].Index[2] = 14 })
-	edit("bucket_that_does_not_differ", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[2].Histograms[0].Count[2] = 0 })
-	edit("histogram_that_does_not_differ", ErrMalformed, full, func(f *Frame) { f.Values[1].Columns[2].Histograms[1].Sum = 0 })
+	edit("selector_beyond", ErrMalformed, full, func(f *Frame) {
+		f.Values[1].Columns[1].Entities = []int{3}
+	})
+	edit("value_that_does_not_differ", ErrMalformed, full, func(f *Frame) {
+		f.Values[1].Columns[0].Ints[1] = 0
+	})
+	edit("value_nan", ErrMalformed, full, func(f *Frame) {
+		f.Values[0].Columns[1].Doubles[0] = nan()
+	})
+	edit("bucket_beyond", ErrMalformed, full, func(f *Frame) {
+		f.Values[1].Columns[2].Histograms[0].Index[2] = 14
+	})
+	edit("bucket_that_does_not_differ", ErrMalformed, full, func(f *Frame) {
+		f.Values[1].Columns[2].Histograms[0].Count[2] = 0
+	})
+	edit("histogram_that_does_not_differ", ErrMalformed, full, func(f *Frame) {
+		f.Values[1].Columns[2].Histograms[1].Sum = 0
+	})
 	edit("column_of_empty_type", ErrMalformed, full, func(f *Frame) {
 		f.Values = append(f.Values, Group{Template: 2, Columns: []Column{{All: true}}})
 	})
@@ -212,7 +268,8 @@ func mustHostile(tb testing.TB) []hostile {
 func TestHostileBytesAreRefused(t *testing.T) {
 	if *update {
 		var out strings.Builder
-		out.WriteString("# Bytes that every decoder must refuse: NAME WHY KEY_FRAME|- BYTES. Why is the sentinel of frame/frame.go.\n")
+		out.WriteString("# Bytes that every decoder must refuse: NAME WHY KEY_FRAME|- BYTES. Why " +
+			"is the sentinel of frame/frame.go.\n")
 		for _, h := range makeHostile(t) {
 			if len(h.b) > 64<<10 {
 				continue // checked below as it is made

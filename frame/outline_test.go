@@ -71,7 +71,10 @@ func TestOutline(t *testing.T) {
 			what string
 			make func() (back func())
 		}{
-			{"cluster", func() func() { f.Cluster += "x"; return func() { f.Cluster = f.Cluster[:len(f.Cluster)-1] } }},
+			{"cluster", func() func() {
+				f.Cluster += "x"
+				return func() { f.Cluster = f.Cluster[:len(f.Cluster)-1] }
+			}},
 			{"rack", func() func() {
 				rack := f.Identity.Rack
 				f.Identity.Rack = "another rack"
@@ -87,7 +90,8 @@ func TestOutline(t *testing.T) {
 				added := f.Added
 				f.Templates = append(slices.Clip(f.Templates),
 					Template{Type: "new_type", Metrics: []Metric{{Name: "new_metric"}}})
-				f.Added = append(slices.Clip(f.Added), Entities{len(f.Templates) - 1, [][]string{{}}})
+				f.Added = append(slices.Clip(f.Added),
+					Entities{len(f.Templates) - 1, [][]string{{}}})
 				return func() { f.Templates, f.Added = f.Templates[:len(f.Templates)-1], added }
 			}},
 		} {

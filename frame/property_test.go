@@ -31,13 +31,15 @@ func drawFrame(t *rapid.T, key *Frame) *Frame {
 	f.Cost = rapid.Uint64().Draw(t, "cost")
 	if key != nil {
 		f.Node, f.Cluster = key.Node, key.Cluster
-		f.At = key.At + rapid.Int64Range(1, max(1, key.Window()+WindowMillis-1-key.At)).Draw(t, "age")
+		f.At = key.At + rapid.Int64Range(1, max(1, key.Window()+WindowMillis-1-key.At)).Draw(t,
+			"age")
 		f.KeyAge, f.KeyCheck = f.At-key.At, key.Check
 	} else {
 		text := rapid.StringN(0, 20, 100)
 		f.Identity = Identity{Datacenter: text.Draw(t, "dc"), Rack: text.Draw(t, "rack")}
 		for i := range rapid.IntRange(0, 3).Draw(t, "facts") {
-			f.Identity.Facts = append(f.Identity.Facts, Fact{fmt.Sprintf("fact%d", i), text.Draw(t, "fact")})
+			f.Identity.Facts = append(f.Identity.Facts,
+				Fact{fmt.Sprintf("fact%d", i), text.Draw(t, "fact")})
 		}
 	}
 	d := drawer{T: t, f: f, key: key}
@@ -79,7 +81,8 @@ func (d *drawer) dictionary() {
 			tpl.Labels = append(tpl.Labels, fmt.Sprintf("l%d", l))
 		}
 		for m := range rapid.IntRange(1, 6).Draw(d.T, "metrics") {
-			metric := Metric{Name: fmt.Sprintf("m%d_%d", n, m), Kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(d.T, "kind"))}
+			metric := Metric{Name: fmt.Sprintf("m%d_%d", n, m),
+				Kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(d.T, "kind"))}
 			metric.Unit = rapid.SampledFrom([]string{"", "seconds", "bytes"}).Draw(d.T, "unit")
 			if metric.Kind.IsHistogram() {
 				if len(d.sizes) == 0 {
@@ -270,7 +273,8 @@ func TestJavaFramesEncodeToTheirBytes(t *testing.T) {
 	t.Logf("seed %d", seed)
 	for _, packing := range []string{"none", "deflate"} {
 		file := filepath.Join(t.TempDir(), "frames")
-		cmd := exec.Command("java", "-cp", classes[0]+":"+classes[1], "dev.ringwatch.agent.frame.EmitFrames", fmt.Sprint(seed), "2000", file, packing)
+		cmd := exec.Command("java", "-cp", classes[0]+":"+classes[1],
+			"dev.ringwatch.agent.frame.EmitFrames", fmt.Sprint(seed), "2000", file, packing)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", cmd, err, out)
 		}
@@ -292,7 +296,8 @@ func TestJavaFramesEncodeToTheirBytes(t *testing.T) {
 			if f.Compression == None {
 				again, err := f.Append(nil, key)
 				if err != nil || !bytes.Equal(again, b[:n]) {
-					t.Fatalf("seed %d, frame %d (%v):\nJava %x\nGo   %x", seed, frames, err, b[:n], again)
+					t.Fatalf("seed %d, frame %d (%v):\nJava %x\nGo   %x", seed, frames, err,
+						b[:n], again)
 				}
 			} else {
 				packed++
@@ -306,7 +311,8 @@ func TestJavaFramesEncodeToTheirBytes(t *testing.T) {
 			b = b[n:]
 		}
 		if frames < 2000 || deltas < 500 || (packing != "none") != (packed > 0) {
-			t.Fatalf("seed %d: %d frames, %d of them delta, %d packed", seed, frames, deltas, packed)
+			t.Fatalf("seed %d: %d frames, %d of them delta, %d packed", seed, frames,
+				deltas, packed)
 		}
 	}
 }

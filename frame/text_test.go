@@ -294,7 +294,8 @@ func formatVector(v *vector, key *Frame) string {
 	f := v.frame
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	p("frame %s\nnode %s\ncluster %s\nstarted %d\nsequence %d\nat %d\ninterval %d\n", v.name, f.Node, quote(f.Cluster), f.Started, f.Sequence, f.At, f.Interval)
+	p("frame %s\nnode %s\ncluster %s\nstarted %d\nsequence %d\nat %d\ninterval %d\n", v.name,
+		f.Node, quote(f.Cluster), f.Started, f.Sequence, f.At, f.Interval)
 	if !f.IsKey() {
 		p("key_age %d\nkey %s\n", f.KeyAge, v.key)
 	}
@@ -356,7 +357,8 @@ func formatVector(v *vector, key *Frame) string {
 		for i := range g.Columns {
 			c := &g.Columns[i]
 			m := &f.Template(key, g.Template).Metrics[c.Metric]
-			p("value %d %d%s : %s\n", g.Template, c.Metric, selectorText(c), strings.Join(entriesText(c, m), " ; "))
+			p("value %d %d%s : %s\n", g.Template, c.Metric, selectorText(c),
+				strings.Join(entriesText(c, m), " ; "))
 		}
 	}
 	for h := hex.EncodeToString(v.hex); h != ""; {

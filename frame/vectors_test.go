@@ -146,7 +146,8 @@ func TestEveryPrefixAndBitFlipIsAnError(t *testing.T) {
 }
 
 func isSentinel(err error) bool {
-	for _, s := range []error{ErrTruncated, ErrMagic, ErrVersion, ErrChecksum, ErrTooLarge, ErrMalformed, ErrKey} {
+	for _, s := range []error{ErrTruncated, ErrMagic, ErrVersion, ErrChecksum, ErrTooLarge,
+		ErrMalformed, ErrKey} {
 		if errors.Is(err, s) {
 			return true
 		}
@@ -189,7 +190,8 @@ func TestCompressionKeepsTheFrame(t *testing.T) {
 // TestReleasedVectorsAreFrozen keeps what other implementations were tested against: a changed
 // file is a changed format.
 func TestReleasedVectorsAreFrozen(t *testing.T) {
-	for _, line := range strings.Split(strings.TrimSpace(mustFile(t, "testdata/frozen.sha256")), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(mustFile(t, "testdata/frozen.sha256")),
+		"\n") {
 		sum, file, _ := strings.Cut(line, "  ")
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(mustFile(t, file)))); got != sum {
 			t.Errorf("%s has changed; add a new file instead", file)

@@ -133,7 +133,8 @@ func TestDictionariesAreBounded(t *testing.T) {
 			sum += d.bytes
 		}
 		if sum != known.bytes || sum > known.most || len(known.list) > maxDictionaries {
-			t.Fatalf("%d dictionaries of %d bytes, counted as %d", len(known.list), sum, known.bytes)
+			t.Fatalf("%d dictionaries of %d bytes, counted as %d", len(known.list), sum,
+				known.bytes)
 		}
 	}
 	if len(known.list) < 3 {

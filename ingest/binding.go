@@ -11,10 +11,12 @@ import (
 
 // checkBinding refuses frames of clusters and nodes that a key is not for, so that a key that was
 // stolen from one node speaks for no other.
-func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *frame.Header) *refusal {
+func (s *Server) checkBinding(ctx context.Context, who account.Principal,
+	h *frame.Header) *refusal {
 	if frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node) || h.Cluster == frame.EveryCluster {
 		return refuse(http.StatusForbidden, "recorder",
-			"node %s of cluster %q is reserved for recorded series: an agent may not send as it", h.Node, h.Cluster)
+			"node %s of cluster %q is reserved for recorded series: an agent may not send as it",
+			h.Node, h.Cluster)
 	}
 	if !who.Owns(h.Cluster) {
 		return refuse(http.StatusForbidden, "foreign_cluster",
@@ -32,7 +34,8 @@ func (s *Server) checkBinding(ctx context.Context, who account.Principal, h *fra
 	case err == nil:
 		return nil
 	case errors.As(err, &other):
-		return refuse(http.StatusForbidden, "other_node", "%v; the frame is of node %s", err, h.Node)
+		return refuse(http.StatusForbidden, "other_node", "%v; the frame is of node %s",
+			err, h.Node)
 	}
 	return busy(http.StatusServiceUnavailable, "key_check", retryAfter,
 		"the node that the API key is bound to cannot be checked now: send the frame again later")

@@ -18,9 +18,12 @@ import (
 func TestStolenKey(t *testing.T) {
 	key, fixed := account.NewKey(), account.NewKey()
 	own, other := uuid.New(), uuid.New()
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Clusters: []string{"prod-*"}, Keys: []account.Key{
-		{Name: "node7", Key: key, Scopes: []account.Scope{account.Write}, Clusters: []string{"prod-1"}, Node: account.FirstNode},
-		{Name: "node8", Key: fixed, Scopes: []account.Scope{account.Write}, Node: own.String()}}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: "acme", Clusters: []string{"prod-*"}, Keys: []account.Key{
+			{Name: "node7", Key: key, Scopes: []account.Scope{account.Write},
+				Clusters: []string{"prod-1"}, Node: account.FirstNode},
+			{Name: "node8", Key: fixed, Scopes: []account.Scope{account.Write},
+				Node: own.String()}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,8 @@ func TestStolenKey(t *testing.T) {
 	}
 	serve := func() *running {
 		return mustServe(t, taken, func(_ *Config, d *Deps) {
-			d.Admit, d.Bound = account.NewDoor(registry.Authenticate).Admit, account.NewBindings(bind).Check
+			d.Admit, d.Bound = account.NewDoor(registry.Authenticate).Admit, account.NewBindings(
+				bind).Check
 		})
 	}
 	send := func(s *running, key, cluster string, id uuid.UUID, status int, reason, names string) {

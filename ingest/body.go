@@ -23,7 +23,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 		return nil, tooLarge()
 	}
 	in := &body{
-		Reader: http.MaxBytesReader(w, r.Body, s.config.MaxFrameBytes), connection: http.NewResponseController(w), config: &s.config, began: time.Now(),
+		Reader:     http.MaxBytesReader(w, r.Body, s.config.MaxFrameBytes),
+		connection: http.NewResponseController(w), config: &s.config, began: time.Now(),
 	}
 	b, refused, err := readAll(in, r.ContentLength, held)
 	var over *http.MaxBytesError
@@ -39,7 +40,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 	case errors.As(err, &over):
 		return nil, tooLarge()
 	case errors.Is(err, errDeadline):
-		return nil, refuse(http.StatusInternalServerError, "internal", "the connection does not support deadlines: please report this as a bug")
+		return nil, refuse(http.StatusInternalServerError, "internal",
+			"the connection does not support deadlines: please report this as a bug")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		// Not 408: a 4xx would tell the sender to throw the frame away, and nothing is wrong with
@@ -77,7 +79,8 @@ func (b *body) Read(p []byte) (int, error) {
 
 // due returns by when the next byte must be here.
 func (b *body) due() time.Time {
-	paced := b.config.BodyGrace + time.Duration(float64(b.received)/float64(b.config.BodyBytesPerSecond)*float64(time.Second))
+	paced := b.config.BodyGrace +
+		time.Duration(float64(b.received)/float64(b.config.BodyBytesPerSecond)*float64(time.Second))
 	return b.began.Add(min(b.config.BodyTimeout, paced))
 }
 

@@ -68,7 +68,8 @@ func (s *senders) due(k accountNode, sender string, now time.Time) bool {
 // is an extra: what fails is told with a later frame.
 func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Header, remote string) {
 	now := s.now()
-	if s.deps.Claim == nil || now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
+	if s.deps.Claim == nil ||
+		now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
 		return
 	}
 	sender := who.Key() + "/" + strconv.FormatUint(h.Started, 10)
@@ -85,5 +86,6 @@ func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Head
 	s.deps.Log.Warn(
 		"several senders send frames of one node: find out which of them is the node, and "+
 			"revoke the other's key", "request", listener.ID(ctx),
-		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(), "remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
+		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(),
+		"remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

@@ -20,7 +20,8 @@ import (
 func mustReader(t *testing.T, redis *engines.Redis, clock func() time.Time) *recent.Reader {
 	t.Helper()
 	rc := recent.DefaultConfig()
-	rc.Addresses, rc.DialTimeout, rc.ReadTimeout, rc.Clock = []string{redis.Addr()}, time.Minute, time.Minute, clock
+	rc.Addresses, rc.DialTimeout, rc.ReadTimeout, rc.Clock = []string{redis.Addr()}, time.Minute,
+		time.Minute, clock
 	reader, err := recent.NewReader(rc, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +59,15 @@ func TestClaimedBySeveral(t *testing.T) {
 	var log lockedBuffer
 	var servers []*running
 	for range 2 {
-		s := mustServe(t, func(context.Context, string, string, []byte) error { return nil }, func(_ *Config, d *Deps) {
-			d.Log = slog.New(slog.NewTextHandler(&log, nil))
-			d.Claim = func(_ context.Context, account string, node uuid.UUID, sender string) (bool, error) {
-				// A crowded machine is no outage.
-				return reader.Claim(t.Context(), account, node, sender)
-			}
-		})
+		s := mustServe(t, func(context.Context, string, string, []byte) error { return nil },
+			func(_ *Config, d *Deps) {
+				d.Log = slog.New(slog.NewTextHandler(&log, nil))
+				d.Claim = func(_ context.Context, account string, node uuid.UUID,
+					sender string) (bool, error) {
+					// A crowded machine is no outage.
+					return reader.Claim(t.Context(), account, node, sender)
+				}
+			})
 		s.now = clock
 		servers = append(servers, s)
 	}
@@ -83,7 +86,8 @@ func TestClaimedBySeveral(t *testing.T) {
 	}{
 		{"alone", []sender{agent}, 5, false},
 		{"restarted", []sender{agent, {1, writer, 2000, 0}}, 1, false},
-		{"restarted, with what waited", []sender{{0, writer, 2000, 0}, {0, writer, 1000, time.Minute}}, 5, false},
+		{"restarted, with what waited",
+			[]sender{{0, writer, 2000, 0}, {0, writer, 1000, time.Minute}}, 5, false},
 		{"with a new key", []sender{agent, {0, second, 1000, 0}}, 1, false},
 		{"at another process now and then", []sender{agent, {1, writer, 1000, 0}}, 5, false},
 		{"two agents", []sender{agent, {0, writer, 2000, 0}}, 2, true},
@@ -92,7 +96,8 @@ func TestClaimedBySeveral(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			id := uuid.New()
-			before := servers[0].counts(t, "claimed_total")[""] + servers[1].counts(t, "claimed_total")[""]
+			before := servers[0].counts(t, "claimed_total")[""] +
+				servers[1].counts(t, "claimed_total")[""]
 			for range c.rounds {
 				for _, by := range c.by {
 					now = now.Add(claimAgain)
@@ -102,15 +107,19 @@ func TestClaimedBySeveral(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if answer := post(t, servers[by.server].url, bytes.NewReader(b), withKey(by.key)); answer.StatusCode != 204 {
+					if answer := post(t, servers[by.server].url, bytes.NewReader(b),
+						withKey(by.key)); answer.StatusCode != 204 {
 						t.Fatal(answer.Status)
 					}
 				}
 			}
 			claimed, err := reader.Claimed(t.Context(), "acme")
-			counted := servers[0].counts(t, "claimed_total")[""] + servers[1].counts(t, "claimed_total")[""] - before
-			if err != nil || claimed[id] != c.claimed || (counted > 0) != c.claimed || strings.Contains(log.String(), id.String()) != c.claimed {
-				t.Errorf("claimed: %v, counted %v, %v; log: %s", claimed, counted, err, log.String())
+			counted := servers[0].counts(t, "claimed_total")[""] +
+				servers[1].counts(t, "claimed_total")[""] - before
+			if err != nil || claimed[id] != c.claimed || (counted > 0) != c.claimed ||
+				strings.Contains(log.String(), id.String()) != c.claimed {
+				t.Errorf("claimed: %v, counted %v, %v; log: %s", claimed, counted, err,
+					log.String())
 			}
 			now = now.Add(16 * time.Minute)
 			if claimed, err = reader.Claimed(t.Context(), "acme"); err != nil || claimed[id] {

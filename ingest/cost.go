@@ -53,7 +53,10 @@ func (u *unpacking) wait(account string, bytes int) time.Duration {
 // checkRatio refuses what is small on the way and large here, before it is unpacked.
 func (s *Server) checkRatio(h *frame.Header) *refusal {
 	if h.RawLength > ratioFrom && h.RawLength/h.Length > s.config.MaxRatio {
-		return refuse(http.StatusRequestEntityTooLarge, "ratio", "the frame of %d bytes unpacks to %d, more than %d times as many; real frames unpack to three or four times: check the sender, or raise ingest.max_ratio", h.Length, h.RawLength, s.config.MaxRatio)
+		return refuse(http.StatusRequestEntityTooLarge, "ratio",
+			"the frame of %d bytes unpacks to %d, more than %d times as many; real frames unpack "+
+				"to three or four times: check the sender, or raise ingest.max_ratio", h.Length,
+			h.RawLength, s.config.MaxRatio)
 	}
 	return nil
 }
@@ -61,7 +64,10 @@ func (s *Server) checkRatio(h *frame.Header) *refusal {
 // mayUnpack counts what the account has unpacked.
 func (s *Server) mayUnpack(account string, h *frame.Header) *refusal {
 	if after := s.unpacking.wait(account, h.RawLength); after > 0 {
-		return busy(http.StatusTooManyRequests, "unpack_rate", after, "account %s sends frames that unpack to more than %d bytes a second: send again later, run more ingest processes or raise ingest.raw_bytes_per_second", account, s.config.RawBytesPerSecond)
+		return busy(http.StatusTooManyRequests, "unpack_rate", after,
+			"account %s sends frames that unpack to more than %d bytes a second: send again "+
+				"later, run more ingest processes or raise ingest.raw_bytes_per_second", account,
+			s.config.RawBytesPerSecond)
 	}
 	return nil
 }
@@ -85,7 +91,8 @@ func (b *bounded) Take(bytes int64) error {
 
 // checkPayload unpacks the frame and reads it as far as that is possible without its key frame,
 // within what the account may take of memory. Then it counts the series that the frame brings.
-func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header) *refusal {
+func (s *Server) checkPayload(ctx context.Context, account string, b []byte,
+	h *frame.Header) *refusal {
 	n, e := s.unpack(ctx, account, b, h)
 	if e != nil || n == nil {
 		return e
@@ -95,9 +102,11 @@ func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *
 
 // unpack is checkPayload without counting: it returns what a key frame names. It is all CPU, so as
 // many frames as there are cores are unpacked at once; nothing here waits for anybody.
-func (s *Server) unpack(ctx context.Context, account string, b []byte, h *frame.Header) (*named, *refusal) {
+func (s *Server) unpack(ctx context.Context, account string, b []byte,
+	h *frame.Header) (*named, *refusal) {
 	if s.checking.Acquire(ctx, 1) != nil {
-		return nil, busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+		return nil, busy(http.StatusServiceUnavailable, "cancelled", retryAfter,
+			"the request was given up")
 	}
 	defer s.checking.Release(1)
 	if !h.IsKey() {
@@ -146,16 +155,24 @@ func (s *Server) checkSize(f *frame.Frame) *refusal {
 	}
 	switch {
 	case series > s.config.MaxSeries:
-		return refuse(http.StatusRequestEntityTooLarge, "too_many_series", "the node has %d series, and %d are allowed: monitor fewer tables per node or raise ingest.max_series", series, s.config.MaxSeries)
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_series",
+			"the node has %d series, and %d are allowed: monitor fewer tables per node or raise "+
+				"ingest.max_series", series, s.config.MaxSeries)
 	case buckets > s.config.MaxBuckets:
-		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets", "the node's histograms have %d buckets, and %d are allowed: monitor fewer tables per node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
+		return refuse(http.StatusRequestEntityTooLarge, "too_many_buckets",
+			"the node's histograms have %d buckets, and %d are allowed: monitor fewer tables per "+
+				"node or raise ingest.max_buckets", buckets, s.config.MaxBuckets)
 	}
 	return nil
 }
 
 func (s *Server) refuseMemory(account string, err error, most int64) *refusal {
 	if errors.Is(err, memory.ErrBusy) {
-		return busy(http.StatusTooManyRequests, "account_memory", retryAfter, "frames of account %s take as much memory here as they may: send the frame again later, or run more ingest processes", account)
+		return busy(http.StatusTooManyRequests, "account_memory", retryAfter,
+			"frames of account %s take as much memory here as they may: send the frame again "+
+				"later, or run more ingest processes", account)
 	}
-	return refuse(http.StatusRequestEntityTooLarge, "frame_memory", "the frame takes more than %d bytes of memory when it is read: monitor fewer tables per node, or raise ingest.max_frame_memory and the process's memory", most)
+	return refuse(http.StatusRequestEntityTooLarge, "frame_memory",
+		"the frame takes more than %d bytes of memory when it is read: monitor fewer tables per "+
+			"node, or raise ingest.max_frame_memory and the process's memory", most)
 }

@@ -25,7 +25,8 @@ func TestLargeFramesAreRefused(t *testing.T) {
 	now := time.Now().UnixMilli()
 	id := uuid.New()
 	packed := func(c *Config, d *Deps) { d.Memory = budget }
-	loose := func(c *Config, d *Deps) { d.Memory, c.MaxRatio = budget, 1e6 } // so that what lies behind is seen
+	// so that what lies behind is seen
+	loose := func(c *Config, d *Deps) { d.Memory, c.MaxRatio = budget, 1e6 }
 	for _, input := range []struct {
 		name   string
 		b      []byte
@@ -33,11 +34,16 @@ func TestLargeFramesAreRefused(t *testing.T) {
 		reason string
 		most   int64 // bytes that refusing may allocate
 	}{
-		{"4 million histograms with values", frametest.HistogramFrame(id, "prod-1", now, 1000, 4000, 1, true), packed, "ratio", 1 << 20},
-		{"4 million, by memory", frametest.HistogramFrame(id, "prod-1", now, 1000, 4000, 1, true), loose, "frame_memory", 128 << 20},
-		{"16 million histograms", frametest.HistogramFrame(id, "prod-1", now, 4000, 4000, 1, false), packed, "too_many_series", 32 << 20},
-		{"200,000 series of 1,024 bounds", frametest.HistogramFrame(id, "prod-1", now, 200_000, 1, 1024, false), packed, "too_many_buckets", 64 << 20},
-		{"32 MiB of zeros", frametest.ZeroFrame(id, "prod-1", now, 32<<20), packed, "ratio", 1 << 20},
+		{"4 million histograms with values", frametest.HistogramFrame(id, "prod-1", now, 1000, 4000,
+			1, true), packed, "ratio", 1 << 20},
+		{"4 million, by memory", frametest.HistogramFrame(id, "prod-1", now, 1000, 4000, 1, true),
+			loose, "frame_memory", 128 << 20},
+		{"16 million histograms", frametest.HistogramFrame(id, "prod-1", now, 4000, 4000, 1, false),
+			packed, "too_many_series", 32 << 20},
+		{"200,000 series of 1,024 bounds", frametest.HistogramFrame(id, "prod-1", now, 200_000, 1,
+			1024, false), packed, "too_many_buckets", 64 << 20},
+		{"32 MiB of zeros", frametest.ZeroFrame(id, "prod-1", now, 32<<20), packed, "ratio",
+			1 << 20},
 	} {
 		t.Run(input.name, func(t *testing.T) {
 			s := mustServe(t, nil, input.change)
@@ -46,7 +52,8 @@ func TestLargeFramesAreRefused(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			wantRefusal(t, post(t, s.url, bytes.NewReader(input.b)), http.StatusRequestEntityTooLarge, input.reason)
+			wantRefusal(t, post(t, s.url, bytes.NewReader(input.b)),
+				http.StatusRequestEntityTooLarge, input.reason)
 			runtime.ReadMemStats(&after)
 			took := int64(after.TotalAlloc - before.TotalAlloc)
 			t.Logf("%d bytes of frame, %d allocated", len(input.b), took)
@@ -71,8 +78,10 @@ func TestFramesWaitForTheirAccountsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, other := node{}.mustKey(t), node{cluster: "zeta-1"}.mustKey(t)
-	wantRefusal(t, post(t, s.url, bytes.NewReader(key)), http.StatusTooManyRequests, "account_memory")
-	if answer := post(t, s.url, bytes.NewReader(other), withKey(zetas)); answer.StatusCode != http.StatusNoContent {
+	wantRefusal(t, post(t, s.url, bytes.NewReader(key)), http.StatusTooManyRequests,
+		"account_memory")
+	if answer := post(t, s.url, bytes.NewReader(other), withKey(zetas)); answer.StatusCode !=
+		http.StatusNoContent {
 		t.Errorf("another account's frame: %s", answer.Status)
 	}
 	held.Release()
@@ -85,7 +94,9 @@ func TestFramesWaitForTheirAccountsMemory(t *testing.T) {
 // TestUnpackingHasARate: an account has so much unpacked and no more, and another one's frames do
 // not wait for that.
 func TestUnpackingHasARate(t *testing.T) {
-	s := mustServe(t, taken, func(c *Config, d *Deps) { c.MaxRatio, c.RawBytesPerSecond = 1e6, int64(c.MaxRawBytes) })
+	s := mustServe(t, taken, func(c *Config, d *Deps) {
+		c.MaxRatio, c.RawBytesPerSecond = 1e6, int64(c.MaxRawBytes)
+	})
 	bomb := frametest.ZeroFrame(uuid.New(), "prod-1", time.Now().UnixMilli(), 31<<20)
 	var mu sync.Mutex
 	reasons := map[string]int{}
@@ -98,7 +109,8 @@ func TestUnpackingHasARate(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			reasons[body.Error.Reason]++
-			if retry := answer.Header.Get("Retry-After"); body.Error.Reason == "unpack_rate" && retry == "" {
+			if retry := answer.Header.Get("Retry-After"); body.Error.Reason == "unpack_rate" &&
+				retry == "" {
 				t.Error("it does not say when")
 			}
 		})
@@ -107,7 +119,8 @@ func TestUnpackingHasARate(t *testing.T) {
 	if reasons["unpack_rate"] == 0 {
 		t.Errorf("forty frames of 31 MiB at once: %v", reasons)
 	}
-	if answer := post(t, s.url, bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)), withKey(zetas)); answer.StatusCode != http.StatusNoContent {
+	if answer := post(t, s.url, bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)),
+		withKey(zetas)); answer.StatusCode != http.StatusNoContent {
 		t.Errorf("another account's frame: %s", answer.Status)
 	}
 }
@@ -117,9 +130,12 @@ func TestUnpackingHasARate(t *testing.T) {
 func TestNearTheLimit(t *testing.T) {
 	near := true
 	s := mustServe(t, taken, func(_ *Config, d *Deps) { d.Near = func() bool { return near } })
-	wantRefusal(t, post(t, s.url, bytes.NewReader(node{}.mustKey(t))), http.StatusServiceUnavailable, "low_memory")
+	wantRefusal(t, post(t, s.url, bytes.NewReader(node{}.mustKey(t))),
+		http.StatusServiceUnavailable, "low_memory")
 	near = false
-	if answer := post(t, s.url, bytes.NewReader(node{compression: frame.Zstd}.mustKey(t))); answer.StatusCode != http.StatusNoContent {
+	if answer := post(t, s.url,
+		bytes.NewReader(node{compression: frame.Zstd}.mustKey(t))); answer.StatusCode !=
+		http.StatusNoContent {
 		t.Error(answer.Status)
 	}
 }

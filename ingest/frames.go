@@ -33,13 +33,16 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	refused := s.take(w, r)
 	if refused != nil {
 		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
-		s.deps.Log.Debug("refused a frame", "request", listener.ID(r.Context()), "remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason, "message", refused.message)
+		s.deps.Log.Debug("refused a frame", "request", listener.ID(r.Context()),
+			"remote", r.RemoteAddr, "status", refused.status, "reason", refused.reason,
+			"message", refused.message)
 		refused.write(w)
 		return
 	}
 	s.metrics.forwarded.Inc()
 	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
-	if h := w.Header(); r.Header.Get(listener.RequestID) == "" { // 720 answers an hour and node, none of which has a body or is looked at
+	// 720 answers an hour and node, none of which has a body or is looked at
+	if h := w.Header(); r.Header.Get(listener.RequestID) == "" {
 		h.Del(listener.RequestID)
 		h.Del("X-Content-Type-Options")
 	}
@@ -59,7 +62,8 @@ func (s *Server) wait(ctx context.Context, account string) time.Duration {
 // nothing is read for who may not write, nothing is unpacked that its header condemns.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if r.Method != http.MethodPost {
-		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s", r.Method)
+		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s",
+			r.Method)
 	}
 	who, err := s.deps.Admit(r)
 	if err != nil {
@@ -67,14 +71,17 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	}
 	listener.Admitted(r.Context(), who.Account, who.Key())
 	if !who.Can(account.Write) {
-		return refuse(http.StatusForbidden, "scope", "key %s may not write: use a key with the scope write", who.KeyName)
+		return refuse(http.StatusForbidden, "scope",
+			"key %s may not write: use a key with the scope write", who.KeyName)
 	}
 	if e := checkHeaders(r); e != nil {
 		return e
 	}
 	if s.deps.Near != nil && s.deps.Near() {
 		w.Header().Set("Connection", "close")
-		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter, "ingest is near its memory limit: send the frame again later, run more ingest processes or give them more memory")
+		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter,
+			"ingest is near its memory limit: send the frame again later, run more ingest "+
+				"processes or give them more memory")
 	}
 	held, e := s.shares.begin(who.Account, account.Visitor(r.RemoteAddr))
 	if e != nil {
@@ -85,7 +92,9 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	}
 	defer held.end()
 	if after := s.wait(r.Context(), who.Account); after > 0 {
-		return busy(http.StatusTooManyRequests, "rate", after, "account %s sends more than %g frames a second: send again later, or ask the operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
+		return busy(http.StatusTooManyRequests, "rate", after,
+			"account %s sends more than %g frames a second: send again later, or ask the "+
+				"operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
 	}
 	b, e := s.read(w, r, held)
 	if e != nil {
@@ -99,7 +108,9 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 		return refuseFrame(err)
 	}
 	if h.RawLength > s.config.MaxRawBytes {
-		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
+		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large",
+			"the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or "+
+				"raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
 	}
 	if e := s.checkClock(r, &h); e != nil {
 		return e
@@ -135,11 +146,15 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 }
 
 func checkHeaders(r *http.Request) *refusal {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != frame.ContentType && kind != "application/octet-stream" {
-		return refuse(http.StatusUnsupportedMediaType, "content_type", "Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		kind != frame.ContentType && kind != "application/octet-stream" {
+		return refuse(http.StatusUnsupportedMediaType, "content_type",
+			"Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return refuse(http.StatusUnsupportedMediaType, "content_encoding", "Content-Encoding is %q: send the frame without it, since frames are compressed inside", coding)
+		return refuse(http.StatusUnsupportedMediaType, "content_encoding",
+			"Content-Encoding is %q: send the frame without it, since frames are compressed inside",
+			coding)
 	}
 	return nil
 }
@@ -151,16 +166,23 @@ func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 	if header := r.Header.Get(SentHeader); header != "" {
 		ms, err := strconv.ParseInt(header, 10, 64)
 		if err != nil {
-			return refuse(http.StatusBadRequest, "bad_header", "%s is %q: send the sender's clock in ms since the Unix epoch", SentHeader, header)
+			return refuse(http.StatusBadRequest, "bad_header",
+				"%s is %q: send the sender's clock in ms since the Unix epoch", SentHeader, header)
 		}
 		if skew := time.UnixMilli(ms).Sub(now); skew.Abs() > s.config.MaxSkew {
-			return refuse(http.StatusBadRequest, "clock_skew", "the sender's clock differs from ours by %s: set its clock, by NTP for example", skew.Round(time.Second))
+			return refuse(http.StatusBadRequest, "clock_skew",
+				"the sender's clock differs from ours by %s: set its clock, by NTP for example",
+				skew.Round(time.Second))
 		}
 	}
 	if ahead := h.Time().Sub(now); ahead > s.config.MaxSkew {
-		return refuse(http.StatusBadRequest, "clock_ahead", "the frame is from %s in the future: set the node's clock, by NTP for example", ahead.Round(time.Second))
+		return refuse(http.StatusBadRequest, "clock_ahead",
+			"the frame is from %s in the future: set the node's clock, by NTP for example",
+			ahead.Round(time.Second))
 	} else if -ahead > s.config.MaxAge {
-		return refuse(http.StatusBadRequest, "too_old", "the frame is %s old and raw data is kept for %s: set the node's clock if it is wrong, or drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
+		return refuse(http.StatusBadRequest, "too_old",
+			"the frame is %s old and raw data is kept for %s: set the node's clock if it is "+
+				"wrong, or drop the frame", (-ahead).Round(time.Second), s.config.MaxAge)
 	}
 	return nil
 }
@@ -172,11 +194,18 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 		s.metrics.bytes.Add(float64(len(b)))
 		return nil
 	case ctx.Err() != nil:
-		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter, "the request was given up")
+		return busy(http.StatusServiceUnavailable, "cancelled", retryAfter,
+			"the request was given up")
 	case s.deps.Retryable(err):
-		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again", "request", listener.ID(ctx), "account", account, "cluster", cluster, "error", err)
-		return busy(http.StatusServiceUnavailable, "kafka", retryAfter, "frames cannot be kept now: send the frame again later")
+		s.deps.Log.Warn("a frame could not be forwarded; its sender will send it again",
+			"request", listener.ID(ctx), "account", account, "cluster", cluster, "error", err)
+		return busy(http.StatusServiceUnavailable, "kafka", retryAfter,
+			"frames cannot be kept now: send the frame again later")
 	}
-	s.deps.Log.Error("Kafka refuses a frame and will not take it later", "request", listener.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b), "error", err)
-	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit", "Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower ingest.max_frame_bytes", len(b))
+	s.deps.Log.Error("Kafka refuses a frame and will not take it later",
+		"request", listener.ID(ctx), "account", account, "cluster", cluster, "bytes", len(b),
+		"error", err)
+	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit",
+		"Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower "+
+			"ingest.max_frame_bytes", len(b))
 }

@@ -52,33 +52,52 @@ type Config struct {
 	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a
 	// request comes from.
 	TrustedProxies listener.Proxies `yaml:"trusted_proxies"`
-	AccessLog      bool             `yaml:"access_log"` // a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+	// a log line for each request; 10,000 nodes at 5 s make 2,000 a second
+	AccessLog bool `yaml:"access_log"`
 
 	MaxFrameBytes int64 `yaml:"max_frame_bytes"` // a key frame of 10,000 tables is about 2 MiB
 	MaxRawBytes   int   `yaml:"max_raw_bytes"`   // of a payload, unpacked
-	MaxSeries     int   `yaml:"max_series"`      // entities × metrics of a key frame; 10,000 tables have 2 million
-	MaxBuckets    int   `yaml:"max_buckets"`     // entities × histograms × buckets of a key frame; 10,000 tables have 40 million
-	MaxRatio      int   `yaml:"max_ratio"`       // of a payload of more than a MiB to its frame; recorded ones have 3.4 at most
+	// entities × metrics of a key frame; 10,000 tables have 2 million
+	MaxSeries int `yaml:"max_series"`
+	// entities × histograms × buckets of a key frame; 10,000 tables have 40 million
+	MaxBuckets int `yaml:"max_buckets"`
+	// of a payload of more than a MiB to its frame; recorded ones have 3.4 at most
+	MaxRatio int `yaml:"max_ratio"`
 
-	MaxFrameMemory    int64 `yaml:"max_frame_memory"`     // what reading a key frame may take, in bytes; 10,000 busy tables take 60 MB
-	RawBytesPerSecond int64 `yaml:"raw_bytes_per_second"` // of an account at one ingest process, unpacked; a core unpacks 320 MB a second
+	// what reading a key frame may take, in bytes; 10,000 busy tables take 60 MB
+	MaxFrameMemory int64 `yaml:"max_frame_memory"`
+	// of an account at one ingest process, unpacked; a core unpacks 320 MB a second
+	RawBytesPerSecond int64 `yaml:"raw_bytes_per_second"`
 
 	MaxSkew time.Duration `yaml:"max_skew"` // how far a sender's clock may be off; two windows
-	MaxAge  time.Duration `yaml:"max_age"`  // of a frame that waited; the time raw data is kept, since older rows would expire at once
+	// of a frame that waited; the time raw data is kept, since older rows would expire at once
+	MaxAge time.Duration `yaml:"max_age"`
 
-	FramesPerSecond float64 `yaml:"frames_per_second"` // of an account at all ingest processes together; 10,000 nodes at 5 s are 2,000
-	FramesBurst     int     `yaml:"frames_burst"`      // agents emptying their spools at once
+	// of an account at all ingest processes together; 10,000 nodes at 5 s are 2,000
+	FramesPerSecond float64 `yaml:"frames_per_second"`
+	FramesBurst     int     `yaml:"frames_burst"` // agents emptying their spools at once
 
-	MaxNodes         int   `yaml:"max_nodes"`           // of an account; a node that is gone is forgotten with its raw data
-	NewNodesPerHour  int   `yaml:"new_nodes_per_hour"`  // of an account at all ingest processes together, as many at once; a fleet of 10,000 nodes is rolled out
-	NewSeriesPerHour int64 `yaml:"new_series_per_hour"` // the same for series that a key frame names for the first time; 10,000 nodes of 16,000 series, and a table on each
+	// of an account; a node that is gone is forgotten with its raw data
+	MaxNodes int `yaml:"max_nodes"`
+	// of an account at all ingest processes together, as many at once; a fleet of 10,000 nodes is
+	// rolled out
+	NewNodesPerHour int `yaml:"new_nodes_per_hour"`
+	// the same for series that a key frame names for the first time; 10,000 nodes of 16,000
+	// series, and a table on each
+	NewSeriesPerHour int64 `yaml:"new_series_per_hour"`
 
-	MaxInFlightBytes int64   `yaml:"max_in_flight_bytes"` // of bodies, as they arrive, and payloads at once; beyond it 503
-	AccountShare     float64 `yaml:"account_share"`       // of max_in_flight_bytes, for one account; beyond it 429. A frame always fits
-	AddressShare     float64 `yaml:"address_share"`       // the same for one address; all nodes behind one proxy share it unless that is in trusted_proxies
+	// of bodies, as they arrive, and payloads at once; beyond it 503
+	MaxInFlightBytes int64 `yaml:"max_in_flight_bytes"`
+	// of max_in_flight_bytes, for one account; beyond it 429. A frame always fits
+	AccountShare float64 `yaml:"account_share"`
+	// the same for one address; all nodes behind one proxy share it unless that is in
+	// trusted_proxies
+	AddressShare float64 `yaml:"address_share"`
 
-	BodyTimeout time.Duration `yaml:"body_timeout"` // for a body to arrive; a slow sender holds its bytes that long
-	BodyGrace   time.Duration `yaml:"body_grace"`   // for a body to begin; afterwards it comes at body_bytes_per_second at least
+	// for a body to arrive; a slow sender holds its bytes that long
+	BodyTimeout time.Duration `yaml:"body_timeout"`
+	// for a body to begin; afterwards it comes at body_bytes_per_second at least
+	BodyGrace time.Duration `yaml:"body_grace"`
 	// BodyBytesPerSecond is far below what a body needs that fills max_frame_bytes within
 	// body_timeout; it is for who sends a byte now and then.
 	BodyBytesPerSecond int64         `yaml:"body_bytes_per_second"`
@@ -88,12 +107,16 @@ type Config struct {
 // DefaultConfig is for a fleet of 10,000 nodes.
 func DefaultConfig() Config {
 	return Config{
-		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20, MaxSeries: 4_000_000,
-		MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20, RawBytesPerSecond: 256 << 20,
-		MaxSkew: 10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000, FramesBurst: 20_000,
-		MaxNodes: 20_000, NewNodesPerHour: 10_000, NewSeriesPerHour: 200_000_000,
+		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20,
+		MaxSeries:  4_000_000,
+		MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20,
+		RawBytesPerSecond: 256 << 20,
+		MaxSkew:           10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000,
+		FramesBurst: 20_000,
+		MaxNodes:    20_000, NewNodesPerHour: 10_000, NewSeriesPerHour: 200_000_000,
 		MaxInFlightBytes: 512 << 20, AccountShare: 0.5, AddressShare: 0.25,
-		BodyTimeout: 15 * time.Second, BodyGrace: 5 * time.Second, BodyBytesPerSecond: 8 << 10, DrainTimeout: 10 * time.Second,
+		BodyTimeout: 15 * time.Second, BodyGrace: 5 * time.Second, BodyBytesPerSecond: 8 << 10,
+		DrainTimeout: 10 * time.Second,
 	}
 }
 
@@ -107,26 +130,43 @@ func (c Config) Validate() error {
 	}
 	_, _, err := net.SplitHostPort(c.Listen)
 	check(err == nil, "listen is %q: use host:port", c.Listen)
-	check(c.MaxFrameBytes >= 1024 && c.MaxFrameBytes <= frame.MaxFrameBytes, "max_frame_bytes is %d: use 1024 to %d", c.MaxFrameBytes, frame.MaxFrameBytes)
-	check(c.MaxRawBytes >= 1024 && c.MaxRawBytes <= frame.MaxRawBytes, "max_raw_bytes is %d: use 1024 to %d", c.MaxRawBytes, frame.MaxRawBytes)
-	check(c.MaxSeries >= 1 && c.MaxSeries <= frame.MaxCells, "max_series is %d: use 1 to %d", c.MaxSeries, frame.MaxCells)
-	check(c.MaxBuckets >= 1 && c.MaxBuckets <= 1e10, "max_buckets is %d: use 1 to 10000000000", c.MaxBuckets)
+	check(c.MaxFrameBytes >= 1024 && c.MaxFrameBytes <= frame.MaxFrameBytes,
+		"max_frame_bytes is %d: use 1024 to %d", c.MaxFrameBytes, frame.MaxFrameBytes)
+	check(c.MaxRawBytes >= 1024 && c.MaxRawBytes <= frame.MaxRawBytes,
+		"max_raw_bytes is %d: use 1024 to %d", c.MaxRawBytes, frame.MaxRawBytes)
+	check(c.MaxSeries >= 1 && c.MaxSeries <= frame.MaxCells, "max_series is %d: use 1 to %d",
+		c.MaxSeries, frame.MaxCells)
+	check(c.MaxBuckets >= 1 && c.MaxBuckets <= 1e10, "max_buckets is %d: use 1 to 10000000000",
+		c.MaxBuckets)
 	check(c.MaxRatio >= 2 && c.MaxRatio <= 1e6, "max_ratio is %d: use 2 to 1000000", c.MaxRatio)
-	check(c.MaxFrameMemory >= 1<<20, "max_frame_memory is %d: use at least 1048576", c.MaxFrameMemory)
-	check(c.RawBytesPerSecond >= int64(c.MaxRawBytes), "raw_bytes_per_second is %d: use at least max_raw_bytes, %d", c.RawBytesPerSecond, c.MaxRawBytes)
+	check(c.MaxFrameMemory >= 1<<20, "max_frame_memory is %d: use at least 1048576",
+		c.MaxFrameMemory)
+	check(c.RawBytesPerSecond >= int64(c.MaxRawBytes),
+		"raw_bytes_per_second is %d: use at least max_raw_bytes, %d", c.RawBytesPerSecond,
+		c.MaxRawBytes)
 	check(c.MaxSkew >= time.Second, "max_skew is %s: use at least 1s", c.MaxSkew)
 	check(c.MaxAge >= c.MaxSkew, "max_age is %s: use at least max_skew, %s", c.MaxAge, c.MaxSkew)
-	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6, "frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
-	check(c.FramesBurst >= 1 && c.FramesBurst <= 1e9, "frames_burst is %d: use 1 to 1000000000", c.FramesBurst)
-	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes), "max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d", c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
+	check(c.FramesPerSecond >= 1e-6 && c.FramesPerSecond <= 1e6,
+		"frames_per_second is %g: use more than 0 and at most 1000000", c.FramesPerSecond)
+	check(c.FramesBurst >= 1 && c.FramesBurst <= 1e9, "frames_burst is %d: use 1 to 1000000000",
+		c.FramesBurst)
+	check(c.MaxInFlightBytes >= c.MaxFrameBytes+int64(c.MaxRawBytes),
+		"max_in_flight_bytes is %d: use at least max_frame_bytes + max_raw_bytes, %d",
+		c.MaxInFlightBytes, c.MaxFrameBytes+int64(c.MaxRawBytes))
 	check(c.MaxNodes >= 1 && c.MaxNodes <= 1e6, "max_nodes is %d: use 1 to 1000000", c.MaxNodes)
-	check(c.NewNodesPerHour >= 1 && c.NewNodesPerHour <= 1e6, "new_nodes_per_hour is %d: use 1 to 1000000", c.NewNodesPerHour)
-	check(c.NewSeriesPerHour >= 1 && c.NewSeriesPerHour <= 1e9, "new_series_per_hour is %d: use 1 to 1000000000", c.NewSeriesPerHour)
-	check(c.AccountShare > 0 && c.AccountShare <= 1, "account_share is %g: use more than 0 and at most 1", c.AccountShare)
-	check(c.AddressShare > 0 && c.AddressShare <= 1, "address_share is %g: use more than 0 and at most 1", c.AddressShare)
+	check(c.NewNodesPerHour >= 1 && c.NewNodesPerHour <= 1e6,
+		"new_nodes_per_hour is %d: use 1 to 1000000", c.NewNodesPerHour)
+	check(c.NewSeriesPerHour >= 1 && c.NewSeriesPerHour <= 1e9,
+		"new_series_per_hour is %d: use 1 to 1000000000", c.NewSeriesPerHour)
+	check(c.AccountShare > 0 && c.AccountShare <= 1,
+		"account_share is %g: use more than 0 and at most 1", c.AccountShare)
+	check(c.AddressShare > 0 && c.AddressShare <= 1,
+		"address_share is %g: use more than 0 and at most 1", c.AddressShare)
 	check(c.BodyGrace >= 100*time.Millisecond, "body_grace is %s: use at least 100ms", c.BodyGrace)
-	check(c.BodyBytesPerSecond >= 1, "body_bytes_per_second is %d: use 1 or more", c.BodyBytesPerSecond)
-	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms", c.BodyTimeout)
+	check(c.BodyBytesPerSecond >= 1, "body_bytes_per_second is %d: use 1 or more",
+		c.BodyBytesPerSecond)
+	check(c.BodyTimeout >= 100*time.Millisecond, "body_timeout is %s: use at least 100ms",
+		c.BodyTimeout)
 	check(c.DrainTimeout >= 0, "drain_timeout is %s: use 0 or more", c.DrainTimeout)
 	if err := errors.Join(c.TLS.Validate(), c.TrustedProxies.Validate()); err != nil {
 		errs = append(errs, fmt.Errorf("ingest: %w", err))
@@ -158,7 +198,8 @@ type Deps struct {
 	Bound func(ctx context.Context, who account.Principal, node uuid.UUID) error
 	// Claim says who sends a node's frames now and returns whether others do, too, as
 	// recent.Reader.Claim does. nil: nobody asks.
-	Claim func(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error)
+	Claim func(ctx context.Context, account string, node uuid.UUID,
+		sender string) (several bool, err error)
 	// Retryable reports whether the sender may send the frame again after Publish failed so, as
 	// stream.Retryable does.
 	Retryable func(error) bool
@@ -182,10 +223,11 @@ type Server struct {
 	unpacking unpacking
 	senders   senders
 	known     knownNodes
-	checking  *semaphore.Weighted // frames being unpacked: it is all CPU, more at once would only take memory
-	now       func() time.Time
-	listener  net.Listener
-	http      *http.Server
+	// frames being unpacked: it is all CPU, more at once would only take memory
+	checking *semaphore.Weighted
+	now      func() time.Time
+	listener net.Listener
+	http     *http.Server
 }
 
 // New checks the configuration and binds the address, and serves nothing yet.
@@ -193,7 +235,8 @@ func New(c Config, d Deps) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if d.Admit == nil || d.Publish == nil || d.Retryable == nil || d.Ready == nil || d.Registry == nil || d.Log == nil {
+	if d.Admit == nil || d.Publish == nil || d.Retryable == nil || d.Ready == nil ||
+		d.Registry == nil || d.Log == nil {
 		return nil, errors.New("ingest: a required field of Deps is not set")
 	}
 	held := newShares(&c)
@@ -201,31 +244,39 @@ func New(c Config, d Deps) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer, err := listener.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log, d.Registry)
+	observer, err := listener.NewObserver("ingest", c.AccessLog, c.TrustedProxies, d.Log,
+		d.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 	}
 	s := &Server{
 		config: c, deps: d, metrics: m,
-		shares: held, unpacking: unpacking{perSecond: float64(c.RawBytesPerSecond), burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed()}, checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
+		shares: held, unpacking: unpacking{perSecond: float64(c.RawBytesPerSecond),
+			burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed()},
+		checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(FramesPath, s.frames)
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "healthy")
+	})
 	mux.HandleFunc("GET /-/ready", s.ready)
 	mux.Handle("GET /metrics", exposition(d))
 	s.http = &http.Server{
 		Handler:           observer.Wrap(mux, http.NotFoundHandler()),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       5*time.Second + c.BodyTimeout, // the body's own deadline is set when it is read
-		WriteTimeout:      time.Minute + c.BodyTimeout,   // Publish is bounded by itself
-		IdleTimeout:       2 * time.Minute,               // agents come back every few seconds
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // whatever comes to an open port
+		// the body's own deadline is set when it is read
+		ReadTimeout:    5*time.Second + c.BodyTimeout,
+		WriteTimeout:   time.Minute + c.BodyTimeout, // Publish is bounded by itself
+		IdleTimeout:    2 * time.Minute,             // agents come back every few seconds
+		MaxHeaderBytes: 16 << 10,
+		// whatever comes to an open port
+		ErrorLog: slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug),
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("ingest: cannot listen on %s: stop the program that listens there, or change ingest.listen: %w", c.Listen, err)
+		return nil, fmt.Errorf("ingest: cannot listen on %s: stop the program that listens "+
+			"there, or change ingest.listen: %w", c.Listen, err)
 	}
 	if s.listener, err = c.TLS.Listener(listener, d.Log); err != nil {
 		listener.Close()
@@ -252,7 +303,8 @@ func (s *Server) Run(ctx context.Context) error {
 	drain, cancel := context.WithTimeout(context.Background(), s.config.DrainTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(drain); err != nil {
-		s.deps.Log.Warn("requests were cut off at the stop; their senders will send again", "error", err)
+		s.deps.Log.Warn("requests were cut off at the stop; their senders will send again",
+			"error", err)
 		s.http.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -264,7 +316,8 @@ func (s *Server) Run(ctx context.Context) error {
 // exposition answers /metrics, with the names that a key of scope admin may see.
 func exposition(d Deps) http.Handler {
 	refuse := func(w http.ResponseWriter, _ *http.Request, err error) { refuseKey(err).write(w) }
-	return listener.NewExposition(d.Registry, account.Names(d.Admit, d.Operators), refuse, promhttp.HandlerOpts{Registry: d.Registry})
+	return listener.NewExposition(d.Registry, account.Names(d.Admit, d.Operators), refuse,
+		promhttp.HandlerOpts{Registry: d.Registry})
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

@@ -99,7 +99,8 @@ func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header)
 }
 
 // letIn lets a node in for which its account has room.
-func (s *Server) letIn(ctx context.Context, account string, a *accountNodes, id uuid.UUID) *refusal {
+func (s *Server) letIn(ctx context.Context, account string, a *accountNodes,
+	id uuid.UUID) *refusal {
 	there, count, listed := s.enter(a, id)
 	switch {
 	case there:
@@ -107,7 +108,8 @@ func (s *Server) letIn(ctx context.Context, account string, a *accountNodes, id 
 	case count >= s.config.MaxNodes:
 		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter,
 			"account %s has %d nodes, and %d are allowed: wait until removed nodes are "+
-				"forgotten, or ask the operator to raise ingest.max_nodes", account, count, s.config.MaxNodes)
+				"forgotten, or ask the operator to raise ingest.max_nodes", account, count,
+			s.config.MaxNodes)
 	}
 	var after time.Duration
 	if listed && s.deps.NewNodes != nil {
@@ -119,7 +121,8 @@ func (s *Server) letIn(ctx context.Context, account string, a *accountNodes, id 
 	if after > 0 {
 		return busy(http.StatusTooManyRequests, "new_nodes", after,
 			"account %s has more than %d new nodes in an hour: send the frame again later, "+
-				"or ask the operator to raise ingest.new_nodes_per_hour", account, s.config.NewNodesPerHour)
+				"or ask the operator to raise ingest.new_nodes_per_hour", account,
+			s.config.NewNodesPerHour)
 	}
 	if a.nodes[id] == nil {
 		a.nodes[id] = &knownNode{since: s.now(), restart: !listed}

@@ -25,9 +25,11 @@ import (
 
 // perHour is a limit as the role ingest has it. A reader that is nil: the process counts for
 // itself.
-func perHour(t *testing.T, of string, n int, reader *recent.Reader) func(context.Context, string, int64) time.Duration {
+func perHour(t *testing.T, of string, n int, reader *recent.Reader) func(context.Context, string,
+	int64) time.Duration {
 	t.Helper()
-	c := limit.Config{Of: of, RequestsPerSecond: float64(n) / 3600, Burst: n, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}
+	c := limit.Config{Of: of, RequestsPerSecond: float64(n) / 3600, Burst: n,
+		NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}
 	var do func(context.Context, func(rueidis.Client) error) error
 	if reader != nil {
 		do = reader.Redis()
@@ -114,7 +116,8 @@ func TestNewNodes(t *testing.T) {
 	var in []uuid.UUID
 	for i := range 400 {
 		id := uuid.New()
-		switch reason := refusedWith(t, servers[i%2], frameOf(t, "", id, 0, 2), "acme", "20"); reason {
+		switch reason := refusedWith(t, servers[i%2], frameOf(t, "", id, 0, 2), "acme",
+			"20"); reason {
 		case "":
 			in = append(in, id)
 		case "new_nodes":
@@ -167,7 +170,8 @@ func TestNewNodesTogether(t *testing.T) {
 		sent.Go(func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+FramesPath, bytes.NewReader(b))
+			q, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+FramesPath,
+				bytes.NewReader(b))
 			if err != nil {
 				return err
 			}
@@ -202,7 +206,8 @@ func TestMaxNodes(t *testing.T) {
 		in := append([]uuid.UUID{}, known.ids...)
 		for range 40 {
 			id := uuid.New()
-			switch reason := refusedWith(t, s, frameOf(t, "", id, 0, 2), "acme", "10 nodes"); reason {
+			switch reason := refusedWith(t, s, frameOf(t, "", id, 0, 2), "acme",
+				"10 nodes"); reason {
 			case "":
 				in = append(in, id)
 			case "too_many_nodes":
@@ -227,7 +232,8 @@ func TestMaxNodes(t *testing.T) {
 func TestRestartWhileTheStoreIsAway(t *testing.T) {
 	known := &fleet{away: true}
 	s := mustServe(t, taken, func(_ *Config, d *Deps) {
-		d.Nodes, d.NewNodes, d.NewSeries = known.nodes, perHour(t, "n", 1, nil), perHour(t, "s", 1, nil)
+		d.Nodes, d.NewNodes, d.NewSeries = known.nodes, perHour(t, "n", 1, nil), perHour(t,
+			"s", 1, nil)
 	})
 	for range 100 {
 		if reason := refusedWith(t, s, frameOf(t, "", uuid.New(), 0, 50)); reason != "" {
@@ -246,7 +252,8 @@ func TestNewSeries(t *testing.T) {
 	})
 	send := func(id uuid.UUID, first, tables int, want string) {
 		t.Helper()
-		if reason := refusedWith(t, s, frameOf(t, "", id, first, tables), "acme", "1000"); reason != want {
+		if reason := refusedWith(t, s, frameOf(t, "", id, first, tables), "acme",
+			"1000"); reason != want {
 			t.Errorf("%d tables from %d on: %q, want %q", tables, first, reason, want)
 		}
 	}
@@ -278,7 +285,8 @@ func TestNamesAreBounded(t *testing.T) {
 	var a, b names
 	k.remember(&a, few.names)
 	k.remember(&b, many.names)
-	if k.entities != 10 || len(b.entities) != 0 || b.added(many) != 0 || a.added(many) != 2*(nodeEntities+1-10) {
+	if k.entities != 10 || len(b.entities) != 0 || b.added(many) != 0 ||
+		a.added(many) != 2*(nodeEntities+1-10) {
 		t.Errorf(
 			"%d entities are kept, %d of many; %d are new to few",
 			k.entities, len(b.entities), a.added(many))

@@ -42,9 +42,12 @@ func mustAdmit(t *testing.T) func(*http.Request) (account.Principal, error) {
 			{Name: "agents", SHA256: account.Hash(writer), Scopes: []account.Scope{account.Write}},
 			{Name: "more", SHA256: account.Hash(second), Scopes: []account.Scope{account.Write}},
 			{Name: "people", SHA256: account.Hash(reader), Scopes: []account.Scope{account.Read}},
-			{Name: "old", SHA256: account.Hash(expired), Scopes: []account.Scope{account.Write}, Expires: time.Now().Add(-time.Minute)},
+			{Name: "old", SHA256: account.Hash(expired), Scopes: []account.Scope{account.Write},
+				Expires: time.Now().Add(-time.Minute)},
 		}},
-		{Name: "zeta", Clusters: []string{"zeta-1"}, Keys: []account.Key{{Name: "agents", SHA256: account.Hash(zetas), Scopes: []account.Scope{account.Write}}}},
+		{Name: "zeta", Clusters: []string{"zeta-1"},
+			Keys: []account.Key{{Name: "agents", SHA256: account.Hash(zetas),
+				Scopes: []account.Scope{account.Write}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +63,8 @@ type running struct {
 }
 
 // mustServe starts a server on a free port. publish nil: nothing may be published.
-func mustServe(t *testing.T, publish func(context.Context, string, string, []byte) error, change ...func(*Config, *Deps)) *running {
+func mustServe(t *testing.T, publish func(context.Context, string, string, []byte) error,
+	change ...func(*Config, *Deps)) *running {
 	t.Helper()
 	c := DefaultConfig()
 	c.Listen = "127.0.0.1:0"
@@ -70,7 +74,9 @@ func mustServe(t *testing.T, publish func(context.Context, string, string, []byt
 			return nil
 		}
 	}
-	d := Deps{Admit: mustAdmit(t), Publish: publish, Retryable: stream.Retryable, Ready: func(context.Context) error { return nil }, Registry: prometheus.NewRegistry(), Log: quiet}
+	d := Deps{Admit: mustAdmit(t), Publish: publish, Retryable: stream.Retryable,
+		Ready: func(context.Context) error { return nil }, Registry: prometheus.NewRegistry(),
+		Log: quiet}
 	for _, f := range change {
 		f(&c, &d)
 	}
@@ -131,12 +137,15 @@ func (r *running) counts(t *testing.T, name string) map[string]float64 {
 // before it is counted, so the ledger waits until none is under way.
 func (r *running) ledger(t *testing.T) {
 	t.Helper()
-	eventually(t, "no request is under way", func() bool { return r.counts(t, "frames_pending")[""] == 0 })
+	eventually(t, "no request is under way", func() bool {
+		return r.counts(t, "frames_pending")[""] == 0
+	})
 	dropped := 0.0
 	for _, n := range r.counts(t, "frames_dropped_total") {
 		dropped += n
 	}
-	accepted, forwarded := r.counts(t, "frames_accepted_total")[""], r.counts(t, "frames_forwarded_total")[""]
+	accepted, forwarded := r.counts(t, "frames_accepted_total")[""], r.counts(t,
+		"frames_forwarded_total")[""]
 	if accepted != forwarded+dropped || accepted == 0 {
 		t.Errorf("ledger: accepted %v, forwarded %v, dropped %v", accepted, forwarded, dropped)
 	}
@@ -171,10 +180,13 @@ func wantRefusal(t *testing.T, answer *http.Response, status int, reason string)
 	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
 		t.Errorf("the answer (%s) is no JSON: %v", answer.Status, err)
 	}
-	if m := body.Error.Message; answer.StatusCode != status || body.Error.Reason != reason || len(m) < 20 || strings.ContainsAny(m, "\n") {
-		t.Errorf("got %d %s %q, want %d %s", answer.StatusCode, body.Error.Reason, m, status, reason)
+	if m := body.Error.Message; answer.StatusCode != status || body.Error.Reason != reason ||
+		len(m) < 20 || strings.ContainsAny(m, "\n") {
+		t.Errorf("got %d %s %q, want %d %s", answer.StatusCode, body.Error.Reason, m,
+			status, reason)
 	}
-	if retry := answer.Header.Get("Retry-After"); (retry != "") != (status == 429 || status == 503) || retry == "0" {
+	if retry := answer.Header.Get(
+		"Retry-After"); (retry != "") != (status == 429 || status == 503) || retry == "0" {
 		t.Errorf("%d %s with Retry-After %q", status, reason, retry)
 	}
 }
@@ -195,17 +207,21 @@ func (n node) key() *frame.Frame {
 		n.cluster = "prod-1"
 	}
 	f := &frame.Frame{
-		Header:    frame.Header{Compression: n.compression, Node: uuid.UUID{1, 2, 3}, Cluster: n.cluster, Started: 1, At: n.at.UnixMilli(), Interval: 5000},
-		Identity:  frame.Identity{Datacenter: "dc1", Rack: "r1"},
-		Templates: []frame.Template{{Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{{Name: "reads_total", Kind: frame.Counter}, {Name: "size_bytes", Kind: frame.Gauge, Unit: "bytes"}}}},
-		Added:     []frame.Entities{{Template: 0}},
+		Header: frame.Header{Compression: n.compression, Node: uuid.UUID{1, 2, 3},
+			Cluster: n.cluster, Started: 1, At: n.at.UnixMilli(), Interval: 5000},
+		Identity: frame.Identity{Datacenter: "dc1", Rack: "r1"},
+		Templates: []frame.Template{{Type: "table", Labels: []string{"table"},
+			Metrics: []frame.Metric{{Name: "reads_total", Kind: frame.Counter},
+				{Name: "size_bytes", Kind: frame.Gauge, Unit: "bytes"}}}},
+		Added: []frame.Entities{{Template: 0}},
 	}
 	ints := []int64{}
 	for i := range max(2, n.rows) {
 		f.Added[0].Rows = append(f.Added[0].Rows, []string{fmt.Sprint("table_", i)})
 		ints = append(ints, int64(i+1))
 	}
-	f.Values = []frame.Group{{Template: 0, Columns: []frame.Column{{Metric: 0, All: true, Ints: ints}}}}
+	f.Values = []frame.Group{{Template: 0,
+		Columns: []frame.Column{{Metric: 0, All: true, Ints: ints}}}}
 	return f
 }
 
@@ -224,7 +240,9 @@ func (n node) mustDelta(t *testing.T) []byte {
 	if _, err := key.Append(nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	d := &frame.Frame{Header: key.Header, Values: []frame.Group{{Template: 0, Columns: []frame.Column{{Metric: 1, All: true, Ints: []int64{7, -7}}}}}}
+	d := &frame.Frame{Header: key.Header,
+		Values: []frame.Group{{Template: 0,
+			Columns: []frame.Column{{Metric: 1, All: true, Ints: []int64{7, -7}}}}}}
 	d.At, d.KeyAge, d.Sequence = key.At+1, 1, 1
 	b, err := d.Append(nil, key)
 	if err != nil {
@@ -260,7 +278,8 @@ func seal(b []byte) []byte {
 // eventually polls a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(4 * time.Minute) // the machine may be ten times slower from one minute to the next
+	// the machine may be ten times slower from one minute to the next
+	deadline := time.Now().Add(4 * time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)

@@ -105,7 +105,8 @@ func (k *knownNodes) forget(n *names) {
 
 // checkNames counts the series that a key frame brings to its account. Nothing counts as new of a
 // node that was there before this process, until its first key frame came.
-func (s *Server) checkNames(ctx context.Context, account string, node uuid.UUID, now *named) *refusal {
+func (s *Server) checkNames(ctx context.Context, account string, node uuid.UUID,
+	now *named) *refusal {
 	a := s.known.of(account)
 	n := a.find(node)
 	if n == nil || s.deps.NewSeries == nil {

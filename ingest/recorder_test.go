@@ -90,7 +90,8 @@ func TestProcesses(t *testing.T) {
 	}
 	f := node{cluster: "ringwatch"}.key()
 	f.Node, f.KeyAge, f.KeyCheck = own.Node, 1, 7
-	f.Identity, f.Bounds, f.Templates, f.Added, f.Presence, f.Values = frame.Identity{}, nil, nil, nil, nil, nil
+	f.Identity, f.Bounds, f.Templates, f.Added, f.Presence, f.Values = frame.Identity{}, nil, nil,
+		nil, nil, nil
 	f.At++
 	keyed := &frame.Frame{Header: f.Header}
 	keyed.At, keyed.KeyAge, keyed.KeyCheck, keyed.Check = f.At-1, 0, 0, 7

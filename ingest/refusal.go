@@ -27,7 +27,8 @@ func refuse(status int, reason, format string, args ...any) *refusal {
 
 // busy is a refusal that does not mind the same frame later.
 func busy(status int, reason string, after time.Duration, format string, args ...any) *refusal {
-	return &refusal{status: status, reason: reason, after: after, message: fmt.Sprintf(format, args...)}
+	return &refusal{status: status, reason: reason, after: after,
+		message: fmt.Sprintf(format, args...)}
 }
 
 // write answers the request.
@@ -72,22 +73,29 @@ func refuseKey(err error) *refusal {
 		return refuse(http.StatusForbidden, "network", "%v", err)
 	}
 	// An error of a registry that could not look, account.ErrKeysAway: the key may be right.
-	return busy(http.StatusServiceUnavailable, "key_check", retryAfter, "the API key cannot be checked now: send the frame again later")
+	return busy(http.StatusServiceUnavailable, "key_check", retryAfter,
+		"the API key cannot be checked now: send the frame again later")
 }
 
 // refuseFrame says what is wrong with a frame's bytes.
 func refuseFrame(err error) *refusal {
 	switch {
 	case errors.Is(err, frame.ErrTruncated):
-		return refuse(http.StatusBadRequest, "truncated", "%v: send exactly one whole frame per request", err)
+		return refuse(http.StatusBadRequest, "truncated",
+			"%v: send exactly one whole frame per request", err)
 	case errors.Is(err, frame.ErrMagic):
-		return refuse(http.StatusBadRequest, "magic", "%v: send a frame as FORMAT.md describes it", err)
+		return refuse(http.StatusBadRequest, "magic", "%v: send a frame as FORMAT.md describes it",
+			err)
 	case errors.Is(err, frame.ErrVersion):
-		return refuse(http.StatusBadRequest, "version", "%v: use an agent that writes version %d", err, frame.Version)
+		return refuse(http.StatusBadRequest, "version", "%v: use an agent that writes version %d",
+			err, frame.Version)
 	case errors.Is(err, frame.ErrChecksum):
-		return refuse(http.StatusBadRequest, "checksum", "%v, so bytes changed on the way: look for a proxy that rewrites bodies", err)
+		return refuse(http.StatusBadRequest, "checksum",
+			"%v, so bytes changed on the way: look for a proxy that rewrites bodies", err)
 	case errors.Is(err, frame.ErrTooLarge):
-		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large", "%v: monitor fewer tables per node or raise ingest's limits", err)
+		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large",
+			"%v: monitor fewer tables per node or raise ingest's limits", err)
 	}
-	return refuse(http.StatusBadRequest, "malformed", "%v: the sender does not follow FORMAT.md", err)
+	return refuse(http.StatusBadRequest, "malformed", "%v: the sender does not follow FORMAT.md",
+		err)
 }

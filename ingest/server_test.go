@@ -26,8 +26,12 @@ func TestValidate(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Error(err)
 	}
-	err := Config{Listen: "nowhere", MaxSkew: -1, MaxAge: -2, DrainTimeout: -1, MaxInFlightBytes: -1}.Validate()
-	for _, want := range []string{"listen", "max_frame_bytes", "max_raw_bytes", "max_series", "max_skew", "max_age", "frames_per_second", "frames_burst", "max_in_flight_bytes", "max_nodes", "new_nodes_per_hour", "new_series_per_hour", "account_share", "address_share", "body_timeout", "body_grace", "body_bytes_per_second", "drain_timeout"} {
+	err := Config{Listen: "nowhere", MaxSkew: -1, MaxAge: -2, DrainTimeout: -1,
+		MaxInFlightBytes: -1}.Validate()
+	for _, want := range []string{"listen", "max_frame_bytes", "max_raw_bytes", "max_series",
+		"max_skew", "max_age", "frames_per_second", "frames_burst", "max_in_flight_bytes",
+		"max_nodes", "new_nodes_per_hour", "new_series_per_hour", "account_share", "address_share",
+		"body_timeout", "body_grace", "body_bytes_per_second", "drain_timeout"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is missing in: %v", want, err)
 		}
@@ -62,7 +66,8 @@ func (h *held) publish(ctx context.Context, _, _ string, _ []byte) error {
 func TestInFlightAndDrain(t *testing.T) {
 	h := newHeld()
 	s := mustServe(t, h.publish, func(c *Config, _ *Deps) {
-		c.MaxFrameBytes, c.MaxRawBytes, c.MaxInFlightBytes = minReserved, minReserved, 2*minReserved+1000
+		c.MaxFrameBytes, c.MaxRawBytes, c.MaxInFlightBytes = minReserved, minReserved,
+			2*minReserved+1000
 		c.AccountShare, c.AddressShare = 1, 1
 	})
 	good := node{}.mustKey(t)
@@ -96,7 +101,9 @@ func TestInFlightAndDrain(t *testing.T) {
 
 func TestDrainIsBounded(t *testing.T) {
 	h := newHeld()
-	s := mustServe(t, h.publish, func(c *Config, _ *Deps) { c.DrainTimeout = 50 * time.Millisecond })
+	s := mustServe(t, h.publish, func(c *Config, _ *Deps) {
+		c.DrainTimeout = 50 * time.Millisecond
+	})
 	good := node{}.mustKey(t)
 	cut := make(chan error, 1)
 	go func() {
@@ -111,7 +118,9 @@ func TestDrainIsBounded(t *testing.T) {
 	if <-cut == nil {
 		t.Error("a request that was cut off has an answer")
 	}
-	eventually(t, "the request is over", func() bool { return s.counts(t, "frames_pending")[""] == 0 })
+	eventually(t, "the request is over", func() bool {
+		return s.counts(t, "frames_pending")[""] == 0
+	})
 	s.ledger(t)
 	if s.counts(t, "frames_dropped_total")["cancelled"] != 1 {
 		t.Error("it is not counted as cancelled")
@@ -123,7 +132,9 @@ func TestRate(t *testing.T) {
 	redis := engines.SharedRedis(t)
 	var servers []*running
 	for range 2 {
-		servers = append(servers, mustServe(t, func(context.Context, string, string, []byte) error { return nil }, func(c *Config, d *Deps) {
+		servers = append(servers, mustServe(t, func(context.Context, string, string, []byte) error {
+			return nil
+		}, func(c *Config, d *Deps) {
 			c.FramesPerSecond, c.FramesBurst = 0.01, 3
 			rc := recent.DefaultConfig()
 			rc.Addresses, rc.DialTimeout = []string{redis.Addr()}, 10*time.Second
@@ -132,7 +143,10 @@ func TestRate(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(reader.Close)
-			limiter, err := limit.New(limit.Config{Of: "frames-" + t.Name(), RequestsPerSecond: c.FramesPerSecond, Burst: c.FramesBurst, NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute, Backoff: time.Nanosecond}, reader.Redis(), d.Registry)
+			limiter, err := limit.New(limit.Config{Of: "frames-" + t.Name(),
+				RequestsPerSecond: c.FramesPerSecond, Burst: c.FramesBurst,
+				NodeRequestsPerSecond: 1, NodeBurst: 1, Timeout: time.Minute,
+				Backoff: time.Nanosecond}, reader.Redis(), d.Registry)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,18 +157,21 @@ func TestRate(t *testing.T) {
 		}))
 	}
 	for i := range 3 {
-		if answer := post(t, servers[i%2].url, bytes.NewReader(node{}.mustKey(t))); answer.StatusCode != 204 {
+		if answer := post(t, servers[i%2].url,
+			bytes.NewReader(node{}.mustKey(t))); answer.StatusCode != 204 {
 			t.Fatal(answer.Status)
 		}
 	}
 	for _, s := range servers {
 		answer := post(t, s.url, bytes.NewReader(node{}.mustKey(t)))
 		wantRefusal(t, answer, 429, "rate")
-		if after, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || after < 1 || after > 100 {
+		if after, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || after < 1 ||
+			after > 100 {
 			t.Errorf("Retry-After %s", answer.Header.Get("Retry-After"))
 		}
 	}
-	if answer := post(t, servers[0].url, bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)), withKey(zetas)); answer.StatusCode != 204 {
+	if answer := post(t, servers[0].url, bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)),
+		withKey(zetas)); answer.StatusCode != 204 {
 		t.Errorf("another account: %s", answer.Status)
 	}
 	for _, s := range servers {
@@ -177,7 +194,9 @@ func TestGuessing(t *testing.T) {
 
 func TestOddFailures(t *testing.T) {
 	good := node{}.mustKey(t)
-	s := mustServe(t, func(context.Context, string, string, []byte) error { return stream.ErrRefused })
+	s := mustServe(t, func(context.Context, string, string, []byte) error {
+		return stream.ErrRefused
+	})
 	wantRefusal(t, post(t, s.url, bytes.NewReader(good)), 413, "kafka_limit")
 	s.ledger(t)
 	s = mustServe(t, nil, func(_ *Config, d *Deps) {
@@ -224,13 +243,18 @@ func answerTo(t *testing.T, c net.Conn, status int, reason string) {
 func TestSlowAndBrokenSenders(t *testing.T) {
 	t.Parallel() // it waits for the end of a header's time
 	take := func(context.Context, string, string, []byte) error { return nil }
-	s, slow := mustServe(t, take), mustServe(t, take, func(c *Config, _ *Deps) { c.BodyTimeout = 200 * time.Millisecond })
-	head := "POST " + FramesPath + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + writer + "\r\nContent-Type: " + frame.ContentType + "\r\n"
+	s, slow := mustServe(t, take), mustServe(t, take, func(c *Config, _ *Deps) {
+		c.BodyTimeout = 200 * time.Millisecond
+	})
+	head := "POST " + FramesPath + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + writer +
+		"\r\nContent-Type: " + frame.ContentType + "\r\n"
 	slowHead := dial(t, s, "POST "+FramesPath+" HTTP/1.1\r\nHost:")
 	answerTo(t, dial(t, slow, head+"Content-Length: 1000\r\n\r\nRWF"), 503, "slow_body")
-	answerTo(t, dial(t, slow, head+"Transfer-Encoding: chunked\r\n\r\n3\r\nRWF\r\n"), 503, "slow_body")
+	answerTo(t, dial(t, slow, head+"Transfer-Encoding: chunked\r\n\r\n3\r\nRWF\r\n"), 503,
+		"slow_body")
 	answerTo(t, dial(t, s, head+"Transfer-Encoding: chunked\r\n\r\nzz\r\n"), 400, "broken_body")
-	if half, ok := dial(t, s, head+"Content-Length: 1000\r\n\r\nRWF").(*net.TCPConn); !ok || half.CloseWrite() != nil {
+	if half, ok := dial(t, s, head+"Content-Length: 1000\r\n\r\nRWF").(*net.TCPConn); !ok ||
+		half.CloseWrite() != nil {
 		t.Error("cannot close one direction")
 	} else {
 		answerTo(t, half, 400, "broken_body")

@@ -73,7 +73,8 @@ func (c *claim) take(n int64) *refusal {
 	case s.accounts[c.account]+n > s.account:
 		return busy(http.StatusTooManyRequests, "account_share", s.after(),
 			"account %s has %d bytes under way and may have %d here: send the frame again later, "+
-				"or ask the operator to raise ingest.account_share", c.account, s.accounts[c.account], s.account)
+				"or ask the operator to raise ingest.account_share", c.account,
+			s.accounts[c.account], s.account)
 	case s.addresses[c.address]+n > s.address:
 		return busy(http.StatusTooManyRequests, "address_share", s.after(),
 			"your address has %d bytes under way and may have %d here: send the frame again "+

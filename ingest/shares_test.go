@@ -44,7 +44,8 @@ func accepts(t *testing.T, s *running, frames int) {
 	client := http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
 	defer client.CloseIdleConnections()
 	for i := range frames {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+FramesPath, bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)))
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+FramesPath,
+			bytes.NewReader(node{cluster: "zeta-1"}.mustKey(t)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,12 +75,15 @@ func TestAnnouncedBodies(t *testing.T) {
 	for range 640 {
 		attack = append(attack, begun(t, s, "127.0.0.1", writer, 8<<20, 1))
 	}
-	eventually(t, "all 640 are under way", func() bool { return s.counts(t, "frames_pending")[""] == 640 })
+	eventually(t, "all 640 are under way", func() bool {
+		return s.counts(t, "frames_pending")[""] == 640
+	})
 	accepts(t, s, 200)
 	if held := s.counts(t, "in_flight_bytes")[""]; held != 640*minReserved {
 		t.Errorf("%v bytes are held for 640 bytes that came", held)
 	}
-	if dropped := s.counts(t, "frames_dropped_total"); len(dropped) != 0 || s.counts(t, "frames_pending")[""] != 640 {
+	if dropped := s.counts(t, "frames_dropped_total"); len(dropped) != 0 ||
+		s.counts(t, "frames_pending")[""] != 640 {
 		t.Errorf("the attack did not go on: %v", dropped)
 	}
 	for _, c := range attack {
@@ -102,16 +106,23 @@ func TestShares(t *testing.T) {
 				c.MaxFrameBytes, c.MaxRawBytes, c.MaxInFlightBytes = announced, 1<<20, 32<<20
 			})
 			for i := range 320 {
-				conn := begun(t, s, fmt.Sprintf("127.0.1.%d", 1+i%c.addresses), writer, announced, 0)
+				conn := begun(t, s, fmt.Sprintf("127.0.1.%d", 1+i%c.addresses), writer, announced,
+					0)
 				// The server may refuse it before its end.
 				go func() { _, _ = conn.Write(bytes.Repeat([]byte("R"), sent)) }()
 			}
-			eventually(t, "320 requests came", func() bool { return s.counts(t, "frames_accepted_total")[""] == 320 })
-			eventually(t, "the share is used up", func() bool { return s.counts(t, "frames_dropped_total")[c.reason] > 200 })
+			eventually(t, "320 requests came", func() bool {
+				return s.counts(t, "frames_accepted_total")[""] == 320
+			})
+			eventually(t, "the share is used up", func() bool {
+				return s.counts(t, "frames_dropped_total")[c.reason] > 200
+			})
 			accepts(t, s, 50)
 			dropped := s.counts(t, "frames_dropped_total")
-			share := map[string]float64{"address": s.config.AddressShare, "account": s.config.AccountShare}[c.name]
-			if held := s.counts(t, "in_flight_bytes")[""]; dropped["overloaded"] > 0 || held > share*float64(s.config.MaxInFlightBytes) {
+			share := map[string]float64{"address": s.config.AddressShare,
+				"account": s.config.AccountShare}[c.name]
+			if held := s.counts(t, "in_flight_bytes")[""]; dropped["overloaded"] > 0 ||
+				held > share*float64(s.config.MaxInFlightBytes) {
 				t.Errorf("%v bytes are held, refused were %v", held, dropped)
 			}
 		})
@@ -126,12 +137,16 @@ func TestRefusedByShare(t *testing.T) {
 	for range 32 { // the address's 2 MiB
 		begun(t, s, "127.0.0.1", writer, 1<<20, 1)
 	}
-	eventually(t, "the share is used up", func() bool { return s.counts(t, "in_flight_bytes")[""] == 2<<20 })
+	eventually(t, "the share is used up", func() bool {
+		return s.counts(t, "in_flight_bytes")[""] == 2<<20
+	})
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 1<<20, 1), 429, "address_share")
 	for range 32 { // the account's other 2 MiB
 		begun(t, s, "127.0.0.3", writer, 1<<20, 1)
 	}
-	eventually(t, "the share is used up", func() bool { return s.counts(t, "in_flight_bytes")[""] == 4<<20 })
+	eventually(t, "the share is used up", func() bool {
+		return s.counts(t, "in_flight_bytes")[""] == 4<<20
+	})
 	answerTo(t, begun(t, s, "127.0.0.4", writer, 1<<20, 1), 429, "account_share")
 	accepts(t, s, 10)
 }
@@ -139,7 +154,8 @@ func TestRefusedByShare(t *testing.T) {
 // TestBodiesMustComeOn: a body that stands still is given up long before body_timeout.
 func TestBodiesMustComeOn(t *testing.T) {
 	s := mustServe(t, taken, func(c *Config, _ *Deps) {
-		c.BodyTimeout, c.BodyGrace, c.BodyBytesPerSecond = 100*time.Hour, 100*time.Millisecond, 1<<20
+		c.BodyTimeout, c.BodyGrace, c.BodyBytesPerSecond = 100*time.Hour, 100*time.Millisecond,
+			1<<20
 	})
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 8<<20, 1), 503, "slow_body")
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 8<<20, 100_000), 503, "slow_body")
@@ -172,8 +188,10 @@ func TestClaimsGrowWithWhatArrives(t *testing.T) {
 			return n, nil
 		})
 		b, refused, err := readAll(in, announced, held)
-		if err != nil || refused != nil || len(b) != size || int64(cap(b)) > max(held.held, readStep) {
-			t.Errorf("%d announced: %d of %d bytes, %d held, %v %v", announced, len(b), size, held.held, refused, err)
+		if err != nil || refused != nil || len(b) != size ||
+			int64(cap(b)) > max(held.held, readStep) {
+			t.Errorf("%d announced: %d of %d bytes, %d held, %v %v", announced, len(b), size,
+				held.held, refused, err)
 		}
 		held.end()
 	}

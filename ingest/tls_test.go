@@ -26,17 +26,20 @@ func TestTLSAndAccessLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert, key := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE",
+		Bytes: pair.Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var log bytes.Buffer
-	s := mustServe(t, func(context.Context, string, string, []byte) error { return nil }, func(c *Config, d *Deps) {
-		c.TLS.CertFile, c.TLS.KeyFile, c.AccessLog = cert, key, true
-		d.Log = slog.New(slog.NewTextHandler(&log, nil))
-	})
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+s.Addr().String()+FramesPath, bytes.NewReader(node{}.mustKey(t)))
+	s := mustServe(t, func(context.Context, string, string, []byte) error { return nil },
+		func(c *Config, d *Deps) {
+			c.TLS.CertFile, c.TLS.KeyFile, c.AccessLog = cert, key, true
+			d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		"https://"+s.Addr().String()+FramesPath, bytes.NewReader(node{}.mustKey(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,8 @@ func TestTLSAndAccessLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusNoContent || answer.TLS == nil || answer.Header.Get("X-Request-Id") != "mine" {
+	if answer.StatusCode != http.StatusNoContent || answer.TLS == nil ||
+		answer.Header.Get("X-Request-Id") != "mine" {
 		t.Errorf("%s %v", answer.Status, answer.Header)
 	}
 	q.Header.Del("X-Request-Id")
@@ -59,12 +63,15 @@ func TestTLSAndAccessLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != http.StatusNoContent || len(answer.Header) != 1 || answer.Header.Get("Date") == "" {
-		t.Errorf("an answer that nobody looks at says more than it must: %s %v", answer.Status, answer.Header)
+	if answer.StatusCode != http.StatusNoContent || len(answer.Header) != 1 ||
+		answer.Header.Get("Date") == "" {
+		t.Errorf("an answer that nobody looks at says more than it must: %s %v", answer.Status,
+			answer.Header)
 	}
 	other.Client().CloseIdleConnections()
 	s.stop() // then the line is there
-	for _, want := range []string{"request=mine", "path=/v1/frames", "status=204", "account=acme", "key=agents"} {
+	for _, want := range []string{"request=mine", "path=/v1/frames", "status=204", "account=acme",
+		"key=agents"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("nothing of %s in %s", want, log.String())
 		}

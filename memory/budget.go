@@ -68,7 +68,8 @@ func NewBudget(name string, total int64, reg prometheus.Registerer) (*Budget, er
 	of := prometheus.Labels{"budget": name}
 	b.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ringwatch_memory_refused_total", ConstLabels: of,
-		Help: "Work that was refused memory, by reason: busy (later it may fit) or too_large (never).",
+		Help: "Work that was refused memory, by reason: busy (later it may fit) or " +
+			"too_large (never).",
 	}, []string{"reason"})
 	b.refused.WithLabelValues("busy")
 	b.refused.WithLabelValues("too_large")
@@ -78,8 +79,13 @@ func NewBudget(name string, total int64, reg prometheus.Registerer) (*Budget, er
 	var errs []error
 	for _, c := range []prometheus.Collector{
 		b.refused,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_budget_bytes", ConstLabels: of, Help: "What work of a kind may take at once; one account may have half."}, func() float64 { return float64(b.total) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_leased_bytes", ConstLabels: of, Help: "What work of a kind holds now."}, func() float64 { return float64(b.Used()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_budget_bytes",
+			ConstLabels: of, Help: "What work of a kind may take at once; one account may " +
+				"have half."}, func() float64 { return float64(b.total) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_leased_bytes",
+			ConstLabels: of, Help: "What work of a kind holds now."}, func() float64 {
+			return float64(b.Used())
+		}),
 	} {
 		errs = append(errs, reg.Register(c))
 	}
@@ -246,7 +252,8 @@ func (b *Budget) take(a *account, bytes int64) {
 func (b *Budget) refuse(bytes int64) error {
 	if bytes > b.share {
 		b.refused.WithLabelValues("too_large").Inc()
-		return fmt.Errorf("%w: %s are needed, %s allowed", ErrTooLarge, mebibytes(bytes), mebibytes(b.share))
+		return fmt.Errorf("%w: %s are needed, %s allowed", ErrTooLarge, mebibytes(bytes),
+			mebibytes(b.share))
 	}
 	b.refused.WithLabelValues("busy").Inc()
 	return fmt.Errorf("%w: %s more are needed", ErrBusy, mebibytes(bytes))
@@ -363,7 +370,8 @@ func (l *Lease) TakeLeaving(bytes, rest int64) error {
 	defer l.mu.Unlock()
 	need := l.taken + bytes
 	if l.most > 0 && need > l.most-rest {
-		return fmt.Errorf("%w: more than %s are needed, %s allowed", ErrTooLarge, mebibytes(need), mebibytes(l.most))
+		return fmt.Errorf("%w: more than %s are needed, %s allowed", ErrTooLarge, mebibytes(need),
+			mebibytes(l.most))
 	} else if l.budget != nil && need > l.reserved-rest {
 		if err := l.grow(need, rest); err != nil {
 			return err

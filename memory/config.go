@@ -12,7 +12,8 @@ type Config struct {
 // Validate returns what is wrong with the configuration.
 func (c *Config) Validate() error {
 	if c.LimitBytes != 0 && c.LimitBytes < least {
-		return fmt.Errorf("limit_bytes is %d: a role needs at least %d; use 0 to take what the machine or its cgroup allows", c.LimitBytes, least)
+		return fmt.Errorf("limit_bytes is %d: a role needs at least %d; use 0 to take what the "+
+			"machine or its cgroup allows", c.LimitBytes, least)
 	}
 	return nil
 }

@@ -79,7 +79,8 @@ func cgroup(self, root string) int64 {
 		for d := dir; ; d = filepath.Dir(d) {
 			if b, err := os.ReadFile(filepath.Join(root, d, file)); err == nil {
 				n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-				if err == nil && n > 0 && n < 1<<60 && (lowest == 0 || n < lowest) { // version 1 says 2^63 less a page for no bound
+				// version 1 says 2^63 less a page for no bound
+				if err == nil && n > 0 && n < 1<<60 && (lowest == 0 || n < lowest) {
 					lowest = n
 				}
 			}

@@ -44,7 +44,8 @@ func TestShares(t *testing.T) {
 		t.Errorf("b got what is kept: %v", err)
 	}
 	leases := []*Lease{all}
-	for _, name := range []string{"b", "c", "d", "e", "f"} { // b what is left, each other one a 32nd
+	// b what is left, each other one a 32nd
+	for _, name := range []string{"b", "c", "d", "e", "f"} {
 		bytes := int64(4)
 		if name == "b" {
 			bytes = 48
@@ -272,7 +273,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if b.Used() != 0 || len(b.accounts) != 0 || most.Load() == 0 {
-		t.Errorf("%d bytes and %d accounts are left, %d were used", b.Used(), len(b.accounts), most.Load())
+		t.Errorf("%d bytes and %d accounts are left, %d were used", b.Used(), len(b.accounts),
+			most.Load())
 	}
 }
 
@@ -295,7 +297,9 @@ func TestHoldersWaitForNoHolder(t *testing.T) {
 			}
 			defer outer.Release()
 			all.Wait()
-			inner, err := b.Acquire(t.Context(), "a", 40, func() []*Lease { return []*Lease{outer, outer} })
+			inner, err := b.Acquire(t.Context(), "a", 40, func() []*Lease {
+				return []*Lease{outer, outer}
+			})
 			switch {
 			case err == nil:
 				done.Add(1)
@@ -374,7 +378,8 @@ func TestFind(t *testing.T) {
 		t.Errorf("%v", l)
 	}
 	debug.SetMemoryLimit(math.MaxInt64)
-	if l := Find(1 << 30); l.Bytes != 1<<30 || l.String() != "1024 MiB (limit_bytes)" || debug.SetMemoryLimit(-1) != 3<<28 {
+	if l := Find(1 << 30); l.Bytes != 1<<30 || l.String() != "1024 MiB (limit_bytes)" ||
+		debug.SetMemoryLimit(-1) != 3<<28 {
 		t.Errorf("%v, collector %d", l, debug.SetMemoryLimit(-1))
 	}
 	if l := Find(0); l.Bytes != 3<<28 || l.From != "GOMEMLIMIT" {

@@ -131,7 +131,8 @@ func BenchmarkFleetInstant(b *testing.B) {
 						}
 						got.Close()
 					}
-					b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N)/nodes, "cpu-µs/node")
+					b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N)/nodes,
+						"cpu-µs/node")
 				})
 			}
 		}
@@ -141,8 +142,9 @@ func BenchmarkFleetInstant(b *testing.B) {
 func (f *benchFleet) engine(b testing.TB, kept int64) *query.Engine {
 	b.Helper()
 	clock := func() time.Time { return time.UnixMilli(f.at + 1000) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute, KeptBytes: kept, Clock: clock}, query.Sources{Store: f, Recent: f})
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: 15 * time.Minute,
+		NodesTTL: time.Minute,
+		Timeout:  time.Minute, KeptBytes: kept, Clock: clock}, query.Sources{Store: f, Recent: f})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -50,7 +50,9 @@ func newNewestStates(most int64) (newestStates, error) {
 	}
 	c, err := otter.New(&otter.Options[newestKey, *newestOf]{
 		MaximumWeight: uint64(most),
-		Weigher:       func(k newestKey, s *newestOf) uint32 { return uint32(min(s.bytes(k), 1<<31)) },
+		Weigher: func(k newestKey, s *newestOf) uint32 {
+			return uint32(min(s.bytes(k), 1<<31))
+		},
 	})
 	if err != nil {
 		return newestStates{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)

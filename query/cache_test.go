@@ -90,7 +90,8 @@ func TestNewestStatesAreKept(t *testing.T) {
 		got, reads := ask(keeps, c.account)
 		want, _ := ask(without, c.account)
 		if got != want || (got == "") != (c.account != "") {
-			t.Errorf("%s: the answers differ, or are of another account:\n%s\n%s", c.what, got, want)
+			t.Errorf("%s: the answers differ, or are of another account:\n%s\n%s", c.what,
+				got, want)
 		}
 		if reads != c.reads {
 			t.Errorf("%s: %d states were read, not %d", c.what, reads, c.reads)

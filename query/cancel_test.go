@@ -25,7 +25,8 @@ type hangingStore struct {
 	hangs        func() // called when eight readings hang
 }
 
-func (s *hangingStore) Windows(ctx context.Context, _ string, _ uuid.UUID, _, _ int64, _ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+func (s *hangingStore) Windows(ctx context.Context, _ string, _ uuid.UUID, _, _ int64,
+	_ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	if s.begun.Add(1) == 8 {
 		s.hangs()
 	}
@@ -36,18 +37,22 @@ func (s *hangingStore) Windows(ctx context.Context, _ string, _ uuid.UUID, _, _ 
 
 // TestCancelledReadsEnd cancels questions whose readings hang: these end, and no other begins.
 func TestCancelledReadsEnd(t *testing.T) {
-	for _, expr := range []string{"cassandra_table_reads_total", "sum(rate(cassandra_table_reads_total[5m]))", "up"} {
+	for _, expr := range []string{"cassandra_table_reads_total",
+		"sum(rate(cassandra_table_reads_total[5m]))", "up"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &hangingStore{listedFleet: newListedFleet(t, 500), hangs: cancel}
 		clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
-		r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour, Timeout: time.Hour,
-			Clock: clock}, query.Sources{Store: s, LastSeen: func(_ context.Context, _ string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
-			seen := map[uuid.UUID]int64{}
-			for _, id := range nodes {
-				seen[id] = origin
-			}
-			return seen, nil
-		}})
+		r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+			Timeout: time.Hour,
+			Clock:   clock},
+			query.Sources{Store: s, LastSeen: func(_ context.Context, _ string,
+				nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+				seen := map[uuid.UUID]int64{}
+				for _, id := range nodes {
+					seen[id] = origin
+				}
+				return seen, nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,13 +66,15 @@ func TestCancelledReadsEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = e.Range(ctx, querytest.Principal(t, querytest.Account), expr, time.UnixMilli(origin+3_600_000), clock(),
+		_, err = e.Range(ctx, querytest.Principal(t, querytest.Account), expr,
+			time.UnixMilli(origin+3_600_000), clock(),
 			time.Minute, query.Options{})
 		if err == nil {
 			t.Fatal(expr, "has an answer")
 		}
 		until(t, func() bool { return e.Running() == 0 && s.ended.Load() == s.begun.Load() })
-		if n := s.begun.Load(); n > 16 { // those that hung, and those whose goroutine had begun by then
+		// those that hung, and those whose goroutine had begun by then
+		if n := s.begun.Load(); n > 16 {
 			t.Errorf("%s: %d readings were begun", expr, n)
 		}
 	}
@@ -100,7 +107,8 @@ func TestSharedReadingEndsWithTheLast(t *testing.T) {
 		var waits sync.WaitGroup
 		waits.Go(func() {
 			defer done()
-			if _, err := query.Once(within, r, f.account(), "same", read); !errors.Is(err, context.Canceled) {
+			if _, err := query.Once(within, r, f.account(), "same", read); !errors.Is(err,
+				context.Canceled) {
 				t.Error(err)
 			}
 		})

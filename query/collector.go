@@ -84,7 +84,8 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	if c.hints.Range == 0 { // range windows do not see ends
 		from -= lead(max(c.lookback, c.config.Lookback.Milliseconds()))
 	}
-	windows, err := c.reader.Windows(ctx, c.who.Account, c.node, from, p.to, c.plan.facets, c.plan.once)
+	windows, err := c.reader.Windows(ctx, c.who.Account, c.node, from, p.to, c.plan.facets,
+		c.plan.once)
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,9 @@ func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *pi
 		return err
 	}
 	// The engine adds up in this order.
-	if err := sortStable(ctx, list, func(a, b window.Line) int { return labels.Compare(a.Labels, b.Labels) }); err != nil {
+	if err := sortStable(ctx, list, func(a, b window.Line) int {
+		return labels.Compare(a.Labels, b.Labels)
+	}); err != nil {
 		return err
 	}
 	from := max(p.from, w.From)
@@ -130,7 +133,8 @@ func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *pi
 			if err != nil {
 				return
 			}
-			one := &lined{Line: l, view: v, from: from, to: p.to, instants: w.Instants, silent: silent}
+			one := &lined{Line: l, view: v, from: from, to: p.to, instants: w.Instants,
+				silent: silent}
 			if one.isHistogram() {
 				one.upper = c.upper(l.Metric.Bounds)
 			}
@@ -170,7 +174,8 @@ func (c *collector) add(s *window.Series, instants []int64, silent []lapse) erro
 		var failed error
 		c.plan.texts(s, func(l labels.Labels, at []int64) {
 			if failed == nil {
-				failed = c.put(l, part{samples: ones(at), ends: endsOf(at, instants, silent)}, int64(len(at))*8)
+				failed = c.put(l, part{samples: ones(at), ends: endsOf(at, instants, silent)},
+					int64(len(at))*8)
 			}
 		})
 		return failed
@@ -247,7 +252,9 @@ func (c *collector) put(l labels.Labels, of part, cost int64) error {
 	for _, known := range c.byLabels[hash] {
 		if labels.Equal(known.labels, l) {
 			known.parts = append(known.parts, of)
-			slices.SortStableFunc(known.parts, func(a, b part) int { return int(a.at(0) - b.at(0)) })
+			slices.SortStableFunc(known.parts, func(a, b part) int {
+				return int(a.at(0) - b.at(0))
+			})
 			return nil
 		}
 	}

@@ -88,7 +88,8 @@ func newBothKept(t *testing.T, tsdb storage.Queryable, store *querytest.Memory, 
 	b.theirs = newPromQL()
 	t.Cleanup(func() {
 		t.Logf("%d questions, %d with an answer that is not empty, "+
-			"%d refused by both, %d answers that name a resolution", b.asked, b.full, b.refused, b.resolved)
+			"%d refused by both, %d answers that name a resolution", b.asked, b.full, b.refused,
+			b.resolved)
 	})
 	return b
 }

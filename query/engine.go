@@ -73,8 +73,10 @@ type Config struct {
 // DefaultConfig returns Prometheus's own limits, but for a fleet's width.
 func DefaultConfig() Config {
 	return Config{
-		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000, MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000, MaxLabelBytes: DefaultMaxLabelBytes,
-		ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
+		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000,
+		MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
+		MaxLabelBytes: DefaultMaxLabelBytes,
+		ResultsBytes:  64 << 20, ColumnsBytes: 512 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -88,7 +90,8 @@ func (c *Config) Validate() error {
 		value int64
 	}{
 		{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)},
-		{"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries}, {"max_steps", c.MaxSteps},
+		{"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries},
+		{"max_steps", c.MaxSteps},
 		{"max_subquery_points", c.MaxSubqueryPoints}, {"max_label_bytes", int64(c.MaxLabelBytes)},
 		{"max_concurrent", int64(c.MaxConcurrent)},
 		{"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)},
@@ -104,8 +107,9 @@ func (c *Config) Validate() error {
 		wrong = append(wrong, errors.New("results_bytes must not be negative: 0 keeps nothing"))
 	}
 	if c.MaxPerAccount > c.MaxConcurrent {
-		wrong = append(wrong, fmt.Errorf("max_per_account is %d, which is more than max_concurrent, %d",
-			c.MaxPerAccount, c.MaxConcurrent))
+		wrong = append(wrong,
+			fmt.Errorf("max_per_account is %d, which is more than max_concurrent, %d",
+				c.MaxPerAccount, c.MaxConcurrent))
 	}
 	return errors.Join(wrong...)
 }
@@ -148,7 +152,8 @@ type kinds struct {
 // all of the nodes that a selector's labels allow are asked, and Series and Labels have no
 // answer.
 func NewEngine(
-	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer, log *slog.Logger,
+	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
+	log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -156,7 +161,8 @@ func NewEngine(
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	e := &Engine{config: c, reader: r, index: index, selectors: selectors, named: map[string]*kinds{},
+	e := &Engine{config: c, reader: r, index: index, selectors: selectors,
+		named:    map[string]*kinds{},
 		features: features.NewRegistry()}
 	if e.results = newResults(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
@@ -176,7 +182,8 @@ func NewEngine(
 	}
 	if c.ActiveDir != "" {
 		var err error
-		if e.tracker, err = promql.NewActiveQueryTracker(c.ActiveDir, c.MaxConcurrent, log); err != nil {
+		if e.tracker, err = promql.NewActiveQueryTracker(c.ActiveDir, c.MaxConcurrent,
+			log); err != nil {
 			return nil, fmt.Errorf("query: active_dir: %w", err)
 		}
 		opts.ActiveQueryTracker = e.tracker
@@ -287,7 +294,9 @@ func unparenthesized(e parser.Expr) parser.Expr {
 }
 
 // Selectors begins a request that reads series selectors, bounded as Parse's are.
-func (e *Engine) Selectors(ctx context.Context) *selector.Request { return e.selectors.Request(ctx) }
+func (e *Engine) Selectors(ctx context.Context) *selector.Request {
+	return e.selectors.Request(ctx)
+}
 
 // MatchesSomething reports whether a matcher demands that its label is there: a selector without
 // such a one means everything.
@@ -305,10 +314,12 @@ func (e *Engine) Instant(
 
 // Range evaluates an expression at from, from+step … until to.
 func (e *Engine) Range(
-	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options,
+	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
+	o Options,
 ) (*Answer, error) {
 	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
-		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n, Unit: "steps",
+		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
+			Unit:   "steps",
 			Remedy: "use a wider step or less time"}
 	}
 	if r := e.ranged(ctx, who, expr, from, to, step, o); r != nil {
@@ -320,7 +331,8 @@ func (e *Engine) Range(
 
 // evaluate is Range without what is kept.
 func (e *Engine) evaluate(
-	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options,
+	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
+	o Options,
 ) (*Answer, error) {
 	return e.run(ctx, who, expr, o, from, step, to.Sub(from), float64(to.Sub(from)/step)+1,
 		func(q storage.Queryable, opts promql.QueryOpts) (promql.Query, error) {

@@ -66,6 +66,7 @@ func (e *BusyError) RetryAfter() int {
 
 // Error implements error.
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("%d queries of account %s are waiting, as many as max_waiting allows: ask again in %d s, or "+
+	return fmt.Sprintf("%d queries of account %s are waiting, as many as max_waiting allows: ask "+
+		"again in %d s, or "+
 		"less often", e.Waiting, e.Account, e.RetryAfter())
 }

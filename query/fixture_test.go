@@ -43,7 +43,8 @@ func newFixture(t *testing.T) *fixture {
 	f.node = frametest.New("fleet-0", 1, 1)
 	f.now.Store(frame.WindowOf(time.Now().UnixMilli()) + frame.WindowMillis/2)
 	f.config = query.ReaderConfig{
-		RecentSpan: 15 * time.Minute, NodesTTL: 5 * time.Second, Timeout: time.Minute, Clock: f.clock,
+		RecentSpan: 15 * time.Minute, NodesTTL: 5 * time.Second, Timeout: time.Minute,
+		Clock: f.clock,
 	}
 	return f
 }
@@ -81,7 +82,8 @@ func (f *fixture) withRecent(s query.Sources) query.Sources {
 		c.Clock, c.Backoff = f.clock, time.Nanosecond
 		c.ActiveFor = 0 // the writer has no log to read again
 		// A crowded machine is no outage.
-		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = 10*time.Second, 10*time.Second, 30*time.Second
+		c.DialTimeout, c.ReadTimeout, c.WriteTimeout = 10*time.Second, 10*time.Second,
+			30*time.Second
 		var err error
 		if f.writer, err = recent.NewWriter(c, nil, prometheus.NewRegistry()); err != nil {
 			f.Fatal(err)

@@ -50,7 +50,8 @@ func samePlace(a, b *Node) bool {
 
 // sameNode reports whether nothing of a node has changed.
 func sameNode(a, b Node) bool {
-	return a.ID == b.ID && samePlace(&a, &b) && a.Account == b.Account && a.Interval == b.Interval &&
+	return a.ID == b.ID && samePlace(&a, &b) && a.Account == b.Account &&
+		a.Interval == b.Interval &&
 		slices.Equal(a.Facts, b.Facts)
 }
 
@@ -151,7 +152,9 @@ func (p *plan) pick(f *fleet) picked {
 	if len(node) > 0 && !f.recorders {
 		for i := range list {
 			if list[i] {
-				list[i] = !slices.ContainsFunc(node, func(m *labels.Matcher) bool { return !m.Matches(f.ids[i]) })
+				list[i] = !slices.ContainsFunc(node, func(m *labels.Matcher) bool {
+					return !m.Matches(f.ids[i])
+				})
 			}
 		}
 	}

@@ -54,9 +54,11 @@ func (g *growing) make(e *extent, label string, value float64, in parser.Node) {
 		return
 	}
 	if value > g.maxValue {
-		g.err = tooLongLabel(fmt.Sprintf("bytes for a value of the label %s", label), value, g.maxValue, in)
+		g.err = tooLongLabel(fmt.Sprintf("bytes for a value of the label %s", label), value,
+			g.maxValue, in)
 	} else if all := e.bytes() - e.base; all > seriesLabels*g.maxValue {
-		g.err = tooLongLabel(fmt.Sprintf("bytes for the labels of a series, %d times a value,", seriesLabels),
+		g.err = tooLongLabel(fmt.Sprintf("bytes for the labels of a series, %d times a value,",
+			seriesLabels),
 			all, g.maxValue, in)
 	}
 }
@@ -71,7 +73,8 @@ func tooLongLabel(unit string, needed, allowed float64, in parser.Node) error {
 	case *parser.BinaryExpr:
 		what = "group_left or group_right"
 	}
-	return &LimitError{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed), Unit: unit,
+	return &LimitError{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed),
+		Unit:   unit,
 		Remedy: "let " + what + " join or repeat less"}
 }
 
@@ -137,7 +140,8 @@ func (g *growing) aggregate(n *parser.AggregateExpr, steps float64, span time.Du
 	child := g.expr(n.Expr, steps, span)
 	e := extent{series: child.series, varies: child.varies, base: child.base, made: child.made}
 	switch {
-	case n.Op == parser.TOPK, n.Op == parser.BOTTOMK, n.Op == parser.LIMITK, n.Op == parser.LIMIT_RATIO:
+	case n.Op == parser.TOPK, n.Op == parser.BOTTOMK, n.Op == parser.LIMITK,
+		n.Op == parser.LIMIT_RATIO:
 	case n.Without:
 		e.made = maps.Clone(child.made)
 		for _, label := range n.Grouping {

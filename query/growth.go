@@ -83,7 +83,8 @@ func NewGrowth(expr parser.Expr, span time.Duration, steps float64, maxValue int
 // MayMakeLabels reports whether NewGrowth may return something for an expression of that text.
 func MayMakeLabels(expr string) bool {
 	expr = strings.ToLower(expr) // keywords may be in capitals
-	for _, word := range []string{"label_", "count_values", "group_", "info", "histogram_quantiles"} {
+	for _, word := range []string{"label_", "count_values", "group_", "info",
+		"histogram_quantiles"} {
 		if strings.Contains(expr, word) {
 			return true
 		}
@@ -210,8 +211,10 @@ func (g *Grown) grow(matchers []*labels.Matcher, series int) error {
 		return err
 	}
 	if e.work > float64(g.work) {
-		return &LimitError{Limit: g.limit, Value: g.work.Milliseconds(), Needed: whole(e.work / 1e6),
-			Unit: "ms of making labels", Remedy: "select fewer series, or nest fewer functions that make labels"}
+		return &LimitError{Limit: g.limit, Value: g.work.Milliseconds(),
+			Needed: whole(e.work / 1e6),
+			Unit:   "ms of making labels",
+			Remedy: "select fewer series, or nest fewer functions that make labels"}
 	}
 	more := whole(e.peak) - g.taken
 	if more <= 0 {

@@ -34,14 +34,17 @@ func (r labelled) vector(depth int) string {
 		for range 1 + r.IntN(3) {
 			list += `, "` + r.name() + `"`
 		}
-		return fmt.Sprintf(`label_join(%s, "%s", "%s"%s)`, of(), r.name(), r.pick("", "-", ", "), list)
+		return fmt.Sprintf(`label_join(%s, "%s", "%s"%s)`, of(), r.name(), r.pick("", "-", ", "),
+			list)
 	case 3, 4, 5:
 		return fmt.Sprintf(`label_replace(%s, "%s", "%s", "%s", "%s")`, of(), r.name(),
-			r.pick("$1", "$1$1", "a$1b", "${1}-$2", "", "text"), r.name(), r.pick("(.*)", "(.)(.*)", "a(.*)", ".*", "(a|b|1)+"))
+			r.pick("$1", "$1$1", "a$1b", "${1}-$2", "", "text"), r.name(),
+			r.pick("(.*)", "(.)(.*)", "a(.*)", ".*", "(a|b|1)+"))
 	case 6:
 		return fmt.Sprintf(`count_values by (%s) ("%s", %s)`, r.name(), r.name(), of())
 	case 7:
-		return fmt.Sprintf(`%s * on (node) group_left (%s) %s`, of(), r.name(), "max by (node, "+r.name()+") ("+of()+")")
+		return fmt.Sprintf(`%s * on (node) group_left (%s) %s`, of(), r.name(),
+			"max by (node, "+r.name()+") ("+of()+")")
 	case 8:
 		return fmt.Sprintf(`(%s %s %s)`, of(), r.pick("or", "and", "unless", "+"), of())
 	case 9:
@@ -104,7 +107,8 @@ load 1m
 		answered++
 		list := answer.Value.(promql.Matrix)
 		if float64(len(list)) > most.series {
-			t.Errorf("seed %d: %s has %d series, %v were foretold", seed, text, len(list), most.series)
+			t.Errorf("seed %d: %s has %d series, %v were foretold", seed, text, len(list),
+				most.series)
 		}
 		w := growing{Growth: growth, read: &g.selected}
 		for _, s := range list {
@@ -112,11 +116,13 @@ load 1m
 			s.Metric.Range(func(l labels.Label) {
 				bytes += len(l.Name) + len(l.Value)
 				if n := w.value(&most, l.Name); float64(len(l.Value)) > n {
-					t.Errorf("seed %d: %s gives %s=%q, %v bytes were foretold", seed, text, l.Name, l.Value, n)
+					t.Errorf("seed %d: %s gives %s=%q, %v bytes were foretold", seed, text, l.Name,
+						l.Value, n)
 				}
 			})
 			if float64(bytes) > most.bytes() {
-				t.Errorf("seed %d: %s gives %d bytes, %v were foretold", seed, text, bytes, most.bytes())
+				t.Errorf("seed %d: %s gives %d bytes, %v were foretold", seed, text, bytes,
+					most.bytes())
 			}
 		}
 		q.Close()
@@ -126,7 +132,8 @@ load 1m
 	}
 }
 
-func selectAll(t *testing.T, db storage.Queryable, matchers []*labels.Matcher) (list []storage.Series) {
+func selectAll(t *testing.T, db storage.Queryable,
+	matchers []*labels.Matcher) (list []storage.Series) {
 	t.Helper()
 	q, err := db.Querier(0, 1<<40)
 	if err != nil {

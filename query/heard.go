@@ -24,7 +24,8 @@ const heardAtOnce = 32
 func anyCluster(string) bool { return true }
 
 // noSeries selects nothing but the instants of frames.
-var noSeries = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "")}}
+var noSeries = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
+	"")}}
 
 // hearing is one question for when nodes were heard of. Times are in ms.
 type hearing struct {
@@ -104,7 +105,8 @@ func (h *hearing) askRecent(ctx context.Context) {
 		open := h.openFrom(ctx, h.nodes[i].Cluster)
 		first := i
 		for ; i < n; i++ { // one request for clusters of which the same is asked
-			if i > first && h.nodes[i].Cluster != h.nodes[i-1].Cluster && h.openFrom(ctx, h.nodes[i].Cluster) != open {
+			if i > first && h.nodes[i].Cluster != h.nodes[i-1].Cluster &&
+				h.openFrom(ctx, h.nodes[i].Cluster) != open {
 				break
 			}
 			h.opens[i] = open
@@ -247,7 +249,8 @@ func (h *hearing) blocks(
 			if hour+hourMillis <= begin || hour >= end {
 				continue
 			}
-			blocks[i] = blocks[i].with(hour, max(hour, begin), min(hour+hourMillis, end), read.began, read.instants)
+			blocks[i] = blocks[i].with(hour, max(hour, begin), min(hour+hourMillis, end),
+				read.began, read.instants)
 			if len(read.missing) == 0 {
 				h.hours.put(hourKey{h.account, n.ID, hour}, blocks[i])
 			}
@@ -260,9 +263,11 @@ func (h *hearing) blocks(
 type unchanged struct {
 	ask func(began int64) bool
 
-	mu      sync.Mutex
-	yes, no int64 // the earliest known instant since which nothing has, and the latest since which something has
-	known   bool  // yes and no are set
+	mu sync.Mutex
+	// the earliest known instant since which nothing has, and the latest since which something
+	// has
+	yes, no int64
+	known   bool // yes and no are set
 }
 
 // since reports whether nothing has changed since a reading that began at an instant, in ms.

@@ -51,7 +51,8 @@ func newHeardHours(most int64) (heardHours, error) {
 		},
 	})
 	if err != nil {
-		return heardHours{}, fmt.Errorf("query: keep %d bytes of when nodes were heard of: %w", most, err)
+		return heardHours{}, fmt.Errorf("query: keep %d bytes of when nodes were heard of: %w",
+			most, err)
 	}
 	return heardHours{c}, nil
 }

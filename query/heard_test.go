@@ -42,7 +42,8 @@ var heardFleets atomic.Int64
 
 func newHeardFleet(t testing.TB, n uint64, span time.Duration, nodes int) *heardFleet {
 	t.Helper()
-	f := &heardFleet{arriving: newArriving(t, n, span, nodes), written: map[uuid.UUID]map[int64]bool{},
+	f := &heardFleet{arriving: newArriving(t, n, span, nodes),
+		written: map[uuid.UUID]map[int64]bool{},
 		account: fmt.Sprintf("heard-%d", heardFleets.Add(1))}
 	c := recent.DefaultConfig()
 	c.Addresses = []string{engines.SharedRedis(t).Addr()}
@@ -114,22 +115,26 @@ func (f *heardFleet) Windows(ctx context.Context, account string, node uuid.UUID
 	return f.Memory.Windows(ctx, account, node, from, to, facets, m...)
 }
 
-func (f *heardFleet) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+func (f *heardFleet) LatestFrames(ctx context.Context, account string,
+	node uuid.UUID) ([][]byte, int64, error) {
 	return f.Memory.LatestFrames(ctx, account, node)
 }
 
 // heardRecent is the fleet's Redis.
 type heardRecent struct{ *heardFleet }
 
-func (r heardRecent) Latest(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+func (r heardRecent) Latest(ctx context.Context, account string,
+	node uuid.UUID) ([][]byte, int64, error) {
 	return r.Recent.Latest(ctx, account, node)
 }
 
-func (r heardRecent) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (r heardRecent) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	return r.Recent.LastSeen(ctx, account, nodes)
 }
 
-func (r heardRecent) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) ([][]byte, bool, error) {
+func (r heardRecent) Frames(ctx context.Context, account string, node uuid.UUID,
+	from, to int64) ([][]byte, bool, error) {
 	r.frames.Add(1)
 	return r.Recent.Frames(ctx, account, node, from, to)
 }
@@ -138,14 +143,17 @@ func (r heardRecent) Frames(ctx context.Context, account string, node uuid.UUID,
 // the whole range.
 func (f *heardFleet) asks(keeps bool) *query.Engine {
 	f.t.Helper()
-	sources := query.Sources{Store: f, LastSeen: func(ctx context.Context, a string, n []uuid.UUID) (map[uuid.UUID]int64, error) {
+	sources := query.Sources{Store: f, LastSeen: func(ctx context.Context, a string,
+		n []uuid.UUID) (map[uuid.UUID]int64, error) {
 		return f.Memory.LastSeen(ctx, a, n)
 	}}
-	c := query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Nanosecond, Timeout: time.Minute, Clock: f.clock}
+	c := query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Nanosecond,
+		Timeout: time.Minute, Clock: f.clock}
 	if keeps {
 		c.HeardBytes = 1 << 20
 		sources.Recent, sources.Miss = heardRecent{f}, recent.ErrMiss
-		sources.Unchanged, sources.Settles = f.unchanged, (frame.WindowMillis+lateGrace)*time.Millisecond
+		sources.Unchanged, sources.Settles = f.unchanged, (frame.WindowMillis+lateGrace)*
+			time.Millisecond
 		sources.Behind = func(context.Context, string, string) (int64, bool) { return 0, false }
 	}
 	r, err := query.NewReader(c, sources)
@@ -212,8 +220,10 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 	f.come()
 	keeps, without := f.asks(true), f.asks(false)
 	who := querytest.Principal(t, f.account)
-	exprs := []string{query.MetricUp, query.MetricSeen, query.MetricSeen + " offset 7m", "count(" + query.MetricInfo + ")",
-		"avg_over_time(up[20m])", "changes(" + query.MetricSeen + "[10m])", "time() - " + query.MetricSeen,
+	exprs := []string{query.MetricUp, query.MetricSeen, query.MetricSeen + " offset 7m",
+		"count(" + query.MetricInfo + ")",
+		"avg_over_time(up[20m])", "changes(" + query.MetricSeen + "[10m])",
+		"time() - " + query.MetricSeen,
 		`{__name__=~"up|ringwatch_node_last_seen.*"}`}
 	for i := range 150 {
 		now := f.now.Load()
@@ -249,7 +259,8 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 		got.Close()
 		want.Close()
 		if d != "" {
-			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i, expr,
+			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i,
+				expr,
 				from.UnixMilli(), to.UnixMilli(), step, f.now.Load(), d))
 		}
 	}
@@ -274,7 +285,9 @@ func (f *heardFleet) seenWrong(got promql.Matrix, from, to time.Time, step time.
 				want = append(want, promql.FPoint{T: at, F: float64(newest) / 1000})
 			}
 		}
-		i := slices.IndexFunc(got, func(s promql.Series) bool { return s.Metric.Get("node") == id.String() })
+		i := slices.IndexFunc(got, func(s promql.Series) bool {
+			return s.Metric.Get("node") == id.String()
+		})
 		var have []promql.FPoint
 		if i >= 0 {
 			have = got[i].Floats
@@ -294,18 +307,21 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 	for i := range 4 {
 		n := frametest.New("fleet-0", uint64(i+1), 1)
 		n.Interval = 20_000
-		for at := int64(origin) - n.Interval/2; at < origin+4*time.Hour.Milliseconds(); at += n.Interval {
+		for at := int64(origin) - n.Interval/2; at <
+			origin+4*time.Hour.Milliseconds(); at += n.Interval {
 			n.Step()
 			f.all[n.ID] = append(f.all[n.ID], n.Frame(at))
 		}
 		f.nodes[n.ID] = true
 	}
-	f.pass(origin + 3*time.Hour.Milliseconds() + 60_000) // no window is closed within the next minute
+	// no window is closed within the next minute
+	f.pass(origin + 3*time.Hour.Milliseconds() + 60_000)
 	f.come()
 	e, who := f.asks(true), querytest.Principal(t, f.account)
 	ask := func() (values int) {
 		t.Helper()
-		a, err := e.Range(t.Context(), who, query.MetricUp, f.clock().Add(-2*time.Hour), f.clock(), time.Minute, query.Options{})
+		a, err := e.Range(t.Context(), who, query.MetricUp, f.clock().Add(-2*time.Hour), f.clock(),
+			time.Minute, query.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,7 +367,8 @@ func BenchmarkUpOverTime(b *testing.B) {
 	who := querytest.Principal(b, f.account)
 	ask := func(e *query.Engine, i int) {
 		to := f.clock().Add(-time.Duration(i%20) * time.Second)
-		a, err := e.Range(b.Context(), who, query.MetricUp, to.Add(-342*time.Minute), to, time.Minute, query.Options{})
+		a, err := e.Range(b.Context(), who, query.MetricUp, to.Add(-342*time.Minute), to,
+			time.Minute, query.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

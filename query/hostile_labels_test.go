@@ -42,7 +42,8 @@ var hostileLabels = []string{
 	nested(18, doubled, "up"),
 	nested(12, doubled, allTables),
 	nested(200, `label_replace(%s,"x","$1$1$1","x","(.*)")`, `label_join(up,"x","","node")`),
-	nested(200, `label_replace(%s,"x","${all}${all}","x","(?P<all>.*)")`, `label_join(up,"x","","node")`),
+	nested(200, `label_replace(%s,"x","${all}${all}","x","(?P<all>.*)")`,
+		`label_join(up,"x","","node")`),
 	`label_replace(` + allTables + `,"x","` + strings.Repeat("a", 60_000) + `","node",".*")`,
 	nested(60, `label_replace(%s,"x","$1`+strings.Repeat("a", 900)+`","x","(.*)")`, allTables),
 	`label_join(` + allTables + `,"x",` + strings.Repeat(`"node",`, 1500) + `"node")`,
@@ -62,7 +63,8 @@ var hostileLabels = []string{
 // manyLabels makes many labels of some length each.
 func manyLabels(n int, expr string) string {
 	for i := range n {
-		expr = fmt.Sprintf(`label_join(%s,"l%d","",%s)`, expr, i, strings.Repeat(`"node",`, 11)+`"node"`)
+		expr = fmt.Sprintf(`label_join(%s,"l%d","",%s)`, expr, i,
+			strings.Repeat(`"node",`, 11)+`"node"`)
 	}
 	return expr
 }
@@ -90,7 +92,8 @@ func hostileFleet(t *testing.T) *query.Engine {
 	}
 	store := querytest.NewMemory(t, frames)
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute}, query.Sources{Store: store, LastSeen: store.LastSeen, Memory: budget})
+		Timeout: time.Minute}, query.Sources{Store: store, LastSeen: store.LastSeen,
+		Memory: budget})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,8 @@ func hostileFleet(t *testing.T) *query.Engine {
 }
 
 // ask evaluates an expression at one instant, or over an hour.
-func ask(ctx context.Context, t *testing.T, e *query.Engine, account, expr string, over bool) error {
+func ask(ctx context.Context, t *testing.T, e *query.Engine, account, expr string,
+	over bool) error {
 	t.Helper()
 	who, now := querytest.Principal(t, account), time.UnixMilli(shift)
 	var a *query.Answer
@@ -137,15 +141,20 @@ func TestHostileLabels(t *testing.T) {
 	for _, expr := range hostileLabels {
 		for _, over := range []bool{false, true} {
 			var err error
-			took := memorytest.Allocated(func() { err = ask(t.Context(), t, e, "test", expr, over) })
+			took := memorytest.Allocated(func() {
+				err = ask(t.Context(), t, e, "test", expr, over)
+			})
 			limit, is := errors.AsType[*query.LimitError](err)
 			if !is && !memory.Refused(err) {
 				t.Errorf("%.120s… (%v): %v", expr, over, err)
-			} else if is && !slices.Contains([]string{"max_label_bytes", "timeout", "max_subquery_points"}, limit.Limit) {
+			} else if is &&
+				!slices.Contains([]string{"max_label_bytes", "timeout", "max_subquery_points"},
+					limit.Limit) {
 				t.Errorf("%.120s… (%v): %v", expr, over, err)
 			}
 			if took > 512<<20 {
-				t.Errorf("%.120s… (%v) allocated %d MiB before it was refused", expr, over, took>>20)
+				t.Errorf("%.120s… (%v) allocated %d MiB before it was refused", expr, over,
+					took>>20)
 			}
 		}
 	}
@@ -153,7 +162,8 @@ func TestHostileLabels(t *testing.T) {
 		`label_replace(up, "host", "$1", "node", "([^-]+)-.*")`,
 		nested(5, `label_replace(%s, "x", "$1-$2", "node", "([^-]+)-([^-]+).*")`, allTables),
 		nested(4, doubled, "up"),
-		`label_join(` + allTables + `, "where", "/", "cluster", "datacenter", "rack", "node", "keyspace", "table")`,
+		`label_join(` + allTables +
+			`, "where", "/", "cluster", "datacenter", "rack", "node", "keyspace", "table")`,
 		`sum by (x) (label_replace(` + allTables + `, "x", "$1", "table", "(.).*"))`,
 		`count_values("v", cassandra_table_reads_total)`,
 		`count_values("v", cassandra_table_read_latency_seconds)`,
@@ -206,7 +216,8 @@ func TestHostileLabelsOfOthers(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	e := hostileFleet(t)
 	now := time.UnixMilli(shift)
-	_, err := e.Range(t.Context(), querytest.Principal(t, "test"), "sum_over_time(vector(1)[9000s:1s])",
+	_, err := e.Range(t.Context(), querytest.Principal(t, "test"),
+		"sum_over_time(vector(1)[9000s:1s])",
 		now.Add(-3*time.Hour), now, time.Second, query.Options{Timeout: 100 * time.Millisecond})
 	var late promql.ErrQueryTimeout
 	if !errors.As(err, &late) {

@@ -38,7 +38,8 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
 			Owns: s.who.Owns})
 	if err != nil {
-		return all(asked, recorded), nil // it is being loaded, or the selectors are too many for it: all nodes are asked
+		// it is being loaded, or the selectors are too many for it: all nodes are asked
+		return all(asked, recorded), nil
 	}
 	ids := found.Nodes()
 	has, hasRecorded := nodes.having(ids), recorders.having(ids)

@@ -154,7 +154,8 @@ func (it *iterator) Next() chunkenc.ValueType {
 			continue
 		case end < sample:
 			it.ended++
-			if end <= it.t || len(it.parts) > 1 && it.parts[1].len() > 0 && it.parts[1].at(0) <= end {
+			if end <= it.t || len(it.parts) > 1 && it.parts[1].len() > 0 &&
+				it.parts[1].at(0) <= end {
 				continue // another source has a sample then
 			}
 			it.t, it.stale = end, true
@@ -203,7 +204,8 @@ func (it *iterator) Seek(t int64) chunkenc.ValueType {
 	}
 	kind := it.Next()
 	if kind != chunkenc.ValNone && it.t < t {
-		return it.Seek(t) // an end that was sought does not count, and the next part begins before it
+		// an end that was sought does not count, and the next part begins before it
+		return it.Seek(t)
 	}
 	return kind
 }

@@ -129,7 +129,8 @@ func (p *kernelPlan) answered(k *kernelQuestion) parser.Expr {
 		p.computed = map[*labels.Matcher]*seriesSet{}
 	}
 	p.computed[m] = &seriesSet{begun: true, at: -1, list: list, warnings: warnings}
-	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m}, PosRange: k.expr.PositionRange()}
+	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m},
+		PosRange: k.expr.PositionRange()}
 }
 
 // kernelled returns a kernel's answer to the selector that stands for its question.
@@ -176,7 +177,8 @@ func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
 		return nil
 	}
 	s := k.selector
-	if s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil || k.dropsName() && !namesOne(s.LabelMatchers) {
+	if s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil ||
+		k.dropsName() && !namesOne(s.LabelMatchers) {
 		return nil
 	}
 	return k

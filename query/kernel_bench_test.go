@@ -42,19 +42,22 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 		bounds.Upper = append(bounds.Upper, v)
 		v = max(v+1, v*6/5)
 	}
-	of := frame.Frame{Header: frame.Header{Compression: frame.Zstd, Cluster: "c", Started: 1, Interval: 20_000},
+	of := frame.Frame{Header: frame.Header{Compression: frame.Zstd, Cluster: "c", Started: 1,
+		Interval: 20_000},
 		Bounds: []frame.Bounds{bounds},
-		Templates: []frame.Template{{Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{
-			{Name: "reads_total", Kind: frame.Counter},
-			{Name: "latency_seconds", Kind: frame.Histogram, Exponent: -6, HasSum: true},
-		}}}}
+		Templates: []frame.Template{{Type: "table", Labels: []string{"table"},
+			Metrics: []frame.Metric{
+				{Name: "reads_total", Kind: frame.Counter},
+				{Name: "latency_seconds", Kind: frame.Histogram, Exponent: -6, HasSum: true},
+			}}}}
 	tables := frame.Entities{}
 	for k := range series {
 		tables.Rows = append(tables.Rows, []string{fmt.Sprintf("table_%02d", k)})
 	}
 	of.Added = []frame.Entities{tables}
 	for i := range nodes {
-		n := query.Node{Account: querytest.Account, Cluster: "c", ID: uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}),
+		n := query.Node{Account: querytest.Account, Cluster: "c",
+			ID:       uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}),
 			Interval: 20_000}
 		c.nodes = append(c.nodes, n)
 		of.Node = n.ID
@@ -71,7 +74,8 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 				h := frame.Buckets{Sum: int64(1+j) * 1000}
 				for b := range counts[k] {
 					if counts[k][b] += int64((b*7 + j + k) % 11); counts[k][b] > 0 {
-						h.Index, h.Count = append(h.Index, int32(60+b)), append(h.Count, counts[k][b])
+						h.Index, h.Count = append(h.Index, int32(60+b)), append(h.Count,
+							counts[k][b])
 					}
 				}
 				times.Histograms = append(times.Histograms, h)
@@ -98,7 +102,8 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
 
 func (c *columns) Windows(
-	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []window.Facet, _ ...*labels.Matcher,
+	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []window.Facet,
+	_ ...*labels.Matcher,
 ) (query.Windows, error) {
 	c.facets.Store(&facets)
 	if c.reads != nil {
@@ -139,14 +144,16 @@ func BenchmarkKernels(b *testing.B) {
 					by = "engine"
 				}
 				b.Run(fmt.Sprintf("%s/%v/%s", question.name, step, by), func(b *testing.B) {
-					e, who := c.engine(b, func(*query.Config) {}), querytest.Principal(b, querytest.Account)
+					e, who := c.engine(b, func(*query.Config) {}), querytest.Principal(b,
+						querytest.Account)
 					if alone {
 						e.Alone()
 					}
 					b.ReportAllocs()
 					before := cpu(b)
 					for b.Loop() {
-						got, err := e.Range(b.Context(), who, question.expr, time.UnixMilli(origin+3_600_000),
+						got, err := e.Range(b.Context(), who, question.expr,
+							time.UnixMilli(origin+3_600_000),
 							time.UnixMilli(origin+6*3_600_000), step, query.Options{})
 						if err != nil {
 							b.Fatal(err)
@@ -156,7 +163,8 @@ func BenchmarkKernels(b *testing.B) {
 						}
 						got.Close()
 					}
-					b.ReportMetric(float64((cpu(b)-before).Microseconds())/1000/float64(b.N), "cpu-ms/op")
+					b.ReportMetric(float64((cpu(b)-before).Microseconds())/1000/float64(b.N),
+						"cpu-ms/op")
 					if e.Kernels() == 0 != alone {
 						b.Fatal("the wrong one has answered")
 					}

@@ -25,7 +25,8 @@ import (
 func TestKernels(t *testing.T) {
 	n := seed(t)
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 2 * time.Hour,
-		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: 6, Tables: 4, Classic: true})
+		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: 6, Tables: 4,
+		Classic: true})
 	store := querytest.NewMemory(t, f.Frames)
 	now := f.End() + time.Minute.Milliseconds()
 	p := kernelled{T: t, who: querytest.Principal(t, querytest.Account)}
@@ -39,8 +40,10 @@ func TestKernels(t *testing.T) {
 			expr := e.Kernel()
 			s := instant(e.Time())
 			if e.IntN(6) > 0 {
-				s.step = []time.Duration{time.Second, 7 * time.Second, 20 * time.Second, time.Minute,
-					2*time.Minute + 13*time.Millisecond, 5 * time.Minute, 11 * time.Minute}[e.IntN(7)]
+				s.step = []time.Duration{time.Second, 7 * time.Second, 20 * time.Second,
+					time.Minute,
+					2*time.Minute + 13*time.Millisecond, 5 * time.Minute,
+					11 * time.Minute}[e.IntN(7)]
 				s.from = time.UnixMilli(e.Time())
 				if e.IntN(2) == 0 {
 					s.from = s.from.Truncate(5 * time.Minute)
@@ -51,21 +54,24 @@ func TestKernels(t *testing.T) {
 		}
 		for range 6 { // the same at all steps, beside what is not, and histograms of the present
 			for _, expr := range []string{"sum(rate(%[1]s[5m])) / sum(rate(%[1]s[5m] @ end()))",
-				"%[1]s > on (node, table) group_left avg by (node, table) (%[1]s @ start() offset 3m)",
+				"%[1]s > on (node, table) group_left avg by (node, table) (%[1]s @ " +
+					"start() offset 3m)",
 				"topk(2, %[1]s @ end())", "histogram_avg(sum(rate(%[2]s[5m] @ %[3]d.5)))",
 				"count by (node) (%[2]s @ end()) - count by (node) (%[2]s)",
 				"timestamp(sum(%[1]s @ end()))", "rate(%[1]s[2m] @ start())",
 				"histogram_quantile(0.9, sum by (node) (%[4]s @ %[3]d))", "sum by (table) (%[4]s)",
 				"histogram_count(avg(%[4]s offset 1m))", "avg by (cluster) (%[4]s)", "sum(%[4]s)",
 				"histogram_quantile(0.9, sum(%[2]s))"} {
-				expr = fmt.Sprintf(expr, "cassandra_table_reads_total", "cassandra_table_read_latency_seconds",
+				expr = fmt.Sprintf(expr, "cassandra_table_reads_total",
+					"cassandra_table_read_latency_seconds",
 					e.Time()/1000, querytest.GaugeHistograms[0])
 				from := time.UnixMilli(e.Time())
 				p.ask(expr, span{from, from.Add(20 * time.Minute), time.Minute})
 				p.ask(expr, instant(e.Time()))
 			}
 		}
-		for _, at := range f.Resets[:min(len(f.Resets), 6)] { // windows that begin at each sample around them
+		// windows that begin at each sample around them
+		for _, at := range f.Resets[:min(len(f.Resets), 6)] {
 			from := time.UnixMilli(at - 60_000)
 			for _, expr := range []string{"sum(rate(cassandra_table_read_latency_seconds[1m]))",
 				"avg by (node) (increase(cassandra_client_request_latency_seconds[45s]))",
@@ -74,7 +80,8 @@ func TestKernels(t *testing.T) {
 				p.ask(expr, span{from, from.Add(4 * time.Minute), 7 * time.Second})
 			}
 		}
-		t.Logf("kernels answered %d parts, the engine alone %d", p.with.Kernels(), p.alone.Kernels())
+		t.Logf("kernels answered %d parts, the engine alone %d", p.with.Kernels(),
+			p.alone.Kernels())
 		if p.with.Kernels() < 350 || p.alone.Kernels() > 0 {
 			t.Error("these are too few, or too many")
 		}
@@ -133,7 +140,8 @@ func (p *kernelled) ask(expr string, s span) {
 	if d := querytest.Diff(got.Value, want.Value, 0, strings.HasPrefix(expr, "sort")); d != "" {
 		say("%s", d)
 	}
-	if ranked := strings.HasPrefix(expr, "topk") || strings.HasPrefix(expr, "bottomk"); ranked && s.step == 0 {
+	if ranked := strings.HasPrefix(expr, "topk") || strings.HasPrefix(expr, "bottomk"); ranked &&
+		s.step == 0 {
 		if g, w := got.Value.String(), want.Value.String(); g != w {
 			say("the order is\n%s\nwant\n%s", g, w)
 		}
@@ -163,7 +171,8 @@ func TestKernelsNow(t *testing.T) {
 		list := []string{
 			"sum by (cluster, datacenter) (cassandra_compaction_pending_tasks)",
 			"topk(7, os_load1)", "bottomk by (datacenter) (3, os_load1)", "quantile(0.3, os_load1)",
-			`count({__name__=~"cassandra_table.*"})`, `count by (__name__) ({__name__=~"cassandra_c.*"})`,
+			`count({__name__=~"cassandra_table.*"})`,
+			`count by (__name__) ({__name__=~"cassandra_c.*"})`,
 			`avg by (__name__) ({__name__=~"os_.*",__name__!~".*_seconds"})`,
 			"group by (request) (cassandra_client_request_latency_seconds)",
 			"sum by (request) (cassandra_client_request_latency_seconds_count)",
@@ -198,7 +207,8 @@ func TestKernelsHold(t *testing.T) {
 		if alone {
 			e.Alone()
 		}
-		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr, from, to, time.Minute, query.Options{})
+		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr, from, to,
+			time.Minute, query.Options{})
 		if err == nil {
 			a.Close()
 		}
@@ -216,10 +226,12 @@ func TestKernelsHold(t *testing.T) {
 			t.Errorf("%s: the engine alone holds it", expr)
 		}
 	}
-	for _, expr := range []string{"sum by (node, table) (rate(reads_total[1m]))", "topk(30, reads_total)"} {
+	for _, expr := range []string{"sum by (node, table) (rate(reads_total[1m]))",
+		"topk(30, reads_total)"} {
 		got, want := ask(expr, false), ask(expr, true)
 		var a, b *query.LimitError
-		if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" || b.Limit != a.Limit {
+		if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" ||
+			b.Limit != a.Limit {
 			t.Errorf("%s: %v, want %v", expr, got, want)
 		}
 	}
@@ -231,11 +243,13 @@ func TestKernelsCount(t *testing.T) {
 	c := newColumns(t, 1, 1)
 	e := c.engine(t, func(*query.Config) {})
 	for expr, want := range map[string][]window.Facet{
-		"count(latency_seconds)": {window.Values}, "sum(count_over_time(latency_seconds[1m]))": {window.Values},
-		"sum(rate(latency_seconds[1m]))": nil, "count(rate(latency_seconds[1m]))": nil,
+		"count(latency_seconds)":                    {window.Values},
+		"sum(count_over_time(latency_seconds[1m]))": {window.Values},
+		"sum(rate(latency_seconds[1m]))":            nil, "count(rate(latency_seconds[1m]))": nil,
 	} {
 		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr,
-			time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+7_200_000), time.Minute, query.Options{})
+			time.UnixMilli(origin+3_600_000), time.UnixMilli(origin+7_200_000), time.Minute,
+			query.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +264,8 @@ func TestKernelsCount(t *testing.T) {
 func TestKernelsEnd(t *testing.T) {
 	c := newColumns(t, 8, 20)
 	for _, expr := range []string{"sum(avg_over_time(reads_total[5h]))",
-		"topk(5, avg_over_time(reads_total[5h]))", "quantile(0.9, avg_over_time(reads_total[5h]))"} {
+		"topk(5, avg_over_time(reads_total[5h]))",
+		"quantile(0.9, avg_over_time(reads_total[5h]))"} {
 		e := c.engine(t, func(*query.Config) {})
 		reading := make(chan struct{})
 		c.reads = sync.OnceFunc(func() { close(reading) })
@@ -258,7 +273,8 @@ func TestKernelsEnd(t *testing.T) {
 		defer cancel()
 		ended := make(chan error, 1)
 		go func() {
-			_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), expr, time.UnixMilli(origin),
+			_, err := e.Range(ctx, querytest.Principal(t, querytest.Account), expr,
+				time.UnixMilli(origin),
 				time.UnixMilli(origin+6*3_600_000), 2*time.Second, query.Options{})
 			ended <- err
 		}()

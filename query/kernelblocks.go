@@ -146,7 +146,8 @@ func (r *row) bytes() int64 {
 }
 
 // compute returns what the question's function gives of a series, and whether that is anything.
-func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch, s *oneSeries) (row, bool, error) {
+func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
+	s *oneSeries) (row, bool, error) {
 	one := row{labels: s.labels}
 	if err := ctx.Err(); err != nil {
 		return one, false, err

@@ -60,7 +60,8 @@ func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Column
 		(onlySamples || len(s.parts[0].ends) == 0) {
 		return kernel.Columns{Times: of.times, Values: of.values}, nil
 	}
-	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 && (onlySamples || len(s.parts[0].ends) == 0) {
+	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 &&
+		(onlySamples || len(s.parts[0].ends) == 0) {
 		return k.columnsOf(of), nil
 	}
 	times, values := k.Times[:0], k.Values[:0]

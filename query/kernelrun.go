@@ -88,13 +88,15 @@ func (q *queryable) kernel(
 }
 
 // run reads, computes and adds up.
-func (r *kernelRun) run(ctx context.Context, nodes []Node, first []*oneSeries) ([]*oneSeries, error) {
+func (r *kernelRun) run(ctx context.Context, nodes []Node,
+	first []*oneSeries) ([]*oneSeries, error) {
 	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); r.streams.Wait() }()
-	if err := r.add(r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*oneSeries, error) {
-		return nil, first, nil
-	})); err != nil {
+	if err := r.add(
+		r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*oneSeries, error) {
+			return nil, first, nil
+		})); err != nil {
 		return nil, err
 	}
 	newest, atOnce := make([]*newestOf, len(nodes)), ahead
@@ -121,7 +123,8 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node, first []*oneSeries) (
 }
 
 // addNode adds up what comes of a node. What is known of its newest state is at hand.
-func (r *kernelRun) addNode(ctx context.Context, n *Node, known *newestOf, begun <-chan block) error {
+func (r *kernelRun) addNode(ctx context.Context, n *Node, known *newestOf,
+	begun <-chan block) error {
 	if begun != nil {
 		return r.add(begun)
 	}

@@ -26,8 +26,9 @@ func TestNodeThatLeft(t *testing.T) {
 	}
 	for _, n := range nodes {
 		if n.ID == gone {
-			r.left.Take(roster.Record{Account: querytest.Account, Cluster: n.Cluster, Node: gone, Stamp: 1,
-				End: &roster.End{Why: roster.Decommissioned, At: end}})
+			r.left.Take(roster.Record{Account: querytest.Account, Cluster: n.Cluster, Node: gone,
+				Stamp: 1,
+				End:   &roster.End{Why: roster.Decommissioned, At: end}})
 		}
 		r.left.Take(roster.Record{Account: "another", Cluster: n.Cluster, Node: n.ID, Stamp: 1,
 			End: &roster.End{Why: roster.Forgotten, At: end}})
@@ -40,7 +41,8 @@ func TestNodeThatLeft(t *testing.T) {
 		if got := r.instant(who, name+of); len(got) != 0 {
 			t.Errorf("%s: %q", name, got)
 		}
-		if got := r.instant(who, fmt.Sprintf("%s%s @ %d", name, of, (end-minute)/1000)); len(got) != 1 {
+		if got := r.instant(who, fmt.Sprintf("%s%s @ %d", name, of, (end-minute)/1000)); len(got) !=
+			1 {
 			t.Errorf("%s before: %q", name, got)
 		}
 		a, err := r.engine.Range(t.Context(), who, name+of, time.UnixMilli(r.now-10*minute),
@@ -54,7 +56,8 @@ func TestNodeThatLeft(t *testing.T) {
 		}
 		points := list[0].Floats
 		if last := points[len(points)-1].T; last >= end || last < end-15_000 || len(points) < 20 {
-			t.Errorf("%s: %d values, the last one at %d, it left at %d", name, len(points), last, end)
+			t.Errorf("%s: %d values, the last one at %d, it left at %d", name, len(points),
+				last, end)
 		}
 		a.Close()
 	}

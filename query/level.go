@@ -102,7 +102,8 @@ func (w *windows) resolution(p *piece) error {
 	if p.raw() {
 		return nil
 	}
-	text := fmt.Sprintf("from %s to %s values are rollups of %s", inSeconds(p.from), inSeconds(p.to),
+	text := fmt.Sprintf("from %s to %s values are rollups of %s", inSeconds(p.from),
+		inSeconds(p.to),
 		inSpan(p.level.Millis))
 	switch {
 	case !p.expired && w.step == 0:
@@ -118,7 +119,8 @@ func (w *windows) resolution(p *piece) error {
 	text += ", because " + finer + " of that time have expired"
 	switch {
 	case w.ranged && w.rolled == notAtAll && w.function != "":
-		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one value in %s",
+		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one "+
+			"value in %s",
 			text, w.function, inSpan(p.level.Millis))
 	case w.ranged && p.level.Millis > w.width:
 		return fmt.Errorf("%s: a window of %s cannot be had there, so use one of %s or more", text,
@@ -133,7 +135,8 @@ func inSpan(ms int64) string { return model.Duration(ms * int64(time.Millisecond
 
 // rollupLookback is how long the last value of a rollup has to count, that answers a step, or that
 // answers for an instant of which nothing finer is kept, in ms.
-func rollupLookback(step time.Duration, oldest int64, since func(rollup.Level) int64) time.Duration {
+func rollupLookback(step time.Duration, oldest int64,
+	since func(rollup.Level) int64) time.Duration {
 	var longest time.Duration
 	for _, l := range rollup.Levels {
 		d := time.Duration(l.Millis) * time.Millisecond

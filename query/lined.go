@@ -46,7 +46,8 @@ func (l *lined) histogram(i int, into *histogram.FloatHistogram) *histogram.Floa
 
 // numbers reads the values of a view that is no histogram, and after them, if ends are wanted,
 // PromQL's stale markers. The lists are scratch and may be grown.
-func (l *lined) numbers(v *window.Samples, ends bool, times []int64, values []float64) ([]int64, []float64) {
+func (l *lined) numbers(v *window.Samples, ends bool, times []int64,
+	values []float64) ([]int64, []float64) {
 	l.Read(v, l.from, l.to, l.suffix == suffixBucket)
 	times, values = append(times[:0], v.At...), values[:0]
 	exponent := l.Metric.Exponent

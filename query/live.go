@@ -52,7 +52,8 @@ func (s *Selector) Live(of *window.Series) *Live {
 		return l
 	}
 	s.plan.views(of.Labels, of.Metric, func(ls labels.Labels, v view) {
-		l.views = append(l.views, &oneSeries{labels: ls, parts: []part{{samples: s.samples(of, v)}}})
+		l.views = append(l.views,
+			&oneSeries{labels: ls, parts: []part{{samples: s.samples(of, v)}}})
 	})
 	if len(l.views) == 0 {
 		return nil

@@ -79,7 +79,10 @@ func (e *Engine) find(
 	}
 	var warnings annotations.Annotations
 	if found.Missing > 0 {
-		warnings.Add(errors.New(NotWhole + "the series of some nodes are still being loaded; /-/ready shows the progress"))
+		warnings.Add(
+			errors.New(
+				NotWhole + "the series of some nodes are still being loaded; /-/ready shows " +
+					"the progress"))
 	}
 	return found, plans, warnings, nil
 }
@@ -97,8 +100,10 @@ func (e *Engine) Series(
 		return nil, nil, err
 	}
 	if limit == 0 && int64(total) > e.config.MaxSeries {
-		return nil, nil, &LimitError{Limit: "max_series", Value: e.config.MaxSeries, Needed: int64(total),
-			Remedy: "narrow match[], for instance with cluster= or node=, or take the first ones with limit="}
+		return nil, nil, &LimitError{Limit: "max_series", Value: e.config.MaxSeries,
+			Needed: int64(total),
+			Remedy: "narrow match[], for instance with cluster= or node=, or take the first ones " +
+				"with limit="}
 	}
 	var list []labels.Labels
 	seen := map[uint64]bool{}
@@ -121,7 +126,8 @@ blocks:
 			if limit > 0 && len(list) > limit {
 				break blocks
 			}
-			m := window.Metric{Name: l.Get(labels.MetricName), Kind: metrics[l.Get(labels.MetricName)]}
+			m := window.Metric{Name: l.Get(labels.MetricName),
+				Kind: metrics[l.Get(labels.MetricName)]}
 			for _, p := range plans {
 				if p.lists(l, &m) {
 					take(l)
@@ -262,7 +268,8 @@ func (e *Engine) Metadata(
 	now := e.config.Clock()
 	c := Catalogue{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
-		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
+		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual,
+			labels.MetricName,
 			metric)}}
 	}
 	found, _, _, err := e.find(ctx, who, c)

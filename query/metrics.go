@@ -18,7 +18,8 @@ const (
 	fallMiss       = "miss"       // it does not hold it
 	fallAway       = "away"       // it did not answer
 	fallIncomplete = "incomplete" // it may lack some of the range
-	fallStale      = "stale"      // the store may know a newer frame: its newest is two intervals old
+	// the store may know a newer frame: its newest is two intervals old
+	fallStale      = "stale"
 	fallUnreadable = "unreadable" // what it holds cannot be decoded
 )
 
@@ -48,11 +49,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_api_reads_total",
-			Help: "Reads of a node's values, by call (latest, range, last_seen, heard) and by the source that answered.",
+			Help: "Reads of a node's values, by call (latest, range, last_seen, heard) and by " +
+				"the source that answered.",
 		}, []string{"call", "source"}),
 		fallbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_api_fallbacks_total",
-			Help: "Reads that the recent source could not answer and the store was asked for, by reason.",
+			Help: "Reads that the recent source could not answer and the store was asked " +
+				"for, by reason.",
 		}, []string{"reason"}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_api_read_failures_total",
@@ -60,12 +63,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}),
 		flights: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_api_flights_total",
-			Help: "Readings of a node's values; requests that want the same at the same time share one.",
+			Help: "Readings of a node's values; requests that want the same at the same " +
+				"time share one.",
 		}),
 	}
 	m.results = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ringwatch_api_results_total",
-		Help: "Range queries, by whether steps of them were kept (hit), might have been (miss), or cannot be (around).",
+		Help: "Range queries, by whether steps of them were kept (hit), might have been (miss), " +
+			"or cannot be (around).",
 	}, []string{"result"})
 	m.resultSteps = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "ringwatch_api_result_steps_total",

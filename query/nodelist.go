@@ -49,7 +49,8 @@ func (l *nodeList) get(
 	a := l.accounts[p.Account]
 	if a == nil {
 		a = &accountNodes{}
-		l.accounts[p.Account] = a // one per account with a valid key, so it is bounded by the configuration
+		// one per account with a valid key, so it is bounded by the configuration
+		l.accounts[p.Account] = a
 	}
 	l.mu.Unlock()
 	a.mu.Lock()

@@ -36,7 +36,8 @@ type flight struct {
 
 // join returns the flight of that key and counts its caller among the users. begin runs the first
 // one's, in a context that does not end with ctx, but when nobody waits.
-func (fs *flights) join(ctx context.Context, key string, begin func(context.Context, *flight)) *flight {
+func (fs *flights) join(ctx context.Context, key string,
+	begin func(context.Context, *flight)) *flight {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f := fs.under[key]
@@ -200,7 +201,8 @@ type scopeKey struct{}
 // read by Once.
 func (r *Reader) Scope(ctx context.Context, accountName string) (context.Context, func()) {
 	lease := r.sources.Memory.Open(accountName)
-	sc := &scope{account: accountName, lease: lease, of: scopeIn(ctx), after: []func(){lease.Release}}
+	sc := &scope{account: accountName, lease: lease, of: scopeIn(ctx),
+		after: []func(){lease.Release}}
 	return sc.within(ctx), sc.end
 }
 
@@ -304,7 +306,8 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 func (r *Reader) Range(
 	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
 ) (Values, error) {
-	v, err := Once(ctx, r, account, readingKey("values", account, n, asked{from, to, nil, selectors}),
+	v, err := Once(ctx, r, account,
+		readingKey("values", account, n, asked{from, to, nil, selectors}),
 		func(ctx context.Context) (Values, error) {
 			w, err := r.readRange(ctx, account, n, asked{from, to, nil, selectors})
 			if err != nil {
@@ -339,7 +342,8 @@ func readingKey(what, account string, n *Node, q asked) string {
 // Windows returns windows that have at least what any of the selectors selects from from to to,
 // both inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A
 // range that the recent source surely has whole is its, the older part of another is the store's.
-func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64, facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
+func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64,
+	facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	q := asked{from, to, facets, selectors}
 	return Once(ctx, r, account, readingKey("range", account, n, q),
 		func(ctx context.Context) (Windows, error) { return r.readRange(ctx, account, n, q) })

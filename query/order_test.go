@@ -26,7 +26,8 @@ func TestSortEnds(t *testing.T) {
 	if err == nil || compared > 10_000+endsAfter {
 		t.Errorf("%v after %d comparisons", err, compared)
 	}
-	if err := sortStable(t.Context(), list, cmp.Compare[int]); err != nil || !slices.Equal(list, want) {
+	if err := sortStable(t.Context(), list, cmp.Compare[int]); err != nil ||
+		!slices.Equal(list, want) {
 		t.Error("it does not sort", err)
 	}
 }

@@ -58,7 +58,8 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 	p.once = p.read
 	if m.Type == labels.MatchEqual && len(p.names) == 1 {
 		either := regexp.QuoteMeta(p.names[0].Value) + "|" + regexp.QuoteMeta(m.Value)
-		if both, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, either); err == nil {
+		if both, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName,
+			either); err == nil {
 			p.once = [][]*labels.Matcher{append([]*labels.Matcher{both}, stored...)}
 		}
 		if !strings.HasSuffix(p.names[0].Value, suffixBucket) {
@@ -155,7 +156,9 @@ func (p *plan) named(name string) bool {
 
 // means reports whether a series is asked for.
 func (p *plan) means(l labels.Labels) bool {
-	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
+	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool {
+		return !m.Matches(l.Get(m.Name))
+	})
 }
 
 // views calls visit with each series, of those that a stored one stands for, that is asked for: the

@@ -38,20 +38,25 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 	f := &listedFleet{index: series.NewIndex(0)}
 	dictionaries := map[string]*window.Dictionary{}
 	for i := range nodes {
-		n := query.Node{Account: querytest.Account, Cluster: fmt.Sprintf("cluster-%02d", i/500), Interval: 5000}
+		n := query.Node{Account: querytest.Account, Cluster: fmt.Sprintf("cluster-%02d", i/500),
+			Interval: 5000}
 		n.ID = uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%d", i))
 		n.Datacenter, n.Rack = fmt.Sprintf("dc%d", i%2), fmt.Sprintf("rack%d", i%3)
-		for _, name := range []string{"address", "hostname", "cassandra_version", "java_version", "agent_version", "os"} {
+		for _, name := range []string{"address", "hostname", "cassandra_version", "java_version",
+			"agent_version", "os"} {
 			n.Facts = append(n.Facts, frame.Fact{Name: name, Value: fmt.Sprintf("%s-%d", name, i)})
 		}
 		f.nodes = append(f.nodes, n)
 		place := n.Cluster + n.Datacenter + n.Rack
 		d := dictionaries[place]
 		if d == nil {
-			d = &window.Dictionary{Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, Type: "table",
+			d = &window.Dictionary{Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
+				Type:   "table",
 				Labels: []string{"keyspace", "table"}}
-			for _, name := range []string{"cassandra_table_reads_total", "cassandra_table_writes_total"} {
-				d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: name, Kind: frame.Counter})
+			for _, name := range []string{"cassandra_table_reads_total",
+				"cassandra_table_writes_total"} {
+				d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: name,
+					Kind: frame.Counter})
 			}
 			for t := range 20 {
 				d.Rows = append(d.Rows, []string{"shop", fmt.Sprintf("table_%d", t)})
@@ -59,7 +64,8 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 			dictionaries[place] = d
 		}
 		h := window.HashOf(d.Append(nil))
-		f.index.Add(querytest.Account, n.ID, []window.DictionaryID{{Node: n.ID, Day: origin, Key: "table", Hash: h}},
+		f.index.Add(querytest.Account, n.ID,
+			[]window.DictionaryID{{Node: n.ID, Day: origin, Key: "table", Hash: h}},
 			map[window.Hash]*window.Dictionary{h: d})
 	}
 	return f
@@ -68,8 +74,9 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 func (f *listedFleet) engine(tb testing.TB) *query.Engine {
 	tb.Helper()
 	clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour, Timeout: time.Minute,
-		Clock: clock}, query.Sources{Store: f, Behind: f.behind})
+	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute,
+		Clock:   clock}, query.Sources{Store: f, Behind: f.behind})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -103,7 +110,8 @@ func BenchmarkPlan(b *testing.B) {
 		{"cluster", `cassandra_table_reads_total{cluster="cluster-07"}`, 500},
 		{"clusters", `cassandra_table_reads_total{cluster=~"cluster-1.*",datacenter="dc1"}`, 2500},
 		{"node", fmt.Sprintf(`cassandra_table_reads_total{node="%s"}`, some[3]), 1},
-		{"nodes", fmt.Sprintf(`cassandra_table_reads_total{node=~"%s"}`, strings.Join(some, "|")), 20},
+		{"nodes", fmt.Sprintf(`cassandra_table_reads_total{node=~"%s"}`, strings.Join(some, "|")),
+			20},
 		{"pattern", `cassandra_table_reads_total{node=~"a.*"}`, -1},
 	} {
 		matchers, err := parser.NewParser(parser.Options{}).ParseMetricSelector(of.text)

@@ -149,7 +149,8 @@ type selection struct {
 // selects plans the reading of a selector. It returns the nodes that are to be asked, and those
 // series that are there without asking any.
 func (q *queryable) selects(
-	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher, streamed bool,
+	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
+	streamed bool,
 ) (s *selection, asked []Node, list []*oneSeries, err error) {
 	now := q.config.Clock().UnixMilli()
 	s = &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx),

@@ -54,7 +54,8 @@ func (r *Reader) readLatest(
 		seen = at
 		if err != nil {
 			r.fall(err)
-		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) || ctx.Err() != nil {
+		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) ||
+			ctx.Err() != nil {
 			return State{}, cmp.Or(err, ctx.Err())
 		} else if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
@@ -146,7 +147,8 @@ type asked struct {
 
 // readRange returns a node's windows: the recent source's if it surely has them all, and before
 // them the store's for what is older.
-func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, error) {
+func (r *Reader) readRange(ctx context.Context, accountName string, n *Node,
+	q asked) (Windows, error) {
 	recentFrom := r.recentFrom(ctx, accountName, n.Cluster, q.from)
 	if r.sources.Recent != nil && q.to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
@@ -168,7 +170,8 @@ func (r *Reader) readRange(ctx context.Context, accountName string, n *Node, q a
 				return Windows{}, err
 			}
 			r.metrics.reads.WithLabelValues("range", fromBoth).Inc()
-			all := Windows{From: old.From, Instants: joinInstants(old.Instants, recent.Instants), Missing: old.Missing}
+			all := Windows{From: old.From, Instants: joinInstants(old.Instants, recent.Instants),
+				Missing: old.Missing}
 			for _, w := range old.List {
 				if w = w.Before(recentFrom); len(w.Times) > 0 {
 					all.List = append(all.List, w)
@@ -212,7 +215,8 @@ func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) i
 
 // recentRange returns what the recent source has, if that is surely everything. It asks for whole
 // windows where it can: these are the same for the next question, a moment later.
-func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q asked) (Windows, bool, error) {
+func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
+	q asked) (Windows, bool, error) {
 	from, to := q.from, frame.WindowOf(q.to)+frame.WindowMillis-1
 	oldest := r.config.Clock().UnixMilli() - r.config.RecentSpan.Milliseconds()
 	if start := frame.WindowOf(from); start >= oldest {
@@ -257,7 +261,8 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node, q
 			return Windows{}, false, nil
 		}
 		all.List = append(all.List, w)
-		all.Instants = append(all.Instants, instantsIn(w.Times, q.from, q.to)...) // key frames may be older
+		// key frames may be older
+		all.Instants = append(all.Instants, instantsIn(w.Times, q.from, q.to)...)
 	}
 	return all, true, nil
 }
@@ -270,9 +275,11 @@ func instantsIn(times []int64, from, to int64) []int64 {
 }
 
 // storeRange returns what the store has.
-func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, q asked) (all Windows, err error) {
+func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node,
+	q asked) (all Windows, err error) {
 	read := func(matchers []*labels.Matcher) {
-		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets, matchers...)
+		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,
+			matchers...)
 		if err = failed; err != nil {
 			return
 		}
@@ -290,7 +297,9 @@ func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, q 
 		}
 	}
 	if len(q.selectors) > 1 {
-		slices.SortStableFunc(all.List, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+		slices.SortStableFunc(all.List, func(a, b *window.Window) int {
+			return cmp.Compare(a.Times[0], b.Times[0])
+		})
 	}
 	if err != nil && !memory.Refused(err) {
 		r.metrics.failures.Inc()
@@ -301,7 +310,8 @@ func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node, q 
 
 // Series returns the values from from to to of what any of the selectors selects (none:
 // everything), as series sorted by labels, each of them once.
-func (w *Windows) Series(ctx context.Context, from, to int64, selectors [][]*labels.Matcher) ([]window.Series, error) {
+func (w *Windows) Series(ctx context.Context, from, to int64,
+	selectors [][]*labels.Matcher) ([]window.Series, error) {
 	from = max(from, w.From)
 	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		parts := make([][]window.Series, 0, len(w.List))

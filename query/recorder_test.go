@@ -71,7 +71,8 @@ func newRuled(t *testing.T) *ruled {
 		r.nodes = append(r.nodes, f.Node(i))
 	}
 	record := func(cluster, group string, list ...frametest.Recorded) {
-		of := frametest.Recorder{Account: querytest.Account, Cluster: cluster, Group: group, Interval: 15_000}
+		of := frametest.Recorder{Account: querytest.Account, Cluster: cluster, Group: group,
+			Interval: 15_000}
 		id := frame.RecorderID(of.Account, cluster, group)
 		for at := f.From + 1000; at < f.End(); at += of.Interval {
 			b, err := of.Frame(at, slices.Clone(list))
@@ -88,19 +89,24 @@ func newRuled(t *testing.T) *ruled {
 	for i, cluster := range []string{"fleet-0", "fleet-1"} {
 		record(cluster, "clusters", frametest.Recorded{Name: "cluster:x", Labels: map[string]string{
 			"cluster": cluster}, Value: float64(i)})
-		record(cluster, "nodes", frametest.Recorded{Name: "node:y", Value: 3, Labels: map[string]string{
-			"cluster": cluster, "node": r.nodes[i].String(), "datacenter": "dc0", "rack": "r9", "le": "5"}})
+		record(cluster, "nodes", frametest.Recorded{Name: "node:y", Value: 3,
+			Labels: map[string]string{
+				"cluster": cluster, "node": r.nodes[i].String(), "datacenter": "dc0", "rack": "r9",
+				"le": "5"}})
 	}
 	record("fleet-0", "pinned", frametest.Recorded{Name: "cluster:pinned", Value: 4},
-		frametest.Recorded{Name: "cluster:x", Labels: map[string]string{"cluster": "elsewhere"}, Value: 5})
+		frametest.Recorded{Name: "cluster:x", Labels: map[string]string{"cluster": "elsewhere"},
+			Value: 5})
 	record(frame.EveryCluster, "all", frametest.Recorded{Name: "all:z", Value: 6},
-		frametest.Recorded{Name: "cluster:x", Labels: map[string]string{"cluster": "fleet-0", "of": "all"}, Value: 7})
+		frametest.Recorded{Name: "cluster:x", Labels: map[string]string{"cluster": "fleet-0",
+			"of": "all"}, Value: 7})
 	slices.Sort(r.want)
 	store := querytest.NewMemory(t, f.Frames)
 	r.asked = &askedStore{Memory: store, read: map[uuid.UUID]bool{}}
 	clock := func() time.Time { return time.UnixMilli(r.now) }
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen, Roster: &r.left})
+		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen,
+		Roster: &r.left})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +116,8 @@ func newRuled(t *testing.T) *ruled {
 	}
 	c := query.DefaultConfig()
 	c.Clock = clock
-	if r.engine, err = query.NewEngine(c, reader, wholeIndex{store.Index()}, p, nil, slog.New(slog.DiscardHandler)); err != nil {
+	if r.engine, err = query.NewEngine(c, reader, wholeIndex{store.Index()}, p, nil,
+		slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -134,7 +141,8 @@ func (r *ruled) instant(who account.Principal, expr string) []string {
 
 func (r *ruled) ranged(who account.Principal, expr string) []string {
 	r.Helper()
-	a, err := r.engine.Range(r.Context(), who, expr, time.UnixMilli(r.now-600_000), time.UnixMilli(r.now),
+	a, err := r.engine.Range(r.Context(), who, expr, time.UnixMilli(r.now-600_000),
+		time.UnixMilli(r.now),
 		time.Minute, query.Options{})
 	if err != nil {
 		r.Fatal(expr, err)
@@ -182,12 +190,18 @@ func TestRecordersInPromQL(t *testing.T) {
 	node := r.nodes[0].String()
 	read := parser.NewParser(parser.Options{})
 	for _, expr := range []string{
-		`{__name__=~".+:.+"}`, `cluster:x`, `cluster:x{cluster="fleet-0"}`, `cluster:x{cluster!="fleet-0"}`,
-		`cluster:x{cluster="elsewhere"}`, `cluster:x{cluster=~"f.*",of=""}`, `cluster:x{cluster=~"f.*",of="all"}`,
-		`cluster:pinned`, `cluster:pinned{cluster=""}`, `cluster:pinned{cluster="fleet-0"}`, `all:z{cluster=""}`,
-		`all:z{cluster="*"}`, `all:z{node=""}`, `node:y{node="` + node + `"}`, `node:y{node!="` + node + `"}`,
-		`node:y{node=~".+"}`, `node:y{rack="r9",datacenter="dc0"}`, `node:y{rack=""}`, `node:y{le="5"}`,
-		`node:y{le=""}`, `{__name__=~".+:.+",datacenter=""}`, `{__name__=~".+:.+",node="` + node + `"}`,
+		`{__name__=~".+:.+"}`, `cluster:x`, `cluster:x{cluster="fleet-0"}`,
+		`cluster:x{cluster!="fleet-0"}`,
+		`cluster:x{cluster="elsewhere"}`, `cluster:x{cluster=~"f.*",of=""}`,
+		`cluster:x{cluster=~"f.*",of="all"}`,
+		`cluster:pinned`, `cluster:pinned{cluster=""}`, `cluster:pinned{cluster="fleet-0"}`,
+		`all:z{cluster=""}`,
+		`all:z{cluster="*"}`, `all:z{node=""}`, `node:y{node="` + node + `"}`,
+		`node:y{node!="` + node + `"}`,
+		`node:y{node=~".+"}`, `node:y{rack="r9",datacenter="dc0"}`, `node:y{rack=""}`,
+		`node:y{le="5"}`,
+		`node:y{le=""}`, `{__name__=~".+:.+",datacenter=""}`,
+		`{__name__=~".+:.+",node="` + node + `"}`,
 	} {
 		matchers, err := read.ParseMetricSelector(expr)
 		if err != nil {
@@ -199,7 +213,9 @@ func TestRecordersInPromQL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) }) {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+				return !m.Matches(l.Get(m.Name))
+			}) {
 				want = append(want, text)
 			}
 		}
@@ -231,15 +247,17 @@ func TestRecordersInPromQL(t *testing.T) {
 		"cluster": {"elsewhere", "fleet-0", "fleet-1"}, "rack": {"r9"},
 	} {
 		m := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+:.+")
-		got, _, err := r.engine.LabelValues(t.Context(), who, name, r.catalogue([]*labels.Matcher{m}))
+		got, _, err := r.engine.LabelValues(t.Context(), who, name,
+			r.catalogue([]*labels.Matcher{m}))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("values of %s: %q %v", name, got, err)
 		}
 	}
 	for name, want := range map[string]query.Metadata{
 		"cluster:x": {Type: "gauge", Help: "Not described: recorded by a rule of the account."},
-		"up": {Type: "gauge", Help: "1 while frames of this node come or are a little late, 0 when none " +
-			"came for a minute."},
+		"up": {Type: "gauge",
+			Help: "1 while frames of this node come or are a little late, 0 when none " +
+				"came for a minute."},
 		query.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {
@@ -253,7 +271,8 @@ func TestRecordersInPromQL(t *testing.T) {
 func TestRecordersAreNoNodes(t *testing.T) {
 	r := newRuled(t)
 	who := querytest.Principal(t, querytest.Account)
-	for _, expr := range []string{"up", "ringwatch_node_info", "ringwatch_node_last_seen_timestamp_seconds"} {
+	for _, expr := range []string{"up", "ringwatch_node_info",
+		"ringwatch_node_last_seen_timestamp_seconds"} {
 		if got := r.instant(who, expr); len(got) != len(r.nodes) {
 			t.Errorf("%s: %q", expr, got)
 		}
@@ -268,9 +287,11 @@ func TestRecordersAreNoNodes(t *testing.T) {
 		reads []uuid.UUID
 	}{
 		{"node_load1", 4, nil},
-		{"cluster:pinned", 0, []uuid.UUID{frame.RecorderID(querytest.Account, "fleet-0", "pinned")}},
-		{`cluster:x{cluster="fleet-1"}`, 0, []uuid.UUID{frame.RecorderID(querytest.Account, "fleet-1", "clusters"),
-			frame.RecorderID(querytest.Account, frame.EveryCluster, "all")}},
+		{"cluster:pinned", 0,
+			[]uuid.UUID{frame.RecorderID(querytest.Account, "fleet-0", "pinned")}},
+		{`cluster:x{cluster="fleet-1"}`, 0,
+			[]uuid.UUID{frame.RecorderID(querytest.Account, "fleet-1", "clusters"),
+				frame.RecorderID(querytest.Account, frame.EveryCluster, "all")}},
 	} {
 		clear(r.asked.read)
 		if list := r.ranged(who, c.expr); c.nodes > 0 && len(list) != c.nodes {
@@ -308,7 +329,8 @@ func TestRecordersOfOtherClusters(t *testing.T) {
 	}
 	const expr = `{__name__=~".+:.+"}`
 	m := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+:.+")
-	for what, got := range map[string][]string{"instant": r.instant(who, expr), "range": r.ranged(who, expr),
+	for what, got := range map[string][]string{"instant": r.instant(who, expr),
+		"range":  r.ranged(who, expr),
 		"series": r.listed(who, []*labels.Matcher{m})} {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", what, got, want)

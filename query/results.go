@@ -41,7 +41,8 @@ type ranged struct {
 
 // ranged returns the question if what it is answered may be kept; nil if not.
 func (e *Engine) ranged(
-	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration, o Options,
+	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
+	o Options,
 ) *ranged {
 	if e.results == nil || e.reader.sources.Unchanged == nil || o.Fresh || o.PerStepStats {
 		return nil
@@ -61,7 +62,8 @@ func (e *Engine) ranged(
 		return nil
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
-		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, to.Sub(from)), e.since(r.now)))
+		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, to.Sub(from)),
+			e.since(r.now)))
 	}
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
@@ -78,7 +80,8 @@ func (e *Engine) ranged(
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *ranged) settled() int64 {
-	wait := max(r.reader.sources.Settles, r.reader.config.RecentSpan+edgeSlack*time.Millisecond+beat*time.Millisecond)
+	wait := max(r.reader.sources.Settles, r.reader.config.RecentSpan+edgeSlack*time.Millisecond+
+		beat*time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
 }
@@ -264,7 +267,9 @@ func copied(m promql.Matrix) promql.Matrix {
 // joined joins parts that follow each other, into series of their own, sorted by labels.
 func joined(parts []promql.Matrix) promql.Matrix {
 	all := slices.Concat(parts...)
-	slices.SortStableFunc(all, func(a, b promql.Series) int { return labels.Compare(a.Metric, b.Metric) })
+	slices.SortStableFunc(all, func(a, b promql.Series) int {
+		return labels.Compare(a.Metric, b.Metric)
+	})
 	var list promql.Matrix
 	for i := 0; i < len(all); {
 		j, n := i, 0

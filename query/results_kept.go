@@ -72,7 +72,8 @@ func newResults(most int64) *results {
 	if most <= 0 {
 		return nil
 	}
-	return &results{most: most, of: map[resultKey]*list.Element{}, accounts: map[string]*accountResults{}}
+	return &results{most: most, of: map[resultKey]*list.Element{},
+		accounts: map[string]*accountResults{}}
 }
 
 func (r *results) get(k resultKey) *result {

@@ -15,7 +15,9 @@ func TestResultsAreBounded(t *testing.T) {
 		return &result{series: promql.Matrix{{Metric: labels.FromStrings("a", "b"),
 			Floats: make([]promql.FPoint, points)}}}
 	}
-	key := func(account string, i int) resultKey { return resultKey{account: account, expr: fmt.Sprint(i)} }
+	key := func(account string, i int) resultKey {
+		return resultKey{account: account, expr: fmt.Sprint(i)}
+	}
 	const most = 400_000
 	r := newResults(most)
 	kept := func(account string) (n int) {

@@ -45,7 +45,8 @@ type arriving struct {
 func (s *arriving) Nodes(ctx context.Context, a string) ([]query.Node, error) {
 	list, err := s.Memory.Nodes(ctx, a)
 	for i := range list {
-		list[i].Facts = append(slices.Clone(list[i].Facts), frame.Fact{Name: "release", Value: fmt.Sprint(s.release)})
+		list[i].Facts = append(slices.Clone(list[i].Facts),
+			frame.Fact{Name: "release", Value: fmt.Sprint(s.release)})
 	}
 	return list, err
 }
@@ -58,9 +59,10 @@ func (s *arriving) leave(id uuid.UUID, at int64) {
 	}
 	for _, n := range nodes {
 		if n.ID == id {
-			s.left.Take(s.left.Changed(querytest.Account, n.Cluster, id, s.now.Load(), func(rec *roster.Record) {
-				rec.End = &roster.End{Why: roster.Decommissioned, At: at}
-			}))
+			s.left.Take(s.left.Changed(querytest.Account, n.Cluster, id, s.now.Load(),
+				func(rec *roster.Record) {
+					rec.End = &roster.End{Why: roster.Decommissioned, At: at}
+				}))
 		}
 	}
 }
@@ -100,7 +102,8 @@ func (s *arriving) late(id uuid.UUID, from, to int64) {
 	s.pass(now)
 }
 
-func (s *arriving) unchanged(_ context.Context, _ string, _ func(string) bool, began int64) (bool, error) {
+func (s *arriving) unchanged(_ context.Context, _ string, _ func(string) bool,
+	began int64) (bool, error) {
 	for _, at := range s.marks {
 		if at >= began && !s.ignored {
 			return false, nil
@@ -109,7 +112,8 @@ func (s *arriving) unchanged(_ context.Context, _ string, _ func(string) bool, b
 	return true, nil
 }
 
-func (s *arriving) Rollups(ctx context.Context, a string, node uuid.UUID, level rollup.Level, from, to int64,
+func (s *arriving) Rollups(ctx context.Context, a string, node uuid.UUID, level rollup.Level,
+	from, to int64,
 	facets []window.Facet, m ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	return s.Memory.Rollups(ctx, a, node, level, from, to, facets, m...)
 }
@@ -119,7 +123,8 @@ func (s *arriving) engine(kept int64) (*query.Engine, *prometheus.Registry) {
 	s.t.Helper()
 	reg := prometheus.NewRegistry()
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Nanosecond,
-		Timeout: time.Minute, Clock: s.clock}, query.Sources{Store: s, Rollups: s.Rollups, Metrics: reg, Roster: &s.left,
+		Timeout: time.Minute, Clock: s.clock}, query.Sources{Store: s, Rollups: s.Rollups,
+		Metrics: reg, Roster: &s.left,
 		LastSeen: func(ctx context.Context, a string, n []uuid.UUID) (map[uuid.UUID]int64, error) {
 			return s.LastSeen(ctx, a, n)
 		},
@@ -143,7 +148,8 @@ func (s *arriving) engine(kept int64) (*query.Engine, *prometheus.Registry) {
 func newArriving(t testing.TB, n uint64, span time.Duration, nodes int) *arriving {
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: span,
 		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: nodes, Tables: 2})
-	s := &arriving{t: t, all: f.Frames, held: map[uuid.UUID]map[int64]bool{}, nodes: map[uuid.UUID]bool{},
+	s := &arriving{t: t, all: f.Frames, held: map[uuid.UUID]map[int64]bool{},
+		nodes: map[uuid.UUID]bool{},
 		marks: map[string]int64{}}
 	for id := range f.Frames {
 		s.nodes[id], s.held[id] = true, map[int64]bool{}
@@ -164,7 +170,8 @@ var panels = []string{
 	`histogram_quantile(0.99, sum by (keyspace) (rate(cassandra_table_read_latency_seconds[2m])))`,
 	`histogram_count(sum(rate(cassandra_client_request_latency_seconds[3m])))`,
 	`changes(node_load1[5m]) + on (node) group_left () resets(node_cpu_seconds_total[5m])`,
-	`sum(node_load1 @ end())`, `up`, `{__name__=~"node_.*"}`, `max_over_time(sum(node_load1)[5m:1m])`,
+	`sum(node_load1 @ end())`, `up`, `{__name__=~"node_.*"}`,
+	`max_over_time(sum(node_load1)[5m:1m])`,
 	`rate(cassandra_table_read_latency_seconds[2m])`, `rate(node_load1[1m])`, `time()`,
 	`timestamp(node_load1) - time()`, `cassandra_table_live_disk_space_bytes{table=~".+_0"}`,
 }
@@ -184,7 +191,8 @@ func TestKeptResults(t *testing.T) {
 	n := seed(t)
 	for _, of := range [][]string{panels[:4], panels, infoPanels} {
 		if wrong, hits := keptResults(t, n, false, 300, of); len(wrong) > 0 || hits < 5 {
-			t.Errorf("%d wrong answers, %v made of kept results\n%v", len(wrong), hits, wrong[:min(3, len(wrong))])
+			t.Errorf("%d wrong answers, %v made of kept results\n%v", len(wrong), hits,
+				wrong[:min(3, len(wrong))])
 		}
 	}
 	if wrong, _ := keptResults(t, n, true, 500, panels); len(wrong) == 0 {
@@ -213,10 +221,12 @@ func keptResults(
 	s.pass(origin + time.Hour.Milliseconds())
 	keeps, reg := s.engine(8 << 20)
 	without, _ := s.engine(0)
-	whos := []account.Principal{querytest.Principal(t, querytest.Account), querytest.Principal(t, querytest.Account, "fleet-0"),
+	whos := []account.Principal{querytest.Principal(t, querytest.Account),
+		querytest.Principal(t, querytest.Account, "fleet-0"),
 		querytest.Principal(t, "another")}
 	type window struct{ span, step time.Duration }
-	windows := []window{{time.Hour, 20 * time.Second}, {40 * time.Minute, time.Minute}, {time.Hour, time.Minute}, {50 * time.Minute, 5 * time.Minute}}
+	windows := []window{{time.Hour, 20 * time.Second}, {40 * time.Minute, time.Minute},
+		{time.Hour, time.Minute}, {50 * time.Minute, 5 * time.Minute}}
 	for i := range questions {
 		now := s.now.Load()
 		switch r.IntN(12) {
@@ -265,7 +275,8 @@ func keptResults(
 		got.Close()
 		want.Close()
 		if d != "" {
-			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i, expr,
+			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i,
+				expr,
 				from.UnixMilli(), to.UnixMilli(), w.step, s.now.Load(), d))
 			if ignored {
 				break
@@ -311,7 +322,8 @@ func TestFreshQuestionsKeepNothing(t *testing.T) {
 	ask := func(o query.Options) {
 		t.Helper()
 		to := s.clock()
-		a, err := e.Range(t.Context(), who, panels[0], to.Add(-50*time.Minute), to, 20*time.Second, o)
+		a, err := e.Range(t.Context(), who, panels[0], to.Add(-50*time.Minute), to, 20*time.Second,
+			o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +359,8 @@ func BenchmarkRefresh(b *testing.B) {
 		b.Run(of.name, func(b *testing.B) {
 			for i := range b.N {
 				to := s.clock().Add(time.Duration(i%60-60) * 20 * time.Second)
-				a, err := e.Range(b.Context(), who, panels[0], to.Add(-6*time.Hour), to, 20*time.Second, query.Options{})
+				a, err := e.Range(b.Context(), who, panels[0], to.Add(-6*time.Hour), to,
+					20*time.Second, query.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -30,10 +30,12 @@ func TestRolledSamplesAreEven(t *testing.T) {
 		for i := range of.len() {
 			if i > 0 {
 				if d := of.at(i) - of.at(i-1); d < apart-2 || d > apart+2 {
-					t.Errorf("%s: sample %d comes %d ms after the one before, the others %d", r, i, d, apart)
+					t.Errorf("%s: sample %d comes %d ms after the one before, the others %d", r, i,
+						d, apart)
 				}
 			}
-			if want := 0.002 * float64(of.at(i)); of.float(i) < want-0.01 || of.float(i) > want+0.01 {
+			if want := 0.002 * float64(of.at(i)); of.float(i) < want-0.01 ||
+				of.float(i) > want+0.01 {
 				t.Errorf("%s: at %d the value is %g, want %g", r, of.at(i), of.float(i), want)
 			}
 		}
@@ -61,13 +63,15 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 	s = series(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600})
-	rises(t, "a counter that began anew", rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
+	rises(t, "a counter that began anew", rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis,
+		nil),
 		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
 	s = series(&window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true},
 		rollup.Point{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30,
-			FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20}, Increases: []int64{50, 10}},
+			FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20},
+			Increases: []int64{50, 10}},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
 			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}})
 	of := rolled(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil).samples.(*points)
@@ -79,9 +83,11 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
 		}
 	}
-	rises(t, "its count", rolled(s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis, nil),
+	rises(t, "its count", rolled(s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis,
+		nil),
 		110, 65)
-	rises(t, "its sum", rolled(s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis, nil), 50,
+	rises(t, "its sum", rolled(s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis,
+		nil), 50,
 		40)
 }
 

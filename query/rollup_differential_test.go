@@ -162,7 +162,9 @@ func TestRollupIncreases(t *testing.T) {
 			for _, expr := range []string{`increase(%s[%ds])`, `rate(%s[%ds])`} {
 				for _, name := range []string{
 					`{__name__=~"node_cpu_seconds_total|cassandra_table_reads_total"}`,
-					`cassandra_table_read_latency_seconds_count`, `cassandra_table_read_latency_seconds`, `cassandra_client_request_latency_seconds`} {
+					`cassandra_table_read_latency_seconds_count`,
+					`cassandra_table_read_latency_seconds`,
+					`cassandra_client_request_latency_seconds`} {
 					expr := "label_replace(" + fmt.Sprintf(expr, name, width/1000) + `, "kind", "` +
 						expr[:4] + fmt.Sprint(len(name)) + `", "", "")`
 					a, err := b.askOurs(expr, instant(at))
@@ -198,7 +200,8 @@ func TestRollupIncreases(t *testing.T) {
 				switch name := s.Labels.Get(labels.MetricName); name {
 				case "node_cpu_seconds_total", "cassandra_table_reads_total":
 					kind = len(`{__name__=~"node_cpu_seconds_total|cassandra_table_reads_total"}`)
-				case "cassandra_table_read_latency_seconds_count", "cassandra_table_read_latency_seconds",
+				case "cassandra_table_read_latency_seconds_count",
+					"cassandra_table_read_latency_seconds",
 					"cassandra_client_request_latency_seconds":
 					kind = len(name)
 				default:
@@ -236,8 +239,10 @@ func TestRollupIncreases(t *testing.T) {
 					for _, q := range []float64{0.1, 0.5, 0.99} {
 						x, _ := promql.HistogramQuantile(q, got.H, "", posrange.PositionRange{})
 						// Where just the half lies below a bound, a rounding decides.
-						least, _ := promql.HistogramQuantile(q-1e-9, h.Compact(0), "", posrange.PositionRange{})
-						y, _ := promql.HistogramQuantile(q+1e-9, h.Compact(0), "", posrange.PositionRange{})
+						least, _ := promql.HistogramQuantile(q-1e-9, h.Compact(0), "",
+							posrange.PositionRange{})
+						y, _ := promql.HistogramQuantile(q+1e-9, h.Compact(0), "",
+							posrange.PositionRange{})
 						if x < least*(1-1e-9) || x > y*(1+1e-9) {
 							t.Fatalf("quantile %v of %s at %d is %v, want %v", q, key, at, x, y)
 						}

@@ -36,7 +36,8 @@ func (r *Reader) Rollups(
 	found := map[uint64][]int{} // where in all, by the labels' hash
 	for i := range selectors {
 		s := &selectors[i]
-		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, s.Facets, s.Matchers...)
+		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, s.Facets,
+			s.Matchers...)
 		if err != nil {
 			r.metrics.failures.Inc()
 			return nil, nil, err

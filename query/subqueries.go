@@ -31,7 +31,8 @@ func pointsWithin(expr parser.Node, span time.Duration, steps, weight float64) f
 		steps = math.Ceil(float64(span)/float64(every)) + 1
 	}
 	weight = 1
-	if c, is := expr.(*parser.Call); is && (c.Func.Name == "quantile_over_time" || c.Func.Name == "mad_over_time") {
+	if c, is := expr.(*parser.Call); is &&
+		(c.Func.Name == "quantile_over_time" || c.Func.Name == "mad_over_time") {
 		weight = sortedPoints
 	}
 	for child := range parser.ChildrenIter(expr) {
@@ -52,5 +53,7 @@ func (e *Engine) boundSubqueries(expr parser.Expr, span time.Duration, steps flo
 	}
 	return &LimitError{Limit: "max_subquery_points", Value: e.config.MaxSubqueryPoints,
 		Needed: int64(min(n, math.MaxInt64/2)),
-		Unit:   "points of subqueries", Remedy: "use a wider step after the colon, a shorter range before it, or fewer subqueries in each other"}
+		Unit:   "points of subqueries",
+		Remedy: "use a wider step after the colon, a shorter range before it, or fewer " +
+			"subqueries in each other"}
 }

@@ -67,7 +67,8 @@ func (e *Engine) virtualSeries(
 	for i := range nodes {
 		for _, l := range []labels.Labels{NodeLabels(&nodes[i], MetricUp),
 			NodeLabels(&nodes[i], MetricSeen), InfoLabels(&nodes[i])} {
-			if len(plans) == 0 || slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
+			if len(plans) == 0 ||
+				slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
 				list = append(list, l)
 			}
 		}
@@ -206,7 +207,8 @@ func (v *virtual) take(i int, l labels.Labels, beats []int64, of samples, ends [
 	if err := v.lease.Take(seriesCost + 8*int64(len(beats))); err != nil {
 		return err
 	}
-	v.lists[i] = append(v.lists[i], &oneSeries{labels: l, parts: []part{{samples: of, ends: ends}}, ctx: v.ctx})
+	v.lists[i] = append(v.lists[i], &oneSeries{labels: l, parts: []part{{samples: of, ends: ends}},
+		ctx: v.ctx})
 	return nil
 }
 
@@ -232,7 +234,8 @@ func (s *selection) beats() []int64 {
 		every = s.windows.step
 		end -= mod(end-s.windows.end, every)
 	}
-	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds()) // nobody knows before that
+	// nobody knows before that
+	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds())
 	var list []int64
 	for t := start + (end-start)%every; t <= end; t += every {
 		if s.windows.step == 0 && s.hints.Range == 0 && t < end {

@@ -107,7 +107,9 @@ func wantedNames(selectors [][]*labels.Matcher) func(metric string) bool {
 	}
 	wanted := func(metric string) bool {
 		return slices.ContainsFunc(names, func(list []*labels.Matcher) bool {
-			return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(metric) })
+			return !slices.ContainsFunc(list, func(m *labels.Matcher) bool {
+				return !m.Matches(metric)
+			})
 		})
 	}
 	if !slices.ContainsFunc(names, func(list []*labels.Matcher) bool {

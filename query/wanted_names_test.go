@@ -15,10 +15,12 @@ func TestWantedNames(t *testing.T) {
 		return []*labels.Matcher{labels.MustNewMatcher(kind, labels.MetricName, value),
 			labels.MustNewMatcher(labels.MatchEqual, "node", "n")}
 	}
-	plain := wantedNames([][]*labels.Matcher{name(labels.MatchEqual, "a"), name(labels.MatchEqual, "b")})
+	plain := wantedNames([][]*labels.Matcher{name(labels.MatchEqual, "a"),
+		name(labels.MatchEqual, "b")})
 	pattern := wantedNames([][]*labels.Matcher{name(labels.MatchRegexp, "a|b.*")})
-	for metric, want := range map[string][2]bool{"a": {true, true}, "b": {true, true}, "bc": {false, true},
-		"c": {}, "": {}} {
+	for metric, want := range map[string][2]bool{"a": {true, true}, "b": {true, true},
+		"bc": {false, true},
+		"c":  {}, "": {}} {
 		for range 2 {
 			if got := [2]bool{plain(metric), pattern(metric)}; got != want {
 				t.Errorf("%q: %v, want %v", metric, got, want)

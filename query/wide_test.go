@@ -39,7 +39,9 @@ func TestWide(t *testing.T) {
 func TestUnknownNode(t *testing.T) {
 	f := newListedFleet(t, 10)
 	late := true
-	f.behind = func(_ context.Context, _, cluster string) (int64, bool) { return 0, late && cluster == "" }
+	f.behind = func(_ context.Context, _, cluster string) (int64, bool) {
+		return 0, late && cluster == ""
+	}
 	e := f.engine(t)
 	for _, expr := range []string{`up_to_date{node="nobody"}`, `sum(rate(x{cluster="new"}[5m]))`} {
 		for _, late = range []bool{true, false} {

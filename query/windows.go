@@ -29,9 +29,10 @@ const (
 type answers int
 
 const (
-	notAtAll answers = iota // it looks at single samples: between two periods' ends all may have happened
-	nearly                  // as a Prometheus does that scrapes once a period
-	exactly                 // if windows are whole periods
+	// it looks at single samples: between two periods' ends all may have happened
+	notAtAll answers = iota
+	nearly           // as a Prometheus does that scrapes once a period
+	exactly          // if windows are whole periods
 )
 
 // answersOf says it of a function, and of a kind or of the classic series of a histogram kind.
@@ -168,7 +169,8 @@ func (w *windows) asked(p *plan, known map[string]frame.Kind) {
 	if !w.ranged {
 		return
 	}
-	w.rolled = max(answersOf(w.function, frame.Counter, false), answersOf(w.function, frame.Gauge, false))
+	w.rolled = max(answersOf(w.function, frame.Counter, false),
+		answersOf(w.function, frame.Gauge, false))
 	p.kinds(known, func(k frame.Kind, classic bool) {
 		w.rolled = min(w.rolled, answersOf(w.function, k, classic))
 	})

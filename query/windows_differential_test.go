@@ -25,9 +25,11 @@ func TestWindowsDifferential(t *testing.T) {
 	n := seed(t)
 	t.Logf("the seed is %d", n)
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: 7 * time.Hour,
-		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: 3, Tables: 2, Classic: true})
+		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: 3, Tables: 2,
+		Classic: true})
 	w := &windowed{both: newBoth(t, f.TSDB(t), querytest.NewMemory(t, f.Frames),
-		f.End()+time.Minute.Milliseconds(), 14*24*time.Hour, true), truth: map[string]*querytest.Truth{}, fleet: f, begin: f.From, end: f.End()}
+		f.End()+time.Minute.Milliseconds(), 14*24*time.Hour, true),
+		truth: map[string]*querytest.Truth{}, fleet: f, begin: f.From, end: f.End()}
 	for _, s := range f.Series {
 		w.truth[s.Labels.String()] = s
 	}
@@ -36,12 +38,15 @@ func TestWindowsDifferential(t *testing.T) {
 		of := e.Windowed()
 		s := instant(e.Instant(1))
 		if e.IntN(6) > 0 {
-			s.step = []time.Duration{time.Minute, 299 * time.Second, 5 * time.Minute, 5 * time.Minute,
-				5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+			s.step = []time.Duration{time.Minute, 299 * time.Second, 5 * time.Minute,
+				5 * time.Minute,
+				5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute,
+				30 * time.Minute,
 				time.Hour, time.Hour, 2 * time.Hour}[e.IntN(12)]
 			period := []time.Duration{1, 5 * time.Minute, s.step, s.step}[e.IntN(4)]
 			s.from = time.UnixMilli(e.Instant(period))
-			s.to = s.from.Add(time.Duration(e.IntN(25))*s.step + time.Duration(e.IntN(2)*1234)*time.Millisecond)
+			s.to = s.from.Add(time.Duration(e.IntN(25))*s.step +
+				time.Duration(e.IntN(2)*1234)*time.Millisecond)
 		}
 		w.lookback = 5 * time.Minute
 		if of.Function == "" {
@@ -130,7 +135,8 @@ func (w *windowed) ask(of querytest.Windowed, s span) {
 			w.each(got.Value, level, w.last)
 		}
 	case rate && slices.Contains(rising, of.Name):
-		if aligned && 10*over > of.Window.Milliseconds() || !aligned && 10*level.Millis > of.Window.Milliseconds() {
+		if aligned && 10*over > of.Window.Milliseconds() ||
+			!aligned && 10*level.Millis > of.Window.Milliseconds() {
 			w.wronged("rollups of %s cover too little of a window", level.Name)
 		}
 		if of.Every == 0 {
@@ -154,7 +160,8 @@ func (w *windowed) ask(of querytest.Windowed, s span) {
 
 // What rollups know: of which metrics the increases, which functions of gauges, and which of all.
 var (
-	rising = []string{"node_cpu_seconds_total", "cassandra_table_reads_total", querytest.Histograms[0],
+	rising = []string{"node_cpu_seconds_total", "cassandra_table_reads_total",
+		querytest.Histograms[0],
 		querytest.Histograms[0] + "_bucket", querytest.Histograms[0] + "_sum",
 		querytest.Histograms[1] + "_count"}
 	known = []string{"max_over_time", "min_over_time", "avg_over_time", "sum_over_time",
@@ -206,7 +213,8 @@ func (w *windowed) each(v parser.Value, level rollup.Level,
 			key = key.DropReserved(func(name string) bool { return name == labels.MetricName })
 		}
 		got, periods := of[key.String()], s.Periods(level.Millis)
-		for at := w.span.from.UnixMilli(); at <= w.span.to.UnixMilli(); at += w.span.step.Milliseconds() {
+		for at := w.span.from.UnixMilli(); at <=
+			w.span.to.UnixMilli(); at += w.span.step.Milliseconds() {
 			x := math.NaN()
 			for _, p := range got.Floats {
 				if p.T == at {
@@ -219,8 +227,10 @@ func (w *windowed) each(v parser.Value, level rollup.Level,
 				}
 			}
 			to := at - w.asking.Offset.Milliseconds()
-			if want := check(periods, level.Millis, to-w.asking.Window.Milliseconds(), to, x); want != "" {
-				w.wronged("at %d %s has %v of rollups of %s, want %s", at, s.Labels, x, level.Name, want)
+			if want := check(periods, level.Millis, to-w.asking.Window.Milliseconds(), to,
+				x); want != "" {
+				w.wronged("at %d %s has %v of rollups of %s, want %s", at, s.Labels, x, level.Name,
+					want)
 				return
 			}
 			if !math.IsNaN(x) {

@@ -40,12 +40,14 @@ func TestWarningsOfRollups(t *testing.T) {
 			"values are rollups of 5m, because samples of that time have expired: a window of 1m " +
 				"cannot be had there, so use one of 5m or more"},
 		{"count_over_time(node_load1[1h])", time.Minute, true, nil,
-			"values are rollups of 5m, because samples of that time have expired: count_over_time " +
+			"values are rollups of 5m, because samples of that time have expired: " +
+				"count_over_time " +
 				"needs single samples, so what it says there is of one value in 5m"},
 		{"node_load1", time.Minute, true, nil,
 			"values are rollups of 5m, because samples of that time have expired"},
 		{"rate(node_cpu_seconds_total[5m])", 5 * time.Minute, true, five,
-			"values are rollups of 1h, because rollups of 5m of that time have expired: a window of 5m " +
+			"values are rollups of 1h, because rollups of 5m of that time have expired: a " +
+				"window of 5m " +
 				"cannot be had there, so use one of 1h or more"},
 		{"node_load1", 0, true, five,
 			"values are rollups of 1h, because samples of that time have expired"},
@@ -69,7 +71,8 @@ func TestWarningsOfRollups(t *testing.T) {
 			return strings.HasPrefix(w, "from 20") && strings.HasSuffix(w, " "+c.want)
 		})
 		if c.want == "" && len(warnings) > 0 || c.want != "" && (!found || len(warnings) != 1) {
-			t.Errorf("%s at steps of %v warns of %q and %q, want %q", c.expr, c.step, warnings, infos, c.want)
+			t.Errorf("%s at steps of %v warns of %q and %q, want %q", c.expr, c.step, warnings,
+				infos, c.want)
 		}
 		if rows(a.Value) == 0 {
 			t.Errorf("%s at steps of %v has no answer", c.expr, c.step)
@@ -91,7 +94,8 @@ func TestRatesOverBorders(t *testing.T) {
 		b := newBothKept(t, nil, o.store, now, since(samples),
 			map[rollup.Level]time.Duration{rollup.FiveMinutes: since(fine)}, true)
 		const width = 2 * hour
-		s := span{time.UnixMilli(fine - hour), time.UnixMilli(samples + 2*hour), 7 * time.Minute / 2}
+		s := span{time.UnixMilli(fine - hour), time.UnixMilli(samples + 2*hour),
+			7 * time.Minute / 2}
 		for _, name := range append(slices.Clone(querytest.Counters), querytest.Histograms[0],
 			querytest.Histograms[0]+"_count") {
 			a, err := b.askOurs(fmt.Sprintf("increase(%s[2h])", name), s)
@@ -109,7 +113,9 @@ func TestRatesOverBorders(t *testing.T) {
 				if truth.Labels.Get(labels.MetricName) != name {
 					continue
 				}
-				key := truth.Labels.DropReserved(func(name string) bool { return name == labels.MetricName })
+				key := truth.Labels.DropReserved(func(name string) bool {
+					return name == labels.MetricName
+				})
 				periods := truth.Periods(rollup.Hour.Millis)
 				short := truth.Periods(rollup.FiveMinutes.Millis)
 				for at, got := range numbersOf(of[key.String()]) {
@@ -121,7 +127,8 @@ func TestRatesOverBorders(t *testing.T) {
 						anew++
 					}
 					if got < 0.9*least || got > 1.2*most {
-						t.Fatalf("%s at %d has %v, want %v to %v: samples from %d, rollups of 5m from %d",
+						t.Fatalf("%s at %d has %v, want %v to %v: samples from %d, rollups "+
+							"of 5m from %d",
 							truth.Labels, at, got, least, most, samples, fine)
 					}
 				}

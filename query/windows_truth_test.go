@@ -45,7 +45,8 @@ func (w *windowed) mean(periods []querytest.Period, level, from, to int64, got f
 			}
 		}
 	}
-	if n == 0 && math.IsNaN(got) || got >= least-1e-9*math.Abs(least) && got <= most+1e-9*math.Abs(most) {
+	if n == 0 && math.IsNaN(got) ||
+		got >= least-1e-9*math.Abs(least) && got <= most+1e-9*math.Abs(most) {
 		return ""
 	}
 	return fmt.Sprintf("from %v to %v", least, most)
@@ -89,7 +90,9 @@ func (w *windowed) rise(periods []querytest.Period, level, from, to int64, got f
 	}
 	classic := strings.HasPrefix(w.asking.Name, querytest.Histograms[0]+"_") ||
 		strings.HasPrefix(w.asking.Name, querytest.Histograms[1]+"_")
-	if classic && slices.ContainsFunc(w.fleet.Resets, func(at int64) bool { return at > from-level && at <= to }) {
+	if classic && slices.ContainsFunc(w.fleet.Resets, func(at int64) bool {
+		return at > from-level && at <= to
+	}) {
 		most = math.Inf(1) // a histogram knows by its other buckets that it began anew
 	}
 	if got >= least && got <= most {

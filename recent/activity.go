@@ -52,7 +52,8 @@ func (t *touches) touch(cluster string) {
 	now := t.config.millis()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last, known := t.told[cluster]; t.closed || known && now-last < t.config.Refresh.Milliseconds() {
+	if last, known := t.told[cluster]; t.closed ||
+		known && now-last < t.config.Refresh.Milliseconds() {
 		return
 	}
 	t.told[cluster] = now
@@ -154,7 +155,8 @@ func (w *Writer) setMarks(ctx context.Context, clusters []string, warm bool) err
 // copy is right again after Refresh, and gone when its writer is.
 func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 	c, now := w.clusters, w.config.millis()
-	horizon := frame.WindowOf(now-w.config.Keep.Milliseconds()) - frame.WindowMillis // what is read may begin a little before Keep
+	// what is read may begin a little before Keep
+	horizon := frame.WindowOf(now-w.config.Keep.Milliseconds()) - frame.WindowMillis
 	var list []saying
 	c.mu.Lock()
 	c.seen = 0

@@ -20,7 +20,8 @@ func TestFramesFromTheFuture(t *testing.T) {
 	handle := func(b []byte) {
 		t.Helper()
 		now := f.clock.now()
-		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Received: now, Value: b}}); err != nil {
+		if err := f.writer.Handle(t.Context(),
+			[]stream.Record{{Account: t.Name(), Received: now, Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,11 +33,13 @@ func TestFramesFromTheFuture(t *testing.T) {
 				"%s: %d frames, heard of at %d where that was %d, %v",
 				what, len(got), at, heard, err)
 		}
-		if seen, err := f.reader.LastSeen(t.Context(), t.Name(), []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
+		if seen, err := f.reader.LastSeen(t.Context(), t.Name(), []uuid.UUID{n.ID}); err != nil ||
+			seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
 		}
 	}
-	ahead := []time.Duration{2_001 * time.Millisecond, 30 * time.Second, 5 * time.Minute, 9 * time.Minute}
+	ahead := []time.Duration{2_001 * time.Millisecond, 30 * time.Second, 5 * time.Minute,
+		9 * time.Minute}
 	for i := range 40 { // ten minutes, over several windows' ends
 		now := f.clock.millis.Load()
 		live := n.Frame(now)
@@ -68,7 +71,8 @@ func TestAheadAlone(t *testing.T) {
 	for range 100 {
 		came = f.clock.millis.Load()
 		last = n.Frame(came + 8*60_000)
-		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Value: last}}); err != nil {
+		if err := f.writer.Handle(t.Context(),
+			[]stream.Record{{Account: t.Name(), Value: last}}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.millis.Add(n.Interval)
@@ -89,12 +93,14 @@ func TestBacklogIsOld(t *testing.T) {
 	now := f.clock.millis.Load()
 	waited, fresh := n.Frame(now-20_000), n.Frame(now)
 	for _, b := range [][]byte{fresh, waited} {
-		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: t.Name(), Value: b}}); err != nil {
+		if err := f.writer.Handle(t.Context(),
+			[]stream.Record{{Account: t.Name(), Value: b}}); err != nil {
 			t.Fatal(err)
 		}
 		f.clock.millis.Add(1000)
 	}
-	if got, at, err := f.reader.Latest(t.Context(), t.Name(), n.ID); err != nil || at != now || !equal(got[len(got)-1:], [][]byte{fresh}) {
+	if got, at, err := f.reader.Latest(t.Context(), t.Name(), n.ID); err != nil || at != now ||
+		!equal(got[len(got)-1:], [][]byte{fresh}) {
 		t.Errorf("%d frames, heard of at %d where that was %d, %v", len(got), at, now, err)
 	}
 }

@@ -30,7 +30,8 @@ func claimedKey(account string) string { return "rw:claimed:{" + account + "}" }
 
 // Claim says that a node's frames come from a sender just now. It returns true if others have sent
 // frames of the node since this sender said so before; then Claimed names the node for 15 minutes.
-func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID, sender string) (several bool, err error) {
+func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID,
+	sender string) (several bool, err error) {
 	now := r.config.millis()
 	several, err = r.keeper.turn(ctx, senderKey(account, node), sender, now)
 	if err != nil || !several {
@@ -41,11 +42,13 @@ func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID, send
 
 // Claimed returns the account's nodes that were claimed by several senders within the last 15
 // minutes.
-func (r *Reader) Claimed(ctx context.Context, account string) (nodes map[uuid.UUID]bool, err error) {
+func (r *Reader) Claimed(ctx context.Context,
+	account string) (nodes map[uuid.UUID]bool, err error) {
 	defer r.observe("claimed", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	list, err := r.keeper.noted(call, claimedKey(account), r.config.millis()-claimedFor.Milliseconds())
+	list, err := r.keeper.noted(call, claimedKey(account),
+		r.config.millis()-claimedFor.Milliseconds())
 	if err != nil {
 		return nil, r.failed(ctx, err)
 	}

@@ -21,7 +21,8 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	var ids []string
 	do := func(i int, words ...string) string {
 		t.Helper()
-		text, err := clients[i].Do(t.Context(), clients[i].B().Arbitrary(words...).Build()).ToString()
+		text, err := clients[i].Do(t.Context(), clients[i].B().Arbitrary(words...).Build()).
+			ToString()
 		if err != nil {
 			t.Fatal(words, err)
 		}
@@ -29,9 +30,12 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	}
 	for i := range 6 {
 		servers = append(servers, engines.MustRedis(t, func(c *engines.RedisConfig) {
-			c.Extra = []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"}
+			c.Extra = []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+				"--repl-diskless-sync-delay", "0"}
 		}))
-		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{servers[i].Addr()}, DisableCache: true, ForceSingleClient: true})
+		client, err := rueidis.NewClient(
+			rueidis.ClientOption{InitAddress: []string{servers[i].Addr()}, DisableCache: true,
+				ForceSingleClient: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +52,8 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	everybody := func(what, line string, times int) {
 		eventually(t, what, func() bool {
 			for i := range clients {
-				if strings.Count(do(i, "CLUSTER", "INFO")+do(i, "CLUSTER", "NODES"), line) != times {
+				if strings.Count(do(i, "CLUSTER", "INFO")+do(i, "CLUSTER", "NODES"), line) !=
+					times {
 					return false
 				}
 			}
@@ -62,7 +67,9 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	everybody("the replicas are there", "slave", 3)
 	everybody("the cluster is up", "cluster_state:ok", 1)
 	for i := range 3 {
-		eventually(t, "a replica has its master's data", func() bool { return strings.Contains(do(i+3, "INFO", "replication"), "master_link_status:up") })
+		eventually(t, "a replica has its master's data", func() bool {
+			return strings.Contains(do(i+3, "INFO", "replication"), "master_link_status:up")
+		})
 	}
 	return servers
 }
@@ -71,7 +78,8 @@ func mustCluster(t *testing.T) []*engines.Redis {
 // read is whole again, wherever it lies.
 func TestClusterFailsOver(t *testing.T) {
 	servers := mustCluster(t)
-	f := newActive(t, servers[0].Addr(), hasty, servers[1].Addr(), servers[2].Addr(), servers[4].Addr())
+	f := newActive(t, servers[0].Addr(), hasty, servers[1].Addr(), servers[2].Addr(),
+		servers[4].Addr())
 	var nodes []*frametest.Node
 	for i := range uint64(12) { // some on every shard
 		nodes = append(nodes, frametest.New("read", i, 1))

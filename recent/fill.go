@@ -14,10 +14,14 @@ type memoryGauges struct{ used, most *prometheus.GaugeVec }
 
 func newMemoryGauges(reg prometheus.Registerer) memoryGauges {
 	g := memoryGauges{
-		used: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ringwatch_recent_redis_memory_bytes",
-			Help: "Memory that Redis uses, all of its nodes together."}, nil),
-		most: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ringwatch_recent_redis_memory_max_bytes",
-			Help: "Memory that Redis may use, all of its nodes together; 0: there is no limit."}, nil),
+		used: prometheus.NewGaugeVec(
+			prometheus.GaugeOpts{Name: "ringwatch_recent_redis_memory_bytes",
+				Help: "Memory that Redis uses, all of its nodes together."}, nil),
+		most: prometheus.NewGaugeVec(
+			prometheus.GaugeOpts{Name: "ringwatch_recent_redis_memory_max_bytes",
+				Help: "Memory that Redis may use, all of its nodes together; 0: there " +
+					"is no limit."},
+			nil),
 	}
 	reg.MustRegister(g.used, g.most)
 	return g

@@ -28,7 +28,8 @@ const lag = 2_000
 // the log has nothing between the run's first frame and what lies before it here. A frame that
 // was lost makes a range incomplete; it is the store's then. The error is ErrMiss when nothing of
 // the range is kept.
-func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, from, to int64) (frames [][]byte, complete bool, err error) {
+func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID,
+	from, to int64) (frames [][]byte, complete bool, err error) {
 	defer r.observe("frames", time.Now(), &err, &complete)
 	now := r.config.millis()
 	windows := span(from, to, now, &r.config)
@@ -83,7 +84,8 @@ func (r *Reader) Frames(ctx context.Context, account string, node uuid.UUID, fro
 // span returns the windows that a range and the frames beside it lie in.
 func span(from, to, now int64, c *Config) (windows []int64) {
 	first := max(frame.WindowOf(from-neighbour), frame.WindowOf(now-c.Keep.Milliseconds()))
-	for w := first; w <= min(frame.WindowOf(to+neighbour), frame.WindowOf(now+maxAhead)); w += frame.WindowMillis {
+	for w := first; w <= min(frame.WindowOf(to+neighbour),
+		frame.WindowOf(now+maxAhead)); w += frame.WindowMillis {
 		windows = append(windows, w)
 	}
 	return windows
@@ -95,7 +97,8 @@ func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbrok
 	if len(headers) == 0 {
 		return nil, false
 	}
-	before, _ := slices.BinarySearchFunc(headers, from, byTime) // the number of frames before the range
+	// the number of frames before the range
+	before, _ := slices.BinarySearchFunc(headers, from, byTime)
 	if before == 0 {
 		if headers[0].Sequence != 0 {
 			return nil, false
@@ -128,7 +131,8 @@ func reaches(h *frame.Header, to, now int64) bool {
 // began reports whether the writer of the node's cluster says that the log has no frame before
 // each of the runs, back to what is here. It is asked after the frames were read, so that it
 // knows of all that is missing among them.
-func (r *Reader) began(ctx context.Context, account string, headers []frame.Header, runs []runStart) (bool, error) {
+func (r *Reader) began(ctx context.Context, account string, headers []frame.Header,
+	runs []runStart) (bool, error) {
 	for i := range headers {
 		if headers[i].Cluster != headers[0].Cluster {
 			return false, nil // two writers' logs

@@ -28,7 +28,8 @@ func (r *Reader) Instants(
 	instants, whole = make([][]int64, len(nodes)), make([]bool, len(nodes))
 	for at := 0; at < len(nodes); at += instantsAtOnce {
 		end := min(at+instantsAtOnce, len(nodes))
-		if err := r.instantsOf(ctx, account, nodes[at:end], from, to, instants[at:end], whole[at:end]); err != nil {
+		if err := r.instantsOf(ctx, account, nodes[at:end], from, to, instants[at:end],
+			whole[at:end]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -37,7 +38,8 @@ func (r *Reader) Instants(
 }
 
 func (r *Reader) instantsOf(
-	ctx context.Context, account string, nodes []uuid.UUID, from, to int64, instants [][]int64, whole []bool,
+	ctx context.Context, account string, nodes []uuid.UUID, from, to int64, instants [][]int64,
+	whole []bool,
 ) error {
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
@@ -78,7 +80,8 @@ func (r *Reader) instantsOf(
 }
 
 // times returns by node the times of all frames in some windows, ascending.
-func (r *Reader) times(ctx context.Context, account string, nodes []uuid.UUID, windows []int64) ([][]int64, error) {
+func (r *Reader) times(ctx context.Context, account string, nodes []uuid.UUID,
+	windows []int64) ([][]int64, error) {
 	times := make([][]int64, len(nodes))
 	if len(windows) == 0 {
 		return times, nil

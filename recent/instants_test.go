@@ -25,7 +25,8 @@ func TestInstants(t *testing.T) {
 	for i := range 12 {
 		n := frametest.New("one", uint64(100+i), 1)
 		nodes = append(nodes, n.ID)
-		for at := int64(start) + int64(i); at <= start+12*time.Minute.Milliseconds(); at += interval {
+		for at := int64(start) +
+			int64(i); at <= start+12*time.Minute.Milliseconds(); at += interval {
 			n.Step()
 			switch b := n.Frame(at); {
 			case i > 3 && r.IntN(100) == 0: // lost: it is in the log, and not here
@@ -68,7 +69,8 @@ func TestInstants(t *testing.T) {
 			case whole[i] && !slices.Equal(instants[i], want):
 				t.Errorf("node %d from %d to %d: %v, not %v", i, from, to, instants[i], want)
 			case i < 4 && complete != whole[i]:
-				t.Errorf("node %d from %d to %d: Frames knows all: %v, Instants: %v", i, from, to, complete, whole[i])
+				t.Errorf("node %d from %d to %d: Frames knows all: %v, Instants: %v", i, from, to,
+					complete, whole[i])
 			case whole[i]:
 				proved++
 			}
@@ -77,10 +79,12 @@ func TestInstants(t *testing.T) {
 	if proved < 200 {
 		t.Error("only", proved, "were known whole")
 	}
-	if _, whole, err := f.reader.Instants(ctx, "another", nodes, now-60_000, now); err != nil || slices.Contains(whole, true) {
+	if _, whole, err := f.reader.Instants(ctx, "another", nodes, now-60_000, now); err != nil ||
+		slices.Contains(whole, true) {
 		t.Error("another account's nodes are known", err)
 	}
-	if list, _, err := f.reader.Instants(ctx, account, nil, now-60_000, now); err != nil || len(list) != 0 {
+	if list, _, err := f.reader.Instants(ctx, account, nil, now-60_000, now); err != nil ||
+		len(list) != 0 {
 		t.Error(list, err)
 	}
 }

@@ -29,15 +29,17 @@ func sides(t *testing.T) map[string]side {
 	t.Helper()
 	config := DefaultConfig()
 	config.Addresses = []string{engines.SharedRedis(t).Addr()}
-	config.DialTimeout, config.ReadTimeout, config.WriteTimeout = time.Minute, time.Minute, time.Minute
+	config.DialTimeout, config.ReadTimeout, config.WriteTimeout = time.Minute, time.Minute,
+		time.Minute
 	redis := newLink(&config)
 	t.Cleanup(redis.close)
 	c := &clock{}
 	c.millis.Store(start)
 	own := fmt.Sprint(t.Name(), "-", uuid.New())
 	return map[string]side{
-		"redis":  {redis, func() {}, own},
-		"memory": {NewMemory(1<<30, c.now, prometheus.NewRegistry()), func() { c.millis.Add(100) }, own},
+		"redis": {redis, func() {}, own},
+		"memory": {NewMemory(1<<30, c.now, prometheus.NewRegistry()), func() { c.millis.Add(100) },
+			own},
 	}
 }
 
@@ -81,7 +83,8 @@ func TestKeeperFrames(t *testing.T) {
 		ahead := entry{later, 700_000, 700_000, 304_000, []byte("dated ahead of its arrival")}
 		mustPut(t, s, time.Hour, key, delta, early, ahead, key) // and one again
 		last, from, seen, err := s.newest(t.Context(), windows)
-		if err != nil || !bytes.Equal(last, delta.frame) || !bytes.Equal(from, key.frame) || seen != delta.seen {
+		if err != nil || !bytes.Equal(last, delta.frame) || !bytes.Equal(from, key.frame) ||
+			seen != delta.seen {
 			t.Errorf("the newest is %q, a delta to %q, heard of at %d, %v", last, from, seen, err)
 		}
 		heard, err := s.heard(t.Context(), []place{later, other, node})
@@ -89,22 +92,26 @@ func TestKeeperFrames(t *testing.T) {
 			t.Error(heard, err)
 		}
 		frames, err := s.frames(t.Context(), []place{node, other, later})
-		want := map[int64][]byte{300_050: early.frame, 300_100: key.frame, 305_100: delta.frame, 700_000: ahead.frame}
+		want := map[int64][]byte{300_050: early.frame, 300_100: key.frame, 305_100: delta.frame,
+			700_000: ahead.frame}
 		if err != nil || !reflect.DeepEqual(frames, want) {
 			t.Errorf("%v, %v", frames, err)
 		}
 		times, err := s.times(t.Context(), []place{later, other, node})
 		slices.Sort(times[2])
-		if err != nil || !reflect.DeepEqual(times, [][]int64{{700_000}, nil, {300_050, 300_100, 305_100}}) {
+		if err != nil ||
+			!reflect.DeepEqual(times, [][]int64{{700_000}, nil, {300_050, 300_100, 305_100}}) {
 			t.Error(times, err)
 		}
-		picked, err := s.pick(t.Context(), []moment{{node, 305_100}, {node, 305_101}, {other, 305_100}, {later, 700_000}})
+		picked, err := s.pick(t.Context(), []moment{{node, 305_100}, {node, 305_101},
+			{other, 305_100}, {later, 700_000}})
 		if err != nil || !reflect.DeepEqual(picked, [][]byte{delta.frame, nil, nil, ahead.frame}) {
 			t.Errorf("%q, %v", picked, err)
 		}
 		delta.frame = []byte("another frame of the same time")
 		mustPut(t, s, time.Hour, delta)
-		if last, _, _, err := s.newest(t.Context(), windows); err != nil || !bytes.Equal(last, delta.frame) {
+		if last, _, _, err := s.newest(t.Context(), windows); err != nil ||
+			!bytes.Equal(last, delta.frame) {
 			t.Errorf("%q, %v", last, err)
 		}
 	})
@@ -148,7 +155,8 @@ func TestKeeperFramesOfAWindowThatBeganAgain(t *testing.T) {
 		}
 		put := func(at int64, text string, ttl time.Duration) {
 			t.Helper()
-			mustPut(t, s.keeper, ttl, entry{place: w, at: at, keyAt: at, seen: at, frame: []byte(text)})
+			mustPut(t, s.keeper, ttl, entry{place: w, at: at, keyAt: at, seen: at,
+				frame: []byte(text)})
 		}
 		put(start, "first", time.Second)
 		put(start+1, "second", time.Second)
@@ -223,7 +231,8 @@ func TestKeeperTells(t *testing.T) {
 			many.fields = append(many.fields, fmt.Sprint(i), fmt.Sprint(-i))
 		}
 		tell(time.Hour, saying{a, []string{"x", "1", "y", "2"}}, many)
-		if told(a, "x") != "1" || told(a, "y") != "2" || told(b, "2999") != "-2999" || told(a, "z") != "" || told(c, "x") != "" {
+		if told(a, "x") != "1" || told(a, "y") != "2" || told(b, "2999") != "-2999" ||
+			told(a, "z") != "" || told(c, "x") != "" {
 			t.Error("other things are told than were said")
 		}
 		tell(time.Hour, saying{a, []string{"y", "3"}}, saying{name: b}, saying{name: c})
@@ -235,7 +244,8 @@ func TestKeeperTells(t *testing.T) {
 			t.Error(there, err)
 		}
 		s.gone(t, "a saying", func() bool { return told(a, "y") != "" })
-		if there, err = s.renew(t.Context(), []string{a}, time.Hour); err != nil || there[0] || told(a, "y") != "" {
+		if there, err = s.renew(t.Context(), []string{a}, time.Hour); err != nil || there[0] ||
+			told(a, "y") != "" {
 			t.Error("what has expired is renewed", err)
 		}
 	})
@@ -254,7 +264,8 @@ func TestKeeperTurns(t *testing.T) {
 		for i, c := range []struct {
 			sender string
 			want   bool
-		}{{"a", false}, {"a", false}, {"b", false}, {"b", false}, {"a", true}, {"a", false}, {"b", true}, {"c", false}} {
+		}{{"a", false}, {"a", false}, {"b", false}, {"b", false}, {"a", true}, {"a", false},
+			{"b", true}, {"c", false}} {
 			if got := turn(c.sender, int64(1000+i)); got != c.want {
 				t.Errorf("turn %d, of %s: %v", i, c.sender, got)
 			}
@@ -281,7 +292,8 @@ func TestSidesAgree(t *testing.T) {
 	}
 	agree := func(what string, a, b any, errs ...error) {
 		t.Helper()
-		if !reflect.DeepEqual(a, b) || slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
+		if !reflect.DeepEqual(a, b) ||
+			slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 			t.Fatalf("%s: Redis says %v, memory %v, %v", what, a, b, errs)
 		}
 	}
@@ -298,10 +310,13 @@ func TestSidesAgree(t *testing.T) {
 			mustPut(t, redis, time.Hour, e)
 			mustPut(t, memory, time.Hour, e)
 		case 2:
-			keep := time.Duration(1000+r.IntN(1000)) * time.Millisecond // nothing expires by the clock in the test's time
-			agree("note", nil, nil, redis.note(t.Context(), name+"n", words, now*3600_000, 3600*keep), memory.note(t.Context(), name+"n", words, now*3600_000, 3600*keep))
+			// nothing expires by the clock in the test's time
+			keep := time.Duration(1000+r.IntN(1000)) * time.Millisecond
+			agree("note", nil, nil, redis.note(t.Context(), name+"n", words, now*3600_000,
+				3600*keep), memory.note(t.Context(), name+"n", words, now*3600_000, 3600*keep))
 		case 3:
-			agree("tell", nil, nil, redis.tell(t.Context(), []saying{{name + "t", words}}, time.Hour), memory.tell(t.Context(), []saying{{name + "t", words}}, time.Hour))
+			agree("tell", nil, nil, redis.tell(t.Context(), []saying{{name + "t", words}},
+				time.Hour), memory.tell(t.Context(), []saying{{name + "t", words}}, time.Hour))
 		case 4:
 			a, err := redis.turn(t.Context(), name+"s", words[0], now)
 			b, err2 := memory.turn(t.Context(), name+"s", words[0], now)
@@ -313,7 +328,8 @@ func TestSidesAgree(t *testing.T) {
 			last, key, last2, key2 = nil, nil, nil, nil // a miss, however much of it is there
 			seen, seen2 = 0, 0
 		}
-		agree("newest", []any{string(last), string(key), seen}, []any{string(last2), string(key2), seen2}, err, err2)
+		agree("newest", []any{string(last), string(key), seen},
+			[]any{string(last2), string(key2), seen2}, err, err2)
 		heard, err := redis.heard(t.Context(), windows(node))
 		heard2, err2 := memory.heard(t.Context(), windows(node))
 		agree("heard", heard, heard2, err, err2)
@@ -351,8 +367,10 @@ func TestMemoryIsOneForAll(t *testing.T) {
 			node := uuid.New()
 			windows := places(fmt.Sprint(i), node, []int64{600_000, 300_000})
 			for n := range int64(400) {
-				mustPut(t, m, time.Hour, entry{windows[n%2], windows[n%2].window + n, windows[n%2].window + n, n, frame})
-				if last, key, _, err := m.newest(t.Context(), windows); err != nil || last != nil && (!bytes.Equal(last, frame) || !bytes.Equal(key, frame)) {
+				mustPut(t, m, time.Hour, entry{windows[n%2], windows[n%2].window + n,
+					windows[n%2].window + n, n, frame})
+				if last, key, _, err := m.newest(t.Context(), windows); err != nil ||
+					last != nil && (!bytes.Equal(last, frame) || !bytes.Equal(key, frame)) {
 					t.Error(len(last), len(key), err)
 				}
 				found, err := m.frames(t.Context(), windows)
@@ -364,7 +382,8 @@ func TestMemoryIsOneForAll(t *testing.T) {
 						t.Error("a torn frame")
 					}
 				}
-				if err := m.note(t.Context(), "set", []string{node.String()}, n, time.Hour); err != nil {
+				if err := m.note(t.Context(), "set", []string{node.String()}, n,
+					time.Hour); err != nil {
 					t.Error(err)
 				}
 				if _, err := m.noted(t.Context(), "set", 0); err != nil {

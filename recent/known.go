@@ -34,14 +34,15 @@ func newKnownWindows(bytes int64) *knownWindows {
 	if bytes <= 0 {
 		return nil
 	}
-	return &knownWindows{otter.Must(&otter.Options[place, *knownWindow]{MaximumWeight: uint64(bytes),
-		Weigher: func(_ place, w *knownWindow) uint32 {
-			n := windowCost
-			for _, b := range w.frames {
-				n += frameCost + len(b)
-			}
-			return uint32(min(int64(n), 1<<31))
-		}})}
+	return &knownWindows{otter.Must(
+		&otter.Options[place, *knownWindow]{MaximumWeight: uint64(bytes),
+			Weigher: func(_ place, w *knownWindow) uint32 {
+				n := windowCost
+				for _, b := range w.frames {
+					n += frameCost + len(b)
+				}
+				return uint32(min(int64(n), 1<<31))
+			}})}
 }
 
 func (k *knownWindows) get(w place) *knownWindow {
@@ -61,7 +62,8 @@ func (k *knownWindows) put(w place, edition string, frames map[int64][]byte) {
 
 // unchanged takes those of some windows that are known and have not been written to since, and
 // returns the others.
-func (k *knownWindows) unchanged(windows []place, answers []rueidis.RedisResult, known []*knownWindow,
+func (k *knownWindows) unchanged(windows []place, answers []rueidis.RedisResult,
+	known []*knownWindow,
 	frames map[int64][]byte) (rest []place, err error) {
 	for i, w := range windows {
 		edition, err := editionOf(answers[i])

@@ -31,20 +31,23 @@ type link struct {
 
 func newLink(c *Config) *link {
 	option := rueidis.ClientOption{
-		InitAddress:       c.Addresses,
-		Username:          c.Username,
-		Password:          c.Password,
-		ClientName:        "ringwatch",
-		Dialer:            net.Dialer{Timeout: c.DialTimeout, KeepAlive: time.Second},
-		ConnWriteTimeout:  max(c.ReadTimeout, c.WriteTimeout),
-		DisableRetry:      true, // the store answers sooner than a second try
-		DisableCache:      true,
-		PipelineMultiplex: 1, // two connections: frames are big, so more would only divide the pipeline
+		InitAddress:      c.Addresses,
+		Username:         c.Username,
+		Password:         c.Password,
+		ClientName:       "ringwatch",
+		Dialer:           net.Dialer{Timeout: c.DialTimeout, KeepAlive: time.Second},
+		ConnWriteTimeout: max(c.ReadTimeout, c.WriteTimeout),
+		DisableRetry:     true, // the store answers sooner than a second try
+		DisableCache:     true,
+		// two connections: frames are big, so more would only divide the pipeline
+		PipelineMultiplex: 1,
 	}
 	if c.TLS.Enabled {
 		files := c.TLS.Dialer(c.Log, c.Addresses...)
-		option.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // makes a cluster's ports for TLS count; connections are made below
-		option.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		// makes a cluster's ports for TLS count; connections are made below
+		option.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		option.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer,
+			_ *tls.Config) (net.Conn, error) {
 			return files.Over(ctx, dialer, "tcp", address)
 		}
 	}
@@ -132,7 +135,9 @@ func (l *link) do(ctx context.Context, f func(rueidis.Client) error) error {
 }
 
 func (l *link) ping(ctx context.Context) error {
-	return l.do(ctx, func(c rueidis.Client) error { return c.Do(ctx, c.B().Ping().Build()).Error() })
+	return l.do(ctx, func(c rueidis.Client) error {
+		return c.Do(ctx, c.B().Ping().Build()).Error()
+	})
 }
 
 // close ends the connections and waits for an attempt under way.

@@ -61,16 +61,22 @@ func NewMemory(most int64, clock func() time.Time, reg prometheus.Registerer) *M
 		clock = time.Now
 	}
 	m := &Memory{most: most - most/wordsPart, clock: clock, windows: map[place]*list.Element{},
-		accounts: map[string]*memoryAccount{}, words: words{most: most / wordsPart, said: map[string]*said{}}}
-	m.evicted = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_recent_memory_evicted_total",
-		Help: "Frames that left the process's memory before their time because it was full."})
+		accounts: map[string]*memoryAccount{},
+		words:    words{most: most / wordsPart, said: map[string]*said{}}}
+	m.evicted = prometheus.NewCounter(
+		prometheus.CounterOpts{Name: "ringwatch_recent_memory_evicted_total",
+			Help: "Frames that left the process's memory before their time because it was full."})
 	gauge := func(name, help string, f func() int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
 			func() float64 { return float64(f()) })
 	}
 	reg.MustRegister(m.evicted,
-		gauge("ringwatch_recent_memory_bytes", "What the last minutes take of the process's memory, where there is no Redis.", m.held),
-		gauge("ringwatch_recent_memory_max_bytes", "What the last minutes may take of the process's memory.", func() int64 { return most }))
+		gauge("ringwatch_recent_memory_bytes",
+			"What the last minutes take of the process's memory, where there is no Redis.", m.held),
+		gauge("ringwatch_recent_memory_max_bytes",
+			"What the last minutes may take of the process's memory.", func() int64 {
+				return most
+			}))
 	return m
 }
 
@@ -85,7 +91,8 @@ func (m *Memory) lock() (now int64) {
 	m.mu.Lock()
 	now = m.clock().UnixMilli()
 	for name, a := range m.accounts {
-		for e := a.order.Front(); e != nil && e.Value.(*memoryWindow).expires <= now; e = a.order.Front() {
+		for e := a.order.Front(); e != nil &&
+			e.Value.(*memoryWindow).expires <= now; e = a.order.Front() {
 			m.remove(a, e)
 		}
 		if a.order.Len() == 0 {
@@ -200,7 +207,8 @@ func (m *Memory) window(p place, now int64) *memoryWindow {
 
 // newest goes on to older windows while what it has was not heard of since the window's
 // beginning: then an older one may have what came later.
-func (m *Memory) newest(_ context.Context, windows []place) (last, key []byte, seen int64, err error) {
+func (m *Memory) newest(_ context.Context, windows []place) (last,
+	key []byte, seen int64, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	now := m.clock().UnixMilli()

@@ -62,7 +62,8 @@ func TestMemoryIsBounded(t *testing.T) {
 				}
 			}
 			if grown := heap() - before; grown > most {
-				t.Errorf("the process has grown by %d bytes where %d may be held; %d are counted", grown, most, m.held())
+				t.Errorf("the process has grown by %d bytes where %d may be held; %d are counted",
+					grown, most, m.held())
 			} else {
 				t.Logf("%d counted, %d grown", m.held(), grown)
 			}
@@ -76,7 +77,8 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Error("nothing is counted as evicted")
 			}
 			c.millis.Add((241 * time.Hour).Milliseconds())
-			if _, err := m.renew(t.Context(), nil, time.Second); err != nil || m.held() != 0 || len(m.accounts) != 0 {
+			if _, err := m.renew(t.Context(), nil, time.Second); err != nil || m.held() != 0 ||
+				len(m.accounts) != 0 {
 				t.Error("what has expired is held", m.held(), err)
 			}
 		})
@@ -129,10 +131,12 @@ func TestMemoryRefuses(t *testing.T) {
 	good := random(r, "acme", uuid.New(), start, 1000)
 	mustPut(t, m, time.Hour, good)
 	held := m.held()
-	if errs := m.put(t.Context(), []entry{random(r, "acme", uuid.New(), start, 2<<20)}, time.Hour); !errors.Is(errs[0], errFull) {
+	if errs := m.put(t.Context(), []entry{random(r, "acme", uuid.New(), start, 2<<20)},
+		time.Hour); !errors.Is(errs[0], errFull) {
 		t.Error(errs)
 	}
-	if last, _, _, err := m.newest(t.Context(), []place{good.place}); last == nil || err != nil || m.held() != held {
+	if last, _, _, err := m.newest(t.Context(), []place{good.place}); last == nil || err != nil ||
+		m.held() != held {
 		t.Error("what was there is gone, or what was refused is held", m.held(), held, err)
 	}
 	var err error

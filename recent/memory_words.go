@@ -82,7 +82,8 @@ func (w *words) times(name string, now int64) *said {
 	return &said{times: map[string]int64{}}
 }
 
-func (m *Memory) note(_ context.Context, set string, members []string, now int64, keep time.Duration) error {
+func (m *Memory) note(_ context.Context, set string, members []string, now int64,
+	keep time.Duration) error {
 	at := m.lock()
 	defer m.mu.Unlock()
 	s := m.words.times(set, at)

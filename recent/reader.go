@@ -45,7 +45,8 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 // when the node was heard of by it, in milliseconds since the Unix epoch: the frame's time, but
 // when it arrived if it is dated ahead of that. The error is ErrMiss when not both are kept, and
 // wraps ErrAway when Redis did not answer.
-func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
+func (r *Reader) Latest(ctx context.Context, account string,
+	node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	defer r.observe("latest", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
@@ -64,7 +65,8 @@ func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (fr
 		return [][]byte{last}, seen, nil
 	}
 	if k, _, err := frame.Parse(key); err != nil || k.Check != h.KeyCheck {
-		return nil, 0, ErrMiss // another agent run wrote a key frame at the same instant: the store keeps both
+		// another agent run wrote a key frame at the same instant: the store keeps both
+		return nil, 0, ErrMiss
 	}
 	return [][]byte{key, last}, seen, nil
 }
@@ -73,14 +75,16 @@ func (r *Reader) Latest(ctx context.Context, account string, node uuid.UUID) (fr
 // Unix epoch, as Latest finds it. The window of now and those that a clock ahead of ours may have
 // begun are asked for at once, for all nodes; who was not heard of since they began is looked for
 // in the older ones.
-func (r *Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (seen map[uuid.UUID]int64, err error) {
+func (r *Reader) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (seen map[uuid.UUID]int64, err error) {
 	defer r.observe("last_seen", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
 	seen = make(map[uuid.UUID]int64, len(nodes))
 	windows := r.config.windows()
 	first := 1 + int((windows[0]-frame.WindowOf(r.config.millis()))/frame.WindowMillis)
-	for missing := nodes; len(missing) > 0 && len(windows) > 0; windows, first = windows[first:], 1 {
+	for missing := nodes; len(missing) > 0 && len(windows) > 0; windows, first = windows[first:],
+		1 {
 		asked := make([]place, 0, first*len(missing))
 		for _, n := range missing {
 			asked = append(asked, places(account, n, windows[:first])...)
@@ -113,7 +117,8 @@ func places(account string, node uuid.UUID, windows []int64) []place {
 }
 
 // fetch returns all frames of some windows of a node.
-func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID, windows []int64) (map[int64][]byte, error) {
+func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID,
+	windows []int64) (map[int64][]byte, error) {
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
 	frames, err := r.keeper.frames(call, places(account, node, windows))

@@ -56,7 +56,8 @@ var (
 
 // Config says where Redis is and how long to wait for it.
 type Config struct {
-	Addresses []string     `yaml:"addresses"` // host:port of one server, or of some of a cluster's; none: Memory
+	// host:port of one server, or of some of a cluster's; none: Memory
+	Addresses []string     `yaml:"addresses"`
 	Username  string       `yaml:"username"`
 	Password  string       `yaml:"password"`
 	TLS       certs.Client `yaml:"tls"`
@@ -85,9 +86,11 @@ type Config struct {
 	// none.
 	KnownBytes int64 `yaml:"-"`
 
-	Memory *Memory          `yaml:"-"` // keeps everything if there are no addresses; one for all roles of a process
+	// keeps everything if there are no addresses; one for all roles of a process
+	Memory *Memory          `yaml:"-"`
 	Clock  func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
-	Log    *slog.Logger     `yaml:"-"` // takes that the files of TLS have changed; nil: slog.Default()
+	// takes that the files of TLS have changed; nil: slog.Default()
+	Log *slog.Logger `yaml:"-"`
 }
 
 // DefaultConfig returns no Redis, and deadlines for a network where it usually answers within a
@@ -118,7 +121,8 @@ func (c *Config) Validate() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout}, {"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}, {"refresh", c.Refresh}} {
+	}{{"dial_timeout", c.DialTimeout}, {"read_timeout", c.ReadTimeout},
+		{"write_timeout", c.WriteTimeout}, {"backoff", c.Backoff}, {"refresh", c.Refresh}} {
 		if d.value <= 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %v: use more than 0", d.name, d.value))
 		}
@@ -127,7 +131,8 @@ func (c *Config) Validate() error {
 		wrong = append(wrong, fmt.Errorf("keep is %v: use at least 1s", c.Keep))
 	}
 	if c.ActiveFor != 0 && c.ActiveFor < time.Minute {
-		wrong = append(wrong, fmt.Errorf("active_for is %v: use at least 1m, or 0 to keep all clusters", c.ActiveFor))
+		wrong = append(wrong,
+			fmt.Errorf("active_for is %v: use at least 1m, or 0 to keep all clusters", c.ActiveFor))
 	}
 	return errors.Join(wrong...)
 }

@@ -65,12 +65,14 @@ func (l *log) reads() int {
 }
 
 // again is what a consumer's log offers.
-func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
+func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64,
+	wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
 	l.mu.Lock()
 	l.read++
 	var found []stream.Record
 	for _, r := range l.records[:until] {
-		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= offset && (offset >= 0 || h.At >= since.UnixMilli()) && wanted(r.Account, r.Cluster) {
+		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= offset &&
+			(offset >= 0 || h.At >= since.UnixMilli()) && wanted(r.Account, r.Cluster) {
 			found = append(found, r)
 		}
 	}
@@ -93,7 +95,8 @@ func newFixture(t *testing.T, addr string, change ...func(*Config)) *fixture {
 		c.Addresses = []string{addr}
 	}
 	c.Clock = f.clock.now
-	c.DialTimeout, c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute, time.Minute // a crowded machine is no outage
+	// a crowded machine is no outage
+	c.DialTimeout, c.ReadTimeout, c.WriteTimeout = time.Minute, time.Minute, time.Minute
 	c.ActiveFor = 0
 	for _, f := range change {
 		f(&c)
@@ -127,7 +130,8 @@ func (f *fixture) ledger() {
 		sum += value(m.dropped.WithLabelValues(r))
 	}
 	if accepted := value(m.accepted); accepted != sum || value(m.pending) != 0 {
-		f.Errorf("accepted %v, written + dropped + pending %v, pending %v", accepted, sum, value(m.pending))
+		f.Errorf("accepted %v, written + dropped + pending %v, pending %v", accepted, sum,
+			value(m.pending))
 	}
 }
 
@@ -140,7 +144,8 @@ func (f *fixture) run(account string, n *frametest.Node, span time.Duration) map
 	f.Helper()
 	frames := map[int64][]byte{}
 	var records []stream.Record
-	for end := f.clock.millis.Load() + span.Milliseconds(); f.clock.millis.Load() < end; f.clock.millis.Add(n.Interval) {
+	for end := f.clock.millis.Load() + span.Milliseconds(); f.clock.millis.Load() <
+		end; f.clock.millis.Add(n.Interval) {
 		n.Step()
 		at := f.clock.millis.Load()
 		frames[at] = n.Frame(at)
@@ -176,7 +181,8 @@ func between(frames map[int64][]byte, from, to int64) [][]byte {
 func equal(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 func TestWriteAndRead(t *testing.T) {
-	for name, addr := range map[string]string{"redis": engines.SharedRedis(t).Addr(), "memory": inMemory} {
+	for name, addr := range map[string]string{"redis": engines.SharedRedis(t).Addr(),
+		"memory": inMemory} {
 		t.Run(name, func(t *testing.T) { writeAndRead(newFixture(t, addr)) })
 	}
 }
@@ -223,10 +229,12 @@ func writeAndRead(f *fixture) {
 	}
 	// A silent node is no longer complete up to now.
 	f.clock.millis.Add(20_000)
-	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now+20_000); complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now+20_000); complete ||
+		err != nil {
 		t.Error("complete without the newest frames", err)
 	}
-	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now-30_000); !complete || err != nil {
+	if _, complete, err := f.reader.Frames(ctx, account, a.ID, now-60_000, now-30_000); !complete ||
+		err != nil {
 		t.Error("incomplete in the past", err)
 	}
 	f.clock.millis.Add(-20_000)
@@ -234,10 +242,12 @@ func writeAndRead(f *fixture) {
 	a.Skip()
 	f.clock.millis.Add(2 * a.Interval)
 	later := f.run(account, a, time.Minute)
-	if _, complete, _ := f.reader.Frames(ctx, account, a.ID, now-60_000, f.clock.millis.Load()); complete {
+	if _, complete, _ := f.reader.Frames(ctx, account, a.ID, now-60_000,
+		f.clock.millis.Load()); complete {
 		t.Error("complete over a lost frame")
 	}
-	if got, complete, err := f.reader.Frames(ctx, account, a.ID, now+15_000, f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
+	if got, complete, err := f.reader.Frames(ctx, account, a.ID, now+15_000,
+		f.clock.millis.Load()); !complete || err != nil || len(got) < len(later)-2 {
 		t.Error("incomplete after a lost frame", len(got), err)
 	}
 }
@@ -250,7 +260,8 @@ func TestKeyFrameIsMissing(t *testing.T) {
 	if _, _, err := f.reader.Latest(t.Context(), "acme", n.ID); !errors.Is(err, ErrMiss) {
 		t.Error("want a miss, got", err)
 	}
-	if _, _, err := f.reader.Frames(t.Context(), "acme", n.ID, start+5000, start+15_000); !errors.Is(err, ErrMiss) {
+	if _, _, err := f.reader.Frames(t.Context(), "acme", n.ID, start+5000,
+		start+15_000); !errors.Is(err, ErrMiss) {
 		t.Error("want a miss, got", err)
 	}
 }
@@ -260,18 +271,22 @@ func TestOldAndMalformedAreDropped(t *testing.T) {
 	n := frametest.New("one", 12, 1)
 	old := n.Frame(start - 15*60_000 - 1)
 	good := n.Frame(start)
-	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: old}, {Account: "acme", Value: good[:20]}, {Account: "acme", Value: good}}); err != nil {
+	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: old},
+		{Account: "acme", Value: good[:20]}, {Account: "acme", Value: good}}); err != nil {
 		t.Fatal(err)
 	}
-	if f.dropped(dropOld) != 1 || f.dropped(dropMalformed) != 1 || value(f.writer.metrics.written) != 1 {
+	if f.dropped(dropOld) != 1 || f.dropped(dropMalformed) != 1 ||
+		value(f.writer.metrics.written) != 1 {
 		t.Error("wrong counts")
 	}
 	// An older frame that comes late does not become the newest.
 	late := frametest.New("one", 12, 1).Frame(start - 1000)
-	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: late}}); err != nil {
+	if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: late}}); err !=
+		nil {
 		t.Fatal(err)
 	}
-	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, [][]byte{good}) {
+	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil ||
+		!equal(got, [][]byte{good}) {
 		t.Error("the late frame is the newest", err)
 	}
 }
@@ -286,7 +301,8 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := f.reader.Claim(t.Context(), "acme", uuid.New(), "sender"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.reader.keeper.note(t.Context(), activeKey, []string{"acme/read"}, start, time.Hour),
+	if err := errors.Join(f.reader.keeper.note(t.Context(), activeKey, []string{"acme/read"}, start,
+		time.Hour),
 		f.writer.setMarks(t.Context(), []string{"acme/read"}, true)); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +316,8 @@ func TestEveryKeyExpires(t *testing.T) {
 		if strings.HasPrefix(k, "rw:{acme/") {
 			least, most = 14*60, 15*60
 		}
-		if ttl, err := client.Do(t.Context(), client.B().Ttl().Key(k).Build()).AsInt64(); err != nil || ttl < least || ttl > most {
+		if ttl, err := client.Do(t.Context(),
+			client.B().Ttl().Key(k).Build()).AsInt64(); err != nil || ttl < least || ttl > most {
 			t.Error(k, ttl, err)
 		}
 	}
@@ -308,7 +325,8 @@ func TestEveryKeyExpires(t *testing.T) {
 
 func plain(t *testing.T, addr string) rueidis.Client {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr},
+		DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +339,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.NewTimer(4 * time.Minute) // the machine may be ten times slower from one minute to the next
+	// the machine may be ten times slower from one minute to the next
+	deadline := time.NewTimer(4 * time.Minute)
 	defer deadline.Stop()
 	for !ok() {
 		select {
@@ -337,7 +356,9 @@ func TestRedisAway(t *testing.T) {
 	f := newFixture(t, server.Addr(), hasty)
 	n := frametest.New("one", 1, 2)
 	write := func() {
-		if err := f.writer.Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Frame(f.clock.millis.Add(5000))}}); err != nil {
+		if err := f.writer.Handle(t.Context(),
+			[]stream.Record{{Account: "acme", Value: n.Frame(f.clock.millis.Add(5000))}}); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,7 +369,8 @@ func TestRedisAway(t *testing.T) {
 	bounded := func(what string, do func()) {
 		began := time.Now()
 		do()
-		if took := time.Since(began); took > time.Minute { // the deadline is 1 s; the rest is for a crowded machine
+		// the deadline is 1 s; the rest is for a crowded machine
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
@@ -407,7 +429,9 @@ func TestRedisAwayFromTheStart(t *testing.T) {
 }
 
 func TestRedisOutOfMemoryRefuses(t *testing.T) {
-	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory, c.Policy = "100kb", "noeviction" })
+	server := engines.MustRedis(t, func(c *engines.RedisConfig) {
+		c.MaxMemory, c.Policy = "100kb", "noeviction"
+	})
 	f := newFixture(t, server.Addr())
 	f.run("acme", frametest.New("one", 1, 2), 20*time.Second)
 	if f.dropped(dropRefused) == 0 {
@@ -432,11 +456,13 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 }
 
 func TestValidateSaysAllAtOnce(t *testing.T) {
-	if _, err := NewReader(DefaultConfig(), prometheus.NewRegistry()); err == nil || !strings.Contains(err.Error(), "addresses is empty") {
+	if _, err := NewReader(DefaultConfig(), prometheus.NewRegistry()); err == nil ||
+		!strings.Contains(err.Error(), "addresses is empty") {
 		t.Error("nothing keeps anything:", err)
 	}
 	_, err := NewReader(Config{Addresses: []string{"nohost"}}, prometheus.NewRegistry())
-	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout", "backoff", "keep", "refresh"} {
+	for _, want := range []string{"nohost", "dial_timeout", "read_timeout", "write_timeout",
+		"backoff", "keep", "refresh"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
@@ -455,13 +481,17 @@ func value(m prometheus.Metric) float64 {
 // TestRedisCluster needs all keys of a command on one shard: a cluster of one node checks that as
 // one of many does.
 func TestRedisCluster(t *testing.T) {
-	server := engines.MustRedis(t, func(c *engines.RedisConfig) { c.Extra = []string{"--cluster-enabled", "yes"} })
-	single, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, ForceSingleClient: true})
+	server := engines.MustRedis(t, func(c *engines.RedisConfig) {
+		c.Extra = []string{"--cluster-enabled", "yes"}
+	})
+	single, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()},
+		DisableCache: true, ForceSingleClient: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer single.Close()
-	if err := single.Do(t.Context(), single.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Build()).Error(); err != nil {
+	if err := single.Do(t.Context(), single.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0",
+		"16383").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the cluster is up", func() bool {
@@ -473,13 +503,16 @@ func TestRedisCluster(t *testing.T) {
 	began := f.clock.millis.Load()
 	frames := f.run("acme", n, 12*time.Minute)
 	now := f.clock.millis.Load()
-	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil || !equal(got, between(frames, now, now)) {
+	if got, _, err := f.reader.Latest(t.Context(), "acme", n.ID); err != nil ||
+		!equal(got, between(frames, now, now)) {
 		t.Error(len(got), err)
 	}
-	if got, complete, err := f.reader.Frames(t.Context(), "acme", n.ID, began+1, now); err != nil || !complete || !equal(got, between(frames, began+1, now)) {
+	if got, complete, err := f.reader.Frames(t.Context(), "acme", n.ID, began+1, now); err != nil ||
+		!complete || !equal(got, between(frames, began+1, now)) {
 		t.Error(len(got), complete, err)
 	}
-	if seen, err := f.reader.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != now {
+	if seen, err := f.reader.LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+		seen[n.ID] != now {
 		t.Error(seen, err)
 	}
 }

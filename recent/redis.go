@@ -41,7 +41,8 @@ func (l *link) put(ctx context.Context, list []entry, ttl time.Duration) []error
 		e := &list[i]
 		batch[i] = rueidis.LuaExec{
 			Keys: []string{windowKey(e.place)},
-			Args: []string{decimal(e.at), rueidis.BinaryString(e.frame), decimal(e.keyAt), seconds(ttl), decimal(e.seen), decimal(rand.Int64())},
+			Args: []string{decimal(e.at), rueidis.BinaryString(e.frame), decimal(e.keyAt),
+				seconds(ttl), decimal(e.seen), decimal(rand.Int64())},
 		}
 	}
 	for i, result := range put.ExecMulti(ctx, client, batch...) {
@@ -74,7 +75,8 @@ end
 local frames = redis.call('HMGET', of, last, key)
 return {frames[1], frames[2], string.format('%.0f', best)}`)
 
-func (l *link) newest(ctx context.Context, windows []place) (last, key []byte, seen int64, err error) {
+func (l *link) newest(ctx context.Context, windows []place) (last,
+	key []byte, seen int64, err error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, nil, 0, err
@@ -158,7 +160,8 @@ func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, e
 	}
 	commands := make(rueidis.Commands, 0, len(windows))
 	for _, w := range old {
-		commands = append(commands, client.B().Hmget().Key(windowKey(w)).Field(drawnField, writesField).Build())
+		commands = append(commands, client.B().Hmget().Key(windowKey(w)).Field(drawnField,
+			writesField).Build())
 	}
 	for _, w := range unknown {
 		commands = append(commands, client.B().Hgetall().Key(windowKey(w)).Build())
@@ -179,7 +182,8 @@ func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, e
 }
 
 // whole takes the frames of windows that were asked for whole.
-func (l *link) whole(ctx context.Context, windows []place, answers []rueidis.RedisResult, frames map[int64][]byte) error {
+func (l *link) whole(ctx context.Context, windows []place, answers []rueidis.RedisResult,
+	frames map[int64][]byte) error {
 	for i, result := range answers {
 		fields, err := result.AsMap()
 		if err != nil {
@@ -224,7 +228,8 @@ func (l *link) times(ctx context.Context, windows []place) ([][]int64, error) {
 			return nil, l.judge(ctx, err)
 		}
 		for _, name := range names {
-			if at, err := strconv.ParseInt(name, 10, 64); err == nil { // else last, key, seen, drawn, writes
+			// else last, key, seen, drawn, writes
+			if at, err := strconv.ParseInt(name, 10, 64); err == nil {
 				times[i] = append(times[i], at)
 			}
 		}

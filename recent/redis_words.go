@@ -19,12 +19,14 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[1])
 return 1`)
 
-func (l *link) note(ctx context.Context, set string, members []string, now int64, keep time.Duration) error {
+func (l *link) note(ctx context.Context, set string, members []string, now int64,
+	keep time.Duration) error {
 	client, err := l.get(ctx)
 	if err != nil {
 		return err
 	}
-	args := append([]string{seconds(keep), decimal(now - keep.Milliseconds()), decimal(now)}, members...)
+	args := append([]string{seconds(keep), decimal(now - keep.Milliseconds()), decimal(now)},
+		members...)
 	return l.judge(ctx, note.Exec(ctx, client, []string{set}, args).Error())
 }
 
@@ -33,7 +35,8 @@ func (l *link) noted(ctx context.Context, set string, since int64) ([]string, er
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Do(ctx, client.B().Zrange().Key(set).Min(decimal(since)).Max("+inf").Byscore().Build()).AsStrSlice()
+	list, err := client.Do(ctx,
+		client.B().Zrange().Key(set).Min(decimal(since)).Max("+inf").Byscore().Build()).AsStrSlice()
 	return list, l.judge(ctx, err)
 }
 
@@ -54,7 +57,8 @@ func (l *link) tell(ctx context.Context, list []saying, ttl time.Duration) error
 	}
 	batch := make([]rueidis.LuaExec, len(list))
 	for i, s := range list {
-		batch[i] = rueidis.LuaExec{Keys: []string{s.name}, Args: append([]string{seconds(ttl)}, s.fields...)}
+		batch[i] = rueidis.LuaExec{Keys: []string{s.name},
+			Args: append([]string{seconds(ttl)}, s.fields...)}
 	}
 	var failed error
 	for _, result := range tell.ExecMulti(ctx, client, batch...) {
@@ -123,6 +127,7 @@ func (l *link) turn(ctx context.Context, name, sender string, now int64) (bool, 
 	if err != nil {
 		return false, err
 	}
-	n, err := turn.Exec(ctx, client, []string{name}, []string{sender, decimal(now), seconds(senderTTL), strconv.Itoa(maxSenders)}).AsInt64()
+	n, err := turn.Exec(ctx, client, []string{name},
+		[]string{sender, decimal(now), seconds(senderTTL), strconv.Itoa(maxSenders)}).AsInt64()
 	return n == 1, l.judge(ctx, err)
 }

@@ -164,5 +164,7 @@ func parseStarts(text string) []runStart {
 
 // proves reports whether starts show that the log has nothing between the two times of wanted.
 func proves(starts []runStart, wanted runStart) bool {
-	return slices.ContainsFunc(starts, func(s runStart) bool { return s.at == wanted.at && s.after <= wanted.after })
+	return slices.ContainsFunc(starts, func(s runStart) bool {
+		return s.at == wanted.at && s.after <= wanted.after
+	})
 }

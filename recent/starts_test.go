@@ -18,7 +18,9 @@ func (f *fixture) lose(account string, n *frametest.Node, from, to int64) {
 	defer f.memory.mu.Unlock()
 	for w := frame.WindowOf(from); w <= to; w += frame.WindowMillis {
 		if e := f.memory.windows[place{account, n.ID, w}]; e != nil {
-			maps.DeleteFunc(e.Value.(*memoryWindow).frames, func(at int64, _ []byte) bool { return at >= from && at <= to })
+			maps.DeleteFunc(e.Value.(*memoryWindow).frames, func(at int64, _ []byte) bool {
+				return at >= from && at <= to
+			})
 		}
 	}
 }
@@ -85,7 +87,8 @@ func TestYoungNodeIsWhole(t *testing.T) {
 	f.is(early, true, "it went on")
 	f.is(headless, false, "its first frame is missing still")
 	began := f.clock.millis.Load() - 2*60_000 + 5000
-	if frames, complete, err := f.reader.Frames(t.Context(), "acme", late.ID, began-60_000, began-1); err != nil || !complete || len(frames) != 0 {
+	if frames, complete, err := f.reader.Frames(t.Context(), "acme", late.ID, began-60_000,
+		began-1); err != nil || !complete || len(frames) != 0 {
 		t.Error("before the node was there:", len(frames), complete, err)
 	}
 	f.lose("acme", late, began, began)
@@ -111,7 +114,8 @@ func TestRestartedAgentIsWhole(t *testing.T) {
 	f.lose("acme", n, last, last)
 	f.is(n, false, "Redis has lost the last frame before the restart")
 	f.lose("acme", n, last-20*60_000, last)
-	f.is(n, false, "Redis has lost all before the restart, and what is left begins with the first frame of a run")
+	f.is(n, false, "Redis has lost all before the restart, and what is left begins with the "+
+		"first frame of a run")
 }
 
 func TestWipedRedisProvesNothing(t *testing.T) {
@@ -140,7 +144,8 @@ func TestLateFrameOfAnEarlierRun(t *testing.T) {
 	f.pass(3*time.Minute, "acme", n)
 	f.settle()
 	f.is(n, true, "nobody knows of the earlier run yet")
-	if err := f.writer.Handle(t.Context(), f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: kept})); err != nil {
+	if err := f.writer.Handle(t.Context(),
+		f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: kept})); err != nil {
 		t.Fatal(err)
 	}
 	f.is(n, false, "a frame has come that lies before")
@@ -155,7 +160,8 @@ func TestWhoTakesOverKnowsNoStarts(t *testing.T) {
 	f.pass(3*time.Minute, "acme", n)
 	f.settle()
 	f.is(n, true, "before")
-	f.writer.Revoke(0) // and another writer finds the cluster's mark, so that it reads nothing again
+	// and another writer finds the cluster's mark, so that it reads nothing again
+	f.writer.Revoke(0)
 	f.pass(20*time.Second, "acme", n)
 	f.settle()
 	f.is(n, false, "the new writer has not seen the start")
@@ -175,7 +181,8 @@ func TestCompleteIsComplete(t *testing.T) {
 	seed := time.Now().UnixNano()
 	r := rand.New(rand.NewPCG(uint64(seed), 1))
 	t.Log("seed", seed)
-	nodes := []*frametest.Node{frametest.New("read", 1, 1), frametest.New("read", 2, 1), frametest.New("read", 3, 1)}
+	nodes := []*frametest.Node{frametest.New("read", 1, 1), frametest.New("read", 2, 1),
+		frametest.New("read", 3, 1)}
 	had := make([]map[int64]bool, len(nodes)) // by node: the times of frames in the log
 	late := make([][][]byte, len(nodes))
 	for i := range nodes {
@@ -188,7 +195,8 @@ func TestCompleteIsComplete(t *testing.T) {
 			t.Fatal(err)
 		}
 		had[i][h.At] = true
-		if err := f.writer.Handle(t.Context(), f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: b})); err != nil {
+		if err := f.writer.Handle(t.Context(),
+			f.log.add(stream.Record{Account: "acme", Cluster: "read", Value: b})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +230,8 @@ func TestCompleteIsComplete(t *testing.T) {
 			f.readAgain()
 		case 2:
 			f.writer.Revoke(0)
-			if err := f.memory.tell(t.Context(), []saying{{name: markKey("acme/read")}}, time.Minute); err != nil {
+			if err := f.memory.tell(t.Context(), []saying{{name: markKey("acme/read")}},
+				time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		case 3:
@@ -260,7 +269,8 @@ func TestCompleteIsComplete(t *testing.T) {
 					continue // the newest may be on its way, in Redis's sight
 				}
 				if at >= from && at <= to && !got[at] {
-					t.Fatalf("a range of %d s that ends %d s ago is called complete and lacks the frame of %d s ago", (to-from)/1000, (now-to)/1000, (now-at)/1000)
+					t.Fatalf("a range of %d s that ends %d s ago is called complete and lacks "+
+						"the frame of %d s ago", (to-from)/1000, (now-to)/1000, (now-at)/1000)
 				}
 			}
 		}
@@ -281,7 +291,9 @@ func TestStartsAreTheLogs(t *testing.T) {
 	for range 20_000 {
 		var records []frame.Header
 		for range 2 + r.IntN(12) {
-			records = append(records, frame.Header{At: 1 + r.Int64N(30), Sequence: uint64(r.IntN(3))}) // in no order, and some twice
+			// in no order, and some twice
+			records = append(records,
+				frame.Header{At: 1 + r.Int64N(30), Sequence: uint64(r.IntN(3))})
 		}
 		since := r.Int64N(10)
 		cut := r.IntN(len(records) + 1)

@@ -16,7 +16,8 @@ import (
 // Again reads records of one partition of the log again: from offset on, or, if that is -1, from
 // the first one not older than since, up to and without until. Those whose cluster is wanted go
 // to f, in order. It returns f's error, or why the log could not be read.
-type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64, wanted func(account, cluster string) bool, f func([]stream.Record) error) error
+type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
+	wanted func(account, cluster string) bool, f func([]stream.Record) error) error
 
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
 const againTimeout = 2 * time.Minute
@@ -92,7 +93,8 @@ func (c *clusters) rouse() {
 
 // admit reports whether a record is to be written. known is false as long as nobody could say.
 // now is in ms.
-func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now int64) (wanted, known bool) {
+func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now int64) (wanted,
+	known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.active != nil && !c.active[cluster] {
@@ -114,7 +116,8 @@ func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now 
 func (c *clusters) lost(r *stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if state := c.warm[clusterKey(r.Account, r.Cluster)]; state != nil && state.partition == r.Partition {
+	if state := c.warm[clusterKey(r.Account, r.Cluster)]; state != nil &&
+		state.partition == r.Partition {
 		state.misses(r.Offset, r.Offset+1)
 	}
 }
@@ -267,7 +270,8 @@ func (c *clusters) gaps(now int64) map[int32]*gap {
 		}
 		g := gaps[state.partition]
 		if g == nil {
-			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{}, was: map[string]warmth{}, views: map[string]*view{}}
+			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{},
+				was: map[string]warmth{}, views: map[string]*view{}}
 			gaps[state.partition] = g
 		}
 		if state.from < 0 {
@@ -309,7 +313,9 @@ func (w *Writer) readBehind(ctx context.Context) error {
 func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	ctx, cancel := context.WithTimeout(ctx, againTimeout)
 	defer cancel()
-	wanted := func(account, cluster string) bool { return g.of[clusterKey(account, cluster)] != nil }
+	wanted := func(account, cluster string) bool {
+		return g.of[clusterKey(account, cluster)] != nil
+	}
 	// From a window's beginning: without its key frame the rest of it could not be read.
 	oldest := frame.WindowOf(w.config.millis() - w.config.Keep.Milliseconds())
 	for cluster, was := range g.was {
@@ -317,19 +323,21 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 			g.views[cluster] = newView(oldest)
 		}
 	}
-	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted, func(records []stream.Record) error {
-		w.clusters.look(g, records)
-		batch, _ := w.entries(records, oldest, nil)
-		deadline, cancel := within(ctx, w.config.WriteTimeout)
-		defer cancel()
-		failed := errors.Join(w.keeper.put(deadline, batch, w.config.Keep)...)
-		if failed == nil {
-			w.metrics.walked.Add(float64(len(batch)))
-		}
-		return failed
-	})
+	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted,
+		func(records []stream.Record) error {
+			w.clusters.look(g, records)
+			batch, _ := w.entries(records, oldest, nil)
+			deadline, cancel := within(ctx, w.config.WriteTimeout)
+			defer cancel()
+			failed := errors.Join(w.keeper.put(deadline, batch, w.config.Keep)...)
+			if failed == nil {
+				w.metrics.walked.Add(float64(len(batch)))
+			}
+			return failed
+		})
 	if err != nil {
-		return fmt.Errorf("recent: the last minutes of %d clusters could not be read again: %w", len(g.of), err)
+		return fmt.Errorf("recent: the last minutes of %d clusters could not be read again: %w",
+			len(g.of), err)
 	}
 	names := make([]string, 0, len(g.of))
 	for cluster := range g.of {

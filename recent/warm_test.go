@@ -37,7 +37,8 @@ func (f *fixture) send(account string, nodes ...*frametest.Node) {
 	var records []stream.Record
 	for _, n := range nodes {
 		n.Step()
-		records = append(records, stream.Record{Account: account, Cluster: n.Cluster, Value: n.Frame(f.clock.millis.Load())})
+		records = append(records, stream.Record{Account: account, Cluster: n.Cluster,
+			Value: n.Frame(f.clock.millis.Load())})
 	}
 	if err := f.writer.Handle(f.Context(), f.log.add(records...)); err != nil {
 		f.Fatal(err)
@@ -71,18 +72,21 @@ func (f *fixture) waitsForAFrame(cluster string) bool {
 
 func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 	f := newActive(t, inMemory, patient)
-	read, other, stranger := frametest.New("read", 1, 2), frametest.New("other", 2, 2), frametest.New("read", 3, 2)
+	read, other, stranger := frametest.New("read", 1, 2), frametest.New("other", 2,
+		2), frametest.New("read", 3, 2)
 	f.pass(16*time.Minute, "acme", read, other)
 	f.pass(5*time.Second, "zeta", stranger)
 	if n := f.memory.held(); n != 0 {
 		t.Fatal("nobody has read anything, and memory holds bytes:", n)
 	}
-	if written, dropped := value(f.writer.metrics.written), f.dropped(dropInactive); written != 0 || dropped != 2*16*12+1 {
+	if written, dropped := value(f.writer.metrics.written), f.dropped(dropInactive); written != 0 ||
+		dropped != 2*16*12+1 {
 		t.Fatal(written, dropped)
 	}
 	f.reader.Touch("acme", "read")
 	passes := 0
-	eventually(t, "the cluster that is read is whole at once: its next frame brings the fifteen minutes before", func() bool {
+	eventually(t, "the cluster that is read is whole at once: its next frame brings the fifteen "+
+		"minutes before", func() bool {
 		if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {
 			f.pass(5*time.Second, "acme", read, other)
 			f.send("zeta", stranger)
@@ -152,7 +156,8 @@ func TestWhatRedisLost(t *testing.T) {
 	f.pass(16*time.Minute, "acme", n)
 	client := plain(t, server.Addr())
 	do := func(words ...string) error {
-		return client.Do(t.Context(), client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).Error()
+		return client.Do(t.Context(), client.B().Arbitrary(words[0]).Args(words[1:]...).Build()).
+			Error()
 	}
 	none := func() error { return nil }
 	for _, fault := range []struct {
@@ -163,7 +168,8 @@ func TestWhatRedisLost(t *testing.T) {
 		{"frozen", server.Pause, server.Resume},
 		{"killed", server.Kill, func() error { return server.Restart(context.Background()) }},
 		{"out of memory", func() error {
-			return errors.Join(do("CONFIG", "SET", "maxmemory-policy", "noeviction"), do("CONFIG", "SET", "maxmemory", "1"))
+			return errors.Join(do("CONFIG", "SET", "maxmemory-policy", "noeviction"),
+				do("CONFIG", "SET", "maxmemory", "1"))
 		}, func() error { return do("CONFIG", "SET", "maxmemory", "100mb") }},
 		{"read-only", func() error {
 			return errors.Join(do("CONFIG", "SET", "min-replicas-to-write", "1"))
@@ -180,20 +186,22 @@ func TestWhatRedisLost(t *testing.T) {
 			}
 			began := time.Now()
 			f.pass(20*time.Second, "acme", n)
-			if took := time.Since(began); took > 4*time.Minute { // 1 s a call is allowed; the rest is for a crowded machine
+			// 1 s a call is allowed; the rest is for a crowded machine
+			if took := time.Since(began); took > 4*time.Minute {
 				t.Errorf("four calls stood still for %v", took)
 			}
 			passes := 0
 			if err := fault.end(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is whole again, long before what is missing is too old to matter", func() bool {
-				f.reader.Touch("acme", "read")
-				if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {
-					f.pass(5*time.Second, "acme", n)
-				}
-				return f.whole("acme", n.ID)
-			})
+			eventually(t, "it is whole again, long before what is missing is too old to matter",
+				func() bool {
+					f.reader.Touch("acme", "read")
+					if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {
+						f.pass(5*time.Second, "acme", n)
+					}
+					return f.whole("acme", n.ID)
+				})
 		})
 	}
 }

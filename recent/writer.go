@@ -86,7 +86,8 @@ func (w *Writer) admit(r *stream.Record, h *frame.Header) bool {
 
 // entries returns what to put of records not older than oldest, in ms, and of which record each
 // is. What cannot be written is left out, and counted if admit is there.
-func (w *Writer) entries(records []stream.Record, oldest int64, admit func(*stream.Record, *frame.Header) bool) (batch []entry, of []*stream.Record) {
+func (w *Writer) entries(records []stream.Record, oldest int64,
+	admit func(*stream.Record, *frame.Header) bool) (batch []entry, of []*stream.Record) {
 	for i := range records {
 		r := &records[i]
 		h, _, err := frame.Parse(r.Value)

@@ -10,7 +10,8 @@ import (
 // keep puts an answer into the cache, unless one is there whose read began later, in another
 // lane. The key is copied: it may be part of something larger. Its flights are locked.
 func (c *rowCache) keep(key cacheKey, a *answer) {
-	if e, ok := c.entries.GetEntryQuietly(key); ok && e.Value.mark == a.mark && e.Value.expires > a.expires {
+	if e, ok := c.entries.GetEntryQuietly(key); ok && e.Value.mark == a.mark &&
+		e.Value.expires > a.expires {
 		return
 	}
 	key.key = strings.Clone(key.key)

@@ -94,7 +94,8 @@ func (a *attempt) run() {
 
 // ask reads keys from a node, or from whom the driver likes; page is called when a page has come.
 // It returns the rows by place in items.
-func (f *fetch) ask(ctx context.Context, h *host, items []int32, part int, page func()) ([][]Row, error) {
+func (f *fetch) ask(ctx context.Context, h *host, items []int32, part int,
+	page func()) ([][]Row, error) {
 	columns := len(f.plan.table.Key)
 	values := make([]any, 0, f.plan.markers+len(f.args))
 	statement := f.plan.single
@@ -115,7 +116,8 @@ func (f *fetch) ask(ctx context.Context, h *host, items []int32, part int, page 
 		}
 		values[part] = list{keys, part, columns}
 	}
-	q := f.r.session.Query(statement, append(values, f.args...)...).Consistency(f.level).Idempotent(true).PageState(nil)
+	q := f.r.session.Query(statement, append(values, f.args...)...).Consistency(f.level).Idempotent(
+		true).PageState(nil)
 	if h != nil {
 		q.SetHostID(h.id).RetryPolicy(nil) // otherwise the session's own policies apply
 	}

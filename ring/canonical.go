@@ -47,8 +47,12 @@ func canonical(typ gocql.TypeInfo, data []byte) []byte {
 			if width == 2 {
 				by = t.Key
 			}
-			slices.SortStableFunc(entries, func(a, b [][]byte) int { return compare(by, a[0], b[0]) })
-			entries = slices.CompactFunc(entries, func(a, b [][]byte) bool { return compare(by, a[0], b[0]) == 0 })
+			slices.SortStableFunc(entries, func(a, b [][]byte) int {
+				return compare(by, a[0], b[0])
+			})
+			entries = slices.CompactFunc(entries, func(a, b [][]byte) bool {
+				return compare(by, a[0], b[0]) == 0
+			})
 		}
 		b := binary.BigEndian.AppendUint32(nil, uint32(len(entries)))
 		for _, e := range entries {
@@ -129,12 +133,15 @@ func compare(typ gocql.TypeInfo, a, b []byte) int {
 		return compareFields(fields, a, b)
 	}
 	switch typ.Type() {
-	case gocql.TypeTinyInt, gocql.TypeSmallInt, gocql.TypeInt, gocql.TypeBigInt, gocql.TypeTimestamp:
+	case gocql.TypeTinyInt, gocql.TypeSmallInt, gocql.TypeInt, gocql.TypeBigInt,
+		gocql.TypeTimestamp:
 		return cmp.Or(cmp.Compare(int8(a[0]), int8(b[0])), bytes.Compare(a[1:], b[1:]))
 	case gocql.TypeFloat:
-		return compareFloats(float64(math.Float32frombits(binary.BigEndian.Uint32(a))), float64(math.Float32frombits(binary.BigEndian.Uint32(b))))
+		return compareFloats(float64(math.Float32frombits(binary.BigEndian.Uint32(a))),
+			float64(math.Float32frombits(binary.BigEndian.Uint32(b))))
 	case gocql.TypeDouble:
-		return compareFloats(math.Float64frombits(binary.BigEndian.Uint64(a)), math.Float64frombits(binary.BigEndian.Uint64(b)))
+		return compareFloats(math.Float64frombits(binary.BigEndian.Uint64(a)),
+			math.Float64frombits(binary.BigEndian.Uint64(b)))
 	case gocql.TypeVarint:
 		return integer(a).Cmp(integer(b))
 	case gocql.TypeDecimal:
@@ -210,7 +217,8 @@ func compareFloats(a, b float64) int {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return cmp.Compare(boolInt(math.IsNaN(a)), boolInt(math.IsNaN(b)))
 	}
-	return cmp.Or(cmp.Compare(a, b), cmp.Compare(boolInt(!math.Signbit(a)), boolInt(!math.Signbit(b))))
+	return cmp.Or(cmp.Compare(a, b),
+		cmp.Compare(boolInt(!math.Signbit(a)), boolInt(!math.Signbit(b))))
 }
 
 func integer(data []byte) *big.Int {
@@ -225,7 +233,8 @@ func compareDecimals(a, b []byte) int {
 	if len(a) < 5 || len(b) < 5 {
 		return bytes.Compare(a, b)
 	}
-	scaleA, scaleB := int64(int32(binary.BigEndian.Uint32(a))), int64(int32(binary.BigEndian.Uint32(b)))
+	scaleA, scaleB := int64(int32(binary.BigEndian.Uint32(a))),
+		int64(int32(binary.BigEndian.Uint32(b)))
 	left, right := integer(a[4:]), integer(b[4:])
 	if n := cmp.Compare(left.Sign(), right.Sign()); n != 0 || left.Sign() == 0 {
 		return n
@@ -247,5 +256,6 @@ func compareDecimals(a, b []byte) int {
 
 // ticks is a version 1 UUID's time.
 func ticks(u []byte) uint64 {
-	return uint64(binary.BigEndian.Uint16(u[6:])&0x0fff)<<48 | uint64(binary.BigEndian.Uint16(u[4:]))<<32 | uint64(binary.BigEndian.Uint32(u))
+	return uint64(binary.BigEndian.Uint16(u[6:])&0x0fff)<<48 |
+		uint64(binary.BigEndian.Uint16(u[4:]))<<32 | uint64(binary.BigEndian.Uint32(u))
 }

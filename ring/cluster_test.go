@@ -22,7 +22,8 @@ import (
 // TestPlacement: every range has the replicas that Cassandra says it has.
 func TestPlacement(t *testing.T) {
 	c := mustTrio(t)
-	for name, replication := range map[string]string{"Simple": two, "Topology": "{'class': 'NetworkTopologyStrategy', 'dc1': 2}"} {
+	for name, replication := range map[string]string{"Simple": two,
+		"Topology": "{'class': 'NetworkTopologyStrategy', 'dc1': 2}"} {
 		t.Run(name, func(t *testing.T) {
 			ks := c.keyspace(t, replication)
 			checkPlacement(t, c, c.mustReader(t), ks, "dc1")
@@ -32,15 +33,17 @@ func TestPlacement(t *testing.T) {
 
 func optionsOf(t *testing.T, c *trio, ks string) (options map[string]string) {
 	t.Helper()
-	if err := c.session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", ks).Scan(&options); err != nil {
+	if err := c.session.Query("SELECT replication FROM system_schema.keyspaces WHERE "+
+		"keyspace_name = ?", ks).Scan(&options); err != nil {
 		t.Fatal(err)
 	}
 	return options
 }
 
 var (
-	rangeLine = regexp.MustCompile(`TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]`)
-	spaces    = regexp.MustCompile(`[\s/]+`)
+	rangeLine = regexp.MustCompile(
+		`TokenRange\(start_token:(-?\d+), end_token:(-?\d+), endpoints:\[([^\]]*)\]`)
+	spaces = regexp.MustCompile(`[\s/]+`)
 )
 
 // checkPlacement compares a keyspace's replicas in a datacenter, or in all of them, with
@@ -59,9 +62,10 @@ func checkPlacement(t *testing.T, c *trio, r *Reader, ks, datacenter string) {
 	for _, line := range lines {
 		end, _ := strconv.ParseInt(line[2], 10, 64)
 		begin, _ := strconv.ParseInt(line[1], 10, 64)
-		want := slices.DeleteFunc(strings.Split(spaces.ReplaceAllString(line[3], ""), ","), func(host string) bool {
-			return datacenter == "dc1" && host == inDC2
-		})
+		want := slices.DeleteFunc(strings.Split(spaces.ReplaceAllString(line[3], ""), ","),
+			func(host string) bool {
+				return datacenter == "dc1" && host == inDC2
+			})
 		slices.Sort(want)
 		for _, token := range []int64{end, begin + 1} {
 			var got []string
@@ -84,7 +88,8 @@ func TestSchema(t *testing.T) {
 	c.exec(t, "INSERT INTO "+ks+".t (k, v) VALUES (1, 1)")
 	r := c.mustReader(t)
 	read := func(columns string, keys ...Key) ([]string, error) {
-		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: strings.Fields(columns)}, keys)
+		results, err := r.Read(t.Context(),
+			Query{Keyspace: ks, Table: "t", Columns: strings.Fields(columns)}, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +203,8 @@ func (h *hammer) round(ctx context.Context, next func() int) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, hammerTimeout)
 	defer cancel()
-	results, err := h.r.Read(bounded, Query{Keyspace: h.ks, Table: "t", Columns: []string{"v"}}, keys)
+	results, err := h.r.Read(bounded, Query{Keyspace: h.ks, Table: "t", Columns: []string{"v"}},
+		keys)
 	if ctx.Err() != nil {
 		return
 	}
@@ -236,7 +242,8 @@ func (h *hammer) start(ctx context.Context, seed uint64, goroutines int) {
 		h.wait.Go(func() {
 			for ctx.Err() == nil {
 				h.round(ctx, next)
-				if os.Getenv("RINGWATCH_TEST_FULL") == "" { // as fast as they come they would take the machine from other tests
+				// as fast as they come they would take the machine from other tests
+				if os.Getenv("RINGWATCH_TEST_FULL") == "" {
 					pause := 100 * time.Millisecond // and from nodes that start
 					if h.wanted.Load() > 0 {
 						pause = 20 * time.Millisecond
@@ -277,7 +284,8 @@ func TestFaults(t *testing.T) {
 	r := c.mustReader(t, func(c *Config) { c.SpeculationShare = 1 })
 	h := &hammer{r: r, ks: ks, keys: hammerKeys}
 	h.fill(t, c)
-	for _, n := range c.nodes { // a commit log that is written every ten seconds loses the last of them with its node
+	// a commit log that is written every ten seconds loses the last of them with its node
+	for _, n := range c.nodes {
 		nodetool(t, n, "flush", ks)
 	}
 	h.start(t.Context(), seed, 4)
@@ -319,7 +327,8 @@ func TestFaults(t *testing.T) {
 			if n := h.wrong.Load() - wrong; n > 0 {
 				t.Errorf("%d answers were wrong", n)
 			}
-			t.Logf("%d of %d answers so far failed in it; it took %s", h.failed.Load()-before, h.checked.Load(), time.Since(began).Round(time.Millisecond))
+			t.Logf("%d of %d answers so far failed in it; it took %s", h.failed.Load()-before,
+				h.checked.Load(), time.Since(began).Round(time.Millisecond))
 		})
 	}
 	fault("Paused", func(t *testing.T) {
@@ -334,7 +343,9 @@ func TestFaults(t *testing.T) {
 		// slow machine by a later one.
 		for within := 5 * time.Second; ; within *= 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
-			err := alone.check(ctx, func(err error) bool { return errors.Is(err, context.DeadlineExceeded) })
+			err := alone.check(ctx, func(err error) bool {
+				return errors.Is(err, context.DeadlineExceeded)
+			})
 			cancel()
 			if err == nil {
 				break
@@ -390,11 +401,14 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		serves(n)
-		eventually(t, "its own keys to be answered again", func() error { return alone.check(t.Context(), nil) })
+		eventually(t, "its own keys to be answered again", func() error {
+			return alone.check(t.Context(), nil)
+		})
 	})
 	fault("Added", func(t *testing.T) {
 		n, err := c.startNode(4, func(c *engines.CassandraConfig) {
-			c.Extra["auto_bootstrap"], c.Extra["num_tokens"] = true, 1 // only a node of one token can be moved
+			// only a node of one token can be moved
+			c.Extra["auto_bootstrap"], c.Extra["num_tokens"] = true, 1
 			c.JVMArgs = append(c.JVMArgs, "-Dcassandra.join_ring=false")
 		})
 		if err != nil {
@@ -473,7 +487,8 @@ type single struct {
 
 func newSingle(t *testing.T, c *trio, r *Reader, n *engines.Cassandra) *single {
 	t.Helper()
-	s := &single{hammer: hammer{r: r, keys: 200, ks: c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")}}
+	s := &single{hammer: hammer{r: r, keys: 200,
+		ks: c.keyspace(t, "{'class': 'SimpleStrategy', 'replication_factor': 1}")}}
 	s.fill(t, c)
 	s.all, s.lies = make([]Key, 2*s.keys), make([]bool, 2*s.keys)
 	for k := range s.all {

@@ -41,7 +41,8 @@ type Config struct {
 // DefaultConfig races after 15 ms and keeps no rows.
 func DefaultConfig() Config {
 	return Config{
-		Consistency: "LOCAL_ONE", Class: "serving", GroupKeys: 100, Speculation: "15ms", SpeculationFloor: 2 * time.Millisecond, SpeculationShare: 0.1, Timeout: 10 * time.Second,
+		Consistency: "LOCAL_ONE", Class: "serving", GroupKeys: 100, Speculation: "15ms",
+		SpeculationFloor: 2 * time.Millisecond, SpeculationShare: 0.1, Timeout: 10 * time.Second,
 	}
 }
 
@@ -53,7 +54,8 @@ func (c *Config) Validate() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if level, err := gocql.ParseConsistencyWrapper(c.Consistency); err != nil {
-		wrong("consistency %q is unknown: use one of Cassandra's, such as LOCAL_ONE, ONE or LOCAL_QUORUM", c.Consistency)
+		wrong("consistency %q is unknown: use one of Cassandra's, such as LOCAL_ONE, ONE or "+
+			"LOCAL_QUORUM", c.Consistency)
 	} else if err := readable(level); err != nil {
 		wrong("consistency %s: %w", c.Consistency, err)
 	}
@@ -84,13 +86,15 @@ func (c *Config) Validate() error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if keyspace, table, both := strings.Cut(name, "."); name != "*" && (!both || keyspace == "" || table == "") {
+		if keyspace, table, both := strings.Cut(name, "."); name != "*" &&
+			(!both || keyspace == "" || table == "") {
 			wrong(`cache_ttl has %q: name a table as keyspace.table, or "*" for all others`, name)
 		}
 		if ttl := c.CacheTTL[name]; ttl < 0 {
 			wrong("cache_ttl of %s is %s: use 0 to keep nothing, or more", name, ttl)
 		} else if ttl > 0 && c.CacheBytes == 0 {
-			wrong("cache_ttl of %s is %s, and cache_bytes is 0: say how much memory rows may take", name, ttl)
+			wrong("cache_ttl of %s is %s, and cache_bytes is 0: say how much memory rows may take",
+				name, ttl)
 		}
 	}
 	return errors.Join(errs...)
@@ -110,10 +114,12 @@ func (c *Config) keptFor(keyspace, table string) time.Duration {
 // readable refuses what no read can have.
 func readable(level gocql.Consistency) error {
 	switch level {
-	case gocql.One, gocql.Two, gocql.Three, gocql.Quorum, gocql.All, gocql.LocalQuorum, gocql.EachQuorum, gocql.LocalOne:
+	case gocql.One, gocql.Two, gocql.Three, gocql.Quorum, gocql.All, gocql.LocalQuorum,
+		gocql.EachQuorum, gocql.LocalOne:
 		return nil
 	case gocql.Serial, gocql.LocalSerial:
-		return errors.New("serial reads cannot be grouped, since each is a transaction of its own: use the driver for them")
+		return errors.New("serial reads cannot be grouped, since each is a transaction of its " +
+			"own: use the driver for them")
 	default:
 		return fmt.Errorf("%s is not for reads", level)
 	}
@@ -142,5 +148,6 @@ func parseSpeculation(text string, floor time.Duration) (speculation, error) {
 			return speculation{delay: d}, nil
 		}
 	}
-	return speculation{}, fmt.Errorf("speculation %q: use a delay such as 15ms, a percentile such as p95 (p1 to below p100), always or never", text)
+	return speculation{}, fmt.Errorf("speculation %q: use a delay such as 15ms, a percentile "+
+		"such as p95 (p1 to below p100), always or never", text)
 }

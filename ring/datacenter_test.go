@@ -29,7 +29,9 @@ func TestDatacenters(t *testing.T) {
 	h.fill(t, c)
 	readers := map[string]*Reader{}
 	for _, datacenter := range []string{"", "dc1", "dc2"} {
-		r := c.mustReaderOf(t, 4, func(c *Config) { c.Datacenter, c.Speculation = datacenter, "never" })
+		r := c.mustReaderOf(t, 4, func(c *Config) {
+			c.Datacenter, c.Speculation = datacenter, "never"
+		})
 		readers[datacenter] = r
 		if datacenter != "dc2" {
 			checkPlacement(t, c, r, ks, datacenter)
@@ -42,7 +44,8 @@ func TestDatacenters(t *testing.T) {
 	// read returns which keys are answered rightly, and which fail.
 	read := func(datacenter string) (right, failed int) {
 		t.Helper()
-		results, err := readers[datacenter].Read(t.Context(), Query{Keyspace: ks, Table: "t", Columns: []string{"v"}}, all)
+		results, err := readers[datacenter].Read(t.Context(),
+			Query{Keyspace: ks, Table: "t", Columns: []string{"v"}}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +54,8 @@ func TestDatacenters(t *testing.T) {
 			switch {
 			case result.Err != nil:
 				failed++
-			case len(result.Rows) != boolInt(k < h.keys), k < h.keys && (result.Rows[0].Scan(&v) != nil || v != h.value(k)):
+			case len(result.Rows) != boolInt(k < h.keys), k < h.keys &&
+				(result.Rows[0].Scan(&v) != nil || v != h.value(k)):
 				t.Errorf("key %d is answered with %v", k, result.Rows)
 			default:
 				right++
@@ -67,7 +71,8 @@ func TestDatacenters(t *testing.T) {
 		for _, host := range r.hosts.all() {
 			local := host.driver.Load().DataCenter() == datacenter
 			if asked := host.answered.Load() > 0; datacenter != "" && asked != local {
-				t.Errorf("a reader of %s asked %s: %v", datacenter, host.driver.Load().ConnectAddress(), asked)
+				t.Errorf("a reader of %s asked %s: %v", datacenter,
+					host.driver.Load().ConnectAddress(), asked)
 			}
 		}
 	}
@@ -83,11 +88,13 @@ func TestDatacenters(t *testing.T) {
 		return nil
 	})
 	if right, failed := read("dc2"); failed != len(all) {
-		t.Errorf("without a node in its datacenter %d keys are answered, and %d fail", right, failed)
+		t.Errorf("without a node in its datacenter %d keys are answered, and %d fail",
+			right, failed)
 	}
 	for _, datacenter := range []string{"dc1", ""} {
 		if right, failed := read(datacenter); right != len(all) {
-			t.Errorf("without the other datacenter %q answers %d, and %d fail", datacenter, right, failed)
+			t.Errorf("without the other datacenter %q answers %d, and %d fail", datacenter,
+				right, failed)
 		}
 	}
 	if err := n.Restart(t.Context()); err != nil {

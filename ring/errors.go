@@ -48,15 +48,18 @@ const (
 func blameOf(err error) blame {
 	var request gocql.RequestError
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, gocql.ErrSessionClosed), errors.Is(err, ErrClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, gocql.ErrSessionClosed), errors.Is(err,
+		ErrClosed):
 		return ofRequest
 	case errors.Is(err, errStray):
 		return ofData
 	case errors.As(err, &request):
 		switch request.Code() {
-		case gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeInvalid, gocql.ErrCodeProtocol, gocql.ErrCodeFunctionFailure:
+		case gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeInvalid,
+			gocql.ErrCodeProtocol, gocql.ErrCodeFunctionFailure:
 			return ofData
-		case gocql.ErrCodeSyntax, gocql.ErrCodeUnauthorized, gocql.ErrCodeCredentials, gocql.ErrCodeConfig:
+		case gocql.ErrCodeSyntax, gocql.ErrCodeUnauthorized, gocql.ErrCodeCredentials,
+			gocql.ErrCodeConfig:
 			return ofRequest
 		}
 	}
@@ -70,7 +73,8 @@ func refused(err error) bool {
 		return false
 	}
 	switch request.Code() {
-	case gocql.ErrCodeSyntax, gocql.ErrCodeInvalid, gocql.ErrCodeUnauthorized, gocql.ErrCodeConfig, gocql.ErrCodeProtocol:
+	case gocql.ErrCodeSyntax, gocql.ErrCodeInvalid, gocql.ErrCodeUnauthorized, gocql.ErrCodeConfig,
+		gocql.ErrCodeProtocol:
 		return true
 	}
 	return false
@@ -85,5 +89,6 @@ func invalid(err error) bool {
 
 // dead tells whether the way to a node is broken, so that it is left alone at once.
 func dead(err error) bool {
-	return errors.Is(err, gocql.ErrNoConnections) || errors.Is(err, gocql.ErrConnectionClosed) || errors.Is(err, ErrLate)
+	return errors.Is(err, gocql.ErrNoConnections) || errors.Is(err, gocql.ErrConnectionClosed) ||
+		errors.Is(err, ErrLate)
 }

@@ -55,8 +55,10 @@ type item struct {
 // cannot be grouped take one each.
 const maxFlying = 64
 
-func (r *Reader) newFetch(ctx context.Context, p *plan, args []any, level gocql.Consistency, work Work, set *keySet, keys []int, deliver func(key int, result Result)) *fetch {
-	f := &fetch{r: r, ctx: ctx, plan: p, args: args, level: level, work: work, set: set, deliver: deliver, topology: r.topology.Load()}
+func (r *Reader) newFetch(ctx context.Context, p *plan, args []any, level gocql.Consistency,
+	work Work, set *keySet, keys []int, deliver func(key int, result Result)) *fetch {
+	f := &fetch{r: r, ctx: ctx, plan: p, args: args, level: level, work: work, set: set,
+		deliver: deliver, topology: r.topology.Load()}
 	f.placement = f.topology.place(p.table.replication, r.config.Datacenter)
 	f.delay = r.speculation.after(r.now(), p.table.latency)
 	f.items = make([]item, len(keys))
@@ -137,7 +139,8 @@ func (f *fetch) end() {
 // each asked for by itself.
 func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 	now := f.r.now()
-	groups, left := f.chooser.group(len(f.topology.nodes), items, func(i int32, replicas []int32) uint64 { return f.may(i, replicas, now) })
+	groups, left := f.chooser.group(len(f.topology.nodes), items,
+		func(i int32, replicas []int32) uint64 { return f.may(i, replicas, now) })
 	for _, g := range groups {
 		f.enqueue(g, k, failures, alone)
 	}
@@ -194,7 +197,8 @@ func (f *fetch) may(i int32, replicas []int32, now int64) (mask uint64) {
 // lots cuts a group into what one statement can ask for.
 func (f *fetch) lots(g group, alone bool) (lots [][]int32, part int) {
 	if !alone && f.plan.in[0] != "" && f.placement != nil {
-		return together(g.items, func(i int32) string { return f.set.routing[f.items[i].key] }, len(f.plan.table.Key))
+		return together(g.items, func(i int32) string { return f.set.routing[f.items[i].key] },
+			len(f.plan.table.Key))
 	}
 	for i := range g.items {
 		lots = append(lots, g.items[i:i+1])
@@ -211,7 +215,8 @@ func (f *fetch) enqueue(g group, k kind, failures int, alone bool) {
 }
 
 func (f *fetch) newAttempt(h *host, items []int32, part int, k kind, failures int) *attempt {
-	a := &attempt{f: f, host: h, items: items, part: part, kind: k, failures: failures, left: len(items)}
+	a := &attempt{f: f, host: h, items: items, part: part, kind: k, failures: failures,
+		left: len(items)}
 	untried := 0
 	for _, i := range items {
 		it := &f.items[i]
@@ -279,7 +284,8 @@ func (f *fetch) look() time.Duration {
 			continue
 		}
 		waited := time.Duration(0)
-		if since := a.progress.Load(); since != 0 { // 0: it waits for the throttle, or for its goroutine
+		// 0: it waits for the throttle, or for its goroutine
+		if since := a.progress.Load(); since != 0 {
 			waited = time.Duration(now - since)
 		}
 		if a.patience > 0 {
@@ -292,7 +298,8 @@ func (f *fetch) look() time.Duration {
 		if f.r.speculation.never || a.raced || a.kind == race || a.host == nil {
 			continue
 		}
-		if due := f.delay + a.refusals*max(f.delay, 5*time.Millisecond); waited < due || a.progress.Load() == 0 {
+		if due := f.delay + a.refusals*max(f.delay, 5*time.Millisecond); waited < due ||
+			a.progress.Load() == 0 {
 			if since := a.progress.Load(); since == 0 {
 				due += time.Millisecond
 			}
@@ -313,23 +320,25 @@ func (f *fetch) race(a *attempt, now int64) {
 			items = append(items, i)
 		}
 	}
-	groups, _ := f.chooser.group(len(f.topology.nodes), items, func(i int32, replicas []int32) (mask uint64) {
-		var late uint64 // one that is left alone is still better than to wait for another that is late, too
-		for bit, n := range replicas {
-			h := f.topology.nodes[n].host
-			switch {
-			case bit >= 64 || f.items[i].asked&(1<<bit) != 0 || !h.up():
-			case h.well():
-				mask |= 1 << bit
-			default:
-				late |= 1 << bit
+	groups, _ := f.chooser.group(len(f.topology.nodes), items,
+		func(i int32, replicas []int32) (mask uint64) {
+			// one that is left alone is still better than to wait for another that is late, too
+			var late uint64
+			for bit, n := range replicas {
+				h := f.topology.nodes[n].host
+				switch {
+				case bit >= 64 || f.items[i].asked&(1<<bit) != 0 || !h.up():
+				case h.well():
+					mask |= 1 << bit
+				default:
+					late |= 1 << bit
+				}
 			}
-		}
-		if mask == 0 {
-			return late
-		}
-		return mask
-	})
+			if mask == 0 {
+				return late
+			}
+			return mask
+		})
 	if len(groups) == 0 { // nobody else has them
 		a.raced = true
 		return
@@ -351,7 +360,8 @@ func (f *fetch) race(a *attempt, now int64) {
 		f.enqueue(g, race, a.failures, false)
 	}
 	f.r.metrics.begun.Add(float64(requests))
-	slices.SortStableFunc(f.queue, func(a, b *attempt) int { return int(b.kind) - int(a.kind) }) // races first
+	// races first
+	slices.SortStableFunc(f.queue, func(a, b *attempt) int { return int(b.kind) - int(a.kind) })
 	f.launch()
 }
 
@@ -442,7 +452,8 @@ func (f *fetch) fail(i int32, err error) {
 	if err == nil {
 		err = errors.New("no node that owns it is up")
 	}
-	f.finish(i, nil, Result{Err: fmt.Errorf("%s.%s could not be read: %w", t.Keyspace, t.Name, err)})
+	f.finish(i, nil,
+		Result{Err: fmt.Errorf("%s.%s could not be read: %w", t.Keyspace, t.Name, err)})
 }
 
 // failAll ends the read: what went wrong before is told too.
@@ -494,7 +505,8 @@ func (f *fetch) lost(a *attempt, err error) {
 		f.fail(items[0], err)
 		return
 	}
-	if b != ofData || len(items) == 1 || a.failures == 0 && !invalid(err) && !errors.Is(err, errStray) {
+	if b != ofData || len(items) == 1 ||
+		a.failures == 0 && !invalid(err) && !errors.Is(err, errStray) {
 		failures := a.failures
 		if b == ofData {
 			failures++

@@ -59,9 +59,10 @@ const (
 type after int
 
 const (
-	readOn  after = iota // read the key, alone
-	joinOn               // read the key or join who does: its reader has gone away, and nothing is wrong with the key
-	believe              // it was this load's own read: the same key twice
+	readOn after = iota // read the key, alone
+	// read the key or join who does: its reader has gone away, and nothing is wrong with the key
+	joinOn
+	believe // it was this load's own read: the same key twice
 )
 
 // flight is one key being read. done and joined are guarded by the lock of its cache's flights.
@@ -96,7 +97,8 @@ func (l *loading) run(ctx context.Context, missing []int) {
 		case <-l.woken:
 		case <-ended:
 			ended = nil
-			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w", context.Cause(ctx)))
+			l.giveUp(fmt.Errorf("ring: while another read of the key was waited for: %w",
+				context.Cause(ctx)))
 		}
 		join, alone := l.take()
 		l.read(ctx, l.claim(join, true))
@@ -138,7 +140,8 @@ func (l *loading) claim(list []int, join bool) claimed {
 			continue
 		}
 		if !l.fresh { // a read that has ended since load looked
-			if e, ok := c.entries.GetEntryQuietly(key.cacheKey); ok && c.current(e.Value, began.UnixNano()) {
+			if e, ok := c.entries.GetEntryQuietly(key.cacheKey); ok &&
+				c.current(e.Value, began.UnixNano()) {
 				part.Unlock()
 				l.deliver(i, Result{Rows: e.Value.rows, Cached: true})
 				kept++
@@ -146,7 +149,8 @@ func (l *loading) claim(list []int, join bool) claimed {
 			}
 		}
 		mine.keys = append(mine.keys, i)
-		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began, at: at, mark: mark})
+		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began,
+			at: at, mark: mark})
 		// Others may join it, unless there is one already that this load may not join, its reads
 		// having failed; one that nobody may join any more is replaced, and its answer not kept.
 		if f := part.of[key]; f == nil || f.mark != mark || l.fresh {
@@ -209,7 +213,8 @@ func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	c := l.cache
 	var a *answer
 	if result.Err == nil {
-		a = &answer{rows: result.Rows, expires: f.began.Add(l.ttl).UnixNano(), mark: f.mark, at: f.at}
+		a = &answer{rows: result.Rows, expires: f.began.Add(l.ttl).UnixNano(), mark: f.mark,
+			at: f.at}
 	}
 	part := c.flightsOf(f.hash)
 	part.Lock()

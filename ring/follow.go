@@ -65,7 +65,8 @@ func (r *Reader) look(ctx context.Context) {
 	}
 	err := r.askAny(ctx, func(ctx context.Context, id string) error {
 		var version gocql.UUID
-		err := r.control("SELECT schema_version FROM system.local WHERE key = 'local'").SetHostID(id).ScanContext(ctx, &version)
+		err := r.control("SELECT schema_version FROM system.local WHERE key = 'local'").SetHostID(
+			id).ScanContext(ctx, &version)
 		if err == nil && version != r.seen.schema {
 			r.seen.schema = version
 			r.tables.changed()
@@ -149,7 +150,9 @@ func (r *Reader) whomToAsk() []string {
 		}
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(list, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id))
+	})
 	ids := make([]string, 0, len(list)+1)
 	for _, c := range list {
 		ids = append(ids, c.id)

@@ -34,7 +34,8 @@ type chooser struct {
 // are returned as left.
 //
 // It costs a pass over the items for each node chosen.
-func (c *chooser) group(nodes int, items []int32, may func(item int32, replicas []int32) uint64) (groups []group, left []int32) {
+func (c *chooser) group(nodes int, items []int32,
+	may func(item int32, replicas []int32) uint64) (groups []group, left []int32) {
 	c.reset(nodes, len(items))
 	open := 0
 	for at, item := range items {
@@ -117,7 +118,8 @@ func (c *chooser) best(counts []int32) int32 {
 			continue
 		}
 		flying := c.hostOf(n).flying.Load()
-		if best < 0 || counts[n] > counts[best] || counts[n] == counts[best] && flying < bestFlying {
+		if best < 0 || counts[n] > counts[best] ||
+			counts[n] == counts[best] && flying < bestFlying {
 			best, bestFlying = n, flying
 		}
 	}
@@ -157,7 +159,8 @@ func (c *chooser) cut(groups []group) []group {
 	for _, g := range groups {
 		pieces := (len(g.items) + c.largest - 1) / c.largest
 		for i := range pieces {
-			cut = append(cut, group{g.host, g.items[i*len(g.items)/pieces : (i+1)*len(g.items)/pieces]})
+			cut = append(cut,
+				group{g.host, g.items[i*len(g.items)/pieces : (i+1)*len(g.items)/pieces]})
 		}
 	}
 	return cut
@@ -165,7 +168,8 @@ func (c *chooser) cut(groups []group) []group {
 
 // together makes of a group's keys those lots that one statement can ask for: keys that differ in
 // one part alone. It returns which part that is.
-func together(items []int32, routing func(item int32) string, columns int) (lots [][]int32, part int) {
+func together(items []int32, routing func(item int32) string,
+	columns int) (lots [][]int32, part int) {
 	if columns == 1 || len(items) == 1 {
 		return [][]int32{items}, 0
 	}

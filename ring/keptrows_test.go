@@ -19,7 +19,8 @@ func TestReaderKeepsRows(t *testing.T) {
 		c.exec(t, "INSERT INTO "+ks+"."+table+" (id, day, v) VALUES ('b', 1, 2)")
 	}
 	r := c.mustReader(t, func(config *Config) {
-		config.CacheBytes, config.CacheTTL = 1<<20, map[string]time.Duration{"*": time.Hour, ks + ".never": 0}
+		config.CacheBytes, config.CacheTTL = 1<<20, map[string]time.Duration{"*": time.Hour,
+			ks + ".never": 0}
 	})
 	// read returns "KEY=VALUE", with a + if it was kept, of one read.
 	read := func(q Query, keys ...string) (text string) {
@@ -64,7 +65,8 @@ func TestReaderKeepsRows(t *testing.T) {
 	want("the second time", read(Query{}, "none", "b", "a", "a"), " none=+ b=2+ a=1+ a=1+")
 	want("of other days", read(Query{Where: "day > ?", Args: []any{1}}, "a"), " a=")
 	want("of these days", read(Query{Where: "day > ?", Args: []any{0}}, "a"), " a=1")
-	want("of a table that is not kept", read(Query{Table: "never"}, "a")+read(Query{Table: "never"}, "a"), " a=1 a=1")
+	want("of a table that is not kept",
+		read(Query{Table: "never"}, "a")+read(Query{Table: "never"}, "a"), " a=1 a=1")
 
 	c.exec(t, "UPDATE "+ks+".items SET v = 3 WHERE id = 'a' AND day = 1")
 	want("after a write", read(Query{}, "a", "b"), " a=1+ b=2+")
@@ -79,7 +81,8 @@ func TestReaderKeepsRows(t *testing.T) {
 
 	c.exec(t, "UPDATE "+ks+".items SET v = 5 WHERE id = 'a' AND day = 1")
 	var wrong *KeyError
-	if err := r.Forget(ks, "items", Key{7, 8}, Key{"a"}); !errors.As(err, &wrong) || wrong.Index != 0 {
+	if err := r.Forget(ks, "items", Key{7, 8}, Key{"a"}); !errors.As(err, &wrong) ||
+		wrong.Index != 0 {
 		t.Errorf("forgetting what is no key: %v", err)
 	}
 	want("what was named beside it", read(Query{}, "a"), " a=5")
@@ -120,14 +123,16 @@ func TestReaderReadsOnce(t *testing.T) {
 			for i := range list {
 				list[i] = Key{(i*7 + g) % keys} // each in an order of its own
 			}
-			results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "items", Columns: []string{"v"}}, list)
+			results, err := r.Read(t.Context(),
+				Query{Keyspace: ks, Table: "items", Columns: []string{"v"}}, list)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			for i, result := range results {
 				var v int
-				if result.Err != nil || len(result.Rows) != 1 || result.Rows[0].Scan(&v) != nil || v != list[i][0].(int)*list[i][0].(int) {
+				if result.Err != nil || len(result.Rows) != 1 || result.Rows[0].Scan(&v) != nil ||
+					v != list[i][0].(int)*list[i][0].(int) {
 					t.Errorf("key %v: %+v", list[i], result)
 				}
 			}

@@ -13,7 +13,8 @@ const maxKeyBytes = 65535
 
 // keySet is the keys of a read in Cassandra's form, each once.
 type keySet struct {
-	routing []string         // the different ones: a value for one column, the parts with their lengths for more
+	// the different ones: a value for one column, the parts with their lengths for more
+	routing []string
 	index   map[string]int32 // of each in routing
 	first   []int32          // by routing: the first of the caller's keys that is this one
 	next    []int32          // by caller's key: the next one that is the same; -1: none
@@ -23,7 +24,8 @@ type keySet struct {
 // by index.
 func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 	s := &keySet{
-		routing: make([]string, 0, len(keys)), index: make(map[string]int32, len(keys)), first: make([]int32, 0, len(keys)), next: make([]int32, len(keys)),
+		routing: make([]string, 0, len(keys)), index: make(map[string]int32, len(keys)),
+		first: make([]int32, 0, len(keys)), next: make([]int32, len(keys)),
 	}
 	ends := make([]int, len(keys)) // of each key's bytes in all; 0: the key failed
 	all := make([]byte, 0, 24*len(keys))
@@ -38,7 +40,8 @@ func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 		ends[i] = len(all)
 	}
 	text, from := string(all), 0
-	last := make([]int32, 0, len(keys)) // by routing: the last of the caller's keys that is this one
+	// by routing: the last of the caller's keys that is this one
+	last := make([]int32, 0, len(keys))
 	for i, end := range ends {
 		s.next[i] = -1
 		if end == 0 {
@@ -53,7 +56,8 @@ func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 			continue
 		}
 		s.index[key] = int32(len(s.routing))
-		s.routing, s.first, last = append(s.routing, key), append(s.first, int32(i)), append(last, int32(i))
+		s.routing, s.first, last = append(s.routing, key), append(s.first, int32(i)), append(last,
+			int32(i))
 	}
 	return s
 }
@@ -61,7 +65,9 @@ func (t *table) encode(keys []Key, fail func(i int, err error)) *keySet {
 // appendKey appends a key's routing form: never nothing.
 func (t *table) appendKey(dst []byte, index int, key Key) ([]byte, error) {
 	if len(key) != len(t.Key) {
-		return dst, &KeyError{Index: index, Err: fmt.Errorf("it has %d values, but the partition key of %s.%s has %d columns", len(key), t.Keyspace, t.Name, len(t.Key))}
+		return dst, &KeyError{Index: index,
+			Err: fmt.Errorf("it has %d values, but the partition key of %s.%s has %d columns",
+				len(key), t.Keyspace, t.Name, len(t.Key))}
 	}
 	for i, c := range t.Key {
 		data, err := marshal(c.Type, key[i])
@@ -70,7 +76,8 @@ func (t *table) appendKey(dst []byte, index int, key Key) ([]byte, error) {
 			case data == nil:
 				err = errors.New("it is null, and no part of a partition key may be null")
 			case len(data) > maxKeyBytes:
-				err = fmt.Errorf("it has %d bytes, and at most %d are allowed", len(data), maxKeyBytes)
+				err = fmt.Errorf("it has %d bytes, and at most %d are allowed", len(data),
+					maxKeyBytes)
 			case len(data) == 0 && len(t.Key) == 1:
 				err = errors.New("it is empty, and a partition key of one column may not be empty")
 			case (typ == gocql.TypeText || typ == gocql.TypeVarchar) && !utf8.Valid(data):
@@ -143,7 +150,9 @@ func (l list) MarshalCQL(gocql.TypeInfo) ([]byte, error) {
 	return b, nil
 }
 
-func putInt(b []byte, n int) { b[0], b[1], b[2], b[3] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n) }
+func putInt(b []byte, n int) {
+	b[0], b[1], b[2], b[3] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n)
+}
 
 // text is one part of a routing key as a value.
 type text string

@@ -22,13 +22,15 @@ func TestRacedToWhoIsLeftAlone(t *testing.T) {
 	r := c.mustReader(t, func(c *Config) { c.Timeout = 10 * time.Minute })
 	read := func(keys []Key) {
 		t.Helper()
-		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "items", Columns: []string{"v"}}, keys)
+		results, err := r.Read(t.Context(),
+			Query{Keyspace: ks, Table: "items", Columns: []string{"v"}}, keys)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, result := range results {
 			var v int
-			if result.Err != nil || len(result.Rows) != 1 || result.Rows[0].Scan(&v) != nil || v != keys[i][0] {
+			if result.Err != nil || len(result.Rows) != 1 || result.Rows[0].Scan(&v) != nil ||
+				v != keys[i][0] {
 				t.Errorf("key %v: %+v", keys[i], result)
 			}
 		}
@@ -41,7 +43,9 @@ func TestRacedToWhoIsLeftAlone(t *testing.T) {
 	topology := r.topology.Load()
 	placement := topology.place(table.replication, "dc1")
 	set := table.encode(all, func(i int, err error) { t.Fatal(err) })
-	frozen := int32(slices.IndexFunc(topology.nodes, func(n node) bool { return n.host.driver.Load().ConnectAddress().String() == c.nodes[1].Host }))
+	frozen := int32(slices.IndexFunc(topology.nodes, func(n node) bool {
+		return n.host.driver.Load().ConnectAddress().String() == c.nodes[1].Host
+	}))
 	var its []Key
 	for i, routing := range set.routing {
 		if slices.Contains(placement.of(tokenOf(routing)), frozen) {

@@ -76,7 +76,8 @@ func (c *trio) start() error {
 		}
 	}
 	cluster := c.cluster()
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 2*engines.StartTimeout, 2*engines.StartTimeout, 2*engines.StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 2*engines.StartTimeout,
+		2*engines.StartTimeout, 2*engines.StartTimeout
 	c.session, err = cluster.CreateSession()
 	return err
 }
@@ -106,14 +107,17 @@ func tokensOf(i int) string {
 // startNode starts node number i on 127.0.0.i, with the first one's ports.
 func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines.Cassandra, error) {
 	config := engines.CassandraConfig{
-		Dir: filepath.Join(c.dir, strconv.Itoa(i)), ListenAddress: fmt.Sprintf("127.0.0.%d", i), Heap: "400M", Rack: []string{"rack2", "rack1"}[i%2],
+		Dir: filepath.Join(c.dir, strconv.Itoa(i)), ListenAddress: fmt.Sprintf("127.0.0.%d", i),
+		Heap: "400M", Rack: []string{"rack2", "rack1"}[i%2],
 		Extra: map[string]any{
 			"initial_token": tokensOf(i), "auto_bootstrap": false,
 			"write_request_timeout": "1m", // tests of reads fill their tables on a busy machine
-			"read_request_timeout":  "2s", "range_request_timeout": "5s", "tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
+			"read_request_timeout":  "2s", "range_request_timeout": "5s",
+			"tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
 			"native_transport_max_concurrent_connections_per_ip": -1,
 		},
-		JVMArgs: []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.consistent.rangemovement=false", "-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
+		JVMArgs: []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.consistent.rangemovement=false",
+			"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
 	}
 	if i > 3 { // it comes and goes, and sleeps for this long each time
 		config.JVMArgs = append(config.JVMArgs, "-Dcassandra.ring_delay_ms=2000")
@@ -127,7 +131,9 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 	}
 	for tries := 1; ; tries++ {
 		n, err := engines.StartCassandra(context.Background(), config)
-		if err == nil || tries == 5 || !strings.Contains(err.Error(), "Unable to gossip with any peers") { // they had no more than ring_delay_ms to answer
+		// they had no more than ring_delay_ms to answer
+		if err == nil || tries == 5 ||
+			!strings.Contains(err.Error(), "Unable to gossip with any peers") {
 			return n, err
 		}
 	}
@@ -151,7 +157,8 @@ func (c *trio) knows(t *testing.T, n *engines.Cassandra, ks string) {
 	defer session.Close()
 	eventually(t, n.Host+" to know "+ks, func() error {
 		var name string
-		return session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ? AND table_name = 't'", ks).Scan(&name)
+		return session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = "+
+			"? AND table_name = 't'", ks).Scan(&name)
 	})
 }
 
@@ -190,10 +197,12 @@ func (c *trio) sees(n *engines.Cassandra, others int) error {
 func (c *trio) cluster() *gocql.ClusterConfig {
 	cluster := gocql.NewCluster("127.0.0.1", "127.0.0.2", "127.0.0.3")
 	cluster.Port = c.nodes[0].NativePort
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 30*time.Second, 30*time.Second, 30*time.Second
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 30*time.Second, 30*time.Second,
+		30*time.Second
 	cluster.Consistency = gocql.All
 	cluster.ReconnectInterval = time.Second
-	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(), gocql.ShuffleReplicas())
+	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(
+		gocql.RoundRobinHostPolicy(), gocql.ShuffleReplicas())
 	cluster.Metadata.CacheMode = gocql.KeyspaceOnly
 	return cluster
 }
@@ -209,7 +218,8 @@ func (c *trio) exec(tb testing.TB, statement string, args ...any) {
 // keyspace makes one of the test's own.
 func (c *trio) keyspace(tb testing.TB, replication string) string {
 	tb.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "_", "=", "_", ",", "_", "-", "_").Replace(tb.Name()))
+	name := strings.ToLower(strings.NewReplacer("/", "_", "=", "_", ",", "_", "-",
+		"_").Replace(tb.Name()))
 	if len(name) > 40 {
 		name = name[:40]
 	}
@@ -297,7 +307,8 @@ func nodetool(tb testing.TB, n *engines.Cassandra, args ...string) string {
 			command = append(command, word)
 		}
 	}
-	command = append(command, "-cp", words[at+1], "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", strconv.Itoa(n.JMXPort))
+	command = append(command, "-cp", words[at+1], "org.apache.cassandra.tools.NodeTool", "-h",
+		"127.0.0.1", "-p", strconv.Itoa(n.JMXPort))
 	command = append(command, args...)
 	cmd := exec.CommandContext(tb.Context(), words[0], command...)
 	cmd.Env = append(os.Environ(), "HOME="+tb.TempDir()) // it keeps a history there

@@ -69,7 +69,8 @@ func (r replication) key() string {
 
 // placement knows the replicas of every token.
 type placement struct {
-	tokens   []int64   // ends of ranges, ascending; the first range also holds what lies beyond the last token
+	// ends of ranges, ascending; the first range also holds what lies beyond the last token
+	tokens   []int64
 	replicas [][]int32 // by range: nodes of the topology, in the order of the ring
 }
 
@@ -102,7 +103,9 @@ func place(nodes []node, ring []owned, r replication, datacenter string) *placem
 			from := len(all)
 			all = around(all, ring, i, r.factor)
 			if datacenter != "" {
-				all = append(all[:from], slices.DeleteFunc(all[from:], func(n int32) bool { return nodes[n].datacenter != datacenter })...)
+				all = append(all[:from], slices.DeleteFunc(all[from:], func(n int32) bool {
+					return nodes[n].datacenter != datacenter
+				})...)
 			}
 			p.replicas[i] = all[from:len(all):len(all)]
 		}
@@ -170,7 +173,9 @@ func (d datacenter) around(dst []int32, nodes []node, ring []owned, i, n int) []
 		if nodes[o].datacenter != d.name || slices.Contains(dst[from:], o) {
 			continue
 		}
-		if slices.ContainsFunc(dst[from:], func(taken int32) bool { return nodes[taken].rack == nodes[o].rack }) {
+		if slices.ContainsFunc(dst[from:], func(taken int32) bool {
+			return nodes[taken].rack == nodes[o].rack
+		}) {
 			if repeats <= 0 {
 				continue
 			}

@@ -18,7 +18,8 @@ type plan struct {
 	keyAt   []int    // where an answer has the key columns
 	single  string   // one key
 	markers int      // for the key in it
-	in      []string // by key column: keys that differ in it alone; empty where they cannot be asked for together
+	// by key column: keys that differ in it alone; empty where they cannot be asked for together
+	in      []string
 	args    []gocql.TypeInfo
 	shape   string // of the query
 	kept    string // what its shapes in the row cache begin with
@@ -29,8 +30,10 @@ type plan struct {
 // has one form, so that every row of an answer tells whose it is. (1.0 and 1.00 are two keys and
 // one value of an IN; the elements of a set come back sorted.)
 var inable = map[gocql.Type]bool{
-	gocql.TypeAscii: true, gocql.TypeText: true, gocql.TypeVarchar: true, gocql.TypeBlob: true, gocql.TypeBigInt: true, gocql.TypeInt: true, gocql.TypeSmallInt: true,
-	gocql.TypeTinyInt: true, gocql.TypeUUID: true, gocql.TypeTimeUUID: true, gocql.TypeTimestamp: true, gocql.TypeDate: true, gocql.TypeTime: true, gocql.TypeInet: true,
+	gocql.TypeAscii: true, gocql.TypeText: true, gocql.TypeVarchar: true, gocql.TypeBlob: true,
+	gocql.TypeBigInt: true, gocql.TypeInt: true, gocql.TypeSmallInt: true,
+	gocql.TypeTinyInt: true, gocql.TypeUUID: true, gocql.TypeTimeUUID: true,
+	gocql.TypeTimestamp: true, gocql.TypeDate: true, gocql.TypeTime: true, gocql.TypeInet: true,
 	gocql.TypeBoolean: true,
 }
 
@@ -61,7 +64,8 @@ func (r *Reader) plan(ctx context.Context, q *Query) (*plan, error) {
 		r.plans.mu.Unlock()
 	}
 	if markers := len(p.args) - boolInt(q.Limit > 0); markers != len(q.Args) {
-		return nil, fmt.Errorf("the restriction %q has %d markers for %d values: give one ? for each", q.Where, markers, len(q.Args))
+		return nil, fmt.Errorf("the restriction %q has %d markers for %d values: give one ? "+
+			"for each", q.Where, markers, len(q.Args))
 	}
 	return p, nil
 }
@@ -87,7 +91,8 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 	if err := checkWhere(q.Where, len(q.Args)); err != nil {
 		return nil, err
 	}
-	p := &plan{table: t, shape: shape, columns: t.Columns, keptFor: r.config.keptFor(t.Keyspace, t.Name)}
+	p := &plan{table: t, shape: shape, columns: t.Columns,
+		keptFor: r.config.keptFor(t.Keyspace, t.Name)}
 	if len(q.Columns) > 0 {
 		p.columns = make([]Column, len(q.Columns))
 		var errs []error
@@ -122,7 +127,8 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 		}
 		p.keyAt = append(p.keyAt, at)
 	}
-	begin := "SELECT " + strings.Join(names, ", ") + " FROM " + quoted(t.Keyspace) + "." + quoted(t.Name) + " WHERE "
+	begin := "SELECT " + strings.Join(names, ", ") + " FROM " + quoted(t.Keyspace) + "." +
+		quoted(t.Name) + " WHERE "
 	end := ""
 	if strings.TrimSpace(q.Where) != "" {
 		end = " AND " + q.Where
@@ -218,7 +224,8 @@ func (p *plan) bind(q *Query) ([]any, error) {
 			return nil, fmt.Errorf("value %d of the restriction: %w", i, err)
 		}
 		if data == nil {
-			return nil, fmt.Errorf("value %d of the restriction is null, and nothing equals null", i)
+			return nil, fmt.Errorf("value %d of the restriction is null, and nothing equals null",
+				i)
 		}
 		values = append(values, encoded(data))
 	}

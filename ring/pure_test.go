@@ -34,11 +34,15 @@ func TestGroup(t *testing.T) {
 			masks[i] = uint64(rapid.IntRange(0, 1<<factor-1).Draw(t, "mask"))
 		}
 		c := chooser{
-			replicas: func(i int32) []int32 { return replicas[i] }, hostOf: func(n int32) *host { return hosts[n] },
+			replicas: func(i int32) []int32 { return replicas[i] }, hostOf: func(n int32) *host {
+				return hosts[n]
+			},
 			largest: largest, rotation: rapid.Uint32().Draw(t, "rotation"),
 		}
 		for range 2 { // its slices are used again
-			groups, left := c.group(nodes, items, func(i int32, _ []int32) uint64 { return masks[i] })
+			groups, left := c.group(nodes, items, func(i int32, _ []int32) uint64 {
+				return masks[i]
+			})
 			seen := map[int32]bool{}
 			for _, g := range groups {
 				if len(g.items) == 0 || len(g.items) > largest || !slices.IsSorted(g.items) {
@@ -75,7 +79,8 @@ func TestGroup(t *testing.T) {
 func TestGroupSpreads(t *testing.T) {
 	hosts := []*host{{id: "a"}, {id: "b"}, {id: "c"}}
 	asked := map[string]int{}
-	c := chooser{replicas: func(int32) []int32 { return []int32{0, 1, 2} }, hostOf: func(n int32) *host { return hosts[n] }, largest: 50}
+	c := chooser{replicas: func(int32) []int32 { return []int32{0, 1, 2} },
+		hostOf: func(n int32) *host { return hosts[n] }, largest: 50}
 	items := make([]int32, 120)
 	for i := range items {
 		items[i] = int32(i)
@@ -134,7 +139,8 @@ func TestWhere(t *testing.T) {
 	for _, good := range []struct {
 		where  string
 		values int
-	}{{"", 0}, {"a = ?", 1}, {`"limit" >= ? AND b < 'LIMIT ;--?'`, 1}, {"(a, b) > (?, ?)", 2}, {"a IN (1, 2) AND b = $$ORDER ? $$", 0}, {"limits = ?", 1}, {"a = 'it''s ?'", 0}} {
+	}{{"", 0}, {"a = ?", 1}, {`"limit" >= ? AND b < 'LIMIT ;--?'`, 1}, {"(a, b) > (?, ?)", 2},
+		{"a IN (1, 2) AND b = $$ORDER ? $$", 0}, {"limits = ?", 1}, {"a = 'it''s ?'", 0}} {
 		if err := checkWhere(good.where, good.values); err != nil {
 			t.Errorf("%q: %v", good.where, err)
 		}
@@ -142,9 +148,12 @@ func TestWhere(t *testing.T) {
 	for _, bad := range []struct {
 		where, says string
 	}{
-		{"a = ? LIMIT 1", "LIMIT"}, {"a = ? limit 1", "LIMIT"}, {"a = ? ALLOW FILTERING", "ALLOW"}, {"a = ? ORDER BY a", "ORDER"}, {"a = ?; DROP TABLE t", ";"},
-		{"a = ? -- x", "--"}, {"a = ? /* x */", "/*"}, {"a = ? // x", "//"}, {"a = ?) OR (1", "bracket"}, {"a = (?", "open bracket"}, {"a = ? AND b = 'x", "open quote"},
-		{"a = 1", "0 markers"}, {"a = ? AND b = ?", "2 markers"}, {"a = ? PER PARTITION LIMIT 1", "PER"}, {"a = ? GROUP BY a", "GROUP"},
+		{"a = ? LIMIT 1", "LIMIT"}, {"a = ? limit 1", "LIMIT"}, {"a = ? ALLOW FILTERING", "ALLOW"},
+		{"a = ? ORDER BY a", "ORDER"}, {"a = ?; DROP TABLE t", ";"},
+		{"a = ? -- x", "--"}, {"a = ? /* x */", "/*"}, {"a = ? // x", "//"},
+		{"a = ?) OR (1", "bracket"}, {"a = (?", "open bracket"}, {"a = ? AND b = 'x", "open quote"},
+		{"a = 1", "0 markers"}, {"a = ? AND b = ?", "2 markers"},
+		{"a = ? PER PARTITION LIMIT 1", "PER"}, {"a = ? GROUP BY a", "GROUP"},
 	} {
 		if err := checkWhere(bad.where, 1); err == nil || !strings.Contains(err.Error(), bad.says) {
 			t.Errorf("%q: %v", bad.where, err)
@@ -157,15 +166,19 @@ func TestConfig(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	c = Config{Consistency: "SERIAL", Speculation: "p0", SpeculationFloor: -1, SpeculationShare: 2, CacheBytes: -1, CacheTTL: map[string]time.Duration{"t": 1, "a.b": -1}}
+	c = Config{Consistency: "SERIAL", Speculation: "p0", SpeculationFloor: -1, SpeculationShare: 2,
+		CacheBytes: -1, CacheTTL: map[string]time.Duration{"t": 1, "a.b": -1}}
 	err := c.Validate()
-	for _, says := range []string{"consistency SERIAL", "class", "group_keys", "speculation \"p0\"", "speculation_floor", "speculation_share", "timeout", "cache_bytes", `cache_ttl has "t"`, "cache_ttl of a.b"} {
+	for _, says := range []string{"consistency SERIAL", "class", "group_keys", "speculation \"p0\"",
+		"speculation_floor", "speculation_share", "timeout", "cache_bytes", `cache_ttl has "t"`,
+		"cache_ttl of a.b"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("nothing says %s: %v", says, err)
 		}
 	}
 	for text, want := range map[string]speculation{
-		"15ms": {delay: 15 * time.Millisecond}, "p95": {percentile: 0.95, floor: 3}, "p50": {percentile: 0.5, floor: 3}, "never": {never: true}, "always": {},
+		"15ms": {delay: 15 * time.Millisecond}, "p95": {percentile: 0.95, floor: 3},
+		"p50": {percentile: 0.5, floor: 3}, "never": {never: true}, "always": {},
 	} {
 		if got, err := parseSpeculation(text, 3); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
@@ -176,7 +189,8 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q is taken for %+v", text, got)
 		}
 	}
-	if _, err := New(nil, Config{}, nil, nil); err == nil || !strings.Contains(err.Error(), "timeout") {
+	if _, err := New(nil, Config{}, nil, nil); err == nil ||
+		!strings.Contains(err.Error(), "timeout") {
 		t.Errorf("New takes an empty configuration: %v", err)
 	}
 }
@@ -289,7 +303,9 @@ func TestLeftAlone(t *testing.T) {
 // TestBlame: what the driver says is sorted by what helps.
 func TestBlame(t *testing.T) {
 	for err, want := range map[error]blame{
-		gocql.ErrTimeoutNoResponse: ofHost, gocql.ErrNoConnections: ofHost, gocql.ErrConnectionClosed: ofHost, ErrLate: ofHost, gocql.ErrSessionClosed: ofRequest, errStray: ofData,
+		gocql.ErrTimeoutNoResponse: ofHost, gocql.ErrNoConnections: ofHost,
+		gocql.ErrConnectionClosed: ofHost, ErrLate: ofHost, gocql.ErrSessionClosed: ofRequest,
+		errStray: ofData,
 	} {
 		if got := blameOf(fmt.Errorf("wrapped: %w", err)); got != want {
 			t.Errorf("%v is to blame on %d", err, got)
@@ -301,7 +317,9 @@ func TestBlame(t *testing.T) {
 // TestPlacement asks Cassandra.
 func TestPlace(t *testing.T) {
 	nodes := []node{
-		{datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r2"}, {datacenter: "dc2", rack: "r1"}, {datacenter: "dc2", rack: "r1"},
+		{datacenter: "dc1", rack: "r1"}, {datacenter: "dc1", rack: "r1"},
+		{datacenter: "dc1", rack: "r2"}, {datacenter: "dc2", rack: "r1"},
+		{datacenter: "dc2", rack: "r1"},
 	}
 	ring := []owned{{0, 0}, {5, 3}, {10, 1}, {15, 4}, {20, 2}, {100, 0}}
 	for _, c := range []struct {
@@ -310,27 +328,42 @@ func TestPlace(t *testing.T) {
 		token      int64
 		want       []int32
 	}{
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "", 0, []int32{0, 2, 3}},
-		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "", 10, []int32{1, 2, 4}},
-		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc1", 20, []int32{2, 0}},
-		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc2", 20, []int32{3}},
-		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "3"}, "", 101, []int32{0, 1, 2}},
-		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "5"}, "", 1, []int32{1, 2, 0}},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy",
+			"dc1": "2", "dc2": "1"}, "", 0, []int32{0, 2, 3}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "", 10,
+			[]int32{1, 2, 4}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc1", 20,
+			[]int32{2, 0}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "2", "dc2": "1"}, "dc2", 20,
+			[]int32{3}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "3"}, "", 101,
+			[]int32{0, 1, 2}},
+		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "5"}, "", 1,
+			[]int32{1, 2, 0}},
 		{map[string]string{"class": "NetworkTopologyStrategy", "dc1": "3/1"}, "dc2", 1, nil},
-		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "", -7, []int32{0, 3}},
-		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "dc1", -7, []int32{0}},
-		{map[string]string{"class": "SimpleStrategy", "replication_factor": "9"}, "", 16, []int32{2, 0, 3, 1, 4}},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "", -7,
+			[]int32{0, 3}},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "2"}, "dc1", -7,
+			[]int32{0}},
+		{map[string]string{"class": "SimpleStrategy", "replication_factor": "9"}, "", 16,
+			[]int32{2, 0, 3, 1, 4}},
 	} {
-		if got := place(nodes, ring, parseReplication(c.options), c.datacenter).of(c.token); !slices.Equal(got, c.want) {
-			t.Errorf("%v in %q: token %d lies on %v, not %v", c.options, c.datacenter, c.token, got, c.want)
+		if got := place(nodes, ring, parseReplication(c.options),
+			c.datacenter).of(c.token); !slices.Equal(got, c.want) {
+			t.Errorf("%v in %q: token %d lies on %v, not %v", c.options, c.datacenter, c.token,
+				got, c.want)
 		}
 	}
-	for _, options := range []map[string]string{{"class": "LocalStrategy"}, {"class": "EverywhereStrategy"}, {"class": "SimpleStrategy"}, {"class": "NetworkTopologyStrategy", "dc1": "many"}, nil} {
+	for _, options := range []map[string]string{{"class": "LocalStrategy"},
+		{"class": "EverywhereStrategy"}, {"class": "SimpleStrategy"},
+		{"class": "NetworkTopologyStrategy", "dc1": "many"}, nil} {
 		if p := place(nodes, ring, parseReplication(options), ""); p != nil {
 			t.Errorf("%v is placed", options)
 		}
 	}
-	if r := newTopology("org.apache.cassandra.dht.RandomPartitioner", []peer{{id: "a", tokens: []string{"1"}}}, nil).place(replication{kind: simple, factor: 1}, ""); r != nil {
+	if r := newTopology("org.apache.cassandra.dht.RandomPartitioner",
+		[]peer{{id: "a", tokens: []string{"1"}}}, nil).place(replication{kind: simple, factor: 1},
+		""); r != nil {
 		t.Error("another partitioner's tokens are placed")
 	}
 }

@@ -47,14 +47,18 @@ type Reader struct {
 // It looks at the cluster once, no longer than Config.Timeout, and follows its topology until
 // Close. A cluster that does not answer yet is no error: reads go through the driver's own policy
 // until it does.
-func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registerer) (*Reader, error) {
+func New(session *gocql.Session, c Config, admit Admit,
+	reg prometheus.Registerer) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Reader{session: session, config: c, admit: admit, registerer: reg, budget: newBudget(c.SpeculationShare), began: time.Now(), poked: make(chan struct{}, 1), followed: make(chan struct{})}
+	r := &Reader{session: session, config: c, admit: admit, registerer: reg,
+		budget: newBudget(c.SpeculationShare), began: time.Now(), poked: make(chan struct{}, 1),
+		followed: make(chan struct{})}
 	r.level, _ = gocql.ParseConsistencyWrapper(c.Consistency)
 	r.speculation, _ = parseSpeculation(c.Speculation, c.SpeculationFloor)
-	r.hosts.byID, r.tables.known, r.plans.known = map[string]*host{}, map[string]*knownTable{}, map[string]*plan{}
+	r.hosts.byID, r.tables.known, r.plans.known = map[string]*host{}, map[string]*knownTable{},
+		map[string]*plan{}
 	r.topology.Store(&topology{placements: map[string]*placement{}})
 	r.asked.Store(new(string))
 	r.metrics = newMetrics(&r.hosts)
@@ -70,7 +74,8 @@ func New(session *gocql.Session, c Config, admit Admit, reg prometheus.Registere
 				for _, done := range r.collectors()[:i] {
 					reg.Unregister(done)
 				}
-				return nil, fmt.Errorf("cannot register the reader's metrics: %w: give each reader a registerer of its own", err)
+				return nil, fmt.Errorf("cannot register the reader's metrics: %w: give each "+
+					"reader a registerer of its own", err)
 			}
 		}
 	}
@@ -108,7 +113,9 @@ func (r *Reader) now() int64 { return int64(time.Since(r.began)) + 1 }
 // there are no results. What is wrong with one key is in its Result.
 func (r *Reader) Read(ctx context.Context, q Query, keys []Key) ([]Result, error) {
 	results := make([]Result, len(keys))
-	if err := r.Stream(ctx, q, keys, func(i int, result Result) { results[i] = result }); err != nil {
+	if err := r.Stream(ctx, q, keys, func(i int, result Result) {
+		results[i] = result
+	}); err != nil {
 		return nil, err
 	}
 	return results, nil
@@ -117,7 +124,8 @@ func (r *Reader) Read(ctx context.Context, q Query, keys []Key) ([]Result, error
 // Stream calls take once for each key, with its index, as answers come; one call at a time, the
 // last before Stream returns. Other answers wait while take runs. When Stream returns an error,
 // it has not called take.
-func (r *Reader) Stream(ctx context.Context, q Query, keys []Key, take func(i int, result Result)) error {
+func (r *Reader) Stream(ctx context.Context, q Query, keys []Key,
+	take func(i int, result Result)) error {
 	if r.living.Err() != nil {
 		return ErrClosed
 	}
@@ -143,7 +151,8 @@ func (r *Reader) Stream(ctx context.Context, q Query, keys []Key, take func(i in
 
 // stream asks for keys; once more, unless mayRepeat is false, for those whose table was made anew
 // meanwhile.
-func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, keys []Key, take func(i int, result Result), mayRepeat bool) error {
+func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, keys []Key,
+	take func(i int, result Result), mayRepeat bool) error {
 	p, err := r.plan(ctx, q)
 	if err != nil {
 		return err
@@ -175,7 +184,8 @@ func (r *Reader) stream(ctx context.Context, q *Query, level gocql.Consistency, 
 		if r.admit != nil {
 			about.lane = q.Work
 		}
-		r.cache.load(ctx, about, set.routing, func(ctx context.Context, missing []int, deliver func(int, Result)) {
+		r.cache.load(ctx, about, set.routing, func(ctx context.Context, missing []int,
+			deliver func(int, Result)) {
 			r.newFetch(ctx, p, args, level, q.Work, set, missing, deliver).run()
 		}, deliver)
 	default:

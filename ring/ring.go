@@ -79,4 +79,5 @@ type Result struct {
 
 // Admit waits until n operations on a table may begin, no longer than ctx; done is called once
 // when they have ended.
-type Admit func(ctx context.Context, w Work, keyspace, table string, n int) (done func(took time.Duration, err error), err error)
+type Admit func(ctx context.Context, w Work, keyspace, table string,
+	n int) (done func(took time.Duration, err error), err error)

@@ -22,7 +22,8 @@ func (r Row) Raw(i int) []byte { return r.values[i] }
 // Scan converts the columns into what into points to, as gocql does; nil skips one.
 func (r Row) Scan(into ...any) error {
 	if len(into) != len(r.columns) {
-		return fmt.Errorf("the row has %d columns and is scanned into %d values: give one for each, nil for those not wanted", len(r.columns), len(into))
+		return fmt.Errorf("the row has %d columns and is scanned into %d values: give one for "+
+			"each, nil for those not wanted", len(r.columns), len(into))
 	}
 	for i, to := range into {
 		if to == nil {

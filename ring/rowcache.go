@@ -76,15 +76,18 @@ const (
 // which end by themselves.
 func newRowCache(bytes int64) (*rowCache, error) {
 	n := uint64(min(max(bytes/bytesPerMark, minMarks), maxMarks))
-	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(), most: bytes / leastAnswers, now: time.Now}
+	c := &rowCache{marks: make([]atomic.Uint32, 1<<bits.Len64(n-1)), seed: maphash.MakeSeed(),
+		most: bytes / leastAnswers, now: time.Now}
 	for i := range c.flights {
 		c.flights[i].of = map[flightKey]*flight{}
 	}
 	var err error
 	c.entries, err = otter.New(&otter.Options[cacheKey, *answer]{
-		MaximumWeight:    uint64(bytes),
-		Weigher:          func(k cacheKey, a *answer) uint32 { return weigh(k, a) },
-		OnAtomicDeletion: func(e otter.DeletionEvent[cacheKey, *answer]) { c.metrics.left(e.Cause) },
+		MaximumWeight: uint64(bytes),
+		Weigher:       func(k cacheKey, a *answer) uint32 { return weigh(k, a) },
+		OnAtomicDeletion: func(e otter.DeletionEvent[cacheKey, *answer]) {
+			c.metrics.left(e.Cause)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ring: a row cache of %d bytes: %w", bytes, err)
@@ -128,7 +131,9 @@ type ask struct {
 	shape string // shapeOf's
 	ttl   time.Duration
 	fresh bool // neither what is kept nor what is being read already will do; what is read is kept
-	lane  Work // loads of different lanes do not wait for each other: who hurries must not queue at the throttle with who does not
+	// loads of different lanes do not wait for each other: who hurries must not queue at the
+	// throttle with who does not
+	lane Work
 }
 
 // load delivers an answer for each key: what it has at once, what others are reading when they
@@ -139,7 +144,9 @@ type ask struct {
 // ended. What it leaves out has failed. The rows must have memory of their own. It may be called
 // several times, also at once: for keys that another load was to read and did not. load's own
 // deliver is called by the caller's goroutine.
-func (c *rowCache) load(ctx context.Context, q ask, keys []string, fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)), deliver func(i int, result Result)) {
+func (c *rowCache) load(ctx context.Context, q ask, keys []string,
+	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)),
+	deliver func(i int, result Result)) {
 	handle := unique.Make(q.shape)
 	now := c.now().UnixNano()
 	var missing []int
@@ -159,7 +166,8 @@ func (c *rowCache) load(ctx context.Context, q ask, keys []string, fetch func(ct
 	counts := c.metrics.of(table)
 	counts.kept.Add(float64(len(keys) - len(missing)))
 	if len(missing) > 0 {
-		l := &loading{cache: c, ask: q, handle: handle, table: c.hashOf(table), keys: keys, fetch: fetch, deliver: deliver, counts: counts}
+		l := &loading{cache: c, ask: q, handle: handle, table: c.hashOf(table), keys: keys,
+			fetch: fetch, deliver: deliver, counts: counts}
 		l.run(ctx, missing)
 	}
 }

@@ -62,15 +62,17 @@ func (a *answers) take(i int, r Result) {
 }
 
 // loadAll loads keys with a fetch that answers at once.
-func loadAll(tb testing.TB, c *rowCache, shape string, ttl time.Duration, read func(key string) Result, keys ...string) (got []Result, asked []string) {
+func loadAll(tb testing.TB, c *rowCache, shape string, ttl time.Duration,
+	read func(key string) Result, keys ...string) (got []Result, asked []string) {
 	tb.Helper()
 	a := answers{tb, map[int]Result{}}
-	c.load(tb.Context(), ask{shape: shape, ttl: ttl}, keys, func(_ context.Context, missing []int, deliver func(int, Result)) {
-		for _, i := range missing {
-			asked = append(asked, keys[i])
-			deliver(i, read(keys[i]))
-		}
-	}, a.take)
+	c.load(tb.Context(), ask{shape: shape, ttl: ttl}, keys,
+		func(_ context.Context, missing []int, deliver func(int, Result)) {
+			for _, i := range missing {
+				asked = append(asked, keys[i])
+				deliver(i, read(keys[i]))
+			}
+		}, a.take)
 	for i := range keys {
 		r, ok := a.got[i]
 		if !ok {
@@ -105,7 +107,8 @@ func TestCacheKeeps(t *testing.T) {
 		return Result{Rows: rowsOf("of " + key)}
 	}
 	keys := []string{"a", "absent", "bad", "b"}
-	if _, asked := loadAll(t, c, cacheShape, time.Minute, read, keys...); !slices.Equal(asked, keys) {
+	if _, asked := loadAll(t, c, cacheShape, time.Minute, read, keys...); !slices.Equal(asked,
+		keys) {
 		t.Fatalf("an empty cache asked for %q", asked)
 	}
 	now = now.Add(time.Minute - 1)
@@ -113,13 +116,15 @@ func TestCacheKeeps(t *testing.T) {
 	if !slices.Equal(asked, []string{"bad"}) {
 		t.Errorf("then for %q; a failure is not kept, that there is nothing is", asked)
 	}
-	if valueOf(got[0]) != "of a" || valueOf(got[1]) != "" || valueOf(got[3]) != "of b" || !got[0].Cached || !got[1].Cached || got[1].Err != nil {
+	if valueOf(got[0]) != "of a" || valueOf(got[1]) != "" || valueOf(got[3]) != "of b" ||
+		!got[0].Cached || !got[1].Cached || got[1].Err != nil {
 		t.Errorf("got %+v", got)
 	}
 	if got[2].Err != failed || got[2].Cached {
 		t.Errorf("the one that fails: %+v", got[2])
 	}
-	other := shapeOf(shapePrefix("shop", "items", "id", []Column{{Name: "value"}, {Name: "price"}}, ""), gocql.LocalOne, nil)
+	other := shapeOf(shapePrefix("shop", "items", "id", []Column{{Name: "value"}, {Name: "price"}},
+		""), gocql.LocalOne, nil)
 	if _, asked := loadAll(t, c, other, time.Minute, read, "a"); len(asked) != 1 {
 		t.Error("what was read of other columns was answered")
 	}
@@ -134,14 +139,16 @@ func TestCacheKeeps(t *testing.T) {
 	if _, asked := loadAll(t, c, other, time.Minute, read, "a"); len(asked) != 1 {
 		t.Error("what was forgotten was answered in another shape")
 	}
-	c.load(t.Context(), ask{shape: cacheShape, ttl: time.Minute, fresh: true}, []string{"b"}, func(_ context.Context, missing []int, deliver func(int, Result)) {
-		deliver(missing[0], Result{Rows: rowsOf("new")})
-	}, func(_ int, r Result) {
-		if valueOf(r) != "new" {
-			t.Errorf("a fresh read was answered with %+v", r)
-		}
-	})
-	if got, asked := loadAll(t, c, cacheShape, time.Minute, read, "b"); len(asked) != 0 || valueOf(got[0]) != "new" {
+	c.load(t.Context(), ask{shape: cacheShape, ttl: time.Minute, fresh: true}, []string{"b"},
+		func(_ context.Context, missing []int, deliver func(int, Result)) {
+			deliver(missing[0], Result{Rows: rowsOf("new")})
+		}, func(_ int, r Result) {
+			if valueOf(r) != "new" {
+				t.Errorf("a fresh read was answered with %+v", r)
+			}
+		})
+	if got, asked := loadAll(t, c, cacheShape, time.Minute, read, "b"); len(asked) != 0 ||
+		valueOf(got[0]) != "new" {
 		t.Errorf("after a fresh read: asked for %q, got %+v", asked, got)
 	}
 	want := map[string]float64{"kept": 3 + 1, "joined": 0, "read": 4 + 1 + 1 + 2 + 1 + 1 + 1}
@@ -165,16 +172,21 @@ func TestShapes(t *testing.T) {
 		return list
 	}
 	for _, id := range []string{"1", "2"} {
-		for _, columns := range [][]Column{nil, name("a"), name("b"), name("a", "b"), name("ab"), name("a\x01b")} {
-			for where, markers := range map[string]int{"": 0, "w = ?": 1, "\x01w = ?": 1, "w = ? AND v = ?": 2} {
+		for _, columns := range [][]Column{nil, name("a"), name("b"), name("a", "b"), name("ab"),
+			name("a\x01b")} {
+			for where, markers := range map[string]int{"": 0, "w = ?": 1, "\x01w = ?": 1,
+				"w = ? AND v = ?": 2} {
 				for _, limit := range []int{0, 1} { // a marker more
-					for _, args := range [][]any{{}, {encoded{}}, {encoded("x")}, {encoded("x"), encoded{}}, {encoded{}, encoded("x")}, {encoded("x\x01")}, {encoded("x"), encoded("y"), encoded("z")}} {
+					for _, args := range [][]any{{}, {encoded{}}, {encoded("x")},
+						{encoded("x"), encoded{}}, {encoded{}, encoded("x")}, {encoded("x\x01")},
+						{encoded("x"), encoded("y"), encoded("z")}} {
 						if len(args) != markers+limit {
 							continue
 						}
 						for _, level := range []gocql.Consistency{gocql.LocalOne, gocql.Quorum} {
 							s := shapeOf(shapePrefix("k", "t", id, columns, where), level, args)
-							what := fmt.Sprintf("%s %v %q %d %q %v", id, columns, where, limit, args, level)
+							what := fmt.Sprintf("%s %v %q %d %q %v", id, columns, where, limit,
+								args, level)
 							if other, ok := seen[s]; ok {
 								t.Fatalf("%s and %s have one shape", what, other)
 							}
@@ -234,23 +246,24 @@ func beginIn(t *testing.T, c *rowCache, lane Work, fresh bool, keys ...string) *
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &heldLoad{answers: &answers{t, map[int]Result{}}, cancel: cancel}
 	go func() {
-		c.load(ctx, ask{cacheShape, time.Minute, fresh, lane}, keys, func(ctx context.Context, missing []int, deliver func(int, Result)) {
-			h := &held{ctx, keys, slices.Clone(missing), deliver, make(chan struct{})}
-			l.mu.Lock()
-			l.fetches = append(l.fetches, h)
-			l.mu.Unlock()
-			select {
-			case <-h.end:
-			case <-ctx.Done():
-			}
-		}, func(i int, r Result) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if l.done {
-				t.Errorf("key %d was delivered after its load had returned", i)
-			}
-			l.take(i, r)
-		})
+		c.load(ctx, ask{cacheShape, time.Minute, fresh, lane}, keys,
+			func(ctx context.Context, missing []int, deliver func(int, Result)) {
+				h := &held{ctx, keys, slices.Clone(missing), deliver, make(chan struct{})}
+				l.mu.Lock()
+				l.fetches = append(l.fetches, h)
+				l.mu.Unlock()
+				select {
+				case <-h.end:
+				case <-ctx.Done():
+				}
+			}, func(i int, r Result) {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if l.done {
+					t.Errorf("key %d was delivered after its load had returned", i)
+				}
+				l.take(i, r)
+			})
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.done = true
@@ -280,9 +293,11 @@ func TestCacheJoins(t *testing.T) {
 		close(b.fetches[0].end)
 		synctest.Wait()
 		if !a.done || !b.done || !d.done || len(d.fetches) != 0 {
-			t.Fatalf("done: %v %v %v, fetches of the third %d", a.done, b.done, d.done, len(d.fetches))
+			t.Fatalf("done: %v %v %v, fetches of the third %d", a.done, b.done, d.done,
+				len(d.fetches))
 		}
-		if valueOf(b.got[0]) != "two" || valueOf(b.got[1]) != "three" || len(b.got) != 3 || b.got[2].Err != nil || valueOf(d.got[0]) != "three" || len(d.got) != 2 {
+		if valueOf(b.got[0]) != "two" || valueOf(b.got[1]) != "three" || len(b.got) != 3 ||
+			b.got[2].Err != nil || valueOf(d.got[0]) != "three" || len(d.got) != 2 {
 			t.Errorf("got %+v and %+v", b.got, d.got)
 		}
 		if got := count(c.metrics.of(cacheTable).joined); got != 4 {
@@ -305,7 +320,8 @@ func TestCacheJoins(t *testing.T) {
 		close(b.fetches[0].end)
 		close(d.fetches[0].end)
 		synctest.Wait()
-		if a.got[0].Err != gone || b.got[0].Err != gone || valueOf(b.got[1]) != "two" || valueOf(d.got[0]) != "one" {
+		if a.got[0].Err != gone || b.got[0].Err != gone || valueOf(b.got[1]) != "two" ||
+			valueOf(d.got[0]) != "one" {
 			t.Errorf("got %+v, %+v, %+v", a.got, b.got, d.got)
 		}
 	})
@@ -359,7 +375,8 @@ func TestCacheJoins(t *testing.T) {
 			a.fetches[0].answer("1", want)
 			close(a.fetches[0].end)
 			synctest.Wait()
-			if !a.done || a.got[0].Err != want.Err || a.got[1].Err != want.Err || valueOf(a.got[1]) != valueOf(want) {
+			if !a.done || a.got[0].Err != want.Err || a.got[1].Err != want.Err ||
+				valueOf(a.got[1]) != valueOf(want) {
 				t.Errorf("done %v, got %+v", a.done, a.got)
 			}
 		}
@@ -381,7 +398,8 @@ func TestCacheJoins(t *testing.T) {
 		c.forget(cacheTable, "1")
 		d := begin(t, c, false, "1")
 		if len(b.fetches) != 0 || len(d.fetches) != 1 {
-			t.Fatalf("who asked before reads %d times, who asked after %d", len(b.fetches), len(d.fetches))
+			t.Fatalf("who asked before reads %d times, who asked after %d", len(b.fetches),
+				len(d.fetches))
 		}
 		d.fetches[0].answer("1", Result{Rows: rowsOf("new")})
 		close(d.fetches[0].end)
@@ -391,7 +409,8 @@ func TestCacheJoins(t *testing.T) {
 		if valueOf(a.got[0]) != "old" || valueOf(b.got[0]) != "old" || valueOf(d.got[0]) != "new" {
 			t.Errorf("got %+v, %+v, %+v", a.got, b.got, d.got)
 		}
-		if got, asked := loadAll(t, c, cacheShape, time.Minute, answering("never"), "1"); len(asked) != 0 || valueOf(got[0]) != "new" {
+		if got, asked := loadAll(t, c, cacheShape, time.Minute, answering("never"),
+			"1"); len(asked) != 0 || valueOf(got[0]) != "new" {
 			t.Errorf("asked for %q, got %+v", asked, got)
 		}
 	})
@@ -407,7 +426,8 @@ func TestCacheJoins(t *testing.T) {
 		if valueOf(a.got[0]) != "old" || valueOf(b.got[0]) != "new" || valueOf(d.got[0]) != "new" {
 			t.Errorf("got %+v, %+v, %+v", a.got, b.got, d.got)
 		}
-		if got, asked := loadAll(t, c, cacheShape, time.Minute, answering("never"), "1"); len(asked) != 0 || valueOf(got[0]) != "new" {
+		if got, asked := loadAll(t, c, cacheShape, time.Minute, answering("never"),
+			"1"); len(asked) != 0 || valueOf(got[0]) != "new" {
 			t.Errorf("asked for %q, got %+v", asked, got)
 		}
 	})
@@ -428,7 +448,8 @@ func TestCacheJoins(t *testing.T) {
 		a.fetches[0].answer("1", Result{Rows: rowsOf("earlier")})
 		close(a.fetches[0].end)
 		synctest.Wait()
-		if got, _ := loadAll(t, c, cacheShape, time.Minute, answering("never"), "1"); valueOf(got[0]) != "later" || valueOf(a.got[0]) != "earlier" {
+		if got, _ := loadAll(t, c, cacheShape, time.Minute, answering("never"),
+			"1"); valueOf(got[0]) != "later" || valueOf(a.got[0]) != "earlier" {
 			t.Errorf("kept %q, and who read first got %q", valueOf(got[0]), valueOf(a.got[0]))
 		}
 	})
@@ -453,11 +474,13 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 				if r.IntN(20) == 0 {
 					v := stored[k].Add(1)
 					c.forget(cacheTable, strconv.Itoa(k))
-					for old := forgotten[k].Load(); old < v && !forgotten[k].CompareAndSwap(old, v); old = forgotten[k].Load() {
+					for old := forgotten[k].Load(); old < v &&
+						!forgotten[k].CompareAndSwap(old, v); old = forgotten[k].Load() {
 					}
 					continue
 				}
-				list := []string{strconv.Itoa(k), strconv.Itoa((k + 1) % keys), strconv.Itoa((k + r.IntN(keys)) % keys)}
+				list := []string{strconv.Itoa(k), strconv.Itoa((k + 1) % keys),
+					strconv.Itoa((k + r.IntN(keys)) % keys)}
 				var least [3]int64
 				for i, key := range list {
 					n, _ := strconv.Atoi(key)
@@ -467,39 +490,42 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 				if r.IntN(50) == 0 {
 					cancel()
 				}
-				c.load(ctx, ask{cacheShape, time.Minute, r.IntN(20) == 0, Work{Class: []string{"", "bulk"}[r.IntN(2)]}}, list, func(ctx context.Context, missing []int, deliver func(int, Result)) {
-					var fetches sync.WaitGroup
-					for _, i := range missing {
-						n, _ := strconv.Atoi(list[i])
-						fetches.Go(func() {
-							if ctx.Err() != nil {
-								deliver(i, Result{Err: ctx.Err()})
-								return
-							}
-							v := stored[n].Load()
-							runtime.Gosched()
-							deliver(i, Result{Rows: rowsOf(fmt.Sprintf("%d %d", n, v))})
-						})
-					}
-					fetches.Wait()
-				}, func(i int, result Result) {
-					if result.Err != nil {
-						if ctx.Err() == nil {
-							t.Errorf("key %s: %v", list[i], result.Err)
+				c.load(ctx, ask{cacheShape, time.Minute, r.IntN(20) == 0,
+					Work{Class: []string{"", "bulk"}[r.IntN(2)]}}, list,
+					func(ctx context.Context, missing []int, deliver func(int, Result)) {
+						var fetches sync.WaitGroup
+						for _, i := range missing {
+							n, _ := strconv.Atoi(list[i])
+							fetches.Go(func() {
+								if ctx.Err() != nil {
+									deliver(i, Result{Err: ctx.Err()})
+									return
+								}
+								v := stored[n].Load()
+								runtime.Gosched()
+								deliver(i, Result{Rows: rowsOf(fmt.Sprintf("%d %d", n, v))})
+							})
 						}
-						return
-					}
-					if result.Cached {
-						kept.Add(1)
-					}
-					var n, v int64
-					if _, err := fmt.Sscanf(valueOf(result), "%d %d", &n, &v); err != nil || strconv.FormatInt(n, 10) != list[i] {
-						t.Errorf("key %s was answered with %q", list[i], valueOf(result))
-					}
-					if v < least[i] {
-						t.Errorf("key %s: got %d after %d was forgotten", list[i], v, least[i])
-					}
-				})
+						fetches.Wait()
+					}, func(i int, result Result) {
+						if result.Err != nil {
+							if ctx.Err() == nil {
+								t.Errorf("key %s: %v", list[i], result.Err)
+							}
+							return
+						}
+						if result.Cached {
+							kept.Add(1)
+						}
+						var n, v int64
+						if _, err := fmt.Sscanf(valueOf(result), "%d %d", &n, &v); err != nil ||
+							strconv.FormatInt(n, 10) != list[i] {
+							t.Errorf("key %s was answered with %q", list[i], valueOf(result))
+						}
+						if v < least[i] {
+							t.Errorf("key %s: got %d after %d was forgotten", list[i], v, least[i])
+						}
+					})
 				cancel()
 			}
 		})
@@ -507,7 +533,8 @@ func TestForgottenIsNeverSeen(t *testing.T) {
 	all.Wait()
 	joined.Store(int64(count(c.metrics.of(cacheTable).joined)))
 	if kept.Load() == 0 || joined.Load() == 0 {
-		t.Errorf("%d answers were kept ones, %d joined: this tested nothing", kept.Load(), joined.Load())
+		t.Errorf("%d answers were kept ones, %d joined: this tested nothing", kept.Load(),
+			joined.Load())
 	}
 	for i := range c.flights {
 		if n := len(c.flights[i].of); n > 0 {

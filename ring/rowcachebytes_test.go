@@ -26,9 +26,11 @@ func heap() int64 {
 // rows, large.
 func TestBytes(t *testing.T) {
 	for _, test := range []struct{ answers, rows, columns, bytes int }{
-		{100_000, 0, 0, 0}, {100_000, 1, 1, 8}, {50_000, 1, 10, 12}, {25_000, 1, 3, 200}, {3_000, 60, 4, 20}, {300, 1, 2, 30_000},
+		{100_000, 0, 0, 0}, {100_000, 1, 1, 8}, {50_000, 1, 10, 12}, {25_000, 1, 3, 200},
+		{3_000, 60, 4, 20}, {300, 1, 2, 30_000},
 	} {
-		name := fmt.Sprintf("%d answers of %d rows of %d columns of %d bytes", test.answers, test.rows, test.columns, test.bytes)
+		name := fmt.Sprintf("%d answers of %d rows of %d columns of %d bytes", test.answers,
+			test.rows, test.columns, test.bytes)
 		before := heap()
 		c := mustCache(t, 1<<30)
 		c.marks = make([]atomic.Uint32, minMarks) // they are made by the limit, not by what is kept
@@ -48,7 +50,8 @@ func TestBytes(t *testing.T) {
 		}
 		c.entries.CleanUp()
 		said, took := int64(c.entries.WeightedSize()), heap()-before
-		t.Logf("%s: says %d KB, takes %d KB, %.2f", name, said>>10, took>>10, float64(said)/float64(took))
+		t.Logf("%s: says %d KB, takes %d KB, %.2f", name, said>>10, took>>10,
+			float64(said)/float64(took))
 		if c.entries.EstimatedSize() != test.answers {
 			t.Errorf("%s: %d are kept", name, c.entries.EstimatedSize())
 		}
@@ -67,8 +70,10 @@ func TestBounded(t *testing.T) {
 	value := make([]byte, 400)
 	often := 0
 	for i := range 20_000 {
-		loadAll(t, c, cacheShape, time.Hour, answering(string(value[:1+r.IntN(len(value)-1)])), fmt.Sprint("once ", i))
-		if got, _ := loadAll(t, c, cacheShape, time.Hour, answering("x"), fmt.Sprint("often ", i%50)); got[0].Cached {
+		loadAll(t, c, cacheShape, time.Hour, answering(string(value[:1+r.IntN(len(value)-1)])),
+			fmt.Sprint("once ", i))
+		if got, _ := loadAll(t, c, cacheShape, time.Hour, answering("x"),
+			fmt.Sprint("often ", i%50)); got[0].Cached {
 			often++
 		}
 	}
@@ -83,8 +88,10 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%v evictions were counted", count(c.metrics.evicted))
 	}
 	loadAll(t, c, cacheShape, time.Hour, answering(string(make([]byte, limit/8))), "large")
-	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"), "large"); len(asked) != 1 || count(c.metrics.tooLarge) != 1 {
-		t.Errorf("an answer of an eighth of the cache was kept; %v were counted", count(c.metrics.tooLarge))
+	if _, asked := loadAll(t, c, cacheShape, time.Hour, answering("small now"),
+		"large"); len(asked) != 1 || count(c.metrics.tooLarge) != 1 {
+		t.Errorf("an answer of an eighth of the cache was kept; %v were counted",
+			count(c.metrics.tooLarge))
 	}
 }
 
@@ -112,7 +119,8 @@ func TestHitsAllocateNothing(t *testing.T) {
 	ctx := context.Background()
 	least := 1.0
 	for ; tries < 20 && least >= 1; tries++ { // others in this process allocate now and then
-		least = testing.AllocsPerRun(100, func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
+		least = testing.AllocsPerRun(100,
+			func() { c.load(ctx, ask{shape: cacheShape, ttl: time.Hour}, keys, nil, deliver) })
 	}
 	if hits != tries*101*len(keys) || least >= 1 {
 		t.Errorf("%d hits, %v allocations each", hits, least)
@@ -148,7 +156,9 @@ func BenchmarkCacheLoad(b *testing.B) {
 
 // BenchmarkShape makes the shape of a read, once a load.
 func BenchmarkShape(b *testing.B) {
-	prefix, args := shapePrefix("shop", "items", "2c6a2d54-6b0c-4b6e-a4b3-6f2a0e3f4f0e", []Column{{Name: "id"}, {Name: "name"}, {Name: "price"}}, "day >= ?"), []any{encoded(make([]byte, 8))}
+	prefix, args := shapePrefix("shop", "items", "2c6a2d54-6b0c-4b6e-a4b3-6f2a0e3f4f0e",
+		[]Column{{Name: "id"}, {Name: "name"}, {Name: "price"}}, "day >= ?"),
+		[]any{encoded(make([]byte, 8))}
 	for b.Loop() {
 		shapeOf(prefix, gocql.LocalOne, args)
 	}

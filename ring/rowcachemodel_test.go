@@ -15,11 +15,12 @@ import (
 // modelled is a load and what the model knows of it.
 type modelled struct {
 	*heldLoad
-	number  int
-	keys    []string
-	asked   time.Time
-	fresh   bool
-	least   map[string]int // the version of each key when it was last forgotten before the load began
+	number int
+	keys   []string
+	asked  time.Time
+	fresh  bool
+	// the version of each key when it was last forgotten before the load began
+	least   map[string]int
 	gone    bool
 	first   *held             // what it read when it began
 	flights map[string]string // of each key: loads that began with the same may not both read it
@@ -49,7 +50,8 @@ var errModel = errors.New("a replica failed")
 func (m *model) begin() {
 	keys := rapid.SliceOfN(rapid.SampledFrom(modelKeys), 1, 5).Draw(m.rt, "keys")
 	fresh := rapid.IntRange(0, 4).Draw(m.rt, "fresh") == 0
-	l := &modelled{number: m.loaded, keys: keys, asked: time.Now(), fresh: fresh, least: map[string]int{}, flights: map[string]string{}, checked: map[int]bool{}}
+	l := &modelled{number: m.loaded, keys: keys, asked: time.Now(), fresh: fresh,
+		least: map[string]int{}, flights: map[string]string{}, checked: map[int]bool{}}
 	m.loaded++
 	for _, k := range keys {
 		l.least[k] = m.forgotten[k]
@@ -109,7 +111,8 @@ func (m *model) answer(fail bool) {
 	m.answered[h][k] = true
 	result := Result{Err: errModel}
 	if !fail {
-		version := rapid.SampledFrom([]int{m.versions[h][k], m.versions[h][k], m.stored[k]}).Draw(m.rt, "version")
+		version := rapid.SampledFrom([]int{m.versions[h][k], m.versions[h][k], m.stored[k]}).Draw(
+			m.rt, "version")
 		result = Result{Rows: rowsOf(fmt.Sprintf("%s %d %d", k, version, m.began[h].UnixNano()))}
 	}
 	h.answer(k, result)
@@ -127,7 +130,8 @@ func (m *model) write() {
 		m.c.forget(cacheTable, k)
 		m.forgotten[k] = m.stored[k]
 		for _, other := range modelKeys { // whose marks may be the same
-			if h := m.c.hashOf(cacheTable); m.c.markOf(h, m.c.hashOf(k)) == m.c.markOf(h, m.c.hashOf(other)) {
+			if h := m.c.hashOf(cacheTable); m.c.markOf(h, m.c.hashOf(k)) == m.c.markOf(h,
+				m.c.hashOf(other)) {
 				m.spoiled[other]++
 			}
 		}
@@ -167,7 +171,9 @@ func (m *model) check() {
 				if !l.gone && r.Err != errModel {
 					m.rt.Fatalf("load %d, key %s: %v", l.number, l.keys[i], r.Err)
 				}
-				if r.Err == errModel && !slices.ContainsFunc(l.fetches, func(h *held) bool { return slices.Contains(h.asked(), l.keys[i]) }) {
+				if r.Err == errModel && !slices.ContainsFunc(l.fetches, func(h *held) bool {
+					return slices.Contains(h.asked(), l.keys[i])
+				}) {
 					m.rt.Fatalf("load %d, key %s: another's failure", l.number, l.keys[i])
 				}
 				continue
@@ -175,17 +181,20 @@ func (m *model) check() {
 			var key string
 			var version int
 			var began int64
-			if _, err := fmt.Sscanf(valueOf(r), "%s %d %d", &key, &version, &began); err != nil || key != l.keys[i] {
+			if _, err := fmt.Sscanf(valueOf(r), "%s %d %d", &key, &version, &began); err != nil ||
+				key != l.keys[i] {
 				m.rt.Fatalf("load %d, key %s: answered with %q", l.number, l.keys[i], valueOf(r))
 			}
 			if version < l.least[key] {
-				m.rt.Fatalf("load %d, key %s: version %d, but %d was forgotten before it asked", l.number, key, version, l.least[key])
+				m.rt.Fatalf("load %d, key %s: version %d, but %d was forgotten before it asked",
+					l.number, key, version, l.least[key])
 			}
 			if age := l.asked.Sub(time.Unix(0, began)); r.Cached && age >= time.Minute {
 				m.rt.Fatalf("load %d, key %s: kept for %v", l.number, key, age)
 			}
 			if l.fresh && (r.Cached || began < l.asked.UnixNano()) {
-				m.rt.Fatalf("fresh load %d, key %s: read %v before it", l.number, key, l.asked.Sub(time.Unix(0, began)))
+				m.rt.Fatalf("fresh load %d, key %s: read %v before it", l.number, key,
+					l.asked.Sub(time.Unix(0, began)))
 			}
 		}
 		if l.done && len(l.got) != len(l.keys) {
@@ -214,8 +223,10 @@ func TestCacheModel(t *testing.T) {
 		var failure any
 		synctest.Test(t, func(t *testing.T) {
 			c := mustCache(t, 1<<20)
-			m := &model{rt: rt, t: t, c: c, stored: map[string]int{}, forgotten: map[string]int{}, spoiled: map[string]int{},
-				began: map[*held]time.Time{}, answered: map[*held]map[string]bool{}, versions: map[*held]map[string]int{}}
+			m := &model{rt: rt, t: t, c: c, stored: map[string]int{}, forgotten: map[string]int{},
+				spoiled: map[string]int{},
+				began:   map[*held]time.Time{}, answered: map[*held]map[string]bool{},
+				versions: map[*held]map[string]int{}}
 			defer func() {
 				failure = recover() // of rapid; it must not leave the bubble before all else has
 				for _, l := range m.loads {
@@ -229,7 +240,8 @@ func TestCacheModel(t *testing.T) {
 				}
 			}()
 			for range rapid.IntRange(1, 60).Draw(rt, "steps") {
-				switch rapid.SampledFrom([]string{"load", "load", "load", "answer", "answer", "answer", "fail", "write", "leave", "wait"}).Draw(rt, "step") {
+				switch rapid.SampledFrom([]string{"load", "load", "load", "answer", "answer",
+					"answer", "fail", "write", "leave", "wait"}).Draw(rt, "step") {
 				case "load":
 					m.begin()
 				case "answer":
@@ -241,7 +253,9 @@ func TestCacheModel(t *testing.T) {
 				case "leave":
 					m.leave()
 				case "wait":
-					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "seconds")) * time.Second) // the bubble's
+					// the bubble's
+					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "seconds")) *
+						time.Second)
 				}
 				m.check()
 			}

@@ -41,7 +41,8 @@ func newLatency() *latency { return &latency{} }
 
 // add counts one answer.
 func (l *latency) add(now int64, took time.Duration) {
-	if turned := l.turned.Load(); now-turned > int64(latencyWindow) && l.turned.CompareAndSwap(turned, now) {
+	if turned := l.turned.Load(); now-turned > int64(latencyWindow) &&
+		l.turned.CompareAndSwap(turned, now) {
 		next := 1 - l.current.Load()
 		for i := range l.windows[next] {
 			l.windows[next][i].Store(0)
@@ -62,7 +63,8 @@ func (l *latency) add(now int64, took time.Duration) {
 // percentile returns what share of the answers took no longer than; 0 while there are too few.
 func (l *latency) percentile(now int64, share float64) time.Duration {
 	c := &l.cached
-	if at := c.at.Load(); at != 0 && now-at < int64(latencyFresh) || !c.at.CompareAndSwap(at, max(now, 1)) {
+	if at := c.at.Load(); at != 0 && now-at < int64(latencyFresh) ||
+		!c.at.CompareAndSwap(at, max(now, 1)) {
 		return time.Duration(c.value.Load())
 	}
 	var counts [latencySteps]uint64

@@ -22,12 +22,13 @@ func TestSpeculation(t *testing.T) {
 		change func(*Config)
 		check  func(first, begun, won, refused float64) error
 	}{
-		{"Delay", func(c *Config) { c.Speculation, c.SpeculationShare = "15ms", 1 }, func(_, begun, won, _ float64) error {
-			if begun == 0 || won == 0 {
-				return fmt.Errorf("%v races, %v won", begun, won)
-			}
-			return nil
-		}},
+		{"Delay", func(c *Config) { c.Speculation, c.SpeculationShare = "15ms", 1 },
+			func(_, begun, won, _ float64) error {
+				if begun == 0 || won == 0 {
+					return fmt.Errorf("%v races, %v won", begun, won)
+				}
+				return nil
+			}},
 		{"Percentile", func(c *Config) {
 			c.Speculation, c.SpeculationFloor, c.SpeculationShare = "p90", 5*time.Millisecond, 1
 		}, func(_, begun, won, _ float64) error {
@@ -36,24 +37,27 @@ func TestSpeculation(t *testing.T) {
 			}
 			return nil
 		}},
-		{"Always", func(c *Config) { c.Speculation = "always"; c.SpeculationShare = 1 }, func(first, begun, _, _ float64) error {
-			if begun < first/3 { // an answer may come before the race
-				return fmt.Errorf("%v races of %v requests", begun, first)
-			}
-			return nil
-		}},
-		{"Never", func(c *Config) { c.Speculation = "never" }, func(_, begun, _, refused float64) error {
-			if begun != 0 || refused != 0 {
-				return fmt.Errorf("%v races, %v refused", begun, refused)
-			}
-			return nil
-		}},
-		{"NoShare", func(c *Config) { c.Speculation, c.SpeculationShare = "1ms", 0 }, func(_, begun, _, refused float64) error {
-			if begun != 0 || refused == 0 {
-				return fmt.Errorf("%v races, %v refused", begun, refused)
-			}
-			return nil
-		}},
+		{"Always", func(c *Config) { c.Speculation = "always"; c.SpeculationShare = 1 },
+			func(first, begun, _, _ float64) error {
+				if begun < first/3 { // an answer may come before the race
+					return fmt.Errorf("%v races of %v requests", begun, first)
+				}
+				return nil
+			}},
+		{"Never", func(c *Config) { c.Speculation = "never" },
+			func(_, begun, _, refused float64) error {
+				if begun != 0 || refused != 0 {
+					return fmt.Errorf("%v races, %v refused", begun, refused)
+				}
+				return nil
+			}},
+		{"NoShare", func(c *Config) { c.Speculation, c.SpeculationShare = "1ms", 0 },
+			func(_, begun, _, refused float64) error {
+				if begun != 0 || refused == 0 {
+					return fmt.Errorf("%v races, %v refused", begun, refused)
+				}
+				return nil
+			}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			r := c.mustReader(t, way.change)
@@ -68,13 +72,15 @@ func TestSpeculation(t *testing.T) {
 				results, err := r.Read(ctx, q, keys)
 				for i, result := range results {
 					if len(result.Rows) != boolInt(i*16 < h.keys) {
-						err = errors.Join(err, fmt.Errorf("key %d has %d rows", i*16, len(result.Rows)))
+						err = errors.Join(err,
+							fmt.Errorf("key %d has %d rows", i*16, len(result.Rows)))
 					}
 					err = errors.Join(err, result.Err)
 				}
 				return err
 			}
-			for range 30 { // so that each node has the statement prepared, and the table a percentile
+			// so that each node has the statement prepared, and the table a percentile
+			for range 30 {
 				if err := read(time.Minute); err != nil {
 					t.Fatal(err)
 				}
@@ -97,10 +103,12 @@ func TestSpeculation(t *testing.T) {
 				}
 			}
 			m := r.metrics
-			if err := way.check(count(m.first), count(m.begun), count(m.won), count(m.refused)); err != nil {
+			if err := way.check(count(m.first), count(m.begun), count(m.won),
+				count(m.refused)); err != nil {
 				t.Error(err)
 			}
-			t.Logf("%v requests, %v races, %v won, %v refused, %v asked again", count(m.first), count(m.begun), count(m.won), count(m.refused), count(m.again))
+			t.Logf("%v requests, %v races, %v won, %v refused, %v asked again", count(m.first),
+				count(m.begun), count(m.won), count(m.refused), count(m.again))
 		})
 	}
 }

@@ -21,7 +21,8 @@ var ErrNoTable = errors.New("not there")
 type Table struct {
 	Keyspace, Name string
 	Key            []Column // the partition key
-	Columns        []Column // all, partition key first, then clustering columns, then the others by name
+	// all, partition key first, then clustering columns, then the others by name
+	Columns []Column
 }
 
 // Column is a column of a table.
@@ -58,7 +59,8 @@ func (t *table) column(name string) (Column, error) {
 			return c, nil
 		}
 	}
-	return Column{}, fmt.Errorf("column %s of table %s.%s is %w", name, t.Keyspace, t.Name, ErrNoTable)
+	return Column{}, fmt.Errorf("column %s of table %s.%s is %w", name, t.Keyspace, t.Name,
+		ErrNoTable)
 }
 
 // tables keeps what was read of the schema until the schema changes.
@@ -87,7 +89,8 @@ func (t *tables) changed() {
 func (t *tables) doubt(old *table, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if k := t.known[old.Keyspace+"\x00"+old.Name]; k != nil && now-k.doubted.Swap(now) > int64(doubtEvery) {
+	if k := t.known[old.Keyspace+"\x00"+old.Name]; k != nil &&
+		now-k.doubted.Swap(now) > int64(doubtEvery) {
 		k.stale.Store(true)
 	}
 }
@@ -144,7 +147,9 @@ func (r *Reader) table(ctx context.Context, keyspace, name string) (*table, erro
 // readTable asks the cluster for a table's schema.
 func (r *Reader) readTable(ctx context.Context, keyspace, name string) (*table, error) {
 	t := &table{Table: Table{Keyspace: keyspace, Name: name}, latency: newLatency()}
-	err := r.askAny(ctx, func(ctx context.Context, id string) error { return r.readSchema(ctx, id, t) })
+	err := r.askAny(ctx, func(ctx context.Context, id string) error {
+		return r.readSchema(ctx, id, t)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot read what table %s.%s looks like: %w", keyspace, name, err)
 	}
@@ -157,16 +162,20 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 		return r.control(statement, args...).SetHostID(id).ScanContext(ctx, into...)
 	}
 	var options map[string]string
-	if err := scan([]any{&options}, "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", t.Keyspace); errors.Is(err, gocql.ErrNotFound) {
+	if err := scan([]any{&options},
+		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
+		t.Keyspace); errors.Is(err, gocql.ErrNotFound) {
 		return missing
 	} else if err != nil {
 		return err
 	}
 	t.replication = parseReplication(options)
 	var uuid gocql.UUID
-	err := scan([]any{&uuid}, "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", t.Keyspace, t.Name)
+	err := scan([]any{&uuid}, "SELECT id FROM system_schema.tables WHERE keyspace_name = ? AND "+
+		"table_name = ?", t.Keyspace, t.Name)
 	if errors.Is(err, gocql.ErrNotFound) {
-		err = scan([]any{&uuid}, "SELECT id FROM system_schema.views WHERE keyspace_name = ? AND view_name = ?", t.Keyspace, t.Name)
+		err = scan([]any{&uuid}, "SELECT id FROM system_schema.views WHERE keyspace_name = ? AND "+
+			"view_name = ?", t.Keyspace, t.Name)
 	}
 	if errors.Is(err, gocql.ErrNotFound) {
 		return missing
@@ -175,7 +184,8 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	}
 	t.id = uuid.String()
 	t.columns = nil
-	iter := r.control("SELECT column_name, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?", t.Keyspace, t.Name).SetHostID(id).IterContext(ctx)
+	iter := r.control("SELECT column_name, kind, position, type FROM system_schema.columns WHERE "+
+		"keyspace_name = ? AND table_name = ?", t.Keyspace, t.Name).SetHostID(id).IterContext(ctx)
 	for c := (tableColumn{}); iter.Scan(&c.name, &c.kind, &c.position, &c.cql); {
 		t.columns = append(t.columns, c)
 	}
@@ -198,7 +208,8 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	var name string
 	var fields, types []string
 	var all strings.Builder
-	iter = r.control("SELECT type_name, field_names, field_types FROM system_schema.types WHERE keyspace_name = ?", t.Keyspace).SetHostID(id).IterContext(ctx)
+	iter = r.control("SELECT type_name, field_names, field_types FROM system_schema.types WHERE "+
+		"keyspace_name = ?", t.Keyspace).SetHostID(id).IterContext(ctx)
 	for iter.Scan(&name, &fields, &types) {
 		fmt.Fprintf(&all, "%q %q %q\n", name, fields, types)
 	}
@@ -214,12 +225,14 @@ func (r *Reader) readSchema(ctx context.Context, id string, t *table) error {
 	for i, c := range t.columns {
 		names[i] = quoted(c.name)
 	}
-	info, err := r.prepareAt(ctx, id, "SELECT "+strings.Join(names, ", ")+" FROM "+quoted(t.Keyspace)+"."+quoted(t.Name)+t.tag)
+	info, err := r.prepareAt(ctx, id, "SELECT "+strings.Join(names, ", ")+" FROM "+
+		quoted(t.Keyspace)+"."+quoted(t.Name)+t.tag)
 	if err != nil {
 		return err
 	}
 	if len(info.Rval) != len(t.columns) {
-		return fmt.Errorf("the driver counts %d columns where there are %d", len(info.Rval), len(t.columns))
+		return fmt.Errorf("the driver counts %d columns where there are %d", len(info.Rval),
+			len(t.columns))
 	}
 	t.Columns, t.Key = make([]Column, len(t.columns)), nil
 	for i, c := range t.columns {

@@ -95,7 +95,8 @@ func (r *Reader) readTopology(ctx context.Context, id string) (*topology, error)
 	var partitioner string
 	var peers []peer
 	var p peer
-	iter := ask("SELECT host_id, data_center, rack, tokens, partitioner FROM system.local WHERE key = 'local'")
+	iter := ask("SELECT host_id, data_center, rack, tokens, partitioner FROM system.local WHERE " +
+		"key = 'local'")
 	for iter.Scan(&p.id, &p.datacenter, &p.rack, &p.tokens, &partitioner) {
 		peers, p = append(peers, p), peer{}
 	}
@@ -114,5 +115,6 @@ func (r *Reader) readTopology(ctx context.Context, id string) (*topology, error)
 
 // control is a query of the reader's own.
 func (r *Reader) control(statement string, args ...any) *gocql.Query {
-	return r.session.Query(statement, args...).Consistency(gocql.One).Idempotent(true).RetryPolicy(nil).PageSize(1000)
+	return r.session.Query(statement, args...).Consistency(gocql.One).Idempotent(true).RetryPolicy(
+		nil).PageSize(1000)
 }

@@ -27,8 +27,10 @@ func checkWhere(where string, values int) error {
 			}
 			i += end + 2*len(quote)
 			continue
-		case c == ';' || strings.HasPrefix(where[i:], "--") || strings.HasPrefix(where[i:], "//") || strings.HasPrefix(where[i:], "/*"):
-			return fmt.Errorf("the restriction %q has %q in it: give one restriction of clustering columns, without comments", where, where[i:min(i+2, len(where))])
+		case c == ';' || strings.HasPrefix(where[i:], "--") || strings.HasPrefix(where[i:], "//") ||
+			strings.HasPrefix(where[i:], "/*"):
+			return fmt.Errorf("the restriction %q has %q in it: give one restriction of "+
+				"clustering columns, without comments", where, where[i:min(i+2, len(where))])
 		case c == '?':
 			markers++
 		case c == '(':
@@ -44,7 +46,8 @@ func checkWhere(where string, values int) error {
 			}
 			for _, word := range notInWhere {
 				if strings.EqualFold(where[i:end], word) {
-					return fmt.Errorf("the restriction %q has %s in it: it restricts clustering columns only; a limit for each key is Query.Limit", where, word)
+					return fmt.Errorf("the restriction %q has %s in it: it restricts clustering "+
+						"columns only; a limit for each key is Query.Limit", where, word)
 				}
 			}
 			i = end
@@ -56,13 +59,15 @@ func checkWhere(where string, values int) error {
 		return fmt.Errorf("the restriction %q has an open bracket", where)
 	}
 	if markers != values {
-		return fmt.Errorf("the restriction %q has %d markers for %d values: give one ? for each", where, markers, values)
+		return fmt.Errorf("the restriction %q has %d markers for %d values: give one ? for each",
+			where, markers, values)
 	}
 	return nil
 }
 
 func wordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		c >= 0x80
 }
 
 // quoted is a name as CQL takes any.

@@ -115,7 +115,8 @@ func TestNobodyEvaluates(t *testing.T) {
 			b.nodes[2].load, b.nodes[0].dead = 6, true
 			b.run(5 * time.Minute)
 			before := b.toldAll()
-			if n := len(before); n < 2 || before[n-1] != "Gone firing" && before[n-2] != "Gone firing" {
+			if n := len(before); n < 2 ||
+				before[n-1] != "Gone firing" && before[n-2] != "Gone firing" {
 				t.Fatalf("before it was said %s", before)
 			}
 			if c.changed {
@@ -130,7 +131,8 @@ func TestNobodyEvaluates(t *testing.T) {
 				b.every.deliver(b.role, b.at)
 				for _, rule := range []string{"LoadAnywhere", "Gone"} {
 					if a := b.lastOfAll(rule); a.ValidUntil.UnixMilli() <= b.at {
-						t.Fatalf("%s is valid until %s only, and it is %s", rule, a.ValidUntil, b.every.now)
+						t.Fatalf("%s is valid until %s only, and it is %s", rule, a.ValidUntil,
+							b.every.now)
 					}
 				}
 			}
@@ -155,7 +157,8 @@ func TestNobodyEvaluates(t *testing.T) {
 			}
 			b.every.deliver(b.role, b.at) // it is first
 			if now := b.toldAll(); len(now) != len(before) {
-				t.Errorf("before clusters were evaluated it was said %s, and before %s", now, before)
+				t.Errorf("before clusters were evaluated it was said %s, and before %s",
+					now, before)
 			}
 			b.run(5 * time.Minute)
 			if now := b.toldAll(); !c.changed && len(now) != len(before) {
@@ -217,8 +220,9 @@ func TestOverAllClusters(t *testing.T) {
 		b.run(5 * time.Minute)
 		b.nodes[2].load, b.nodes[0].dead = 2, false
 		b.run(5 * time.Minute)
-		want := map[string]int{"LoadAnywhere pending": 0, "LoadAnywhere firing": 1, "LoadAnywhere inactive": 1,
-			"Gone firing": 1, "Gone inactive": 1}
+		want := map[string]int{"LoadAnywhere pending": 0, "LoadAnywhere firing": 1,
+			"LoadAnywhere inactive": 1,
+			"Gone firing":           1, "Gone inactive": 1}
 		got := map[string]int{}
 		last := map[string]string{}
 		for i := range b.every.alerts {

@@ -53,7 +53,8 @@ func TestBarren(t *testing.T) {
 		if !want {
 			continue
 		}
-		q, err := engine.NewInstantQuery(context.Background(), db, nil, text, time.UnixMilli(1_000_000))
+		q, err := engine.NewInstantQuery(context.Background(), db, nil, text,
+			time.UnixMilli(1_000_000))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,9 @@ func (f *Filter) wants(list []string, text string) bool {
 // means reports whether a rule's labels are asked for.
 func (f *Filter) means(of map[string]string) bool {
 	return len(f.Match) == 0 || slices.ContainsFunc(f.Match, func(list []*labels.Matcher) bool {
-		return !slices.ContainsFunc(list, func(m *labels.Matcher) bool { return !m.Matches(of[m.Name]) })
+		return !slices.ContainsFunc(list, func(m *labels.Matcher) bool {
+			return !m.Matches(of[m.Name])
+		})
 	})
 }
 
@@ -162,7 +164,8 @@ func (b *Board) Groups(account string, f Filter) []Group {
 				alerts := []ActiveAlert{}
 				if r.Alert != "" {
 					one.Type = "alerting"
-					hold, keep := time.Duration(r.For).Seconds(), time.Duration(r.KeepFiringFor).Seconds()
+					hold, keep := time.Duration(r.For).Seconds(), time.Duration(
+						r.KeepFiringFor).Seconds()
 					one.Duration, one.KeepFiringFor = &hold, &keep
 					notes := r.Annotations
 					if notes == nil {
@@ -186,8 +189,9 @@ func (b *Board) Groups(account string, f Filter) []Group {
 						one.Alerts = &alerts
 					}
 				}
-				if f.wants(f.Names, one.Name) && f.means(one.Labels) && (f.Type == "" || f.Type+"ing" == one.Type ||
-					f.Type == "alert" && r.Alert != "") {
+				if f.wants(f.Names, one.Name) && f.means(one.Labels) &&
+					(f.Type == "" || f.Type+"ing" == one.Type ||
+						f.Type == "alert" && r.Alert != "") {
 					g.Rules = append(g.Rules, one)
 				}
 			}

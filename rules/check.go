@@ -128,8 +128,10 @@ func (c *Checked) look(
 			maps.Copy(set, r.Labels)
 			same := key{k.Name, labels.FromMap(set).String()}
 			if seen[same]++; seen[same] == 2 {
-				c.Lint = append(c.Lint, fmt.Errorf("%w: %s: %s is defined twice with the labels %s; "+
-					"one may overwrite the other", ErrLint, c.File, strings.TrimSpace(k.Name), same.labels))
+				c.Lint = append(c.Lint,
+					fmt.Errorf("%w: %s: %s is defined twice with the labels %s; "+
+						"one may overwrite the other", ErrLint, c.File, strings.TrimSpace(k.Name),
+						same.labels))
 			}
 		}
 	}

@@ -179,10 +179,11 @@ func (l loader) Load(
 		}
 		groups := slices.Clone(f.groups)
 		for i := range groups {
-			groups[i].Rules = slices.DeleteFunc(slices.Clone(groups[i].Rules), func(r rulefmt.Rule) bool {
-				of := l.pinnedTo(r.Expr)
-				return of != "" && of != l.cluster
-			})
+			groups[i].Rules = slices.DeleteFunc(slices.Clone(groups[i].Rules),
+				func(r rulefmt.Rule) bool {
+					of := l.pinnedTo(r.Expr)
+					return of != "" && of != l.cluster
+				})
 		}
 		return &rulefmt.RuleGroups{Groups: groups}, nil
 	}
@@ -344,7 +345,8 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 func (c *cluster) finish(g *group) {
 	b, stored, err := g.recorder.finish(c, g)
 	if err != nil {
-		c.log.Error("the series that a group recorded do not fit into a frame", "group", g.Name(), "error", err)
+		c.log.Error("the series that a group recorded do not fit into a frame", "group", g.Name(),
+			"error", err)
 	} else if b != nil {
 		c.out = append(c.out, outgoing{b, stored, g.feeds})
 	}
@@ -401,7 +403,8 @@ func (c *cluster) tidy(at int64) {
 			delete(n.own, name)
 			n.renamed = true // they are made anew if it comes back
 			c.count--
-			c.lease.Return(costOf(of.Metric.Kind, of.keep, c.config.EvaluationInterval.Milliseconds()))
+			c.lease.Return(costOf(of.Metric.Kind, of.keep,
+				c.config.EvaluationInterval.Milliseconds()))
 		}
 		kept := n.list[:0]
 		dead := map[*cell]bool{}

@@ -113,7 +113,8 @@ func TestDifferentialOverAllClusters(t *testing.T) {
 			both.alerts = slices.Concat(l.alerts, every.alerts)
 			compare(t, both, of)
 			if n := len(every.recorded()); n < 20 || len(every.alerts) < 20 {
-				t.Errorf("over all clusters there are %d series and %d notifications", n, len(every.alerts))
+				t.Errorf("over all clusters there are %d series and %d notifications", n,
+					len(every.alerts))
 			}
 		})
 	}

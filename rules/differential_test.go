@@ -144,7 +144,8 @@ func (q inOrder) Select(ctx context.Context, _ bool, h *storage.SelectHints,
 	}
 	slices.SortStableFunc(list, func(a, b storage.Series) int {
 		return cmp.Or(labels.Compare(labels.NewBuilder(a.Labels()).Del(labels.BucketLabel).Labels(),
-			labels.NewBuilder(b.Labels()).Del(labels.BucketLabel).Labels()), cmp.Compare(bound(a), bound(b)))
+			labels.NewBuilder(b.Labels()).Del(labels.BucketLabel).Labels()),
+			cmp.Compare(bound(a), bound(b)))
 	})
 	return &seriesSet{list: list, at: -1}
 }
@@ -170,7 +171,8 @@ func newTheirs(t *testing.T, fleet *querytest.Fleet, c *Config, files ...string)
 		},
 	})
 	var errs []error
-	of.groups, errs = m.LoadGroups(c.EvaluationInterval, labels.EmptyLabels(), "", nil, false, files...)
+	of.groups, errs = m.LoadGroups(c.EvaluationInterval, labels.EmptyLabels(), "", nil, false,
+		files...)
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -192,8 +194,9 @@ func (of *theirs) until(from, to int64) {
 				of.next[key] = g.EvalTimestamp(from * int64(time.Millisecond)).Add(g.Interval())
 			}
 			at := of.next[key]
-			if at.UnixMilli() <= to && (found == nil || at.Before(of.next[promrules.GroupKey(found.File(),
-				found.Name())])) {
+			if at.UnixMilli() <= to &&
+				(found == nil || at.Before(of.next[promrules.GroupKey(found.File(),
+					found.Name())])) {
 				found = g
 			}
 		}
@@ -263,7 +266,8 @@ func TestDifferential(t *testing.T) {
 			r := l.role(file)
 			of := newTheirs(t, fleet, &r.config, file)
 			run(l, r, fleet, nil)
-			of.until(fleet.From-r.config.Delay.Milliseconds(), fleet.End()-r.config.Delay.Milliseconds())
+			of.until(fleet.From-r.config.Delay.Milliseconds(),
+				fleet.End()-r.config.Delay.Milliseconds())
 			compare(t, l, of)
 		})
 	}

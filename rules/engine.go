@@ -87,8 +87,10 @@ func (l *leased) Next() bool {
 		l.walked = walked
 	}
 	if l.use.Take(bytes) != nil {
-		l.err = fmt.Errorf("there is no memory to evaluate more than %d series of the rule at %d instants: "+
-			"let the rule select less, or give the role more memory (memory.limit_bytes)", l.n-1, l.steps)
+		l.err = fmt.Errorf(
+			"there is no memory to evaluate more than %d series of the rule at %d instants: "+
+				"let the rule select less, or give the role more memory (memory.limit_bytes)",
+			l.n-1, l.steps)
 	}
 	return l.err == nil
 }
@@ -117,8 +119,9 @@ func (c *cluster) share(i int, v promql.Vector) error {
 		bytes += sampleBytes(&v[j])
 	}
 	if c.lease.Take(bytes) != nil {
-		return errors.New("there is no memory for what rules of the group have in common: let them " +
-			"select less, or give the role more memory (memory.limit_bytes)")
+		return errors.New(
+			"there is no memory for what rules of the group have in common: let them " +
+				"select less, or give the role more memory (memory.limit_bytes)")
 	}
 	c.sharedOf[i] = v
 	c.sharedBytes += bytes

@@ -51,9 +51,11 @@ groups:
 	})
 	w.wantHealth("acme", 4, map[string]string{"a:fine": "no memory to evaluate"})
 	w.wantHealth("zeta", 4, nil)
-	for _, c := range []struct{ account, name string }{{"acme", "a:coarse"}, {"acme", "a:sum"}, {"zeta", "a:fine"}} {
+	for _, c := range []struct{ account, name string }{{"acme", "a:coarse"}, {"acme", "a:sum"},
+		{"zeta", "a:fine"}} {
 		if _, newest := w.recordedOf(c.account, c.name); newest < w.at-20_000 {
-			t.Errorf("%s of %s was recorded until %d, and it is %d", c.name, c.account, newest, w.at)
+			t.Errorf("%s of %s was recorded until %d, and it is %d", c.name, c.account,
+				newest, w.at)
 		}
 	}
 	w.role.Revoke(0)

@@ -86,7 +86,8 @@ func TestFaultyRules(t *testing.T) {
 	w.pass(5*time.Minute, nil)
 	w.wantHealth("acme", 8, map[string]string{
 		"b:dear": "too many samples", "c:many": "found duplicate series for the match group",
-		"d:twice": "same labelset", "e:histogram": "record a number of it", "Twins": "same labelset",
+		"d:twice": "same labelset", "e:histogram": "record a number of it",
+		"Twins": "same labelset",
 	})
 	w.wantTold(0, "Load 0 firing", "Load 3 firing", "Twins firing") // zeta has one node
 	for _, account := range []string{"acme", "zeta"} {
@@ -127,7 +128,8 @@ groups:
 	w.wantTold(0, "Load 0 firing")
 
 	c := DefaultConfig()
-	c.Shipped, c.Files = false, []string{write(t, fmt.Sprintf(rules, "max_over_time(node_load1[1h:1ms])"))}
+	c.Shipped, c.Files = false,
+		[]string{write(t, fmt.Sprintf(rules, "max_over_time(node_load1[1h:1ms])"))}
 	if _, err := New(c, Deps{}); err == nil || !strings.Contains(err.Error(), "3600000 steps") {
 		t.Errorf("%v", err)
 	}

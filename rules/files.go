@@ -63,7 +63,8 @@ func (f *files) read() (map[string]map[string][]byte, error) {
 		for _, pattern := range patterns {
 			names, err := filepath.Glob(pattern)
 			if err != nil {
-				wrong = append(wrong, fmt.Errorf("rules: %q is not a file pattern: %w", pattern, err))
+				wrong = append(wrong, fmt.Errorf("rules: %q is not a file pattern: %w",
+					pattern, err))
 			}
 			if len(names) == 0 && !hasMeta(pattern) {
 				wrong = append(wrong, fmt.Errorf("rules: the file %s does not exist", pattern))
@@ -132,7 +133,8 @@ func (f *files) load() error {
 		}
 		if err != nil && account != "" && len(f.appliedOf(account)) > 0 {
 			// What an account has applied is its own affair: others' rules do not wait for it.
-			f.log.Error("an account's rule files are wrong; the earlier ones, if any, stay in force",
+			f.log.Error("an account's rule files are wrong; the earlier ones, if any, "+
+				"stay in force",
 				"account", account, "error", err)
 			f.mu.Lock()
 			s = f.sets[account]

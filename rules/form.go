@@ -100,8 +100,9 @@ func FormOf(expr parser.Expr, recorded Recorded) (Form, error) {
 	case len(selectors) == 0 || over != "" && plain == "":
 		return Account, nil
 	case over != "":
-		return 0, fmt.Errorf("%w: %s is recorded over all clusters, where %s is not: record %s per "+
-			"cluster first", ErrMixesClusters, over, plain, plain)
+		return 0,
+			fmt.Errorf("%w: %s is recorded over all clusters, where %s is not: record %s per "+
+				"cluster first", ErrMixesClusters, over, plain, plain)
 	}
 	reach, err := reachOf(expr)
 	if err == nil && reach.cluster == "" && !reach.labelled {

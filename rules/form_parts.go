@@ -76,7 +76,8 @@ func besideConstant(e *parser.BinaryExpr, left, right reach) (reach, error) {
 		return reach{}, mixes(e, "fill makes elements without a cluster", "leave fill out")
 	case right.constant && (e.Op == parser.LAND || e.Op == parser.LUNLESS):
 		return left, nil
-	case right.constant && m.Card == parser.CardManyToOne, left.constant && m.Card == parser.CardOneToMany:
+	case right.constant && m.Card == parser.CardManyToOne, left.constant &&
+		m.Card == parser.CardOneToMany:
 		if !slices.Contains(m.Include, clusterLabel) {
 			return series, nil
 		}

@@ -24,12 +24,14 @@ import (
 func clusterData(cluster string, first int) string {
 	var b strings.Builder
 	for i, node := range []string{"1", "2", "3"} {
-		of := fmt.Sprintf(`cluster="%s", datacenter="dc%d", node="%s%s"`, cluster, i%2, cluster, node)
+		of := fmt.Sprintf(`cluster="%s", datacenter="dc%d", node="%s%s"`, cluster, i%2,
+			cluster, node)
 		fmt.Fprintf(&b, "  a{%s} %d+%dx20\n", of, first+i, i)
 		fmt.Fprintf(&b, "  b_total{%s, table=\"x\"} 0+%dx20\n", of, 60*first*(i+1))
 		fmt.Fprintf(&b, "  b_total{%s, table=\"y\"} 0+%dx20\n", of, 60*(first+i))
-		fmt.Fprintf(&b, "  h{%s} {{schema:-53 sum:0 count:0 custom_values:[1 2 4] buckets:[0 0 0]}}+"+
-			"{{schema:-53 sum:9 count:6 custom_values:[1 2 4] buckets:[1 2 3]}}x20\n", of)
+		fmt.Fprintf(&b,
+			"  h{%s} {{schema:-53 sum:0 count:0 custom_values:[1 2 4] buckets:[0 0 0]}}+"+
+				"{{schema:-53 sum:9 count:6 custom_values:[1 2 4] buckets:[1 2 3]}}x20\n", of)
 	}
 	if cluster == "east" { // what only one cluster has
 		fmt.Fprintf(&b, "  c{cluster=\"east\", node=\"east1\"} 3x20\n")
@@ -41,9 +43,11 @@ func clusterData(cluster string, first int) string {
 func expressions() *rapid.Generator[string] {
 	pick := func(of ...string) *rapid.Generator[string] { return rapid.SampledFrom(of) }
 	pin := pick("", "", "", `{cluster="east"}`, `{cluster="west"}`, `{datacenter="dc1"}`)
-	group := pick("by (cluster)", "by (cluster, node)", "by (cluster, datacenter)", "without (node)",
+	group := pick("by (cluster)", "by (cluster, node)", "by (cluster, datacenter)",
+		"without (node)",
 		"without (node, table)", "by (node)", "", "without (cluster)", "by (datacenter)")
-	match := pick("", "", "on (cluster, node)", "on (cluster)", "ignoring (table)", "on (node)", "on ()",
+	match := pick("", "", "on (cluster, node)", "on (cluster)", "ignoring (table)", "on (node)",
+		"on ()",
 		"ignoring (cluster)", "on (cluster) group_left ()", "on (cluster, node) group_left ()",
 		"ignoring (table) group_left ()", "on () group_left ()", "on (cluster) group_right ()")
 	var vector func(depth int) *rapid.Generator[string]
@@ -57,7 +61,8 @@ func expressions() *rapid.Generator[string] {
 			p := pin.Draw(t, "pin")
 			switch of {
 			case 1, 2:
-				return fmt.Sprintf("%s %s (%s)", pick("sum", "count", "max", "avg", "group").Draw(t, "op"),
+				return fmt.Sprintf("%s %s (%s)", pick("sum", "count", "max", "avg", "group").Draw(t,
+					"op"),
 					group.Draw(t, "group"), inner())
 			case 3:
 				// Of equal values topk takes any, and so does limitk.
@@ -65,7 +70,8 @@ func expressions() *rapid.Generator[string] {
 					group.Draw(t, "group"), p)
 			case 4:
 				label := pick("value", "cluster").Draw(t, "label")
-				return fmt.Sprintf(`count_values %s ("%s", %s)`, group.Draw(t, "group"), label, inner())
+				return fmt.Sprintf(`count_values %s ("%s", %s)`, group.Draw(t, "group"),
+					label, inner())
 			case 5, 6:
 				op := pick("+", "-", "*", ">", "== bool", ">= bool").Draw(t, "op")
 				return fmt.Sprintf("(%s) %s %s (%s)", inner(), op, match.Draw(t, "match"), inner())
@@ -78,17 +84,23 @@ func expressions() *rapid.Generator[string] {
 				return fmt.Sprintf(`label_replace(%s, "%s", "$1", "%s", "(.*)")`, inner(), label,
 					pick("node", "datacenter").Draw(t, "from"))
 			case 9:
-				return fmt.Sprintf("%s(%s)", pick("absent", "abs", "-", "vector(1) + ", "sort").Draw(t, "f"),
+				return fmt.Sprintf("%s(%s)", pick("absent", "abs", "-", "vector(1) + ",
+					"sort").Draw(t, "f"),
 					inner())
 			case 10:
-				return fmt.Sprintf("(%s) %s %s", inner(), pick("+", ">", "* on () group_left ()", "and on ()",
-					"unless on ()", "or").Draw(t, "op"), pick("3", "time()", "vector(2)", "hour() > 30",
-					"scalar(c)", `scalar(c{cluster="east"})`, "scalar(vector(4))").Draw(t, "number"))
+				return fmt.Sprintf("(%s) %s %s", inner(), pick("+", ">", "* on () group_left ()",
+					"and on ()",
+					"unless on ()", "or").Draw(t, "op"),
+					pick("3", "time()", "vector(2)", "hour() > 30",
+						"scalar(c)", `scalar(c{cluster="east"})`, "scalar(vector(4))").Draw(t,
+						"number"))
 			case 11:
-				return fmt.Sprintf("%s((%s)[3m:1m])", pick("max_over_time", "sum_over_time", "absent_over_time").
-					Draw(t, "f"), inner())
+				return fmt.Sprintf("%s((%s)[3m:1m])",
+					pick("max_over_time", "sum_over_time", "absent_over_time").
+						Draw(t, "f"), inner())
 			}
-			return pick("a"+p, "b_total"+p, "c"+p, "rate(b_total"+p+"[5m])", "histogram_count(h"+p+")",
+			return pick("a"+p, "b_total"+p, "c"+p, "rate(b_total"+p+"[5m])",
+				"histogram_count(h"+p+")",
 				"sum_over_time(a"+p+"[3m] offset 1m)", "vector(7)").Draw(t, "leaf")
 		})
 	}

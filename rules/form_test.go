@@ -59,7 +59,8 @@ func TestFormOf(t *testing.T) {
 		{`all:x:rate5m + on () group_right () cluster:y:rate5m`, "account"},
 
 		{`sum by (cluster) (x) > on () group_left () all:x:rate5m`,
-			"all:x:rate5m is recorded over all clusters, where x is not: record x per cluster first"},
+			"all:x:rate5m is recorded over all clusters, where x is not: record x per " +
+				"cluster first"},
 		{`sum(x)`, "in sum(x) sum aggregates over clusters; write sum by (cluster, …)"},
 		{`sum(x) + cluster:x:rate5m`, "in sum(x) sum aggregates"},
 		{`sum without (cluster) (x)`, "leave cluster out of without (…)"},
@@ -87,7 +88,8 @@ func TestFormOf(t *testing.T) {
 		switch {
 		case err == nil && form.String() != c.want:
 			t.Errorf("%s: %s, want %s", c.expr, form, c.want)
-		case err != nil && (!errors.Is(err, rules.ErrMixesClusters) || !strings.Contains(err.Error(), c.want)):
+		case err != nil &&
+			(!errors.Is(err, rules.ErrMixesClusters) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v\nwant …%s…", c.expr, err, c.want)
 		}
 	}
@@ -154,7 +156,8 @@ func TestLookback(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", expr, got, err, want)
 		}
 	}
-	for _, expr := range []string{`up @ 3`, `rate(x[5m] @ end())`, `max_over_time(x[5m:1m] @ start())`} {
+	for _, expr := range []string{`up @ 3`, `rate(x[5m] @ end())`,
+		`max_over_time(x[5m:1m] @ start())`} {
 		if _, err := rules.Lookback(mustParse(t, expr)); !errors.Is(err, rules.ErrFixedTime) {
 			t.Errorf("%s: %v", expr, err)
 		}

@@ -84,7 +84,8 @@ func (r *Rules) partition(ctx context.Context, id int32) (*partition, error) {
 			return nil, fmt.Errorf("rules: what alerts there were in partition %d: %w", id, err)
 		}
 		for i := range states {
-			if len(states[i].Groups) == 0 || (states[i].Cluster == frame.EveryCluster) != r.deps.Every {
+			if len(states[i].Groups) == 0 ||
+				(states[i].Cluster == frame.EveryCluster) != r.deps.Every {
 				continue
 			}
 			c, err := r.cluster(p, states[i].Account, states[i].Cluster)
@@ -295,7 +296,8 @@ func (r *Rules) save(ctx context.Context, now time.Time, all bool) error {
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
 			if c.gone && len(c.out) == 0 && len(c.records) == 0 {
-				if err := r.deps.Save(ctx, p.id, State{Account: c.account, Cluster: c.name}); err != nil {
+				if err := r.deps.Save(ctx, p.id, State{Account: c.account, Cluster: c.name}); err !=
+					nil {
 					return fmt.Errorf("rules: forget the state of %s: %w", c.name, err)
 				}
 				c.release()

@@ -20,7 +20,8 @@ func doubling(levels int, expr string) string {
 	return expr
 }
 
-const ruleOf = "groups:\n- name: labels\n  rules:\n  - {record: \"a:fine\", expr: max by (cluster) (node_load1)}\n  - {record: \"b:dear\", expr: '%s'}\n"
+const ruleOf = "groups:\n- name: labels\n  rules:\n  - {record: \"a:fine\", expr: max by " +
+	"(cluster) (node_load1)}\n  - {record: \"b:dear\", expr: '%s'}\n"
 
 // TestHostileLabels: a rule whose labels become too long is refused before it is stored; one that
 // becomes dear with the series that there are says so, takes nothing from other rules and accounts,
@@ -48,14 +49,16 @@ func TestHostileLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newSet([]file{{"hostile.yaml", groups}}, checkParser(), &c); err == nil || !strings.Contains(err.Error(), "max_label_bytes") {
+		if _, err := newSet([]file{{"hostile.yaml", groups}}, checkParser(), &c); err == nil ||
+			!strings.Contains(err.Error(), "max_label_bytes") {
 			t.Errorf("%.80s… is loaded: %v", expr, err)
 		}
 	}
 
 	// What passes the check may still be too much of what there is: here a name of 1 KiB, joined
 	// sixteen times, and labels for which the account has no memory.
-	long := `label_join(label_replace(node_load1, "x", "` + strings.Repeat("a", 1000) + `", "", ""), "x", ""` +
+	long := `label_join(label_replace(node_load1, "x", "` + strings.Repeat("a", 1000) +
+		`", "", ""), "x", ""` +
 		strings.Repeat(`, "x"`, 15) + `)`
 	w := newTown(t, 0, fmt.Sprintf(ruleOf, long))
 	budget, err := memory.NewBudget("rules", 4<<20, nil)

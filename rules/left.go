@@ -54,7 +54,8 @@ func (c *cluster) enroll(n *node) {
 	rec := c.roster.Changed(c.account, c.name, n.id, c.config.Clock().UnixMilli(),
 		func(r *roster.Record) {
 			r.Since, r.Away, r.End = n.since, n.away, n.end
-			r.Datacenter, r.Rack, r.Address = n.identity.Datacenter, n.identity.Rack, n.fact("address")
+			r.Datacenter, r.Rack, r.Address = n.identity.Datacenter, n.identity.Rack,
+				n.fact("address")
 		})
 	c.roster.Take(rec)
 	c.records = append(c.records, rec)
@@ -211,7 +212,8 @@ func (r *Rules) keepRoster(ctx context.Context, now time.Time) error {
 	if keep := r.deps.KeepLeft; keep > 0 && now.Sub(r.swept) > keepRosterEvery && !r.deps.Every {
 		r.swept = now
 		for _, rec := range r.roster.Before(now.Add(-keep).UnixMilli()) {
-			list = append(list, roster.Record{Account: rec.Account, Cluster: rec.Cluster, Node: rec.Node,
+			list = append(list, roster.Record{Account: rec.Account, Cluster: rec.Cluster,
+				Node:    rec.Node,
 				Nothing: true})
 		}
 	}

@@ -109,7 +109,8 @@ func (c *citizen) say(mode string) {
 		(*cells)[last].Text = mode
 		return
 	}
-	node.Metrics = append(slices.Clip(node.Metrics), frame.Metric{Name: modeMetric, Kind: frame.String})
+	node.Metrics = append(slices.Clip(node.Metrics),
+		frame.Metric{Name: modeMetric, Kind: frame.String})
 	*cells = append(*cells, frametest.Cell{Text: mode})
 }
 
@@ -151,13 +152,15 @@ func TestDecommissioned(t *testing.T) {
 			}
 			w.pass(10*time.Minute, nil)
 			if !gone {
-				if w.told(0); d.end(c) != (roster.End{}) || !slices.Contains(w.told(0), "Down 1 firing") {
+				if w.told(0); d.end(c) != (roster.End{}) ||
+					!slices.Contains(w.told(0), "Down 1 firing") {
 					t.Errorf("it has left: %+v, %v", d.end(c), w.told(0))
 				}
 				return
 			}
 			w.wantTold(0)
-			if want := (roster.End{Why: roster.Decommissioned, At: said, Last: said}); d.end(c) != want {
+			if want := (roster.End{Why: roster.Decommissioned, At: said, Last: said}); d.end(c) !=
+				want {
 				t.Errorf("it left as %+v, want %+v", d.end(c), want)
 			}
 			c.dead = false // cassandra.override_decommission
@@ -221,11 +224,13 @@ func TestLateAfterDecommissioned(t *testing.T) {
 		t.Errorf("%d series up", n)
 	}
 	for _, what := range w.told(0) { // it was silent until its frames came
-		if what != "Down 1 firing" && what != "Down 1 inactive" && what != "Down 0 firing" && what != "Down 0 inactive" {
+		if what != "Down 1 firing" && what != "Down 1 inactive" && what != "Down 0 firing" &&
+			what != "Down 0 inactive" {
 			t.Error(what)
 		}
 	}
-	if list := w.told(0); slices.Contains(list, "Down 1 firing") && !slices.Contains(list, "Down 1 inactive") {
+	if list := w.told(0); slices.Contains(list, "Down 1 firing") &&
+		!slices.Contains(list, "Down 1 inactive") {
 		t.Errorf("%q", list)
 	}
 }
@@ -234,7 +239,8 @@ func TestLateAfterDecommissioned(t *testing.T) {
 // was there before and gets its address, or a new one of another account, is not in its place.
 func TestReplaced(t *testing.T) {
 	address := func(c *citizen, of string) { c.Identity.Facts[0].Value = of }
-	for _, how := range []string{"address", "says so", "known before", "another account", "another cluster"} {
+	for _, how := range []string{"address", "says so", "known before", "another account",
+		"another cluster"} {
 		t.Run(how, func(t *testing.T) {
 			w, d := newLeaving(t, 2)
 			w.pass(10*time.Minute, nil)
@@ -259,7 +265,8 @@ func TestReplaced(t *testing.T) {
 				address(by, "10.0.0.2:7000")
 			case "says so":
 				by, replaced = w.add("", "north", 9), true
-				by.Identity.Facts = append(by.Identity.Facts, frame.Fact{Name: "replaces", Value: "10.0.0.2"})
+				by.Identity.Facts = append(by.Identity.Facts,
+					frame.Fact{Name: "replaces", Value: "10.0.0.2"})
 			case "known before":
 				by = w.nodes[0]
 				address(by, "10.0.0.2:7000")
@@ -282,7 +289,8 @@ func TestReplaced(t *testing.T) {
 			}
 			w.wantTold(0, append(said, "Down 1 inactive")...)
 			e := d.end(dead)
-			if e.Why != roster.Replaced || e.By != by.ID.String() || e.Last != last || e.At < begun ||
+			if e.Why != roster.Replaced || e.By != by.ID.String() || e.Last != last ||
+				e.At < begun ||
 				e.At > begun+townInterval || w.ups(dead) != 0 || w.ups(by) != 1 {
 				t.Errorf("it left as %+v, %d and %d series up", e, w.ups(dead), w.ups(by))
 			}
@@ -339,7 +347,8 @@ func TestMoved(t *testing.T) {
 				w.wantTold(0)
 				for _, c := range old {
 					e := d.end(c)
-					if e.Why != roster.Moved || e.By != "south" || e.At != arrived+30_000 || w.ups(c) != 0 {
+					if e.Why != roster.Moved || e.By != "south" || e.At != arrived+30_000 ||
+						w.ups(c) != 0 {
 						t.Errorf("it left as %+v, %d series up", e, w.ups(c))
 					}
 				}
@@ -447,7 +456,8 @@ func TestRosterSurvives(t *testing.T) {
 	if d.end(c) != (roster.End{}) {
 		t.Errorf("still %+v", d.end(c))
 	}
-	if _, known := d.readers[len(d.readers)-1].Get(querytest.Account, "north", w.nodes[0].ID); !known {
+	if _, known := d.readers[len(d.readers)-1].Get(querytest.Account, "north",
+		w.nodes[0].ID); !known {
 		t.Error("a node that is up was struck out")
 	}
 }

@@ -19,7 +19,8 @@ func newMetrics(reg prometheus.Registerer, every bool) *metrics {
 	}
 	reg = prometheus.WrapRegistererWith(prometheus.Labels{"scope": scope}, reg)
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_rules_" + name, Help: help})
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_rules_" + name,
+			Help: help})
 		reg.MustRegister(c)
 		return c
 	}

@@ -12,13 +12,15 @@ import (
 func TestAlertsNameNodes(t *testing.T) {
 	w := newTownOf(t, 2, "cassandra.yaml")
 	silent := w.nodes[1]
-	silent.Identity.Facts = append(silent.Identity.Facts, frame.Fact{Name: "hostname", Value: "db-2"})
+	silent.Identity.Facts = append(silent.Identity.Facts,
+		frame.Fact{Name: "hostname", Value: "db-2"})
 	w.pass(6*time.Minute, nil)
 	silent.dead = true
 	for range 2 {
 		w.pass(time.Hour, nil)
 		a := w.last("CassandraNodeDown", 1)
-		if got, want := a.Annotations.Get("summary"), "Node 10.0.0.2 (db-2) of cluster north is silent"; got != want {
+		if got, want := a.Annotations.Get("summary"), "Node 10.0.0.2 (db-2) of cluster north "+
+			"is silent"; got != want {
 			t.Errorf("the summary is %q, want %q", got, want)
 		}
 		if a.Labels.Get("node") != silent.ID.String() || a.State.String() != "firing" {
@@ -52,7 +54,8 @@ groups:
 	c.Restart(w.at)
 	w.pass(6*time.Minute, nil)
 	now := w.last("There", 0)
-	if got := now.Annotations.Get("summary"); got != "10.0.0.77 is there" || !now.ActiveAt.Equal(began.ActiveAt) {
+	if got := now.Annotations.Get("summary"); got != "10.0.0.77 is there" ||
+		!now.ActiveAt.Equal(began.ActiveAt) {
 		t.Errorf("the summary is %q, since %s, was since %s", got, now.ActiveAt, began.ActiveAt)
 	}
 	w.wantTold(0, "There 0 firing")

@@ -36,7 +36,8 @@ type node struct {
 	down     int64  // the last one before its up became 0; 0: it is up
 
 	// See left.go.
-	since int64       // when it was first heard of, or again after it left; 0: before anybody took note
+	// when it was first heard of, or again after it left; 0: before anybody took note
+	since int64
 	away  int64       // when it had left before since; 0: it had not
 	spoke int64       // when it was last heard of without saying that it has left
 	end   *roster.End // nil: it has not left
@@ -369,7 +370,8 @@ func (c *cluster) beat(n *node, at int64) {
 	}
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
-	if last == n.down || query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+	if last == n.down ||
+		query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
 		if c.wentAway(n, at) {
 			return
 		}

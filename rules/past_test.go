@@ -118,7 +118,8 @@ func TestSlowGroup(t *testing.T) {
 	w.set = func(c *Config, _ *Deps) { c.Timeout = 100 * time.Millisecond }
 	w.bound = 900 * time.Millisecond
 	w.nodes[0].load = 5
-	first, last := map[string]bool{}, map[string]bool{} // what was said of the first slow rule and the last
+	// what was said of the first slow rule and the last
+	first, last := map[string]bool{}, map[string]bool{}
 	w.pass(6*time.Minute, func() {
 		health := w.health(querytest.Account)
 		first[health["s:0"]], last[health["s:19"]] = true, true

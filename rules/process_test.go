@@ -38,10 +38,12 @@ func TestProcesses(t *testing.T) {
 			var list []sent
 			for _, p := range all {
 				var said []frametest.Recorded
-				of := map[string]string{"cluster": "ringwatch-self", "instance": p.instance, "job": "ringwatch",
+				of := map[string]string{"cluster": "ringwatch-self", "instance": p.instance,
+					"job":  "ringwatch",
 					"role": "api"}
 				add := func(name string, v float64) {
-					said = append(said, frametest.Recorded{Name: name, Labels: maps.Clone(of), Value: v})
+					said = append(said, frametest.Recorded{Name: name, Labels: maps.Clone(of),
+						Value: v})
 				}
 				switch {
 				case len(silent) == 0 || p.instance == silent[0]:
@@ -72,11 +74,13 @@ func TestProcesses(t *testing.T) {
 		"RingwatchKeysUnread inactive"}
 	w.wantTold(from, gone...)
 	for i := range w.alerts {
-		if a := &w.alerts[i]; a.Rule == "RingwatchProcessDown" && a.Labels.Get("instance") != "crashes" {
+		if a := &w.alerts[i]; a.Rule == "RingwatchProcessDown" &&
+			a.Labels.Get("instance") != "crashes" {
 			t.Errorf("missed: %s", said(a))
 		}
 	}
-	v, err := w.cluster("", "ringwatch-self").query(t.Context(), query.MetricUp, time.UnixMilli(w.at))
+	v, err := w.cluster("", "ringwatch-self").query(t.Context(), query.MetricUp,
+		time.UnixMilli(w.at))
 	if err != nil || len(v) != 0 {
 		t.Errorf("processes have a series up: %v, %v", v, err)
 	}

@@ -20,16 +20,18 @@ import (
 // query evaluates an expression at an instant, for one rule or a template.
 func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	if c.unread > 0 { // what they say is not known
-		return nil, fmt.Errorf("there is no memory to read the frames of %d nodes: let rules select "+
-			"less, or give the role more memory (memory.limit_bytes)", c.unread)
+		return nil,
+			fmt.Errorf("there is no memory to read the frames of %d nodes: let rules select "+
+				"less, or give the role more memory (memory.limit_bytes)", c.unread)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
 	if c.part.selectsNothing(expr, c.seen) {
 		return nil, ctx.Err()
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: the rules before it in its group took all the time: give slow rules a "+
-			"group of their own", ctx.Err())
+		return nil,
+			fmt.Errorf("%w: the rules before it in its group took all the time: give slow rules a "+
+				"group of their own", ctx.Err())
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -73,8 +75,9 @@ func (q *querier) find(
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
 	case q.lacks[s] > 0: // half of them would be a wrong answer
-		return storage.ErrSeriesSet(fmt.Errorf("there is no memory for %d series of the rule: let the "+
-			"rule select less, or give the role more memory (memory.limit_bytes)", q.lacks[s]))
+		return storage.ErrSeriesSet(
+			fmt.Errorf("there is no memory for %d series of the rule: let the "+
+				"rule select less, or give the role more memory (memory.limit_bytes)", q.lacks[s]))
 	default:
 		seen := q.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))

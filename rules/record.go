@@ -213,7 +213,9 @@ func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []samp
 type appendable struct{ *cluster }
 
 // Appender implements storage.Appendable.
-func (a appendable) Appender(context.Context) storage.Appender { return &appender{cluster: a.cluster} }
+func (a appendable) Appender(context.Context) storage.Appender {
+	return &appender{cluster: a.cluster}
+}
 
 // appender enters samples at once: a rule that fails later has said them all the same, as with
 // Prometheus. It implements storage.Appender.

@@ -22,7 +22,8 @@ func TestRecordedLabelsAreRead(t *testing.T) {
 		r.begin(frame.WindowOf(1_790_000_000_000) + 1000)
 		want := map[string]float64{}
 		for i, text := range []map[string]string{
-			{"cluster": "prod"}, {"cluster": "prod", "node": "n1", "rack": "r1", "datacenter": "d1"},
+			{"cluster": "prod"}, {"cluster": "prod", "node": "n1", "rack": "r1",
+				"datacenter": "d1"},
 			{"cluster": "other", "le": "0.5", "quantile": "0.9"}, {"recorded_cluster": "x"}, {},
 			{"cluster": "prod", "recorded_recorded_node": "x", "table": "t"},
 		} {
@@ -44,7 +45,9 @@ func TestRecordedLabelsAreRead(t *testing.T) {
 		if err := c.load(); err != nil {
 			t.Fatal(err)
 		}
-		c.current = c.groups[slices.IndexFunc(c.groups, func(g *group) bool { return g.Interval() > time.Second })]
+		c.current = c.groups[slices.IndexFunc(c.groups, func(g *group) bool {
+			return g.Interval() > time.Second
+		})]
 		b, _, err := r.finish(c, c.current)
 		if err != nil {
 			t.Fatal(err)

@@ -102,6 +102,7 @@ func (c *cluster) sayLate(n *node, at, until int64) {
 		return
 	}
 	c.waiting = true
-	c.log.Warn("rules over all clusters wait until a cluster is evaluated: see that a process with "+
-		"the role rules has it", "cluster_awaited", n.cluster, "since", timeOf(at))
+	c.log.Warn(
+		"rules over all clusters wait until a cluster is evaluated: see that a process with "+
+			"the role rules has it", "cluster_awaited", n.cluster, "since", timeOf(at))
 }

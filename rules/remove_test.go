@@ -14,8 +14,10 @@ import (
 // TestRemoveInUse: a file whose records another one needs stays until that one is gone.
 func TestRemoveInUse(t *testing.T) {
 	applied := map[string][]byte{
-		"base.yaml": []byte(`groups: [{name: g, rules: [{record: "cluster:up:sum", expr: sum by (cluster) (up)}]}]`),
-		"top.yaml":  []byte(`groups: [{name: g, rules: [{alert: Few, expr: sum(cluster:up:sum) < 3}]}]`),
+		"base.yaml": []byte(
+			`groups: [{name: g, rules: [{record: "cluster:up:sum", expr: sum by (cluster) (up)}]}]`),
+		"top.yaml": []byte(
+			`groups: [{name: g, rules: [{alert: Few, expr: sum(cluster:up:sum) < 3}]}]`),
 	}
 	c := DefaultConfig()
 	c.Shipped = false

@@ -90,15 +90,17 @@ func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Prin
 
 func noFile(name string) error {
 	return &listener.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
-		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were", name)}
+		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were",
+			name)}
 }
 
 func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Principal) error {
 	name := req.PathValue("file")
 	if !fileName.MatchString(name) {
 		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_name", Field: "file",
-			Message: fmt.Sprintf("%q cannot be a rule file's name: use a to z, 0 to 9, '.', '_' and '-', "+
-				"63 at most, with a letter or digit first", name)}
+			Message: fmt.Sprintf(
+				"%q cannot be a rule file's name: use a to z, 0 to 9, '.', '_' and '-', "+
+					"63 at most, with a letter or digit first", name)}
 	}
 	text, err := io.ReadAll(io.LimitReader(req.Body, MaxFileBytes+1))
 	if err != nil {
@@ -106,17 +108,20 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 	}
 	if len(text) > MaxFileBytes {
 		return &listener.Error{Status: http.StatusRequestEntityTooLarge, Reason: "too_large",
-			Message: fmt.Sprintf("the file is larger than %d bytes: apply its groups as several files",
+			Message: fmt.Sprintf("the file is larger than %d bytes: apply its groups as "+
+				"several files",
 				MaxFileBytes)}
 	}
 	own := r.own(who.Account)
 	if _, known := own[name]; !known && len(own) >= MaxFiles {
 		return &listener.Error{Status: http.StatusConflict, Reason: "max_files",
-			Message: fmt.Sprintf("the account has %d rule files and may have no more: put groups into "+
-				"one file, or remove one", len(own))}
+			Message: fmt.Sprintf(
+				"the account has %d rule files and may have no more: put groups into "+
+					"one file, or remove one", len(own))}
 	}
 	if err := r.Check(who.Account, name, text); err != nil {
-		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_rules", Message: err.Error()}
+		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_rules",
+			Message: err.Error()}
 	}
 	if err := r.keep(req.Context(), who.Account, name, text); err != nil {
 		return err
@@ -132,9 +137,11 @@ func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Pr
 	}
 	_ = r.files.load() // files that were removed just now need nothing any more
 	// What is wrong already is no reason to keep a file.
-	if err := r.Check(who.Account, name, nil); err != nil && r.Check(who.Account, name, text) == nil {
+	if err := r.Check(who.Account, name, nil); err != nil &&
+		r.Check(who.Account, name, text) == nil {
 		return &listener.Error{Status: http.StatusConflict, Reason: "in_use", Field: "file",
-			Message: fmt.Sprintf("other rule files need what %s records: remove or change them first: %v",
+			Message: fmt.Sprintf("other rule files need what %s records: remove or change "+
+				"them first: %v",
 				name, err)}
 	}
 	if err := r.keep(req.Context(), who.Account, name, nil); err != nil {

@@ -114,11 +114,13 @@ func (c *Config) Validate() error {
 		{"absent", c.Absent, time.Minute},
 	} {
 		if d.of < d.min {
-			wrong = append(wrong, fmt.Errorf("rules.%s is %s: use at least %s", d.name, d.of, d.min))
+			wrong = append(wrong, fmt.Errorf("rules.%s is %s: use at least %s", d.name,
+				d.of, d.min))
 		}
 	}
 	if c.MaxLabelBytes < 1 {
-		wrong = append(wrong, fmt.Errorf("rules.max_label_bytes is %d: use more than 0", c.MaxLabelBytes))
+		wrong = append(wrong, fmt.Errorf("rules.max_label_bytes is %d: use more than 0",
+			c.MaxLabelBytes))
 	}
 	if c.MaxSamples < 1 {
 		wrong = append(wrong, fmt.Errorf("rules.max_samples is %d: use more than 0", c.MaxSamples))

@@ -74,7 +74,8 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 			for _, r := range g.Rules {
 				expr, err := p.ParseExpr(r.Expr)
 				if err != nil {
-					wrong = append(wrong, fmt.Errorf("rules: %s: group %s: %w", f.name, g.Name, err))
+					wrong = append(wrong, fmt.Errorf("rules: %s: group %s: %w", f.name,
+						g.Name, err))
 					continue
 				}
 				rules = append(rules, parsed{r, expr,
@@ -162,7 +163,8 @@ func bounded(expr parser.Expr, c *Config) (err error) {
 			step = c.EvaluationInterval
 		}
 		if s.Range/step > maxSteps {
-			err = fmt.Errorf("the subquery %s has %d steps: use a longer step, so that it has at most %d",
+			err = fmt.Errorf("the subquery %s has %d steps: use a longer step, so that it "+
+				"has at most %d",
 				s, s.Range/step, maxSteps)
 		}
 		return nil

@@ -19,12 +19,14 @@ func TestTemplateSelectors(t *testing.T) {
 			[]string{`__name__="ringwatch_node_info"`}},
 		{`{{ query "sum(rate(a{x='y'}[5m])) / b" | first | value }}`,
 			[]string{`__name__="a",x="y"`, `__name__="b"`}},
-		{"{{ printf `node_load1{node='%s'}` .Labels.node | query }}", []string{`__name__="node_load1"`}},
+		{"{{ printf `node_load1{node='%s'}` .Labels.node | query }}",
+			[]string{`__name__="node_load1"`}},
 		{`{{ query "not ( PromQL" }} and {{ "other" }}`, []string{`__name__="other"`}},
 		{`{{ "node_load1" }} asks nothing`, nil},
 	} {
 		var got []string
-		for _, m := range templateSelectors(rulefmt.Rule{Annotations: map[string]string{"a": c.text}}, p) {
+		for _, m := range templateSelectors(
+			rulefmt.Rule{Annotations: map[string]string{"a": c.text}}, p) {
 			got = append(got, keyOf(m))
 		}
 		if !slices.Equal(got, c.want) {

@@ -42,7 +42,8 @@ groups:
 // TestShared: rules that share what they evaluate record the same, to the last bit, as rules that
 // cannot, because they write it in another order.
 func TestShared(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "shared.yaml") // the instants of a group depend on its file's name
+	// the instants of a group depend on its file's name
+	path := filepath.Join(t.TempDir(), "shared.yaml")
 	recorded := func(text string) (map[string]map[int64]float64, int) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -70,7 +71,8 @@ func TestShared(t *testing.T) {
 	of := func(sum, mean, all string) string {
 		return strings.NewReplacer("SUM", sum, "MEAN", mean, "ALL", all).Replace(sharing)
 	}
-	got, shared := recorded(of("sum by (cluster, request)", "avg by (cluster)", "count by (cluster)"))
+	got, shared := recorded(of("sum by (cluster, request)", "avg by (cluster)",
+		"count by (cluster)"))
 	if shared != 3 {
 		t.Errorf("%d aggregations are shared, want 3", shared)
 	}
@@ -85,12 +87,14 @@ func TestShared(t *testing.T) {
 	if shared != 0 {
 		t.Errorf("%d aggregations are shared, want none", shared)
 	}
-	if len(got) < 12 || !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
+	if len(got) < 12 || !slices.Equal(slices.Sorted(maps.Keys(got)),
+		slices.Sorted(maps.Keys(want))) {
 		t.Fatalf("%d series are recorded, want %d", len(got), len(want))
 	}
 	for key, values := range want {
 		if len(values) < 10 || !maps.Equal(values, got[key]) {
-			t.Errorf("%s has %d values, of which not all are those of %d", key, len(got[key]), len(values))
+			t.Errorf("%s has %d values, of which not all are those of %d", key, len(got[key]),
+				len(values))
 		}
 	}
 	lag := func(list map[string]map[int64]float64, name string) map[float64]bool {

@@ -63,7 +63,8 @@ func TestPromtoolTakesShipped(t *testing.T) {
 	if err != nil {
 		t.Fatalf("promtool is missing: apt-get install prometheus (%v)", err)
 	}
-	runs := [][]string{append([]string{"check", "rules", "--lint=all", "--lint-fatal"}, rules.ShippedFiles...)}
+	runs := [][]string{append([]string{"check", "rules", "--lint=all", "--lint-fatal"},
+		rules.ShippedFiles...)}
 	if !testing.Short() { // it takes some seconds
 		// The other file's histograms are newer than promtool.
 		runs = append(runs, []string{"test", "rules", "ringwatch_test.yaml"})
@@ -88,9 +89,10 @@ func TestShippedFiresAndDoesNot(t *testing.T) {
 	}
 	for _, file := range rules.ShippedFiles {
 		name := strings.TrimSuffix(file, ".yaml") + "_test.yaml"
-		r := ruletest.Options{ReadFile: rules.Shipped.ReadFile, Glob: func(pattern string) ([]string, error) {
-			return []string{path.Clean(pattern)}, nil
-		}}.Run(t.Context(), name)
+		r := ruletest.Options{ReadFile: rules.Shipped.ReadFile,
+			Glob: func(pattern string) ([]string, error) {
+				return []string{path.Clean(pattern)}, nil
+			}}.Run(t.Context(), name)
 		for _, err := range r.Failures {
 			t.Error(err)
 		}
@@ -132,7 +134,8 @@ func TestShippedFiresAndDoesNot(t *testing.T) {
 	}
 	for name, s := range of {
 		if s.fires == 0 || s.not == 0 {
-			t.Errorf("%s: %d tests in which it fires, %d in which it does not", name, s.fires, s.not)
+			t.Errorf("%s: %d tests in which it fires, %d in which it does not", name,
+				s.fires, s.not)
 		}
 	}
 }
@@ -249,11 +252,16 @@ func checkAlert(t *testing.T, r shippedRule) {
 		t.Errorf("%s: its runbook has %d lines, or does not say what to look at and what to do",
 			r.Alert, lines)
 	}
-	section = regexp.MustCompile("\n {5,}").ReplaceAllString(section, " ") // one expression in two lines
-	for _, m := range regexp.MustCompile("(?m)^    ([a-z(0-9].*)$").FindAllStringSubmatch(section, -1) {
+	// one expression in two lines
+	section = regexp.MustCompile("\n {5,}").ReplaceAllString(section, " ")
+	for _, m := range regexp.MustCompile("(?m)^    ([a-z(0-9].*)$").FindAllStringSubmatch(section,
+		-1) {
 		if _, err := parser.NewParser(parser.Options{}).ParseExpr(m[1]); err != nil &&
-			!regexp.MustCompile(`^(ringwatch|nodetool|curl|df|ls|grep|iostat|redis-cli|journalctl) `).MatchString(m[1]) {
-			t.Errorf("%s: its runbook says %q, which is neither PromQL nor a command: %v", r.Alert, m[1], err)
+			!regexp.MustCompile(
+				`^(ringwatch|nodetool|curl|df|ls|grep|iostat|redis-cli|journalctl) `).MatchString(
+				m[1]) {
+			t.Errorf("%s: its runbook says %q, which is neither PromQL nor a command: %v", r.Alert,
+				m[1], err)
 		}
 	}
 }
@@ -267,7 +275,8 @@ func metricNames(t *testing.T) func(name string) bool {
 	}
 	names := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
 		"ringwatch_node_info": true, "process_start_time_seconds": true}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(
+		string(text), -1) {
 		names[m[1]] = true
 		names[m[1]+"_count"] = true
 	}

@@ -24,7 +24,8 @@ func TestSilentNode(t *testing.T) {
 			w.pass(10*time.Minute, nil)
 			w.wantTold(0, "Few firing", "Down 1 firing")
 			a := w.last("Down", 1)
-			if late := a.FiredAt.UnixMilli() - last; late <= 6*townInterval || late > 6*townInterval+15_000 {
+			if late := a.FiredAt.UnixMilli() - last; late <= 6*townInterval ||
+				late > 6*townInterval+15_000 {
 				t.Errorf("down %d ms after the last frame", late)
 			}
 			up := w.recordedUp(silent)
@@ -63,7 +64,8 @@ func TestSilentNode(t *testing.T) {
 func (w *town) recordedUp(c *citizen) float64 {
 	w.Helper()
 	of := w.cluster(c.account, c.Cluster)
-	v, err := of.query(w.Context(), query.MetricUp+`{node="`+c.ID.String()+`"}`, time.UnixMilli(w.at))
+	v, err := of.query(w.Context(), query.MetricUp+`{node="`+c.ID.String()+`"}`,
+		time.UnixMilli(w.at))
 	if err != nil || len(v) != 1 {
 		w.Fatalf("up is %v, %v", v, err)
 	}

@@ -65,18 +65,21 @@ func TestQuietStart(t *testing.T) {
 				for _, r := range g.AlertingRules() {
 					r.ForEachActiveAlert(func(a *promrules.Alert) {
 						key := fmt.Sprintf("%s %s", r.Name(), r.Labels())
-						if a.State == promrules.StateInactive || seen[key] || r.Name() == ofTheMachine {
+						if a.State == promrules.StateInactive || seen[key] ||
+							r.Name() == ofTheMachine {
 							return
 						}
 						seen[key] = true
-						t.Errorf("%s, start %d: %s is %s, value %v", time.UnixMilli(w.at).UTC().Format(time.TimeOnly),
+						t.Errorf("%s, start %d: %s is %s, value %v",
+							time.UnixMilli(w.at).UTC().Format(time.TimeOnly),
 							starts, key, a.State, a.Value)
 					})
 				}
 			}
 		}
 	}
-	if minutes := time.Duration(frames[len(frames)-1].at-frames[0].at) * time.Millisecond; starts != 2 ||
+	if minutes := time.Duration(frames[len(frames)-1].at-frames[0].at) *
+		time.Millisecond; starts != 2 ||
 		minutes < 36*time.Minute || !evaluated["ringwatch-self ringwatch-ingest"] ||
 		!evaluated["ringwatch cassandra-requests"] {
 		t.Errorf("%d starts in %s, evaluated %v", starts, minutes, evaluated)

@@ -93,16 +93,19 @@ func (c *cluster) state() State {
 		of := GroupState{File: g.File(), Name: g.Name(), Next: g.next, Evaluated: g.evaluated,
 			Took: g.took.Seconds(), Missed: g.missed}
 		for _, r := range g.Rules() {
-			one := RuleState{Name: r.Name(), Labels: r.Labels().String(), Health: string(r.Health()),
-				Took: r.GetEvaluationDuration().Seconds()}
+			one := RuleState{Name: r.Name(), Labels: r.Labels().String(),
+				Health: string(r.Health()),
+				Took:   r.GetEvaluationDuration().Seconds()}
 			if err := r.LastError(); err != nil {
 				one.Error = err.Error()
 			}
 			if a, is := r.(*promrules.AlertingRule); is {
 				a.ForEachActiveAlert(func(a *promrules.Alert) {
 					one.Alerts = append(one.Alerts, AlertState{
-						State: a.State.String(), Labels: a.Labels.Map(), Annotations: a.Annotations.Map(),
-						Value: Float(a.Value), ActiveAt: millis(a.ActiveAt), FiredAt: millis(a.FiredAt),
+						State: a.State.String(), Labels: a.Labels.Map(),
+						Annotations: a.Annotations.Map(),
+						Value:       Float(a.Value), ActiveAt: millis(a.ActiveAt),
+						FiredAt:    millis(a.FiredAt),
 						ResolvedAt: millis(a.ResolvedAt), LastSentAt: millis(a.LastSentAt),
 						ValidUntil: millis(a.ValidUntil), KeepFiring: millis(a.KeepFiringSince),
 					})
@@ -167,7 +170,8 @@ func (c *cluster) restore(s *State) {
 			}
 			k := -1
 			for m := range of.Rules {
-				if !used[m] && of.Rules[m].Name == r.Name() && of.Rules[m].Labels == r.Labels().String() {
+				if !used[m] && of.Rules[m].Name == r.Name() &&
+					of.Rules[m].Labels == r.Labels().String() {
 					k = m
 					break
 				}
@@ -196,10 +200,12 @@ func (c *cluster) dropped(of *GroupState, kept map[int]bool) {
 			if a.State != promrules.StateFiring.String() {
 				continue
 			}
-			list = append(list, Alert{Account: c.account, Cluster: c.name, File: of.File, Group: of.Name,
-				Rule: of.Rules[i].Name, Alert: promrules.Alert{State: promrules.StateInactive,
+			list = append(list, Alert{Account: c.account, Cluster: c.name, File: of.File,
+				Group: of.Name,
+				Rule:  of.Rules[i].Name, Alert: promrules.Alert{State: promrules.StateInactive,
 					Labels: labels.FromMap(a.Labels), Annotations: labels.FromMap(a.Annotations),
-					Value: float64(a.Value), ActiveAt: timeOf(a.ActiveAt), FiredAt: timeOf(a.FiredAt),
+					Value: float64(a.Value), ActiveAt: timeOf(a.ActiveAt),
+					FiredAt:    timeOf(a.FiredAt),
 					ResolvedAt: timeOf(of.Evaluated), LastSentAt: timeOf(of.Evaluated)}})
 		}
 	}
@@ -220,7 +226,8 @@ func (c *cluster) restoreAlerts(r *promrules.AlertingRule, list []AlertState) {
 		for i := range list {
 			b := labels.NewBuilder(labels.FromMap(list[i].Labels))
 			b.Del(labels.AlertName)
-			v = append(v, promql.Sample{Metric: b.Labels(), T: millis(at), F: float64(list[i].Value)})
+			v = append(v, promql.Sample{Metric: b.Labels(), T: millis(at),
+				F: float64(list[i].Value)})
 		}
 		return v, nil
 	}

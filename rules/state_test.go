@@ -28,16 +28,20 @@ func anyState(seed uint64) State {
 	}
 	s := State{Account: text(), Cluster: text()}
 	for range r.IntN(4) {
-		g := GroupState{File: text(), Name: text(), Next: r.Int64(), Evaluated: r.Int64(), Took: r.Float64(),
+		g := GroupState{File: text(), Name: text(), Next: r.Int64(), Evaluated: r.Int64(),
+			Took:   r.Float64(),
 			Missed: r.Int64N(3)}
 		for range r.IntN(4) {
-			one := RuleState{Name: text(), Labels: text(), Health: "ok", Error: text(), Took: r.Float64()}
+			one := RuleState{Name: text(), Labels: text(), Health: "ok", Error: text(),
+				Took: r.Float64()}
 			for range r.IntN(4) {
 				one.Alerts = append(one.Alerts, AlertState{
 					State: []string{"inactive", "pending", "firing"}[r.IntN(3)], Labels: labels(),
-					Annotations: labels(), ActiveAt: r.Int64(), FiredAt: r.Int64N(2), ResolvedAt: r.Int64N(2),
+					Annotations: labels(), ActiveAt: r.Int64(), FiredAt: r.Int64N(2),
+					ResolvedAt: r.Int64N(2),
 					LastSentAt: r.Int64(), ValidUntil: r.Int64(), KeepFiring: r.Int64N(2),
-					Value: Float([]float64{0, 1.5, math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1), 5e-324,
+					Value: Float([]float64{0, 1.5, math.Inf(1), math.Inf(-1), math.NaN(),
+						math.Copysign(0, -1), 5e-324,
 						math.MaxFloat64, math.Float64frombits(r.Uint64())}[r.IntN(9)]),
 				})
 			}
@@ -133,7 +137,8 @@ func TestHugeState(t *testing.T) {
 	if _, err := unpack(streamed.Bytes(), most); err == nil {
 		t.Error("no error")
 	}
-	for _, text := range []string{`{"groups":[{"rules":[{"alerts":[{"value":"x"}]}]}]}`, `[]`, `{`, `1`} {
+	for _, text := range []string{`{"groups":[{"rules":[{"alerts":[{"value":"x"}]}]}]}`, `[]`,
+		`{`, `1`} {
 		if s, err := UnpackState(pack([]byte(text))); err == nil {
 			t.Errorf("%s is %+v", text, s)
 		}

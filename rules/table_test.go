@@ -48,7 +48,8 @@ func TestTableOfAlerts(t *testing.T) {
 			continue
 		}
 		if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/"+row[0]) {
-			t.Errorf("%s: the table links %s, the rule %s", r.Alert, row[0], r.Annotations["runbook_url"])
+			t.Errorf("%s: the table links %s, the rule %s", r.Alert, row[0],
+				r.Annotations["runbook_url"])
 		}
 		wait := "–"
 		if r.For > 0 {
@@ -58,7 +59,8 @@ func TestTableOfAlerts(t *testing.T) {
 			a.waits = append(a.waits, wait)
 		}
 		if limit, ok := limitOf(r.expr); ok && !slices.ContainsFunc(limit, func(text string) bool {
-			return regexp.MustCompile(`(^|[ \d/])` + regexp.QuoteMeta(text) + `( |$)`).MatchString(row[3])
+			return regexp.MustCompile(`(^|[ \d/])` + regexp.QuoteMeta(text) + `( |$)`).MatchString(
+				row[3])
 		}) {
 			t.Errorf("%s: the table says %q, the rule's limit is %s", r.Alert, row[3], limit[0])
 		}

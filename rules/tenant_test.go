@@ -21,7 +21,8 @@ func newRecords(d *Deps) *strings.Builder {
 // TestTenants: two accounts have a cluster of the same name with nodes of the same ids, and files
 // of their own beside one of all. Each has its own rules' results on its own nodes, and no other.
 func TestTenants(t *testing.T) {
-	w := newTown(t, 0, `groups: [{name: all, rules: [{record: "cluster:nodes:count", expr: count by (cluster) (up)}]}]`)
+	w := newTown(t, 0,
+		`groups: [{name: all, rules: [{record: "cluster:nodes:count", expr: count by (cluster) (up)}]}]`)
 	own := map[string]string{}
 	for _, account := range []string{"acme", "zeta"} {
 		own[account] = write(t, fmt.Sprintf(`
@@ -46,13 +47,15 @@ groups:
 	}
 	w.wantTold(0, "Load 4 firing")
 	for i := range w.alerts {
-		if a := &w.alerts[i]; a.Account != "zeta" || a.Labels.Get("of") != "zeta" || a.Cluster != "north" {
+		if a := &w.alerts[i]; a.Account != "zeta" || a.Labels.Get("of") != "zeta" ||
+			a.Cluster != "north" {
 			t.Errorf("%s %s", a.Account, a.Labels)
 		}
 	}
 	want := map[string]map[string]float64{
-		"acme":            {"cluster:nodes:count": 4, "acme:load:max": 1},
-		"zeta":            {"cluster:nodes:count": 1, "zeta:load:max": 9, "ALERTS": 1, "ALERTS_FOR_STATE": -1},
+		"acme": {"cluster:nodes:count": 4, "acme:load:max": 1},
+		"zeta": {"cluster:nodes:count": 1, "zeta:load:max": 9, "ALERTS": 1,
+			"ALERTS_FOR_STATE": -1},
 		querytest.Account: {"cluster:nodes:count": 1},
 	}
 	seen := 0
@@ -214,7 +217,8 @@ func TestAppliedFilesAreApart(t *testing.T) {
 	other, _ := r.files.of("other")
 	change := func(text string) {
 		t.Helper()
-		applied = map[string]map[string][]byte{"acme": {"a.yaml": []byte(text)}, "other": applied["other"]}
+		applied = map[string]map[string][]byte{"acme": {"a.yaml": []byte(text)},
+			"other": applied["other"]}
 		if err := r.files.load(); err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +235,9 @@ func TestAppliedFilesAreApart(t *testing.T) {
 		t.Error("a right file did not come into force")
 	}
 	applied = map[string]map[string][]byte{"acme": {"a.yaml": []byte("groups: [")}}
-	if r, err = New(c, Deps{Applied: func() map[string]map[string][]byte { return applied }}); err != nil {
+	if r, err = New(c, Deps{Applied: func() map[string]map[string][]byte {
+		return applied
+	}}); err != nil {
 		t.Fatalf("one account's file keeps the role from starting: %v", err)
 	}
 	if s, _ := r.files.of("acme"); len(s.all) != 0 {

@@ -57,7 +57,8 @@ func (c *cell) forget(n int) {
 		return
 	}
 	c.At = slices.Delete(c.At, 0, n)
-	if l, left := c.line, len(c.At); l != nil && left > 0 && left <= len(l.at) && slices.Equal(c.At, l.part(left)) {
+	if l, left := c.line, len(c.At); l != nil && left > 0 && left <= len(l.at) &&
+		slices.Equal(c.At, l.part(left)) {
 		c.At, c.first = l.part(left), l.before+len(l.at)-left
 	}
 }

@@ -22,7 +22,8 @@ func TestTimeline(t *testing.T) {
 		var cells []*cell
 		var models []map[int64]int64
 		for range 1 + r.IntN(6) {
-			c := &cell{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}}, line: &n.line,
+			c := &cell{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
+				line: &n.line,
 				keep: int64(5+r.IntN(60)) * 20_000}
 			n.line.keep = max(n.line.keep, c.keep)
 			cells, models = append(cells, c), append(models, map[int64]int64{})
@@ -54,7 +55,8 @@ func TestTimeline(t *testing.T) {
 					if len(c.At) > 0 && at >= c.At[0] {
 						wantAt = append(wantAt, at)
 					} else if at >= from-c.keep {
-						t.Fatalf("%d of cell %d is forgotten, and what is kept begins at %d", at, i, from-c.keep)
+						t.Fatalf("%d of cell %d is forgotten, and what is kept begins at %d", at, i,
+							from-c.keep)
 					}
 				}
 				slices.Sort(wantAt)
@@ -94,7 +96,8 @@ func TestTimelineIsSharedAgain(t *testing.T) {
 		if at != 200_000 {
 			b.add(at, sampleValue{}, at)
 		}
-		if own := b.first == ownTimes; at == 220_000 && !own || at > 500_000 && own || a.first == ownTimes {
+		if own := b.first == ownTimes; at == 220_000 && !own || at > 500_000 && own ||
+			a.first == ownTimes {
 			t.Fatalf("at %d: a begins at %d, b at %d of the node's", at, a.first, b.first)
 		}
 	}

@@ -131,7 +131,8 @@ func (w *town) told(from int) (list []string) {
 		}
 		text := a.Rule
 		for n, c := range w.nodes {
-			if of := (sent{account: c.account}); c.ID.String() == a.Labels.Get("node") && of.of() == a.Account {
+			if of := (sent{account: c.account}); c.ID.String() == a.Labels.Get("node") &&
+				of.of() == a.Account {
 				text += fmt.Sprintf(" %d", n)
 			}
 		}

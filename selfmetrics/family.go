@@ -20,7 +20,9 @@ func (b *builder) family(f *dto.MetricFamily) {
 	case dto.MetricType_HISTOGRAM:
 		b.histogram(name, f.Metric)
 	case dto.MetricType_SUMMARY:
-		b.counter(name+"_sum", f.Metric, func(m *dto.Metric) float64 { return m.Summary.GetSampleSum() })
+		b.counter(name+"_sum", f.Metric, func(m *dto.Metric) float64 {
+			return m.Summary.GetSampleSum()
+		})
 		b.counter(name+"_count", f.Metric, func(m *dto.Metric) float64 {
 			return float64(m.Summary.GetSampleCount())
 		})
@@ -53,7 +55,8 @@ func (b *builder) counter(name string, from []*dto.Metric, value func(*dto.Metri
 		}
 		list = append(list, sample{labels: m.Label, number: n})
 	}
-	b.template(frame.Metric{Name: name, Kind: frame.Counter, Unit: unitOf(name), Exponent: exponent},
+	b.template(frame.Metric{Name: name, Kind: frame.Counter, Unit: unitOf(name),
+		Exponent: exponent},
 		list)
 }
 
@@ -84,8 +87,9 @@ func (b *builder) histogram(name string, from []*dto.Metric) {
 		return
 	}
 	exponent := exponentOf(name)
-	metric := frame.Metric{Name: name, Kind: frame.Histogram, Unit: unitOf(name), Exponent: exponent,
-		HasSum: true}
+	metric := frame.Metric{Name: name, Kind: frame.Histogram, Unit: unitOf(name),
+		Exponent: exponent,
+		HasSum:   true}
 	var list []sample
 	for _, m := range from {
 		sum, fits := whole(m.Histogram.GetSampleSum(), exponent)

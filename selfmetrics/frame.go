@@ -29,7 +29,9 @@ func (s *Sender) frame(running bool) []byte {
 		}
 	}
 	// What is ours comes first, should there be no room for all.
-	slices.SortStableFunc(families, func(a, b *dto.MetricFamily) int { return foreign(a) - foreign(b) })
+	slices.SortStableFunc(families, func(a, b *dto.MetricFamily) int {
+		return foreign(a) - foreign(b)
+	})
 	at := max(s.deps.Clock().UnixMilli(), s.last+1)
 	for most := s.config.MaxSeries; most > 0; most /= 2 {
 		f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: s.node,
@@ -38,7 +40,8 @@ func (s *Sender) frame(running bool) []byte {
 		f.Identity.Facts = []frame.Fact{{Name: "instance", Value: s.instance},
 			{Name: "role", Value: s.deps.Role}}
 		b := builder{frame: f, most: most, bounds: map[string]int{}, names: map[string]bool{},
-			fixed: map[string]string{"cluster": s.config.Cluster, "instance": s.instance, "job": job,
+			fixed: map[string]string{"cluster": s.config.Cluster, "instance": s.instance,
+				"job":  job,
 				"role": s.deps.Role}}
 		up := 0.0
 		if running {
@@ -142,7 +145,8 @@ func (b *builder) template(m frame.Metric, list []sample) {
 	if len(c.Entities) == len(kept) {
 		c.All, c.Entities = true, nil
 	}
-	b.frame.Values = append(b.frame.Values, frame.Group{Template: number, Columns: []frame.Column{c}})
+	b.frame.Values = append(b.frame.Values,
+		frame.Group{Template: number, Columns: []frame.Column{c}})
 }
 
 // add adds a sample's value to a column, unless it is nothing, which has no entry.

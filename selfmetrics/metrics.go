@@ -24,9 +24,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		frames: counter("ringwatch_self_frames_total", "Frames of the process's own metrics."),
 		sent:   counter("ringwatch_self_sent_total", "Of these, those that ingest has taken."),
-		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_self_dropped_total",
-			Help: "Of these, those that were dropped: queue_full (ingest was away for too long) or " +
-				"refused (ingest says that the frame is wrong)."}, []string{"reason"}),
+		dropped: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_self_dropped_total",
+				Help: "Of these, those that were dropped: queue_full (ingest was away for " +
+					"too long) or " +
+					"refused (ingest says that the frame is wrong)."}, []string{"reason"}),
 		queued: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_self_queued",
 			Help: "Of these, those that wait for ingest."}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_self_series",
@@ -37,7 +39,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			"Times that metrics could not be gathered, or not all of them."),
 	}
 	var wrong []error
-	for _, c := range []prometheus.Collector{m.frames, m.sent, m.dropped, m.queued, m.series, m.left,
+	for _, c := range []prometheus.Collector{m.frames, m.sent, m.dropped, m.queued,
+		m.series, m.left,
 		m.failed} {
 		if err := reg.Register(c); err != nil {
 			wrong = append(wrong, fmt.Errorf("self: cannot register a metric: %w", err))

@@ -66,7 +66,8 @@ func (c *Config) Validate() error {
 	var wrong []error
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
 		u.Host == "" {
-		wrong = append(wrong, fmt.Errorf("url: %q must be the http:// or https:// URL of an ingest", c.URL))
+		wrong = append(wrong, fmt.Errorf("url: %q must be the http:// or https:// URL of an ingest",
+			c.URL))
 	}
 	if c.Key != "" && c.KeyFile != "" {
 		wrong = append(wrong, errors.New("key and key_file are both set: set only one"))
@@ -129,7 +130,8 @@ func New(c Config, d Deps) (*Sender, error) {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Sender{config: c, deps: d, key: c.Key, instance: c.Instance,
-		address: strings.TrimSuffix(c.URL, "/") + "/v1/frames", started: uint64(d.Clock().UnixMilli())}
+		address: strings.TrimSuffix(c.URL, "/") + "/v1/frames",
+		started: uint64(d.Clock().UnixMilli())}
 	if s.instance == "" {
 		s.instance = d.Instance
 	}

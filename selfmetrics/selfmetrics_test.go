@@ -38,7 +38,8 @@ func mustIngest(t *testing.T) *ingest {
 		defer i.mu.Unlock()
 		i.asked++
 		b, err := io.ReadAll(r.Body)
-		if err != nil || r.URL.Path != "/v1/frames" || r.Header.Get("Authorization") != "Bearer rw_own" ||
+		if err != nil || r.URL.Path != "/v1/frames" ||
+			r.Header.Get("Authorization") != "Bearer rw_own" ||
 			r.Header.Get("Content-Type") != frame.ContentType {
 			t.Errorf("%v %s %v", err, r.URL.Path, r.Header)
 		}
@@ -373,7 +374,8 @@ func TestConfig(t *testing.T) {
 	if err := good.Validate(); err != nil || good.On() {
 		t.Error(err)
 	}
-	bad := Config{URL: "ingest:9471", Key: "a", KeyFile: "b", Interval: time.Millisecond, Cluster: "*"}
+	bad := Config{URL: "ingest:9471", Key: "a", KeyFile: "b", Interval: time.Millisecond,
+		Cluster: "*"}
 	err := bad.Validate()
 	for _, word := range []string{"url", "key_file", "interval", "cluster", "max_series"} {
 		if err == nil || !strings.Contains(err.Error(), word) {

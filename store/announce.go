@@ -46,8 +46,9 @@ type announcer struct {
 
 	catchAfter time.Duration
 
-	places  chan struct{}                 // a place for each frame that is looked into
-	keys    *bounded[nodeDay, uint64]     // outline of the last key frame whose dictionaries are written
+	places chan struct{} // a place for each frame that is looked into
+	// outline of the last key frame whose dictionaries are written
+	keys    *bounded[nodeDay, uint64]
 	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
 
 	mu       sync.Mutex
@@ -66,7 +67,8 @@ type keyFrame struct {
 // key announces what a key frame brings, if that is something else than the node's last one on
 // the same day brought. When many come at once, as a fleet's first frames do, the frame does not
 // wait: it is read again when there is a place.
-func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
+func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header,
+	b []byte) {
 	if h.RawLength > announceBytes {
 		return
 	}
@@ -104,7 +106,9 @@ func (s *announcer) announced(k *keyFrame) bool {
 	return known && last == k.outline
 }
 
-func (k *keyFrame) day() nodeDay { return nodeDay{k.account, k.header.Node, dayOf(k.header.Window())} }
+func (k *keyFrame) day() nodeDay {
+	return nodeDay{k.account, k.header.Node, dayOf(k.header.Window())}
+}
 
 // catchTimeout bounds the work on one of the frames that came while all places were taken.
 const catchTimeout = 30 * time.Second
@@ -160,7 +164,8 @@ func (s *announcer) keyInPlace(ctx context.Context, k *keyFrame, b []byte) {
 }
 
 // delta announces what a delta frame brings beyond its key frame.
-func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte) {
+func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *frame.Header,
+	b []byte) {
 	id := windowID{account, h.Node, h.Window()}
 	now := s.now()
 	if at, known := s.windows.get(id); known && now.Sub(at) < announceAgain {
@@ -190,7 +195,8 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra:
 // what fails is left to closing the window. The caller has a place.
-func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID, frames ...[]byte) bool {
+func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID,
+	frames ...[]byte) bool {
 	w, _, err := window.BuildKnown(memory.Bounded(announceMemory),
 		window.Node{Account: account, ID: node}, frames, s.sent.of(account))
 	if err != nil {
@@ -199,10 +205,12 @@ func (s *announcer) announce(ctx context.Context, work rows.Work, account string
 	list := make([]window.EncodedDictionary, 0, len(w.Types))
 	for _, t := range w.Types {
 		blob := t.Dictionary.Append(nil)
-		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob), Blob: blob})
+		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob),
+			Blob: blob})
 	}
 	if err := s.dictionaries.write(ctx, work, w.Node, w.Start, list); err != nil {
-		s.log.Debug("store: the new series of a frame could not be announced; closing its window will do it", "node", node, "error", err)
+		s.log.Debug("store: the new series of a frame could not be announced; closing its window "+
+			"will do it", "node", node, "error", err)
 		return false
 	}
 	return true

@@ -48,7 +48,9 @@ func (w *Writer) short(lease *memory.Lease, d due, err error) {
 	}
 	d.after = time.Now().Add(asideAgain)
 	if !d.aside {
-		w.store.log.Warn("store: set a window aside that needs more memory than its account may have; give the role more memory, or monitor fewer tables on that node", "account", d.account, "node", d.node, "window", clockTime(d.start), "error", err)
+		w.store.log.Warn("store: set a window aside that needs more memory than its account may "+
+			"have; give the role more memory, or monitor fewer tables on that node",
+			"account", d.account, "node", d.node, "window", clockTime(d.start), "error", err)
 	}
 	w.setAside(d.openWindow, true)
 }
@@ -106,7 +108,8 @@ func (w *Writer) Aside() string {
 	slices.SortFunc(list, func(a, b named) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), slices.Compare(a.node[:], b.node[:]))
 	})
-	text := fmt.Sprintf("store: %d windows are set aside, because they need more memory than their account may have:", len(list))
+	text := fmt.Sprintf("store: %d windows are set aside, because they need more memory than "+
+		"their account may have:", len(list))
 	for i, n := range list[:min(len(list), maxNamed)] {
 		if i > 0 {
 			text += ","

@@ -43,11 +43,15 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
 	c.millis.Store(base + windowMillis + s.config.Grace.Milliseconds() + 1000)
 	runs(t, w)
-	eventually(t, "one window closed, one set aside", func() bool { return closed() == 1 && aside() })
+	eventually(t, "one window closed, one set aside", func() bool {
+		return closed() == 1 && aside()
+	})
 	if report := checkRead(t, s, n, want); report.Fresh != 0 {
 		t.Errorf("%+v", report)
 	}
-	if text := w.Aside(); !strings.Contains(text, hostile.String()) || !strings.Contains(text, "evil") || strings.Contains(text, "acme") || !strings.Contains(text, "1 windows") {
+	if text := w.Aside(); !strings.Contains(text, hostile.String()) ||
+		!strings.Contains(text, "evil") || strings.Contains(text, "acme") ||
+		!strings.Contains(text, "1 windows") {
 		t.Errorf("it is said that %q", text)
 	}
 	if err := w.Ready(t.Context()); err != nil {
@@ -65,19 +69,28 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := another(s, func() Config { config := s.config; config.Memory = larger; return config }())
+	again := another(s, func() Config {
+		config := s.config
+		config.Memory = larger
+		return config
+	}())
 	wide := NewWriter(again)
 	for i := range int64(frames) {
-		mustHandle(t, wide, stream.Record{Account: "evil", Offset: i, Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
+		mustHandle(t, wide, stream.Record{Account: "evil", Offset: i,
+			Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
 	}
-	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Aside() != "" || number(again.metrics.Closed.WithLabelValues("written")) != 1 {
+	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Aside() != "" ||
+		number(again.metrics.Closed.WithLabelValues("written")) != 1 {
 		t.Errorf("with enough memory: %v, %q", err, wide.Aside())
 	}
 
 	// What Drain closes is set aside as well, and is no error of its.
 	other := NewWriter(s)
-	mustHandle(t, other, stream.Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5, 500, 600, 10, true)})
-	if _, err := other.Drain(t.Context(), c.now()); err != nil || !strings.Contains(other.Aside(), "evil") {
+	mustHandle(t, other,
+		stream.Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5,
+			500, 600, 10, true)})
+	if _, err := other.Drain(t.Context(), c.now()); err != nil ||
+		!strings.Contains(other.Aside(), "evil") {
 		t.Errorf("%v, %q", err, other.Aside())
 	}
 
@@ -90,7 +103,9 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	w.mu.Unlock()
 	eventually(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
-		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames && number(s.metrics.Aside) == 1 // other's
+		// other's
+		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames &&
+			number(s.metrics.Aside) == 1
 	})
 	if err := w.Again(); err != nil {
 		t.Errorf("its frames are asked for again: %v", err)

@@ -56,9 +56,11 @@ func hoursFor(bytes int) int {
 }
 
 // buckets returns the node's buckets that hold any of the hours from … to.
-func (g v3) buckets(ctx context.Context, account string, node uuid.UUID, from, to int64) ([]bucket, error) {
+func (g v3) buckets(ctx context.Context, account string, node uuid.UUID,
+	from, to int64) ([]bucket, error) {
 	var list []bucket
-	query := rows.Query{Table: g.byName[bucketTable], Key: []any{account, node}, From: from - maxBucket*window.HourMillis, To: to, Columns: []string{"start", "length"}}
+	query := rows.Query{Table: g.byName[bucketTable], Key: []any{account, node},
+		From: from - maxBucket*window.HourMillis, To: to, Columns: []string{"start", "length"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		var b bucket
 		if !scan(&b.start, &b.length) {
@@ -85,9 +87,11 @@ func partitionsOf(list []bucket) []int64 {
 
 // bucketFor returns the start of the bucket that an hour of about so many bytes is written to. It
 // adds a row to v3_buckets if none holds the hour or the one that does is going to be too large.
-func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64, bytes int) (int64, error) {
+func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64,
+	bytes int) (int64, error) {
 	add := func(b bucket) (int64, error) {
-		return b.start, g.session.Put(ctx, g.work, g.byName[bucketTable], rows.Row{Key: []any{account, node, b.start, b.length}})
+		return b.start, g.session.Put(ctx, g.work, g.byName[bucketTable],
+			rows.Row{Key: []any{account, node, b.start, b.length}})
 	}
 	known, err := g.buckets(ctx, account, node, hour-maxBucket*window.HourMillis, hour)
 	if err != nil {
@@ -106,7 +110,8 @@ func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour 
 		return add(bucketAt(hour, n))
 	}
 	b := slices.MinFunc(holding, func(a, b bucket) int { return cmp.Compare(a.length, b.length) })
-	if (hour-b.start)/window.HourMillis%renewBucket == 0 { // the row's life begins anew: the TTL may have become longer since it was written
+	// the row's life begins anew: the TTL may have become longer since it was written
+	if (hour-b.start)/window.HourMillis%renewBucket == 0 {
 		if _, err := add(b); err != nil {
 			return 0, err
 		}
@@ -144,12 +149,16 @@ func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour 
 }
 
 // lastWeights returns what the node's last hours before an hour weighed, up to a day's.
-func (g v3) lastWeights(ctx context.Context, account string, node uuid.UUID, hour int64, known []bucket) ([]int, error) {
+func (g v3) lastWeights(ctx context.Context, account string, node uuid.UUID, hour int64,
+	known []bucket) ([]int, error) {
 	known = slices.Clone(known)
-	slices.SortFunc(known, func(a, b bucket) int { return cmp.Compare(b.start+b.length, a.start+a.length) })
+	slices.SortFunc(known, func(a, b bucket) int {
+		return cmp.Compare(b.start+b.length, a.start+a.length)
+	})
 	var list []int
 	for _, start := range partitionsInOrder(known) {
-		weights, err := g.weights(ctx, account, node, start, hour-2*history*window.HourMillis, hour-1)
+		weights, err := g.weights(ctx, account, node, start, hour-2*history*window.HourMillis,
+			hour-1)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +184,8 @@ func partitionsInOrder(list []bucket) []int64 {
 }
 
 // weights returns by hour what the head rows of a partition say of their hours' sizes.
-func (g v3) weights(ctx context.Context, account string, node uuid.UUID, bucket, from, to int64) (map[int64]int, error) {
+func (g v3) weights(ctx context.Context, account string, node uuid.UUID,
+	bucket, from, to int64) (map[int64]int, error) {
 	heads, err := g.heads(ctx, []spanPlace{{hoursTable, account, node, bucket}}, from, to)
 	weights := make(map[int64]int, len(heads))
 	for at, h := range heads {

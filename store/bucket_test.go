@@ -47,11 +47,15 @@ func TestPartitionsStayInBounds(t *testing.T) {
 				if start > at {
 					t.Fatalf("hour %d in bucket %d", at, start)
 				}
-				if again, err := g.bucketFor(t.Context(), "acme", id, at, phase[1]); err != nil || again != start {
+				if again, err := g.bucketFor(t.Context(), "acme", id, at, phase[1]); err != nil ||
+					again != start {
 					t.Fatalf("an hour moves from bucket %d to %d, %v", start, again, err)
 				}
 				head := layout.Head{Bytes: int64(phase[1])}
-				if err := s.exec(t.Context(), "INSERT INTO "+s.table(hoursTable)+" (account, node, bucket, entity_type, part, at, blob) VALUES ('acme', ?, ?, '', '', ?, ?)",
+				if err := s.exec(t.Context(),
+					"INSERT INTO "+s.table(hoursTable)+
+						" (account, node, bucket, entity_type, part, at, blob) VALUES ('acme', "+
+						"?, ?, '', '', ?, ?)",
 					gocql.UUID(id), start, at, head.Append(nil)); err != nil {
 					t.Fatal(err)
 				}
@@ -93,7 +97,8 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	c := newClock(base)
 	s := mustCassandra(t, c)
 	n := windowtest.NewNode(seeded(t, 600))
-	first := base - mod(base, newNodeBucket*window.HourMillis) - newNodeBucket*window.HourMillis // of the bucket that a new node gets
+	// of the bucket that a new node gets
+	first := base - mod(base, newNodeBucket*window.HourMillis) - newNodeBucket*window.HourMillis
 	c.millis.Store(first + 24*60*60_000)
 	var late [][]byte
 	want := windowtest.Samples{}
@@ -111,10 +116,12 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	makeAll := func(from, to int64) {
 		t.Helper()
 		for h := from; h < to; h++ {
-			if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, first+h*window.HourMillis); err != nil {
+			if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+				first+h*window.HourMillis); err != nil {
 				t.Fatal(err)
 			}
-			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, first+h*window.HourMillis); err != nil {
+			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
+				first+h*window.HourMillis); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,7 +130,10 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	// Another process divides the bucket, then late frames come for hours on both sides, and hours
 	// that were never made.
 	shorter := bucketAt(first+4*window.HourMillis, 4)
-	if err := s.exec(t.Context(), "INSERT INTO "+s.table(bucketTable)+" (account, node, start, length) VALUES ('acme', ?, ?, ?)", n.ID.String(), shorter.start, shorter.length); err != nil {
+	if err := s.exec(t.Context(),
+		"INSERT INTO "+s.table(bucketTable)+
+			" (account, node, start, length) VALUES ('acme', ?, ?, ?)", n.ID.String(),
+		shorter.start, shorter.length); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range late {
@@ -146,7 +156,8 @@ func TestBucketsWithinBuckets(t *testing.T) {
 			rows[bucket]++
 		}
 		return more
-	}, "SELECT bucket, entity_type FROM "+s.table(hoursTable)+" WHERE account = 'acme' AND node = ? ALLOW FILTERING", n.ID.String()); err != nil {
+	}, "SELECT bucket, entity_type FROM "+s.table(hoursTable)+
+		" WHERE account = 'acme' AND node = ? ALLOW FILTERING", n.ID.String()); err != nil {
 		t.Fatal(err)
 	}
 	if rows[first] != 6 || rows[shorter.start] != 4 {

@@ -61,7 +61,8 @@ func TestBuiltWindowsGrow(t *testing.T) {
 			if again, _, _ := s.Build(lease, node, start, some, want, "some"); again != got {
 				t.Fatalf("%d frames were built twice", have)
 			}
-			if other, _, _ := s.Build(lease, window.Node{Account: "other", ID: n.ID}, start, some, want,
+			if other, _, _ := s.Build(lease, window.Node{Account: "other", ID: n.ID}, start,
+				some, want,
 				"some"); other == got {
 				t.Fatal("another account got what is kept")
 			}

@@ -46,7 +46,9 @@ func (c *chosen) opens(types []int) {
 // columns makes what was read and what is kept of a span one; known says that all was kept. What
 // was read is opened only if something was. The columns are nil if nothing matches and nothing
 // was read.
-func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool, err error) {
+func (c *chosen) columns(k *keptSpans, start, length int64,
+	open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool,
+	err error) {
 	if c.span != nil && !c.read {
 		k.answers(start, length, c.span)
 		return c.span.columns(), nil, true, nil
@@ -70,7 +72,8 @@ func (c *chosen) columns(k *keptSpans, start, length int64, open func() (keptCol
 
 // window is columns of a window or an hour.
 func (c *chosen) window(
-	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *window.Head, find window.Dictionaries,
+	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *window.Head,
+	find window.Dictionaries,
 ) (w *window.Window, damage []error, known bool, err error) {
 	of, damage, known, err := c.columns(k, start, length, func() (keptColumns, []error, error) {
 		w, damage, err := window.FromPartsContext(ctx, q.Account, head, c.types, find, c.parts)
@@ -112,7 +115,8 @@ type spanType struct {
 // that hold these rows (nil: all), of these facets.
 type spanTypes struct {
 	list  []spanType
-	parts func(t int, d *window.Dictionary, metric int, rows []int32, facets ...window.Facet) []window.PartID
+	parts func(t int, d *window.Dictionary, metric int, rows []int32,
+		facets ...window.Facet) []window.PartID
 }
 
 // headTypes are those of a window or an hour.
@@ -155,7 +159,8 @@ func choose(
 		chosen = append(chosen, i)
 		for j, metric := range match.metrics {
 			if t.Stored(metric) {
-				want(t.key, match.keys[j], t.Small(metric), types.parts(i, d, metric, match.rows, facets...))
+				want(t.key, match.keys[j], t.Small(metric),
+					types.parts(i, d, metric, match.rows, facets...))
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func (s task) closeWindow(ctx context.Context, account string, node uuid.UUID, s
 }
 
 // tryWindow is closeWindow with the time of its reading. It also says what became of the window.
-func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, start, stamp int64) (string, error) {
+func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
+	start, stamp int64) (string, error) {
 	frames, err := s.fresh.frames(ctx, s.work, s.lease, account, node, start)
 	if err != nil {
 		return "", fmt.Errorf("store: read frames of window %d: %w", start, err)
@@ -50,7 +51,8 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, sta
 	}
 	if err != nil || len(w.Times) == 0 {
 		s.lost(rep)
-		s.log.Warn("store: a window has no frame that can be read", "node", node, "window", start, "frames", len(frames), "error", err)
+		s.log.Warn("store: a window has no frame that can be read", "node", node, "window", start,
+			"frames", len(frames), "error", err)
 		return "empty", nil
 	}
 	gen, err := s.generationAt(ctx, start)
@@ -69,8 +71,10 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, sta
 		k := &before[i]
 		for _, err := range k.Damage {
 			s.metrics.Damaged.Inc()
-			if k.Start == start && errors.Is(err, window.ErrVersion) { // a newer program has closed it, with these frames or more
-				s.log.Warn("store: left a window to the newer program that closed it", "node", node, "error", err)
+			// a newer program has closed it, with these frames or more
+			if k.Start == start && errors.Is(err, window.ErrVersion) {
+				s.log.Warn("store: left a window to the newer program that closed it", "node", node,
+					"error", err)
 				return "unchanged", nil
 			}
 		}
@@ -84,7 +88,8 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, sta
 	}
 	slices.Sort(stored)
 	if within(w.Times, stored) {
-		return "unchanged", nil // the frames it was made of, or some of them: the others have expired
+		// the frames it was made of, or some of them: the others have expired
+		return "unchanged", nil
 	}
 	result := "written"
 	if own != nil && !within(own.Head.Times, w.Times) {
@@ -98,14 +103,16 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID, sta
 				continue
 			}
 			s.metrics.Damaged.Add(float64(len(k.Damage)))
-			if err := s.lease.Take(s.lease.Taken()); err != nil { // the union of both takes no more than both
+			// the union of both takes no more than both
+			if err := s.lease.Take(s.lease.Taken()); err != nil {
 				return "", err
 			}
 			w = window.Union(start, windowMillis, []*window.Window{w, k.Window})
 			result = "merged"
 		}
 	}
-	if err := s.lease.Take(s.lease.Taken() / 2); err != nil { // its columns, encoded: they are smaller than what they encode
+	// its columns, encoded: they are smaller than what they encode
+	if err := s.lease.Take(s.lease.Taken() / 2); err != nil {
 		return "", err
 	}
 	s.lost(rep)
@@ -143,7 +150,10 @@ func (s *Store) lost(rep window.Report) {
 
 // within reports whether all of a are in b; both ascend.
 func within(a, b []int64) bool {
-	return !slices.ContainsFunc(a, func(at int64) bool { _, found := slices.BinarySearch(b, at); return !found })
+	return !slices.ContainsFunc(a, func(at int64) bool {
+		_, found := slices.BinarySearch(b, at)
+		return !found
+	})
 }
 
 // windowsIn returns the windows that hold the instants from … to.

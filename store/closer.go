@@ -33,7 +33,8 @@ var (
 	ErrBehind = errors.New("store: closing windows is behind")
 	// ErrExpired says that a window's frames may have expired before it was closed, because
 	// Cassandra was away for too long: they must be read from the stream again.
-	ErrExpired = errors.New("store: frames expired before their window was closed; they will be read from the stream again")
+	ErrExpired = errors.New("store: frames expired before their window was closed; they will be " +
+		"read from the stream again")
 )
 
 // due is an open window whose time has come.
@@ -84,7 +85,9 @@ func (w *Writer) Run(ctx context.Context) error {
 
 // attempt tries once to close a window.
 func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d due) {
-	err := w.store.pace.closing(func(took *rows.Answers) error { return w.closeOne(ctx, w.timed(took), lease, d) })
+	err := w.store.pace.closing(func(took *rows.Answers) error {
+		return w.closeOne(ctx, w.timed(took), lease, d)
+	})
 	if ctx.Err() != nil {
 		return
 	}
@@ -109,7 +112,8 @@ func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d due) {
 		w.expired.Store(true)
 	}
 	if d.failed == 1 || d.failed%100 == 0 {
-		w.store.log.Warn("store: a window cannot be closed; trying again", "attempts", d.failed, "error", err)
+		w.store.log.Warn("store: a window cannot be closed; trying again", "attempts", d.failed,
+			"error", err)
 	}
 }
 
@@ -122,7 +126,9 @@ func (w *Writer) keepUp(ctx context.Context) error {
 			return nil
 		}
 		if wait.Sleep(ctx) != nil {
-			return fmt.Errorf("%w by %s, so frames wait: give this process more cores or a faster disk, or run more processes of the role on more nodes of Cassandra", ErrBehind, behind.Round(time.Second))
+			return fmt.Errorf("%w by %s, so frames wait: give this process more cores or a "+
+				"faster disk, or run more processes of the role on more nodes of Cassandra",
+				ErrBehind, behind.Round(time.Second))
 		}
 	}
 }
@@ -159,7 +165,9 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 		}
 		g.Go(func() error {
 			return w.store.pace.closing(func(took *rows.Answers) error {
-				return w.store.retry(ctx, "close window", func() error { return w.closeLeased(ctx, w.timed(took), d) })
+				return w.store.retry(ctx, "close window", func() error {
+					return w.closeLeased(ctx, w.timed(took), d)
+				})
 			})
 		})
 	}
@@ -176,12 +184,15 @@ func (w *Writer) due(now time.Time, all bool) []due {
 	var list []due
 	w.mu.Lock()
 	for k, o := range w.open {
-		if at := w.dueAt(k, o, all); !o.closing && (all || o.coming == 0) && !at.After(now) && !o.after.After(time.Now()) {
+		if at := w.dueAt(k, o, all); !o.closing && (all || o.coming == 0) && !at.After(now) &&
+			!o.after.After(time.Now()) {
 			list = append(list, due{k, o, at, o.failed == 0})
 		}
 	}
 	w.mu.Unlock()
-	slices.SortFunc(list, func(a, b due) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first)) })
+	slices.SortFunc(list, func(a, b due) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first))
+	})
 	return list
 }
 
@@ -225,7 +236,9 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 		switch expired := w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
 		case expired && d.aside: // reading its frames again would not make it smaller
 			w.store.metrics.LostFrames.WithLabelValues("memory").Add(float64(frames))
-			w.store.log.Error("store: gave up a window that needs more memory than its account may have; its frames are in the topic", "account", d.account, "node", d.node, "window", clockTime(d.start), "error", d.err)
+			w.store.log.Error("store: gave up a window that needs more memory than its account "+
+				"may have; its frames are in the topic", "account", d.account, "node", d.node,
+				"window", clockTime(d.start), "error", d.err)
 		case expired:
 			err = ErrExpired
 		default:

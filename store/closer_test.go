@@ -56,10 +56,12 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if a, written, returned := number(m.Accepted), number(m.Written), number(m.Returned); a != 6 || written != 4 || returned != 2 {
+	if a, written, returned := number(m.Accepted), number(m.Written), number(m.Returned); a != 6 ||
+		written != 4 || returned != 2 {
 		t.Errorf("accepted %v, written %v, returned %v", a, written, returned)
 	}
-	if err := w.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "run ringwatch schema apply") {
+	if err := w.Ready(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "run ringwatch schema apply") {
 		t.Errorf("readiness: %v", err)
 	}
 	if low, open := w.LowWater(0); !open || low != 0 {
@@ -86,7 +88,9 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Offset: 9, Value: records[0].Value}}); err == nil || w.Ready(t.Context()) == nil {
+	if err := w.Handle(t.Context(),
+		[]stream.Record{{Account: "acme", Offset: 9, Value: records[0].Value}}); err == nil ||
+		w.Ready(t.Context()) == nil {
 		t.Errorf("got %v", err)
 	}
 	w.Revoke(0)
@@ -101,8 +105,11 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c := newClock(base)
 	s := mustCassandra(t, c)
 	// A generation that this program does not know serves the second of four windows.
-	for at, generation := range map[int64]string{base + windowMillis: "v99", base + 2*windowMillis: "v3"} {
-		if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, at, generation); err != nil {
+	for at, generation := range map[int64]string{base + windowMillis: "v99",
+		base + 2*windowMillis: "v3"} {
+		if err := s.exec(t.Context(),
+			"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
+			cutoverScope, at, generation); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,15 +123,24 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c.millis.Store(base + 4*windowMillis + 600_000)
 	runs(t, w)
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
-	eventually(t, "three windows closed, one tried again", func() bool { return closed() == 3 && number(s.metrics.Retries) >= 2 })
-	if err := w.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "1 windows wait to be closed") || !asIs(err, ErrGeneration) {
+	eventually(t, "three windows closed, one tried again", func() bool {
+		return closed() == 3 && number(s.metrics.Retries) >= 2
+	})
+	if err := w.Ready(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "1 windows wait to be closed") || !asIs(err, ErrGeneration) {
 		t.Errorf("readiness: %v", err)
 	}
-	eventually(t, "it holds the offset", func() bool { low, open := w.LowWater(0); return open && low == 4 })
+	eventually(t, "it holds the offset", func() bool {
+		low, open := w.LowWater(0)
+		return open && low == 4
+	})
 	more := n.Step(base+16*75_000, false)
 	want.Add(more.Samples)
-	mustHandle(t, w, stream.Record{Account: "acme", Offset: 16, Value: more.Bytes}) // it holds nobody up
-	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, base+windowMillis, "v3"); err != nil {
+	// it holds nobody up
+	mustHandle(t, w, stream.Record{Account: "acme", Offset: 16, Value: more.Bytes})
+	if err := s.exec(t.Context(),
+		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
+		cutoverScope, base+windowMillis, "v3"); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
@@ -184,7 +200,8 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	record.Offset = 1
-	if err := w.Handle(ctx, []stream.Record{record}); !asIs(err, ErrBehind) || number(s.metrics.Accepted) != 1 {
+	if err := w.Handle(ctx, []stream.Record{record}); !asIs(err, ErrBehind) ||
+		number(s.metrics.Accepted) != 1 {
 		t.Errorf("got %v", err)
 	}
 	if err := w.Ready(t.Context()); !asIs(err, ErrBehind) {

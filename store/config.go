@@ -133,7 +133,8 @@ func (c *Config) Validate() error {
 	}
 	window := frame.WindowMillis * time.Millisecond
 	if c.FreshTTL < 2*window+c.Grace {
-		bad("fresh_ttl: %s: use at least two windows and the grace, %s", c.FreshTTL, 2*window+c.Grace)
+		bad("fresh_ttl: %s: use at least two windows and the grace, %s", c.FreshTTL,
+			2*window+c.Grace)
 	}
 	if c.FreshTTL > c.RawTTL {
 		bad("fresh_ttl: %s is longer than raw_ttl, %s", c.FreshTTL, c.RawTTL)
@@ -156,7 +157,9 @@ func (c *Config) Validate() error {
 // cluster is what of the configuration is about Cassandra.
 func (c *Config) cluster() cassandra.Config {
 	return cassandra.Config{
-		Hosts: c.Hosts, Keyspace: c.Keyspace, ReplicationFactor: c.ReplicationFactor, Datacenters: c.Datacenters, Datacenter: c.Datacenter, Consistency: c.Consistency,
-		Username: c.Username, Password: c.Password, TLS: c.TLS, Timeout: c.Timeout, Ring: c.Ring, Admit: c.Admit, Registerer: c.Registerer, Log: c.Log,
+		Hosts: c.Hosts, Keyspace: c.Keyspace, ReplicationFactor: c.ReplicationFactor,
+		Datacenters: c.Datacenters, Datacenter: c.Datacenter, Consistency: c.Consistency,
+		Username: c.Username, Password: c.Password, TLS: c.TLS, Timeout: c.Timeout, Ring: c.Ring,
+		Admit: c.Admit, Registerer: c.Registerer, Log: c.Log,
 	}
 }

@@ -25,7 +25,8 @@ import (
 func asIs(err, target error) bool { return errors.Is(err, target) }
 
 // read returns what Read answers for all times, as samples.
-func read(t *testing.T, s *Store, node uuid.UUID, from, to int64, m ...*labels.Matcher) (windowtest.Samples, ReadReport) {
+func read(t *testing.T, s *Store, node uuid.UUID, from, to int64,
+	m ...*labels.Matcher) (windowtest.Samples, ReadReport) {
 	t.Helper()
 	series, report, err := reading(s).Read(t.Context(), "acme", node, from, to, m...)
 	if err != nil {
@@ -41,7 +42,8 @@ func read(t *testing.T, s *Store, node uuid.UUID, from, to int64, m ...*labels.M
 func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Samples) ReadReport {
 	t.Helper()
 	name := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".*[01]")
-	read(t, s, n.ID, base, base+2*windowMillis, name) // of some metrics there is then more at hand than of others
+	// of some metrics there is then more at hand than of others
+	read(t, s, n.ID, base, base+2*windowMillis, name)
 	got, report := read(t, s, n.ID, 0, 1<<50)
 	if d := windowtest.Diff(got, want); d != "" {
 		t.Fatalf("report %+v\n%s", report, d)
@@ -55,9 +57,12 @@ func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Sampl
 // checkInstants compares the report's instants with those of sent that are from from to to.
 func checkInstants(t *testing.T, report ReadReport, sent []int64, from, to int64) {
 	t.Helper()
-	want := slices.DeleteFunc(slices.Clone(sent), func(at int64) bool { return at < from || at > to })
+	want := slices.DeleteFunc(slices.Clone(sent), func(at int64) bool {
+		return at < from || at > to
+	})
 	if !slices.Equal(report.Instants, want) {
-		t.Fatalf("%d instants from %d to %d, not %d:\n%v\n%v", len(report.Instants), from, to, len(want), report.Instants, want)
+		t.Fatalf("%d instants from %d to %d, not %d:\n%v\n%v", len(report.Instants), from, to,
+			len(want), report.Instants, want)
 	}
 }
 
@@ -108,7 +113,8 @@ func (s *consumer) step() {
 		s.t.Fatal(err)
 	}
 	if s.pick(3) == 0 { // time passes
-		s.clock.millis.Store(min(s.clock.millis.Load()+int64(s.pick(40_000)), base+3*frame.WindowMillis-40_000))
+		s.clock.millis.Store(min(s.clock.millis.Load()+int64(s.pick(40_000)),
+			base+3*frame.WindowMillis-40_000))
 	}
 	if s.pick(2) == 0 {
 		s.tick()
@@ -149,8 +155,10 @@ func (s *consumer) kill() {
 		s.zombie = s.writer
 	}
 	stamped := s.store.stamped
-	s.store = on(s.store.session, s.store.config, s.store.metrics) // a connection is no state, and making one is slow
-	s.store.stamped = stamped                                      // time goes on where the clock stands still
+	// a connection is no state, and making one is slow
+	s.store = on(s.store.session, s.store.config, s.store.metrics)
+	// time goes on where the clock stands still
+	s.store.stamped = stamped
 	s.writer = NewWriter(s.store)
 	s.writer.Assign(0)
 	s.writer.Assign(1)
@@ -185,7 +193,8 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 	if generation == "" {
 		c.millis.Store(base - CutoverLead.Milliseconds())
 		for i, to := range []string{"v2", "v3"} {
-			if _, err := first.Cutover(t.Context(), to, time.UnixMilli(base+int64(i)*frame.WindowMillis+1), "the test"); err != nil {
+			if _, err := first.Cutover(t.Context(), to,
+				time.UnixMilli(base+int64(i)*frame.WindowMillis+1), "the test"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -239,7 +248,8 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 				}
 			}
 			if pick(2) == 0 {
-				list = slices.Insert(list, pick(len(list)), stream.Record{Account: "acme", Value: []byte("no frame")})
+				list = slices.Insert(list, pick(len(list)),
+					stream.Record{Account: "acme", Value: []byte("no frame")})
 				bad++
 			}
 			for i := range list {
@@ -247,7 +257,8 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			}
 			s.records[p] = list
 		}
-		for steps := 0; s.position[0] < len(s.records[0]) || s.position[1] < len(s.records[1]); steps++ {
+		for steps := 0; s.position[0] < len(s.records[0]) ||
+			s.position[1] < len(s.records[1]); steps++ {
 			s.step()
 			if steps%10 == 0 { // nothing wrong on the way, though some may not be there yet
 				i := pick(len(nodes))
@@ -266,7 +277,8 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 		s.tick()
 		var report ReadReport
 		for i, n := range nodes {
-			if report = checkRead(t, s.store, n, wants[i]); report.Raw+report.Kept != 2 || report.Fresh != 1 {
+			if report = checkRead(t, s.store, n, wants[i]); report.Raw+report.Kept != 2 ||
+				report.Fresh != 1 {
 				t.Fatalf("two windows should be closed and one open: %+v", report)
 			}
 			checkInstants(t, report, sent[i], 0, math.MaxInt64)
@@ -285,7 +297,9 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
 				t.Fatalf("latest: %v %s", err, d)
 			}
-			if seen, err := reading(s.store).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 || seen[n.ID] != newest[i].At {
+			if seen, err := reading(s.store).LastSeen(t.Context(), "acme",
+				[]uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 ||
+				seen[n.ID] != newest[i].At {
 				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
 			}
 		}
@@ -341,7 +355,8 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, want); d != "" {
 				t.Fatalf("%d … %d of %v:\n%s", from, to, m, d)
 			}
-			if other, _, _ := reading(s.store).Read(t.Context(), "other", n.ID, 0, 1<<50); len(other) > 0 {
+			if other, _, _ := reading(s.store).Read(t.Context(), "other", n.ID, 0,
+				1<<50); len(other) > 0 {
 				t.Fatal("another account sees it")
 			}
 		}
@@ -351,19 +366,23 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 		}
 		for _, n := range nodes {
 			if !slices.ContainsFunc(known, func(k Node) bool {
-				return k.ID == n.ID && k.Cluster == n.Cluster && k.Rack == n.Rack && k.Fact("os") == "Linux" && k.LastKey >= base && k.Interval == n.Interval
+				return k.ID == n.ID && k.Cluster == n.Cluster && k.Rack == n.Rack &&
+					k.Fact("os") == "Linux" && k.LastKey >= base && k.Interval == n.Interval
 			}) {
 				t.Fatalf("node %s is not in %+v", n.ID, known)
 			}
 		}
 		m := s.store.metrics
 		accepted, written := number(m.Accepted), number(m.Written)
-		dropped := number(m.Dropped.WithLabelValues("corrupt")) + number(m.Dropped.WithLabelValues("too_large"))
+		dropped := number(m.Dropped.WithLabelValues("corrupt")) +
+			number(m.Dropped.WithLabelValues("too_large"))
 		if accepted != written+dropped || number(m.Pending) != 0 || dropped < float64(bad) {
 			t.Fatalf("ledger: accepted %v, written %v, dropped %v", accepted, written, dropped)
 		}
-		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, opened, report,
-			number(m.Closed.WithLabelValues("written")), number(m.Closed.WithLabelValues("merged")), number(m.Closed.WithLabelValues("unchanged")))
+		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, "+
+			"unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, opened, report,
+			number(m.Closed.WithLabelValues("written")), number(m.Closed.WithLabelValues("merged")),
+			number(m.Closed.WithLabelValues("unchanged")))
 	}
 }
 
@@ -396,14 +415,19 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 1))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err = w.Handle(ctx, []stream.Record{{Account: "acme", Partition: 3, Offset: 41, Value: n.Step(base, true).Bytes},
-		{Account: "acme", Partition: 3, Offset: 42, Value: []byte("no frame")}, {Account: "acme", Partition: 3, Offset: 43, Value: n.Step(base+5000, false).Bytes}})
+	err = w.Handle(ctx,
+		[]stream.Record{{Account: "acme", Partition: 3, Offset: 41,
+			Value: n.Step(base, true).Bytes},
+			{Account: "acme", Partition: 3, Offset: 42, Value: []byte("no frame")},
+			{Account: "acme", Partition: 3, Offset: 43, Value: n.Step(base+5000, false).Bytes}})
 	if !asIs(err, ErrNotConnected) {
 		t.Errorf("got %v", err)
 	}
 	m := s.metrics
-	if number(m.Accepted) != 3 || number(m.Written) != 0 || number(m.Returned) != 2 || number(m.Dropped.WithLabelValues("corrupt")) != 1 || number(m.Pending) != 0 {
-		t.Errorf("accepted %v, written %v, returned %v, pending %v", number(m.Accepted), number(m.Written), number(m.Returned), number(m.Pending))
+	if number(m.Accepted) != 3 || number(m.Written) != 0 || number(m.Returned) != 2 ||
+		number(m.Dropped.WithLabelValues("corrupt")) != 1 || number(m.Pending) != 0 {
+		t.Errorf("accepted %v, written %v, returned %v, pending %v", number(m.Accepted),
+			number(m.Written), number(m.Returned), number(m.Pending))
 	}
 	if low, ok := w.LowWater(3); !ok || low != 41 {
 		t.Errorf("low water %d, %v", low, ok)
@@ -415,7 +439,8 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 }
 
 // closedWindow returns a store with one closed window and the frames it was made of.
-func closedWindow(t *testing.T, open opener, seed uint64) (*Store, *clock, *windowtest.Node, []windowtest.Sent) {
+func closedWindow(t *testing.T, open opener, seed uint64) (*Store, *clock, *windowtest.Node,
+	[]windowtest.Sent) {
 	c := newClock(base + frame.WindowMillis + 60_000)
 	s := open(t, c)
 	n := windowtest.NewNode(seeded(t, seed))
@@ -440,7 +465,8 @@ func write(t *testing.T, s *Store, sent ...windowtest.Sent) windowtest.Samples {
 
 func closeIt(t *testing.T, s *Store, n *windowtest.Node) {
 	t.Helper()
-	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base); err != nil {
+	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+		base); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -27,7 +27,8 @@ type crashWriter struct {
 }
 
 // write goes on until Cassandra is gone. The frame that failed may be there or not.
-func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64, enough chan<- struct{}) {
+func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64,
+	enough chan<- struct{}) {
 	for {
 		w.at += 5000
 		w.node.Step()
@@ -90,7 +91,8 @@ func checkAcknowledged(t *testing.T, s *Store, writers []*crashWriter, written i
 	for _, w := range writers {
 		there := map[int64]bool{}
 		for window := frame.WindowOf(base); window <= w.at; window += frame.WindowMillis {
-			frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", w.node.ID, window)
+			frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme",
+				w.node.ID, window)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,13 +38,15 @@ const cutoverScope = "windows"
 
 func cutoverLayout() *rows.Table {
 	return &rows.Table{
-		Name:    cutoverTable,
-		Comment: "Ringwatch: which generation of tables serves the windows from a time on; ringwatch schema cutover writes it",
+		Name: cutoverTable,
+		Comment: "Ringwatch: which generation of tables serves the windows from a time on; " +
+			"ringwatch schema cutover writes it",
 		// One partition, so that who reads it sees all or nothing.
 		Partition:  []rows.Column{textColumn("scope")},
 		Clustering: []rows.Column{timeColumn("at")},
-		Values:     []rows.Column{textColumn("generation"), textColumn("written_by"), timeColumn("written_at")},
-		Grace:      10 * 24 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{textColumn("generation"), textColumn("written_by"),
+			timeColumn("written_at")},
+		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter
 	}
 }
@@ -60,7 +62,8 @@ type cutoverRows struct {
 	read time.Time // when the reading began; zero: never
 	fail time.Time // when a reading failed last, by the machine's clock
 
-	blocked atomic.Pointer[error] // why windows were refused last; nil: since then the table has been read
+	// why windows were refused last; nil: since then the table has been read
+	blocked atomic.Pointer[error]
 }
 
 // cutoverPause is how long a failed reading is not tried again by those who can do without: many
@@ -104,10 +107,12 @@ func (c *cutoverRows) known(ctx context.Context, until int64) ([]Cutover, error)
 	case until < horizon: // what we know is right even if it is old
 		return c.list, nil
 	case err != nil:
-		err = fmt.Errorf("%w: windows from %s on are refused until it can be: %w", ErrCutovers, clockTime(horizon), err)
+		err = fmt.Errorf("%w: windows from %s on are refused until it can be: %w", ErrCutovers,
+			clockTime(horizon), err)
 		c.blocked.Store(&err)
 	default:
-		err = fmt.Errorf("%w: it is not known yet what serves windows from %s on", ErrCutovers, clockTime(horizon))
+		err = fmt.Errorf("%w: it is not known yet what serves windows from %s on", ErrCutovers,
+			clockTime(horizon))
 	}
 	return nil, err
 }
@@ -117,7 +122,8 @@ func clockTime(millis int64) string { return time.UnixMilli(millis).UTC().Format
 // all reads the table.
 func (c *cutoverRows) all(ctx context.Context) ([]Cutover, error) {
 	var list []Cutover
-	query := rows.Query{Table: c.table, Key: []any{cutoverScope}, Columns: []string{"at", "generation", "written_by", "written_at"}}
+	query := rows.Query{Table: c.table, Key: []any{cutoverScope},
+		Columns: []string{"at", "generation", "written_by", "written_at"}}
 	err := c.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
 		var c Cutover
 		if !scan(&c.At, &c.Generation, &c.By, &c.Written) {
@@ -143,7 +149,8 @@ func (c *cutoverRows) put(ctx context.Context, cut Cutover) error {
 
 // drop notes that the generation of an entry is gone.
 func (c *cutoverRows) drop(ctx context.Context, cut Cutover) error {
-	return c.engine.Put(ctx, rows.Work{}, c.table, rows.Row{Key: []any{cutoverScope, cut.At}, Values: []any{noGeneration, nil, nil}})
+	return c.engine.Put(ctx, rows.Work{}, c.table, rows.Row{Key: []any{cutoverScope, cut.At},
+		Values: []any{noGeneration, nil, nil}})
 }
 
 // seed enters the generation that a new keyspace begins with. Of several processes that do so at
@@ -153,7 +160,8 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 	if err != nil || len(list) > 0 {
 		return err
 	}
-	first := Cutover{Generation: c.config.Generation, By: "the first start", Written: c.config.Now().UnixMilli()}
+	first := Cutover{Generation: c.config.Generation, By: "the first start",
+		Written: c.config.Now().UnixMilli()}
 	_, err = c.engine.PutNew(ctx, rows.Work{}, c.table, first.row(), nil)
 	return err
 }
@@ -163,7 +171,8 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 func (c *cutoverRows) live(list []Cutover) []string {
 	var names []string
 	for i, cut := range list {
-		if until, ends := c.servesUntil(list, i); ends && until <= c.config.Now().UnixMilli() || cut.Generation == noGeneration || slices.Contains(names, cut.Generation) {
+		if until, ends := c.servesUntil(list, i); ends && until <= c.config.Now().UnixMilli() ||
+			cut.Generation == noGeneration || slices.Contains(names, cut.Generation) {
 			continue
 		}
 		names = append(names, cut.Generation)
@@ -217,7 +226,8 @@ func (s task) generationAt(ctx context.Context, start int64) (Generation, error)
 		return nil, err
 	}
 	if len(spans) != 1 {
-		return nil, fmt.Errorf("%w: none serves the window at %s; run ringwatch schema apply", ErrGeneration, clockTime(start))
+		return nil, fmt.Errorf("%w: none serves the window at %s; run ringwatch schema apply",
+			ErrGeneration, clockTime(start))
 	}
 	return spans[0].Generation, nil
 }

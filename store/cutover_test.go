@@ -20,7 +20,8 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 	var list []int64
 	found := make(chan int64, 1000)
-	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*windowMillis, To: base + 100*windowMillis, Bare: true}, func(k Kept) { found <- k.Start }); err != nil {
+	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*windowMillis,
+		To: base + 100*windowMillis, Bare: true}, func(k Kept) { found <- k.Start }); err != nil {
 		t.Fatal(err)
 	}
 	for close(found); ; {
@@ -36,15 +37,18 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 func TestCutoverMustLieAhead(t *testing.T) {
 	c := newClock(base + 1)
 	s := mustStore(t, c)
-	first := base + CutoverLead.Milliseconds() + windowMillis // base + lead is too early by a millisecond
+	// base + lead is too early by a millisecond
+	first := base + CutoverLead.Milliseconds() + windowMillis
 	for _, bad := range []struct {
 		to  string
 		at  int64
 		say string
 	}{
-		{"v1", base, clockTime(first)}, {"v1", first - windowMillis, clockTime(first)}, {"v9", first, "v3"}, {"none", first, "v3"},
+		{"v1", base, clockTime(first)}, {"v1", first - windowMillis, clockTime(first)},
+		{"v9", first, "v3"}, {"none", first, "v3"},
 	} {
-		if _, err := s.Cutover(t.Context(), bad.to, time.UnixMilli(bad.at), "the test"); !asIs(err, ErrCutover) || !strings.Contains(err.Error(), bad.say) {
+		if _, err := s.Cutover(t.Context(), bad.to, time.UnixMilli(bad.at),
+			"the test"); !asIs(err, ErrCutover) || !strings.Contains(err.Error(), bad.say) {
 			t.Errorf("to %s at %s: %v", bad.to, clockTime(bad.at), err)
 		} else {
 			t.Log(err)
@@ -56,13 +60,15 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	}
 	// Rounded up; and changed while it lies ahead.
 	for _, to := range []string{"v1", "v2"} {
-		if cut, err := s.Cutover(t.Context(), to, time.UnixMilli(first-windowMillis+1), "the test"); err != nil || cut.At != first {
+		if cut, err := s.Cutover(t.Context(), to, time.UnixMilli(first-windowMillis+1),
+			"the test"); err != nil || cut.At != first {
 			t.Fatalf("%+v, %v", cut, err)
 		}
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
 	list, err = s.Cutovers(t.Context(), base)
-	if err != nil || len(list) != 2 || list[1].At != first || list[1].Generation != "v2" || list[1].By != "the test" {
+	if err != nil || len(list) != 2 || list[1].At != first || list[1].Generation != "v2" ||
+		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if _, err := unbounded(s).spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
@@ -70,7 +76,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	}
 	c.millis.Store(first - 60_000)
 	spans, err := unbounded(s).spans(t.Context(), first-2*windowMillis, first)
-	if err != nil || len(spans) != 2 || spans[0].to != first-windowMillis || spans[1].from != first || spans[1].to != first {
+	if err != nil || len(spans) != 2 || spans[0].to != first-windowMillis ||
+		spans[1].from != first || spans[1].to != first {
 		t.Fatalf("%+v, %v", spans, err)
 	}
 }
@@ -94,7 +101,8 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	// A moment after it has read the table another one writes a cutover, as early as may be: window
 	// 2.
 	c.millis.Add(1)
-	cut, err := other.Cutover(t.Context(), "v2", time.UnixMilli(base+CutoverLead.Milliseconds()+1), "the test")
+	cut, err := other.Cutover(t.Context(), "v2", time.UnixMilli(base+CutoverLead.Milliseconds()+1),
+		"the test")
 	if err != nil || cut.At != base+3*windowMillis {
 		t.Fatalf("%+v, %v", cut, err)
 	}
@@ -107,8 +115,10 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	}
 	c.millis.Store(base + 6*windowMillis)
 	for w := range int64(5) {
-		err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base+w*windowMillis)
-		if known := w < 2; known != (err == nil) || !known && (!asIs(err, ErrCutovers) || !Retryable(err)) {
+		err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+			base+w*windowMillis)
+		if known := w < 2; known != (err == nil) ||
+			!known && (!asIs(err, ErrCutovers) || !Retryable(err)) {
 			t.Errorf("window %d: %v", w, err)
 		}
 	}
@@ -117,10 +127,12 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(err, ErrCutovers) {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(
+		err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); err != nil {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+		base+windowMillis); err != nil {
 		t.Errorf("a read of what it knows: %v", err)
 	}
 	// The table comes back, and the writer that waited goes on.
@@ -128,19 +140,23 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range list {
-		if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)", cutoverScope, row.At, row.Generation); err != nil {
+		if err := s.exec(t.Context(),
+			"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
+			cutoverScope, row.At, row.Generation); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for w := range int64(5) {
-		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base+w*windowMillis); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+			base+w*windowMillis); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := s.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if a, b := windowsOf(t, s, n, "v1"), windowsOf(t, s, n, "v2"); !slices.Equal(a, []int64{0, 1, 2}) || !slices.Equal(b, []int64{3, 4}) {
+	if a, b := windowsOf(t, s, n, "v1"), windowsOf(t, s, n,
+		"v2"); !slices.Equal(a, []int64{0, 1, 2}) || !slices.Equal(b, []int64{3, 4}) {
 		t.Errorf("windows in v1 %v, in v2 %v", a, b)
 	}
 	checkRead(t, s, n, want)
@@ -151,11 +167,14 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 	s, c, n, sent := closedWindow(t, mustCassandra, 510)
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	if err := s.exec(t.Context(), "INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')", cutoverScope, base+windowMillis); err != nil {
+	if err := s.exec(t.Context(),
+		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')",
+		cutoverScope, base+windowMillis); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err, ErrGeneration) {
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err,
+		ErrGeneration) {
 		t.Errorf("%v", err)
 	}
 	if got, _ := read(t, s, n.ID, base, base+windowMillis-1); windowtest.Diff(got, want) != "" {
@@ -170,7 +189,8 @@ func TestDrop(t *testing.T) {
 	write(t, s, n.Step(base, true))
 	refused := func(name, say string) {
 		t.Helper()
-		if err := s.Drop(t.Context(), name); !asIs(err, ErrDrop) || !strings.Contains(err.Error(), say) {
+		if err := s.Drop(t.Context(), name); !asIs(err, ErrDrop) ||
+			!strings.Contains(err.Error(), say) {
 			t.Fatalf("%v, want %q", err, say)
 		} else {
 			t.Log(err)
@@ -206,13 +226,17 @@ func TestDrop(t *testing.T) {
 	write(t, s, n.Step(base+20_000, false))
 	closeIt(t, s, n)
 	o, err := s.Show(t.Context())
-	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != noGeneration || o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
+	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != noGeneration ||
+		o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool { return u.Name == hoursTable }); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
+	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool {
+		return u.Name == hoursTable
+	}); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
 		t.Errorf("%+v", o.Tables)
 	}
-	if _, err := s.Cutover(t.Context(), "v1", time.UnixMilli(expires).Add(time.Hour), "the test"); err != nil {
+	if _, err := s.Cutover(t.Context(), "v1", time.UnixMilli(expires).Add(time.Hour),
+		"the test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || !found {

@@ -19,18 +19,26 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		s, _, n, sent := closedWindow(t, mustCassandra, 300)
 		want := write(t, s, sent...)
 		closeIt(t, s, n)
-		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
+		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+
+			" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
 		var number int
 		var at int64
 		var typ, part string
-		into, args := []any{&number, &at}, func() []any { return []any{n.ID.String(), hourOf(base), number, at} }
+		into, args := []any{&number, &at}, func() []any {
+			return []any{n.ID.String(), hourOf(base), number, at}
+		}
 		if made {
-			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
+			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
+				hourOf(base)); err != nil {
 				t.Fatal(err)
 			}
 			var bucket int64
-			table, find, where = hoursTable, "SELECT bucket, entity_type, part, at FROM "+s.table(hoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING", " AND bucket = ? AND entity_type = ? AND part = ? AND at = ?"
-			into, args = []any{&bucket, &typ, &part, &at}, func() []any { return []any{n.ID.String(), bucket, typ, part, at} }
+			table, find, where = hoursTable, "SELECT bucket, entity_type, part, at FROM "+
+				s.table(hoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING",
+				" AND bucket = ? AND entity_type = ? AND part = ? AND at = ?"
+			into, args = []any{&bucket, &typ, &part, &at}, func() []any {
+				return []any{n.ID.String(), bucket, typ, part, at}
+			}
 		}
 		err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(into...) }, find)
 		if err != nil || at == 0 {
@@ -41,7 +49,8 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 			"newer version": "UPDATE " + s.table(table) + " SET blob = 0xfe0000000000000000",
 			"gone":          "DELETE FROM " + s.table(table),
 		} {
-			if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ?"+where, args()...); err != nil {
+			if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ?"+where,
+				args()...); err != nil {
 				t.Fatal(err)
 			}
 			got, report := read(t, s, n.ID, 0, 1<<50)
@@ -53,7 +62,8 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 				t.Errorf("%s: %d instants of %d frames", what, len(report.Instants), len(sent))
 			}
 			for series, values := range want {
-				if made && len(got[series]) != len(values) && !strings.HasPrefix(nameOf(series), typ+"_") {
+				if made && len(got[series]) != len(values) &&
+					!strings.HasPrefix(nameOf(series), typ+"_") {
 					t.Errorf("%s: %s is not whole", what, series)
 				}
 			}
@@ -96,10 +106,13 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil || len(frames) != 0 {
+	if frames, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
+		len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
-	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != sent[0].At {
-		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen, err, sent[0].At)
+	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+		seen[n.ID] != sent[0].At {
+		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen,
+			err, sent[0].At)
 	}
 }

@@ -25,28 +25,34 @@ const WrittenFor = 24 * time.Hour
 
 func writtenLayout() *rows.Table {
 	return &rows.Table{
-		Name:       writtenTable,
-		Comment:    "Ringwatch: which dictionaries were written when; whoever keeps them in memory looks here for what is new",
+		Name: writtenTable,
+		Comment: "Ringwatch: which dictionaries were written when; whoever keeps them in " +
+			"memory looks here for what is new",
 		Partition:  []rows.Column{textColumn("account"), timeColumn("hour")},
 		Clustering: []rows.Column{timeColumn("at"), idColumn("node"), timeColumn("window")},
-		Values:     []rows.Column{{Name: "dictionaries", Kind: rows.BlobMap}}, // hashes by entity_type
-		TTL:        WrittenFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(1, 16),
+		// hashes by entity_type
+		Values: []rows.Column{{Name: "dictionaries", Kind: rows.BlobMap}},
+		TTL:    WrittenFor, AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		Compression: rows.Zip(1, 16),
 	}
 }
 
 func (c *Config) seriesLayout() *rows.Table {
 	return &rows.Table{
-		Name:       seriesTable,
-		Comment:    "Ringwatch: dictionaries by content; closed windows refer to them",
-		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
-		Clustering: []rows.Column{timeColumn("day"), textColumn("entity_type"), {Name: "hash", Kind: rows.Blob}},
-		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:        c.RawTTL + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
+		Name:      seriesTable,
+		Comment:   "Ringwatch: dictionaries by content; closed windows refer to them",
+		Partition: []rows.Column{textColumn("account"), idColumn("node")},
+		Clustering: []rows.Column{timeColumn("day"), textColumn("entity_type"),
+			{Name: "hash", Kind: rows.Blob}},
+		Values: []rows.Column{{Name: "blob", Kind: rows.Blob}},
+		TTL:    c.RawTTL + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		Compression: rows.Zip(3, 16),
 	}
 }
 
 // tell says that dictionaries of a node's span are there now.
-func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, start int64, list []window.EncodedDictionary) error {
+func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, start int64,
+	list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -55,7 +61,9 @@ func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, s
 		hashes[d.Key] = d.Hash[:]
 	}
 	at := s.now()
-	err := s.engine.Put(ctx, w, s.written, rows.Row{Key: []any{n.Account, at - mod(at, writtenHour), at, n.ID, start}, Values: []any{hashes}})
+	err := s.engine.Put(ctx, w, s.written,
+		rows.Row{Key: []any{n.Account, at - mod(at, writtenHour), at, n.ID, start},
+			Values: []any{hashes}})
 	if err != nil {
 		return fmt.Errorf("store: write which dictionaries are new: %w", err)
 	}
@@ -66,17 +74,20 @@ func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, s
 // since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
 // that is under way must be allowed for: ask from two minutes earlier. What was written more than a
 // day ago is not found here any more.
-func (r Reader) DictionariesWritten(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+func (r Reader) DictionariesWritten(ctx context.Context, account string,
+	since int64) ([]window.DictionaryID, error) {
 	return r.task.series.since(ctx, r.task.work, account, since)
 }
 
 // since is DictionariesWritten.
-func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string, since int64) ([]window.DictionaryID, error) {
+func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
+	since int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
 	now := s.now() + aheadMillis
 	since = max(since, now-aheadMillis-WrittenFor.Milliseconds())
 	for hour := since - mod(since, writtenHour); hour <= now; hour += writtenHour {
-		query := rows.Query{Table: s.written, Key: []any{account, hour}, From: since, Columns: []string{"node", "window", "dictionaries"}}
+		query := rows.Query{Table: s.written, Key: []any{account, hour}, From: since,
+			Columns: []string{"node", "window", "dictionaries"}}
 		err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 			var node uuid.UUID
 			var start int64
@@ -99,14 +110,17 @@ func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
 }
 
 // DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
-func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UUID,
+	from int64) ([]window.DictionaryID, error) {
 	return r.task.series.of(ctx, r.task.work, account, node, from)
 }
 
 // of is DictionariesOf.
-func (s *dictionaryRows) of(ctx context.Context, w rows.Work, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+func (s *dictionaryRows) of(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	from int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
-	query := rows.Query{Table: s.series, Key: []any{account, node}, From: dayOf(from), Columns: []string{"day", "entity_type", "hash"}}
+	query := rows.Query{Table: s.series, Key: []any{account, node}, From: dayOf(from),
+		Columns: []string{"day", "entity_type", "hash"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var day int64
 		var key string
@@ -136,12 +150,14 @@ const dictionariesAlone = 2
 
 // ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be
 // read. They do not enter the store's own cache.
-func (r Reader) ReadDictionaries(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+func (r Reader) ReadDictionaries(ctx context.Context, account string, node uuid.UUID,
+	ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
 	return r.task.series.readAll(ctx, r.task.work, account, node, ids, take)
 }
 
 // readAll is ReadDictionaries.
-func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
 	byDay := map[int64]map[window.Hash]string{} // keys
 	for _, id := range ids {
 		if byDay[id.Day] == nil {
@@ -151,7 +167,8 @@ func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account strin
 	}
 	for day, keys := range byDay {
 		read := func(equal ...any) error {
-			query := rows.Query{Table: s.series, Key: []any{account, node}, Equal: append([]any{day}, equal...), Columns: []string{"hash", "blob"}}
+			query := rows.Query{Table: s.series, Key: []any{account, node},
+				Equal: append([]any{day}, equal...), Columns: []string{"hash", "blob"}}
 			return s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 				var hash, blob []byte
 				if !scan(&hash, &blob) {
@@ -180,7 +197,8 @@ func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account strin
 	return nil
 }
 
-func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte, take func(window.Hash, *window.Dictionary)) {
+func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte,
+	take func(window.Hash, *window.Dictionary)) {
 	d, err := window.DecodeDictionary(blob)
 	if err == nil && (window.HashOf(blob) != hash || d.Node != node) {
 		err = fmt.Errorf("%w: it has other content", window.ErrMalformed)

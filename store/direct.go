@@ -27,7 +27,8 @@ func (w *Writer) WriteFrame(ctx context.Context, account string, b []byte) error
 // already and whose frames have expired are kept. It may be repeated at any time and run in two
 // processes at once: the window is then what the later reading of its frames gives. What the
 // lease refuses, the error wraps.
-func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID, start int64) error {
+func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account string,
+	node uuid.UUID, start int64) error {
 	return w.store.task(w.work, lease).closeWindow(ctx, account, node, start)
 }
 
@@ -35,7 +36,8 @@ func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account s
 // closed windows: the rows of v3, which replace those of the windows, and its 5-minute rollups. It
 // may be repeated at any time and run in two processes at once. What the lease refuses, the error
 // wraps.
-func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID, start int64) error {
+func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
+	start int64) error {
 	return w.store.task(w.rolling(), lease).makeHour(ctx, account, node, start)
 }
 
@@ -43,6 +45,7 @@ func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account stri
 // epoch), by the hour and of the whole day, from those of five minutes that are stored. It may be
 // repeated at any time and run in two processes at once; what is up to date is not written again.
 // What the lease refuses, the error wraps.
-func (w *Writer) MakeDay(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID, start int64) error {
+func (w *Writer) MakeDay(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
+	start int64) error {
 	return w.store.task(w.rolling(), lease).makeDay(ctx, account, node, start)
 }

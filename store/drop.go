@@ -12,7 +12,8 @@ import (
 // wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
 func (s *Schema) Drop(ctx context.Context, name string) error {
 	if !knownGeneration(name) {
-		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name, Generations())
+		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name,
+			Generations())
 	}
 	g, err := s.generation(name)
 	if err != nil {
@@ -38,7 +39,8 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		}
 	}
 	if len(tables) == 0 {
-		return fmt.Errorf("%w: generation %s has no tables in keyspace %s", ErrDrop, name, s.config.Keyspace)
+		return fmt.Errorf("%w: generation %s has no tables in keyspace %s", ErrDrop, name,
+			s.config.Keyspace)
 	}
 	now := s.config.Now().UnixMilli()
 	for i, c := range list {
@@ -46,10 +48,12 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 			continue
 		}
 		if i+1 == len(list) {
-			return fmt.Errorf("%w: %s serves from %s on; cut over to another generation first", ErrDrop, name, clockTime(c.At))
+			return fmt.Errorf("%w: %s serves from %s on; cut over to another generation first",
+				ErrDrop, name, clockTime(c.At))
 		}
 		if until := list[i+1].At + ttl.Milliseconds(); until > now {
-			return fmt.Errorf("%w: %s has data until %s (it serves to %s, and rows live %s)", ErrDrop, name, clockTime(until), clockTime(list[i+1].At), ttl)
+			return fmt.Errorf("%w: %s has data until %s (it serves to %s, and rows live %s)",
+				ErrDrop, name, clockTime(until), clockTime(list[i+1].At), ttl)
 		}
 	}
 	for _, c := range list { // first, so that nothing reads or creates the tables again

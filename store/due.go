@@ -80,12 +80,15 @@ const (
 func dueLayout() *rows.Table {
 	number := func(name string) rows.Column { return rows.Column{Name: name, Kind: rows.Int64} }
 	return &rows.Table{
-		Name:       dueTable,
-		Comment:    "Ringwatch: hours and days that are to be made of what was closed in them, by partition of the stream",
-		Partition:  []rows.Column{{Name: "stream_partition", Kind: rows.Int32}, number("length"), timeColumn("start")},
+		Name: dueTable,
+		Comment: "Ringwatch: hours and days that are to be made of what was closed in them, " +
+			"by partition of the stream",
+		Partition: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}, number("length"),
+			timeColumn("start")},
 		Clustering: []rows.Column{textColumn("account"), idColumn("node")},
-		Values:     []rows.Column{number("first"), number("since"), number("changed"), number("made")},
-		TTL:        dueFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{number("first"), number("since"), number("changed"),
+			number("made")},
+		TTL: dueFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 
@@ -103,7 +106,8 @@ func share(node uuid.UUID) float64 {
 // may differ it says so while there are rows of windows to make it of: what is made once more for
 // nothing costs a look at its heads.
 func (o *owed) dirty(now int64) bool {
-	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made && now-o.changed < windowTTL.Microseconds()
+	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made &&
+		now-o.changed < windowTTL.Microseconds()
 }
 
 // owe notes that a span has changed, and writes it down unless that is written already. first is −1
@@ -114,14 +118,16 @@ func (w *Writer) owe(ctx context.Context, work rows.Work, d duty, first, changed
 	noted := false
 	if o := w.duties[d]; o != nil {
 		now.first, now.since = min(o.first, first), o.since
-		if changed-o.since > (windowTTL - expirySlack).Microseconds() { // the rows of what was closed first have expired: it came again
+		// the rows of what was closed first have expired: it came again
+		if changed-o.since > (windowTTL - expirySlack).Microseconds() {
 			now.since = changed
 		}
 		noted = o.noted && now.first == o.first && now.since == o.since
 	}
 	w.mu.Unlock()
 	if !noted {
-		err := w.store.session.Put(ctx, work, w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
+		err := w.store.session.Put(ctx, work, w.store.byName[dueTable],
+			rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
 		if err != nil {
 			return fmt.Errorf("store: note that a span is to be made: %w", err)
 		}
@@ -187,7 +193,10 @@ func (w *Writer) readDuties(ctx context.Context) error {
 	w.mu.Unlock()
 	now := w.store.millis()
 	for _, p := range partitions {
-		for length, back := range map[int64]int64{window.HourMillis: int64(25 * time.Hour / time.Millisecond), rollup.Day.Millis: int64(dueFor / time.Millisecond)} {
+		for length, back := range map[int64]int64{
+			window.HourMillis: int64(25 * time.Hour / time.Millisecond),
+			rollup.Day.Millis: int64(dueFor / time.Millisecond),
+		} {
 			for start := now - back - mod(now-back, length); start <= now; start += length {
 				if err := w.readDutiesOf(ctx, p, length, start); err != nil {
 					return fmt.Errorf("store: read what is to be made: %w", err)
@@ -202,7 +211,8 @@ func (w *Writer) readDuties(ctx context.Context) error {
 }
 
 func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, start int64) error {
-	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start}, Columns: []string{"account", "node", "first", "since", "changed", "made"}}
+	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start},
+		Columns: []string{"account", "node", "first", "since", "changed", "made"}}
 	return w.store.session.Read(ctx, w.work, query, func(scan func(...any) bool) bool {
 		d := duty{partition: partition, length: length, start: start}
 		o := &owed{}
@@ -320,7 +330,8 @@ func (w *Writer) makeDuty(ctx context.Context, lease *memory.Lease, d dueDuty) e
 	return nil
 }
 
-func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty, first, read int64) error {
+func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty,
+	first, read int64) error {
 	of := w.store.task(w.rolling(), lease)
 	if d.length == rollup.Day.Millis {
 		if err := of.makeDay(ctx, d.account, d.node, d.start); err != nil {
@@ -338,7 +349,8 @@ func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty, f
 			return err
 		}
 	}
-	err := w.store.session.Put(ctx, of.work, w.store.byName[dueTable], rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
+	err := w.store.session.Put(ctx, of.work, w.store.byName[dueTable],
+		rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
 	if err != nil {
 		return fmt.Errorf("store: note that a span is made: %w", err)
 	}
@@ -352,7 +364,8 @@ func (w *Writer) expires(d dueDuty) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
-	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 || age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
+	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 ||
+		age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
 		return false
 	}
 	w.replayed[d.duty] = true
@@ -372,7 +385,8 @@ func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
 	d.err = err
 	if memory.Refused(err) {
 		if errors.Is(err, memory.ErrTooLarge) && d.needs == 0 {
-			w.store.log.Warn("store: an hour or a day needs more memory than its account may have; give the role more memory, or monitor fewer tables on that node",
+			w.store.log.Warn("store: an hour or a day needs more memory than its account may "+
+				"have; give the role more memory, or monitor fewer tables on that node",
 				"account", d.account, "node", d.node, "start", clockTime(d.start), "error", err)
 		}
 		d.needs = 2 * lease.Taken()
@@ -383,7 +397,8 @@ func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
 	d.failed++
 	d.after = time.Now().Add(min(rows.FirstWait<<min(d.failed, 20), rows.LongestWait))
 	if d.failed == 1 || d.failed%100 == 0 {
-		w.store.log.Warn("store: an hour or a day cannot be made; trying again", "attempts", d.failed, "error", err)
+		w.store.log.Warn("store: an hour or a day cannot be made; trying again",
+			"attempts", d.failed, "error", err)
 	}
 }
 
@@ -447,7 +462,8 @@ func (w *Writer) runDuties(ctx context.Context) {
 			w.look()
 		}
 		if err := w.readDuties(ctx); err != nil && ctx.Err() == nil {
-			w.store.log.Warn("store: what hours are to be made cannot be read; trying again", "error", err)
+			w.store.log.Warn("store: what hours are to be made cannot be read; trying again",
+				"error", err)
 		}
 		for _, d := range w.dutiesDue(w.store.config.Now(), false) {
 			if ctx.Err() != nil {

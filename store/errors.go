@@ -33,7 +33,9 @@ var (
 	ErrKeysRights = errors.New("store: this role of Cassandra's may not write API keys")
 	// ErrCutovers is returned for windows of which this process cannot know what generation serves
 	// them, because it could not read the cutover table for too long. It is retryable.
-	ErrCutovers error = &rows.Error{Err: errors.New("store: the cutover table could not be read for too long"), Retryable: true}
+	ErrCutovers error = &rows.Error{
+		Err: errors.New("store: the cutover table could not be read for too long"), Retryable: true,
+	}
 	// ErrGeneration is wrapped by the error about a generation that this program does not know.
 	ErrGeneration = errors.New("store: unknown generation")
 	// ErrCutover is wrapped by the error about a cutover that cannot be.

@@ -58,7 +58,10 @@ func (s *Store) listed(ctx context.Context, stage int) error {
 	for stage > 0 {
 		found := false
 		err := s.each(ctx, func(scan func(...any) bool) bool { found = true; return false },
-			[]string{"", "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", "SELECT table_name FROM system_schema.columns WHERE keyspace_name = ? LIMIT 1"}[stage],
+			[]string{"", "SELECT keyspace_name FROM system_schema.keyspaces WHERE " +
+				"keyspace_name = ?",
+				"SELECT table_name FROM system_schema.columns WHERE keyspace_name = ? " +
+					"LIMIT 1"}[stage],
 			s.config.Keyspace)
 		if err != nil || found {
 			return err
@@ -90,7 +93,8 @@ func TestNoSuchDatacenter(t *testing.T) {
 	config := testConfig(t, engines.SharedCassandra(t).Addr(), newClock(base))
 	config.Datacenters = []string{"nowhere"}
 	s := mustOpen(t, config)
-	if err := s.Apply(t.Context()); err == nil || Retryable(err) || !strings.Contains(err.Error(), "nowhere") || number(s.metrics.Retries) > 0 {
+	if err := s.Apply(t.Context()); err == nil || Retryable(err) ||
+		!strings.Contains(err.Error(), "nowhere") || number(s.metrics.Retries) > 0 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -29,8 +29,9 @@ func (c *Config) freshLayout() *rows.Table {
 		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("window")},
 		// Newest first: the present state is the first row and its key frame's.
 		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true}},
-		Values:     []rows.Column{{Name: "frame", Kind: rows.Blob}, timeColumn("key_at"), timeColumn("received")},
-		TTL:        c.FreshTTL, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: packed,
+		Values: []rows.Column{{Name: "frame", Kind: rows.Blob}, timeColumn("key_at"),
+			timeColumn("received")},
+		TTL: c.FreshTTL, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: packed,
 	}
 }
 
@@ -41,7 +42,8 @@ type freshRows struct {
 }
 
 // writeFrame also keeps when the frame was received: a replay writes the same again.
-func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte, received time.Time) error {
+func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *frame.Header,
+	b []byte, received time.Time) error {
 	if len(b) > MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes, and %d are allowed", ErrTooLarge, len(b), MaxFrameBytes)
 	}
@@ -56,7 +58,9 @@ func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *
 		return nil
 	}
 	id, err := frame.ReadIdentity(b)
-	if err != nil { // what its header says is stored; its values will be missed when the window is closed, and counted then
+	// what its header says is stored; its values will be missed when the window is closed, and
+	// counted then
+	if err != nil {
 		s.metrics.BadKeyPayload.Inc()
 		return nil
 	}
@@ -67,15 +71,19 @@ func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *
 	return nil
 }
 
-func (s *freshRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte, received time.Time) error {
-	return s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, h.Window(), h.At}, Values: []any{b, h.KeyAt(), received.UnixMilli()}})
+func (s *freshRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte,
+	received time.Time) error {
+	return s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, h.Window(), h.At},
+		Values: []any{b, h.KeyAt(), received.UnixMilli()}})
 }
 
 // frames returns the frames of a window, newest first. They are taken from the lease.
-func (s *freshRows) frames(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, error) {
+func (s *freshRows) frames(ctx context.Context, w rows.Work, lease *memory.Lease, account string,
+	node uuid.UUID, window int64) ([][]byte, error) {
 	var frames [][]byte
 	var full error
-	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"frame"}}
+	query := rows.Query{Table: s.table, Key: []any{account, node, window},
+		Columns: []string{"frame"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var b []byte
 		if !scan(&b) {
@@ -95,19 +103,21 @@ const askedAlone = 3
 // having returns those of a node's windows that have frames, in no order; all, if there are so few
 // that asking would cost more than it spares. Most windows that have no columns and no rollup have
 // no frames either: the node was not there.
-func (s *freshRows) having(ctx context.Context, w rows.Work, account string, node uuid.UUID, windows []int64) ([]int64, error) {
+func (s *freshRows) having(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	windows []int64) ([]int64, error) {
 	if len(windows) <= askedAlone {
 		return windows, nil
 	}
 	var list []int64
-	err := s.engine.Partitions(ctx, w, s.table, []any{account, node}, windows, func(scan func(...any) bool) bool {
-		var start int64
-		if !scan(&start) {
-			return false
-		}
-		list = append(list, start)
-		return true
-	})
+	err := s.engine.Partitions(ctx, w, s.table, []any{account, node}, windows,
+		func(scan func(...any) bool) bool {
+			var start int64
+			if !scan(&start) {
+				return false
+			}
+			list = append(list, start)
+			return true
+		})
 	if err != nil {
 		return nil, fmt.Errorf("store: read which windows have frames: %w", err)
 	}
@@ -125,12 +135,14 @@ const (
 // frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
 // of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
 // key frame is not there it is the newest that can be read. None: no frames and no error.
-func (r Reader) LatestFrames(ctx context.Context, account string, node uuid.UUID) (frames [][]byte, seen int64, err error) {
+func (r Reader) LatestFrames(ctx context.Context, account string,
+	node uuid.UUID) (frames [][]byte, seen int64, err error) {
 	return r.task.fresh.latest(ctx, r.task.work, r.task.lease, account, node, r.task.millis())
 }
 
 // latest is LatestFrames.
-func (s *freshRows) latest(ctx context.Context, work rows.Work, lease *memory.Lease, account string, node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
+func (s *freshRows) latest(ctx context.Context, work rows.Work, lease *memory.Lease, account string,
+	node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
 	take := func(w int64) error {
 		more, at, err := s.latestIn(ctx, work, lease, account, node, w)
 		if err == nil && at > seen {
@@ -157,11 +169,15 @@ func (s *freshRows) latest(ctx context.Context, work rows.Work, lease *memory.Le
 	return frames, seen, nil
 }
 
-func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, int64, error) {
+func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lease, account string,
+	node uuid.UUID, window int64) ([][]byte, int64, error) {
 	var newest []byte
 	var at, received int64
-	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"at", "received", "frame"}, Limit: 1}
-	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool { return scan(&at, &received, &newest) })
+	query := rows.Query{Table: s.table, Key: []any{account, node, window},
+		Columns: []string{"at", "received", "frame"}, Limit: 1}
+	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
+		return scan(&at, &received, &newest)
+	})
 	if newest == nil || err != nil {
 		return nil, 0, err
 	}
@@ -199,7 +215,8 @@ func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lea
 
 // latestReadable looks through a whole window, for the rare case that the newest frame's key frame
 // is lost or late.
-func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, lease *memory.Lease, account string, node uuid.UUID, window int64) ([][]byte, error) {
+func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, lease *memory.Lease,
+	account string, node uuid.UUID, window int64) ([][]byte, error) {
 	frames, err := s.frames(ctx, w, lease, account, node, window)
 	if err != nil {
 		return nil, err
@@ -231,9 +248,11 @@ func names(h *frame.Header, b []byte) bool {
 }
 
 // frame returns one frame of a window, or nil.
-func (s *freshRows) frame(ctx context.Context, w rows.Work, account string, node uuid.UUID, window, at int64) ([]byte, error) {
+func (s *freshRows) frame(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	window, at int64) ([]byte, error) {
 	var b []byte
-	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Equal: []any{at}, Columns: []string{"frame"}}
+	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Equal: []any{at},
+		Columns: []string{"frame"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool { return scan(&b) })
 	return b, err
 }

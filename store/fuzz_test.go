@@ -25,7 +25,8 @@ func FuzzHistogram(f *testing.F) {
 			return
 		}
 		again, err := decodeHistogram(appendHistogram(nil, &h), buckets)
-		if err != nil || again.Sum != h.Sum || !bytes.Equal(appendHistogram(nil, &again), appendHistogram(nil, &h)) {
+		if err != nil || again.Sum != h.Sum || !bytes.Equal(appendHistogram(nil, &again),
+			appendHistogram(nil, &h)) {
 			t.Errorf("%v became %v, %v", h, again, err)
 		}
 	})

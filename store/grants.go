@@ -13,7 +13,9 @@ const (
 	ReaderRole  = "reader"  // the role api alone
 	SchemaRole  = "schema"  // ringwatch schema
 	KeysRole    = "keys"    // ringwatch key
-	IngestRole  = "ingest"  // the role ingest alone, which reads API keys and which nodes there are, and binds keys to nodes
+	// the role ingest alone, which reads API keys and which nodes there are, and binds keys to
+	// nodes
+	IngestRole = "ingest"
 )
 
 // Grants returns the statements that give a role of Cassandra's what it needs and nothing else. A
@@ -24,14 +26,19 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 	if s.operated == nil {
 		return nil, errOwn
 	}
-	reads := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Select, Table: table} }
-	writes := func(table string) cassandra.Grant { return cassandra.Grant{Right: cassandra.Modify, Table: table} }
+	reads := func(table string) cassandra.Grant {
+		return cassandra.Grant{Right: cassandra.Select, Table: table}
+	}
+	writes := func(table string) cassandra.Grant {
+		return cassandra.Grant{Right: cassandra.Modify, Table: table}
+	}
 	var list []cassandra.Grant
 	switch kind {
 	case ReaderRole:
 		list = []cassandra.Grant{reads("")}
 	case SchemaRole:
-		list = []cassandra.Grant{{Right: cassandra.Create}, {Right: cassandra.Alter}, {Right: cassandra.Drop}, reads(""), writes(""), {Right: cassandra.Select, Views: true}}
+		list = []cassandra.Grant{{Right: cassandra.Create}, {Right: cassandra.Alter},
+			{Right: cassandra.Drop}, reads(""), writes(""), {Right: cassandra.Select, Views: true}}
 	case ServiceRole:
 		tables, err := s.tablesNow(ctx)
 		if err != nil {
@@ -46,9 +53,11 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 	case KeysRole:
 		list = []cassandra.Grant{reads(keysTable), writes(keysTable)}
 	case IngestRole:
-		list = []cassandra.Grant{reads(keysTable), reads(keyNodesTable), writes(keyNodesTable), reads(nodesTable)}
+		list = []cassandra.Grant{reads(keysTable), reads(keyNodesTable), writes(keyNodesTable),
+			reads(nodesTable)}
 	default:
-		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind, ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
+		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind,
+			ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 	}
 	return s.operated.Grants(role, list...), nil
 }

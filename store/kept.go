@@ -26,7 +26,8 @@ import (
 type spanID struct {
 	windowID
 	length int64
-	in     string // the table of a run of rollups, or see Build and settler; empty: of a window or an hour
+	// the table of a run of rollups, or see Build and settler; empty: of a window or an hour
+	in string
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
@@ -117,7 +118,8 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	found, _ := k.kept.get(k.id(start, length))
 	if found != nil {
 		age := k.began - found.looked.Load()
-		if age < 0 || age >= k.config.FreshTTL.Milliseconds() || found.until > 0 && k.began >= found.until {
+		if age < 0 || age >= k.config.FreshTTL.Milliseconds() ||
+			found.until > 0 && k.began >= found.until {
 			found = nil
 		}
 	}
@@ -133,7 +135,8 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 		of.Stamp, of.Stamps = found.stored.stamp, found.stored.row.Stamps
 	}
 	for w, marked := range late {
-		if w >= start && w < start+length && (k.in != "" || !k.config.settled(marked, of.stampOf(w))) {
+		if w >= start && w < start+length &&
+			(k.in != "" || !k.config.settled(marked, of.stampOf(w))) {
 			k.set(start, length, nil)
 			k.kept.drop(k.id(start, length))
 			return true
@@ -154,7 +157,8 @@ func (k *keptSpans) put(start, length int64, stored *storedHead, head *window.He
 	if k == nil || head == nil || k.early(stored) {
 		return nil
 	}
-	return k.keep(start, length, &keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}})
+	return k.keep(start, length,
+		&keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}})
 }
 
 // putNone keeps that nothing is stored of a span, until then (ms; 0: until there is a mark).
@@ -215,7 +219,9 @@ func (s *keptSpan) holds(c keptColumn, ids []window.PartID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, is := s.has[c]
-	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id window.PartID) bool { return !slices.Contains(have, id) })
+	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id window.PartID) bool {
+		return !slices.Contains(have, id)
+	})
 }
 
 // maxAsked is how many questions a span knows, and maxAskedBytes how long one of them may be.
@@ -304,14 +310,16 @@ func (k *keptSpans) noHour(hour int64) {
 // noWindow keeps that nothing was said in a window, if it could have been closed when the query
 // began: a frame that comes later has a mark.
 func (k *keptSpans) noWindow(start int64) {
-	if k != nil && start+windowMillis+(k.config.Grace+2*k.config.Timeout).Milliseconds() <= k.began {
+	if k != nil && start+windowMillis+(k.config.Grace+2*k.config.Timeout).Milliseconds() <=
+		k.began {
 		k.putNone(start, windowMillis, 0)
 	}
 }
 
 // keptHours returns the heads of a node's hours from … to, those that are kept and those that are
 // stored, and which windows have late frames.
-func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[int64]*hourHead, late map[int64]int64, err error) {
+func (g v3) keptHours(ctx context.Context, k *keptSpans,
+	q *Query) (hours map[int64]*hourHead, late map[int64]int64, err error) {
 	from, to := hourOf(q.From), hourOf(q.To)
 	if k == nil {
 		if hours, err = g.hourHeads(ctx, q.Account, q.Node, from, to); err == nil {
@@ -347,7 +355,8 @@ func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[in
 	}
 	if known {
 		for at := from; at <= to; at += window.HourMillis {
-			if span := k.get(at, window.HourMillis); span != nil && !k.lacks(span, at, window.HourMillis, late) && span.stored != nil {
+			if span := k.get(at, window.HourMillis); span != nil &&
+				!k.lacks(span, at, window.HourMillis, late) && span.stored != nil {
 				hours[at] = &hourHead{storedHead: span.stored, hour: span.head}
 			}
 		}
@@ -362,13 +371,15 @@ func (g v3) keptHours(ctx context.Context, k *keptSpans, q *Query) (hours map[in
 
 // keptWindows returns the heads of windows of one hour from … to, those that are kept and those
 // that are stored.
-func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from, to int64, late map[int64]int64) (map[int64]*windowHead, error) {
+func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from, to int64,
+	late map[int64]int64) (map[int64]*windowHead, error) {
 	if k == nil {
 		return g.windowHeads(ctx, q.Account, q.Node, hour, from, to)
 	}
 	heads := map[int64]*windowHead{}
 	for at := from; at <= to; at += windowMillis {
-		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) && span.stored != nil {
+		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) &&
+			span.stored != nil {
 			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
 		}
 	}

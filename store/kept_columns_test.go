@@ -135,7 +135,8 @@ func (q *rollupQuestions) matchers() (list []*labels.Matcher) {
 	if q.random.IntN(2) == 0 {
 		pick(labels.MatchEqual, labels.MetricName, "node_0", "table_0", "table_1", "pool_0", "none")
 	} else {
-		pick(labels.MatchRegexp, labels.MetricName, "(node|table)_[01]", "table_.*", ".*_1", "none|no")
+		pick(labels.MatchRegexp, labels.MetricName, "(node|table)_[01]", "table_.*", ".*_1",
+			"none|no")
 	}
 	pick(labels.MatchNotEqual, "keyspace", "", "a")
 	pick(labels.MatchRegexp, "keyspace", "a|", ".+")

@@ -27,14 +27,16 @@ func (c runColumns) and(more keptColumns) keptColumns {
 // keptRunHeads returns the heads of the runs that begin at from ≤ start ≤ to, those that are kept
 // and those that are stored. late are the windows that have late frames.
 func (s task) keptRunHeads(
-	ctx context.Context, k *keptSpans, t *rollupTable, q *Query, from, to int64, late map[int64]int64,
+	ctx context.Context, k *keptSpans, t *rollupTable, q *Query, from, to int64,
+	late map[int64]int64,
 ) (map[int64]*runHead, error) {
 	if k == nil {
 		return s.runHeads(ctx, q.Account, q.Node, t.Level, from, to)
 	}
 	heads := map[int64]*runHead{}
 	for at := from; at <= to; at += t.run {
-		if span := k.get(at, t.run); span != nil && !k.lacks(span, at, t.run, late) && span.stored != nil {
+		if span := k.get(at, t.run); span != nil && !k.lacks(span, at, t.run, late) &&
+			span.stored != nil {
 			heads[at] = &runHead{storedHead: span.stored, run: span.run}
 		}
 	}
@@ -67,7 +69,8 @@ func (s task) keptRunHeads(
 
 // runUntil returns until when what is stored of a run need not be looked for anew, in ms.
 func (k *keptSpans) runUntil(t *rollupTable, start int64) int64 {
-	rows := start + windowTTL.Milliseconds() - t.run/2 // half an hour before those of the first window expire
+	// half an hour before those of the first window expire
+	rows := start + windowTTL.Milliseconds() - t.run/2
 	switch over := start + t.run; {
 	case t.Level == rollup.FiveMinutes && k.began < rows:
 		return min(rows, k.began+k.config.FreshTTL.Milliseconds())

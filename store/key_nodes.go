@@ -17,20 +17,25 @@ const keyNodesTable = "key_nodes"
 
 func keyNodesLayout() *rows.Table {
 	return &rows.Table{
-		Name:      keyNodesTable,
-		Comment:   "Ringwatch: the node that first used a key, of keys that are bound to it; ingest writes it once",
+		Name: keyNodesTable,
+		Comment: "Ringwatch: the node that first used a key, of keys that are bound to it; " +
+			"ingest writes it once",
 		Partition: []rows.Column{textColumn("id")},
-		Values:    []rows.Column{textColumn("account"), idColumn("node"), timeColumn("first_used_at")},
-		Grace:     10 * 24 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{textColumn("account"), idColumn("node"),
+			timeColumn("first_used_at")},
+		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 	}
 }
 
 // BindKey binds a key to a node, unless it is bound, and returns the node that it is bound to. Of
 // several nodes that use it first at the same time one wins, in all processes and datacenters.
-func (s *keyRows) BindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+func (s *keyRows) BindKey(ctx context.Context, id, account string,
+	node uuid.UUID) (uuid.UUID, error) {
 	var is uuid.UUID
 	query := rows.Query{Table: s.nodes, Key: []any{id}, Columns: []string{"node"}}
-	err := s.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool { return scan(&is) })
+	err := s.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
+		return scan(&is)
+	})
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("store: read the node that a key is bound to: %w", err)
 	}

@@ -37,8 +37,11 @@ func keysLayout() *rows.Table {
 		Comment:    "Ringwatch: API keys, hashed; ringwatch key writes it",
 		Partition:  []rows.Column{textColumn("scope")},
 		Clustering: []rows.Column{textColumn("id")},
-		Values: []rows.Column{textColumn("account"), textColumn("name"), textColumn("sha256"), {Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts}, timeColumn("expires_at"),
-			timeColumn("created_at"), textColumn("created_by"), timeColumn("revoked_at"), textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node")},
+		Values: []rows.Column{textColumn("account"), textColumn("name"), textColumn("sha256"),
+			{Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts},
+			timeColumn("expires_at"),
+			timeColumn("created_at"), textColumn("created_by"), timeColumn("revoked_at"),
+			textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter
 	}
@@ -56,10 +59,12 @@ func (s *keyRows) Keys(ctx context.Context) ([]Key, error) {
 	var list []Key
 	err := s.engine.Read(ctx, rows.Work{}, rows.Query{
 		Table: s.keys, Key: []any{keysScope},
-		Columns: []string{"id", "account", "name", "sha256", "scopes", "networks", "expires_at", "created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node"},
+		Columns: []string{"id", "account", "name", "sha256", "scopes", "networks", "expires_at",
+			"created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node"},
 	}, func(scan func(...any) bool) bool {
 		var k Key
-		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires, &k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
+		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires,
+			&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
 			return false
 		}
 		list = append(list, k)
@@ -67,7 +72,8 @@ func (s *keyRows) Keys(ctx context.Context) ([]Key, error) {
 	})
 	switch {
 	case errors.Is(err, rows.ErrUnknown):
-		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch schema apply", keysTable, err)
+		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch "+
+			"schema apply", keysTable, err)
 	case err != nil:
 		return nil, fmt.Errorf("store: read API keys: %w", err)
 	}
@@ -80,7 +86,8 @@ func (s *keyRows) CreateKey(ctx context.Context, k Key) error {
 	if k.Expires > 0 {
 		expires = k.Expires
 	}
-	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created, k.CreatedBy, nil, nil, k.Clusters, k.Node)
+	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created,
+		k.CreatedBy, nil, nil, k.Clusters, k.Node)
 }
 
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when
@@ -90,7 +97,8 @@ func (s *keyRows) RevokeKey(ctx context.Context, id string, at int64, by string)
 }
 
 func (s *keyRows) put(ctx context.Context, id string, values ...any) error {
-	err := s.engine.Put(ctx, rows.Work{}, s.keys, rows.Row{Key: []any{keysScope, id}, Values: values})
+	err := s.engine.Put(ctx, rows.Work{}, s.keys,
+		rows.Row{Key: []any{keysScope, id}, Values: values})
 	switch {
 	case errors.Is(err, rows.ErrDenied):
 		return fmt.Errorf("%w: %w", ErrKeysRights, err)

@@ -14,7 +14,8 @@ import (
 
 func TestKeys(t *testing.T) {
 	s := mustOpen(t, testConfig(t, engines.SharedCassandra(t).Addr(), newClock(base)))
-	if _, err := s.Keys(t.Context()); err == nil || !strings.Contains(err.Error(), "ringwatch schema apply") {
+	if _, err := s.Keys(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "ringwatch schema apply") {
 		t.Error("keys without a table:", err)
 	}
 	if err := s.Apply(t.Context()); err != nil {
@@ -23,8 +24,11 @@ func TestKeys(t *testing.T) {
 	if list, err := s.Keys(t.Context()); err != nil || len(list) != 0 {
 		t.Fatal(list, err)
 	}
-	first := Key{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff", Scopes: []string{"read"}, Created: base, CreatedBy: "eve@desk"}
-	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff", Scopes: []string{"write"}, Networks: []string{"10.0.0.0/8"}, Clusters: []string{"prod-*"}, Node: "first", Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
+	first := Key{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff",
+		Scopes: []string{"read"}, Created: base, CreatedBy: "eve@desk"}
+	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff",
+		Scopes: []string{"write"}, Networks: []string{"10.0.0.0/8"}, Clusters: []string{"prod-*"},
+		Node: "first", Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
 	for _, k := range []Key{second, first} {
 		if err := s.CreateKey(t.Context(), k); err != nil {
 			t.Fatal(err)
@@ -73,7 +77,8 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	k := Key{ID: "k", Account: "a", Name: "n", SHA256: "00", Scopes: []string{"read"}, Created: base, CreatedBy: "eve"}
+	k := Key{ID: "k", Account: "a", Name: "n", SHA256: "00", Scopes: []string{"read"},
+		Created: base, CreatedBy: "eve"}
 	refused("keys without a right", keys.CreateKey(ctx, k))
 	_, err := ingest.Keys(ctx)
 	refused("ingest without a right", err)

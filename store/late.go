@@ -49,12 +49,14 @@ func (c *Config) settled(marked, stamp int64) bool {
 
 func (c *Config) lateLayout() *rows.Table {
 	return &rows.Table{
-		Name:       lateTable,
-		Comment:    "Ringwatch: windows with frames that came after they may have been closed; readers look into fresh for them, too",
+		Name: lateTable,
+		Comment: "Ringwatch: windows with frames that came after they may have been closed; " +
+			"readers look into fresh for them, too",
 		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
 		Clustering: []rows.Column{timeColumn("window")},
 		Values:     []rows.Column{timeColumn("marked")},
-		TTL:        c.lateTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Fast,
+		TTL:        c.lateTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		Compression: rows.Fast,
 	}
 }
 
@@ -105,7 +107,8 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 	if err := s.clusters.mark(ctx, w, account, h.Cluster, now); err != nil {
 		return err
 	}
-	err := s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, start}, Values: []any{now.UnixMilli()}})
+	err := s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, start},
+		Values: []any{now.UnixMilli()}})
 	if err != nil {
 		return fmt.Errorf("store: mark a window that gets a late frame: %w", err)
 	}
@@ -115,10 +118,12 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 
 // marks returns those of a node's windows from … to, by their starts, that may have frames in
 // fresh which their columns lack, and when they were marked, in ms. They are lateAge old at most.
-func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID, from, to int64) (map[int64]int64, error) {
+func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	from, to int64) (map[int64]int64, error) {
 	id := nodeID{account, node}
 	n, known := s.known.get(id)
-	if age := s.config.Now().UnixMilli() - n.read; known && (age < 0 || age >= s.clusters.age.Milliseconds()) {
+	if age := s.config.Now().UnixMilli() - n.read; known &&
+		(age < 0 || age >= s.clusters.age.Milliseconds()) {
 		var err error
 		all := func(string) bool { return true } // a node's older frames may be of another cluster
 		if known, err = s.clusters.unchanged(ctx, w, account, all, n.read); err != nil {
@@ -142,9 +147,11 @@ func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node 
 }
 
 // read reads all marks of a node.
-func (s *lateRows) read(ctx context.Context, w rows.Work, account string, node uuid.UUID) (nodeMarks, error) {
+func (s *lateRows) read(ctx context.Context, w rows.Work, account string,
+	node uuid.UUID) (nodeMarks, error) {
 	n := nodeMarks{of: map[int64]int64{}, read: s.config.Now().UnixMilli()}
-	query := rows.Query{Table: s.table, Key: []any{account, node}, Columns: []string{"window", "marked"}}
+	query := rows.Query{Table: s.table, Key: []any{account, node},
+		Columns: []string{"window", "marked"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var start, marked int64
 		if !scan(&start, &marked) {

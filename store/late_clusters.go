@@ -26,8 +26,9 @@ const lateAge = time.Second
 
 func (c *Config) lateClustersLayout() *rows.Table {
 	return &rows.Table{
-		Name:       lateClustersTable,
-		Comment:    "Ringwatch: when a cluster last got frames for windows that may have been closed; readers keep answers until then",
+		Name: lateClustersTable,
+		Comment: "Ringwatch: when a cluster last got frames for windows that may have been " +
+			"closed; readers keep answers until then",
 		Partition:  []rows.Column{textColumn("account")},
 		Clustering: []rows.Column{textColumn("cluster")},
 		Values:     []rows.Column{timeColumn("marked")},
@@ -56,12 +57,14 @@ type clusterMarks struct {
 
 // mark marks a cluster of which a window is about to be marked. Of two processes' marks the later
 // one stands, whichever is written last: rows carry the time that they tell as their write time.
-func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluster string, now time.Time) error {
+func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluster string,
+	now time.Time) error {
 	id := clusterID{account, cluster}
 	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
 		return nil
 	}
-	row := rows.Row{Key: []any{account, cluster}, Values: []any{now.UnixMilli()}, Stamp: now.UnixMicro()}
+	row := rows.Row{Key: []any{account, cluster}, Values: []any{now.UnixMilli()},
+		Stamp: now.UnixMicro()}
 	if err := s.engine.Put(ctx, w, s.table, row); err != nil {
 		return fmt.Errorf("store: mark a cluster that gets a late frame: %w", err)
 	}
@@ -71,7 +74,8 @@ func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluste
 
 // of returns when an account's clusters were marked, in ms. What it returns is lateAge old at most,
 // and nobody changes it.
-func (s *lateClusterRows) of(ctx context.Context, w rows.Work, account string) (map[string]int64, error) {
+func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
+	account string) (map[string]int64, error) {
 	s.mu.Lock()
 	a := s.accounts[account]
 	if a == nil {
@@ -113,12 +117,15 @@ func (c *Config) Settles() time.Duration {
 // of everything that was older than Settles then, for those of an account's clusters that are
 // wanted. It is up to a second late. It says no where nobody knows: marks do not live for ever, so
 // neither does what is kept.
-func (s *Store) Unchanged(ctx context.Context, account string, wanted func(cluster string) bool, began int64) (bool, error) {
+func (s *Store) Unchanged(ctx context.Context, account string, wanted func(cluster string) bool,
+	began int64) (bool, error) {
 	return s.late.clusters.unchanged(ctx, Dashboard(account), account, wanted, began)
 }
 
-func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account string, wanted func(cluster string) bool, began int64) (bool, error) {
-	if age := s.config.Now().UnixMilli() - began; age < 0 || age >= s.config.FreshTTL.Milliseconds() {
+func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account string,
+	wanted func(cluster string) bool, began int64) (bool, error) {
+	if age := s.config.Now().UnixMilli() - began; age < 0 ||
+		age >= s.config.FreshTTL.Milliseconds() {
 		return false, nil
 	}
 	marked, err := s.of(ctx, w, account)

@@ -27,7 +27,10 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 		behind := &clock{}
 		config := first.config
 		off := int64(r.IntN(int(config.Timeout.Milliseconds())))
-		config.Now = func() time.Time { behind.millis.Store(c.millis.Load() - off); return behind.now() }
+		config.Now = func() time.Time {
+			behind.millis.Store(c.millis.Load() - off)
+			return behind.now()
+		}
 		return another(first, config)
 	}
 	writers, readers := []*Store{process(), process(), process()}, []*Store{process(), process()}
@@ -53,7 +56,8 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 			if r.IntN(4) == 0 { // killed between or after its writes
 				ended, cancel := context.WithCancel(ctx)
 				k.arm(1+r.IntN(3), cancel)
-				if err := NewWriter(s).WriteFrame(ended, "acme", sent.Bytes); errors.Is(err, context.Canceled) {
+				if err := NewWriter(s).WriteFrame(ended, "acme", sent.Bytes); errors.Is(err,
+					context.Canceled) {
 					killed++
 				}
 				k.arm(0, nil)
@@ -66,7 +70,8 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 		default:
 			i := r.IntN(len(readers))
 			began := readers[i].millis()
-			frames, err := readers[i].fresh.frames(t.Context(), Dashboard("acme"), memory.Unbounded(), "acme", n.ID, start)
+			frames, err := readers[i].fresh.frames(t.Context(), Dashboard("acme"),
+				memory.Unbounded(), "acme", n.ID, start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +92,8 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 			keeps[i][n.ID] = kept{began, len(frames)}
 		}
 	}
-	t.Logf("%d times what was kept counted, %d times not, %d writers were killed", used, dropped, killed)
+	t.Logf("%d times what was kept counted, %d times not, %d writers were killed", used,
+		dropped, killed)
 	if used < 5 || dropped < 5 || killed == 0 {
 		t.Error("these are too few")
 	}
@@ -100,7 +106,9 @@ func TestUnchangedByCluster(t *testing.T) {
 	s := mustStore(t, c)
 	ask := func(account, cluster string, began int64) bool {
 		t.Helper()
-		same, err := s.Unchanged(t.Context(), account, func(name string) bool { return name == cluster }, began)
+		same, err := s.Unchanged(t.Context(), account, func(name string) bool {
+			return name == cluster
+		}, began)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +134,8 @@ func TestUnchangedByCluster(t *testing.T) {
 		began            int64
 		same             bool
 	}{
-		{"acme", "a", at - 1000, false}, {"acme", "a", at + slack, false}, {"acme", "a", at + slack + 1, true},
+		{"acme", "a", at - 1000, false}, {"acme", "a", at + slack, false},
+		{"acme", "a", at + slack + 1, true},
 		{"acme", "b", at - 1000, true}, {"other", "a", at - 1000, true},
 	} {
 		if ask(of.account, of.cluster, of.began) != of.same {

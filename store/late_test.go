@@ -55,7 +55,8 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		if h.IsKey() {
 			keys[h.At] = sent
 		}
-		if i == 20 || i == 25 || i == 41 || h.IsKey() && h.Window() == start+windowMillis && !expired {
+		if i == 20 || i == 25 || i == 41 || h.IsKey() && h.Window() == start+windowMillis &&
+			!expired {
 			late = append(late, sent)
 		} else {
 			give(sent)
@@ -69,13 +70,16 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		t.Fatal(err)
 	}
 	for i := range 2 { // what is kept of the windows is not the answer once they have late frames
-		if report := checkReadNow(t, s, n, frames); i == 1 && generation == "v3" && (report.Kept < 2 || report.Raw > 0) {
+		if report := checkReadNow(t, s, n, frames); i == 1 && generation == "v3" &&
+			(report.Kept < 2 || report.Raw > 0) {
 			t.Fatalf("closed windows are read again: %+v", report)
 		}
 	}
 	if expired {
 		empty(t, s, freshTable)
-		for _, sent := range late { // key frames come once more, as from an agent that had no answer: no late delta frame could be read without
+		// key frames come once more, as from an agent that had no answer: no late delta frame
+		// could be read without
+		for _, sent := range late {
 			if key, found := keys[header(t, sent.Bytes).KeyAt()]; found {
 				give(key)
 			}
@@ -96,10 +100,12 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, _, err := window.Build(window.Node{}, latest); err != nil || built.Times[len(built.Times)-1] != newest {
+	if built, _, err := window.Build(window.Node{}, latest); err != nil ||
+		built.Times[len(built.Times)-1] != newest {
 		t.Fatalf("the newest values are not the late frame's: %v", err)
 	}
-	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != newest {
+	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+		seen[n.ID] != newest {
 		t.Fatalf("last seen %v, %v", seen, err)
 	}
 	// Closed again the answer is the same, and needs no frames any more.
@@ -118,12 +124,14 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 func TestAfterAnOutage(t *testing.T) {
 	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000
 	c := newClock(start)
-	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout }) // the grace as by default
+	// the grace as by default
+	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout })
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 7))
 	var frames [][]byte
 	give := func(sent windowtest.Sent) {
 		t.Helper()
-		mustHandle(t, w, stream.Record{Account: "acme", Offset: int64(len(frames)), Value: sent.Bytes})
+		mustHandle(t, w, stream.Record{Account: "acme", Offset: int64(len(frames)),
+			Value: sent.Bytes})
 		frames = append(frames, sent.Bytes)
 	}
 	var later []windowtest.Sent
@@ -214,7 +222,8 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 	for i := range int64(40) {
 		at := base + i*7_000
 		sent := n.Step(at, false)
-		c.millis.Store(at + announceAgain.Milliseconds()*i) // so that each delta frame is looked into
+		// so that each delta frame is looked into
+		c.millis.Store(at + announceAgain.Milliseconds()*i)
 		mustHandle(t, w, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 		if h := header(t, sent.Bytes); h.IsKey() {
 			key = sent.Bytes
@@ -229,19 +238,20 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		known := map[string]bool{}
-		if err := reading(s).ReadDictionaries(t.Context(), "acme", n.ID, ids, func(_ window.Hash, d *window.Dictionary) {
-			for _, row := range d.Rows {
-				of := map[string]string{}
-				for j, label := range d.Labels {
-					if row[j] != "" { // a series does not have it
-						of[label] = row[j]
+		if err := reading(s).ReadDictionaries(t.Context(), "acme", n.ID, ids,
+			func(_ window.Hash, d *window.Dictionary) {
+				for _, row := range d.Rows {
+					of := map[string]string{}
+					for j, label := range d.Labels {
+						if row[j] != "" { // a series does not have it
+							of[label] = row[j]
+						}
+					}
+					for j := range d.Metrics {
+						known[d.Metrics[j].Name+labels.FromMap(of).String()] = true
 					}
 				}
-				for j := range d.Metrics {
-					known[d.Metrics[j].Name+labels.FromMap(of).String()] = true
-				}
-			}
-		}); err != nil {
+			}); err != nil {
 			t.Fatal(err)
 		}
 		built, _, err := window.Build(window.Node{}, [][]byte{key, sent.Bytes})
@@ -249,13 +259,15 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, series := range built.Latest() {
-			of := labels.NewBuilder(series.Labels).Del(labels.MetricName, "cluster", "datacenter", "rack", "node").Labels()
+			of := labels.NewBuilder(series.Labels).Del(labels.MetricName, "cluster", "datacenter",
+				"rack", "node").Labels()
 			if !known[series.Metric.Name+of.String()] {
 				t.Fatalf("frame %d brought %s, and no dictionary has it", i, series.Labels)
 			}
 		}
 	}
 	if extended < 3 || number(s.metrics.Closed.WithLabelValues("written")) > 0 {
-		t.Errorf("%d delta frames brought entities, want some, and no window was to be closed", extended)
+		t.Errorf("%d delta frames brought entities, want some, and no window was to be closed",
+			extended)
 	}
 }

@@ -44,8 +44,10 @@ const (
 // progress, which may be nil, is called after each batch. While Cassandra is away it waits. When
 // ctx ends it closes, within ten seconds, what it has written and returns ctx's error: the same
 // call made again does the rest. A window that is not over is waited for.
-func (s *Store) Load(ctx context.Context, account string, recording io.Reader, progress func(Loaded)) (Loaded, error) {
-	l := loader{store: s, writer: NewWriter(s), account: account, in: bufio.NewReaderSize(recording, 1<<20)}
+func (s *Store) Load(ctx context.Context, account string, recording io.Reader,
+	progress func(Loaded)) (Loaded, error) {
+	l := loader{store: s, writer: NewWriter(s), account: account,
+		in: bufio.NewReaderSize(recording, 1<<20)}
 	l.writer.loads, l.writer.work = true, Bulk(account+"/load")
 	if progress == nil {
 		progress = func(Loaded) {}
@@ -77,7 +79,8 @@ func (l *loader) run(ctx context.Context, progress func(Loaded)) error {
 		for len(l.batch) < loadFrames && size < loadBytes && broken == nil {
 			var b []byte
 			if b, broken = l.next(); b != nil {
-				l.batch = append(l.batch, stream.Record{Account: l.account, Offset: l.offset, Value: b})
+				l.batch = append(l.batch, stream.Record{Account: l.account, Offset: l.offset,
+					Value: b})
 				l.offset++
 				size += len(b)
 			}
@@ -107,7 +110,8 @@ func (l *loader) next() ([]byte, error) {
 		return nil, io.EOF
 	}
 	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%w: cannot be read after byte %d: %w", ErrRecording, l.done.Bytes, err)
+		return nil, fmt.Errorf("%w: cannot be read after byte %d: %w", ErrRecording, l.done.Bytes,
+			err)
 	}
 	n, err := frame.Length(head)
 	if err != nil {
@@ -115,7 +119,8 @@ func (l *loader) next() ([]byte, error) {
 	}
 	b := make([]byte, n)
 	if read, err := io.ReadFull(l.in, b); err != nil {
-		return nil, fmt.Errorf("%w: the frame at byte %d is cut after %d of %d bytes", ErrRecording, l.done.Bytes, read, n)
+		return nil, fmt.Errorf("%w: the frame at byte %d is cut after %d of %d bytes", ErrRecording,
+			l.done.Bytes, read, n)
 	}
 	l.done.Bytes += int64(n)
 	h, _, err := frame.Parse(b)

@@ -63,7 +63,8 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 			continue
 		}
 		for _, p := range h.run.Periods {
-			parts[rollup.Hour.Start(p.Start)] = append(parts[rollup.Hour.Start(p.Start)], rollup.Part{Start: p.Start, Instants: p.Instants})
+			parts[rollup.Hour.Start(p.Start)] = append(parts[rollup.Hour.Start(p.Start)],
+				rollup.Part{Start: p.Start, Instants: p.Instants})
 		}
 	}
 	for _, h := range []*runHead{there[m.start], days[m.start]} {
@@ -74,7 +75,8 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	for _, err := range damage {
 		m.metrics.Damaged.Inc()
 		if errors.Is(err, rollup.ErrVersion) || errors.Is(err, layout.ErrVersion) {
-			m.log.Warn("store: left rollups of a day to the newer program that wrote them", "node", m.node, "day", clockTime(m.start), "error", err)
+			m.log.Warn("store: left rollups of a day to the newer program that wrote them",
+				"node", m.node, "day", clockTime(m.start), "error", err)
 			return "unchanged", nil
 		}
 	}
@@ -107,7 +109,9 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		if err := byHour.add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
 			return "", err
 		}
-		if err := whole.add(ctx, whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)}, pass.names...)); err != nil {
+		if err := whole.add(ctx,
+			whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)},
+				pass.names...)); err != nil {
 			return "", err
 		}
 	}
@@ -169,7 +173,8 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 			for i, name := range some {
 				quoted[i] = regexp.QuoteMeta(name)
 			}
-			one, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName, strings.Join(quoted, "|"))
+			one, err := labels.NewMatcher(labels.MatchRegexp, labels.MetricName,
+				strings.Join(quoted, "|"))
 			if err != nil {
 				return nil, err
 			}
@@ -180,7 +185,9 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 }
 
 func (m *dayMaker) left(damage []error) string {
-	m.log.Warn("store: left rollups of a day as they are, because what they are made of cannot be read any more", "node", m.node, "day", clockTime(m.start), "error", errors.Join(damage...))
+	m.log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
+		"be read any more", "node", m.node, "day", clockTime(m.start),
+		"error", errors.Join(damage...))
 	return "damaged"
 }
 
@@ -198,24 +205,31 @@ func (m *dayMaker) same(run *rollup.RunHead, parts map[int64][]rollup.Part) bool
 }
 
 // hours computes the day's rollups by the hour, reading one hour after the other.
-func (m *dayMaker) hours(ctx context.Context, end int64, pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
+func (m *dayMaker) hours(ctx context.Context, end int64,
+	pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
 		mark := m.lease.Taken()
-		found, _, bad, err := m.runs(ctx, rollup.FiveMinutes, &Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1, Matchers: pass.matchers}, nil)
+		found, _, bad, err := m.runs(ctx, rollup.FiveMinutes,
+			&Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
+				Matchers: pass.matchers}, nil)
 		if err != nil {
 			return nil, nil, err
 		}
 		m.metrics.Damaged.Add(float64(len(bad)))
 		damage = append(damage, bad...)
 		for _, r := range found {
-			r.Types = slices.DeleteFunc(r.Types, func(t *rollup.Type) bool { return pass.base != "" && baseType(t.Key) != pass.base })
+			r.Types = slices.DeleteFunc(r.Types, func(t *rollup.Type) bool {
+				return pass.base != "" && baseType(t.Key) != pass.base
+			})
 		}
 		if len(found) > 0 {
 			began := time.Now()
 			hours = append(hours, rollup.Merge(rollup.Hour, hour, sortedPeriods(found)))
-			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(time.Since(began).Seconds())
+			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(
+				time.Since(began).Seconds())
 		}
-		m.lease.Return((m.lease.Taken() - mark) * 11 / 12) // what is merged is a twelfth of what it is made of
+		// what is merged is a twelfth of what it is made of
+		m.lease.Return((m.lease.Taken() - mark) * 11 / 12)
 	}
 	return hours, damage, nil
 }

@@ -63,7 +63,8 @@ type hourMaker struct {
 // makeHour is Writer.MakeHour.
 func (s task) makeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
-	m := hourMaker{task: s, account: account, node: node, start: start, stamp: s.stamp(), whole: true}
+	m := hourMaker{task: s, account: account, node: node, start: start, stamp: s.stamp(),
+		whole: true}
 	result, err := m.make(ctx)
 	if err != nil {
 		return fmt.Errorf("store: make hour %s of node %s: %w", clockTime(start), node, err)
@@ -75,8 +76,10 @@ func (s task) makeHour(ctx context.Context, account string, node uuid.UUID, star
 
 func (m *hourMaker) make(ctx context.Context) (string, error) {
 	if err := m.find(ctx); err != nil {
-		if errors.Is(err, window.ErrVersion) || errors.Is(err, layout.ErrVersion) || errors.Is(err, rollup.ErrVersion) {
-			m.log.Warn("store: left an hour to the newer program that wrote it", "node", m.node, "hour", clockTime(m.start), "error", err)
+		if errors.Is(err, window.ErrVersion) || errors.Is(err, layout.ErrVersion) ||
+			errors.Is(err, rollup.ErrVersion) {
+			m.log.Warn("store: left an hour to the newer program that wrote it", "node", m.node,
+				"hour", clockTime(m.start), "error", err)
 			return "unchanged", nil
 		}
 		return "", err
@@ -84,7 +87,9 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 	if len(m.raw)+len(m.others) == 0 {
 		return "empty", nil
 	}
-	needRaw := slices.ContainsFunc(m.raw, func(s *hourSource) bool { return s.length == windowMillis }) && !expired(m.start+window.HourMillis, m.stamp, m.config.RawTTL)
+	needRaw := slices.ContainsFunc(m.raw, func(s *hourSource) bool {
+		return s.length == windowMillis
+	}) && !expired(m.start+window.HourMillis, m.stamp, m.config.RawTTL)
 	needRun, err := m.compareRun(ctx)
 	if err != nil || !needRaw && !needRun {
 		return "unchanged", err
@@ -97,7 +102,8 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 
 // find reads the heads of what is stored.
 func (m *hourMaker) find(ctx context.Context) error {
-	last := min(m.start+window.HourMillis-windowMillis, frame.WindowOf(m.millis()+aheadMillis)) // what serves later windows need not be known yet
+	// what serves later windows need not be known yet
+	last := min(m.start+window.HourMillis-windowMillis, frame.WindowOf(m.millis()+aheadMillis))
 	if last < m.start {
 		return nil
 	}
@@ -119,8 +125,10 @@ func (m *hourMaker) find(ctx context.Context) error {
 	}
 	if m.hour != nil && m.hour.hour != nil { // windows win over it where both know an instant
 		h := m.hour
-		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis, stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
-			bytes: h.row.Bytes, head: h.hour, find: m.finder(ctx, m.account, m.node, dayOf(m.start)).find})
+		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
+			stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
+			bytes: h.row.Bytes, head: h.hour,
+			find: m.finder(ctx, m.account, m.node, dayOf(m.start)).find})
 	}
 	return nil
 }
@@ -128,13 +136,15 @@ func (m *hourMaker) find(ctx context.Context) error {
 // findWindows reads windows of a generation that keeps samples.
 func (m *hourMaker) findWindows(ctx context.Context, span span) error {
 	var list []Kept
-	err := span.Read(ctx, Query{Account: m.account, Node: m.node, From: span.from, To: span.to}, collect(&list))
+	err := span.Read(ctx, Query{Account: m.account, Node: m.node, From: span.from, To: span.to},
+		collect(&list))
 	for _, k := range list {
 		for _, err := range k.Damage {
 			m.damaged(err)
 		}
 		if k.Window != nil {
-			m.others = append(m.others, &hourSource{start: k.Start, length: windowMillis, times: k.Window.Times, node: k.Window.Node, whole: k.Window})
+			m.others = append(m.others, &hourSource{start: k.Start, length: windowMillis,
+				times: k.Window.Times, node: k.Window.Node, whole: k.Window})
 		}
 	}
 	return err
@@ -143,7 +153,8 @@ func (m *hourMaker) findWindows(ctx context.Context, span span) error {
 func (m *hourMaker) damaged(err error) {
 	m.metrics.Damaged.Inc()
 	m.whole = false
-	m.log.Warn("store: something of an hour cannot be read", "node", m.node, "hour", clockTime(m.start), "error", err)
+	m.log.Warn("store: something of an hour cannot be read", "node", m.node,
+		"hour", clockTime(m.start), "error", err)
 }
 
 // findSpans reads the heads of windows from … to and of the hour.
@@ -154,7 +165,8 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			return err
 		}
 		if m.hour = hours[m.start]; m.hour != nil && m.hour.damage != nil {
-			if errors.Is(m.hour.damage, window.ErrVersion) || errors.Is(m.hour.damage, layout.ErrVersion) {
+			if errors.Is(m.hour.damage, window.ErrVersion) ||
+				errors.Is(m.hour.damage, layout.ErrVersion) {
 				return m.hour.damage
 			}
 			m.damaged(m.hour.damage)
@@ -176,11 +188,14 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 		stamps := make([]int64, windowsInHour)
 		i := int((start - m.start) / windowMillis)
 		stamps[i] = h.stamp
-		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.row.Stamps) && m.hour.row.Stamps[i] >= h.stamp {
+		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.row.Stamps) &&
+			m.hour.row.Stamps[i] >= h.stamp {
 			continue // it is in the hour as it is
 		}
-		m.raw = append(m.raw, &hourSource{start: start, length: windowMillis, stamps: stamps, times: h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
-			head: h.window, find: m.finder(ctx, m.account, m.node, dayOf(start)).find, parts: map[window.PartID][]byte{}})
+		m.raw = append(m.raw, &hourSource{start: start, length: windowMillis, stamps: stamps,
+			times: h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
+			head: h.window, find: m.finder(ctx, m.account, m.node, dayOf(start)).find,
+			parts: map[window.PartID][]byte{}})
 	}
 	return nil
 }
@@ -234,12 +249,16 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 		kept = kept || n > instants[start] || n == instants[start] && !m.whole
 	}
 	if need && kept {
-		found, _, damage, err := m.runs(ctx, rollup.FiveMinutes, &Query{Account: m.account, Node: m.node, From: m.start, To: m.start + window.HourMillis - 1}, nil)
+		found, _, damage, err := m.runs(ctx, rollup.FiveMinutes,
+			&Query{Account: m.account, Node: m.node, From: m.start,
+				To: m.start + window.HourMillis - 1}, nil)
 		if err != nil {
 			return false, err
 		}
 		if len(damage) > 0 { // what is there was made when all could be read
-			m.log.Warn("store: left the rollups of an hour as they are, because they cannot be read whole", "node", m.node, "hour", clockTime(m.start), "error", errors.Join(damage...))
+			m.log.Warn("store: left the rollups of an hour as they are, because they cannot be "+
+				"read whole", "node", m.node, "hour", clockTime(m.start),
+				"error", errors.Join(damage...))
 			return false, nil
 		}
 		m.keep = map[int64]*rollup.Rollup{}
@@ -266,7 +285,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 		}
 	}
 	g := v3{m.task}
-	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, m.start, m.start+window.HourMillis-1)
+	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, m.start,
+		m.start+window.HourMillis-1)
 	if err != nil {
 		return err
 	}
@@ -282,7 +302,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 		return nil
 	}
 	var full error
-	query := rows.Query{Table: m.byName[windowsTable], Key: []any{m.account, m.node, m.start}, From: 1, Columns: []string{"part", "at", "blob"}}
+	query := rows.Query{Table: m.byName[windowsTable], Key: []any{m.account, m.node, m.start},
+		From: 1, Columns: []string{"part", "at", "blob"}}
 	err = m.session.Read(ctx, m.work, query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
@@ -297,7 +318,9 @@ func (m *hourMaker) load(ctx context.Context) error {
 		if full = m.lease.Take(int64(len(b))); full != nil {
 			return false
 		}
-		if err := layout.ReadParts(b, nil, func(p window.StoredPart) { s.parts[p.PartID] = p.Blob }); err != nil {
+		if err := layout.ReadParts(b, nil, func(p window.StoredPart) {
+			s.parts[p.PartID] = p.Blob
+		}); err != nil {
 			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
 		}
 		return true
@@ -312,10 +335,12 @@ var errAgain error = &rows.Error{Err: errors.New("it was being written"), Retrya
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
 	s.parts = map[window.PartID][]byte{}
 	var want layout.Wanted
-	choose(headTypes(s.head), s.find, newMatches(ctx, nil), nil, func(key, metric string, small bool, ids []window.PartID) {
-		want.Add(m.hour.at(), key, metric, small, ids...)
-	})
-	return m.spanParts(ctx, m.hour.spanPlace, m.start, m.start, &want, 1, func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
+	choose(headTypes(s.head), s.find, newMatches(ctx, nil), nil,
+		func(key, metric string, small bool, ids []window.PartID) {
+			want.Add(m.hour.at(), key, metric, small, ids...)
+		})
+	return m.spanParts(ctx, m.hour.spanPlace, m.start, m.start, &want, 1,
+		func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
 		func(_ int64, err error) { m.damaged(err) })
 }
 
@@ -341,12 +366,14 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 			for name := range names {
 				size += g.bytes[name]
 			}
-			if err := m.lease.Take(3 * columnCost * int64(size)); err != nil { // decoded, united and encoded
+			// decoded, united and encoded
+			if err := m.lease.Take(3 * columnCost * int64(size)); err != nil {
 				return err
 			}
 			var united *window.Window
 			if len(raw) > 0 {
-				united = window.UnionWanted(m.start, window.HourMillis, raw, func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] })
+				united = window.UnionWanted(m.start, window.HourMillis, raw,
+					func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] })
 			}
 			if hour != nil {
 				if err := hour.add(ctx, hour.encoder.Add(united)); err != nil {
@@ -384,13 +411,15 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 	}
 	if m.keep != nil {
 		maps.Copy(periods, m.keep)
-		return m.writeRun(ctx, rollup.FiveMinutes, m.account, m.node, m.start, slices.Collect(maps.Values(periods)), m.stamp)
+		return m.writeRun(ctx, rollup.FiveMinutes, m.account, m.node, m.start,
+			slices.Collect(maps.Values(periods)), m.stamp)
 	}
 	return run.finishRun(ctx)
 }
 
 // rollups returns the 5-minute rollups of what was united and of other windows.
-func (m *hourMaker) rollups(united *window.Window, others []*window.Window) ([]*rollup.Rollup, error) {
+func (m *hourMaker) rollups(united *window.Window,
+	others []*window.Window) ([]*rollup.Rollup, error) {
 	windows := others
 	if united != nil {
 		for i := range windowsInHour {
@@ -420,7 +449,8 @@ type hourWriter struct {
 }
 
 // writers begins what is to be written.
-func (m *hourMaker) writers(ctx context.Context, needRaw, needRun bool) (*hourWriter, *runWriter, error) {
+func (m *hourMaker) writers(ctx context.Context,
+	needRaw, needRun bool) (*hourWriter, *runWriter, error) {
 	var hour *hourWriter
 	var run *runWriter
 	var err error
@@ -446,14 +476,16 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		if n := len(s.times); n > 0 && s.times[n-1] > newest {
 			newest, node = s.times[n-1], s.node
 		}
-		bytes += s.bytes * s.length / window.HourMillis * int64(windowsInHour) / 2 // windows say once more where values stand
+		// windows say once more where values stand
+		bytes += s.bytes * s.length / window.HourMillis * int64(windowsInHour) / 2
 		again := s.length == windowMillis && h.stamps[(s.start-m.start)/windowMillis] > 0
 		for i, stamp := range s.stamps {
 			if s.length == windowMillis && stamp > 0 {
 				h.stamps[i] = stamp
 			}
 		}
-		if !again { // of a window that is there already, too, nobody knows which frames were lost twice
+		// of a window that is there already, too, nobody knows which frames were lost twice
+		if !again {
 			h.report.Frames += s.report.Frames
 			h.report.Duplicates += s.report.Duplicates
 			h.report.Corrupt += s.report.Corrupt
@@ -469,7 +501,8 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.spanWriter = spanWriter{task: m.task, spanPlace: spanPlace{hoursTable, m.account, m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
+	h.spanWriter = spanWriter{task: m.task, spanPlace: spanPlace{hoursTable, m.account, m.node,
+		bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil
 }
@@ -479,7 +512,8 @@ func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
 		return err
 	}
 	enc := h.encoder.Finish()
-	if err := m.series.write(ctx, m.work, window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
+	if err := m.series.write(ctx, m.work, window.Node{Account: m.account, ID: m.node}, m.start,
+		enc.Dictionaries); err != nil {
 		return err
 	}
 	if err := h.finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {

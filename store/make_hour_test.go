@@ -25,7 +25,8 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		t.Helper()
 		var records []stream.Record
 		for _, f := range frames {
-			records = append(records, stream.Record{Account: "acme", Offset: offset, Value: f.Bytes})
+			records = append(records, stream.Record{Account: "acme", Offset: offset,
+				Value: f.Bytes})
 			want.Add(f.Samples)
 			offset++
 		}
@@ -102,7 +103,9 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	for i := range int64(3) {
 		sent := n.Step(start+i*frame.WindowMillis, true)
 		c.millis.Store(sent.At + 200)
-		if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Partition: 4, Offset: 100 + i, Value: sent.Bytes}}); err != nil {
+		if err := w.Handle(t.Context(),
+			[]stream.Record{{Account: "acme", Partition: 4, Offset: 100 + i,
+				Value: sent.Bytes}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +140,9 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	// again, once, from where they begin.
 	other := n.Step(start+2*window.HourMillis, true)
 	c.millis.Store(other.At + 200)
-	if err := v.Handle(t.Context(), []stream.Record{{Account: "acme", Partition: 4, Offset: 200, Value: other.Bytes}}); err != nil {
+	if err := v.Handle(t.Context(),
+		[]stream.Record{{Account: "acme", Partition: 4, Offset: 200, Value: other.Bytes}}); err !=
+		nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(10 * 60_000)

@@ -61,7 +61,8 @@ func (m *hourMaker) groups() []*group {
 			g.members = append(g.members, member{s, i, d})
 		}
 		for id, b := range s.parts {
-			if id.Type < len(dictionaries) && dictionaries[id.Type] != nil && id.Metric < len(dictionaries[id.Type].Metrics) {
+			if id.Type < len(dictionaries) && dictionaries[id.Type] != nil &&
+				id.Metric < len(dictionaries[id.Type].Metrics) {
 				d := dictionaries[id.Type]
 				of(d.Key).bytes[d.Metrics[id.Metric].Name] += len(b)
 			}
@@ -79,7 +80,9 @@ func (m *hourMaker) groups() []*group {
 				}
 			}
 		}
-		slices.SortStableFunc(g.names, func(a, b string) int { return cmp.Compare(min(1, g.bytes[a]), min(1, g.bytes[b])) })
+		slices.SortStableFunc(g.names, func(a, b string) int {
+			return cmp.Compare(min(1, g.bytes[a]), min(1, g.bytes[b]))
+		})
 		list = append(list, g)
 	}
 	return list
@@ -99,7 +102,8 @@ func (g *group) chunks(limit int) []map[string]bool {
 }
 
 // windows returns what the members of a list of sources say of some metrics.
-func (m *hourMaker) windows(g *group, sources []*hourSource, names map[string]bool) []*window.Window {
+func (m *hourMaker) windows(g *group, sources []*hourSource,
+	names map[string]bool) []*window.Window {
 	only := func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] }
 	var list []*window.Window
 	for _, s := range sources {
@@ -123,7 +127,8 @@ func (m *hourMaker) windows(g *group, sources []*hourSource, names map[string]bo
 					if b, found := s.parts[id]; found {
 						parts = append(parts, window.StoredPart{PartID: id, Blob: b})
 					} else {
-						m.damaged(fmt.Errorf("a part of %s of type %s is not there", mb.dictionary.Metrics[i].Name, t.Key))
+						m.damaged(fmt.Errorf("a part of %s of type %s is not there",
+							mb.dictionary.Metrics[i].Name, t.Key))
 					}
 				}
 			}

@@ -36,7 +36,9 @@ func (m *matches) of(d *window.Dictionary) *match {
 	}
 	found := &match{metrics: d.MatchMetrics(m.ctx, m.matchers...)}
 	if len(found.metrics) > 0 {
-		if slices.ContainsFunc(m.matchers, func(l *labels.Matcher) bool { return slices.Contains(d.Labels, l.Name) }) {
+		if slices.ContainsFunc(m.matchers, func(l *labels.Matcher) bool {
+			return slices.Contains(d.Labels, l.Name)
+		}) {
 			if found.rows = d.MatchRows(m.ctx, m.matchers...); len(found.rows) == 0 {
 				found.metrics = nil
 			}

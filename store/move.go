@@ -121,7 +121,8 @@ func (s *Store) NewMover(c MoverConfig) (*Mover, error) {
 			len(own.Values) < len(t.Values) ||
 			!slices.Equal(own.Values[:len(t.Values)], t.Values) {
 			return nil, fmt.Errorf(
-				"%w: %s of %s is not a table of this program: use the one that wrote it, or a newer one",
+				"%w: %s of %s is not a table of this program: use the one that wrote it, or "+
+					"a newer one",
 				ErrLayout,
 				t.Name,
 				c.Dir,

@@ -132,7 +132,8 @@ func (m *Mover) find(ctx context.Context, t *rows.Table, list []rows.Row, since 
 		left := list[i].TTL
 		if due[rowName(list[i].Key[parts:])] && (left == 0 || time.Since(since) < left-expiring) {
 			return fmt.Errorf(
-				"a row that was written is not found: see whether the clocks of Cassandra's nodes are right",
+				"a row that was written is not found: see whether the clocks of Cassandra's " +
+					"nodes are right",
 			)
 		}
 	}

@@ -250,12 +250,14 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		row := func(scan func(...any) bool) bool { scan(into.Interface(), &stamp); return false }
 		must(t, to.session.Read(t.Context(), rows.Work{}, q, row))
 		if got := into.Elem().Interface(); stamp != v.stamp || !reflect.DeepEqual(got, v.is) {
-			t.Fatalf("%s %v: %s is %v of %d, and was %v of %d", v.table.Name, v.key, v.name, got, stamp,
+			t.Fatalf("%s %v: %s is %v of %d, and was %v of %d", v.table.Name, v.key, v.name,
+				got, stamp,
 				v.is, v.stamp)
 		}
 		if to.config.Dir == "" {
 			if left := to.timeLeft(t, v); (left - v.ttl).Abs() > time.Minute {
-				t.Errorf("%s %v: %s lives %s, and should %s", v.table.Name, v.key, v.name, left, v.ttl)
+				t.Errorf("%s %v: %s lives %s, and should %s", v.table.Name, v.key, v.name,
+					left, v.ttl)
 			}
 		}
 	}

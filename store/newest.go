@@ -46,9 +46,11 @@ func seenBy(h *frame.Header, received time.Time) int64 {
 }
 
 // newestOf looks through a window for the newest frame; the zero heard if there is none.
-func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, node uuid.UUID, window int64) (heard, error) {
+func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+	window int64) (heard, error) {
 	var best heard
-	query := rows.Query{Table: s.table, Key: []any{account, node, window}, Columns: []string{"at", "received"}, Page: 1000}
+	query := rows.Query{Table: s.table, Key: []any{account, node, window},
+		Columns: []string{"at", "received"}, Page: 1000}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var at, received int64
 		if !scan(&at, &received) {
@@ -66,14 +68,16 @@ func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, n
 // presentWindows are those that may have frames of the last 15 minutes which are not dated ahead,
 // newest first; aheadWindows those that only frames dated ahead can be in.
 func presentWindows(now int64) (list []int64) {
-	for w := frame.WindowOf(now + onTimeMillis); w > now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
+	for w := frame.WindowOf(now + onTimeMillis); w >
+		now-recentMillis-frame.WindowMillis; w -= frame.WindowMillis {
 		list = append(list, w)
 	}
 	return list
 }
 
 func aheadWindows(now int64) (list []int64) {
-	for w := frame.WindowOf(now + furthestMillis); w > frame.WindowOf(now+onTimeMillis); w -= frame.WindowMillis {
+	for w := frame.WindowOf(now + furthestMillis); w >
+		frame.WindowOf(now+onTimeMillis); w -= frame.WindowMillis {
 		list = append(list, w)
 	}
 	return list

@@ -29,17 +29,20 @@ func TestFramesFromTheFuture(t *testing.T) {
 	check := func(what string, want []byte, heard int64) {
 		t.Helper()
 		frames, at, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
-		if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], want) || at != heard {
+		if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], want) ||
+			at != heard {
 			t.Errorf(
 				"%s: %d frames, heard of at %d where that was %d, %v",
 				what, len(frames), at, heard, err)
 		}
-		if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != heard {
+		if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+			seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
 		}
 	}
 	for i := range 12 {
-		for _, ahead := range []time.Duration{2_001 * time.Millisecond, 20 * time.Second, 9 * time.Minute} {
+		for _, ahead := range []time.Duration{2_001 * time.Millisecond, 20 * time.Second,
+			9 * time.Minute} {
 			put(forger.Frame(c.millis.Load() + ahead.Milliseconds()))
 			c.millis.Add(1000)
 		}
@@ -57,11 +60,13 @@ func TestFramesFromTheFuture(t *testing.T) {
 	// after it.
 	c.millis.Store(frame.WindowOf(c.millis.Load()) + frame.WindowMillis)
 	put(n.Frame(c.millis.Load()))
-	if ids, err := reading(s).NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 || ids[0] != n.ID {
+	if ids, err := reading(s).NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 ||
+		ids[0] != n.ID {
 		t.Errorf("%v, %v", ids, err)
 	}
 	nodes, err := reading(s).Nodes(t.Context(), "acme")
-	if err != nil || len(nodes) != 1 || nodes[0].Rack != n.Identity.Rack || nodes[0].LastKey > c.millis.Load() {
+	if err != nil || len(nodes) != 1 || nodes[0].Rack != n.Identity.Rack ||
+		nodes[0].LastKey > c.millis.Load() {
 		t.Errorf("%+v, %v", nodes, err)
 	}
 }
@@ -86,24 +91,29 @@ func TestAheadAlone(t *testing.T) {
 		for _, age := range []int64{20_000, 110_000, 290_000} {
 			c.millis.Store(came + age)
 			frames, at, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
-			if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], last) || at != came {
+			if err != nil || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], last) ||
+				at != came {
 				t.Errorf(
 					"%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v",
 					ahead, age, len(frames), at, came, err)
 			}
-			if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
-				t.Errorf("%d ahead, %d ms later: last seen %v, want %d, %v", ahead, age, seen, came, err)
+			if seen, err := reading(s).LastSeen(t.Context(), "acme",
+				[]uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
+				t.Errorf("%d ahead, %d ms later: last seen %v, want %d, %v", ahead, age, seen,
+					came, err)
 			}
 		}
 	}
 }
 
 func TestHeardAt(t *testing.T) {
-	for _, c := range []struct{ at, received, want int64 }{{1000, 0, 1000}, {1000, 5000, 1000}, {7000, 5000, 7000}, {7001, 5000, 5000}} {
+	for _, c := range []struct{ at, received, want int64 }{{1000, 0, 1000}, {1000, 5000, 1000},
+		{7000, 5000, 7000}, {7001, 5000, 5000}} {
 		if h := heardAt(c.at, c.received); h.seen != c.want || h.ahead() != (c.want != c.at) {
 			t.Errorf("%+v: %+v", c, h)
 		}
-		if got := seenBy(&frame.Header{At: c.at}, time.UnixMilli(c.received)); c.received > 0 && got != c.want {
+		if got := seenBy(&frame.Header{At: c.at}, time.UnixMilli(c.received)); c.received > 0 &&
+			got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

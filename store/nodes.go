@@ -16,7 +16,9 @@ import (
 // Node is what is known of a monitored node.
 type Node struct {
 	window.Node
-	LastKey int64 // when its newest key frame was made, milliseconds since the Unix epoch; key frames come every five minutes
+	// when its newest key frame was made, milliseconds since the Unix epoch; key frames come
+	// every five minutes
+	LastKey int64
 }
 
 func (c *Config) nodesLayout() *rows.Table {
@@ -25,7 +27,8 @@ func (c *Config) nodesLayout() *rows.Table {
 		Comment:    "Ringwatch: the newest key frame of each node",
 		Partition:  []rows.Column{textColumn("account")},
 		Clustering: []rows.Column{textColumn("cluster"), idColumn("node")},
-		Values: []rows.Column{textColumn("datacenter"), textColumn("rack"), {Name: "facts", Kind: rows.TextMap},
+		Values: []rows.Column{textColumn("datacenter"), textColumn("rack"),
+			{Name: "facts", Kind: rows.TextMap},
 			{Name: "interval_ms", Kind: rows.Int64}, timeColumn("last_key")},
 		TTL: c.RawTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
@@ -39,7 +42,8 @@ type nodeRows struct {
 
 // put renews a node's row. The write carries when the node was heard of by the frame, so that an
 // old key frame that is read again never hides a newer one, nor does one that is dated ahead.
-func (s *nodeRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header, id *frame.Identity, seen int64) error {
+func (s *nodeRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header,
+	id *frame.Identity, seen int64) error {
 	facts := make(map[string]string, len(id.Facts))
 	for _, fact := range id.Facts {
 		facts[fact.Name] = fact.Value
@@ -69,7 +73,9 @@ func (s *nodeRows) ids(ctx context.Context, w rows.Work, account string) ([]uuid
 // list returns an account's nodes by cluster and id.
 func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Node, error) {
 	var nodes []Node
-	query := rows.Query{Table: s.table, Key: []any{account}, Columns: []string{"cluster", "node", "datacenter", "rack", "facts", "interval_ms", "last_key"}}
+	query := rows.Query{Table: s.table, Key: []any{account},
+		Columns: []string{"cluster", "node", "datacenter", "rack", "facts", "interval_ms",
+			"last_key"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		n := Node{Node: window.Node{Account: account}}
 		var facts map[string]string
@@ -79,7 +85,9 @@ func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Nod
 		for name, v := range facts {
 			n.Facts = append(n.Facts, frame.Fact{Name: name, Value: v})
 		}
-		slices.SortFunc(n.Facts, func(a, b frame.Fact) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(n.Facts, func(a, b frame.Fact) int {
+			return strings.Compare(a.Name, b.Name)
+		})
 		nodes = append(nodes, n)
 		return true
 	})

@@ -14,10 +14,11 @@ import (
 // do not wait behind windows. That is how TCP shares a line.
 type pace struct {
 	mu    sync.Mutex
-	width int           // how many may be closed at once
-	busy  int           // how many are
-	quick int           // closed in a row with quick answers, since width last changed
-	deaf  int           // how many were under way when width was halved: their answers are of before
+	width int // how many may be closed at once
+	busy  int // how many are
+	quick int // closed in a row with quick answers, since width last changed
+	// how many were under way when width was halved: their answers are of before
+	deaf  int
 	freed chan struct{} // somebody may go on
 	said  func(width float64)
 }
@@ -72,7 +73,8 @@ func (p *pace) leave(answer time.Duration, failed bool) {
 		p.deaf = p.busy
 	case answer > quickAnswer:
 		p.quick = 0
-	case full && answer > 0: // else one more would stand idle, and nothing be known of how that goes
+	case full && answer > 0:
+		// else one more would stand idle, and nothing be known of how that goes
 		if p.quick++; p.quick >= p.width {
 			p.set(min(widest, p.width+1))
 		}

@@ -40,8 +40,9 @@ const progressTTL = 30 * 24 * time.Hour
 
 func progressLayout() *rows.Table {
 	return &rows.Table{
-		Name:       progressTable,
-		Comment:    "Ringwatch: up to when the frames of each partition of the stream are here; store processes write it every second",
+		Name: progressTable,
+		Comment: "Ringwatch: up to when the frames of each partition of the stream are here; " +
+			"store processes write it every second",
 		Partition:  []rows.Column{textColumn("scope")},
 		Clustering: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}},
 		Values:     []rows.Column{timeColumn("through"), {Name: "partitions", Kind: rows.Int32}},
@@ -65,7 +66,8 @@ type progressRows struct {
 func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
 	var list []rows.Row
 	for partition, through := range p.Through {
-		list = append(list, rows.Row{Key: []any{progressScope, partition}, Values: []any{through, p.Partitions}, Stamp: through * 1000})
+		list = append(list, rows.Row{Key: []any{progressScope, partition},
+			Values: []any{through, p.Partitions}, Stamp: through * 1000})
 	}
 	if err := c.engine.Put(ctx, rows.Work{}, c.table, list...); err != nil {
 		return fmt.Errorf("store: say how far the stream's frames are: %w", err)
@@ -86,7 +88,8 @@ func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
 	defer cancel()
 	p := Progress{Through: map[int32]int64{}}
 	newest := int64(0)
-	query := rows.Query{Table: c.table, Key: []any{progressScope}, Columns: []string{"stream_partition", "through", "partitions"}}
+	query := rows.Query{Table: c.table, Key: []any{progressScope},
+		Columns: []string{"stream_partition", "through", "partitions"}}
 	err := c.engine.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
 		var partition int32
 		var through int64

@@ -20,16 +20,19 @@ import (
 
 // ReadReport says what an answer was made of.
 type ReadReport struct {
-	Raw, Fresh int     // windows answered from each layer
-	Kept       int     // closed windows, or periods of rollups, that this process has read before
-	Damage     []error // blobs that could not be decoded or were not there; at most maxDamage are kept
-	Damaged    int     // their number
+	Raw, Fresh int // windows answered from each layer
+	Kept       int // closed windows, or periods of rollups, that this process has read before
+	// blobs that could not be decoded or were not there; at most maxDamage are kept
+	Damage  []error
+	Damaged int // their number
 	// Instants are when the node sent the frames that the windows were made of, from from to to, in
 	// ms, ascending, each once, whatever matched: a series without a value at one of them was not
 	// there.
 	Instants []int64
 	From     int64 // what windows have before it has expired, ms
-	Lost     int   // frames of these windows that could not be read: damaged, or without their key frame. In a fresh window that may yet come
+	// frames of these windows that could not be read: damaged, or without their key frame. In a
+	// fresh window that may yet come
+	Lost int
 }
 
 // Partial reports whether something that is stored is missing in the answer.
@@ -59,7 +62,8 @@ const readsInFlight = 8
 
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
 // (milliseconds since the Unix epoch), sorted by labels, each instant once. See Windows.
-func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, to int64, matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
+func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
+	matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
 	windows, report, err := r.Windows(ctx, account, node, from, to, nil, matchers...)
 	if err != nil {
 		return nil, report, err
@@ -80,7 +84,8 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // the first one counts. Windows that are closed come from raw, others from fresh if they lie
 // within its TTL, and those with late frames from both. facets are what is needed of histograms;
 // none: all. What cannot be decoded is left out and reported; the error is Cassandra's.
-func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
+func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
 	var report ReadReport
 	now := s.millis()
@@ -90,8 +95,10 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if from > to {
 		return nil, report, nil
 	}
-	of := reader{task: s, ctx: ctx, account: account, node: node, from: from, to: to, facets: facets, matchers: matchers, stamps: map[int64]int64{}, marksKnown: make(chan struct{}),
-		held: map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
+	of := reader{task: s, ctx: ctx, account: account, node: node, from: from, to: to,
+		facets: facets, matchers: matchers, stamps: map[int64]int64{},
+		marksKnown: make(chan struct{}),
+		held:       map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
@@ -123,7 +130,9 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
 	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
 	s.metrics.Damaged.Add(float64(report.Damaged))
-	slices.SortStableFunc(of.parts, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+	slices.SortStableFunc(of.parts, func(a, b *window.Window) int {
+		return cmp.Compare(a.Times[0], b.Times[0])
+	})
 	if err := of.joinTimes(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err)
 	}
@@ -146,10 +155,11 @@ type reader struct {
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
 	marksErr   error
 
-	mu      sync.Mutex
-	stamps  map[int64]int64 // of closed windows: when the frames were read that they are made of, µs
-	counted map[int64]bool  // windows that are in the report's numbers
-	held    map[int64]Kept  // windows with late frames, until those have been looked at
+	mu sync.Mutex
+	// of closed windows: when the frames were read that they are made of, µs
+	stamps  map[int64]int64
+	counted map[int64]bool // windows that are in the report's numbers
+	held    map[int64]Kept // windows with late frames, until those have been looked at
 	parts   []*window.Window
 	report  *ReadReport
 }
@@ -171,7 +181,9 @@ func (r *reader) columns(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, span := range spans {
 		g.Go(func() error {
-			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Facets: r.facets, Bare: r.onlyInstants(), Keep: true, Late: r.late}, r.stored)
+			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from,
+				To: span.to, Matchers: r.matchers, Facets: r.facets, Bare: r.onlyInstants(),
+				Keep: true, Late: r.late}, r.stored)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -260,7 +272,9 @@ func (r *reader) wanted() *frame.Wanted {
 		return nil
 	}
 	return frame.NewWanted(func(metric string) bool {
-		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool { return !m.Matches(metric) })
+		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool {
+			return !m.Matches(metric)
+		})
 	}, nil)
 }
 
@@ -344,7 +358,8 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := r.Build(memory.Until(ctx, r.lease), window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
+	w, rep, err := r.Build(memory.Until(ctx, r.lease), window.Node{Account: r.account, ID: r.node},
+		start, frames, r.wanted(), r.wantedNames())
 	switch {
 	case errors.Is(err, frame.ErrMemory): // also if the context has ended
 		return err
@@ -373,7 +388,9 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 func (r *reader) answered(times []int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.parts, func(w *window.Window) bool { return within(times, w.Times) })
+	return slices.ContainsFunc(r.parts, func(w *window.Window) bool {
+		return within(times, w.Times)
+	})
 }
 
 // finder finds the dictionaries of a node's day, each always as the same pointer. It is for one
@@ -401,13 +418,15 @@ func (s task) finder(ctx context.Context, account string, node uuid.UUID, day in
 }
 
 // dictionary returns a dictionary from the cache or from Cassandra.
-func (s task) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string, hash window.Hash, f *finder) (*window.Dictionary, error) {
+func (s task) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string,
+	hash window.Hash, f *finder) (*window.Dictionary, error) {
 	k := dictionaryKey{account, node, hash}
 	if d, found := s.dictionaries.get(k); found {
 		return d, nil
 	}
 	var b []byte
-	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node}, Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
+	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node},
+		Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
 	err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&b) })
 	if err != nil {
 		f.err = errors.Join(f.err, err)

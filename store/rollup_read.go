@@ -44,19 +44,22 @@ func (r Reader) ReadRollup(
 	if from > to {
 		return nil, report, nil
 	}
-	of := rollupReader{task: s, account: account, node: node, now: now, matchers: matchers, report: &report}
+	of := rollupReader{task: s, account: account, node: node, now: now, matchers: matchers,
+		report: &report}
 	var err error
 	t := s.config.rollupTable(level)
 	// The period before, too: increases are from the last sample in it.
 	first, last := from-level.Millis, level.Start(to)
-	if of.late, err = s.late.marks(ctx, s.work, account, node, t.runOf(first), t.runOf(last)+t.run); err != nil {
+	if of.late, err = s.late.marks(ctx, s.work, account, node, t.runOf(first),
+		t.runOf(last)+t.run); err != nil {
 		return nil, report, err
 	}
 	columns, next, err := of.settled(ctx, level, first, last, facets)
 	if err == nil && next <= last {
 		var found map[int64]*rollup.Rollup
 		if found, err = of.level(ctx, level, next, last); err == nil {
-			columns, err = columns.Extend(ctx, s.lease, slices.Collect(maps.Values(found)), matchers...)
+			columns, err = columns.Extend(ctx, s.lease, slices.Collect(maps.Values(found)),
+				matchers...)
 		}
 	}
 	if err != nil {
@@ -82,8 +85,10 @@ type rollupReader struct {
 }
 
 // level returns the rollups of the periods that begin at from ≤ start ≤ to.
-func (r *rollupReader) level(ctx context.Context, level rollup.Level, from, to int64) (map[int64]*rollup.Rollup, error) {
-	found, known, damage, err := r.runs(ctx, level, &Query{Account: r.account, Node: r.node, From: from, To: to, Matchers: r.matchers, Keep: true}, r.late)
+func (r *rollupReader) level(ctx context.Context, level rollup.Level,
+	from, to int64) (map[int64]*rollup.Rollup, error) {
+	found, known, damage, err := r.runs(ctx, level, &Query{Account: r.account, Node: r.node,
+		From: from, To: to, Matchers: r.matchers, Keep: true}, r.late)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +133,10 @@ func (r *rollupReader) level(ctx context.Context, level rollup.Level, from, to i
 }
 
 // pending reports whether a period's stored rollup may not be what its finer ones give.
-func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]*rollup.Rollup) bool {
-	if start+level.Millis > r.now-settleMillis || found[start] == nil && start >= level.Start(r.now-pendingMillis) {
+func (r *rollupReader) pending(level rollup.Level, start int64,
+	found map[int64]*rollup.Rollup) bool {
+	if start+level.Millis > r.now-settleMillis ||
+		found[start] == nil && start >= level.Start(r.now-pendingMillis) {
 		return true
 	}
 	return isLate(r.late, start, level.Millis)
@@ -137,7 +144,8 @@ func (r *rollupReader) pending(level rollup.Level, start int64, found map[int64]
 
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and
 // puts those with late frames in the place of what is stored of them.
-func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup, from, to int64) error {
+func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
+	from, to int64) error {
 	to = min(to, r.now+aheadMillis)
 	var missing []int64
 	for start := max(from, r.soonest()); start <= to; start += frame.WindowMillis {
@@ -193,7 +201,8 @@ func (r *rollupReader) soonest() int64 {
 }
 
 // closed returns what is stored of those of some windows that are closed.
-func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*window.Window, error) {
+func (r *rollupReader) closed(ctx context.Context,
+	starts []int64) (map[int64]*window.Window, error) {
 	found := map[int64]*window.Window{}
 	m := newMatches(ctx, r.matchers)
 	for len(starts) > 0 { // neighbours at once
@@ -209,12 +218,16 @@ func (r *rollupReader) closed(ctx context.Context, starts []int64) (map[int64]*w
 		}
 		var list []Kept
 		for _, span := range spans {
-			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to, Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) { return r.late, nil }}
+			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to,
+				Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) {
+					return r.late, nil
+				}}
 			if err := span.Read(ctx, q, collect(&list)); err != nil {
 				return nil, err
 			}
 		}
-		slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.Length, b.Length) }) // windows win
+		// windows win
+		slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.Length, b.Length) })
 		for i := range list {
 			k := &list[i]
 			r.report.damage(k.Damage...)
@@ -259,7 +272,8 @@ func (r *rollupReader) named(d *window.Dictionary, metric int) bool {
 }
 
 // unclosed returns what the frames of windows say.
-func (r *rollupReader) unclosed(ctx context.Context, starts []int64) (map[int64]*window.Window, error) {
+func (r *rollupReader) unclosed(ctx context.Context,
+	starts []int64) (map[int64]*window.Window, error) {
 	starts, err := r.Store.fresh.having(ctx, r.work, r.account, r.node, starts)
 	if err != nil {
 		return nil, err

@@ -28,20 +28,26 @@ func TestReadRollupPart(t *testing.T) {
 		sent := n.Step(at, false)
 		frames = append(frames, sent.Bytes)
 		c.millis.Store(at + 100)
-		if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Value: sent.Bytes, Offset: int64(len(frames))}}); err != nil {
+		if err := w.Handle(t.Context(),
+			[]stream.Record{{Account: "acme", Value: sent.Bytes,
+				Offset: int64(len(frames))}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Tick(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	hours, days := number(s.metrics.Hours.WithLabelValues("written")), number(s.metrics.Days.WithLabelValues("written"))
+	hours, days := number(s.metrics.Hours.WithLabelValues("written")),
+		number(s.metrics.Days.WithLabelValues("written"))
 	if hours != 2 || days != 1 {
-		t.Errorf("%v hours and %v days were written for a node that never pauses, want the two and the one that are over", hours, days)
+		t.Errorf("%v hours and %v days were written for a node that never pauses, want the two "+
+			"and the one that are over", hours, days)
 	}
 	m := labels.MustNewMatcher(labels.MatchRegexp, "__name__", "(node|table)_[01]")
 	from, to := eve+20*60_000, eve+80*60_000
-	samples := slices.DeleteFunc(direct(t, frames), func(s window.Series) bool { return !m.Matches(s.Labels.Get("__name__")) })
+	samples := slices.DeleteFunc(direct(t, frames), func(s window.Series) bool {
+		return !m.Matches(s.Labels.Get("__name__"))
+	})
 	for _, level := range rollup.Levels {
 		series, _, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, nil, m)
 		if err != nil {
@@ -66,7 +72,8 @@ func TestReadRollupPart(t *testing.T) {
 			t.Fatalf("level %s:\n%s", level.Name, d)
 		}
 	}
-	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0, math.MaxInt64, nil); err != nil || len(other) > 0 {
+	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0,
+		math.MaxInt64, nil); err != nil || len(other) > 0 {
 		t.Fatal("another account sees it", err)
 	}
 }
@@ -118,7 +125,9 @@ func TestRollupsAreKept(t *testing.T) {
 		n := windowtest.NewNode(seeded(t, 8))
 		w := NewWriter(s)
 		for range 36 { // none is late
-			if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Step(c.millis.Load(), false).Bytes}}); err != nil {
+			if err := w.Handle(t.Context(),
+				[]stream.Record{{Account: "acme",
+					Value: n.Step(c.millis.Load(), false).Bytes}}); err != nil {
 				t.Fatal(err)
 			}
 			c.millis.Add(100_000)
@@ -131,7 +140,8 @@ func TestRollupsAreKept(t *testing.T) {
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
 		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
-			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start, end, nil, m...)
+			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start,
+				end, nil, m...)
 			if err != nil || report.Partial() {
 				t.Fatal(err, report.Missing())
 			}
@@ -140,18 +150,22 @@ func TestRollupsAreKept(t *testing.T) {
 		some := labels.MustNewMatcher(labels.MatchRegexp, "__name__", "(node|table)_[01]")
 		cold, report := read(level, some)
 		if report.Raw == 0 || report.Kept > 0 {
-			t.Fatalf("%s, cold: %d periods were read, %d were kept", level.Name, report.Raw, report.Kept)
+			t.Fatalf("%s, cold: %d periods were read, %d were kept", level.Name, report.Raw,
+				report.Kept)
 		}
 		warm, report := read(level, some)
 		if report.Raw > 0 || report.Kept == 0 {
-			t.Fatalf("%s, warm: %d periods were read, %d were kept", level.Name, report.Raw, report.Kept)
+			t.Fatalf("%s, warm: %d periods were read, %d were kept", level.Name, report.Raw,
+				report.Kept)
 		}
 		if d := rolluptest.Diff(of(t, warm), of(t, cold)); d != "" || len(cold) == 0 {
 			t.Fatalf("%s, warm:\n%s", level.Name, d)
 		}
-		part, report := read(level, labels.MustNewMatcher(labels.MatchEqual, "__name__", cold[0].Metric.Name))
+		part, report := read(level, labels.MustNewMatcher(labels.MatchEqual, "__name__",
+			cold[0].Metric.Name))
 		if report.Raw > 0 || len(part) == 0 {
-			t.Fatalf("%s: %d periods were read of a metric that is kept, with %d series", level.Name, report.Raw, len(part))
+			t.Fatalf("%s: %d periods were read of a metric that is kept, with %d series",
+				level.Name, report.Raw, len(part))
 		}
 		all, _ := read(level)
 		s.kept = newBounded[spanID, *keptSpan](8 << 20)
@@ -162,7 +176,8 @@ func TestRollupsAreKept(t *testing.T) {
 
 		s.late.clusters.age = 0
 		late := n.Step(end, false)
-		if err := NewWriter(s).Handle(t.Context(), []stream.Record{{Account: "acme", Value: late.Bytes}}); err != nil {
+		if err := NewWriter(s).Handle(t.Context(),
+			[]stream.Record{{Account: "acme", Value: late.Bytes}}); err != nil {
 			t.Fatal(err)
 		}
 		changed, report := read(level)
@@ -193,8 +208,12 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 	bucket := table.bucketOf(rollup.Hour.Start(eve))
 	var typ, part string
 	var at int64
-	if err := s.each(t.Context(), func(scan func(...any) bool) bool { return scan(&typ, &part, &at) },
-		"SELECT entity_type, part, at FROM "+s.table(table.name)+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type > '' LIMIT 1", n.ID.String(), bucket); err != nil || typ == "" {
+	if err := s.each(t.Context(), func(scan func(...any) bool) bool {
+		return scan(&typ, &part, &at)
+	},
+		"SELECT entity_type, part, at FROM "+s.table(table.name)+
+			" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type > '' LIMIT 1",
+		n.ID.String(), bucket); err != nil || typ == "" {
 		t.Fatal(typ, err)
 	}
 	want := rolluptest.Direct(samples, rollup.Hour)
@@ -203,11 +222,14 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 		"newer version": "UPDATE " + s.table(table.name) + " SET blob = 0xfe0000000000000000",
 		"gone":          "DELETE FROM " + s.table(table.name),
 	} {
-		if err := s.exec(t.Context(), statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? AND part = ? AND at = ?",
+		if err := s.exec(t.Context(),
+			statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? "+
+				"AND part = ? AND at = ?",
 			n.ID.String(), bucket, typ, part, at); err != nil {
 			t.Fatal(err)
 		}
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, nil)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
+			math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +247,8 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			}
 		}
 		m := labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", typ+"_.*")
-		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0, math.MaxInt64, nil, m); err != nil || report.Partial() {
+		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
+			math.MaxInt64, nil, m); err != nil || report.Partial() {
 			t.Errorf("%s: other metrics: %+v %v", what, report, err)
 		}
 	}
@@ -240,16 +263,20 @@ func TestFrameAfterRawExpired(t *testing.T) {
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())
 	start := rollup.Hour.Start(eve)
-	if err := writing(s).WriteFrame(t.Context(), "acme", n.Step(start+1000, true).Bytes); err != nil {
+	if err := writing(s).WriteFrame(t.Context(), "acme",
+		n.Step(start+1000, true).Bytes); err != nil {
 		t.Fatal(err)
 	}
-	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
+	if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+		start); err != nil {
 		t.Fatal(err)
 	}
-	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
+	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
+		start); err != nil {
 		t.Fatal(err)
 	}
-	if err := writing(s).MakeDay(t.Context(), memory.Unbounded(), "acme", n.ID, rollup.Day.Start(start)); err != nil {
+	if err := writing(s).MakeDay(t.Context(), memory.Unbounded(), "acme", n.ID,
+		rollup.Day.Start(start)); err != nil {
 		t.Fatal(err)
 	}
 	checkRollups(t, s, n.ID, samples, "afterwards")

@@ -73,17 +73,20 @@ func (k killed) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...row
 	return k.database.Put(ctx, w, t, list...)
 }
 
-func (k killed) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row, columns []string, into ...any) (bool, error) {
+func (k killed) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row,
+	columns []string, into ...any) (bool, error) {
 	defer k.by.called()
 	return k.database.PutNew(ctx, w, t, row, columns, into...)
 }
 
-func (k killed) Read(ctx context.Context, w rows.Work, q rows.Query, row func(scan func(into ...any) bool) bool) error {
+func (k killed) Read(ctx context.Context, w rows.Work, q rows.Query,
+	row func(scan func(into ...any) bool) bool) error {
 	defer k.by.called()
 	return k.database.Read(ctx, w, q, row)
 }
 
-func (k killed) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error {
+func (k killed) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any,
+	take func(i int, scan func(into ...any) bool, err error)) error {
 	defer k.by.called()
 	return k.database.ReadMany(ctx, w, q, keys, take)
 }
@@ -109,8 +112,10 @@ type fleet struct {
 }
 
 func (f *fleet) start(process int) {
-	s := on(f.base.session, f.base.config, f.base.metrics) // a connection is no state, and making one is slow
-	s.stamped = f.base.stamped                             // time goes on where the clock stands still
+	// a connection is no state, and making one is slow
+	s := on(f.base.session, f.base.config, f.base.metrics)
+	// time goes on where the clock stands still
+	s.stamped = f.base.stamped
 	defer func() {
 		for p, owner := range f.owner {
 			if owner == process {
@@ -143,7 +148,8 @@ func (f *fleet) do(process int, commits bool, work func(ctx context.Context) err
 	}
 	err := work(ctx)
 	f.killer.arm(0, nil)
-	if asIs(err, ErrExpired) && !killed { // the role gives its partitions back, and reads them again from the low water
+	// the role gives its partitions back, and reads them again from the low water
+	if asIs(err, ErrExpired) && !killed {
 		f.again++
 		for p, owner := range f.owner {
 			if owner == process {
@@ -186,7 +192,9 @@ func (f *fleet) step() {
 		for _, r := range records {
 			f.clock.millis.Store(max(f.clock.millis.Load(), at(r)+200))
 		}
-		f.do(f.owner[p], false, func(ctx context.Context) error { return f.writer[f.owner[p]].Handle(ctx, records) })
+		f.do(f.owner[p], false, func(ctx context.Context) error {
+			return f.writer[f.owner[p]].Handle(ctx, records)
+		})
 	}
 	f.tick()
 	for p := range f.records {
@@ -207,11 +215,14 @@ func (f *fleet) step() {
 
 func (f *fleet) tick() {
 	for process := range f.writer {
-		f.do(process, true, func(ctx context.Context) error { return f.writer[process].Tick(ctx, f.clock.now()) })
+		f.do(process, true, func(ctx context.Context) error {
+			return f.writer[process].Tick(ctx, f.clock.now())
+		})
 	}
 	for _, z := range f.zombies {
 		if f.pick(3) == 0 {
-			if err := z.Tick(f.t.Context(), f.clock.now()); err != nil && !asIs(err, ErrExpired) { // it may remember an hour that another has made
+			// it may remember an hour that another has made
+			if err := z.Tick(f.t.Context(), f.clock.now()); err != nil && !asIs(err, ErrExpired) {
 				f.t.Fatal(err)
 			}
 		}
@@ -253,7 +264,8 @@ func (f *fleet) end() {
 		for _, w := range f.writer { // a zombie may have noted something
 			w.look()
 		}
-		for f.owed(rollup.Hour) || f.owed(level) { // time must not leap while an hour is to be made: its windows expire
+		// time must not leap while an hour is to be made: its windows expire
+		for f.owed(rollup.Hour) || f.owed(level) {
 			f.tick()
 			f.clock.millis.Add(10_000)
 		}
@@ -282,7 +294,8 @@ func (f *fleet) owed(level rollup.Level) bool {
 func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
 	t.Helper()
 	for _, level := range rollup.Levels {
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0, math.MaxInt64, nil)
+		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0,
+			math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(when, err)
 		}
@@ -347,7 +360,8 @@ func direct(t *testing.T, frames [][]byte) []window.Series {
 // come that are so late that their window is only in raw.
 func TestRollupsEqualDirectComputation(t *testing.T) {
 	c := newClock(eve)
-	base := mustStore(t, c, func(c *Config) { c.FreshTTL, c.HourSpread = c.RawTTL, 10*time.Second }) // time leaps here, but nothing expires
+	// time leaps here, but nothing expires
+	base := mustStore(t, c, func(c *Config) { c.FreshTTL, c.HourSpread = c.RawTTL, 10*time.Second })
 	k := &killer{}
 	base = k.of(t, base)
 	seeds := uint64(4)
@@ -374,7 +388,8 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 				at int64
 			}
 			var list []due
-			for at := eve + int64(pick(60_000)); at < eve+130*60_000; at += 30_000 + int64(pick(60_000)) {
+			for at := eve + int64(pick(60_000)); at < eve+130*60_000; at += 30_000 +
+				int64(pick(60_000)) {
 				sent := n.Step(at, pick(12) == 0)
 				switch pick(60) {
 				case 0: // away for a while
@@ -382,8 +397,10 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 				case 1, 2: // lost, and if it is a key frame what needs it is, too
 					continue
 				}
-				if sent.Key && pick(12) == 0 { // hours late; it needs no other frame, as those will have expired
-					late[n.ID] = append(late[n.ID], stream.Record{Account: "acme", Value: sent.Bytes})
+				// hours late; it needs no other frame, as those will have expired
+				if sent.Key && pick(12) == 0 {
+					late[n.ID] = append(late[n.ID],
+						stream.Record{Account: "acme", Value: sent.Bytes})
 					continue
 				}
 				frames[n.ID] = append(frames[n.ID], sent.Bytes)
@@ -392,7 +409,8 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 					arrives += int64(pick(15 * 60_000))
 				}
 				for range 1 + pick(6)/5 {
-					list = append(list, due{stream.Record{Account: "acme", Value: sent.Bytes}, arrives})
+					list = append(list, due{stream.Record{Account: "acme", Value: sent.Bytes},
+						arrives})
 				}
 			}
 			for _, d := range list {
@@ -432,7 +450,9 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 			}
 			c.millis.Store(end)
 		}
-		check("in time", func(n *windowtest.Node) []window.Series { return direct(t, frames[n.ID]) })
+		check("in time", func(n *windowtest.Node) []window.Series {
+			return direct(t, frames[n.ID])
+		})
 
 		// Much later, when fresh has expired.
 		empty(t, base, freshTable)
@@ -454,8 +474,10 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 			return series
 		})
 		kills, moves = kills+f.kills, moves+f.moves
-		t.Logf("records %d, later %d, kills %d, moves %d, hours written %v, days written %v, unchanged %v", len(f.records[0])+len(f.records[1]), added, f.kills, f.moves,
-			number(base.metrics.Hours.WithLabelValues("written")), number(base.metrics.Days.WithLabelValues("written")),
+		t.Logf("records %d, later %d, kills %d, moves %d, hours written %v, days written %v, "+
+			"unchanged %v", len(f.records[0])+len(f.records[1]), added, f.kills, f.moves,
+			number(base.metrics.Hours.WithLabelValues("written")),
+			number(base.metrics.Days.WithLabelValues("written")),
 			number(base.metrics.Hours.WithLabelValues("unchanged")))
 	}
 	if kills < int(seeds) || moves < int(seeds) {

@@ -36,7 +36,8 @@ type rowLayout interface {
 	joins() bool
 	// read calls take for the rows of a window. services are those that are wanted, names the
 	// prefixes of them all.
-	read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
+	read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series,
+		names []string, take func(service string, r *sampleRow)) error
 }
 
 // maxService is how long a service's name may get: Cassandra's keys end at 65,535 bytes. What is
@@ -67,7 +68,8 @@ func service(d *window.Dictionary, prefix string, row int) string {
 }
 
 // Write writes dictionaries, then a row per sample, then meta.
-func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
+func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report,
+	stamp int64) error {
 	enc := w.Encode(rep)
 	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
@@ -96,7 +98,8 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 		}
 		for i, at := range s.At {
 			values := sampleValues(s, i)
-			list = append(list, rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start, name, at}, Values: values, Stamp: stamp, TTL: ttl})
+			list = append(list, rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start, name, at},
+				Values: values, Stamp: stamp, TTL: ttl})
 			counts, _ := values[2].([]byte)
 			size += len(name) + 64 + len(counts)
 			if size >= limit {
@@ -110,7 +113,8 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 		return fmt.Errorf("store: write samples of window %d: %w", w.Start, err)
 	}
 	g.metrics.Samples.Add(float64(samples))
-	head := rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start}, Values: []any{enc.Head}, Stamp: stamp, TTL: ttl}
+	head := rows.Row{Key: []any{w.Node.Account, w.Node.ID, w.Start}, Values: []any{enc.Head},
+		Stamp: stamp, TTL: ttl}
 	err := g.session.Put(ctx, g.work, g.byName[g.windows], head)
 	if err != nil {
 		return fmt.Errorf("store: write meta of window %d: %w", w.Start, err)
@@ -148,7 +152,8 @@ const samplesInPage = 5000
 
 func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 	var list []Kept
-	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From, To: q.To, Columns: []string{"bucket_time", "meta"}}
+	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From,
+		To: q.To, Columns: []string{"bucket_time", "meta"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		k := Kept{Length: windowMillis}
 		var b []byte

@@ -34,7 +34,8 @@ func TestRowsAreExact(t *testing.T) {
 	for exponent := -12; exponent <= 9; exponent++ {
 		doubled := 0
 		for _, v := range integers() {
-			in := window.Series{Metric: &window.Metric{Kind: frame.Gauge, Exponent: exponent}, At: []int64{1}, Ints: []int64{v}}
+			in := window.Series{Metric: &window.Metric{Kind: frame.Gauge, Exponent: exponent},
+				At: []int64{1}, Ints: []int64{v}}
 			values := sampleValues(&in, 0)
 			value := values[0].(float64)
 			row := sampleRow{at: 1, value: &value}
@@ -55,7 +56,8 @@ func TestRowsAreExact(t *testing.T) {
 				row.exact = &stale
 				out = window.Series{Metric: in.Metric}
 				if err := row.appendTo(&out); err != nil || out.Ints[0] != v {
-					t.Fatalf("%d × 10^%d beside %d came back as %v, %v", v, exponent, stale, out.Ints, err)
+					t.Fatalf("%d × 10^%d beside %d came back as %v, %v", v, exponent, stale,
+						out.Ints, err)
 				}
 			}
 		}
@@ -78,7 +80,8 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 			for ti := range n.Templates {
 				for e := range n.Entities[ti] {
 					for m := range n.Entities[ti][e].Cells {
-						if kind := n.Templates[ti].Metrics[m].Kind; kind == frame.Counter || kind == frame.Gauge {
+						if kind := n.Templates[ti].Metrics[m].Kind; kind == frame.Counter ||
+							kind == frame.Gauge {
 							n.Entities[ti][e].Cells[m].Int, k = list[k%len(list)], k+1
 						}
 					}
@@ -95,17 +98,22 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, base); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+			base); err != nil {
 			t.Fatal(err)
 		}
 		after, report, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
-		if err != nil || report.Raw != 1 || report.Fresh != 0 || len(after) != len(before) || len(after) == 0 {
-			t.Fatalf("%s: %d series, then %d, %+v, %v", generation, len(before), len(after), report, err)
+		if err != nil || report.Raw != 1 || report.Fresh != 0 || len(after) != len(before) ||
+			len(after) == 0 {
+			t.Fatalf("%s: %d series, then %d, %+v, %v", generation, len(before), len(after),
+				report, err)
 		}
 		large := 0
 		for i := range after {
-			if !slices.Equal(after[i].Ints, before[i].Ints) || !slices.Equal(after[i].At, before[i].At) {
-				t.Errorf("%s: %s: %v, want %v", generation, after[i].Labels, after[i].Ints, before[i].Ints)
+			if !slices.Equal(after[i].Ints, before[i].Ints) ||
+				!slices.Equal(after[i].At, before[i].At) {
+				t.Errorf("%s: %s: %v, want %v", generation, after[i].Labels, after[i].Ints,
+					before[i].Ints)
 			}
 			for _, v := range after[i].Ints {
 				if v > 1<<53 {
@@ -136,7 +144,8 @@ func TestHistogramRows(t *testing.T) {
 		}
 		bad := bytes.Clone(b)
 		bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
-		for _, b := range [][]byte{bad, bad[:r.IntN(len(bad))], append(bad, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1)} {
+		for _, b := range [][]byte{bad, bad[:r.IntN(len(bad))],
+			append(bad, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1)} {
 			if got, err := decodeHistogram(b, h.Size); err == nil && len(got.Dense(nil)) != h.Size {
 				t.Fatalf("%d buckets of %d", len(got.Dense(nil)), h.Size)
 			}

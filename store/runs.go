@@ -68,7 +68,9 @@ func (c *Config) rollupLayouts() []*rows.Table {
 	var list []*rows.Table
 	for _, t := range c.rollupTables() {
 		list = append(list, spanTable(t.name,
-			"Ringwatch: rollups of "+t.Name+"; entity_type = part = empty is the head row of its run, entity_type = empty else a dictionary", t.ttl))
+			"Ringwatch: rollups of "+t.Name+
+				"; entity_type = part = empty is the head row of its run, entity_type = empty "+
+				"else a dictionary", t.ttl))
 	}
 	return list
 }
@@ -83,11 +85,13 @@ func (c *Config) validateRollups() error {
 		ttl  time.Duration
 	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
 		if l.ttl < below {
-			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl, name, below))
+			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl,
+				name, below))
 		}
 		below, name = l.ttl, l.name
 		if l.ttl > maxTTL {
-			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes", l.name, l.ttl, maxTTL))
+			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes",
+				l.name, l.ttl, maxTTL))
 		}
 	}
 	return errors.Join(errs...)
@@ -104,7 +108,8 @@ type runHead struct {
 }
 
 // runHeads returns the heads of runs that begin at from ≤ start ≤ to.
-func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64) (map[int64]*runHead, error) {
+func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
+	from, to int64) (map[int64]*runHead, error) {
 	t := s.config.rollupTable(level)
 	var places []spanPlace
 	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
@@ -118,7 +123,8 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 			h.run, row.damage = rollup.DecodeRunHead(level, start, row.row.Blob)
 		}
 		if row.damage != nil {
-			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, clockTime(start), row.damage)
+			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, clockTime(start),
+				row.damage)
 		}
 		found[start] = h
 	}
@@ -128,7 +134,8 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 // runs returns what is stored of a level's periods that begin at q.From ≤ start ≤ q.To, with the
 // metrics that can match. What is not there or cannot be decoded is in damage. late are the windows
 // that have late frames, for who lets what is kept answer; known are the periods that it answered.
-func (s task) runs(ctx context.Context, level rollup.Level, q *Query, late map[int64]int64) (found map[int64]*rollup.Rollup, known int, damage []error, err error) {
+func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
+	late map[int64]int64) (found map[int64]*rollup.Rollup, known int, damage []error, err error) {
 	t := s.config.rollupTable(level)
 	k := s.keptOf(t.name, q)
 	heads, err := s.keptRunHeads(ctx, k, &t, q, t.runOf(q.From), t.runOf(q.To), late)
@@ -149,19 +156,20 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query, late map[i
 	g.SetLimit(readsInFlight)
 	for _, list := range byBucket {
 		g.Go(func() error {
-			return s.readRuns(gctx, k, &t, list, q.Matchers, func(run *rollup.Run, isKept bool, bad []error) {
-				mu.Lock()
-				defer mu.Unlock()
-				for _, r := range run.Rollups() {
-					if r.Start >= q.From && r.Start <= q.To {
-						found[r.Start] = r
-						if isKept {
-							known++
+			return s.readRuns(gctx, k, &t, list, q.Matchers,
+				func(run *rollup.Run, isKept bool, bad []error) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, r := range run.Rollups() {
+						if r.Start >= q.From && r.Start <= q.To {
+							found[r.Start] = r
+							if isKept {
+								known++
+							}
 						}
 					}
-				}
-				damage = append(damage, bad...)
-			})
+					damage = append(damage, bad...)
+				})
 		})
 	}
 	err = g.Wait()
@@ -170,7 +178,8 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query, late map[i
 
 // readRuns reads runs of one partition, and calls take with each of them, with whether all that is
 // wanted of it was kept, and with what cannot be read.
-func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead, matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
+func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead,
+	matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
 	place := heads[0].spanPlace
 	f := s.rollupFinder(ctx, place)
 	m := newMatches(ctx, matchers)
@@ -183,12 +192,13 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if k.answered(c.span) {
 			continue
 		}
-		c.opens(choose(runTypes(h.run), f.find, m, nil, func(key, metric string, small bool, ids []window.PartID) {
-			if c.wants(ids) {
-				want.Add(h.at(), key, metric, small, ids...)
-				from, to = min(from, h.start), max(to, h.start)
-			}
-		}))
+		c.opens(choose(runTypes(h.run), f.find, m, nil,
+			func(key, metric string, small bool, ids []window.PartID) {
+				if c.wants(ids) {
+					want.Add(h.at(), key, metric, small, ids...)
+					from, to = min(from, h.start), max(to, h.start)
+				}
+			}))
 		if f.err != nil {
 			return f.err
 		}
@@ -205,7 +215,8 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 	for _, h := range heads {
 		c := spans[h.at()]
 		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
-			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types, f.find, c.parts)
+			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types,
+				f.find, c.parts)
 			return runColumns{run}, bad, cmp.Or(err, f.err)
 		})
 		if err != nil {
@@ -236,8 +247,11 @@ func (s task) rollupFinder(ctx context.Context, p spanPlace) *finder {
 			return d, nil
 		}
 		var blob []byte
-		query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
-		err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&blob) })
+		query := rows.Query{Table: s.byName[p.in], Key: p.key(),
+			Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
+		err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
+			return scan(&blob)
+		})
 		if err != nil {
 			f.err = errors.Join(f.err, err)
 			return nil, err
@@ -271,17 +285,21 @@ type runWriter struct {
 	written prometheus.Counter
 }
 
-func (s task) runWriter(level rollup.Level, account string, node uuid.UUID, start, stamp int64) *runWriter {
+func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
+	start, stamp int64) *runWriter {
 	t := s.config.rollupTable(level)
-	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run), written: s.metrics.RollupBytes.WithLabelValues(level.Name),
-		spanWriter: spanWriter{task: s, spanPlace: spanPlace{t.name, account, node, t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
+	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run),
+		written: s.metrics.RollupBytes.WithLabelValues(level.Name),
+		spanWriter: spanWriter{task: s, spanPlace: spanPlace{t.name, account, node,
+			t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
 			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
 }
 
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.series.fill(ctx, w.work, w.rollupShelf(&w.level, w.account, w.node, w.bucket), enc.Dictionaries, nil); err != nil {
+	if err := w.series.fill(ctx, w.work, w.rollupShelf(&w.level, w.account, w.node, w.bucket),
+		enc.Dictionaries, nil); err != nil {
 		return err
 	}
 	if err := w.finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
@@ -292,8 +310,11 @@ func (w *runWriter) finishRun(ctx context.Context) error {
 }
 
 // writeRun writes the periods of a run, in any order.
-func (s task) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID, start int64, list []*rollup.Rollup, stamp int64) error {
-	list = slices.SortedFunc(slices.Values(list), func(a, b *rollup.Rollup) int { return int((a.Start - b.Start) / rollup.FiveMinutes.Millis) })
+func (s task) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID,
+	start int64, list []*rollup.Rollup, stamp int64) error {
+	list = slices.SortedFunc(slices.Values(list), func(a, b *rollup.Rollup) int {
+		return int((a.Start - b.Start) / rollup.FiveMinutes.Millis)
+	})
 	w := s.runWriter(level, account, node, start, stamp)
 	if err := w.add(ctx, w.encoder.Add(list)); err != nil {
 		return err

@@ -90,7 +90,8 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string
 		c.At += windowMillis - rest
 	}
 	if !knownGeneration(to) {
-		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to, Generations())
+		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to,
+			Generations())
 	}
 	g, err := s.generation(to)
 	if err != nil {
@@ -112,7 +113,8 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string
 	c.Written = s.config.Now().UnixMilli()
 	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
 		first := frame.WindowOf(earliest-1) + windowMillis
-		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
+		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it "+
+			"in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
 	}
 	return c, s.cutovers.put(ctx, c)
 }

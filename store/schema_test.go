@@ -18,7 +18,9 @@ import (
 func settings(t *testing.T, s *Store, table string) (ttl int, size string) {
 	t.Helper()
 	var compaction map[string]string
-	err := mustCQL(t, s).Query("SELECT default_time_to_live, compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table).
+	err := mustCQL(t,
+		s).Query("SELECT default_time_to_live, compaction FROM system_schema.tables WHERE "+
+		"keyspace_name = ? AND table_name = ?", s.config.Keyspace, table).
 		ScanContext(t.Context(), &ttl, &compaction)
 	if err != nil {
 		t.Fatal(err)
@@ -43,14 +45,16 @@ func TestApplyAlters(t *testing.T) {
 	longer.RawTTL = 30 * 24 * time.Hour
 	o := mustOpen(t, longer)
 	// A role creates what is missing, columns too, and changes no setting.
-	if done, err := o.ApplyChanges(ctx, Changes{}); err != nil || len(done) != 1 || !strings.Contains(done[0], "received") {
+	if done, err := o.ApplyChanges(ctx, Changes{}); err != nil || len(done) != 1 ||
+		!strings.Contains(done[0], "received") {
 		t.Fatalf("%q, %v", done, err)
 	}
 	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("a role changed the TTL to %d, %s", ttl, size)
 	}
 	done, err := o.ApplyChanges(ctx, Changes{Alter: true})
-	if err != nil || !strings.Contains(strings.Join(done, "; "), "default_time_to_live, compression, compaction of "+hoursTable) {
+	if err != nil || !strings.Contains(strings.Join(done, "; "),
+		"default_time_to_live, compression, compaction of "+hoursTable) {
 		t.Fatalf("%q, %v", done, err)
 	}
 	t.Logf("%q", done)
@@ -65,7 +69,8 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{hoursTable, seriesTable, nodesTable, bucketTable, "--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
+	for _, say := range []string{hoursTable, seriesTable, nodesTable, bucketTable,
+		"--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
 		}
@@ -76,7 +81,8 @@ func TestApplyAlters(t *testing.T) {
 	if err := s.Apply(ctx); err != nil { // a role goes on with what there is
 		t.Error(err)
 	}
-	if done, err = s.ApplyChanges(ctx, Changes{Alter: true, AllowShorterTTL: true}); err != nil || len(done) != 4 {
+	if done, err = s.ApplyChanges(ctx, Changes{Alter: true, AllowShorterTTL: true}); err != nil ||
+		len(done) != 4 {
 		t.Errorf("%q, %v", done, err)
 	}
 	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
@@ -98,7 +104,8 @@ func TestApplyAlters(t *testing.T) {
 	}()
 	eventually(t, "two copies", func() bool {
 		var replication map[string]string
-		err := mustCQL(t, s).Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)
+		err := mustCQL(t, s).Query("SELECT replication FROM system_schema.keyspaces WHERE "+
+			"keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)
 		return err == nil && replication["replication_factor"] == "2" && m.Ready(t.Context()) != nil
 	})
 	stop()
@@ -118,7 +125,8 @@ func TestApplyAlters(t *testing.T) {
 func TestRolesInCassandra(t *testing.T) {
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.JVMArgs = []string{"-Dcassandra.superuser_setup_delay_ms=0"}
-		c.Extra = map[string]any{"authenticator": "PasswordAuthenticator", "authorizer": "CassandraAuthorizer", "role_manager": "CassandraRoleManager",
+		c.Extra = map[string]any{"authenticator": "PasswordAuthenticator",
+			"authorizer": "CassandraAuthorizer", "role_manager": "CassandraRoleManager",
 			// Rights are looked up each time, so that a test sees a change at once.
 			"permissions_validity": "0ms", "roles_validity": "0ms", "credentials_validity": "0ms"}
 	})
@@ -149,7 +157,8 @@ func TestRolesInCassandra(t *testing.T) {
 	for _, role := range []string{"svc", "rdr", "adm", "kys", "ing"} {
 		must("CREATE ROLE " + role + " WITH LOGIN = true AND PASSWORD = '" + role + "'")
 	}
-	must("CREATE KEYSPACE " + config.Keyspace + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
+	must("CREATE KEYSPACE " + config.Keyspace +
+		" WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}")
 	service, reader, admin := as("svc"), as("rdr"), as("adm")
 	if err := service.Apply(ctx); err == nil || Retryable(err) {
 		t.Fatalf("without any right: %v", err)
@@ -191,25 +200,30 @@ func TestRolesInCassandra(t *testing.T) {
 				return err
 			}
 		}
-		if err := s.WriteProgress(ctx, Progress{Partitions: 1, Through: map[int32]int64{0: base}}); err != nil {
+		if err := s.WriteProgress(ctx,
+			Progress{Partitions: 1, Through: map[int32]int64{0: base}}); err != nil {
 			return err
 		}
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).owe(ctx, rows.Work{}, duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
+		if err := NewWriter(s).owe(ctx, rows.Work{},
+			duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
 			return err
 		}
-		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
+		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID,
+			hourOf(base)); err != nil {
 			return err
 		}
-		if err := writing(s).MakeDay(ctx, memory.Unbounded(), "acme", n.ID, dayOf(base)); err != nil {
+		if err := writing(s).MakeDay(ctx, memory.Unbounded(), "acme", n.ID,
+			dayOf(base)); err != nil {
 			return err
 		}
 		if _, err := reading(s).Nodes(ctx, "acme"); err != nil {
 			return err
 		}
-		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil { // a role all is ingest, too
+		// a role all is ingest, too
+		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil {
 			return err
 		}
 		_, _, err := reading(s).Read(ctx, "acme", n.ID, 0, 1<<50)
@@ -238,17 +252,29 @@ func TestRolesInCassandra(t *testing.T) {
 	for what, f := range map[string]func() error{
 		"cutover": func() error { _, err := service.Cutover(ctx, "v2", cut, "svc"); return err },
 		"its row": func() error {
-			return service.exec(ctx, "INSERT INTO "+service.table(cutoverTable)+" (scope, at, generation) VALUES ('windows', 0, 'v1')")
+			return service.exec(ctx, "INSERT INTO "+service.table(cutoverTable)+
+				" (scope, at, generation) VALUES ('windows', 0, 'v1')")
 		},
 		"create": func() error {
-			return service.session.Create(ctx, &rows.Table{Name: "x", Partition: []rows.Column{{Name: "a"}}, Compression: rows.Fast})
+			return service.session.Create(ctx,
+				&rows.Table{Name: "x", Partition: []rows.Column{{Name: "a"}},
+					Compression: rows.Fast})
 		},
-		"alter":          func() error { return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int") },
-		"drop":           func() error { return service.change(ctx, "DROP TABLE "+service.table(hoursTable)) },
-		"others":         func() error { return service.exec(ctx, "SELECT role FROM system_auth.roles") },
-		"reader's write": func() error { return writing(reader).WriteFrame(ctx, "acme", n.Step(base+200_000, true).Bytes) },
+		"alter": func() error {
+			return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int")
+		},
+		"drop": func() error {
+			return service.change(ctx, "DROP TABLE "+service.table(hoursTable))
+		},
+		"others": func() error {
+			return service.exec(ctx, "SELECT role FROM system_auth.roles")
+		},
+		"reader's write": func() error {
+			return writing(reader).WriteFrame(ctx, "acme", n.Step(base+200_000, true).Bytes)
+		},
 	} {
-		if err := f(); err == nil || Retryable(err) || !strings.Contains(err.Error(), "permission") {
+		if err := f(); err == nil || Retryable(err) ||
+			!strings.Contains(err.Error(), "permission") {
 			t.Errorf("%s: %v", what, err)
 		} else if what == "create" && !asIs(err, ErrRights) {
 			t.Errorf("%s: %v", what, err)

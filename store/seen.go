@@ -17,7 +17,8 @@ import (
 // longer ago than the raw TTL, is not in it. With an error it has the nodes that could be read.
 //
 // It asks for a window of many nodes in one request to a replica that has them.
-func (r Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (r Reader) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	s, work := r.task, r.task.work
 	seen := make(map[uuid.UUID]int64, len(nodes))
 	if len(nodes) == 0 {
@@ -29,12 +30,16 @@ func (r Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID)
 			return seen, err
 		}
 		// All that is in older windows was heard of before this one began.
-		left = slices.DeleteFunc(slices.Clone(left), func(node uuid.UUID) bool { return seen[node] >= w })
+		left = slices.DeleteFunc(slices.Clone(left), func(node uuid.UUID) bool {
+			return seen[node] >= w
+		})
 		if len(left) == 0 {
 			break
 		}
 	}
-	left = slices.DeleteFunc(slices.Clone(nodes), func(node uuid.UUID) bool { return seen[node] >= now-silentMillis })
+	left = slices.DeleteFunc(slices.Clone(nodes), func(node uuid.UUID) bool {
+		return seen[node] >= now-silentMillis
+	})
 	for _, w := range aheadWindows(now) {
 		if len(left) == 0 {
 			break
@@ -61,7 +66,8 @@ func (r Reader) LastSeen(ctx context.Context, account string, nodes []uuid.UUID)
 }
 
 // seenIn takes into seen what a window says of nodes.
-func (s *freshRows) seenIn(ctx context.Context, w rows.Work, account string, nodes []uuid.UUID, window int64, seen map[uuid.UUID]int64) error {
+func (s *freshRows) seenIn(ctx context.Context, w rows.Work, account string, nodes []uuid.UUID,
+	window int64, seen map[uuid.UUID]int64) error {
 	keys := make([][]any, len(nodes))
 	for i, node := range nodes {
 		keys[i] = []any{account, node, window}

@@ -93,7 +93,8 @@ func (w *spanWriter) flush(ctx context.Context) error {
 		if row.Type == "" { // the head
 			at = w.start
 		}
-		list = append(list, rows.Row{Key: append(w.key(), row.Type, row.Part, at), Values: []any{row.Blob}, Stamp: w.stamp, TTL: w.ttl})
+		list = append(list, rows.Row{Key: append(w.key(), row.Type, row.Part, at),
+			Values: []any{row.Blob}, Stamp: w.stamp, TTL: w.ttl})
 	}
 	w.rows, w.waiting = nil, 0
 	return w.session.Put(ctx, w.work, w.byName[w.in], list...)
@@ -131,14 +132,16 @@ func (h *storedHead) at() int64 { return h.start + h.row.Edition }
 
 // heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two
 // the newest counts.
-func (s task) heads(ctx context.Context, places []spanPlace, from, to int64) (map[int64]*storedHead, error) {
+func (s task) heads(ctx context.Context, places []spanPlace,
+	from, to int64) (map[int64]*storedHead, error) {
 	var mu sync.Mutex
 	found := map[int64]*storedHead{}
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
 	for _, p := range places {
 		eg.Go(func() error {
-			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", ""}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
+			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", ""},
+				From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
 			return s.session.Read(gctx, s.work, query, func(scan func(...any) bool) bool {
 				h := &storedHead{spanPlace: p}
 				var b []byte
@@ -165,13 +168,16 @@ const partsInQuery = 64
 // calls take with the place of its rows (see storedHead.at). cost is what a byte of them comes to
 // when it is decoded, which the task's lease gives. What cannot be read, or is not there, is
 // told to bad.
-func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted, cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
+func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted,
+	cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
 	var full error
 	for typ, names := range want.Rows() {
 		slices.Sort(names)
-		for some := range slices.Chunk(names, partsInQuery) { // by name: a partition holds many spans of each metric
+		// by name: a partition holds many spans of each metric
+		for some := range slices.Chunk(names, partsInQuery) {
 			// Editions are behind the start.
-			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{typ}, In: some, From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
+			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{typ}, In: some,
+				From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
 			err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
 				var part string
 				var at int64

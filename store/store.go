@@ -112,20 +112,28 @@ func on(session database, c Config, m *Metrics) *Store {
 	if c.KeptBytes > 0 {
 		s.kept = newBounded[spanID, *keptSpan](c.KeptBytes)
 	}
-	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(), nodes: keyNodesLayout()}
+	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(),
+		nodes: keyNodesLayout()}
 	s.progressRows = &progressRows{engine: session, table: progressLayout()}
 	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), config: &s.config}
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
 	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
-		marked: newBounded[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{}, age: lateAge}
-	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config, clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks), known: newBounded[nodeID, nodeMarks](knownNodes)}
+		marked: newBounded[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{},
+		age: lateAge}
+	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config,
+		clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks),
+		known: newBounded[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
-	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(), metrics: m, log: c.Log, now: s.millis,
+	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
+		metrics: m, log: c.Log, now: s.millis,
 		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
-	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log, places: make(chan struct{}, announcesAtOnce),
-		sent: s.sent, catchAfter: catchAfter,
-		keys: newBounded[nodeDay, uint64](announcedNodes), windows: newBounded[windowID, time.Time](announcedNodes)}
-	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers, tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
+	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log,
+		places: make(chan struct{}, announcesAtOnce),
+		sent:   s.sent, catchAfter: catchAfter,
+		keys:    newBounded[nodeDay, uint64](announcedNodes),
+		windows: newBounded[windowID, time.Time](announcedNodes)}
+	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers,
+		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.operated, _ = session.(operated)
 	return s
 }

@@ -46,7 +46,8 @@ func testConfig(t *testing.T, addr string, c *clock) Config {
 	config.Timeout = time.Minute // a crowded machine is no outage
 	config.Keyspace = fmt.Sprintf("store_%d_%d", os.Getpid(), keyspaces.Add(1))
 	config.Now = c.now
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	config.Log = slog.New(slog.NewTextHandler(t.Output(),
+		&slog.HandlerOptions{Level: slog.LevelWarn}))
 	return config
 }
 
@@ -157,7 +158,8 @@ func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
 
 // each runs a query and calls row for each of its rows until it returns false. row gets them by
 // scanning.
-func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+func (s *Store) each(ctx context.Context, row func(scan func(into ...any) bool) bool,
+	statement string, args ...any) error {
 	session, err := s.cql()
 	if err != nil {
 		return err
@@ -226,15 +228,21 @@ func TestSchema(t *testing.T) {
 		var ttl int
 		var compaction, compression map[string]string
 		var repair, speculative string
-		err := mustCQL(t, s).Query("SELECT default_time_to_live, compaction, compression, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
-			other.Keyspace, table).ScanContext(ctx, &ttl, &compaction, &compression, &repair, &speculative)
+		err := mustCQL(t, s).Query("SELECT default_time_to_live, compaction, compression, "+
+			"read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? "+
+			"AND table_name = ?",
+			other.Keyspace, table).ScanContext(ctx, &ttl, &compaction, &compression, &repair,
+			&speculative)
 		if err != nil {
 			t.Fatal(table, err)
 		}
-		if ttl != want.ttl || compaction["compaction_window_unit"] != want.unit || compaction["compaction_window_size"] != want.size ||
-			!strings.HasSuffix(compaction["class"], "TimeWindowCompactionStrategy") || !strings.HasSuffix(compression["class"], want.class) ||
+		if ttl != want.ttl || compaction["compaction_window_unit"] != want.unit ||
+			compaction["compaction_window_size"] != want.size ||
+			!strings.HasSuffix(compaction["class"], "TimeWindowCompactionStrategy") ||
+			!strings.HasSuffix(compression["class"], want.class) ||
 			repair != "NONE" || !strings.EqualFold(speculative, "NEVER") {
-			t.Errorf("%s: ttl %d, %v, %v, read repair %s, speculative retry %s", table, ttl, compaction, compression, repair, speculative)
+			t.Errorf("%s: ttl %d, %v, %v, read repair %s, speculative retry %s", table, ttl,
+				compaction, compression, repair, speculative)
 		}
 	}
 }
@@ -244,14 +252,16 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	ctx := t.Context()
 	for _, statement := range []string{
 		"DROP TABLE " + s.table(seriesTable),
-		"CREATE TABLE " + s.table(seriesTable) + " (account text, node text, blob blob, PRIMARY KEY (account, node))",
+		"CREATE TABLE " + s.table(seriesTable) +
+			" (account text, node text, blob blob, PRIMARY KEY (account, node))",
 	} {
 		if err := s.change(ctx, statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := s.Apply(ctx)
-	if !asIs(err, ErrLayout) || !strings.Contains(err.Error(), seriesTable) || !strings.Contains(err.Error(), "node") {
+	if !asIs(err, ErrLayout) || !strings.Contains(err.Error(), seriesTable) ||
+		!strings.Contains(err.Error(), "node") {
 		t.Fatalf("got %v", err)
 	}
 	if Retryable(err) {
@@ -368,14 +378,18 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writing(s).WriteFrame(t.Context(), "acme", windowtest.NewNode(seeded(t, 1)).Step(base, true).Bytes); !Retryable(err) {
+	if err := writing(s).WriteFrame(t.Context(), "acme", windowtest.NewNode(seeded(t, 1)).Step(base,
+		true).Bytes); !Retryable(err) {
 		t.Errorf("before Connect: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Connect(ctx) }()
-	eventually(t, "it has tried", func() bool { err := s.session.Failing(); return err != nil && strings.Contains(err.Error(), "refused") })
+	eventually(t, "it has tried", func() bool {
+		err := s.session.Failing()
+		return err != nil && strings.Contains(err.Error(), "refused")
+	})
 	cancel()
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
@@ -386,12 +400,14 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 }
 
 func TestConfigReportsAllErrors(t *testing.T) {
-	c := Config{Hosts: []string{"a:1", "b:2", ":"}, Keyspace: "Big", ReplicationFactor: 3, Consistency: "ONE", Password: "x", FreshTTL: time.Minute, Grace: -1}
+	c := Config{Hosts: []string{"a:1", "b:2", ":"}, Keyspace: "Big", ReplicationFactor: 3,
+		Consistency: "ONE", Password: "x", FreshTTL: time.Minute, Grace: -1}
 	_, err := New(c, nil)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, field := range []string{"hosts: ports", "hosts: \":\"", "keyspace", "consistency", "generation", "username", "raw_ttl", "fresh_ttl", "grace", "timeout", "in_flight"} {
+	for _, field := range []string{"hosts: ports", "hosts: \":\"", "keyspace", "consistency",
+		"generation", "username", "raw_ttl", "fresh_ttl", "grace", "timeout", "in_flight"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("%s is not reported in:\n%v", field, err)
 		}
@@ -400,7 +416,8 @@ func TestConfigReportsAllErrors(t *testing.T) {
 	if err := d.Validate(); err == nil || !strings.Contains(err.Error(), "at least one") {
 		t.Errorf("neither Cassandra nor a directory: %v", err)
 	}
-	for _, set := range []func(){func() { d.Dir = "rows" }, func() { d.Dir, d.Hosts = "", []string{"a"} }} {
+	for _, set := range []func(){func() { d.Dir = "rows" },
+		func() { d.Dir, d.Hosts = "", []string{"a"} }} {
 		set()
 		if err := d.Validate(); err != nil {
 			t.Error(err)

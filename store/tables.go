@@ -20,7 +20,9 @@ const (
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
-	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(), c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(), keyNodesLayout()}
+	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(),
+		c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(),
+		keyNodesLayout()}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
 

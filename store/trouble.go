@@ -34,7 +34,8 @@ func (s *Store) Ready(ctx context.Context) error {
 		_, err := s.cutovers.all(bounded)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("store: the database does not answer as it should: %w", explained(err))
+			return fmt.Errorf("store: the database does not answer as it should: %w",
+				explained(err))
 		}
 	}
 	return nil
@@ -44,7 +45,8 @@ func (s *Store) Ready(ctx context.Context) error {
 // what is in the way.
 func (w *Writer) Ready(ctx context.Context) error {
 	if since, err := w.stuck.why(); err != nil {
-		return fmt.Errorf("store: frames wait since %s to be written: %w", since.UTC().Format(time.RFC3339), explained(err))
+		return fmt.Errorf("store: frames wait since %s to be written: %w",
+			since.UTC().Format(time.RFC3339), explained(err))
 	}
 	if n, err := w.unclosed(); err != nil {
 		return fmt.Errorf("store: %d windows wait to be closed: %w", n, explained(err))

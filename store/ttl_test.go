@@ -20,17 +20,20 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 				n := windowtest.NewNode(seeded(t, uint64(age)))
 				start := base - mod(base, windowMillis) - age.Milliseconds()
 				write(t, s, n.Step(start, false), n.Step(start+60_000, false))
-				if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID, start); err != nil {
+				if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
+					start); err != nil {
 					t.Fatal(err)
 				}
-				if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(start)); err != nil {
+				if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
+					hourOf(start)); err != nil {
 					t.Fatal(err)
 				}
 				tables := map[string][2]any{"rollup_5m": {"blob", s.config.FiveMinutesTTL}}
 				if generation == "v3" {
 					tables[hoursTable] = [2]any{"blob", s.config.RawTTL}
 				} else {
-					tables[generation+"_samples"], tables[generation+"_windows"] = [2]any{"value", s.config.RawTTL}, [2]any{"meta", s.config.RawTTL}
+					tables[generation+"_samples"], tables[generation+"_windows"] = [2]any{"value",
+						s.config.RawTTL}, [2]any{"meta", s.config.RawTTL}
 				}
 				for table, what := range tables {
 					whole := what[1].(time.Duration)
@@ -55,13 +58,15 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 							return true
 						}
 						rows++
-						if got := time.Duration(*ttl) * time.Second; got > want+time.Second || got < want-10*time.Minute {
+						if got := time.Duration(*ttl) * time.Second; got > want+time.Second ||
+							got < want-10*time.Minute {
 							if table != "rollup_5m" || got < whole { // its dictionaries live longer
 								t.Errorf("%s, %s old: %s is left, want %s", table, age, got, want)
 							}
 						}
 						return true
-					}, "SELECT TTL("+what[0].(string)+") FROM "+s.table(table)+" WHERE "+node+" = ? ALLOW FILTERING", n.ID.String())
+					}, "SELECT TTL("+what[0].(string)+") FROM "+s.table(table)+" WHERE "+node+
+						" = ? ALLOW FILTERING", n.ID.String())
 					if err != nil || rows == 0 {
 						t.Errorf("%s: %d rows, %v", table, rows, err)
 					}

@@ -29,14 +29,17 @@ func newV1(s task) *sampled { return &sampled{s, v1Samples, v1Windows, v1{}} }
 func (v1) batches() (int, int) { return v1InFlight, batchBytes }
 func (v1) joins() bool         { return false }
 
-func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series, _ []string, take func(string, *sampleRow)) error {
+func (v1) read(ctx context.Context, g *sampled, q Query, start int64,
+	services map[string]*window.Series, _ []string, take func(string, *sampleRow)) error {
 	var mu sync.Mutex
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(v1InFlight / readsInFlight)
 	for service := range services {
 		eg.Go(func() error {
 			var found []sampleRow
-			query := rows.Query{Table: g.byName[v1Samples], Key: []any{q.Account, q.Node, start, service}, Columns: []string{"time", "value", "exact", "counts", "state"}, Page: samplesInPage}
+			query := rows.Query{Table: g.byName[v1Samples],
+				Key:     []any{q.Account, q.Node, start, service},
+				Columns: []string{"time", "value", "exact", "counts", "state"}, Page: samplesInPage}
 			err := g.session.Read(gctx, g.work, query, func(scan func(...any) bool) bool {
 				var r sampleRow
 				if !scan(&r.at, &r.value, &r.exact, &r.counts, &r.state) {
@@ -59,22 +62,30 @@ func (v1) read(ctx context.Context, g *sampled, q Query, start int64, services m
 // Tables returns v1's tables.
 func (g *sampled) Tables(c *Config) []*rows.Table {
 	samples := &rows.Table{
-		Name:       g.samples,
-		Comment:    "Ringwatch " + g.samples[:2] + ": a row per sample in base units; exact where a double is not",
-		Partition:  []rows.Column{textColumn("account"), idColumn("host"), timeColumn("bucket_time"), textColumn("service")},
+		Name: g.samples,
+		Comment: "Ringwatch " + g.samples[:2] +
+			": a row per sample in base units; exact where a double is not",
+		Partition: []rows.Column{textColumn("account"), idColumn("host"),
+			timeColumn("bucket_time"), textColumn("service")},
 		Clustering: []rows.Column{timeColumn("time")},
-		Values:     []rows.Column{{Name: "value", Kind: rows.Double}, {Name: "exact", Kind: rows.Int64}, {Name: "counts", Kind: rows.Blob}, textColumn("state")},
-		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{{Name: "value", Kind: rows.Double},
+			{Name: "exact", Kind: rows.Int64}, {Name: "counts", Kind: rows.Blob},
+			textColumn("state")},
+		TTL: c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 	if g.joins() {
-		samples.Partition, samples.Clustering = samples.Partition[:3], []rows.Column{textColumn("service"), timeColumn("time")}
+		samples.Partition, samples.Clustering = samples.Partition[:3], []rows.Column{
+			textColumn("service"), timeColumn("time"),
+		}
 	}
 	return []*rows.Table{samples, {
-		Name:       g.windows,
-		Comment:    "Ringwatch " + g.windows[:2] + ": the windows that are there, and their dictionaries; written last",
+		Name: g.windows,
+		Comment: "Ringwatch " + g.windows[:2] +
+			": the windows that are there, and their dictionaries; written last",
 		Partition:  []rows.Column{textColumn("account"), idColumn("host")},
 		Clustering: []rows.Column{timeColumn("bucket_time")},
 		Values:     []rows.Column{{Name: "meta", Kind: rows.Blob}},
-		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
+		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		Compression: rows.Zip(3, 16),
 	}}
 }

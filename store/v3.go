@@ -36,20 +36,25 @@ func hourOf(at int64) int64 { return at - mod(at, window.HourMillis) }
 // Tables returns v3's tables.
 func (v3) Tables(c *Config) []*rows.Table {
 	return []*rows.Table{{
-		Name:      windowsTable,
-		Comment:   "Ringwatch v3: closed windows until their hour is made; part 0 is the head row, written last",
+		Name: windowsTable,
+		Comment: "Ringwatch v3: closed windows until their hour is made; part 0 is the head " +
+			"row, written last",
 		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("hour")},
 		// All heads of an hour are neighbours: they say which of the other rows are to be read.
 		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, timeColumn("at")},
 		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:        min(windowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Zip(1, 16),
-	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the head row, written last", c.RawTTL), {
+		TTL:        min(windowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		Compression: rows.Zip(1, 16),
+	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the "+
+		"head row, written last", c.RawTTL), {
 		Name:       bucketTable,
 		Comment:    "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
 		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
 		Clustering: []rows.Column{timeColumn("start"), {Name: "length", Kind: rows.Int64}},
 		// It must outlive what is written to the bucket's last hour.
-		TTL: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond + bucketSlack, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
+		TTL: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond +
+			bucketSlack,
+		AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}}
 }
 
@@ -61,13 +66,15 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
-	head := layout.Head{Edition: drawEdition(windowMillis), First: first, Blob: enc.Head, Bytes: int64(len(enc.Head))}
+	head := layout.Head{Edition: drawEdition(windowMillis), First: first, Blob: enc.Head,
+		Bytes: int64(len(enc.Head))}
 	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
 	if ttl > 0 {
 		ttl = min(ttl, windowTTL)
 	}
 	row := func(part int, at int64, b []byte) rows.Row {
-		return rows.Row{Key: []any{w.Node.Account, w.Node.ID, hourOf(w.Start), part, at}, Values: []any{b}, Stamp: stamp, TTL: ttl}
+		return rows.Row{Key: []any{w.Node.Account, w.Node.ID, hourOf(w.Start), part, at},
+			Values: []any{b}, Stamp: stamp, TTL: ttl}
 	}
 	list := make([]rows.Row, 0, len(parts)+1)
 	for i, b := range parts {
@@ -91,9 +98,11 @@ type windowHead struct {
 }
 
 // windowHeads returns the head rows of windows of one hour from … to.
-func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hour, from, to int64) (map[int64]*windowHead, error) {
+func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID,
+	hour, from, to int64) (map[int64]*windowHead, error) {
 	found := map[int64]*windowHead{}
-	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, Equal: []any{0}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
+	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour},
+		Equal: []any{0}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		h := &windowHead{}
 		h.account, h.node, h.bucket = account, node, hour
@@ -115,7 +124,9 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID, hou
 
 // windowParts reads parts of windows of one hour and calls take with each window's start. want has
 // what is asked for, by window.
-func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hour int64, heads map[int64]*windowHead, want map[int64]map[window.PartID]bool, take func(start int64, part window.StoredPart), bad func(start int64, err error)) error {
+func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hour int64,
+	heads map[int64]*windowHead, want map[int64]map[window.PartID]bool,
+	take func(start int64, part window.StoredPart), bad func(start int64, err error)) error {
 	byAt := map[int64]*windowHead{}
 	var numbers []int
 	left := map[[2]int64]bool{} // rows by window and number
@@ -125,7 +136,8 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		for id := range ids {
 			row := h.row.RowOf(id)
 			if row < 0 {
-				bad(start, fmt.Errorf("%w: no row of window %d has a part that its head names", layout.ErrMalformed, start))
+				bad(start, fmt.Errorf("%w: no row of window %d has a part that its head names",
+					layout.ErrMalformed, start))
 				continue
 			}
 			if !slices.Contains(numbers, row+1) {
@@ -139,7 +151,8 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 	}
 	slices.Sort(numbers)
 	var full error
-	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, In: numbers, From: hour, To: hour + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
+	query := rows.Query{Table: g.byName[windowsTable], Key: []any{account, node, hour}, In: numbers,
+		From: hour, To: hour + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		var number int
 		var at int64
@@ -157,14 +170,15 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		}
 		delete(left, row)
 		ids := want[h.start]
-		err := layout.ReadParts(b, func(id window.PartID) bool { return ids[id] }, func(part window.StoredPart) {
-			if full == nil {
-				full = g.lease.Take(columnCost * int64(len(part.Blob)))
-			}
-			if full == nil {
-				take(h.start, part)
-			}
-		})
+		err := layout.ReadParts(b, func(id window.PartID) bool { return ids[id] },
+			func(part window.StoredPart) {
+				if full == nil {
+					full = g.lease.Take(columnCost * int64(len(part.Blob)))
+				}
+				if full == nil {
+					take(h.start, part)
+				}
+			})
 		if err != nil {
 			bad(h.start, fmt.Errorf("row %d of window %d: %w", number, h.start, err))
 		}
@@ -186,7 +200,8 @@ type hourHead struct {
 }
 
 // hourHeads returns the heads of a node's hours from … to.
-func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID, from, to int64) (map[int64]*hourHead, error) {
+func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID,
+	from, to int64) (map[int64]*hourHead, error) {
 	buckets, err := g.buckets(ctx, account, node, from, to)
 	if err != nil || len(buckets) == 0 {
 		return nil, err
@@ -231,7 +246,8 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 		return err
 	}
 	soonest := g.millis() - windowTTL.Milliseconds() - windowMillis
-	alone := map[int64][2]int64{} // by hour: first and last of the windows whose own rows are to be read
+	// by hour: first and last of the windows whose own rows are to be read
+	alone := map[int64][2]int64{}
 	for w := q.From; w <= q.To; w += windowMillis {
 		hour := hourOf(w)
 		if _, marked := late[w]; !marked && (w < soonest || hours[hour].has(w)) {
@@ -246,7 +262,8 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 	byBucket := map[int64][]*hourHead{}
 	for start, h := range hours {
 		if h.hour == nil || q.Bare {
-			take(Kept{Start: start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Damage: damageOf(h.damage)})
+			take(Kept{Start: start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
+				Head: h.hour, Damage: damageOf(h.damage)})
 			continue
 		}
 		byBucket[h.bucket] = append(byBucket[h.bucket], h)
@@ -270,7 +287,8 @@ func damageOf(err error) []error {
 }
 
 // readHours reads hours of one partition.
-func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead, take func(Kept)) error {
+func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead,
+	take func(Kept)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
 	m := newMatches(ctx, q.Matchers)
 	var want layout.Wanted
@@ -283,12 +301,13 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 			continue
 		}
 		f := finders.of(dayOf(h.start))
-		c.opens(choose(headTypes(h.hour), f.find, m, q.Facets, func(key, metric string, small bool, ids []window.PartID) {
-			if c.wants(ids) {
-				want.Add(h.at(), key, metric, small, ids...)
-				from, to = min(from, h.start), max(to, h.start)
-			}
-		}))
+		c.opens(choose(headTypes(h.hour), f.find, m, q.Facets,
+			func(key, metric string, small bool, ids []window.PartID) {
+				if c.wants(ids) {
+					want.Add(h.at(), key, metric, small, ids...)
+					from, to = min(from, h.start), max(to, h.start)
+				}
+			}))
 		if f.err != nil {
 			return f.err
 		}
@@ -296,9 +315,10 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	if err := ctx.Err(); err != nil {
 		return err // not all were matched
 	}
-	err := g.spanParts(ctx, heads[0].spanPlace, from, to, &want, columnCost, func(at int64, part window.StoredPart) {
-		spans[at].parts = append(spans[at].parts, part)
-	}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
+	err := g.spanParts(ctx, heads[0].spanPlace, from, to, &want, columnCost,
+		func(at int64, part window.StoredPart) {
+			spans[at].parts = append(spans[at].parts, part)
+		}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
 	if err != nil {
 		return err
 	}
@@ -308,13 +328,15 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: damage, Known: known})
+		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
+			Head: h.hour, Window: w, Damage: damage, Known: known})
 	}
 	return nil
 }
 
 // readWindows reads the rows of windows of one hour.
-func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, to int64, late map[int64]int64, take func(Kept)) error {
+func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, to int64,
+	late map[int64]int64, take func(Kept)) error {
 	heads, err := g.keptWindows(ctx, k, &q, hour, from, to, late)
 	if err != nil {
 		return err
@@ -325,7 +347,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	spans := map[int64]*chosen{}
 	for start, h := range heads {
 		if h.window == nil || q.Bare {
-			take(Kept{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window, Damage: damageOf(h.damage)})
+			take(Kept{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window,
+				Damage: damageOf(h.damage)})
 			continue
 		}
 		c := newChosen(k.get(start, windowMillis))
@@ -333,17 +356,18 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		if k.answered(c.span) {
 			continue
 		}
-		c.opens(choose(headTypes(h.window), f.find, m, q.Facets, func(_, _ string, _ bool, ids []window.PartID) {
-			if !c.wants(ids) {
-				return
-			}
-			if want[start] == nil {
-				want[start] = map[window.PartID]bool{}
-			}
-			for _, id := range ids {
-				want[start][id] = true
-			}
-		}))
+		c.opens(choose(headTypes(h.window), f.find, m, q.Facets,
+			func(_, _ string, _ bool, ids []window.PartID) {
+				if !c.wants(ids) {
+					return
+				}
+				if want[start] == nil {
+					want[start] = map[window.PartID]bool{}
+				}
+				for _, id := range ids {
+					want[start][id] = true
+				}
+			}))
 		if f.err != nil {
 			return f.err
 		}
@@ -351,18 +375,21 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	if err := ctx.Err(); err != nil {
 		return err // not all were matched
 	}
-	err = g.windowParts(ctx, q.Account, q.Node, hour, heads, want, func(start int64, part window.StoredPart) {
-		spans[start].parts = append(spans[start].parts, part)
-	}, func(start int64, err error) { spans[start].damage = append(spans[start].damage, err) })
+	err = g.windowParts(ctx, q.Account, q.Node, hour, heads, want,
+		func(start int64, part window.StoredPart) {
+			spans[start].parts = append(spans[start].parts, part)
+		}, func(start int64, err error) { spans[start].damage = append(spans[start].damage, err) })
 	if err != nil {
 		return err
 	}
 	for start, c := range spans {
-		w, damage, known, err := c.window(ctx, k, &q, start, windowMillis, heads[start].window, f.find)
+		w, damage, known, err := c.window(ctx, k, &q, start, windowMillis, heads[start].window,
+			f.find)
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp, Head: heads[start].window, Window: w, Damage: damage, Known: known})
+		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp,
+			Head: heads[start].window, Window: w, Damage: damage, Known: known})
 	}
 	return nil
 }
@@ -374,7 +401,9 @@ type finders struct {
 }
 
 func (s task) finders(ctx context.Context, account string, node uuid.UUID) *finders {
-	return &finders{found: map[int64]*finder{}, make: func(day int64) *finder { return s.finder(ctx, account, node, day) }}
+	return &finders{found: map[int64]*finder{}, make: func(day int64) *finder {
+		return s.finder(ctx, account, node, day)
+	}}
 }
 
 func (f *finders) of(day int64) *finder {

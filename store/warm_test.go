@@ -21,7 +21,8 @@ type tally struct {
 	reads map[string]int
 }
 
-func (y *tally) admit(_ context.Context, _ ring.Work, _, table string, n int) (func(time.Duration, error), error) {
+func (y *tally) admit(_ context.Context, _ ring.Work, _, table string,
+	n int) (func(time.Duration, error), error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.reads[table] += n
@@ -47,10 +48,13 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 		c.HourSpread, c.Grace, c.Admit, c.KeptBytes = 0, 4*c.Timeout, y.admit, 8<<20
 	})
 	w := NewWriter(s)
-	nodes := []*windowtest.Node{windowtest.NewNode(seeded(t, 11)), windowtest.NewNode(seeded(t, 12)), windowtest.NewNode(seeded(t, 13))}
+	nodes := []*windowtest.Node{windowtest.NewNode(seeded(t, 11)),
+		windowtest.NewNode(seeded(t, 12)), windowtest.NewNode(seeded(t, 13))}
 	for range 12 { // none is late
 		for _, n := range nodes {
-			if err := w.Handle(t.Context(), []stream.Record{{Account: "acme", Value: n.Step(c.millis.Load(), false).Bytes}}); err != nil {
+			if err := w.Handle(t.Context(),
+				[]stream.Record{{Account: "acme",
+					Value: n.Step(c.millis.Load(), false).Bytes}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -67,7 +71,8 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 	start := rollup.Hour.Start(eve)
 	ask := func(what string) {
 		t.Helper()
-		for _, m := range []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, "__name__", ""),
+		for _, m := range []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, "__name__",
+			""),
 			labels.MustNewMatcher(labels.MatchRegexp, "__name__", "(node|table)_[01]")} {
 			for _, n := range nodes {
 				_, report := read(t, s, n.ID, start+600_000, start+rollup.Hour.Millis-1, m)

@@ -50,14 +50,17 @@ func newGate(t *testing.T, change func(*throttle.Config)) *gate {
 			t.Error(err)
 		}
 	})
-	return &gate{throttle: held, asked: map[string]int{}, admitted: map[string]int{}, refused: map[string]int{}, running: map[string]int{}, most: map[string]int{}}
+	return &gate{throttle: held, asked: map[string]int{}, admitted: map[string]int{},
+		refused: map[string]int{}, running: map[string]int{}, most: map[string]int{}}
 }
 
-func (g *gate) admit(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
+func (g *gate) admit(ctx context.Context, w ring.Work, keyspace, table string,
+	n int) (func(time.Duration, error), error) {
 	g.mu.Lock()
 	g.asked[w.Class] += n
 	g.mu.Unlock()
-	done, err := g.throttle.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace, Table: table}, n)
+	done, err := g.throttle.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client,
+		Keyspace: keyspace, Table: table}, n)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
@@ -91,7 +94,8 @@ func TestBulkCannotHurtServing(t *testing.T) {
 	var g *gate
 	s := mustCassandra(t, c, func(config *Config) {
 		g = newGate(t, func(tc *throttle.Config) {
-			tc.Classes = map[string]throttle.Class{throttle.Bulk: {OperationsPerSecond: rate, Burst: burst, Concurrency: 1, Floor: 1, MaxWait: time.Hour}}
+			tc.Classes = map[string]throttle.Class{throttle.Bulk: {OperationsPerSecond: rate,
+				Burst: burst, Concurrency: 1, Floor: 1, MaxWait: time.Hour}}
 			tc.TargetLatency = time.Hour // a slow machine is not unwell
 		})
 		config.Admit = g.admit
@@ -127,9 +131,11 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			for {
 				var err error
 				if i%2 == 0 {
-					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx, "acme", n.ID, hourOf(base))
+					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx,
+						"acme", n.ID, hourOf(base))
 				} else {
-					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx, "acme", n.ID, base, base+300_000)
+					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx,
+						"acme", n.ID, base, base+300_000)
 				}
 				if err != nil {
 					rolled <- err
@@ -143,33 +149,41 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		return admitted >= 1 && asked-admitted >= blasters/2
 	})
 	keys := []ring.Key{{"acme", gocql.UUID(n.ID), base}, {"acme", gocql.UUID(uuid.New()), base}}
-	query := ring.Query{Keyspace: s.config.Keyspace, Table: freshTable, Columns: []string{"at"}, Limit: 1, Work: ring.Work{Class: throttle.Serving, Client: "shop"}}
+	query := ring.Query{Keyspace: s.config.Keyspace, Table: freshTable, Columns: []string{"at"},
+		Limit: 1, Work: ring.Work{Class: throttle.Serving, Client: "shop"}}
 	for range lookups / 2 {
 		results, err := reader.Read(t.Context(), query, keys)
-		if err != nil || results[0].Err != nil || len(results[0].Rows) != 1 || results[1].Err != nil || len(results[1].Rows) != 0 {
+		if err != nil || results[0].Err != nil || len(results[0].Rows) != 1 ||
+			results[1].Err != nil || len(results[1].Rows) != 0 {
 			t.Fatalf("a lookup beside bulk: %v %+v", err, results)
 		}
 	}
 	for range reads {
-		if series, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+300_000); err != nil || len(series) == 0 {
+		if series, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+			base+300_000); err != nil || len(series) == 0 {
 			t.Fatalf("a read beside bulk: %d series, %v", len(series), err)
 		}
 	}
 	asked, admitted, refused, _ := g.of(throttle.Serving)
 	if asked != lookups || admitted != lookups || refused != 0 {
-		t.Errorf("serving: %d asked, %d admitted, %d refused, want all of %d", asked, admitted, refused, lookups)
+		t.Errorf("serving: %d asked, %d admitted, %d refused, want all of %d", asked, admitted,
+			refused, lookups)
 	}
-	if asked, admitted, refused, _ := g.of(throttle.Dashboard); asked < reads || admitted != asked || refused != 0 {
+	if asked, admitted, refused, _ := g.of(throttle.Dashboard); asked < reads ||
+		admitted != asked || refused != 0 {
 		t.Errorf("dashboard: %d asked, %d admitted, %d refused", asked, admitted, refused)
 	}
 	asked, admitted, _, most := g.of(throttle.Bulk)
-	if allowed := burst + rate*time.Since(began).Seconds() + 1; float64(admitted) > allowed || most != 1 {
-		t.Errorf("bulk: %d admitted where %.0f were allowed, %d at once where 1 was", admitted, allowed, most)
+	if allowed := burst + rate*time.Since(began).Seconds() + 1; float64(admitted) > allowed ||
+		most != 1 {
+		t.Errorf("bulk: %d admitted where %.0f were allowed, %d at once where 1 was", admitted,
+			allowed, most)
 	}
 	if asked-admitted < blasters/2 {
 		t.Errorf("bulk: %d of %d wait, so it was not held", asked-admitted, asked)
 	}
-	t.Logf("while %d of serving were admitted, %d of bulk were, and %d waited", lookups, admitted, asked-admitted)
+	t.Logf("while %d of serving were admitted, %d of bulk were, and %d waited", lookups, admitted,
+		asked-admitted)
 	stop()
 	blast.Wait()
 	close(rolled)
@@ -187,11 +201,14 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
 	s := mustStore(t, c, func(config *Config) {
-		config.Admit = func(_ context.Context, w ring.Work, _, table string, _ int) (func(time.Duration, error), error) {
+		config.Admit = func(_ context.Context, w ring.Work, _, table string,
+			_ int) (func(time.Duration, error), error) {
 			mu.Lock()
 			defer mu.Unlock()
-			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 && slices.Contains([]string{freshTable, hoursTable, seriesTable}, table) {
-				return nil, fmt.Errorf("held: %w", &throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
+			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
+				slices.Contains([]string{freshTable, hoursTable, seriesTable}, table) {
+				return nil, fmt.Errorf("held: %w",
+					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
 			}
 			return func(time.Duration, error) {}, nil
 		}
@@ -211,7 +228,8 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"bulk " + freshTable, "bulk " + hoursTable, "bulk " + seriesTable} {
+	for _, want := range []string{"bulk " + freshTable, "bulk " + hoursTable,
+		"bulk " + seriesTable} {
 		if seen[want] < 2 {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)
 		}
@@ -229,7 +247,8 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	s := mustCassandra(t, c, func(config *Config) { config.Registerer = registry })
 	want := map[uuid.UUID]int64{}
 	var nodes []uuid.UUID
-	insert := "INSERT INTO " + s.table(freshTable) + " (account, node, window, at, frame, key_at) VALUES (?, ?, ?, ?, 0x00, ?)"
+	insert := "INSERT INTO " + s.table(freshTable) +
+		" (account, node, window, at, frame, key_at) VALUES (?, ?, ?, ?, 0x00, ?)"
 	for i := range 260 {
 		id := uuid.New()
 		nodes = append(nodes, id)
@@ -239,7 +258,8 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 				at -= 30 * 60_000
 			}
 			start := frame.WindowOf(at)
-			if err := s.exec(t.Context(), insert, "acme", gocql.UUID(id), start, at, start); err != nil {
+			if err := s.exec(t.Context(), insert, "acme", gocql.UUID(id), start, at,
+				start); err != nil {
 				t.Fatal(err)
 			}
 			if age == 0 && i%5 != 4 {
@@ -257,7 +277,8 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 			t.Errorf("%s: %d, want %d", id, seen[id], at)
 		}
 	}
-	if other, err := reading(s).LastSeen(t.Context(), "other", nodes); err != nil || len(other) != 0 {
+	if other, err := reading(s).LastSeen(t.Context(), "other", nodes); err != nil ||
+		len(other) != 0 {
 		t.Errorf("another account: %d, %v", len(other), err)
 	}
 	began := time.Now()
@@ -277,7 +298,8 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	if err := each.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d nodes: together in %s, one by one, 16 at once, in %s", len(nodes), together, time.Since(began))
+	t.Logf("%d nodes: together in %s, one by one, 16 at once, in %s", len(nodes), together,
+		time.Since(began))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +309,8 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 			continue
 		}
 		for _, m := range f.Metric {
-			if requests := m.GetCounter().GetValue(); m.Label[0].GetValue() == "first" && (requests == 0 || requests > 2*2*5*3+10) {
+			if requests := m.GetCounter().GetValue(); m.Label[0].GetValue() == "first" &&
+				(requests == 0 || requests > 2*2*5*3+10) {
 				t.Errorf("%v requests for two questions about %d nodes", requests, len(nodes))
 			}
 		}
@@ -304,7 +327,8 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 	told := map[string]bool{}
 	s := mustStore(t, c, func(config *Config) {
 		config.KeptBytes = 0 // each reading decodes anew
-		config.Admit = func(_ context.Context, w ring.Work, _, _ string, _ int) (func(time.Duration, error), error) {
+		config.Admit = func(_ context.Context, w ring.Work, _, _ string,
+			_ int) (func(time.Duration, error), error) {
 			mu.Lock()
 			defer mu.Unlock()
 			told[w.Class+" "+w.Client] = true
@@ -331,7 +355,8 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 			return len(list), err
 		},
 		"rollups": func(r Reader) (int, error) {
-			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base, base+windowMillis, nil)
+			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base,
+				base+windowMillis, nil)
 			return len(list), err
 		},
 	}
@@ -348,7 +373,8 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 			if free.Taken() == 0 {
 				t.Errorf("%s took nothing of the lease", what)
 			}
-			if found, err := f(s.Reader(Dashboard("acme"), memory.Bounded(1))); !errors.Is(err, memory.ErrTooLarge) || found > 0 {
+			if found, err := f(s.Reader(Dashboard("acme"), memory.Bounded(1))); !errors.Is(err,
+				memory.ErrTooLarge) || found > 0 {
 				t.Errorf("%s with a byte: %d series, %v", what, found, err)
 			}
 			expect(what, "dashboard acme")
@@ -359,10 +385,12 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 	closeIt(t, s, n)
 	expect("closing a window")
 	check("a window")
-	if err := writing(s).MakeHour(t.Context(), memory.Bounded(1), "acme", n.ID, hourOf(base)); !errors.Is(err, memory.ErrTooLarge) {
+	if err := writing(s).MakeHour(t.Context(), memory.Bounded(1), "acme", n.ID,
+		hourOf(base)); !errors.Is(err, memory.ErrTooLarge) {
 		t.Errorf("an hour was made of a byte: %v", err)
 	}
-	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID, hourOf(base)); err != nil {
+	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
+		hourOf(base)); err != nil {
 		t.Fatal(err)
 	}
 	expect("making an hour", "bulk Ringwatch/rollups")

@@ -40,9 +40,10 @@ type Writer struct {
 	replayed map[duty]bool
 	loads    bool // what comes is in no stream
 
-	stuck   hold         // why Handle does not get on
-	overdue atomic.Int64 // when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
-	expired atomic.Bool  // a window's frames may be gone from fresh, see Again
+	stuck hold // why Handle does not get on
+	// when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
+	overdue atomic.Int64
+	expired atomic.Bool // a window's frames may be gone from fresh, see Again
 }
 
 type place struct {
@@ -78,8 +79,10 @@ type openWindow struct {
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{}, coming: map[place]*openWindow{},
-		duties: map[duty]*owed{}, assigned: map[int32]bool{}, unread: map[int32]bool{}, replayed: map[duty]bool{}}
+	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{},
+		coming: map[place]*openWindow{},
+		duties: map[duty]*owed{}, assigned: map[int32]bool{}, unread: map[int32]bool{},
+		replayed: map[duty]bool{}}
 	age := w.closingAge
 	s.metrics.closingAge.Store(&age)
 	hours := w.hourAge
@@ -155,10 +158,12 @@ func (w *Writer) admit(r stream.Record) (h frame.Header, reason string) {
 	h, _, err := frame.Parse(r.Value)
 	switch {
 	case err != nil:
-		w.store.log.Warn("store: skipped a record that is not a frame", "partition", r.Partition, "offset", r.Offset, "error", err)
+		w.store.log.Warn("store: skipped a record that is not a frame", "partition", r.Partition,
+			"offset", r.Offset, "error", err)
 		return h, "corrupt"
 	case len(r.Value) > MaxFrameBytes:
-		w.store.log.Warn("store: skipped a frame that is too large for the database", "partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
+		w.store.log.Warn("store: skipped a frame that is too large for the database",
+			"partition", r.Partition, "offset", r.Offset, "bytes", len(r.Value))
 		return h, "too_large"
 	case w.store.expired(&h):
 		return h, "expired"

@@ -66,25 +66,32 @@ func (s *dictionaryRows) dayShelf(account string, node uuid.UUID, day int64) she
 		writtenKey: writtenKey{seriesTable, account, node, day},
 		ttl:        seconds(s.series.TTL),
 		rows:       s.series,
-		row:        func(key string, hash window.Hash, b []byte) rows.Row { return row(key, hash[:], b) },
-		receipt:    func(b []byte) rows.Row { return row("", receiptName, b) },
-		find:       rows.Query{Table: s.series, Key: []any{account, node}, Equal: []any{day, "", receiptName}, Columns: []string{"blob"}},
+		row: func(key string, hash window.Hash, b []byte) rows.Row {
+			return row(key, hash[:], b)
+		},
+		receipt: func(b []byte) rows.Row { return row("", receiptName, b) },
+		find: rows.Query{Table: s.series, Key: []any{account, node},
+			Equal: []any{day, "", receiptName}, Columns: []string{"blob"}},
 	}
 }
 
 func (s *Store) rollupShelf(t *rollupTable, account string, node uuid.UUID, bucket int64) shelf {
 	ttl := t.ttl + time.Duration(t.bucket)*time.Millisecond
 	row := func(metric string, b []byte) rows.Row {
-		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b}, TTL: ttl}
+		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b},
+			TTL: ttl}
 	}
 	table := s.byName[t.name]
 	return shelf{
 		writtenKey: writtenKey{t.name, account, node, bucket},
 		ttl:        seconds(ttl),
 		rows:       table,
-		row:        func(_ string, hash window.Hash, b []byte) rows.Row { return row(hash.String(), b) },
-		receipt:    func(b []byte) rows.Row { return row(string(receiptName), b) },
-		find:       rows.Query{Table: table, Key: []any{account, node, bucket}, Equal: []any{"", string(receiptName), bucket}, Columns: []string{"blob"}},
+		row: func(_ string, hash window.Hash, b []byte) rows.Row {
+			return row(hash.String(), b)
+		},
+		receipt: func(b []byte) rows.Row { return row(string(receiptName), b) },
+		find: rows.Query{Table: table, Key: []any{account, node, bucket},
+			Equal: []any{"", string(receiptName), bucket}, Columns: []string{"blob"}},
 	}
 }
 
@@ -101,7 +108,8 @@ type dictionaryRows struct {
 // fill writes what a shelf lacks of a list of dictionaries, in as few mutations as their size
 // allows, and the receipt after that. tell, which may be nil, is called in between with what was
 // written.
-func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf, list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
+func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf,
+	list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
 	known, err := s.knownOn(ctx, w, h)
 	if err != nil {
 		return err
@@ -135,7 +143,8 @@ func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf, list []
 	}
 	slices.SortFunc(known, compareHashes)
 	known = slices.Compact(known)
-	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, h.ttl, known))); err != nil {
+	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, h.ttl, known))); err !=
+		nil {
 		return fmt.Errorf("store: write which dictionaries are there: %w", err)
 	}
 	s.remember(h, known)
@@ -148,7 +157,9 @@ func (s *dictionaryRows) knownOn(ctx context.Context, w rows.Work, h shelf) ([]w
 		return known, nil
 	}
 	var b []byte
-	if err := s.engine.Read(ctx, w, h.find, func(scan func(...any) bool) bool { return scan(&b) }); err != nil {
+	if err := s.engine.Read(ctx, w, h.find, func(scan func(...any) bool) bool {
+		return scan(&b)
+	}); err != nil {
 		return nil, fmt.Errorf("store: read which dictionaries are there: %w", err)
 	}
 	known := receiptOf(b, h.ttl)
@@ -202,8 +213,10 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 
 // write writes those of the dictionaries of a node's span that are not there, and then that it did:
 // see dictionaries.go.
-func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64, list []window.EncodedDictionary) error {
-	return s.fill(ctx, w, s.dayShelf(n.Account, n.ID, dayOf(start)), list, func(written []window.EncodedDictionary) error {
-		return s.tell(ctx, w, n, start, written)
-	})
+func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64,
+	list []window.EncodedDictionary) error {
+	return s.fill(ctx, w, s.dayShelf(n.Account, n.ID, dayOf(start)), list,
+		func(written []window.EncodedDictionary) error {
+			return s.tell(ctx, w, n, start, written)
+		})
 }

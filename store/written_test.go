@@ -21,14 +21,17 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 		t.Helper()
 		for i := range int64(2) {
 			node.Step()
-			if err := writing(s).WriteFrame(t.Context(), "acme", node.Frame(at+i*5000)); err != nil {
+			if err := writing(s).WriteFrame(t.Context(), "acme",
+				node.Frame(at+i*5000)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", node.ID, at); err != nil {
+		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", node.ID,
+			at); err != nil {
 			t.Fatal(err)
 		}
-		if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", node.ID, at); err != nil {
+		if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", node.ID,
+			at); err != nil {
 			t.Fatal(err)
 		}
 		at += window.HourMillis
@@ -36,8 +39,10 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	check := func(what string, s *Store, written, known, found float64) {
 		t.Helper()
 		m := s.metrics
-		if w, k, f := number(m.DictionariesWritten), number(m.DictionariesKnown), number(m.Receipts.WithLabelValues("found")); w != written || k != known || f != found {
-			t.Errorf("%s: %v dictionaries written, %v known, %v receipts; want %v, %v, %v", what, w, k, f, written, known, found)
+		if w, k, f := number(m.DictionariesWritten), number(m.DictionariesKnown),
+			number(m.Receipts.WithLabelValues("found")); w != written || k != known || f != found {
+			t.Errorf("%s: %v dictionaries written, %v known, %v receipts; want %v, %v, %v", what, w,
+				k, f, written, known, found)
 		}
 	}
 	// Three types, in series and in the rollups of 5 minutes. The first key frame that a process
@@ -56,7 +61,9 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	check("forgetful", forgetful, 0, 21, 7)
 	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end
 	// too early.
-	if err := s.exec(t.Context(), "DELETE FROM "+s.table(seriesTable)+" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
+	if err := s.exec(t.Context(),
+		"DELETE FROM "+s.table(seriesTable)+
+			" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
 		node.ID.String(), day, receiptName); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +76,8 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	if err != nil || len(list) != 3 {
 		t.Errorf("%d dictionaries, %v", len(list), err)
 	}
-	if told, err := reading(s).DictionariesWritten(t.Context(), "acme", day); err != nil || len(told) != 6 {
+	if told, err := reading(s).DictionariesWritten(t.Context(), "acme", day); err != nil ||
+		len(told) != 6 {
 		t.Errorf("told of %d dictionaries, %v", len(told), err)
 	}
 }

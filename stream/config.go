@@ -13,12 +13,17 @@ type Config struct {
 	Topic string `yaml:"topic"`
 
 	// These say how EnsureTopic makes the topic.
-	Partitions      int32         `yaml:"partitions"`        // an upper bound for useful consumers of a group; 16 is room for a fleet of 10,000 nodes
-	Retention       time.Duration `yaml:"retention"`         // how far a consumer can be stopped, rebuilt or walked back
-	MaxMessageBytes int32         `yaml:"max_message_bytes"` // the largest frame (16 MiB) and Kafka's own bytes around it
+	// an upper bound for useful consumers of a group; 16 is room for a fleet of 10,000 nodes
+	Partitions int32 `yaml:"partitions"`
+	// how far a consumer can be stopped, rebuilt or walked back
+	Retention time.Duration `yaml:"retention"`
+	// the largest frame (16 MiB) and Kafka's own bytes around it
+	MaxMessageBytes int32 `yaml:"max_message_bytes"`
 
-	PublishTimeout   time.Duration `yaml:"publish_timeout"`    // within which Publish answers; shorter than an agent's patience, at least 1 s
-	MaxBufferedBytes int           `yaml:"max_buffered_bytes"` // of frames waiting for the engine; beyond it Publish fails at once
+	// within which Publish answers; shorter than an agent's patience, at least 1 s
+	PublishTimeout time.Duration `yaml:"publish_timeout"`
+	// of frames waiting for the engine; beyond it Publish fails at once
+	MaxBufferedBytes int `yaml:"max_buffered_bytes"`
 }
 
 // DefaultConfig is for a fleet of up to 10,000 nodes.
@@ -44,11 +49,17 @@ func (c Config) Validate() error {
 		}
 	}
 	check(isTopic(c.Topic), "topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
-	check(c.Partitions >= 1 && c.Partitions <= 10_000, "partitions is %d: use 1 to 10000", c.Partitions)
-	check(c.Retention >= time.Hour, "retention is %s: use at least 1h, so that a consumer can be restarted", c.Retention)
-	check(c.MaxMessageBytes >= 64<<10 && c.MaxMessageBytes <= 64<<20, "max_message_bytes is %d: use 65536 to 67108864", c.MaxMessageBytes)
-	check(c.PublishTimeout >= time.Second, "publish_timeout is %s: use at least 1s", c.PublishTimeout)
-	check(c.MaxBufferedBytes >= int(c.MaxMessageBytes), "max_buffered_bytes is %d: use at least max_message_bytes, %d", c.MaxBufferedBytes, c.MaxMessageBytes)
+	check(c.Partitions >= 1 && c.Partitions <= 10_000, "partitions is %d: use 1 to 10000",
+		c.Partitions)
+	check(c.Retention >= time.Hour, "retention is %s: use at least 1h, so that a consumer can be "+
+		"restarted", c.Retention)
+	check(c.MaxMessageBytes >= 64<<10 && c.MaxMessageBytes <= 64<<20,
+		"max_message_bytes is %d: use 65536 to 67108864", c.MaxMessageBytes)
+	check(c.PublishTimeout >= time.Second, "publish_timeout is %s: use at least 1s",
+		c.PublishTimeout)
+	check(c.MaxBufferedBytes >= int(c.MaxMessageBytes),
+		"max_buffered_bytes is %d: use at least max_message_bytes, %d", c.MaxBufferedBytes,
+		c.MaxMessageBytes)
 	return errors.Join(errs...)
 }
 

@@ -77,18 +77,21 @@ type ConsumerConfig struct {
 	// for a consumer in a rebalance.
 	HandleTimeout time.Duration `yaml:"handle_timeout"`
 	TickEvery     time.Duration `yaml:"tick_every"`
-	CommitEvery   time.Duration `yaml:"commit_every"`    // the most that is done again after a crash, beside open windows
-	MaxBackoff    time.Duration `yaml:"max_backoff"`     // between failing calls of Handle
-	MaxFetchBytes int32         `yaml:"max_fetch_bytes"` // fetched ahead per broker; a batch is at most that, or one message
-	MaxRecords    int           `yaml:"max_records"`     // in a batch
+	// the most that is done again after a crash, beside open windows
+	CommitEvery time.Duration `yaml:"commit_every"`
+	MaxBackoff  time.Duration `yaml:"max_backoff"` // between failing calls of Handle
+	// fetched ahead per broker; a batch is at most that, or one message
+	MaxFetchBytes int32 `yaml:"max_fetch_bytes"`
+	MaxRecords    int   `yaml:"max_records"` // in a batch
 }
 
 // DefaultConsumerConfig returns the configuration of a group's consumer.
 func DefaultConsumerConfig(topic, group string) ConsumerConfig {
 	return ConsumerConfig{
 		Topic: topic, Group: group,
-		SessionTimeout: 10 * time.Second, HandleTimeout: 30 * time.Second, TickEvery: time.Second, CommitEvery: time.Second,
-		MaxBackoff: 5 * time.Second, MaxFetchBytes: 32 << 20, MaxRecords: 1000,
+		SessionTimeout: 10 * time.Second, HandleTimeout: 30 * time.Second, TickEvery: time.Second,
+		CommitEvery: time.Second,
+		MaxBackoff:  5 * time.Second, MaxFetchBytes: 32 << 20, MaxRecords: 1000,
 	}
 }
 
@@ -103,19 +106,26 @@ func (c ConsumerConfig) Validate() error {
 	check(isTopic(c.Topic), "topic %q: use 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'", c.Topic)
 	check(c.Group != "", "group is empty: consumers of one role share a name")
 	check(c.MaxAge >= 0, "max_age is %s: use 0 for everything that is kept", c.MaxAge)
-	check(c.MaxAge == 0 || c.From.IsZero(), "max_age and from contradict each other: use one of them")
-	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s", c.SessionTimeout)
-	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second, "handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
+	check(c.MaxAge == 0 || c.From.IsZero(),
+		"max_age and from contradict each other: use one of them")
+	check(c.SessionTimeout >= time.Second, "session_timeout is %s: use at least 1s",
+		c.SessionTimeout)
+	check(c.HandleTimeout >= time.Second && c.HandleTimeout <= rebalanceTimeout-10*time.Second,
+		"handle_timeout is %s: use 1s to %s", c.HandleTimeout, rebalanceTimeout-10*time.Second)
 	check(c.TickEvery >= 10*time.Millisecond, "tick_every is %s: use at least 10ms", c.TickEvery)
-	check(c.CommitEvery >= 10*time.Millisecond, "commit_every is %s: use at least 10ms", c.CommitEvery)
-	check(c.MaxBackoff >= minBackoff, "max_backoff is %s: use at least %s", c.MaxBackoff, minBackoff)
-	check(c.MaxFetchBytes >= 64<<10 && c.MaxFetchBytes <= 64<<20, "max_fetch_bytes is %d: use 65536 to 67108864", c.MaxFetchBytes)
+	check(c.CommitEvery >= 10*time.Millisecond, "commit_every is %s: use at least 10ms",
+		c.CommitEvery)
+	check(c.MaxBackoff >= minBackoff, "max_backoff is %s: use at least %s", c.MaxBackoff,
+		minBackoff)
+	check(c.MaxFetchBytes >= 64<<10 && c.MaxFetchBytes <= 64<<20,
+		"max_fetch_bytes is %d: use 65536 to 67108864", c.MaxFetchBytes)
 	check(c.MaxRecords >= 1, "max_records is %d: use at least 1", c.MaxRecords)
 	return errors.Join(errs...)
 }
 
 const (
-	rebalanceTimeout = time.Minute // how long the engine waits for every consumer to agree to a rebalance
+	// how long the engine waits for every consumer to agree to a rebalance
+	rebalanceTimeout = time.Minute
 	minBackoff       = 50 * time.Millisecond
 	commitTimeout    = 5 * time.Second
 	leaveTimeout     = 10 * time.Second
@@ -142,10 +152,13 @@ type Consumer struct {
 	parts   map[int32]*part
 	pending []Record // polled and not handled
 
-	fetched  map[int32]Record // the last record taken of each partition since the last handling, whoever wrote it
+	// the last record taken of each partition since the last handling, whoever wrote it
+	fetched  map[int32]Record
 	progress progress
 
-	walked sync.Map // partitions (int32) whose walk from ConsumerConfig.From is committed, so that the group knows how far it is
+	// partitions (int32) whose walk from ConsumerConfig.From is committed, so that the group
+	// knows how far it is
+	walked sync.Map
 }
 
 // part is what the consumer knows of a partition that it has handled records of.
@@ -155,15 +168,18 @@ type part struct {
 }
 
 // NewConsumer checks the configuration. Metrics carry the label group.
-func NewConsumer(e Engine, c ConsumerConfig, h Handler, reg prometheus.Registerer, log *slog.Logger) (*Consumer, error) {
+func NewConsumer(e Engine, c ConsumerConfig, h Handler, reg prometheus.Registerer,
+	log *slog.Logger) (*Consumer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m, err := newConsumerMetrics(prometheus.WrapRegistererWith(prometheus.Labels{"group": c.Group}, reg))
+	m, err := newConsumerMetrics(prometheus.WrapRegistererWith(prometheus.Labels{"group": c.Group},
+		reg))
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{engine: e, config: c, handler: h, log: log.With("group", c.Group), metrics: m, now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
+	return &Consumer{engine: e, config: c, handler: h, log: log.With("group", c.Group), metrics: m,
+		now: time.Now, progress: progress{parts: map[int32]reached{}}}, nil
 }
 
 // Run consumes until ctx ends, and returns nil then; or until Handle's error wraps ErrFatal. The
@@ -220,7 +236,8 @@ func (c *Consumer) session(ctx context.Context) error {
 			if err := c.tick(ctx, now); err != nil {
 				return err
 			}
-			nextTick = c.now().Add(c.config.TickEvery) // counted from its end, so that a slow one leaves time for records
+			// counted from its end, so that a slow one leaves time for records
+			nextTick = c.now().Add(c.config.TickEvery)
 		}
 		if !c.now().Before(nextCommit) {
 			c.commit(ctx, c.owned())
@@ -308,7 +325,8 @@ func (c *Consumer) handle(ctx context.Context) error {
 			return err
 		}
 		c.metrics.retries.Inc()
-		c.log.Warn("records could not be handled; trying again", "records", len(c.pending), "error", err, "after", backoff)
+		c.log.Warn("records could not be handled; trying again", "records", len(c.pending),
+			"error", err, "after", backoff)
 		c.member.Allow()
 		wait(ctx, backoff/2+rand.N(backoff/2))
 		if err := c.poll(ctx, 0); err != nil {

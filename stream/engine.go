@@ -43,8 +43,9 @@ type Topic struct {
 	MaxMessageBytes int32         // of a key and value, with what the engine has around them
 
 	// The rest is for who publishes.
-	Timeout          time.Duration                          // of one attempt
-	GiveUp           bool                                   // a message is given up after Timeout; else it is tried until Close
+	Timeout time.Duration // of one attempt
+	// a message is given up after Timeout; else it is tried until Close
+	GiveUp           bool
 	MaxBufferedBytes int                                    // of messages that wait for the engine
 	Partition        func(key []byte, partitions int) int32 // where a message goes
 }
@@ -94,10 +95,11 @@ const BySince = int64(-1)
 type Membership struct {
 	Topic, Group string
 
-	SessionTimeout   time.Duration // after that a process that is dead loses its partitions
-	RebalanceTimeout time.Duration // for which the engine waits for Allow before it takes partitions
-	MaxFetchBytes    int32         // fetched ahead
-	MaxMessages      int           // of one Poll
+	SessionTimeout time.Duration // after that a process that is dead loses its partitions
+	// for which the engine waits for Allow before it takes partitions
+	RebalanceTimeout time.Duration
+	MaxFetchBytes    int32 // fetched ahead
+	MaxMessages      int   // of one Poll
 
 	// A partition starts where the group has committed it, else at its first message. Since, if not
 	// nil, makes it start at the first message at or after a time, where that lies behind, or where

@@ -137,7 +137,8 @@ func NewLog(e Engine, c Config, l LogConfig, reg prometheus.Registerer) (*Log, e
 			"Entries that Publish answered with an error; the engine may have them."),
 		read: counter("log_read", "Entries read, marks of readers included."),
 		pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "ringwatch_stream_log_pending", Help: "Entries that Publish has not answered yet.",
+			Name: "ringwatch_stream_log_pending",
+			Help: "Entries that Publish has not answered yet.",
 		}),
 	}
 	reg = prometheus.WrapRegistererWith(prometheus.Labels{"topic": l.Topic}, reg)
@@ -168,8 +169,10 @@ func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
 			return fmt.Errorf("%w %s: account %q and cluster %q cannot be a key: name an account, "+
 				"and use no '/' or tab", ErrEntry, l.log.Topic, e.Account, e.Cluster)
 		case len(key)+len(e.Value) > int(l.log.MaxEntryBytes):
-			return fmt.Errorf("%w %s: the entry %.100q has %d bytes, more than max_entry_bytes, %d: "+
-				"raise it", ErrEntry, l.log.Topic, key, len(key)+len(e.Value), l.log.MaxEntryBytes)
+			return fmt.Errorf(
+				"%w %s: the entry %.100q has %d bytes, more than max_entry_bytes, %d: "+
+					"raise it", ErrEntry, l.log.Topic, key, len(key)+len(e.Value),
+				l.log.MaxEntryBytes)
 		}
 		messages = append(messages, &Message{Key: key, Value: e.Value})
 	}

@@ -44,8 +44,9 @@ func (l *Log) Last(ctx context.Context, partitions []int32) ([]Entry, Position, 
 		}
 		last[key] = e
 		if size += int64(len(key) + len(e.Value)); size > l.log.MaxLastBytes {
-			return fmt.Errorf("%w %s: the last entries of all keys have more than max_last_bytes, %d: "+
-				"raise it, or read fewer partitions", ErrLog, l.log.Topic, l.log.MaxLastBytes)
+			return fmt.Errorf(
+				"%w %s: the last entries of all keys have more than max_last_bytes, %d: "+
+					"raise it, or read fewer partitions", ErrLog, l.log.Topic, l.log.MaxLastBytes)
 		}
 		return nil
 	})

@@ -88,7 +88,8 @@ func (c *Consumer) leave(m Member) {
 	defer cancel()
 	m.Allow()
 	if err := m.Leave(ctx); err != nil {
-		c.log.Warn("this consumer could not leave its group; others take over after the session timeout", "error", err)
+		c.log.Warn("this consumer could not leave its group; others take over after the session "+
+			"timeout", "error", err)
 	}
 	c.mu.Lock()
 	// Usually nothing is left by now: leaving gave it back.

@@ -50,15 +50,28 @@ func NewProducer(e Engine, c Config, reg prometheus.Registerer) (*Producer, erro
 	}
 	p := &Producer{config: c, to: to}
 	m := &p.metrics
-	m.accepted = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_stream_publish_accepted_total", Help: "Frames given to Publish."})
-	m.published = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_stream_publish_published_total", Help: "Frames that all in-sync replicas have, or the disk."})
-	m.dropped = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_stream_publish_dropped_total", Help: "Frames that Publish answered with an error, by reason; after a timeout the engine may have them."}, []string{"reason"})
-	m.pending = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_stream_publish_pending", Help: "Frames that Publish has not answered yet."})
-	m.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_stream_publish_seconds", Help: "Time until all in-sync replicas, or the disk, had the frame.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 13)})
+	m.accepted = prometheus.NewCounter(
+		prometheus.CounterOpts{Name: "ringwatch_stream_publish_accepted_total",
+			Help: "Frames given to Publish."})
+	m.published = prometheus.NewCounter(
+		prometheus.CounterOpts{Name: "ringwatch_stream_publish_published_total",
+			Help: "Frames that all in-sync replicas have, or the disk."})
+	m.dropped = prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "ringwatch_stream_publish_dropped_total",
+			Help: "Frames that Publish answered with an error, by reason; after a timeout the " +
+				"engine may have them."}, []string{"reason"})
+	m.pending = prometheus.NewGauge(prometheus.GaugeOpts{Name: "ringwatch_stream_publish_pending",
+		Help: "Frames that Publish has not answered yet."})
+	m.seconds = prometheus.NewHistogram(
+		prometheus.HistogramOpts{Name: "ringwatch_stream_publish_seconds",
+			Help:    "Time until all in-sync replicas, or the disk, had the frame.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 13)})
 	for _, reason := range []string{"failed", "full", "timeout", "cancelled", "refused"} {
-		m.dropped.WithLabelValues(reason) // 0 until it happens, so that a rule sees the first time, too
+		// 0 until it happens, so that a rule sees the first time, too
+		m.dropped.WithLabelValues(reason)
 	}
-	for _, c := range []prometheus.Collector{m.accepted, m.published, m.dropped, m.pending, m.seconds} {
+	for _, c := range []prometheus.Collector{m.accepted, m.published, m.dropped, m.pending,
+		m.seconds} {
 		if err := reg.Register(c); err != nil {
 			to.Close()
 			return nil, fmt.Errorf("stream: cannot register a metric: %w", err)
@@ -78,7 +91,9 @@ func (p *Producer) Publish(ctx context.Context, account, cluster string, b []byt
 	ctx, cancel := context.WithTimeout(ctx, p.config.PublishTimeout)
 	defer cancel()
 	done := make(chan error, 1)
-	p.to.Publish(&Message{Key: recordKey(account, cluster), Value: b}, func(err error) { done <- err })
+	p.to.Publish(&Message{Key: recordKey(account, cluster), Value: b}, func(err error) {
+		done <- err
+	})
 	var err error
 	select {
 	case err = <-done:

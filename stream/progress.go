@@ -27,7 +27,8 @@ type progress struct {
 }
 
 type reached struct {
-	next    int64     // offset after the last handled record; -1: none was since the partition became ours
+	// offset after the last handled record; -1: none was since the partition became ours
+	next    int64
 	through time.Time // see Progress.Through; zero: not known
 }
 

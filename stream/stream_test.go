@@ -16,8 +16,10 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	err := errors.Join(Config{}.Validate(), ConsumerConfig{}.Validate())
-	for _, want := range []string{"topic", "partitions", "retention", "max_message_bytes", "publish_timeout",
-		"group", "session_timeout", "handle_timeout", "tick_every", "commit_every", "max_backoff", "max_fetch_bytes", "max_records"} {
+	for _, want := range []string{"topic", "partitions", "retention", "max_message_bytes",
+		"publish_timeout",
+		"group", "session_timeout", "handle_timeout", "tick_every", "commit_every", "max_backoff",
+		"max_fetch_bytes", "max_records"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
@@ -43,7 +45,8 @@ func TestLogConfig(t *testing.T) {
 func TestBecause(t *testing.T) {
 	own := errors.New("the engine's words")
 	err := fmt.Errorf("%w: %w", ErrPublish, Because(own, ErrRefused))
-	if !errors.Is(err, ErrRefused) || !errors.Is(err, own) || Retryable(err) || !strings.HasSuffix(err.Error(), own.Error()) {
+	if !errors.Is(err, ErrRefused) || !errors.Is(err, own) || Retryable(err) ||
+		!strings.HasSuffix(err.Error(), own.Error()) {
 		t.Errorf("%v", err)
 	}
 	if Retryable(nil) || !Retryable(own) {

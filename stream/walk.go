@@ -11,9 +11,10 @@ import (
 // Walk says which records of one partition to read again, beside a consumer and without a group.
 type Walk struct {
 	Partition int32
-	Offset    int64     // the first record to read; BySince: the first that ingest took at or after Since
-	Since     time.Time // for BySince
-	Until     int64     // the record to stop before
+	// the first record to read; BySince: the first that ingest took at or after Since
+	Offset int64
+	Since  time.Time // for BySince
+	Until  int64     // the record to stop before
 	// Wanted says by its cluster whether a record is handed on; the others cost reading, not
 	// memory.
 	Wanted func(account, cluster string) bool
@@ -57,7 +58,8 @@ func Again(ctx context.Context, e Engine, topic string, w Walk, f func([]Record)
 	case stopped != nil:
 		return stopped
 	case err != nil:
-		return fmt.Errorf("stream: cannot read partition %d of %s again: %w", w.Partition, topic, err)
+		return fmt.Errorf("stream: cannot read partition %d of %s again: %w", w.Partition,
+			topic, err)
 	}
 	return hand()
 }

@@ -32,7 +32,8 @@ func TestBuildWithin(t *testing.T) {
 	node := uuid.New()
 	hostile := make([][]byte, 20)
 	for i := range hostile {
-		hostile[i] = frametest.HistogramFrame(node, "prod", frame.WindowOf(at)+int64(i)*5000+1, 500, 500, 10, true)
+		hostile[i] = frametest.HistogramFrame(node, "prod", frame.WindowOf(at)+int64(i)*5000+1, 500,
+			500, 10, true)
 	}
 	ordinary := frametest.New("prod", 1, 1000)
 	var frames [][]byte
@@ -47,18 +48,22 @@ func TestBuildWithin(t *testing.T) {
 			if err != nil || rep.Lost() > 0 || len(w.Times) != len(of) {
 				t.Fatal(rep, err)
 			}
-			t.Logf("%d frames: %d MiB at most, %d MiB in the end", len(of), free.bytes>>20, free.Taken()>>20)
+			t.Logf("%d frames: %d MiB at most, %d MiB in the end", len(of), free.bytes>>20,
+				free.Taken()>>20)
 			one := memory.Bounded(1 << 40)
 			if _, err := frame.DecodeWithin(one, of[0], nil); err != nil {
 				t.Fatal(err)
 			}
 			if two := 2 * one.Taken(); name == "hostile" && free.bytes-free.Taken() > two {
-				t.Errorf("%d bytes beside the window, more than two frames, %d", free.bytes-free.Taken(), two)
+				t.Errorf("%d bytes beside the window, more than two frames, %d",
+					free.bytes-free.Taken(), two)
 			}
 			for _, part := range []int64{2, 4} {
 				bound := free.bytes / part
 				took := memorytest.Allocated(func() {
-					if _, _, err := window.BuildWithin(memory.Bounded(bound), window.Node{}, of); !errors.Is(err, frame.ErrMemory) || !errors.Is(err, memory.ErrTooLarge) {
+					if _, _, err := window.BuildWithin(memory.Bounded(bound), window.Node{},
+						of); !errors.Is(err, frame.ErrMemory) ||
+						!errors.Is(err, memory.ErrTooLarge) {
 						t.Errorf("with %d bytes: %v", bound, err)
 					}
 				})
@@ -67,7 +72,8 @@ func TestBuildWithin(t *testing.T) {
 					t.Errorf("it took %d bytes and was allowed %d", took, bound)
 				}
 			}
-			if _, _, err := window.BuildWithin(memory.Bounded(free.bytes), window.Node{}, of); err != nil {
+			if _, _, err := window.BuildWithin(memory.Bounded(free.bytes), window.Node{},
+				of); err != nil {
 				t.Errorf("what was enough is not: %v", err)
 			}
 		})
@@ -92,7 +98,8 @@ func TestManyKeyFrames(t *testing.T) {
 	var took [2]int64
 	for i, frames := range [][][]byte{deltas, keys} {
 		allow := &most{Lease: memory.Bounded(1 << 40)}
-		if _, rep, err := window.BuildWithin(allow, window.Node{}, frames); err != nil || rep.Lost() > 0 {
+		if _, rep, err := window.BuildWithin(allow, window.Node{}, frames); err != nil ||
+			rep.Lost() > 0 {
 			t.Fatal(rep, err)
 		}
 		took[i] = allow.bytes
@@ -131,7 +138,8 @@ func TestSelectWithin(t *testing.T) {
 			}
 			bound := free.Taken() / 4
 			took = memorytest.Allocated(func() {
-				if list, err := w.SelectContext(t.Context(), memory.Bounded(bound), 0, 1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
+				if list, err := w.SelectContext(t.Context(), memory.Bounded(bound), 0,
+					1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
 					t.Errorf("with %d bytes: %v", bound, err)
 				}
 			})

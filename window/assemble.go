@@ -22,7 +22,8 @@ type value struct {
 }
 
 func newAssembler(m *Metric, live *presence, rows int) *assembler {
-	a := &assembler{metric: m, live: live, rows: rows, out: changes{hist: m.Kind.IsHistogram()}, texts: map[string]int64{"": 0}, list: []string{""}}
+	a := &assembler{metric: m, live: live, rows: rows, out: changes{hist: m.Kind.IsHistogram()},
+		texts: map[string]int64{"": 0}, list: []string{""}}
 	if a.out.hist {
 		a.diff, a.zero = make([]int64, m.buckets()), make([]int64, m.buckets())
 	}

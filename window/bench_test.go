@@ -23,19 +23,25 @@ func benchFrames(b *testing.B, busy int) [][]byte {
 	}
 	t := frame.Template{Type: "table", Labels: []string{"keyspace", "table"}}
 	for i := range scalars {
-		t.Metrics = append(t.Metrics, frame.Metric{Name: fmt.Sprintf("cassandra_table_%d", i), Kind: frame.Kind(i % 2)})
+		t.Metrics = append(t.Metrics, frame.Metric{Name: fmt.Sprintf("cassandra_table_%d", i),
+			Kind: frame.Kind(i % 2)})
 	}
 	for i := range histograms {
-		t.Metrics = append(t.Metrics, frame.Metric{Name: fmt.Sprintf("cassandra_table_latency_%d", i), Kind: frame.Histogram, HasSum: true, Exponent: -6})
+		t.Metrics = append(t.Metrics,
+			frame.Metric{Name: fmt.Sprintf("cassandra_table_latency_%d", i), Kind: frame.Histogram,
+				HasSum: true, Exponent: -6})
 	}
 	base := frame.WindowOf(start)
 	header := func(at int64) frame.Header {
-		return frame.Header{Compression: frame.Zstd, Node: [16]byte{1}, Cluster: "c", At: at, Interval: 5000}
+		return frame.Header{Compression: frame.Zstd, Node: [16]byte{1}, Cluster: "c", At: at,
+			Interval: 5000}
 	}
-	key := &frame.Frame{Header: header(base), Bounds: []frame.Bounds{bounds}, Templates: []frame.Template{t}}
+	key := &frame.Frame{Header: header(base), Bounds: []frame.Bounds{bounds},
+		Templates: []frame.Template{t}}
 	key.Added = []frame.Entities{{Template: 0}}
 	for i := range tables {
-		key.Added[0].Rows = append(key.Added[0].Rows, []string{fmt.Sprintf("ks%d", i/50), fmt.Sprintf("table_%03d", i)})
+		key.Added[0].Rows = append(key.Added[0].Rows,
+			[]string{fmt.Sprintf("ks%d", i/50), fmt.Sprintf("table_%03d", i)})
 	}
 	g := frame.Group{}
 	for m := range t.Metrics {
@@ -187,7 +193,8 @@ func BenchmarkFromParts(b *testing.B) {
 func BenchmarkSelectOneMetric(b *testing.B) {
 	eachBusy(b, func(b *testing.B, frames [][]byte) {
 		w, _ := mustBuild(b, frames)
-		m := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "cassandra_table_latency_3")
+		m := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
+			"cassandra_table_latency_3")
 		b.ReportAllocs()
 		for b.Loop() {
 			w.Select(0, 1<<60, m)

@@ -52,7 +52,8 @@ func BuildWithin(allow Allowance, node Node, frames [][]byte) (*Window, Report, 
 
 // BuildWanted is BuildWithin for who asks only for some metrics: the window has no others, nor
 // types that have only others, and is made in a fraction of the time. nil wants all.
-func BuildWanted(allow Allowance, node Node, frames [][]byte, want *frame.Wanted) (*Window, Report, error) {
+func BuildWanted(allow Allowance, node Node, frames [][]byte,
+	want *frame.Wanted) (*Window, Report, error) {
 	return build(allow, node, frames, want, nil)
 }
 
@@ -72,7 +73,8 @@ func build(
 	if err != nil {
 		return nil, rep, err
 	}
-	b := builder{allow: allow, want: want, known: known, rep: &rep, heads: heads, keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
+	b := builder{allow: allow, want: want, known: known, rep: &rep, heads: heads,
+		keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
 	b.window, b.drafts.want = &Window{Node: node, Start: start, Length: frame.WindowMillis}, want
 	for i := range heads {
 		b.last[heads[i].key()] = i
@@ -105,22 +107,28 @@ func readHeads(id *uuid.UUID, frames [][]byte, rep *Report) ([]head, int64, erro
 			*id = h.Node
 		}
 		if h.Node != *id {
-			return nil, 0, fmt.Errorf("window: a frame of node %s among those of node %s; build one window per node", h.Node, *id)
+			return nil, 0, fmt.Errorf("window: a frame of node %s among those of node %s; build "+
+				"one window per node", h.Node, *id)
 		}
 		if len(heads) > 0 && h.Window() != heads[0].Window() {
-			return nil, 0, fmt.Errorf("window: a frame of window %d among those of window %d; build each window on its own", h.Window(), heads[0].Window())
+			return nil, 0, fmt.Errorf("window: a frame of window %d among those of window %d; "+
+				"build each window on its own", h.Window(), heads[0].Window())
 		}
 		heads = append(heads, head{h, b})
 	}
 	if len(heads) == 0 {
-		return nil, 0, fmt.Errorf("window: not one of %d frames has a header that can be read", len(frames))
+		return nil, 0, fmt.Errorf("window: not one of %d frames has a header that can be read",
+			len(frames))
 	}
 	start := heads[0].Window()
 	slices.SortFunc(heads, func(a, b head) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(min(a.KeyAge, 1), min(b.KeyAge, 1)), cmp.Compare(a.Check, b.Check), bytes.Compare(a.b, b.b))
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(min(a.KeyAge, 1), min(b.KeyAge, 1)),
+			cmp.Compare(a.Check, b.Check), bytes.Compare(a.b, b.b))
 	})
 	n := len(heads)
-	heads = slices.CompactFunc(heads, func(a, b head) bool { return a.At == b.At && bytes.Equal(a.b, b.b) })
+	heads = slices.CompactFunc(heads, func(a, b head) bool {
+		return a.At == b.At && bytes.Equal(a.b, b.b)
+	})
 	rep.Duplicates += n - len(heads)
 	return heads, start, nil
 }
@@ -151,8 +159,11 @@ type builder struct {
 	window *Window
 	drafts drafts
 	types  map[*draft]*typeBuilder
-	due    int64 // bytes that are free after the next frame: the values of the one before are compared with its
-	newest int   // the latest key frame that a pass needs, as number of its head + 1; it says what the node is
+	// bytes that are free after the next frame: the values of the one before are compared with
+	// its
+	due int64
+	// the latest key frame that a pass needs, as number of its head + 1; it says what the node is
+	newest int
 }
 
 // keyFrame is a decoded key frame that later frames need.

@@ -124,7 +124,8 @@ func TestBuildSelectEqualsModel(t *testing.T) {
 			}
 		}
 		check(t, "part", w.Select(from, last-1), part)
-		check(t, "joined", window.Join(w.Select(from, last-1), w.Select(0, from+7), w.Select(last-9, 1<<60)), want)
+		check(t, "joined", window.Join(w.Select(from, last-1), w.Select(0, from+7),
+			w.Select(last-9, 1<<60)), want)
 		// Matchers.
 		for _, m := range []*labels.Matcher{
 			labels.MustNewMatcher(labels.MatchRegexp, "__name__", "table_.*|node_1"),
@@ -162,7 +163,8 @@ func TestBuildRefuses(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, rep, err := window.Build(window.Node{}, [][]byte{{1, 2, 3}}); err == nil || rep.Corrupt != 1 {
+	if _, rep, err := window.Build(window.Node{}, [][]byte{{1, 2, 3}}); err == nil ||
+		rep.Corrupt != 1 {
 		t.Errorf("no frame at all: %v %+v", err, rep)
 	}
 }
@@ -181,11 +183,15 @@ func TestBuildWanted(t *testing.T) {
 		for _, s := range all(whole) {
 			names[s.Metric.Name] = rapid.Bool().Draw(t, s.Metric.Name)
 		}
-		some, someRep := mustBuildRapid(t, frames, func(metric string) bool { return names[metric] })
+		some, someRep := mustBuildRapid(t, frames, func(metric string) bool {
+			return names[metric]
+		})
 		if rep != someRep || !slices.Equal(whole.Times, some.Times) {
 			t.Fatalf("%+v at %v, %+v at %v", rep, whole.Times, someRep, some.Times)
 		}
-		want, err := windowtest.Of(slices.DeleteFunc(all(whole), func(s window.Series) bool { return !names[s.Metric.Name] }))
+		want, err := windowtest.Of(slices.DeleteFunc(all(whole), func(s window.Series) bool {
+			return !names[s.Metric.Name]
+		}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +202,8 @@ func TestBuildWanted(t *testing.T) {
 // known is shared by all of the test's runs: dictionaries of other frames must not get in the way.
 var known = frame.NewDictionaries(1 << 20)
 
-func mustBuildRapid(t *rapid.T, frames [][]byte, want func(string) bool) (*window.Window, window.Report) {
+func mustBuildRapid(t *rapid.T, frames [][]byte,
+	want func(string) bool) (*window.Window, window.Report) {
 	var of *frame.Wanted
 	if want != nil {
 		of = frame.NewWanted(want, known)

@@ -99,8 +99,10 @@ func (c *scalarCells) column(order []int32) *column {
 type histogramCells struct {
 	keyed []*frame.Buckets // by entity of the key frame; empty: all zero
 	col   *frame.Column
-	now   [][2]*frame.Buckets // by row: the value at the last instant where the cell was present: key frame's part and difference
-	diff  []int64             // scratch by bucket, zero between calls
+	// by row: the value at the last instant where the cell was present: key frame's part and
+	// difference
+	now   [][2]*frame.Buckets
+	diff  []int64 // scratch by bucket, zero between calls
 	out   changes
 	extra int64 // bytes of parked values
 }
@@ -127,7 +129,8 @@ func (c *histogramCells) grow(rows int) { c.now = grown(c.now, rows) }
 func (c *histogramCells) park(row int32) {
 	for i, b := range c.now[row] {
 		if b != nil {
-			c.now[row][i] = &frame.Buckets{Sum: b.Sum, Index: slices.Clone(b.Index), Count: slices.Clone(b.Count)}
+			c.now[row][i] = &frame.Buckets{Sum: b.Sum, Index: slices.Clone(b.Index),
+				Count: slices.Clone(b.Count)}
 			c.extra += 64 + 12*int64(len(b.Index))
 		}
 	}

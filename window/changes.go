@@ -33,7 +33,8 @@ func (c *changes) histogram(row, at int32, sum int64, diff []int64, from, to int
 
 // bytes returns what the changes take, and sorting them.
 func (c *changes) bytes() int64 {
-	return 16*int64(cap(c.row)+len(c.row)) + 4*int64(cap(c.bucketEnd)+len(c.bucketEnd)) + 10*int64(cap(c.bucket)+len(c.bucket))
+	return 16*int64(cap(c.row)+len(c.row)) + 4*int64(cap(c.bucketEnd)+len(c.bucketEnd)) +
+		10*int64(cap(c.bucket)+len(c.bucket))
 }
 
 // sorted is column for rows in a provisional order.
@@ -57,7 +58,8 @@ func (c *changes) column(rows int) *column {
 			used++
 		}
 	}
-	out := &column{rows: make([]int32, 0, used), end: make([]int32, 0, used), at: make([]int32, n), words: make([]int64, n)}
+	out := &column{rows: make([]int32, 0, used), end: make([]int32, 0, used), at: make([]int32, n),
+		words: make([]int64, n)}
 	for r := range rows {
 		if starts[r+1] > 0 {
 			out.rows = append(out.rows, int32(r))

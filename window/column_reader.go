@@ -13,7 +13,8 @@ import (
 type columnReader struct {
 	m        *Metric
 	instants int32
-	out      column // rows come in ascending order; histograms have totals, and buckets too if wanted
+	// rows come in ascending order; histograms have totals, and buckets too if wanted
+	out column
 
 	// Of the piece that is being read.
 	firsts []first
@@ -64,10 +65,12 @@ func (c *columnReader) column(buckets bool) *column {
 		all = append(all, list...)
 		return all[from:len(all):len(all)]
 	}
-	out := &column{rows: take(o.rows), end: take(o.end), at: take(o.at), words: slices.Clone(o.words), texts: o.texts}
+	out := &column{rows: take(o.rows), end: take(o.end), at: take(o.at),
+		words: slices.Clone(o.words), texts: o.texts}
 	switch {
 	case buckets:
-		out.bucketEnd, out.bucket, out.count = take(o.bucketEnd), slices.Clone(o.bucket), slices.Clone(o.count)
+		out.bucketEnd, out.bucket, out.count = take(o.bucketEnd), slices.Clone(o.bucket),
+			slices.Clone(o.count)
 	case c.m.Kind.IsHistogram() && k > 0:
 		out.totals = slices.Clone(o.totals)
 	}

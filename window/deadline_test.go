@@ -47,12 +47,14 @@ func TestSelectEndsWithContext(t *testing.T) {
 	for left := range asked {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			ctx := &ending{Context: t.Context(), left: left}
-			if series, err := w.LatestContext(ctx, nil, m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
+			if series, err := w.LatestContext(ctx, nil,
+				m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
 				t.Errorf("%d series, %v", len(series), err)
 			}
 			// What has ended is asked again by each type and metric, not for each entity.
 			if limit := 2*len(w.Types) + metrics(w) + 1; ctx.after > limit {
-				t.Errorf("the context was asked %d times after its end, %d is enough", ctx.after, limit)
+				t.Errorf("the context was asked %d times after its end, %d is enough", ctx.after,
+					limit)
 			}
 		})
 	}

@@ -19,11 +19,12 @@ type Dictionary struct {
 	Cluster, Datacenter, Rack string
 	// Key tells the dictionaries of a window apart. It is Type, or Type, "#" and a hash of Labels
 	// if an agent that restarted within the window gave the type other labels.
-	Key     string
-	Type    string
-	Labels  []string   // label names
-	Rows    [][]string // label values by entity, ascending, no two alike
-	Metrics []Metric   // in the agent's order; one that changed its definition within the window is there twice
+	Key    string
+	Type   string
+	Labels []string   // label names
+	Rows   [][]string // label values by entity, ascending, no two alike
+	// in the agent's order; one that changed its definition within the window is there twice
+	Metrics []Metric
 }
 
 // MetricKey tells metric number i apart from all others of the dictionary: its name, or its name,
@@ -132,7 +133,8 @@ func (ds *drafts) of(typ string, labels []string) *draft {
 			return d
 		}
 	}
-	d := &draft{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels}, index: map[string]int32{}}
+	d := &draft{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels},
+		index: map[string]int32{}}
 	ds.list = append(ds.list, d)
 	return d
 }
@@ -159,7 +161,8 @@ func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame
 			numbers[i] = -1
 			continue
 		}
-		m := Metric{Type: t.Type, Name: t.Metrics[i].Name, Kind: t.Metrics[i].Kind, Unit: t.Metrics[i].Unit, Exponent: t.Metrics[i].Exponent, HasSum: t.Metrics[i].HasSum}
+		m := Metric{Type: t.Type, Name: t.Metrics[i].Name, Kind: t.Metrics[i].Kind,
+			Unit: t.Metrics[i].Unit, Exponent: t.Metrics[i].Exponent, HasSum: t.Metrics[i].HasSum}
 		if m.Kind.IsHistogram() {
 			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
 		}
@@ -206,7 +209,8 @@ func (ds *drafts) finish(node *Node) []*Type {
 		}
 		d.sort()
 		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
-		types = append(types, &Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})
+		types = append(types,
+			&Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})
 	}
 	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
 	return types

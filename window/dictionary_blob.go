@@ -111,7 +111,8 @@ func DecodeDictionary(b []byte) (*Dictionary, error) {
 		bounds[i] = r.bounds()
 	}
 	for range r.Count("metrics", 2*frame.MaxMetrics) {
-		m := Metric{Type: d.Type, Name: r.Text("a name"), Kind: frame.Kind(r.Byte()), Unit: r.Text("a unit"), Exponent: int(r.Svarint())}
+		m := Metric{Type: d.Type, Name: r.Text("a name"), Kind: frame.Kind(r.Byte()),
+			Unit: r.Text("a unit"), Exponent: int(r.Svarint())}
 		if m.Kind > frame.String || m.Exponent < -18 || m.Exponent > 18 {
 			r.Fail("metric %q has kind %d and exponent %d", m.Name, m.Kind, m.Exponent)
 		}

@@ -52,7 +52,8 @@ func NewEncoder(node Node, start, length int64, times []int64, rep Report) *Enco
 // more, and Err says why.
 func (e *Encoder) Add(w *Window) (parts []Part) {
 	if e.err == nil && !slices.Equal(w.Times, e.head.Times) {
-		e.err = fmt.Errorf("window: encode window %d: a part of it has other instants", e.head.Start)
+		e.err = fmt.Errorf("window: encode window %d: a part of it has other instants",
+			e.head.Start)
 	}
 	for _, t := range w.Types {
 		i := e.number(t)
@@ -77,7 +78,8 @@ func (e *Encoder) number(t *Type) int {
 	i, known := e.byKey[t.Key]
 	if !known {
 		if i = len(e.types); i > 0 && e.types[i-1].Dictionary.Key > t.Key {
-			e.err = fmt.Errorf("window: encode window %d: type %s comes after %s", e.head.Start, t.Key, e.types[i-1].Dictionary.Key)
+			e.err = fmt.Errorf("window: encode window %d: type %s comes after %s", e.head.Start,
+				t.Key, e.types[i-1].Dictionary.Key)
 			return 0
 		}
 		e.byKey[t.Key] = i
@@ -95,8 +97,10 @@ func (e *Encoder) number(t *Type) int {
 		return i
 	}
 	of := e.types[i]
-	if !t.live.equal(of.live) || t.Dictionary != of.Dictionary && HashOf(t.Dictionary.Append(nil)) != of.Hash {
-		e.err = fmt.Errorf("window: encode window %d: type %s comes with other entities", e.head.Start, t.Key)
+	if !t.live.equal(of.live) ||
+		t.Dictionary != of.Dictionary && HashOf(t.Dictionary.Append(nil)) != of.Hash {
+		e.err = fmt.Errorf("window: encode window %d: type %s comes with other entities",
+			e.head.Start, t.Key)
 	}
 	return i
 }
@@ -124,7 +128,8 @@ func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
 	key := t.MetricKey(metric)
 	add := func(f Facet, piece int, small bool) {
 		id := PartID{Type: number, Metric: metric, Facet: f, Piece: piece}
-		parts = append(parts, Part{PartID: id, Key: t.Key, Metric: key, Small: small, Blob: e.keep(e.scratch[f])})
+		parts = append(parts, Part{PartID: id, Key: t.Key, Metric: key, Small: small,
+			Blob: e.keep(e.scratch[f])})
 	}
 	facets := t.Metrics[metric].facets()
 	if fits {

@@ -51,7 +51,8 @@ func TestDecodingEnds(t *testing.T) {
 		}
 	}
 	c := &countdown{Context: t.Context(), ends: 1 << 30}
-	if _, damage, err := window.FromPartsContext(c, "acme", h, nil, k.find, parts); err != nil || len(damage) > 0 || c.asked < 5 {
+	if _, damage, err := window.FromPartsContext(c, "acme", h, nil, k.find, parts); err != nil ||
+		len(damage) > 0 || c.asked < 5 {
 		t.Error(err, damage, c.asked)
 	}
 }

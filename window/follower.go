@@ -163,7 +163,9 @@ func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 		}
 	}
 	if len(f.keys) == FollowedKeys {
-		newest := slices.MaxFunc(f.keys, func(a, b *followed) int { return cmp.Compare(a.id.at, b.id.at) })
+		newest := slices.MaxFunc(f.keys, func(a, b *followed) int {
+			return cmp.Compare(a.id.at, b.id.at)
+		})
 		i := 0
 		if f.keys[0] == newest && newest.id.at > k.id.at {
 			i = 1

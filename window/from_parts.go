@@ -13,14 +13,17 @@ import (
 // and no buckets. types are the numbers of those types of the head that are looked at; nil: all.
 //
 // What cannot be decoded is left out, and damage says why, one error for each part or dictionary.
-func FromParts(account string, h *Head, types []int, find Dictionaries, parts []StoredPart) (w *Window, damage []error) {
-	w, damage, _ = FromPartsContext(context.Background(), account, h, types, find, parts) // it does not end
+func FromParts(account string, h *Head, types []int, find Dictionaries,
+	parts []StoredPart) (w *Window, damage []error) {
+	// it does not end
+	w, damage, _ = FromPartsContext(context.Background(), account, h, types, find, parts)
 	return w, damage
 }
 
 // FromPartsContext is FromParts until ctx ends: then it returns ctx's error after one more metric.
 func FromPartsContext(
-	ctx context.Context, account string, h *Head, types []int, find Dictionaries, parts []StoredPart,
+	ctx context.Context, account string, h *Head, types []int, find Dictionaries,
+	parts []StoredPart,
 ) (w *Window, damage []error, err error) {
 	w, opened, damage := h.window(account, types, find)
 	compare := func(a, b StoredPart) int { return a.Compare(b.PartID) }
@@ -41,7 +44,8 @@ func FromPartsContext(
 		of := parts[:end]
 		parts = parts[end:]
 		if id.Type < 0 || id.Type >= len(opened) {
-			damage = append(damage, fmt.Errorf("%w: a part of type %d, the head has %d", ErrMalformed, id.Type, len(opened)))
+			damage = append(damage, fmt.Errorf("%w: a part of type %d, the head has %d",
+				ErrMalformed, id.Type, len(opened)))
 			continue
 		}
 		t := &opened[id.Type]
@@ -49,12 +53,14 @@ func FromPartsContext(
 			continue
 		}
 		if id.Metric < 0 || id.Metric >= len(t.columns) || !h.Types[id.Type].Stored(id.Metric) {
-			damage = append(damage, fmt.Errorf("%w: a part of metric %d of type %s, which has none", ErrMalformed, id.Metric, t.Key))
+			damage = append(damage, fmt.Errorf("%w: a part of metric %d of type %s, which has none",
+				ErrMalformed, id.Metric, t.Key))
 			continue
 		}
 		col, errs := c.read(t, id.Metric, int32(len(h.Times)), of)
 		for _, err := range errs {
-			damage = append(damage, fmt.Errorf("metric %s of type %s: %w", t.Metrics[id.Metric].Name, t.Key, err))
+			damage = append(damage,
+				fmt.Errorf("metric %s of type %s: %w", t.Metrics[id.Metric].Name, t.Key, err))
 		}
 		if col != nil {
 			t.columns[id.Metric] = col
@@ -65,7 +71,8 @@ func FromPartsContext(
 
 // window makes a window of the head alone, with these types (nil: all). opened has them by their
 // number in the head.
-func (h *Head) window(account string, types []int, find Dictionaries) (w *Window, opened []openType, damage []error) {
+func (h *Head) window(account string, types []int, find Dictionaries) (w *Window, opened []openType,
+	damage []error) {
 	w = &Window{Node: h.Node, Start: h.Start, Length: h.Length, Times: h.Times}
 	w.Node.Account = account
 	opened = make([]openType, len(h.Types))
@@ -98,7 +105,8 @@ func (h *Head) window(account string, types []int, find Dictionaries) (w *Window
 
 // read makes a column of some of its parts, which are in order. It returns nil if there is nothing
 // that can be read.
-func (c *columnReader) read(t *openType, metric int, instants int32, parts []StoredPart) (col *column, damage []error) {
+func (c *columnReader) read(t *openType, metric int, instants int32,
+	parts []StoredPart) (col *column, damage []error) {
 	c.begin(&t.Metrics[metric], instants)
 	n := slices.IndexFunc(parts, func(p StoredPart) bool { return p.Facet != Values })
 	if n < 0 {
@@ -122,7 +130,8 @@ func (c *columnReader) read(t *openType, metric int, instants int32, parts []Sto
 		}
 		last = v.Piece
 		of := pieceOf(there.starts, v.Piece, len(t.Rows))
-		r := pieceReader{columnReader: c, rows: int(of.to - of.from), base: of.from, live: t.live.within(of, len(t.Rows))}
+		r := pieceReader{columnReader: c, rows: int(of.to - of.from), base: of.from,
+			live: t.live.within(of, len(t.Rows))}
 		if err := r.read(v, buckets); err != nil {
 			damage = append(damage, err)
 			continue

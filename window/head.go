@@ -62,7 +62,8 @@ func (h *Head) append(dst []byte) []byte {
 		dst = codec.AppendText(dst, s)
 	}
 	dst = codec.AppendUvarint(dst, uint64(h.Node.Interval))
-	for _, n := range []int{h.Report.Frames, h.Report.Duplicates, h.Report.Corrupt, h.Report.MissingKey, h.Report.Excess} {
+	for _, n := range []int{h.Report.Frames, h.Report.Duplicates, h.Report.Corrupt,
+		h.Report.MissingKey, h.Report.Excess} {
 		dst = codec.AppendUvarint(dst, uint64(n))
 	}
 	dst = codec.AppendUvarint(dst, uint64(h.Length))
@@ -80,7 +81,8 @@ func DecodeHead(start int64, b []byte) (*Head, error) {
 		*s = r.Text("a name")
 	}
 	h.Node.Interval = int64(r.Number("the interval", 3_600_001))
-	for _, n := range []*int{&h.Report.Frames, &h.Report.Duplicates, &h.Report.Corrupt, &h.Report.MissingKey, &h.Report.Excess} {
+	for _, n := range []*int{&h.Report.Frames, &h.Report.Duplicates, &h.Report.Corrupt,
+		&h.Report.MissingKey, &h.Report.Excess} {
 		*n = r.Number("a count of frames", 1<<31)
 	}
 	h.Length = int64(r.Number("the length", HourMillis+1))
@@ -202,7 +204,8 @@ func (t *HeadType) open(find Dictionaries, instants int) (openType, error) {
 		return openType{}, fmt.Errorf("type %s: %w", t.Key, err)
 	}
 	if t.metrics != len(d.Metrics) {
-		return openType{}, fmt.Errorf("%w: the head knows %d metrics of type %s, the dictionary %d", ErrMalformed, t.metrics, t.Key, len(d.Metrics))
+		return openType{}, fmt.Errorf("%w: the head knows %d metrics of type %s, the dictionary %d",
+			ErrMalformed, t.metrics, t.Key, len(d.Metrics))
 	}
 	o := openType{Type: &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}}
 	r := read(t.rest)

@@ -56,7 +56,8 @@ func TestDamagedHead(t *testing.T) {
 				}
 				for i, typ := range got.Types {
 					for m := range typ.Metrics {
-						h.PartsOf(min(i, len(h.Types)-1), typ.Dictionary, m, []int32{0, int32(len(typ.Rows) - 1)})
+						h.PartsOf(min(i, len(h.Types)-1), typ.Dictionary, m,
+							[]int32{0, int32(len(typ.Rows) - 1)})
 					}
 				}
 			})
@@ -87,10 +88,13 @@ func TestDamagedParts(t *testing.T) {
 			}
 			eachDamage(hurt.Blob, func(what string, b []byte) {
 				parts := k.parts(nil)
-				i := slices.IndexFunc(parts, func(p window.StoredPart) bool { return p.PartID == hurt.PartID })
+				i := slices.IndexFunc(parts, func(p window.StoredPart) bool {
+					return p.PartID == hurt.PartID
+				})
 				parts[i].Blob = b
 				got, damage := window.FromParts("acme", h, nil, k.find, parts)
-				if len(damage) > 1 || len(damage) == 1 && !errors.Is(damage[0], window.ErrMalformed) {
+				if len(damage) > 1 ||
+					len(damage) == 1 && !errors.Is(damage[0], window.ErrMalformed) {
 					t.Fatalf("%+v %s: %v", hurt.PartID, what, damage)
 				}
 				var others []window.Series
@@ -149,8 +153,11 @@ func TestWrongParts(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	none := func(string, window.Hash) (*window.Dictionary, error) { return nil, window.ErrDictionary }
-	if got, damage := window.FromParts("acme", h, nil, none, k.parts(nil)); len(damage) != len(h.Types) || len(got.Types) > 0 {
+	none := func(string, window.Hash) (*window.Dictionary, error) {
+		return nil, window.ErrDictionary
+	}
+	if got, damage := window.FromParts("acme", h, nil, none,
+		k.parts(nil)); len(damage) != len(h.Types) || len(got.Types) > 0 {
 		t.Errorf("without dictionaries: %v", damage)
 	}
 }
@@ -164,7 +171,8 @@ func TestPartsWithoutInstants(t *testing.T) {
 	id := h.PartsOf(0, w.Types[0].Dictionary, 0, nil)[0]
 	// Presence as the head says, units of 1, three rows of zero; one row changes, at 2^40 instants.
 	b := []byte{0, 1, 3, 0, 1, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, 2}
-	got, damage := window.FromParts("acme", h, nil, k.find, []window.StoredPart{{PartID: id, Blob: b}})
+	got, damage := window.FromParts("acme", h, nil, k.find,
+		[]window.StoredPart{{PartID: id, Blob: b}})
 	if len(damage) != 1 || !errors.Is(damage[0], window.ErrMalformed) || len(all(got)) > 0 {
 		t.Error(damage)
 	}
@@ -192,7 +200,8 @@ func mutate(pick windowtest.Pick, b []byte) []byte {
 }
 
 func TestBrokenBlobsAreErrorsOrWindows(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, _ windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
+		_ windowtest.Samples) {
 		k := keep(w.Encode(rep))
 		if pick(3) == 0 {
 			k.Head = mutate(pick, k.Head)

@@ -39,7 +39,8 @@ func recordedHour(b *testing.B, name string) (hour *window.Window, windows []*wi
 	return window.Union(begin, window.HourMillis, windows), windows
 }
 
-func eachRecording(b *testing.B, f func(b *testing.B, hour *window.Window, windows []*window.Window)) {
+func eachRecording(b *testing.B, f func(b *testing.B, hour *window.Window,
+	windows []*window.Window)) {
 	for _, name := range []string{"idle", "busy"} {
 		b.Run(name, func(b *testing.B) {
 			hour, windows := recordedHour(b, name)
@@ -82,7 +83,8 @@ func rawBytes(list []window.Encoded) (n int) {
 // packedBytes returns what blobs take as SSTables have them: parts of the same name side by side,
 // zstd level 3 in chunks of 64 KiB.
 func packedBytes(b *testing.B, list []window.Encoded) (n int) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
+		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,7 +95,8 @@ func packedBytes(b *testing.B, list []window.Encoded) (n int) {
 		all = append(all, e.Head...)
 	}
 	slices.SortStableFunc(parts, func(a, b window.Part) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Metric, b.Metric), a.Compare(b.PartID))
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Metric, b.Metric),
+			a.Compare(b.PartID))
 	})
 	for _, p := range parts {
 		all = append(all, p.Blob...)
@@ -153,7 +156,8 @@ func readMetric(b *testing.B, hour *window.Window, name string, facets []window.
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, damage := window.FromParts("acme", h, []int{i}, k.find, parts); len(damage) > 0 {
+				if _, damage := window.FromParts("acme", h, []int{i}, k.find,
+					parts); len(damage) > 0 {
 					b.Fatal(damage)
 				}
 			}

@@ -104,7 +104,8 @@ func (s *Series) clip() {
 	n := len(s.At)
 	s.At = s.At[:n:n]
 	s.Ints, s.Doubles = s.Ints[:len(s.Ints):len(s.Ints)], s.Doubles[:len(s.Doubles):len(s.Doubles)]
-	s.Histograms, s.Strings = s.Histograms[:len(s.Histograms):len(s.Histograms)], s.Strings[:len(s.Strings):len(s.Strings)]
+	s.Histograms, s.Strings = s.Histograms[:len(s.Histograms):len(s.Histograms)], s.Strings[:len(
+		s.Strings):len(s.Strings)]
 }
 
 // union returns the instants of both; s wins where both have one.

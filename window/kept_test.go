@@ -89,7 +89,8 @@ func (k *kept) openSome(t tester, start int64, want func(p *window.Part) bool) *
 }
 
 // span returns a window of five minutes or, if whole says so, of an hour, and what it says.
-func span(t tester, pick windowtest.Pick, whole bool) (*window.Window, window.Report, windowtest.Samples) {
+func span(t tester, pick windowtest.Pick,
+	whole bool) (*window.Window, window.Report, windowtest.Samples) {
 	t.Helper()
 	n := windowtest.NewNode(pick)
 	begin := frame.WindowOf(start)
@@ -128,7 +129,8 @@ func span(t tester, pick windowtest.Pick, whole bool) (*window.Window, window.Re
 }
 
 // eachSpan checks with random windows of five minutes and of an hour.
-func eachSpan(t *testing.T, f func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, want windowtest.Samples)) {
+func eachSpan(t *testing.T, f func(t *rapid.T, pick windowtest.Pick, w *window.Window,
+	rep window.Report, want windowtest.Samples)) {
 	for name, whole := range map[string]bool{"five minutes": false, "hour": true} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

@@ -42,8 +42,10 @@ const lineBytes = 96 + 40
 // Lines returns the series of windows of one node that match, in no order. The windows are in
 // ascending order of their first instants. A series is there too if it has no value in any of them.
 // Labels are taken from the allowance. The error is the allowance's or the context's.
-func Lines(ctx context.Context, allow Allowance, windows []*Window, matchers ...*labels.Matcher) ([]Line, error) {
-	s := lineSearch{of: &lines{windows: windows, apart: true}, allow: allow, byLabels: map[uint64][]int32{}}
+func Lines(ctx context.Context, allow Allowance, windows []*Window,
+	matchers ...*labels.Matcher) ([]Line, error) {
+	s := lineSearch{of: &lines{windows: windows, apart: true}, allow: allow,
+		byLabels: map[uint64][]int32{}}
 	until := int64(-1 << 62)
 	kinds := map[*Dictionary]*kindLines{}
 	for i, w := range windows {
@@ -91,7 +93,8 @@ type lineSearch struct {
 }
 
 // kind finds the lines that a type's dictionary has.
-func (s *lineSearch) kind(ctx context.Context, t *Type, matchers []*labels.Matcher) (*kindLines, error) {
+func (s *lineSearch) kind(ctx context.Context, t *Type,
+	matchers []*labels.Matcher) (*kindLines, error) {
 	k := &kindLines{last: -1}
 	metrics := t.MatchMetrics(ctx, matchers...)
 	if len(metrics) == 0 {
@@ -116,7 +119,9 @@ func (s *lineSearch) kind(ctx context.Context, t *Type, matchers []*labels.Match
 			number, isNew := s.line(l, &t.Metrics[m])
 			if isNew {
 				owed += lineBytes
-				l.Range(func(l labels.Label) { owed += labelBytes + int64(len(l.Name)+len(l.Value)) })
+				l.Range(func(l labels.Label) {
+					owed += labelBytes + int64(len(l.Name)+len(l.Value))
+				})
 			}
 			k.list = append(k.list, kindLine{line: number, metric: m, row: row})
 		}
@@ -156,7 +161,8 @@ func (s *lineSearch) extend(k *kindLines, i int) {
 			line.mixed = true
 		}
 		of.era = int32(len(line.eras))
-		line.eras = append(line.eras, era{from: i, to: i + 1, kind: k.number, metric: of.metric, row: of.row})
+		line.eras = append(line.eras, era{from: i, to: i + 1, kind: k.number, metric: of.metric,
+			row: of.row})
 	}
 }
 

@@ -47,7 +47,8 @@ func readLines(t *rapid.T, list []window.Line, from, to int64, buckets bool) []w
 	return out
 }
 
-func histogramsOf(t *rapid.T, m *window.Metric, v *window.Samples, buckets bool) (list []window.Histogram) {
+func histogramsOf(t *rapid.T, m *window.Metric, v *window.Samples,
+	buckets bool) (list []window.Histogram) {
 	if v.Bare == buckets || v.Bare && len(v.BucketEnd) > 0 {
 		t.Fatalf("bare %v, buckets wanted %v", v.Bare, buckets)
 	}
@@ -88,11 +89,15 @@ func seriesDiffer(got, want []window.Series) string {
 	}
 	for i := range got {
 		a, b := &got[i], &want[i]
-		if !labels.Equal(a.Labels, b.Labels) || !a.Metric.Same(b.Metric) || !slices.Equal(a.At, b.At) ||
+		if !labels.Equal(a.Labels, b.Labels) || !a.Metric.Same(b.Metric) ||
+			!slices.Equal(a.At, b.At) ||
 			!slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Strings, b.Strings) ||
-			!slices.EqualFunc(a.Doubles, b.Doubles, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) ||
+			!slices.EqualFunc(a.Doubles, b.Doubles, func(x, y float64) bool {
+				return math.Float64bits(x) == math.Float64bits(y)
+			}) ||
 			!slices.EqualFunc(a.Histograms, b.Histograms, func(x, y window.Histogram) bool {
-				return x.Size == y.Size && x.Sum == y.Sum && x.Total == y.Total && slices.Equal(x.Filled, y.Filled) && slices.Equal(x.Counts, y.Counts)
+				return x.Size == y.Size && x.Sum == y.Sum && x.Total == y.Total &&
+					slices.Equal(x.Filled, y.Filled) && slices.Equal(x.Counts, y.Counts)
 			}) {
 			return fmt.Sprintf("%+v\nwant %+v", *a, *b)
 		}
@@ -106,7 +111,9 @@ func TestLinesAreSeries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pick := picker(t)
 		list, _ := windowsOf(t, pick)
-		slices.SortStableFunc(list, func(a, b *window.Window) int { return cmp.Compare(a.Times[0], b.Times[0]) })
+		slices.SortStableFunc(list, func(a, b *window.Window) int {
+			return cmp.Compare(a.Times[0], b.Times[0])
+		})
 		from, to := int64(0), int64(1)<<60
 		if pick(2) == 0 && len(list) > 0 {
 			from = hour + int64(pick(window.HourMillis))
@@ -115,7 +122,8 @@ func TestLinesAreSeries(t *testing.T) {
 		var by []*labels.Matcher
 		if pick(3) == 0 {
 			name := []string{"keyspace", "table", labels.MetricName, "node", "cluster"}[pick(5)]
-			by = []*labels.Matcher{labels.MustNewMatcher(labels.MatchType(pick(2)), name, []string{"a", "b", "m1", ""}[pick(4)])}
+			by = []*labels.Matcher{labels.MustNewMatcher(labels.MatchType(pick(2)), name,
+				[]string{"a", "b", "m1", ""}[pick(4)])}
 		}
 		var parts [][]window.Series
 		for _, w := range list {

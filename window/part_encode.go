@@ -29,7 +29,8 @@ type partEncoder struct {
 
 func newPartEncoder(t *Type, metric int, instants int32) *partEncoder {
 	c := t.columns[metric]
-	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], there: t.presenceOf(c), instants: instants}
+	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], there: t.presenceOf(c),
+		instants: instants}
 }
 
 // cut is where a piece's rows stand among the column's.
@@ -41,7 +42,8 @@ func (e *partEncoder) cut(p piece) (from, to int) {
 
 // appendValues appends the Values of a piece.
 func (e *partEncoder) appendValues(dst []byte, p piece) []byte {
-	if own := e.present.within(p, len(e.Rows)); e.present == nil || own.equal(e.live.within(p, len(e.Rows))) {
+	if own := e.present.within(p, len(e.Rows)); e.present == nil ||
+		own.equal(e.live.within(p, len(e.Rows))) {
 		dst = append(dst, 0)
 	} else {
 		dst = appendPresence(dst, own)

@@ -13,19 +13,25 @@ import (
 )
 
 func TestPartsGiveTheWindowBack(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, want windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
+		want windowtest.Samples) {
 		enc := w.Encode(rep)
 		k := keep(enc)
-		if !slices.IsSortedFunc(enc.Parts, func(a, b window.Part) int { return a.Compare(b.PartID) }) {
+		if !slices.IsSortedFunc(enc.Parts, func(a, b window.Part) int {
+			return a.Compare(b.PartID)
+		}) {
 			t.Fatal("parts are not in order")
 		}
 		h := k.head(t, w.Start)
-		if h.Length != w.Length || h.Report != rep || !slices.Equal(h.Times, w.Times) || len(h.Types) != len(w.Types) {
+		if h.Length != w.Length || h.Report != rep || !slices.Equal(h.Times, w.Times) ||
+			len(h.Types) != len(w.Types) {
 			t.Fatalf("head %+v of window %+v", h, w)
 		}
 		got := k.open(t, w.Start)
 		check(t, "from parts", all(got), want)
-		if got.Node.ID != w.Node.ID || got.Node.Cluster != w.Node.Cluster || got.Node.Rack != w.Node.Rack || got.Node.Interval != w.Node.Interval || got.Length != w.Length {
+		if got.Node.ID != w.Node.ID || got.Node.Cluster != w.Node.Cluster ||
+			got.Node.Rack != w.Node.Rack || got.Node.Interval != w.Node.Interval ||
+			got.Length != w.Length {
 			t.Fatalf("node %+v", got.Node)
 		}
 		if again := got.Encode(rep); !reflect.DeepEqual(again, enc) {
@@ -48,7 +54,8 @@ func TestPartsGiveTheWindowBack(t *testing.T) {
 // TestPartsOfOneMetric: the parts that the head names for a metric are those that there are, and
 // with them alone the metric is there and no other stored one is.
 func TestPartsOfOneMetric(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, _ windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
+		_ windowtest.Samples) {
 		k := keep(w.Encode(rep))
 		h := k.head(t, w.Start)
 		whole, err := windowtest.Of(all(w))
@@ -62,13 +69,16 @@ func TestPartsOfOneMetric(t *testing.T) {
 				small := 0
 				for _, p := range k.Parts {
 					if p.Type == i && p.PartID.Metric == m {
-						if small += len(p.Blob); p.Small != h.Types[i].Small(m) || p.Key != typ.Key || p.Metric != typ.MetricKey(m) {
+						if small += len(p.Blob); p.Small != h.Types[i].Small(m) ||
+							p.Key != typ.Key || p.Metric != typ.MetricKey(m) {
 							t.Fatalf("part %+v", p.PartID)
 						}
 					}
 				}
-				if len(found) != len(ids) || (len(ids) > 0) != h.Types[i].Stored(m) || h.Types[i].Small(m) != (small > 0 && small <= window.SmallBytes) {
-					t.Fatalf("metric %d of type %s: parts %v, %d found, %d bytes", m, typ.Key, ids, len(found), small)
+				if len(found) != len(ids) || (len(ids) > 0) != h.Types[i].Stored(m) ||
+					h.Types[i].Small(m) != (small > 0 && small <= window.SmallBytes) {
+					t.Fatalf("metric %d of type %s: parts %v, %d found, %d bytes", m, typ.Key, ids,
+						len(found), small)
 				}
 				got, damage := window.FromParts("acme", h, []int{i}, k.find, found)
 				if len(damage) > 0 || len(got.Types) != 1 {
@@ -92,7 +102,8 @@ func TestPartsOfOneMetric(t *testing.T) {
 }
 
 // sameCells fails unless a metric has the same values in both windows.
-func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, same *window.Type, m int) {
+func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, same *window.Type,
+	m int) {
 	x, y := a.Cells(of, m), b.Cells(same, m)
 	if x == nil || y == nil {
 		t.Fatalf("metric %d of type %s is not there", m, of.Key)
@@ -101,8 +112,11 @@ func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, 
 		x.Row(row)
 		y.Row(row)
 		for x.Next() {
-			if !y.Next() || x.At() != y.At() || x.Word() != y.Word() && of.Metrics[m].Kind != frame.String || !slices.Equal(x.Counts(), y.Counts()) {
-				t.Fatalf("metric %d of type %s: %d at %d in row %d", m, of.Key, x.Word(), x.At(), row)
+			if !y.Next() || x.At() != y.At() ||
+				x.Word() != y.Word() && of.Metrics[m].Kind != frame.String ||
+				!slices.Equal(x.Counts(), y.Counts()) {
+				t.Fatalf("metric %d of type %s: %d at %d in row %d", m, of.Key, x.Word(),
+					x.At(), row)
 			}
 		}
 		if y.Next() {
@@ -113,23 +127,28 @@ func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, 
 
 // TestValuesAlone: without their buckets histograms have counts and sums, all else has what it has.
 func TestValuesAlone(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, _ windowtest.Pick, w *window.Window, rep window.Report, _ windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, _ windowtest.Pick, w *window.Window, rep window.Report,
+		_ windowtest.Samples) {
 		enc := w.Encode(rep)
 		k := keep(enc)
-		bare := k.openSome(t, w.Start, func(p *window.Part) bool { return p.Facet == window.Values })
+		bare := k.openSome(t, w.Start, func(p *window.Part) bool {
+			return p.Facet == window.Values
+		})
 		got, want := all(bare), all(w)
 		if len(got) != len(want) {
 			t.Fatalf("%d series, want %d", len(got), len(want))
 		}
 		for i := range want {
 			a, b := &got[i], &want[i]
-			if !slices.Equal(a.At, b.At) || !slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Strings, b.Strings) || len(a.Histograms) != len(b.Histograms) {
+			if !slices.Equal(a.At, b.At) || !slices.Equal(a.Ints, b.Ints) ||
+				!slices.Equal(a.Strings, b.Strings) || len(a.Histograms) != len(b.Histograms) {
 				t.Fatalf("%s differs", b.Labels)
 			}
 			for j := range a.Histograms {
 				x, y := &a.Histograms[j], &b.Histograms[j]
 				if x.Count() != y.Count() || x.Sum != y.Sum || x.Size != y.Size {
-					t.Fatalf("%s at %d: count %d and sum %d, want %d and %d", b.Labels, a.At[j], x.Count(), x.Sum, y.Count(), y.Sum)
+					t.Fatalf("%s at %d: count %d and sum %d, want %d and %d", b.Labels, a.At[j],
+						x.Count(), x.Sum, y.Count(), y.Sum)
 				}
 			}
 		}
@@ -174,7 +193,8 @@ func bareBuckets(t *rapid.T, whole window.Encoded, p window.Part) {
 
 // TestChunksEqualTheWhole: a window that is encoded a few metrics at a time has the same bytes.
 func TestChunksEqualTheWhole(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, _ windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
+		_ windowtest.Samples) {
 		want := w.Encode(rep)
 		k := keep(want)
 		h := k.head(t, w.Start)
@@ -184,9 +204,10 @@ func TestChunksEqualTheWhole(t *testing.T) {
 		e := window.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
 		var parts []window.Part
 		add := func(types []int, chunk int) {
-			some, damage := window.FromParts("acme", h, types, k.find, k.parts(func(p *window.Part) bool {
-				return of(p) == chunk && (types == nil || types[0] == p.Type)
-			}))
+			some, damage := window.FromParts("acme", h, types, k.find,
+				k.parts(func(p *window.Part) bool {
+					return of(p) == chunk && (types == nil || types[0] == p.Type)
+				}))
 			if len(damage) > 0 {
 				t.Fatal(damage)
 			}
@@ -251,7 +272,8 @@ func TestEncoderRefuses(t *testing.T) {
 
 // TestSamplesGiveTheWindowBack: a head and the series of its metrics are the window.
 func TestSamplesGiveTheWindowBack(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, _ windowtest.Pick, w *window.Window, rep window.Report, want windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, _ windowtest.Pick, w *window.Window, rep window.Report,
+		want windowtest.Samples) {
 		type cell struct {
 			key         string
 			metric, row int
@@ -259,7 +281,8 @@ func TestSamplesGiveTheWindowBack(t *testing.T) {
 		found := map[cell]*window.Series{}
 		w.Walk(func(d *window.Dictionary, metric, row int, s *window.Series) {
 			of := *s
-			of.At, of.Ints, of.Doubles = slices.Clone(s.At), slices.Clone(s.Ints), slices.Clone(s.Doubles)
+			of.At, of.Ints, of.Doubles = slices.Clone(s.At), slices.Clone(s.Ints),
+				slices.Clone(s.Doubles)
 			of.Strings, of.Histograms = slices.Clone(s.Strings), slices.Clone(s.Histograms)
 			found[cell{d.Key, metric, row}] = &of
 		})
@@ -267,7 +290,9 @@ func TestSamplesGiveTheWindowBack(t *testing.T) {
 		k := keep(enc)
 		got, damage := window.FromSamples("acme", k.head(t, w.Start), k.find,
 			func(*window.Dictionary, int) bool { return true },
-			func(d *window.Dictionary, metric, row int) *window.Series { return found[cell{d.Key, metric, row}] })
+			func(d *window.Dictionary, metric, row int) *window.Series {
+				return found[cell{d.Key, metric, row}]
+			})
 		if len(damage) > 0 {
 			t.Fatal(damage)
 		}

@@ -9,17 +9,19 @@ import (
 // pass is a decoded frame and how its numbers translate to those of the window.
 type pass struct {
 	*frame.Frame
-	key       *pass           // itself in a key frame
-	templates []*mapping      // by template number; nil: the template never had an entity
-	entities  []*roster       // by template number; nil: no entity
-	last      map[int]*roster // key frames: the roster of each template in the last pass that differed from the key frame's
+	key       *pass      // itself in a key frame
+	templates []*mapping // by template number; nil: the template never had an entity
+	entities  []*roster  // by template number; nil: no entity
+	// key frames: the roster of each template in the last pass that differed from the key frame's
+	last map[int]*roster
 }
 
 // mapping is how the numbers of one template translate.
 type mapping struct {
 	draft   *draft
 	metrics []int32 // metric of the template → metric of the draft
-	back    []int32 // metric of the draft → metric of the template or −1, of those that were known then
+	// metric of the draft → metric of the template or −1, of those that were known then
+	back []int32
 }
 
 // has reports whether the template has a metric of the draft.
@@ -32,7 +34,8 @@ type roster struct {
 	keyed int     // entity numbers below it are the key frame's
 	rows  []int32 // entity number → row of the draft, −1: removed
 	live  []int32 // numbers of the live entities, ascending
-	byRow []int32 // row of the draft → entity number, −1: not there; of the rows that were known then
+	// row of the draft → entity number, −1: not there; of the rows that were known then
+	byRow []int32
 }
 
 // rosterBytes is what a roster takes per entity, and what comparing it does.
@@ -65,7 +68,9 @@ func (p *pass) know(ds *drafts) {
 		if p.templates[g.Template] == nil {
 			t := p.template(g.Template)
 			d := ds.of(t.Type, frame.LabelsOf(p.Node, t.Labels))
-			m := &mapping{draft: d, metrics: ds.metrics(d, t, func(i int) *frame.Bounds { return p.BoundsOf(p.key.Frame, i) })}
+			m := &mapping{draft: d, metrics: ds.metrics(d, t, func(i int) *frame.Bounds {
+				return p.BoundsOf(p.key.Frame, i)
+			})}
 			m.back = inverse(m.metrics, len(d.Metrics))
 			p.templates[g.Template] = m
 		}
@@ -82,7 +87,8 @@ func (p *pass) know(ds *drafts) {
 		if r == nil || !isKey && r == p.key.roster(i) {
 			continue
 		}
-		if last := p.key.last[i]; last != nil && last.draft == p.templates[i].draft && slices.Equal(last.rows, r.rows) {
+		if last := p.key.last[i]; last != nil && last.draft == p.templates[i].draft &&
+			slices.Equal(last.rows, r.rows) {
 			p.entities[i] = last
 			continue
 		}

@@ -45,7 +45,8 @@ func (e *partEncoder) starts() (starts []int32) {
 		if changes && e.m.Kind == frame.String {
 			texts = e.textSizes(i, seen, len(starts)+1)
 		}
-		if row > begin && (sizes[Values]+own[Values]+texts > limit || sizes[Buckets]+own[Buckets] > limit) {
+		if row > begin &&
+			(sizes[Values]+own[Values]+texts > limit || sizes[Buckets]+own[Buckets] > limit) {
 			starts, begin, sizes = append(starts, row), row, [2]int{}
 			if texts > 0 {
 				texts = e.textSizes(i, seen, len(starts)+1)

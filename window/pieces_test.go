@@ -23,14 +23,15 @@ func manyTables(t testing.TB, tables, instants int) (frames [][]byte) {
 		bounds.Upper = append(bounds.Upper, u)
 	}
 	header := frame.Header{Compression: frame.Zstd, Node: [16]byte{1}, Cluster: "c", Interval: 5000}
-	key := &frame.Frame{Header: header, Bounds: []frame.Bounds{bounds}, Templates: []frame.Template{{
-		Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{
-			{Name: "reads", Kind: frame.Counter},
-			{Name: "state", Kind: frame.String},
-			{Name: "latency", Kind: frame.Histogram, HasSum: true},
-			{Name: "quiet", Kind: frame.Gauge},
-		},
-	}}}
+	key := &frame.Frame{Header: header, Bounds: []frame.Bounds{bounds},
+		Templates: []frame.Template{{
+			Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{
+				{Name: "reads", Kind: frame.Counter},
+				{Name: "state", Kind: frame.String},
+				{Name: "latency", Kind: frame.Histogram, HasSum: true},
+				{Name: "quiet", Kind: frame.Gauge},
+			},
+		}}}
 	key.At = base
 	key.Added = []frame.Entities{{}}
 	for i := range tables {
@@ -53,7 +54,8 @@ func manyTables(t testing.TB, tables, instants int) (frames [][]byte) {
 		for i := range tables {
 			reads[i] += 1 + rnd.Int64N(1000)
 			c[0].Ints = append(c[0].Ints, reads[i])
-			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%1500, strings.Repeat("x", 20)))
+			c[1].Strings = append(c[1].Strings, fmt.Sprintf("%d of table %d %s", tick, i%1500,
+				strings.Repeat("x", 20)))
 			if tick > 0 && tick < instants/2 && i%10 == 3 {
 				away.Entities = append(away.Entities, i)
 				continue
@@ -112,7 +114,8 @@ func TestPieces(t *testing.T) {
 		count[p.Metric] = n
 	}
 	t.Log(count)
-	if n := count["latency"]; n[0] < 3 || n[0] != n[1] || count["state"][0] < 3 || count["reads"] != [2]int{1, 0} {
+	if n := count["latency"]; n[0] < 3 || n[0] != n[1] || count["state"][0] < 3 ||
+		count["reads"] != [2]int{1, 0} {
 		t.Errorf("pieces by facet: %v", count)
 	}
 	want, err := windowtest.Of(all(w))
@@ -131,7 +134,8 @@ func TestPieces(t *testing.T) {
 		for _, name := range []string{"latency", "state", "reads"} {
 			m := number(name)
 			ids := h.PartsOf(0, d, m, []int32{row})
-			if want := d.Metrics[m].Kind.IsHistogram(); len(ids) != 1 && !want || len(ids) != 2 && want {
+			if want := d.Metrics[m].Kind.IsHistogram(); len(ids) != 1 && !want ||
+				len(ids) != 2 && want {
 				t.Fatalf("%s of row %d: parts %v", name, row, ids)
 			}
 			one, damage := window.FromParts("acme", h, nil, k.find, k.named(ids))
@@ -142,12 +146,15 @@ func TestPieces(t *testing.T) {
 			named := equals("__name__", name)
 			a, errA := windowtest.Of(one.Select(0, 1<<60, is, named))
 			b, errB := windowtest.Of(w.Select(0, 1<<60, is, named))
-			if diff := windowtest.Diff(a, b); errA != nil || errB != nil || diff != "" || len(a) != 1 {
+			if diff := windowtest.Diff(a, b); errA != nil || errB != nil || diff != "" ||
+				len(a) != 1 {
 				t.Errorf("%s of row %d: %v %v %s", name, row, errA, errB, diff)
 			}
 			others := len(one.Select(0, 1<<60, named))
-			if whole := len(w.Select(0, 1<<60, named)); name != "reads" && others >= whole || name == "reads" && others != whole {
-				t.Errorf("%s of row %d: %d series come with it, there are %d", name, row, others, whole)
+			if whole := len(w.Select(0, 1<<60, named)); name != "reads" && others >= whole ||
+				name == "reads" && others != whole {
+				t.Errorf("%s of row %d: %d series come with it, there are %d", name, row,
+					others, whole)
 			}
 			// A column of which pieces are missing is not written.
 			for _, p := range one.Encode(rep).Parts {
@@ -164,7 +171,9 @@ func TestPieces(t *testing.T) {
 	}
 	// A piece that is damaged is left out, and its neighbours are there.
 	parts := k.parts(func(p *window.Part) bool { return p.Metric == "latency" })
-	hurt := slices.IndexFunc(parts, func(p window.StoredPart) bool { return p.Facet == window.Buckets && p.Piece == 1 })
+	hurt := slices.IndexFunc(parts, func(p window.StoredPart) bool {
+		return p.Facet == window.Buckets && p.Piece == 1
+	})
 	parts[hurt].Blob = parts[hurt].Blob[:100]
 	some, damage := window.FromParts("acme", h, nil, k.find, parts)
 	if len(damage) != 1 {

@@ -64,7 +64,8 @@ func (p *presence) equal(o *presence) bool {
 	if p == nil || o == nil {
 		return p == o
 	}
-	return slices.Equal(p.rows, o.rows) && slices.Equal(p.end, o.end) && slices.Equal(p.edges, o.edges)
+	return slices.Equal(p.rows, o.rows) && slices.Equal(p.end, o.end) &&
+		slices.Equal(p.edges, o.edges)
 }
 
 // add appends a row's edges. Rows come in ascending order.
@@ -140,7 +141,8 @@ func appendPresence(dst []byte, p *presence) []byte {
 		dst = codec.AppendUvarint(dst, uint64(len(pat.runs)))
 		next := int32(0)
 		for _, run := range pat.runs {
-			dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(run[0]-next)), uint64(run[1]-1))
+			dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(run[0]-next)),
+				uint64(run[1]-1))
 			next = run[0] + run[1]
 		}
 	}

@@ -35,7 +35,9 @@ func matching(t *rapid.T, all windowtest.Samples, series []window.Series, by []*
 ) windowtest.Samples {
 	want := windowtest.Samples{}
 	for _, s := range series {
-		if !slices.ContainsFunc(by, func(m *labels.Matcher) bool { return !m.Matches(s.Labels.Get(m.Name)) }) {
+		if !slices.ContainsFunc(by, func(m *labels.Matcher) bool {
+			return !m.Matches(s.Labels.Get(m.Name))
+		}) {
 			one, err := windowtest.Of([]window.Series{s})
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +83,8 @@ func TestRecordedIsRead(t *testing.T) {
 		if len(parts[0]) > 0 && len(parts[1]) > 0 {
 			var sides [2]*window.Window
 			for i := range sides {
-				if sides[i], _, err = window.Build(window.Node{Account: "acme", ID: r.ID()}, parts[i]); err != nil {
+				if sides[i], _, err = window.Build(window.Node{Account: "acme", ID: r.ID()},
+					parts[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -120,7 +123,8 @@ func TestRecordedIsRead(t *testing.T) {
 func TestRecordedLabelNames(t *testing.T) {
 	id := frame.RecorderID("acme", "a", "g")
 	seen := map[string]string{}
-	for _, name := range append([]string{"recorded_node", "recorded_", "x"}, windowtest.RecordedLabels...) {
+	for _, name := range append([]string{"recorded_node", "recorded_", "x"},
+		windowtest.RecordedLabels...) {
 		written := frame.RecordedLabel(name)
 		if other, twice := seen[written]; twice && other != name {
 			t.Errorf("%s and %s are both %s", name, other, written)
@@ -133,7 +137,8 @@ func TestRecordedLabelNames(t *testing.T) {
 			t.Errorf("a node's label %s is read as %s", written, back[0])
 		}
 	}
-	if !frame.IsRecorder(id) || frame.IsRecorder([16]byte{1}) || id.Version() != 8 || id.Variant().String() != "RFC4122" {
+	if !frame.IsRecorder(id) || frame.IsRecorder([16]byte{1}) || id.Version() != 8 ||
+		id.Variant().String() != "RFC4122" {
 		t.Errorf("%s: version %d, variant %s", id, id.Version(), id.Variant())
 	}
 	if !strings.HasPrefix(string(id[:]), "record") {

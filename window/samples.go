@@ -20,7 +20,8 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 			}
 			c := newCursor(t, m, int32(len(w.Times)))
 			for row := range t.Rows {
-				s = Series{Metric: &t.Metrics[m], At: s.At[:0], Ints: s.Ints[:0], Doubles: s.Doubles[:0], Strings: s.Strings[:0], Histograms: s.Histograms[:0]}
+				s = Series{Metric: &t.Metrics[m], At: s.At[:0], Ints: s.Ints[:0],
+					Doubles: s.Doubles[:0], Strings: s.Strings[:0], Histograms: s.Histograms[:0]}
 				c.row(int32(row))
 				for c.next(0, int32(len(w.Times))) {
 					s.append(w.Times[c.instant], c)
@@ -37,7 +38,9 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 // find returns nil for a series without values; it is asked for the metrics that want says, of
 // which it must know all rows that matter, and the window has no others. Instants that the head
 // does not have are left out.
-func FromSamples(account string, h *Head, dictionaries Dictionaries, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
+func FromSamples(account string, h *Head, dictionaries Dictionaries,
+	want func(d *Dictionary, metric int) bool,
+	find func(d *Dictionary, metric, row int) *Series) (*Window, []error) {
 	w, _, damage := h.window(account, nil, dictionaries)
 	values := make([]value, len(h.Times))
 	for _, t := range w.Types {
@@ -47,7 +50,8 @@ func FromSamples(account string, h *Head, dictionaries Dictionaries, want func(d
 }
 
 // enter makes the columns of what find knows. values is scratch.
-func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, metric int) bool, find func(d *Dictionary, metric, row int) *Series) {
+func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, metric int) bool,
+	find func(d *Dictionary, metric, row int) *Series) {
 	for m := range t.Metrics {
 		if !want(t.Dictionary, m) {
 			t.columns[m] = unknown
@@ -82,7 +86,8 @@ func (s *Series) spread(values []value, times []int64, buckets int) {
 		case frame.String:
 			v.text = s.Strings[i]
 		default:
-			if v.word, v.counts = s.Histograms[i].Sum, s.Histograms[i].Dense(nil); len(v.counts) != buckets {
+			if v.word, v.counts = s.Histograms[i].Sum, s.Histograms[i].Dense(nil); len(v.counts) !=
+				buckets {
 				continue
 			}
 		}

@@ -26,7 +26,8 @@ func (w *Window) Select(from, to int64, matchers ...*labels.Matcher) []Series {
 // SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil:
 // any), which is asked as the answer grows. Then it returns ctx's or the allowance's error soon,
 // however long matching would take.
-func (w *Window) SelectContext(ctx context.Context, allow Allowance, from, to int64, matchers ...*labels.Matcher) ([]Series, error) {
+func (w *Window) SelectContext(ctx context.Context, allow Allowance, from, to int64,
+	matchers ...*labels.Matcher) ([]Series, error) {
 	first := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] >= from })
 	end := sort.Search(len(w.Times), func(i int) bool { return w.Times[i] > to })
 	if first >= end {
@@ -89,7 +90,10 @@ func (s *Series) Bytes() int64 {
 	s.Labels.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
 	for i := range s.Histograms {
 		n += histogramBytes
-		if h := &s.Histograms[i]; i == 0 || len(h.Counts) > 0 && (len(s.Histograms[i-1].Counts) == 0 || &h.Counts[0] != &s.Histograms[i-1].Counts[0]) {
+		if h := &s.Histograms[i]; i == 0 ||
+			len(h.Counts) > 0 &&
+				(len(s.Histograms[i-1].Counts) == 0 ||
+					&h.Counts[0] != &s.Histograms[i-1].Counts[0]) {
 			n += filledBytes * int64(len(h.Counts))
 		}
 	}
@@ -108,7 +112,8 @@ func (w *Window) Latest(matchers ...*labels.Matcher) []Series {
 }
 
 // LatestContext is Latest until ctx ends, as SelectContext is Select.
-func (w *Window) LatestContext(ctx context.Context, allow Allowance, matchers ...*labels.Matcher) ([]Series, error) {
+func (w *Window) LatestContext(ctx context.Context, allow Allowance,
+	matchers ...*labels.Matcher) ([]Series, error) {
 	if len(w.Times) == 0 {
 		return nil, ctx.Err()
 	}
@@ -227,7 +232,8 @@ rows:
 }
 
 // labels returns the labels of a series. Empty values are left out, as Prometheus does.
-func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int, row int32) labels.Labels {
+func (d *Dictionary) labels(b *labels.ScratchBuilder, node string, metric int,
+	row int32) labels.Labels {
 	b.Reset()
 	add := func(name, value string) {
 		if value != "" {

@@ -62,7 +62,8 @@ func (r *reader) times(start, length int64) []int64 {
 	if n == 0 || r.Err != nil {
 		return nil
 	}
-	if most := MaxInstants * max(1, uint64(length)/uint64(frame.WindowMillis)); n > most { // an hour has what its windows have
+	// an hour has what its windows have
+	if most := MaxInstants * max(1, uint64(length)/uint64(frame.WindowMillis)); n > most {
 		r.Fail("%d instants, %d are allowed", n, most)
 		return nil
 	}

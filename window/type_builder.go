@@ -13,10 +13,11 @@ import (
 // something of. Only where the key frame, the entities or the presence of a column change does it
 // look at every row.
 type typeBuilder struct {
-	draft   *draft
-	columns []*columnBuilder // by metric of the draft; nil: zero and present wherever the entity is live
-	known   int              // metrics that there were at the last pass
-	begun   bool             // the type has had an entity
+	draft *draft
+	// by metric of the draft; nil: zero and present wherever the entity is live
+	columns []*columnBuilder
+	known   int  // metrics that there were at the last pass
+	begun   bool // the type has had an entity
 	live    edges
 	now     []bool  // by row: live in the last pass
 	roster  *roster // of the last pass
@@ -72,7 +73,8 @@ type columnBuilder struct {
 }
 
 func (c *columnBuilder) bytes() int64 {
-	return c.cells.bytes() + int64(cap(c.now)+cap(c.absent)) + 4*int64(cap(c.stamp)+cap(c.touched)) + 8*int64(2*cap(c.row))
+	return c.cells.bytes() + int64(cap(c.now)+cap(c.absent)) +
+		4*int64(cap(c.stamp)+cap(c.touched)) + 8*int64(2*cap(c.row))
 }
 
 // step enters what a pass says, which is the window's instant t. It returns by how many bytes the
@@ -167,7 +169,8 @@ func (b *typeBuilder) columnsOf(p *pass, at place, t int32) {
 	for metric, c := range b.columns {
 		s, base := saidOf(list, metric), saidOf(b.keySaid, metric)
 		if c == nil {
-			if at.r == nil || at.m.has(metric) && s == (said{}) && base == (said{}) && (metric < b.known || !b.begun) {
+			if at.r == nil || at.m.has(metric) && s == (said{}) && base == (said{}) &&
+				(metric < b.known || !b.begun) {
 				continue
 			}
 			c = b.begin(metric)
@@ -194,7 +197,8 @@ func (b *typeBuilder) begin(metric int) *columnBuilder {
 	return c
 }
 
-func (b *typeBuilder) column(c *columnBuilder, metric int, p *pass, at place, s, base said, t int32) {
+func (b *typeBuilder) column(c *columnBuilder, metric int, p *pass, at place, s, base said,
+	t int32) {
 	if at.r == nil && c.before == nil && c.key != nil {
 		c.values(nil)
 		return
@@ -263,7 +267,9 @@ func (b *typeBuilder) fullStep(t int32, at place, metric int, s said, c *columnB
 			}
 		}
 		if s.presence != nil {
-			eachSelected(s.presence, at.r, func(_ int, entity int32) { b.state[at.r.rows[entity]] ^= 1 })
+			eachSelected(s.presence, at.r, func(_ int, entity int32) {
+				b.state[at.r.rows[entity]] ^= 1
+			})
 		}
 		if s.values != nil {
 			eachSelected(s.values, at.r, func(i int, entity int32) {
@@ -324,6 +330,7 @@ func (b *typeBuilder) finish(t *Type) {
 			out.present = own
 		}
 		t.columns[metric] = out
-		b.columns[metric] = nil // one is sorted after the other, so that there is one copy at a time
+		// one is sorted after the other, so that there is one copy at a time
+		b.columns[metric] = nil
 	}
 }

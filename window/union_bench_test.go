@@ -47,7 +47,8 @@ func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
 			b.Run(what, func(b *testing.B) {
 				b.ReportAllocs()
 				f(b, list)
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(cells), "ns/cell")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(cells),
+					"ns/cell")
 			})
 		}
 	}

@@ -36,7 +36,8 @@ func gather(list []*Window) (all []*gathered) {
 			n := slices.IndexFunc(all, func(g *gathered) bool { return g.is(t.Dictionary) })
 			if n < 0 {
 				n = len(all)
-				all = append(all, &gathered{first: t.Dictionary, sources: make([]source, len(list))})
+				all = append(all,
+					&gathered{first: t.Dictionary, sources: make([]source, len(list))})
 			}
 			g := all[n]
 			g.hashed = g.hashed || t.Key != t.Dictionary.Type
@@ -49,26 +50,31 @@ func gather(list []*Window) (all []*gathered) {
 }
 
 func (g *gathered) is(d *Dictionary) bool {
-	return g.first == d || g.first.Type == d.Type && slices.Equal(g.first.Labels, d.Labels) && g.at(d)
+	return g.first == d || g.first.Type == d.Type && slices.Equal(g.first.Labels, d.Labels) &&
+		g.at(d)
 }
 
 // at reports whether a dictionary names the same cluster, datacenter and rack.
 func (g *gathered) at(d *Dictionary) bool {
-	return g.first.Cluster == d.Cluster && g.first.Datacenter == d.Datacenter && g.first.Rack == d.Rack
+	return g.first.Cluster == d.Cluster && g.first.Datacenter == d.Datacenter &&
+		g.first.Rack == d.Rack
 }
 
 // dictionary makes the union's dictionary and translates the sources' numbers. The usual case is
 // that one of the windows has all that the others have: then it is that window's own.
 func (g *gathered) dictionary(node *Node, all []*gathered) *Dictionary {
-	d := &Dictionary{Node: node.ID, Cluster: g.first.Cluster, Datacenter: g.first.Datacenter, Rack: g.first.Rack,
-		Key: g.first.Type, Type: g.first.Type, Labels: g.first.Labels,
+	d := &Dictionary{Node: node.ID, Cluster: g.first.Cluster, Datacenter: g.first.Datacenter,
+		Rack: g.first.Rack,
+		Key:  g.first.Type, Type: g.first.Type, Labels: g.first.Labels,
 		Rows: g.first.Rows, Metrics: slices.Clip(g.first.Metrics)}
 	if g.hashed || slices.ContainsFunc(all, func(o *gathered) bool {
 		return o != g && o.first.Type == d.Type
 	}) {
 		d.Key = hashed(d.Type, d.Labels)
 	}
-	if slices.ContainsFunc(all, func(o *gathered) bool { return o.first.Type == d.Type && !g.at(o.first) }) {
+	if slices.ContainsFunc(all, func(o *gathered) bool {
+		return o.first.Type == d.Type && !g.at(o.first)
+	}) {
 		d.Key = hashed(d.Type, d.Labels, d.Cluster, d.Datacenter, d.Rack)
 	}
 	before := g.first

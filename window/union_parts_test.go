@@ -54,7 +54,8 @@ func sameCounts(t *rapid.T, got, want []window.Series) {
 			for j := range list[i].Histograms {
 				h := &list[i].Histograms[j]
 				n := h.Count() // stands in the first bucket
-				*h = window.Histogram{Size: h.Size, Sum: h.Sum, Filled: []uint16{0}, Counts: []int64{n}}
+				*h = window.Histogram{Size: h.Size, Sum: h.Sum, Filled: []uint16{0},
+					Counts: []int64{n}}
 			}
 		}
 		return list

@@ -105,7 +105,8 @@ func mustEqual(t *rapid.T, what string, got, want *window.Window) {
 
 // difference says in short how two windows differ.
 func difference(a, b *window.Window) string {
-	if !slices.Equal(a.Times, b.Times) || !reflect.DeepEqual(a.Node, b.Node) || a.Start != b.Start ||
+	if !slices.Equal(a.Times, b.Times) || !reflect.DeepEqual(a.Node, b.Node) ||
+		a.Start != b.Start ||
 		a.Length != b.Length || len(a.Types) != len(b.Types) {
 		return fmt.Sprintf("%v and %v", a, b)
 	}
@@ -239,7 +240,9 @@ func TestUnionOfUnread(t *testing.T) {
 		elsewhere := map[string]bool{}
 		for i, w := range list {
 			unread := pick(3)
-			list[i] = window.Only(w, func(*window.Dictionary, int) bool { return pick(3) >= unread })
+			list[i] = window.Only(w, func(*window.Dictionary, int) bool {
+				return pick(3) >= unread
+			})
 			within := w.Times[0] < hour+length
 			for _, t := range list[i].Types {
 				for m := range t.Metrics {

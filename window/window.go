@@ -39,10 +39,13 @@ type Type struct {
 type column struct {
 	present *presence // nil: present wherever the entity is live
 	rows    []int32   // rows with changes, ascending
-	end     []int32   // by index in rows: where its changes end; they begin where those of the row before end
-	at      []int32   // instant of each change, as index in Window.Times, ascending in a row
-	words   []int64   // value of each change: integer, double's bits or index in texts. In histograms the difference of the sum
-	texts   []string  // strings only; texts[0] is ""
+	// by index in rows: where its changes end; they begin where those of the row before end
+	end []int32
+	at  []int32 // instant of each change, as index in Window.Times, ascending in a row
+	// value of each change: integer, double's bits or index in texts. In histograms the
+	// difference of the sum
+	words []int64
+	texts []string // strings only; texts[0] is ""
 
 	// Histograms only: how the counts differ from those before the change.
 	bucketEnd []int32 // by change
@@ -106,7 +109,8 @@ func (m *Metric) same(o *Metric) bool {
 	if m == o {
 		return true
 	}
-	return m.Name == o.Name && m.Kind == o.Kind && m.Unit == o.Unit && m.Exponent == o.Exponent && m.HasSum == o.HasSum && sameBounds(m.Bounds, o.Bounds)
+	return m.Name == o.Name && m.Kind == o.Kind && m.Unit == o.Unit && m.Exponent == o.Exponent &&
+		m.HasSum == o.HasSum && sameBounds(m.Bounds, o.Bounds)
 }
 
 func sameBounds(a, b *frame.Bounds) bool {

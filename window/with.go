@@ -14,7 +14,8 @@ func (w *Window) With(o *Window) *Window {
 	i, j := 0, 0
 	for i < len(w.Types) || j < len(o.Types) {
 		switch {
-		case j == len(o.Types) || i < len(w.Types) && strings.Compare(w.Types[i].Key, o.Types[j].Key) < 0:
+		case j == len(o.Types) ||
+			i < len(w.Types) && strings.Compare(w.Types[i].Key, o.Types[j].Key) < 0:
 			out.Types = append(out.Types, w.Types[i])
 			i++
 		case i == len(w.Types) || strings.Compare(w.Types[i].Key, o.Types[j].Key) > 0:

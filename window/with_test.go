@@ -12,7 +12,8 @@ import (
 // TestWith reads a span in two turns, each with some of its metrics and types: together they say
 // what the span says, also before an instant.
 func TestWith(t *testing.T) {
-	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report, _ windowtest.Samples) {
+	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
+		_ windowtest.Samples) {
 		e := w.Encode(rep)
 		k := keep(e)
 		first := map[[2]int]bool{}
@@ -32,9 +33,10 @@ func TestWith(t *testing.T) {
 					types = append(types, i)
 				}
 			}
-			part, damage := window.FromParts("acme", k.head(t, w.Start), types, k.find, k.parts(func(p *window.Part) bool {
-				return first[[2]int{p.PartID.Type, p.PartID.Metric}] == turn
-			}))
+			part, damage := window.FromParts("acme", k.head(t, w.Start), types, k.find,
+				k.parts(func(p *window.Part) bool {
+					return first[[2]int{p.PartID.Type, p.PartID.Metric}] == turn
+				}))
 			if len(damage) > 0 {
 				t.Fatal(damage)
 			}

@@ -22,15 +22,18 @@ import (
 // Why a request was not admitted.
 var (
 	// ErrNoKey says that a request carries no key.
-	ErrNoKey = errors.New("no API key: send it as \"Authorization: Bearer rw_…\" or as the password of HTTP Basic")
+	ErrNoKey = errors.New("no API key: send it as \"Authorization: Bearer rw_…\" or as the " +
+		"password of HTTP Basic")
 	// ErrUnknownKey says that no account has the key.
-	ErrUnknownKey = errors.New("unknown API key: check it for missing characters, or ask for a new one")
+	ErrUnknownKey = errors.New("unknown API key: check it for missing characters, or ask " +
+		"for a new one")
 	// ErrExpired says that the key is right and its time is over.
 	ErrExpired = errors.New("expired API key: ask for a new one")
 	// ErrRevoked says that the key is right and was revoked.
 	ErrRevoked = errors.New("revoked API key: ask for a new one")
 	// ErrNetwork says that the key is right and may not be used from the request's address.
-	ErrNetwork = errors.New("this API key does not allow your address: use it from the networks that it was made for, or ask for another key")
+	ErrNetwork = errors.New("this API key does not allow your address: use it from the networks " +
+		"that it was made for, or ask for another key")
 	// ErrKeysAway says that nobody here knows the key and the store that may know it cannot be
 	// read.
 	ErrKeysAway = errors.New("the API key cannot be checked now: try again later")
@@ -83,7 +86,8 @@ func Inside(name string, globs ...string) Principal {
 	if len(globs) == 0 {
 		globs = []string{"*"}
 	}
-	return Principal{Account: name, KeyName: "inside", Scopes: []Scope{Read}, clusters: slices.Clone(globs)}
+	return Principal{Account: name, KeyName: "inside", Scopes: []Scope{Read},
+		clusters: slices.Clone(globs)}
 }
 
 // Key names the key for logs: its id and its name.
@@ -97,7 +101,9 @@ func (p Principal) Key() string {
 // from reports whether the key may be used from that address. An address that cannot be read is
 // in no network.
 func (p Principal) from(a netip.Addr) bool {
-	return len(p.networks) == 0 || slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(a) })
+	return len(p.networks) == 0 || slices.ContainsFunc(p.networks, func(n netip.Prefix) bool {
+		return n.Contains(a)
+	})
 }
 
 // Can reports whether the key allows s.
@@ -114,7 +120,8 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // account + "/" + cluster is unambiguous.
 func CheckName(name string) error {
 	if !namePattern.MatchString(name) {
-		return fmt.Errorf("name %q: use 1 to 63 characters of a-z, 0-9 and -, and do not begin with -", name)
+		return fmt.Errorf("name %q: use 1 to 63 characters of a-z, 0-9 and -, and do not "+
+			"begin with -", name)
 	}
 	return nil
 }

@@ -18,28 +18,34 @@ func TestAuthenticate(t *testing.T) {
 			{Name: "agents", SHA256: Hash(writer), Scopes: []Scope{Write}},
 			{Name: "old", Key: old, Scopes: []Scope{Read, Write}, Expires: now},
 		}},
-		{Name: "zeta", Keys: []Key{{Name: "people", SHA256: strings.ToUpper(Hash(reader)), Scopes: []Scope{Read}, Expires: now.Add(1)}}},
+		{Name: "zeta",
+			Keys: []Key{{Name: "people", SHA256: strings.ToUpper(Hash(reader)),
+				Scopes: []Scope{Read}, Expires: now.Add(1)}}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.now = func() time.Time { return now }
 	p, err := r.Authenticate(writer)
-	if err != nil || p.Account != "acme" || p.KeyName != "agents" || !p.Can(Write) || p.Can(Read) || p.Can(Admin) {
+	if err != nil || p.Account != "acme" || p.KeyName != "agents" || !p.Can(Write) || p.Can(Read) ||
+		p.Can(Admin) {
 		t.Fatalf("got %+v, %v", p, err)
 	}
-	for cluster, want := range map[string]bool{"prod-1": true, "prod-": true, "prod": false, "test": true, "test2": false, "": false} {
+	for cluster, want := range map[string]bool{"prod-1": true, "prod-": true, "prod": false,
+		"test": true, "test2": false, "": false} {
 		if p.Owns(cluster) != want {
 			t.Errorf("Owns(%q) = %v", cluster, !want)
 		}
 	}
-	if p, err := r.Authenticate(reader); err != nil || p.Account != "zeta" || !p.Owns("any/thing at all") {
+	if p, err := r.Authenticate(reader); err != nil || p.Account != "zeta" ||
+		!p.Owns("any/thing at all") {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	if p, err := r.Authenticate(old); !errors.Is(err, ErrExpired) || p.Account != "" {
 		t.Errorf("an expired key: %+v, %v", p, err)
 	}
-	for _, wrong := range []string{"", "rw_", NewKey(), writer + " ", writer[:len(writer)-1], Hash(writer)} {
+	for _, wrong := range []string{"", "rw_", NewKey(), writer + " ", writer[:len(writer)-1],
+		Hash(writer)} {
 		if p, err := r.Authenticate(wrong); !errors.Is(err, ErrUnknownKey) || p.Account != "" {
 			t.Errorf("key %q: %+v, %v", wrong, p, err)
 		}
@@ -54,23 +60,31 @@ func TestRegistryReportsEverything(t *testing.T) {
 	_, err := NewRegistry([]Account{
 		{Name: "Upper"}, {Name: "a"}, {Name: "a", Clusters: []string{""}},
 		{Name: "b", Keys: []Key{
-			{Name: "k", Key: secret, Scopes: []Scope{Read}}, {Name: "k", Key: secret, Scopes: []Scope{Read}},
-			{Name: "none", SHA256: Hash("x")}, {Name: "odd", SHA256: Hash("y"), Scopes: []Scope{"root"}},
-			{Name: "short", SHA256: "abcd", Scopes: []Scope{Read}}, {Name: "long", SHA256: Hash("z") + "00", Scopes: []Scope{Read}},
-			{Name: "nothing", Scopes: []Scope{Read}}, {Name: "both", Key: secret, SHA256: Hash("q"), Scopes: []Scope{Read}},
+			{Name: "k", Key: secret, Scopes: []Scope{Read}},
+			{Name: "k", Key: secret, Scopes: []Scope{Read}},
+			{Name: "none", SHA256: Hash("x")},
+			{Name: "odd", SHA256: Hash("y"), Scopes: []Scope{"root"}},
+			{Name: "short", SHA256: "abcd", Scopes: []Scope{Read}},
+			{Name: "long", SHA256: Hash("z") + "00", Scopes: []Scope{Read}},
+			{Name: "nothing", Scopes: []Scope{Read}}, {Name: "both", Key: secret, SHA256: Hash("q"),
+				Scopes: []Scope{Read}},
 			{Name: "weak", Key: "rw_short", Scopes: []Scope{Read}},
 		}},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`"Upper"`, "account a is defined twice", "account a: the name of a cluster is empty", "two keys are named k", "is the same key as k",
-		"key none: it has no scopes", `unknown scope "root"`, "key short: sha256", "key long: sha256", "key nothing: set one", "key both: set one", "key weak: key must begin"} {
+	for _, want := range []string{`"Upper"`, "account a is defined twice",
+		"account a: the name of a cluster is empty", "two keys are named k", "is the same key as k",
+		"key none: it has no scopes", `unknown scope "root"`, "key short: sha256",
+		"key long: sha256", "key nothing: set one", "key both: set one",
+		"key weak: key must begin"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in:\n%v", want, err)
 		}
 	}
-	dump := fmt.Sprintf("%v %+v %#v", Key{Name: "k", Key: secret}, []Key{{Key: secret}}, Account{Keys: []Key{{Key: secret}}})
+	dump := fmt.Sprintf("%v %+v %#v", Key{Name: "k", Key: secret}, []Key{{Key: secret}},
+		Account{Keys: []Key{{Key: secret}}})
 	if strings.Contains(err.Error()+dump, secret) {
 		t.Error("a secret is printed")
 	}
@@ -81,8 +95,10 @@ func TestMatch(t *testing.T) {
 		glob, name string
 		want       bool
 	}{
-		{"*", "", true}, {"*", "a/b", true}, {"a*", "a", true}, {"*a", "ba", true}, {"*a", "ab", false}, {"a*a", "a", false}, {"a*a", "aa", true},
-		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false}, {"**", "x", true}, {"[a]", "a", false}, {"[a]", "[a]", true}, {"a?", "ab", false},
+		{"*", "", true}, {"*", "a/b", true}, {"a*", "a", true}, {"*a", "ba", true},
+		{"*a", "ab", false}, {"a*a", "a", false}, {"a*a", "aa", true},
+		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false}, {"**", "x", true}, {"[a]", "a", false},
+		{"[a]", "[a]", true}, {"a?", "ab", false},
 		{"*ab*ab", "ab", false}, {"*ab*ab", "abab", true},
 	} {
 		if got := match(c.glob, c.name); got != c.want {
@@ -96,13 +112,15 @@ func TestNewKey(t *testing.T) {
 	for range 1000 {
 		k := NewKey()
 		id := KeyID(k)
-		if len(k) != 57 || !strings.HasPrefix(k, "rw_"+id+"_") || len(id) != 10 || strings.Trim(k[14:], base62) != "" || seen[k] || seen[id] {
+		if len(k) != 57 || !strings.HasPrefix(k, "rw_"+id+"_") || len(id) != 10 ||
+			strings.Trim(k[14:], base62) != "" || seen[k] || seen[id] {
 			t.Fatalf("key %q", k)
 		}
 		seen[k], seen[id] = true, true
 	}
 	k := NewKey()
-	for _, other := range []string{"", "rw_", k[:56], k + "0", k[1:], strings.Replace(k, "_", "-", 2), k[:30] + "-" + k[31:], "rw_" + strings.Repeat("s", 32)} {
+	for _, other := range []string{"", "rw_", k[:56], k + "0", k[1:],
+		strings.Replace(k, "_", "-", 2), k[:30] + "-" + k[31:], "rw_" + strings.Repeat("s", 32)} {
 		if id := KeyID(other); id != "" {
 			t.Errorf("%q has the id %q", other, id)
 		}
@@ -121,12 +139,14 @@ func request(address, header string) *http.Request {
 func TestFromRequest(t *testing.T) {
 	basic := httptest.NewRequest(http.MethodGet, "/", nil)
 	basic.SetBasicAuth("anyone", "rw_b")
-	for want, r := range map[string]*http.Request{"rw_a": request("", "Bearer rw_a"), "rw_b": basic, "rw_c": request("", "bearer  rw_c ")} {
+	for want, r := range map[string]*http.Request{"rw_a": request("", "Bearer rw_a"), "rw_b": basic,
+		"rw_c": request("", "bearer  rw_c ")} {
 		if got, err := FromRequest(r); err != nil || got != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
-	for _, header := range []string{"", "Bearer", "Bearer ", "Basic !", "Basic dXNlcjo=", "Digest rw_a", "rw_a"} {
+	for _, header := range []string{"", "Bearer", "Bearer ", "Basic !", "Basic dXNlcjo=",
+		"Digest rw_a", "rw_a"} {
 		if got, err := FromRequest(request("", header)); !errors.Is(err, ErrNoKey) || got != "" {
 			t.Errorf("%q: got %q, %v", header, got, err)
 		}
@@ -135,7 +155,8 @@ func TestFromRequest(t *testing.T) {
 
 func TestDoor(t *testing.T) {
 	good := NewKey()
-	r, err := NewRegistry([]Account{{Name: "a", Keys: []Key{{Name: "k", Key: good, Scopes: []Scope{Read}}}}})
+	r, err := NewRegistry(
+		[]Account{{Name: "a", Keys: []Key{{Name: "k", Key: good, Scopes: []Scope{Read}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +184,8 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	var tooMany *TooManyError
-	if err := admit("10.0.0.1:4", good); !errors.As(err, &tooMany) || tooMany.After <= 0 || tooMany.After > 6*time.Second {
+	if err := admit("10.0.0.1:4", good); !errors.As(err, &tooMany) || tooMany.After <= 0 ||
+		tooMany.After > 6*time.Second {
 		t.Fatalf("after the burst: %v", err)
 	}
 	if err := admit("10.0.0.2:4", good); err != nil {

@@ -28,7 +28,8 @@ type bound struct {
 func CheckBinding(clusters []string, node string, scopes []Scope) error {
 	var errs []error
 	if slices.Contains(clusters, "") {
-		errs = append(errs, errors.New("the name of a cluster is empty: leave clusters out to allow all"))
+		errs = append(errs,
+			errors.New("the name of a cluster is empty: leave clusters out to allow all"))
 	}
 	if node != "" && node != FirstNode {
 		if id, err := uuid.Parse(node); err != nil || id == uuid.Nil {
@@ -58,7 +59,10 @@ func configuredID(digest []byte) string { return "configured-" + hex.EncodeToStr
 
 // Writes reports whether the key may be used for frames of a cluster that its account owns.
 func (p Principal) Writes(cluster string) bool {
-	return len(p.bound.clusters) == 0 || slices.ContainsFunc(p.bound.clusters, func(glob string) bool { return match(glob, cluster) })
+	return len(p.bound.clusters) == 0 ||
+		slices.ContainsFunc(p.bound.clusters, func(glob string) bool {
+			return match(glob, cluster)
+		})
 }
 
 // BoundClusters returns what clusters the key is bound to, in words; "" for none.
@@ -87,7 +91,8 @@ const rememberedBindings = 50_000
 
 // NewBindings returns Bindings that ask bind, which binds a key to a node unless it is bound and
 // returns the node that it is bound to. nil: nobody knows.
-func NewBindings(bind func(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error)) *Bindings {
+func NewBindings(bind func(ctx context.Context, id, account string,
+	node uuid.UUID) (uuid.UUID, error)) *Bindings {
 	b := &Bindings{bind: bind}
 	b.known.limit = rememberedBindings
 	return b

@@ -18,7 +18,8 @@ type nodesOfKeys struct {
 	away  error
 }
 
-func (n *nodesOfKeys) bind(_ context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+func (n *nodesOfKeys) bind(_ context.Context, id, account string,
+	node uuid.UUID) (uuid.UUID, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.asked++; n.away != nil {
@@ -33,18 +34,22 @@ func (n *nodesOfKeys) bind(_ context.Context, id, account string, node uuid.UUID
 func TestBound(t *testing.T) {
 	one, two := uuid.New(), uuid.New()
 	free, clusters, fixed, first, stored := NewKey(), NewKey(), NewKey(), NewKey(), NewKey()
-	r, err := NewRegistry([]Account{{Name: "acme", Clusters: []string{"prod-*", "test"}, Keys: []Key{
-		{Name: "free", Key: free, Scopes: []Scope{Write}},
-		{Name: "clusters", Key: clusters, Scopes: []Scope{Write}, Clusters: []string{"prod-1", "prod-2*"}},
-		{Name: "fixed", Key: fixed, Scopes: []Scope{Write}, Node: one.String()},
-		{Name: "first", Key: first, Scopes: []Scope{Write}, Node: FirstNode},
-	}}})
+	r, err := NewRegistry([]Account{{Name: "acme", Clusters: []string{"prod-*", "test"},
+		Keys: []Key{
+			{Name: "free", Key: free, Scopes: []Scope{Write}},
+			{Name: "clusters", Key: clusters, Scopes: []Scope{Write},
+				Clusters: []string{"prod-1", "prod-2*"}},
+			{Name: "fixed", Key: fixed, Scopes: []Scope{Write}, Node: one.String()},
+			{Name: "first", Key: first, Scopes: []Scope{Write}, Node: FirstNode},
+		}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, errs := r.With([]StoredKey{
-		{ID: KeyID(stored), Account: "acme", Name: "s", SHA256: Hash(stored), Scopes: []Scope{Write}, Clusters: []string{"test"}, Node: FirstNode},
-		{ID: "bad", Account: "acme", Name: "bad", SHA256: Hash("x"), Scopes: []Scope{Write}, Node: "somewhere"},
+		{ID: KeyID(stored), Account: "acme", Name: "s", SHA256: Hash(stored),
+			Scopes: []Scope{Write}, Clusters: []string{"test"}, Node: FirstNode},
+		{ID: "bad", Account: "acme", Name: "bad", SHA256: Hash("x"), Scopes: []Scope{Write},
+			Node: "somewhere"},
 	})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "somewhere") {
 		t.Error("a key whose binding nobody understands:", errs)
@@ -57,7 +62,8 @@ func TestBound(t *testing.T) {
 		}
 		return p
 	}
-	for key, want := range map[string]string{free: "prod-1 prod-22 test", clusters: "prod-1 prod-22", fixed: "prod-1 prod-22 test", stored: "test"} {
+	for key, want := range map[string]string{free: "prod-1 prod-22 test",
+		clusters: "prod-1 prod-22", fixed: "prod-1 prod-22 test", stored: "test"} {
 		for _, cluster := range []string{"prod-1", "prod-22", "test"} {
 			if who(key).Writes(cluster) != strings.Contains(want, cluster) {
 				t.Errorf("%s and cluster %s, want %s", who(key).Key(), cluster, want)
@@ -70,7 +76,10 @@ func TestBound(t *testing.T) {
 		t.Helper()
 		err := b.Check(t.Context(), who(key), node)
 		var other *OtherNodeError
-		if good && err != nil || !good && (!errors.As(err, &other) || !strings.Contains(err.Error(), one.String()) || !strings.Contains(err.Error(), "ringwatch key create")) {
+		if good && err != nil ||
+			!good &&
+				(!errors.As(err, &other) || !strings.Contains(err.Error(), one.String()) ||
+					!strings.Contains(err.Error(), "ringwatch key create")) {
 			t.Errorf("key %s: %v", who(key).Key(), err)
 		}
 	}
@@ -112,16 +121,21 @@ func TestCheckBinding(t *testing.T) {
 		scopes   []Scope
 		wrong    string
 	}{
-		{nil, "", []Scope{Read, Write}, ""}, {[]string{"a*"}, FirstNode, []Scope{Write}, ""}, {nil, uuid.NewString(), []Scope{Write}, ""},
-		{[]string{""}, "", []Scope{Write}, "empty"}, {nil, "node7", []Scope{Write}, "node7"}, {nil, uuid.Nil.String(), []Scope{Write}, "id"},
-		{[]string{"a"}, "", []Scope{Read}, "write alone"}, {nil, FirstNode, []Scope{Write, Admin}, "write alone"},
+		{nil, "", []Scope{Read, Write}, ""}, {[]string{"a*"}, FirstNode, []Scope{Write}, ""},
+		{nil, uuid.NewString(), []Scope{Write}, ""},
+		{[]string{""}, "", []Scope{Write}, "empty"}, {nil, "node7", []Scope{Write}, "node7"},
+		{nil, uuid.Nil.String(), []Scope{Write}, "id"},
+		{[]string{"a"}, "", []Scope{Read}, "write alone"}, {nil, FirstNode, []Scope{Write, Admin},
+			"write alone"},
 	} {
-		if err := CheckBinding(c.clusters, c.node, c.scopes); (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+		if err := CheckBinding(c.clusters, c.node, c.scopes); (err == nil) != (c.wrong == "") ||
+			err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	key := Key{Name: "k", Key: NewKey(), Scopes: []Scope{Read}, Node: FirstNode}
-	if _, err := NewRegistry([]Account{{Name: "acme", Keys: []Key{key}}}); err == nil || !strings.Contains(err.Error(), "write alone") {
+	if _, err := NewRegistry([]Account{{Name: "acme", Keys: []Key{key}}}); err == nil ||
+		!strings.Contains(err.Error(), "write alone") {
 		t.Error(err)
 	}
 }

@@ -37,9 +37,11 @@ type TooManyError struct {
 // Error implements error.
 func (e *TooManyError) Error() string {
 	if e.KeyID != "" {
-		return fmt.Sprintf("too many wrong API keys with the id %s: try again in %s, or from an address that has used it", e.KeyID, e.After.Round(time.Second))
+		return fmt.Sprintf("too many wrong API keys with the id %s: try again in %s, or from an "+
+			"address that has used it", e.KeyID, e.After.Round(time.Second))
 	}
-	return fmt.Sprintf("too many wrong API keys from this address: try again in %s", e.After.Round(time.Second))
+	return fmt.Sprintf("too many wrong API keys from this address: try again in %s",
+		e.After.Round(time.Second))
 }
 
 // Door admits HTTP requests by their key and slows down who guesses keys: each remote address may
@@ -98,7 +100,9 @@ func (g *guesses) count(now time.Time, digest [sha256.Size]byte) {
 func NewDoor(authenticate func(key string) (Principal, error)) *Door {
 	d := &Door{
 		authenticate: authenticate, now: time.Now,
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_account_admissions_total", Help: "Requests that needed an API key, by what came of it."}, []string{"result"}),
+		results: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_account_admissions_total",
+				Help: "Requests that needed an API key, by what came of it."}, []string{"result"}),
 	}
 	d.addresses.limit, d.keys.limit = doorAddresses, doorKeys
 	for _, o := range outcomes {
@@ -116,7 +120,8 @@ func (d *Door) Collect(c chan<- prometheus.Metric) { d.results.Collect(c) }
 var outcomes = []struct {
 	name string
 	err  error
-}{{"admitted", nil}, {"no_key", ErrNoKey}, {"unknown", ErrUnknownKey}, {"expired", ErrExpired}, {"revoked", ErrRevoked}, {"network", ErrNetwork}, {"too_many", nil}, {"away", nil}}
+}{{"admitted", nil}, {"no_key", ErrNoKey}, {"unknown", ErrUnknownKey}, {"expired", ErrExpired},
+	{"revoked", ErrRevoked}, {"network", ErrNetwork}, {"too_many", nil}, {"away", nil}}
 
 func outcome(err error) string {
 	if err == nil {

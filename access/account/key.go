@@ -45,7 +45,8 @@ func random62(n int) string {
 // form.
 func KeyID(key string) string {
 	id, secret, _ := strings.Cut(strings.TrimPrefix(key, KeyPrefix), "_")
-	if !strings.HasPrefix(key, KeyPrefix) || len(id) != keyIDLength || len(secret) != secretLength || strings.Trim(id+secret, base62) != "" {
+	if !strings.HasPrefix(key, KeyPrefix) || len(id) != keyIDLength ||
+		len(secret) != secretLength || strings.Trim(id+secret, base62) != "" {
 		return ""
 	}
 	return id

@@ -69,21 +69,29 @@ type Keyring struct {
 }
 
 // NewKeyring registers its metrics with reg. read returns all stored keys.
-func NewKeyring(c KeyringConfig, configured *Registry, read func(context.Context) ([]StoredKey, error), reg prometheus.Registerer, log *slog.Logger) *Keyring {
+func NewKeyring(c KeyringConfig, configured *Registry,
+	read func(context.Context) ([]StoredKey, error), reg prometheus.Registerer,
+	log *slog.Logger) *Keyring {
 	k := &Keyring{
-		config: c, configured: configured, read: read, log: log, misses: rate.NewLimiter(missesPerSecond, missesBurst), now: time.Now,
-		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_account_key_reads_total", Help: "Readings of the stored API keys, by result."}, []string{"result"}),
+		config: c, configured: configured, read: read, log: log,
+		misses: rate.NewLimiter(missesPerSecond, missesBurst), now: time.Now,
+		reads: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_account_key_reads_total",
+				Help: "Readings of the stored API keys, by result."}, []string{"result"}),
 	}
 	k.current.Store(configured)
 	for _, result := range []string{"ok", "error"} {
 		k.reads.WithLabelValues(result)
 	}
-	reg.MustRegister(k.reads, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_account_keys_age_seconds", Help: "Age of what is known of the stored API keys; -1: they were never read, or are not used."}, func() float64 {
-		if at := k.known.Load(); at > 0 {
-			return k.now().Sub(time.Unix(0, at)).Seconds()
-		}
-		return -1
-	}))
+	reg.MustRegister(k.reads,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_account_keys_age_seconds",
+			Help: "Age of what is known of the stored API keys; -1: they were never read, or are " +
+				"not used."}, func() float64 {
+			if at := k.known.Load(); at > 0 {
+				return k.now().Sub(time.Unix(0, at)).Seconds()
+			}
+			return -1
+		}))
 	return k
 }
 
@@ -110,7 +118,8 @@ func (k *Keyring) Run(ctx context.Context) error {
 // away.
 func (k *Keyring) Authenticate(key string) (Principal, error) {
 	p, err := k.current.Load().Authenticate(key)
-	if !k.config.Stored || !errors.Is(err, ErrUnknownKey) || KeyID(key) == "" || errors.As(err, new(wrongSecret)) {
+	if !k.config.Stored || !errors.Is(err, ErrUnknownKey) || KeyID(key) == "" ||
+		errors.As(err, new(wrongSecret)) {
 		return p, err
 	}
 	if !k.failed.Load() && k.misses.AllowN(k.now(), 1) {
@@ -144,7 +153,8 @@ func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 		}
 		k.reads.WithLabelValues("error").Inc()
 		if !k.failed.Swap(true) {
-			k.log.Warn("the stored API keys cannot be read; the keys that are known stay in use", "error", err)
+			k.log.Warn("the stored API keys cannot be read; the keys that are known stay in use",
+				"error", err)
 		}
 		return
 	}
@@ -174,10 +184,12 @@ func (k *Keyring) audit(stored []StoredKey) {
 			continue
 		}
 		if !known {
-			k.log.Info("API key created", "account", s.Account, "key", s.ID, "name", s.Name, "scopes", s.Scopes, "by", s.CreatedBy, "at", s.Created)
+			k.log.Info("API key created", "account", s.Account, "key", s.ID, "name", s.Name,
+				"scopes", s.Scopes, "by", s.CreatedBy, "at", s.Created)
 		}
 		if before.Revoked.IsZero() && !s.Revoked.IsZero() {
-			k.log.Info("API key revoked", "account", s.Account, "key", s.ID, "name", s.Name, "by", s.RevokedBy, "at", s.Revoked)
+			k.log.Info("API key revoked", "account", s.Account, "key", s.ID, "name", s.Name,
+				"by", s.RevokedBy, "at", s.Revoked)
 		}
 	}
 	k.stored = seen

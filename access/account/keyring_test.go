@@ -38,7 +38,8 @@ func (s *shelf) with(f func()) {
 }
 
 func (s *shelf) put(key, account string, change ...func(*StoredKey)) {
-	k := StoredKey{ID: KeyID(key), Account: account, Name: "n-" + strings.ToLower(KeyID(key)), SHA256: Hash(key), Scopes: []Scope{Read}, Created: time.Unix(1, 0), CreatedBy: "eve@desk"}
+	k := StoredKey{ID: KeyID(key), Account: account, Name: "n-" + strings.ToLower(KeyID(key)),
+		SHA256: Hash(key), Scopes: []Scope{Read}, Created: time.Unix(1, 0), CreatedBy: "eve@desk"}
 	for _, f := range change {
 		f(&k)
 	}
@@ -48,13 +49,15 @@ func (s *shelf) put(key, account string, change ...func(*StoredKey)) {
 func TestKeyring(t *testing.T) {
 	configured, old := "rw_"+strings.Repeat("c", 32), "rw_"+strings.Repeat("o", 32)
 	registry, err := NewRegistry([]Account{{Name: "acme", Clusters: []string{"prod-*"}, Keys: []Key{
-		{Name: "c", Key: configured, Scopes: []Scope{Write}}, {Name: "o", Key: old, Scopes: []Scope{Read}, Networks: []string{"10.0.0.0/8"}}}}})
+		{Name: "c", Key: configured, Scopes: []Scope{Write}},
+		{Name: "o", Key: old, Scopes: []Scope{Read}, Networks: []string{"10.0.0.0/8"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
 	s := &shelf{away: true}
-	ring := NewKeyring(DefaultKeyringConfig(), registry, s.read, prometheus.NewRegistry(), slog.New(slog.NewTextHandler(&log, nil)))
+	ring := NewKeyring(DefaultKeyringConfig(), registry, s.read, prometheus.NewRegistry(),
+		slog.New(slog.NewTextHandler(&log, nil)))
 	now := time.Unix(1_000_000, 0)
 	ring.now = func() time.Time { return now }
 	registry.now = ring.now
@@ -71,12 +74,14 @@ func TestKeyring(t *testing.T) {
 	}
 	reads := s.reads
 	if _, err := ring.Authenticate(first); !errors.Is(err, ErrKeysAway) || s.reads != reads {
-		t.Errorf("while the store is known to be away: %v, it was read %d times", err, s.reads-reads)
+		t.Errorf("while the store is known to be away: %v, it was read %d times", err,
+			s.reads-reads)
 	}
 	s.with(func() { s.away = false })
 	refresh()
 	p, err := ring.Authenticate(first)
-	if err != nil || p.Account != "acme" || p.KeyID != KeyID(first) || !p.Can(Read) || !p.Owns("prod-1") || p.Owns("x") {
+	if err != nil || p.Account != "acme" || p.KeyID != KeyID(first) || !p.Can(Read) ||
+		!p.Owns("prod-1") || p.Owns("x") {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	s.put(second, "acme", func(k *StoredKey) { k.Expires = now.Add(time.Minute) })
@@ -93,7 +98,8 @@ func TestKeyring(t *testing.T) {
 	if _, err := ring.Authenticate(NewKey()); !errors.Is(err, ErrKeysAway) {
 		t.Errorf("a key that may be new while the store is away: %v", err)
 	}
-	if _, err := ring.Authenticate("rw_nobody"); !errors.Is(err, ErrUnknownKey) || errors.Is(err, ErrKeysAway) {
+	if _, err := ring.Authenticate("rw_nobody"); !errors.Is(err, ErrUnknownKey) ||
+		errors.Is(err, ErrKeysAway) {
 		t.Errorf("a key that cannot be a stored one: %v", err)
 	}
 	s.with(func() { s.away = false })
@@ -105,7 +111,8 @@ func TestKeyring(t *testing.T) {
 	if _, err := ring.Authenticate(second); !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
-	for _, want := range []string{"API key created", "API key revoked", KeyID(first), KeyID(second), "by=adam@desk", "by=eve@desk", "cannot be read", "can be read again"} {
+	for _, want := range []string{"API key created", "API key revoked", KeyID(first), KeyID(second),
+		"by=adam@desk", "by=eve@desk", "cannot be read", "can be read again"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has nothing of %q:\n%s", want, log.String())
 		}
@@ -126,7 +133,8 @@ func TestKeyring(t *testing.T) {
 	if _, err := ring.Authenticate(broken); !errors.Is(err, ErrUnknownKey) {
 		t.Errorf("a key whose networks cannot be read: %v", err)
 	}
-	for _, want := range []string{"everywhere", `account \"nobody\"`, "no scopes", "64 hex digits"} {
+	for _, want := range []string{"everywhere", `account \"nobody\"`, "no scopes",
+		"64 hex digits"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has nothing of %q:\n%s", want, log.String())
 		}
@@ -149,7 +157,9 @@ func TestKeyring(t *testing.T) {
 	go func() { ended <- ring.Run(ctx) }()
 	before = 0
 	s.with(func() { before = s.reads })
-	for n, deadline := before, time.Now().Add(time.Minute); n < before+3; s.with(func() { n = s.reads }) {
+	for n, deadline := before, time.Now().Add(time.Minute); n < before+3; s.with(func() {
+		n = s.reads
+	}) {
 		if time.Now().After(deadline) {
 			t.Fatal("Run reads nothing")
 		}
@@ -163,20 +173,25 @@ func TestKeyring(t *testing.T) {
 
 func TestNetworks(t *testing.T) {
 	key := "rw_" + strings.Repeat("n", 32)
-	r, err := NewRegistry([]Account{{Name: "a", Keys: []Key{{Name: "k", Key: key, Scopes: []Scope{Read}, Networks: []string{"10.1.0.0/16", "192.0.2.7", "2001:db8::/32"}}}}})
+	r, err := NewRegistry(
+		[]Account{{Name: "a",
+			Keys: []Key{{Name: "k", Key: key, Scopes: []Scope{Read},
+				Networks: []string{"10.1.0.0/16", "192.0.2.7", "2001:db8::/32"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := NewDoor(r.Authenticate)
 	for address, want := range map[string]error{
 		"10.1.2.3:9": nil, "192.0.2.7:9": nil, "[2001:db8::1]:9": nil, "[::ffff:10.1.2.3]:9": nil,
-		"10.2.0.1:9": ErrNetwork, "192.0.2.8:9": ErrNetwork, "[2001:db9::1]:9": ErrNetwork, "nowhere": ErrNetwork,
+		"10.2.0.1:9": ErrNetwork, "192.0.2.8:9": ErrNetwork, "[2001:db9::1]:9": ErrNetwork,
+		"nowhere": ErrNetwork,
 	} {
 		if _, err := d.Admit(request(address, "Bearer "+key)); !errors.Is(err, want) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if _, err := ParseNetworks([]string{"10.0.0.0/33", "fe80::1%eth0", "x", "::ffff:10.0.0.0/104"}); err == nil || strings.Count(err.Error(), "network ") != 4 {
+	if _, err := ParseNetworks([]string{"10.0.0.0/33", "fe80::1%eth0", "x",
+		"::ffff:10.0.0.0/104"}); err == nil || strings.Count(err.Error(), "network ") != 4 {
 		t.Errorf("wrong networks: %v", err)
 	}
 }
@@ -215,7 +230,8 @@ func TestDoorByKey(t *testing.T) {
 		}
 	}
 	var tooMany *TooManyError
-	if err := admit("10.2.0.1:1", good); !errors.As(err, &tooMany) || tooMany.KeyID != KeyID(good) || tooMany.After <= 0 || strings.Contains(err.Error(), good) {
+	if err := admit("10.2.0.1:1", good); !errors.As(err, &tooMany) ||
+		tooMany.KeyID != KeyID(good) || tooMany.After <= 0 || strings.Contains(err.Error(), good) {
 		t.Fatalf("an address that has not used the key: %v", err)
 	}
 	if err := admit("10.0.0.1:1", good); err != nil {
@@ -243,7 +259,8 @@ func TestDoorByKey(t *testing.T) {
 	for _, m := range families[0].Metric {
 		counts[m.Label[0].GetValue()] = m.GetCounter().GetValue()
 	}
-	if counts["admitted"] != 4 || counts["too_many"] != 1 || counts["unknown"] != failuresBurst+3*doorKeys {
+	if counts["admitted"] != 4 || counts["too_many"] != 1 ||
+		counts["unknown"] != failuresBurst+3*doorKeys {
 		t.Error(counts)
 	}
 }

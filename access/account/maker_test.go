@@ -22,7 +22,8 @@ func TestMaker(t *testing.T) {
 			Created: now})
 	}
 	text, err := make("acme", "a")
-	if err != nil || len(stored) != 1 || stored[0].ID != KeyID(text) || stored[0].SHA256 != Hash(text) {
+	if err != nil || len(stored) != 1 || stored[0].ID != KeyID(text) ||
+		stored[0].SHA256 != Hash(text) {
 		t.Fatalf("%v %+v", err, stored)
 	}
 	var taken *NameTakenError
@@ -64,7 +65,8 @@ func TestMakerOneAtATime(t *testing.T) {
 		ended <- err
 	}()
 	<-began
-	if _, err := m.Make(t.Context(), &StoredKey{Account: "acme", Name: "b"}); !errors.Is(err, ErrMaking) {
+	if _, err := m.Make(t.Context(), &StoredKey{Account: "acme", Name: "b"}); !errors.Is(err,
+		ErrMaking) {
 		t.Errorf("beside another one: %v", err)
 	}
 	if _, err := m.Make(t.Context(), &StoredKey{Account: "zeta", Name: "b"}); err != nil {

@@ -15,8 +15,10 @@ func TestNames(t *testing.T) {
 		return account.Key{Name: name, Key: text, Scopes: scopes}
 	}
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: "acme", Keys: []account.Key{key("a", "rw_acmeadmin00000000000", account.Admin), key("r", "rw_acmeread000000000000", account.Read, account.Write)}},
-		{Name: "ops", Keys: []account.Key{key("a", "rw_opsadmin000000000000", account.Admin), key("r", "rw_opsread0000000000000", account.Read)}},
+		{Name: "acme", Keys: []account.Key{key("a", "rw_acmeadmin00000000000", account.Admin),
+			key("r", "rw_acmeread000000000000", account.Read, account.Write)}},
+		{Name: "ops", Keys: []account.Key{key("a", "rw_opsadmin000000000000", account.Admin),
+			key("r", "rw_opsread0000000000000", account.Read)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,8 @@ func TestNames(t *testing.T) {
 		"an admin":           {"Bearer rw_acmeadmin00000000000", true, false, true, nil},
 		"an operator":        {"Bearer rw_opsadmin000000000000", true, true, true, nil},
 		"an operator's key":  {"Bearer rw_opsread0000000000000", false, false, false, nil},
-		"a wrong key":        {"Bearer rw_wrong000000000000000", false, false, false, account.ErrUnknownKey},
+		"a wrong key": {"Bearer rw_wrong000000000000000", false, false, false,
+			account.ErrUnknownKey},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		if of.header != "" {

@@ -16,9 +16,11 @@ import (
 
 // Account is one account as configured.
 type Account struct {
-	Name     string   `yaml:"name"`     // [a-z0-9][a-z0-9-]{0,62}
-	Clusters []string `yaml:"clusters"` // globs of the cluster names it owns, * for any run of characters; none: all names
-	Keys     []Key    `yaml:"keys"`     // those that live in the configuration; others are in the store, see StoredKey
+	Name string `yaml:"name"` // [a-z0-9][a-z0-9-]{0,62}
+	// globs of the cluster names it owns, * for any run of characters; none: all names
+	Clusters []string `yaml:"clusters"`
+	// those that live in the configuration; others are in the store, see StoredKey
+	Keys []Key `yaml:"keys"`
 	// Catalog is a file with the account's own entries of the catalogue, see package catalog;
 	// empty: there are none.
 	Catalog string `yaml:"catalog"`
@@ -26,14 +28,19 @@ type Account struct {
 
 // Key is one API key as configured. Exactly one of SHA256 and Key is set.
 type Key struct {
-	Name     string    `yaml:"name"`     // for logs and revocation, like an account's name
-	SHA256   string    `yaml:"sha256"`   // 64 hex digits, as Hash gives them
-	Key      string    `yaml:"key"`      // the key itself, for configurations that fill it in from the environment
+	Name   string `yaml:"name"`   // for logs and revocation, like an account's name
+	SHA256 string `yaml:"sha256"` // 64 hex digits, as Hash gives them
+	// the key itself, for configurations that fill it in from the environment
+	Key      string    `yaml:"key"`
 	Scopes   []Scope   `yaml:"scopes"`   // at least one
 	Networks []string  `yaml:"networks"` // where it may be used, as CIDR; none: anywhere
 	Expires  time.Time `yaml:"expires"`  // zero: never
-	Clusters []string  `yaml:"clusters"` // globs of those that a key with the scope write alone may write of; none: all of the account's
-	Node     string    `yaml:"node"`     // the id of the one node whose frames it may write; first: of the node that first uses it; empty: of all
+	// globs of those that a key with the scope write alone may write of; none: all of the
+	// account's
+	Clusters []string `yaml:"clusters"`
+	// the id of the one node whose frames it may write; first: of the node that first uses it;
+	// empty: of all
+	Node string `yaml:"node"`
 }
 
 // String leaves the secrets out, so that a dump of the configuration shows none.
@@ -69,7 +76,8 @@ func (wrongSecret) Unwrap() error { return ErrUnknownKey }
 // NewRegistry checks the accounts and reports everything wrong with them at once. No error names
 // a key's text.
 func NewRegistry(accounts []Account) (*Registry, error) {
-	r := &Registry{accounts: map[string][]string{}, keys: map[uint64][]entry{}, ids: map[string]bool{}, now: time.Now}
+	r := &Registry{accounts: map[string][]string{}, keys: map[uint64][]entry{},
+		ids: map[string]bool{}, now: time.Now}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	for i, a := range accounts {
@@ -112,9 +120,12 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 				continue
 			}
 			if other := r.find(digest); other != nil {
-				bad("account %s: key %s is the same key as %s of account %s: make a new one", a.Name, k.Name, other.principal.KeyName, other.principal.Account)
+				bad("account %s: key %s is the same key as %s of account %s: make a new one",
+					a.Name, k.Name, other.principal.KeyName, other.principal.Account)
 			}
-			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name, Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks, bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, k.Expires, false})
+			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name,
+				Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks,
+				bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, k.Expires, false})
 		}
 	}
 	if len(errs) > 0 {
@@ -132,7 +143,8 @@ func CheckScopes(list []Scope) error {
 		}
 	}
 	if len(list) == 0 {
-		errs = append(errs, errors.New("it has no scopes: name at least one of read, write, rules and admin"))
+		errs = append(errs,
+			errors.New("it has no scopes: name at least one of read, write, rules and admin"))
 	}
 	return errors.Join(errs...)
 }
@@ -147,7 +159,8 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 			p, err = a.Prefix(a.BitLen())
 		}
 		if err != nil || p.Addr().Is4In6() {
-			errs = append(errs, fmt.Errorf("network %q: write it as 10.1.0.0/16 or 2001:db8::/32", text))
+			errs = append(errs, fmt.Errorf("network %q: write it as 10.1.0.0/16 or 2001:db8::/32",
+				text))
 			continue
 		}
 		networks = append(networks, p.Masked())
@@ -190,7 +203,8 @@ func (k *Key) digest() (d [sha256.Size]byte, err error) {
 }
 
 func parseDigest(text string) (d [sha256.Size]byte, err error) {
-	if n, err := hex.Decode(d[:], []byte(text[:min(len(text), 2*len(d))])); err != nil || n != len(d) || len(text) != 2*len(d) {
+	if n, err := hex.Decode(d[:], []byte(text[:min(len(text), 2*len(d))])); err != nil ||
+		n != len(d) || len(text) != 2*len(d) {
 		return d, errors.New("sha256 must be 64 hex digits")
 	}
 	return d, nil

@@ -17,8 +17,11 @@ type StoredKey struct {
 	Scopes   []Scope
 	Networks []string  // CIDR; none: anywhere
 	Expires  time.Time // zero: never
-	Clusters []string  // globs of those that a key with the scope write alone may write of; none: all of the account's
-	Node     string    // the one node whose frames it may write; FirstNode: the one that first uses it; empty: all
+	// globs of those that a key with the scope write alone may write of; none: all of the
+	// account's
+	Clusters []string
+	// the one node whose frames it may write; FirstNode: the one that first uses it; empty: all
+	Node string
 
 	Created   time.Time
 	CreatedBy string
@@ -47,7 +50,8 @@ func (k *StoredKey) State(now time.Time) string {
 // With returns a registry that knows the stored keys as well, and what is wrong with those that
 // it left out. A key of the configuration wins over a stored one of the same text.
 func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
-	more := &Registry{accounts: r.accounts, keys: maps.Clone(r.keys), ids: maps.Clone(r.ids), now: r.now}
+	more := &Registry{accounts: r.accounts, keys: maps.Clone(r.keys), ids: maps.Clone(r.ids),
+		now: r.now}
 	for bucket, list := range more.keys {
 		more.keys[bucket] = slices.Clip(list) // so that adding copies
 	}
@@ -56,7 +60,9 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		k := &stored[i]
 		clusters, known := r.accounts[k.Account]
 		if !known {
-			errs = append(errs, fmt.Errorf("key %s: account %q is not in the configuration: add it, or revoke the key", k.ID, k.Account))
+			errs = append(errs,
+				fmt.Errorf("key %s: account %q is not in the configuration: add it, or revoke "+
+					"the key", k.ID, k.Account))
 			continue
 		}
 		digest, err := parseDigest(k.SHA256)
@@ -77,7 +83,9 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		if more.find(digest) != nil {
 			continue
 		}
-		more.add(entry{digest, Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID, Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks, bound: newBound(k.Clusters, k.Node, k.ID)}, k.Expires, !k.Revoked.IsZero()})
+		more.add(entry{digest, Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID,
+			Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks,
+			bound: newBound(k.Clusters, k.Node, k.ID)}, k.Expires, !k.Revoked.IsZero()})
 	}
 	return more, errs
 }

@@ -62,11 +62,14 @@ func (c *Client) Validate() error {
 		{"key_file", c.KeyFile, "cert_file", c.CertFile},
 	} {
 		if pair[1] != "" && pair[3] == "" {
-			errs = append(errs, fmt.Errorf("%s: it needs %s: set both or neither", c.key(pair[0]), c.key(pair[2])))
+			errs = append(errs, fmt.Errorf("%s: it needs %s: set both or neither", c.key(pair[0]),
+				c.key(pair[2])))
 		}
 	}
 	if name := c.ServerName; net.ParseIP(name) == nil && strings.ContainsAny(name, ":/* ") {
-		errs = append(errs, fmt.Errorf("%s: %q is no host name: write it without scheme, port and stars", c.key("server_name"), name))
+		errs = append(errs,
+			fmt.Errorf("%s: %q is no host name: write it without scheme, port and stars",
+				c.key("server_name"), name))
 	}
 	return errors.Join(errs...)
 }

@@ -33,7 +33,10 @@ func newServer(t *testing.T, config *tls.Config) *server {
 	}
 	s := &server{}
 	s.config.Store(config)
-	s.Listener = tls.NewListener(plain, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config.Load(), nil }})
+	s.Listener = tls.NewListener(plain,
+		&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return s.config.Load(), nil
+		}})
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -77,7 +80,8 @@ func TestRefusals(t *testing.T) {
 	ours.Write(t, at("ca"))
 	foreign.Write(t, at("foreign-ca"))
 	ours.Issue(t, at("server.crt"), at("server.key"), "server", "db1.example", "127.0.0.1")
-	ours.IssueUntil(t, time.Now().Add(-time.Hour), at("old.crt"), at("old.key"), "server", "127.0.0.1")
+	ours.IssueUntil(t, time.Now().Add(-time.Hour), at("old.crt"), at("old.key"), "server",
+		"127.0.0.1")
 	ours.Issue(t, at("client.crt"), at("client.key"), "ringwatch")
 	ours.IssueUntil(t, time.Now().Add(-time.Hour), at("ended.crt"), at("ended.key"), "ringwatch")
 	foreign.Issue(t, at("stranger.crt"), at("stranger.key"), "stranger")
@@ -89,7 +93,9 @@ func TestRefusals(t *testing.T) {
 		c.CAFile, c.CertFile, c.KeyFile = at("ca"), at("client.crt"), at("client.key")
 	}
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		demanding := &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("server.crt"), at("server.key"))}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MaxVersion: version}
+		demanding := &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("server.crt"),
+			at("server.key"))}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients,
+			MaxVersion: version}
 		old := demanding.Clone()
 		old.Certificates = []tls.Certificate{mustPair(t, at("old.crt"), at("old.key"))}
 		s := newServer(t, demanding)
@@ -101,12 +107,24 @@ func TestRefusals(t *testing.T) {
 		}{
 			{"all right", func(*Client) {}, demanding, ""},
 			{"its name", func(c *Client) { c.ServerName = "db1.example" }, demanding, ""},
-			{"no certificate", func(c *Client) { c.CertFile, c.KeyFile = "", "" }, demanding, "demands a client certificate, and we have none|set db.tls.cert_file and db.tls.key_file"},
-			{"a stranger's", func(c *Client) { c.CertFile, c.KeyFile = at("stranger.crt"), at("stranger.key") }, demanding, "does not accept our certificate CN=stranger, signed by CN=foreign authority (|let the server trust"},
-			{"our end", func(c *Client) { c.CertFile, c.KeyFile = at("ended.crt"), at("ended.key") }, demanding, "signed by CN=our authority, which ended on |use a certificate"},
-			{"another name", func(c *Client) { c.ServerName = "db2.example" }, demanding, "'s certificate is for db1.example, 127.0.0.1, not for db2.example|db.tls.server_name"},
-			{"a foreign authority", func(c *Client) { c.CAFile = at("foreign-ca") }, demanding, "is signed by CN=our authority, which is not in " + at("foreign-ca") + "|db.tls.ca_file"},
-			{"this machine's authorities", func(c *Client) { c.CAFile = "" }, demanding, "is signed by CN=our authority, which this machine does not trust|db.tls.ca_file"},
+			{"no certificate", func(c *Client) { c.CertFile, c.KeyFile = "", "" }, demanding,
+				"demands a client certificate, and we have none|set db.tls.cert_file and " +
+					"db.tls.key_file"},
+			{"a stranger's", func(c *Client) {
+				c.CertFile, c.KeyFile = at("stranger.crt"), at("stranger.key")
+			}, demanding, "does not accept our certificate CN=stranger, signed by CN=foreign " +
+				"authority (|let the server trust"},
+			{"our end", func(c *Client) {
+				c.CertFile, c.KeyFile = at("ended.crt"), at("ended.key")
+			}, demanding, "signed by CN=our authority, which ended on |use a certificate"},
+			{"another name", func(c *Client) { c.ServerName = "db2.example" }, demanding,
+				"'s certificate is for db1.example, 127.0.0.1, not for " +
+					"db2.example|db.tls.server_name"},
+			{"a foreign authority", func(c *Client) { c.CAFile = at("foreign-ca") }, demanding,
+				"is signed by CN=our authority, which is not in " + at("foreign-ca") +
+					"|db.tls.ca_file"},
+			{"this machine's authorities", func(c *Client) { c.CAFile = "" }, demanding,
+				"is signed by CN=our authority, which this machine does not trust|db.tls.ca_file"},
 			{"its end", func(*Client) {}, old, "'s certificate expired on |renew"},
 		} {
 			client := Section("db.tls")
@@ -122,7 +140,10 @@ func TestRefusals(t *testing.T) {
 				continue
 			}
 			message, remedy, _ := strings.Cut(c.want, "|")
-			if e, ok := errors.AsType[*Error](err); !ok || !strings.HasPrefix(e.Message, s.Addr().String()) || !strings.Contains(e.Message, message) || !strings.Contains(e.Remedy, remedy) || strings.Contains(e.Error(), "\n") {
+			if e, ok := errors.AsType[*Error](err); !ok ||
+				!strings.HasPrefix(e.Message, s.Addr().String()) ||
+				!strings.Contains(e.Message, message) || !strings.Contains(e.Remedy, remedy) ||
+				strings.Contains(e.Error(), "\n") {
 				t.Errorf("%x, %s: it says %v, want %q", version, c.what, err, c.want)
 			}
 		}
@@ -136,7 +157,8 @@ func TestNamesOfAnEngine(t *testing.T) {
 	a := certstest.New(t, "authority")
 	a.Write(t, at("ca"))
 	a.Issue(t, at("crt"), at("key"), "server", "db2.example")
-	s := newServer(t, &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}})
+	s := newServer(t,
+		&tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}})
 	client := Client{Enabled: true, CAFile: at("ca")}
 	dial := func(names ...string) error {
 		c, err := client.Dialer(nil, names...).DialContext(t.Context(), "tcp", s.Addr().String())
@@ -149,12 +171,14 @@ func TestNamesOfAnEngine(t *testing.T) {
 		t.Error(err)
 	}
 	for _, names := range [][]string{nil, {"db1.example:9042"}, {"10.0.0.1:9042"}} {
-		if err := dial(names...); err == nil || !strings.Contains(err.Error(), "is for db2.example, not for 127.0.0.1") {
+		if err := dial(names...); err == nil ||
+			!strings.Contains(err.Error(), "is for db2.example, not for 127.0.0.1") {
 			t.Error(names, err)
 		}
 	}
 	client.ServerName = "db1.example"
-	if err := dial("db2.example"); err == nil || !strings.Contains(err.Error(), "not for db1.example;") {
+	if err := dial("db2.example"); err == nil ||
+		!strings.Contains(err.Error(), "not for db1.example;") {
 		t.Error(err)
 	}
 }
@@ -165,7 +189,8 @@ func TestNoTLS(t *testing.T) {
 		serve func(net.Conn)
 		want  string
 	}{
-		"speaks":  {func(c net.Conn) { _, _ = io.WriteString(c, "-ERR what is this?\r\n") }, "does not speak TLS; name its port for TLS, or leave db.tls out"},
+		"speaks": {func(c net.Conn) { _, _ = io.WriteString(c, "-ERR what is this?\r\n") },
+			"does not speak TLS; name its port for TLS, or leave db.tls out"},
 		"ends":    {func(net.Conn) {}, "look whether this port speaks TLS"},
 		"is mute": {func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, "deadline exceeded"},
 	} {
@@ -193,7 +218,8 @@ func TestNoTLS(t *testing.T) {
 			ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
 		}
-		if _, err := client.Dialer(nil).DialContext(ctx, "tcp", l.Addr().String()); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := client.Dialer(nil).DialContext(ctx, "tcp", l.Addr().String()); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", what, err, test.want)
 		}
 		if Speaks(ctx, l.Addr().String()) {
@@ -216,7 +242,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &tls.Config{Certificates: []tls.Certificate{mustPair(t, at(name+".crt"), at(name+".key"))}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}
+		return &tls.Config{
+			Certificates: []tls.Certificate{mustPair(t, at(name+".crt"), at(name+".key"))},
+			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: clients,
+		}
 	}
 	one, two := config(first, "one"), config(second, "two")
 	s := newServer(t, one)
@@ -262,18 +291,22 @@ func TestFilesAreReadAgain(t *testing.T) {
 		t.Errorf("it is logged %d times:\n%s", n, log.String())
 	}
 	certstest.Put(t, at("key"), newKey)
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "does not accept our certificate CN=ringwatch, signed by CN=second") {
+	if _, err := ask(); err == nil ||
+		!strings.Contains(err.Error(), "does not accept our certificate CN=ringwatch, signed by "+
+			"CN=second") {
 		t.Error("the new certificate is not used:", err)
 	}
 	if !strings.Contains(log.String(), "reloaded") {
 		t.Error("the new certificate is not logged")
 	}
 	s.config.Store(two)
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "signed by CN=second, which is not in") {
+	if _, err := ask(); err == nil ||
+		!strings.Contains(err.Error(), "signed by CN=second, which is not in") {
 		t.Error("the old authority is not asked:", err)
 	}
 	certstest.Put(t, at("ca"), []byte("half a fi"))
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "signed by CN=second, which is not in") {
+	if _, err := ask(); err == nil ||
+		!strings.Contains(err.Error(), "signed by CN=second, which is not in") {
 		t.Error("broken authorities do not leave the earlier ones:", err)
 	}
 	second.Write(t, at("ca"))
@@ -293,7 +326,9 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	a := certstest.New(t, "authority")
 	a.Issue(t, at("crt"), at("key"), "ringwatch")
 	a.Issue(t, at("crt2"), at("key2"), "ringwatch")
-	certstest.Put(t, at("locked"), []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+	certstest.Put(t, at("locked"),
+		[]byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n-----END ENCRYPTED PRIVATE "+
+			"KEY-----\n"))
 	for _, c := range []struct {
 		client Client
 		want   []string
@@ -302,14 +337,23 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		{Client{CAFile: "none"}, nil}, // switched off
 		{Client{Enabled: true}, nil},
 		{Client{Enabled: true, CertFile: at("crt"), KeyFile: at("key")}, nil},
-		{Client{Enabled: true, CertFile: "x"}, []string{"db.tls.cert_file: it needs db.tls.key_file"}},
-		{Client{Enabled: true, KeyFile: "x"}, []string{"db.tls.key_file: it needs db.tls.cert_file"}},
+		{Client{Enabled: true, CertFile: "x"},
+			[]string{"db.tls.cert_file: it needs db.tls.key_file"}},
+		{Client{Enabled: true, KeyFile: "x"},
+			[]string{"db.tls.key_file: it needs db.tls.cert_file"}},
 		{Client{Enabled: true, ServerName: "https://db:9042"}, []string{"db.tls.server_name"}},
 		{Client{Enabled: true, ServerName: "*.example"}, []string{"db.tls.server_name"}},
-		{Client{Enabled: true, CAFile: at("none"), CertFile: at("none"), KeyFile: at("none")}, []string{"db.tls.ca_file: open ", "db.tls.cert_file: open ", "db.tls.key_file: open "}},
-		{Client{Enabled: true, CAFile: at("key"), CertFile: at("key"), KeyFile: at("crt")}, []string{"db.tls.ca_file: " + at("key") + " holds no PEM certificate", "db.tls.cert_file: ", "db.tls.key_file: " + at("crt") + " holds no PEM private key"}},
-		{Client{Enabled: true, CertFile: at("crt"), KeyFile: at("key2")}, []string{"db.tls.key_file: the key in " + at("key2") + " does not belong to the certificate in " + at("crt")}},
-		{Client{Enabled: true, CertFile: at("crt"), KeyFile: at("locked")}, []string{"db.tls.key_file: the key in " + at("locked") + " has a passphrase"}},
+		{Client{Enabled: true, CAFile: at("none"), CertFile: at("none"), KeyFile: at("none")},
+			[]string{"db.tls.ca_file: open ", "db.tls.cert_file: open ", "db.tls.key_file: open "}},
+		{Client{Enabled: true, CAFile: at("key"), CertFile: at("key"), KeyFile: at("crt")},
+			[]string{"db.tls.ca_file: " + at("key") + " holds no PEM certificate",
+				"db.tls.cert_file: ",
+				"db.tls.key_file: " + at("crt") + " holds no PEM private key"}},
+		{Client{Enabled: true, CertFile: at("crt"), KeyFile: at("key2")},
+			[]string{"db.tls.key_file: the key in " + at("key2") +
+				" does not belong to the certificate in " + at("crt")}},
+		{Client{Enabled: true, CertFile: at("crt"), KeyFile: at("locked")},
+			[]string{"db.tls.key_file: the key in " + at("locked") + " has a passphrase"}},
 	} {
 		c.client.section = "db.tls"
 		err := c.client.Check()
@@ -340,13 +384,15 @@ func TestFilesThatComeLater(t *testing.T) {
 	at := files(t)
 	a := certstest.New(t, "authority")
 	a.Issue(t, at("crt"), at("key"), "server", "127.0.0.1")
-	s := newServer(t, &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}})
+	s := newServer(t,
+		&tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}})
 	client := Client{Enabled: true, CAFile: at("ca"), section: "db.tls"}
 	d := client.Dialer(slog.New(slog.DiscardHandler))
 	now := time.Now()
 	d.files.Now = func() time.Time { return now }
 	for range 2 {
-		if _, err := d.DialContext(t.Context(), "tcp", s.Addr().String()); err == nil || !strings.Contains(err.Error(), "db.tls.ca_file: open") {
+		if _, err := d.DialContext(t.Context(), "tcp", s.Addr().String()); err == nil ||
+			!strings.Contains(err.Error(), "db.tls.ca_file: open") {
 			t.Error(err)
 		}
 		now = now.Add(Recheck)
@@ -370,7 +416,8 @@ func TestRefusedBeforeWeSpeak(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	config := &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))}, ClientAuth: tls.RequireAnyClientCert}
+	config := &tls.Config{Certificates: []tls.Certificate{mustPair(t, at("crt"), at("key"))},
+		ClientAuth: tls.RequireAnyClientCert}
 	gone := make(chan error, 1)
 	go func() {
 		c, err := plain.Accept()
@@ -392,7 +439,9 @@ func TestRefusedBeforeWeSpeak(t *testing.T) {
 	for err == nil { // the first words may still go
 		_, err = c.Write([]byte("hello"))
 	}
-	if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Error(), "demands a client certificate, and we have none (remote error") {
+	if e, ok := errors.AsType[*Error](err); !ok ||
+		!strings.Contains(e.Error(),
+			"demands a client certificate, and we have none (remote error") {
 		t.Error(err)
 	}
 }

@@ -51,7 +51,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 }
 
 // Over is DialContext on a connection of dialer's. Its Timeout is for the handshake, too.
-func (d *Dialer) Over(ctx context.Context, dialer *net.Dialer, network, address string) (net.Conn, error) {
+func (d *Dialer) Over(ctx context.Context, dialer *net.Dialer,
+	network, address string) (net.Conn, error) {
 	m, err := d.files.Current()
 	if err != nil {
 		return nil, err
@@ -89,7 +90,9 @@ func (d *Dialer) config(m *material, of *attempt) *tls.Config {
 		ServerName: names[0],
 		// Verify below does what this leaves out, with more than one name.
 		InsecureSkipVerify: true,
-		VerifyConnection:   func(s tls.ConnectionState) error { return verify(s.PeerCertificates, m.roots, names) },
+		VerifyConnection: func(s tls.ConnectionState) error {
+			return verify(s.PeerCertificates, m.roots, names)
+		},
 		// A certificate is sent whatever authorities the server names: then it says what is wrong
 		// with it, where otherwise it would miss one.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -108,7 +111,8 @@ func verify(chain []*x509.Certificate, roots *x509.CertPool, names []string) err
 	for _, c := range chain[1:] {
 		between.AddCert(c)
 	}
-	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err != nil {
+	if _, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err !=
+		nil {
 		return &notTrusted{leaf: chain[0], err: err}
 	}
 	for _, name := range names {
@@ -171,7 +175,8 @@ func (c *conn) Write(b []byte) (int, error) {
 
 // Greet connects, says hello in the engine's protocol and waits for the first byte of the answer:
 // only then has the server let us in. It returns the server's certificate.
-func (d *Dialer) Greet(ctx context.Context, address string, hello []byte) (*x509.Certificate, error) {
+func (d *Dialer) Greet(ctx context.Context, address string,
+	hello []byte) (*x509.Certificate, error) {
 	made, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,8 @@ type notNamed struct {
 }
 
 func (e *notNamed) Error() string {
-	return fmt.Sprintf("the certificate is for %s, not for %s", namesOf(e.leaf), strings.Join(e.names, " or "))
+	return fmt.Sprintf("the certificate is for %s, not for %s", namesOf(e.leaf),
+		strings.Join(e.names, " or "))
 }
 
 // explain puts an error of the handshake, or of the first words after it, into a sentence. What has
@@ -58,14 +59,18 @@ func (a *attempt) explain(err error) error {
 	case errors.As(err, new(*Error)), isTimeout(err):
 		return err
 	case errors.As(err, &named):
-		return say(fmt.Sprintf("name one of its names in %s, or give the server a certificate for this one", a.client.key("server_name")),
-			"'s certificate is for %s, not for %s", namesOf(named.leaf), strings.Join(named.names, " or "))
+		return say(fmt.Sprintf("name one of its names in %s, or give the server a certificate "+
+			"for this one", a.client.key("server_name")),
+			"'s certificate is for %s, not for %s", namesOf(named.leaf),
+			strings.Join(named.names, " or "))
 	case errors.As(err, &trusted):
 		return a.explainTrust(trusted, say)
 	case errors.As(err, new(tls.RecordHeaderError)):
-		return say("name its port for TLS, or leave "+strings.TrimSuffix(a.client.key(""), ".")+" out", " does not speak TLS")
+		return say("name its port for TLS, or leave "+strings.TrimSuffix(a.client.key(""), ".")+
+			" out", " does not speak TLS")
 	case a.asked.Load() && a.own == nil:
-		return say(fmt.Sprintf("set %s and %s", a.client.key("cert_file"), a.client.key("key_file")),
+		return say(fmt.Sprintf("set %s and %s", a.client.key("cert_file"),
+			a.client.key("key_file")),
 			" demands a client certificate, and we have none (%v)", err)
 	case a.asked.Load() && refused:
 		leaf, ends := a.own.Leaf, ""
@@ -73,14 +78,18 @@ func (a *attempt) explain(err error) error {
 			ends = ", which ended on " + day(leaf.NotAfter)
 		}
 		return say("let the server trust that authority, or use a certificate that it accepts",
-			" does not accept our certificate %s, signed by %s%s (%v)", nameOf(leaf.Subject.String()), nameOf(leaf.Issuer.String()), ends, err)
+			" does not accept our certificate %s, signed by %s%s (%v)",
+			nameOf(leaf.Subject.String()), nameOf(leaf.Issuer.String()), ends, err)
 	case refused:
-		return say("look at the server's log, and at its settings for TLS: 1.2 or later is needed", " refuses the handshake (%v)", err)
+		return say("look at the server's log, and at its settings for TLS: 1.2 or later is needed",
+			" refuses the handshake (%v)", err)
 	}
-	return fmt.Errorf("%s ended the connection in the handshake, so look whether this port speaks TLS: %w", a.address, err)
+	return fmt.Errorf("%s ended the connection in the handshake, so look whether this port "+
+		"speaks TLS: %w", a.address, err)
 }
 
-func (a *attempt) explainTrust(e *notTrusted, say func(remedy, format string, args ...any) error) error {
+func (a *attempt) explainTrust(e *notTrusted,
+	say func(remedy, format string, args ...any) error) error {
 	var invalid x509.CertificateInvalidError
 	issuer := nameOf(e.leaf.Issuer.String())
 	switch {
@@ -93,21 +102,25 @@ func (a *attempt) explainTrust(e *notTrusted, say func(remedy, format string, ar
 			of = "authority " + nameOf(c.Subject.String())
 		}
 		if time.Now().Before(c.NotBefore) {
-			return say("compare this machine's clock", "'s %s is not valid before %s", of, c.NotBefore.UTC().Format(time.RFC3339))
+			return say("compare this machine's clock", "'s %s is not valid before %s", of,
+				c.NotBefore.UTC().Format(time.RFC3339))
 		}
 		return say("renew it", "'s %s expired on %s", of, day(c.NotAfter))
 	case errors.As(e.err, new(x509.UnknownAuthorityError)) && a.client.CAFile == "":
 		return say(fmt.Sprintf("name the file with that authority in %s", a.client.key("ca_file")),
 			"'s certificate is signed by %s, which this machine does not trust", issuer)
 	case errors.As(e.err, new(x509.UnknownAuthorityError)):
-		return say(fmt.Sprintf("add that authority to the file, or name another in %s", a.client.key("ca_file")),
+		return say(fmt.Sprintf("add that authority to the file, or name another in %s",
+			a.client.key("ca_file")),
 			"'s certificate is signed by %s, which is not in %s", issuer, a.client.CAFile)
 	}
-	return say("look at it: openssl s_client -showcerts -connect "+a.address, "'s certificate is not accepted (%v)", e.err)
+	return say("look at it: openssl s_client -showcerts -connect "+a.address,
+		"'s certificate is not accepted (%v)", e.err)
 }
 
 func isTimeout(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed)
 }
 
 // mostNames is how many names of a certificate a sentence has.

@@ -64,7 +64,9 @@ func readPair(certFile, keyFile, certName, keyName string) (*tls.Certificate, er
 	if keyErr != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", keyName, keyErr))
 	} else if bytes.Contains(key, []byte("ENCRYPTED")) {
-		errs = append(errs, fmt.Errorf("%s: the key in %s has a passphrase: write it without one (openssl pkey)", keyName, keyFile))
+		errs = append(errs,
+			fmt.Errorf("%s: the key in %s has a passphrase: write it without one (openssl pkey)",
+				keyName, keyFile))
 	} else if !hasBlock(key, "PRIVATE KEY") {
 		errs = append(errs, fmt.Errorf("%s: %s holds no PEM private key", keyName, keyFile))
 	}
@@ -73,7 +75,8 @@ func readPair(certFile, keyFile, certName, keyName string) (*tls.Certificate, er
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil && strings.Contains(err.Error(), "does not match") {
-		return nil, fmt.Errorf("%s: the key in %s does not belong to the certificate in %s", keyName, keyFile, certFile)
+		return nil, fmt.Errorf("%s: the key in %s does not belong to the certificate in %s",
+			keyName, keyFile, certFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s and %s cannot be used: %w", certName, certFile, keyFile, err)

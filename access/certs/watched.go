@@ -54,7 +54,8 @@ func (w *Watched[T]) Current() (T, error) {
 	case state != w.tried || w.why == nil:
 		w.tried, w.why = state, err
 		if w.loaded {
-			w.log().Warn("the changed TLS files cannot be used; the earlier ones stay in use", "error", err)
+			w.log().Warn("the changed TLS files cannot be used; the earlier ones stay in use",
+				"error", err)
 		}
 	}
 	return w.answer()

@@ -14,7 +14,8 @@ type asked struct {
 	times int
 }
 
-func (a *asked) take(ctx context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
+func (a *asked) take(ctx context.Context, account, node string, rates [2]pace,
+	n int64) (time.Duration, string, error) {
 	a.times++
 	return a.local.take(ctx, account, node, rates, n)
 }
@@ -52,7 +53,8 @@ func TestLease(t *testing.T) {
 			t.Errorf("%d requests may go on, want %d", passed, c.burst)
 		}
 		if by.times > c.most {
-			t.Errorf("%d requests were counted in %d times, want %d at most", passed, by.times, c.most)
+			t.Errorf("%d requests were counted in %d times, want %d at most", passed,
+				by.times, c.most)
 		}
 		if after, _ := l.Take(t.Context(), "other", ""); after > 0 {
 			t.Error("another account has a burst of its own")

@@ -38,15 +38,17 @@ type Config struct {
 	Of string `yaml:"-"`
 
 	// The rates of every account, as in Rates.
-	RequestsPerSecond     float64 `yaml:"requests_per_second"`
-	Burst                 int     `yaml:"burst"`
-	NodeRequestsPerSecond float64 `yaml:"node_requests_per_second"` // 0.1 with a burst of 2: two requests in 20 s
+	RequestsPerSecond float64 `yaml:"requests_per_second"`
+	Burst             int     `yaml:"burst"`
+	// 0.1 with a burst of 2: two requests in 20 s
+	NodeRequestsPerSecond float64 `yaml:"node_requests_per_second"`
 	NodeBurst             int     `yaml:"node_burst"`
 	// Accounts have other rates than these, where theirs is not 0.
 	Accounts map[string]Rates `yaml:"accounts"`
 
 	Timeout time.Duration `yaml:"timeout"` // how long a request may wait for Redis
-	Backoff time.Duration `yaml:"backoff"` // how long Redis is not asked after it has failed to answer
+	// how long Redis is not asked after it has failed to answer
+	Backoff time.Duration `yaml:"backoff"`
 }
 
 // DefaultConfig lets a Prometheus scrape a fleet of 10,000 nodes every five seconds, and stops a
@@ -63,7 +65,9 @@ func (c *Config) Validate() error {
 	var wrong []error
 	check := func(where string, perSecond float64, burst int, least float64) {
 		if !(perSecond >= least && perSecond <= 1e6) {
-			wrong = append(wrong, fmt.Errorf("%srequests_per_second is %g: use more than 0 and at most 1000000", where, perSecond))
+			wrong = append(wrong,
+				fmt.Errorf("%srequests_per_second is %g: use more than 0 and at most 1000000",
+					where, perSecond))
 		}
 		if burst < int(math.Ceil(least)) || burst > 1e9 {
 			wrong = append(wrong, fmt.Errorf("%sburst is %d: use 1 to 1000000000", where, burst))
@@ -104,8 +108,10 @@ func (c *Config) rates(account string) [2]pace {
 		return all
 	}
 	return [2]pace{
-		newPace(either(r.RequestsPerSecond, c.RequestsPerSecond), int(either(float64(r.Burst), float64(c.Burst)))),
-		newPace(either(r.NodeRequestsPerSecond, c.NodeRequestsPerSecond), int(either(float64(r.NodeBurst), float64(c.NodeBurst)))),
+		newPace(either(r.RequestsPerSecond, c.RequestsPerSecond),
+			int(either(float64(r.Burst), float64(c.Burst)))),
+		newPace(either(r.NodeRequestsPerSecond, c.NodeRequestsPerSecond),
+			int(either(float64(r.NodeBurst), float64(c.NodeBurst)))),
 	}
 }
 
@@ -122,7 +128,8 @@ const (
 // if that has a name, or none of both if either has no room for them. It returns 0, or how long
 // to wait, and whose limit was met. An error says that it does not answer now.
 type counter interface {
-	take(ctx context.Context, account, node string, rates [2]pace, n int64) (after time.Duration, whose string, err error)
+	take(ctx context.Context, account, node string, rates [2]pace,
+		n int64) (after time.Duration, whose string, err error)
 	name() string
 }
 
@@ -153,7 +160,8 @@ type lease struct {
 
 // New checks the configuration and registers metrics. do calls a function with a client of Redis,
 // as what recent.Reader.Redis returns does; nil: each process counts for itself.
-func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Limiter, error) {
+func New(c Config, do func(context.Context, func(rueidis.Client) error) error,
+	reg prometheus.Registerer) (*Limiter, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("limits: %w", err)
 	}
@@ -161,9 +169,14 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 		c.Of = Requests
 	}
 	l := &Limiter{
-		config:    c,
-		now:       time.Now,
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total", ConstLabels: prometheus.Labels{"of": c.Of}, Help: "Requests or frames counted, by where (redis, or local without Redis and while it is away) and by whose limit refused them (none, account, node)."}, []string{"by", "refused"}),
+		config: c,
+		now:    time.Now,
+		decisions: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_limit_decisions_total",
+				ConstLabels: prometheus.Labels{"of": c.Of},
+				Help: "Requests or frames counted, by where (redis, or local without " +
+					"Redis and while it is away) and by whose limit refused them (none, " +
+					"account, node)."}, []string{"by", "refused"}),
 	}
 	if do != nil {
 		l.counters = append(l.counters, newShared(&l.config, do))
@@ -187,11 +200,13 @@ func (l *Limiter) TakeN(ctx context.Context, account string, n int64) time.Durat
 // Take counts a request of an account, and of one of its nodes if node is not empty. It returns 0
 // if the request may go on, else how long to wait, and whose limit it has met, Account or Node;
 // then it was not counted.
-func (l *Limiter) Take(ctx context.Context, account, node string) (after time.Duration, whose string) {
+func (l *Limiter) Take(ctx context.Context,
+	account, node string) (after time.Duration, whose string) {
 	return l.take(ctx, account, node, 1)
 }
 
-func (l *Limiter) take(ctx context.Context, account, node string, n int64) (after time.Duration, whose string) {
+func (l *Limiter) take(ctx context.Context, account, node string,
+	n int64) (after time.Duration, whose string) {
 	rates := l.config.rates(account)
 	n = min(n, rates[0].burst)
 	var by string
@@ -209,7 +224,8 @@ func (l *Limiter) take(ctx context.Context, account, node string, n int64) (afte
 }
 
 // count counts n requests and says who did.
-func (l *Limiter) count(ctx context.Context, account, node string, rates [2]pace, n int64) (after time.Duration, whose, by string) {
+func (l *Limiter) count(ctx context.Context, account, node string, rates [2]pace,
+	n int64) (after time.Duration, whose, by string) {
 	for _, c := range l.counters {
 		var err error
 		if after, whose, err = c.take(ctx, account, node, rates, n); err == nil {
@@ -221,7 +237,8 @@ func (l *Limiter) count(ctx context.Context, account, node string, rates [2]pace
 
 // lease takes a request from the account's lease. When that is used up it counts the next one, or
 // if there is no room for that, one request.
-func (l *Limiter) lease(ctx context.Context, account string, rates [2]pace, share int64) (after time.Duration, whose, by string) {
+func (l *Limiter) lease(ctx context.Context, account string, rates [2]pace,
+	share int64) (after time.Duration, whose, by string) {
 	l.mu.Lock()
 	of := l.leases[account]
 	if of == nil {

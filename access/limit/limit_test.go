@@ -23,7 +23,8 @@ func TestMain(m *testing.M) { engines.Main(m) }
 // slow is a pace at which nothing comes back during a test.
 func slow(burst, nodeBurst int) limit.Config {
 	c := limit.DefaultConfig()
-	c.RequestsPerSecond, c.Burst, c.NodeRequestsPerSecond, c.NodeBurst = 1e-5, burst, 1e-5, nodeBurst
+	c.RequestsPerSecond, c.Burst, c.NodeRequestsPerSecond, c.NodeBurst = 1e-5, burst, 1e-5,
+		nodeBurst
 	c.Timeout, c.Backoff = time.Minute, time.Nanosecond // a crowded machine is no outage
 	return c
 }
@@ -124,11 +125,13 @@ func takesTogether(t *testing.T, account string, a, b *process) {
 		return n[0].Load(), n[1].Load(), n[2].Load()
 	}
 	one := func(int) string { return "n1" }
-	if allowed, byAccount, byNode := taken(account, one); allowed != 10 || byAccount != 0 || byNode != 190 {
+	if allowed, byAccount, byNode := taken(account, one); allowed != 10 || byAccount != 0 ||
+		byNode != 190 {
 		t.Errorf("one node: %d allowed, %d and %d refused", allowed, byAccount, byNode)
 	}
 	// What the node's limit refused was not taken from the account: 40 are left.
-	if allowed, _, _ := taken(account, func(i int) string { return fmt.Sprint("m", i) }); allowed != 40 {
+	if allowed, _, _ := taken(account, func(i int) string { return fmt.Sprint("m", i) }); allowed !=
+		40 {
 		t.Errorf("many nodes: %d allowed", allowed)
 	}
 	if allowed, _, _ := taken(account+"-vip", one); allowed != 70 {
@@ -141,17 +144,20 @@ func takesTogether(t *testing.T, account string, a, b *process) {
 
 // everyKeyExpires by itself.
 func everyKeyExpires(t *testing.T, addr string) {
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr},
+		DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("rw:limit:*").Build()).AsStrSlice()
+	keys, err := client.Do(t.Context(), client.B().Keys().Pattern("rw:limit:*").Build()).
+		AsStrSlice()
 	if err != nil || len(keys) < 43 {
 		t.Fatal(len(keys), err)
 	}
 	for _, k := range keys {
-		if ttl, err := client.Do(t.Context(), client.B().Pttl().Key(k).Build()).AsInt64(); err != nil || ttl <= 0 {
+		if ttl, err := client.Do(t.Context(),
+			client.B().Pttl().Key(k).Build()).AsInt64(); err != nil || ttl <= 0 {
 			t.Errorf("%s has the TTL %d %v", k, ttl, err)
 		}
 	}
@@ -161,7 +167,8 @@ func everyKeyExpires(t *testing.T, addr string) {
 func TestComesBack(t *testing.T) {
 	c := slow(3, 1000)
 	c.RequestsPerSecond = 20
-	for name, p := range map[string]*process{"redis": mustProcess(t, engines.SharedRedis(t).Addr(), c), "local": {Limiter: mustLocal(t, c)}} {
+	for name, p := range map[string]*process{"redis": mustProcess(t, engines.SharedRedis(t).Addr(),
+		c), "local": {Limiter: mustLocal(t, c)}} {
 		account := strings.ToLower(t.Name()) + "-" + name
 		refused := 0
 		for began := time.Now(); refused < 5; {
@@ -195,7 +202,8 @@ func mustLocal(t *testing.T, c limit.Config) *limit.Limiter {
 // TestRedisAway: each process goes on for itself, and together again when Redis is back.
 func TestRedisAway(t *testing.T) {
 	server := engines.MustRedis(t)
-	a, b := mustProcess(t, server.Addr(), slow(1000, 10)), mustProcess(t, server.Addr(), slow(1000, 10))
+	a, b := mustProcess(t, server.Addr(), slow(1000, 10)), mustProcess(t, server.Addr(),
+		slow(1000, 10))
 	take := func(p *process, node string, times int) (allowed int) {
 		for range times {
 			if after, whose := p.Take(t.Context(), "acme", node); after == 0 {
@@ -264,9 +272,13 @@ func TestSlowRedis(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	c := limit.Config{Burst: -1, NodeRequestsPerSecond: -1, Accounts: map[string]limit.Rates{"acme": {RequestsPerSecond: -1, NodeBurst: -2}}}
+	c := limit.Config{Burst: -1, NodeRequestsPerSecond: -1,
+		Accounts: map[string]limit.Rates{"acme": {RequestsPerSecond: -1, NodeBurst: -2}}}
 	_, err := limit.New(c, nil, prometheus.NewRegistry())
-	for _, want := range []string{"limits: ", "requests_per_second is 0", "burst is -1", "node_requests_per_second is -1", "node_burst is 0", "accounts.acme.requests_per_second is -1", "accounts.acme.node_burst is -2", "timeout", "backoff"} {
+	for _, want := range []string{"limits: ", "requests_per_second is 0", "burst is -1",
+		"node_requests_per_second is -1", "node_burst is 0",
+		"accounts.acme.requests_per_second is -1", "accounts.acme.node_burst is -2", "timeout",
+		"backoff"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}
@@ -290,7 +302,8 @@ func TestSidesAgree(t *testing.T) {
 		}
 		if r.IntN(4) == 0 {
 			n := 1 + r.Int64N(9)
-			if a, b := redis.TakeN(t.Context(), account, n), memory.TakeN(t.Context(), account, n); (a == 0) != (b == 0) {
+			if a, b := redis.TakeN(t.Context(), account, n), memory.TakeN(t.Context(), account,
+				n); (a == 0) != (b == 0) {
 				t.Fatalf("%d: %d at once: Redis says %v, memory %v", i, n, a, b)
 			}
 			continue
@@ -313,12 +326,14 @@ func TestSidesAgree(t *testing.T) {
 // refused.
 func TestTakeN(t *testing.T) {
 	redis := engines.MustRedis(t)
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{redis.Addr()}, DisableCache: true, ForceSingleClient: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{redis.Addr()},
+		DisableCache: true, ForceSingleClient: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	for _, do := range []func(context.Context, func(rueidis.Client) error) error{nil, func(_ context.Context, f func(rueidis.Client) error) error { return f(client) }} {
+	for _, do := range []func(context.Context, func(rueidis.Client) error) error{nil,
+		func(_ context.Context, f func(rueidis.Client) error) error { return f(client) }} {
 		c := limit.DefaultConfig()
 		c.RequestsPerSecond, c.Burst, c.Timeout = 1e-3, 100, time.Minute
 		l, err := limit.New(c, do, prometheus.NewRegistry())

@@ -14,13 +14,15 @@ const localKeys = 50_000
 type local struct {
 	began time.Time
 
-	mu         sync.Mutex
-	young, old map[[2]string]float64 // when all requests so far would have come if they had kept the pace, in µs since began
+	mu sync.Mutex
+	// when all requests so far would have come if they had kept the pace, in µs since began
+	young, old map[[2]string]float64
 }
 
 func (l *local) name() string { return "local" }
 
-func (l *local) take(_ context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
+func (l *local) take(_ context.Context, account, node string, rates [2]pace,
+	n int64) (time.Duration, string, error) {
 	keys := [][2]string{{account}}
 	if node != "" {
 		keys = append(keys, [2]string{account, node})

@@ -58,7 +58,8 @@ func newShared(c *Config, do func(context.Context, func(rueidis.Client) error) e
 
 func (s *shared) name() string { return "redis" }
 
-func (s *shared) take(ctx context.Context, account, node string, rates [2]pace, n int64) (time.Duration, string, error) {
+func (s *shared) take(ctx context.Context, account, node string, rates [2]pace,
+	n int64) (time.Duration, string, error) {
 	if time.Now().UnixNano() < s.awayUntil.Load() {
 		return 0, "", errAway
 	}

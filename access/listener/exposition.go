@@ -39,8 +39,11 @@ type Exposition struct {
 const maxExpositions = 8
 
 // NewExposition returns a handler that asks names what a request may see; refuse answers its error.
-func NewExposition(from prometheus.Gatherer, names func(*http.Request) (Names, error), refuse func(http.ResponseWriter, *http.Request, error), options promhttp.HandlerOpts) *Exposition {
-	return &Exposition{from: from, names: names, refuse: refuse, options: options, slots: make(chan struct{}, maxExpositions)}
+func NewExposition(from prometheus.Gatherer, names func(*http.Request) (Names, error),
+	refuse func(http.ResponseWriter, *http.Request, error),
+	options promhttp.HandlerOpts) *Exposition {
+	return &Exposition{from: from, names: names, refuse: refuse, options: options,
+		slots: make(chan struct{}, maxExpositions)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -55,7 +58,8 @@ func (e *Exposition) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-e.slots }()
 	default:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "too many requests for /metrics at once: try again in a moment", http.StatusServiceUnavailable)
+		http.Error(w, "too many requests for /metrics at once: try again in a moment",
+			http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Add("Vary", "Authorization")

@@ -17,7 +17,9 @@ import (
 // mustExposition asks for /metrics as who may see names.
 func mustExposition(t *testing.T, reg *prometheus.Registry, names listener.Names) string {
 	t.Helper()
-	e := listener.NewExposition(reg, func(*http.Request) (listener.Names, error) { return names, nil }, nil, promhttp.HandlerOpts{})
+	e := listener.NewExposition(reg, func(*http.Request) (listener.Names, error) {
+		return names, nil
+	}, nil, promhttp.HandlerOpts{})
 	return mustGet(t, e)
 }
 
@@ -36,24 +38,30 @@ func mustGet(t *testing.T, h http.Handler) string {
 func named() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	work := []string{"class", "client", "keyspace", "table", "datacenter"}
-	operations := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "operations_total", Help: "O."}, work)
+	operations := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "operations_total",
+		Help: "O."}, work)
 	operations.WithLabelValues("bulk", "acme/r", "shop", "items", "dc1").Add(3)
 	operations.WithLabelValues("bulk", "other/r", "cars", "parts", "dc2").Add(4)
 	operations.WithLabelValues("bulk", "acme", "shop", "users", "dc1").Add(5)
 	operations.WithLabelValues("serving", "acme-x/r", "shop", "items", "dc1").Add(7)
-	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waiting", Help: "W."}, []string{"account"})
+	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "waiting", Help: "W."},
+		[]string{"account"})
 	waiting.WithLabelValues("acme").Set(2)
 	waiting.WithLabelValues("other").Set(9)
-	tables := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rows", Help: "R."}, []string{"table"})
+	tables := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rows", Help: "R."},
+		[]string{"table"})
 	tables.WithLabelValues("items").Set(1)
 	tables.WithLabelValues("users").Set(1)
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "seconds", Help: "S.", Buckets: []float64{1, 2}}, []string{"node", "kind"})
-	took := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: "took", Help: "T.", Objectives: map[float64]float64{0.5: 0.1}}, []string{"key"})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "seconds", Help: "S.",
+		Buckets: []float64{1, 2}}, []string{"node", "kind"})
+	took := prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: "took", Help: "T.",
+		Objectives: map[float64]float64{0.5: 0.1}}, []string{"key"})
 	for i, n := range []string{"n1", "n2", "n3"} {
 		seconds.WithLabelValues(n, "a").Observe(float64(i) + 0.5)
 		took.WithLabelValues(n).Observe(float64(i))
 	}
-	plain := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "plain", Help: "P.", Buckets: []float64{1}}, []string{"route"})
+	plain := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "plain", Help: "P.",
+		Buckets: []float64{1}}, []string{"route"})
 	plain.WithLabelValues("GET /v1/nodes").Observe(0.5)
 	reg.MustRegister(operations, waiting, tables, seconds, took, plain)
 	return reg
@@ -99,12 +107,14 @@ operations_total{class="serving"} 7
 	if got := mustExposition(t, reg, nil); got != none {
 		t.Errorf("without names there is\n%s, want\n%s", got, none)
 	}
-	own := head + `operations_total{class="bulk",client="acme",datacenter="dc1",keyspace="shop",table="users"} 5
+	own := head +
+		`operations_total{class="bulk",client="acme",datacenter="dc1",keyspace="shop",table="users"} 5
 operations_total{class="bulk",client="acme/r",datacenter="dc1",keyspace="shop",table="items"} 3
 operations_total{class="bulk"} 4
 operations_total{class="serving"} 7
 ` + plain + rest + "waiting{account=\"acme\"} 2\nwaiting 9\n"
-	if got := mustExposition(t, reg, func(account string) bool { return account == "acme" }); got != own {
+	if got := mustExposition(t, reg, func(account string) bool { return account == "acme" }); got !=
+		own {
 		t.Errorf("with its own names there is\n%s, want\n%s", got, own)
 	}
 }
@@ -113,8 +123,11 @@ operations_total{class="serving"} 7
 // once.
 func TestExpositionRefuses(t *testing.T) {
 	wrong := errors.New("wrong")
-	e := listener.NewExposition(named(), func(*http.Request) (listener.Names, error) { return nil, wrong },
-		func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), 401) }, promhttp.HandlerOpts{})
+	e := listener.NewExposition(named(), func(*http.Request) (listener.Names, error) {
+		return nil, wrong
+	},
+		func(w http.ResponseWriter, _ *http.Request, err error) { http.Error(w, err.Error(), 401) },
+		promhttp.HandlerOpts{})
 	w := httptest.NewRecorder()
 	e.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if w.Code != 401 || strings.TrimSpace(w.Body.String()) != "wrong" {
@@ -123,12 +136,14 @@ func TestExpositionRefuses(t *testing.T) {
 
 	began, release := make(chan struct{}, 100), make(chan struct{})
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "held", Help: "H."}, func() float64 {
-		began <- struct{}{}
-		<-release
-		return 1
-	}))
-	e = listener.NewExposition(reg, func(*http.Request) (listener.Names, error) { return nil, nil }, nil, promhttp.HandlerOpts{})
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "held", Help: "H."},
+		func() float64 {
+			began <- struct{}{}
+			<-release
+			return 1
+		}))
+	e = listener.NewExposition(reg, func(*http.Request) (listener.Names, error) { return nil, nil },
+		nil, promhttp.HandlerOpts{})
 	codes := make(chan int, 8)
 	for range 8 {
 		go func() {

@@ -37,16 +37,23 @@ type Observer struct {
 // NewObserver registers the metrics ringwatch_ROLE_requests_total, _request_seconds and
 // _requests_in_flight. access: a line per request goes to log. A request that came through one of
 // the proxies has its client's address in RemoteAddr, for handlers and log.
-func NewObserver(role string, access bool, proxies Proxies, log *slog.Logger, reg prometheus.Registerer) (*Observer, error) {
+func NewObserver(role string, access bool, proxies Proxies, log *slog.Logger,
+	reg prometheus.Registerer) (*Observer, error) {
 	networks, err := proxies.parse()
 	if err != nil {
 		return nil, err
 	}
 	o := &Observer{
 		log: log, access: access, proxies: networks,
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: role, Name: "requests_total", Help: "Answered requests, by route and status."}, []string{"route", "code"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch", Subsystem: role, Name: "request_seconds", Help: "Time from a request's header to its answer's last byte.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17)}, []string{"route"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: role, Name: "requests_in_flight", Help: "Requests under way."}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringwatch",
+			Subsystem: role, Name: "requests_total",
+			Help: "Answered requests, by route and status."}, []string{"route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "ringwatch",
+			Subsystem: role, Name: "request_seconds",
+			Help:    "Time from a request's header to its answer's last byte.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17)}, []string{"route"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: role,
+			Name: "requests_in_flight", Help: "Requests under way."}),
 	}
 	for _, c := range []prometheus.Collector{o.requests, o.seconds, o.inFlight} {
 		if err := reg.Register(c); err != nil {
@@ -105,9 +112,13 @@ func (o *Observer) Wrap(mux *http.ServeMux, missing http.Handler) http.Handler {
 			o.requests.WithLabelValues(label, strconv.Itoa(seen.status)).Inc()
 			o.seconds.WithLabelValues(label).Observe(took.Seconds())
 			if o.access {
-				o.log.LogAttrs(r.Context(), slog.LevelInfo, "access", slog.String("request", v.id), slog.String("remote", r.RemoteAddr), via(peer, r.RemoteAddr), slog.String("method", shortened(r.Method)),
-					slog.String("path", shortened(r.URL.Path)), slog.Int("status", seen.status), slog.Int64("bytes", seen.bytes), slog.Duration("took", took),
-					slog.String("account", v.account), slog.String("key", v.key), slog.String("agent", shortened(r.UserAgent())))
+				o.log.LogAttrs(r.Context(), slog.LevelInfo, "access", slog.String("request", v.id),
+					slog.String("remote", r.RemoteAddr), via(peer, r.RemoteAddr),
+					slog.String("method", shortened(r.Method)),
+					slog.String("path", shortened(r.URL.Path)), slog.Int("status", seen.status),
+					slog.Int64("bytes", seen.bytes), slog.Duration("took", took),
+					slog.String("account", v.account), slog.String("key", v.key),
+					slog.String("agent", shortened(r.UserAgent())))
 			}
 		}()
 		if route == "" {
@@ -137,7 +148,9 @@ func newID() string {
 
 // wellFormed reports whether a client's request id may go into headers and logs.
 func wellFormed(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") == "" && !secret.MatchString(id)
+	return id != "" && len(id) <= 64 &&
+		strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") ==
+			"" && !secret.MatchString(id)
 }
 
 // secret is what may be a key's text.

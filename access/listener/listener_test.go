@@ -55,9 +55,11 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 func newAuthority(t *testing.T, name string) *authority {
 	t.Helper()
 	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey,
+		key))
 	return &authority{key, must[*x509.Certificate](t)(x509.ParseCertificate(der))}
 }
 
@@ -65,11 +67,17 @@ func newAuthority(t *testing.T, name string) *authority {
 func (a *authority) issue(t *testing.T, name, certFile, keyFile string) {
 	t.Helper()
 	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key))
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey,
+		a.key))
 	write(t, certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	write(t, keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: must[[]byte](t)(x509.MarshalPKCS8PrivateKey(key))}))
+	write(t, keyFile,
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
+			Bytes: must[[]byte](t)(x509.MarshalPKCS8PrivateKey(key))}))
 }
 
 func (a *authority) pem() []byte {
@@ -92,8 +100,10 @@ var stamp = time.Now()
 
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
-	c := TLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"), ClientCAFile: filepath.Join(dir, "clients.pem")}
-	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "strangers")
+	c := TLS{CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"),
+		ClientCAFile: filepath.Join(dir, "clients.pem")}
+	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"),
+		newAuthority(t, "strangers")
 	servers.issue(t, "first", c.CertFile, c.KeyFile)
 	write(t, c.ClientCAFile, clients.pem())
 	own := func(a *authority) *tls.Certificate {
@@ -133,21 +143,25 @@ func TestTLS(t *testing.T) {
 		defer mu.Unlock()
 		return log.String()
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)}
 	go server.Serve(listener)
 	t.Cleanup(func() { server.Close() })
 	roots := x509.NewCertPool()
 	roots.AddCert(servers.cert)
 	ask := func(mine *tls.Certificate, most uint16) (name, said string, err error) {
-		config := &tls.Config{RootCAs: roots, MaxVersion: most, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if mine == nil {
-				return &tls.Certificate{}, nil
-			}
-			return mine, nil
-		}}
+		config := &tls.Config{RootCAs: roots, MaxVersion: most,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				if mine == nil {
+					return &tls.Certificate{}, nil
+				}
+				return mine, nil
+			}}
 		transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
 		defer transport.CloseIdleConnections()
-		answer, err := (&http.Client{Transport: transport}).Get("https://" + listener.Addr().String())
+		answer, err := (&http.Client{Transport: transport}).Get(
+			"https://" + listener.Addr().String())
 		if err != nil {
 			return "", "", err
 		}
@@ -162,7 +176,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	expect("first")
-	for what, cert := range map[string]*tls.Certificate{"no certificate": nil, "a stranger's": stranger} {
+	for what, cert := range map[string]*tls.Certificate{"no certificate": nil,
+		"a stranger's": stranger} {
 		if _, _, err := ask(cert, 0); err == nil {
 			t.Errorf("%s is let in", what)
 		}
@@ -206,7 +221,8 @@ func TestTLS(t *testing.T) {
 		{TLS{}, nil},
 		{TLS{CertFile: "x"}, []string{"both cert_file and key_file"}},
 		{TLS{ClientCAFile: "x"}, []string{"both cert_file and key_file"}},
-		{TLS{CertFile: "none", KeyFile: "none", ClientCAFile: c.KeyFile}, []string{"cert_file none", "no PEM certificate"}},
+		{TLS{CertFile: "none", KeyFile: "none", ClientCAFile: c.KeyFile},
+			[]string{"cert_file none", "no PEM certificate"}},
 	} {
 		err := c.tls.Validate()
 		if err == nil {
@@ -256,11 +272,14 @@ func TestObserver(t *testing.T) {
 		}
 	})
 	mux.HandleFunc("GET /empty", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET /panic", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	mux.HandleFunc("GET /panic", func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	})
 	server := httptest.NewServer(o.Wrap(mux, http.NotFoundHandler()))
 	t.Cleanup(server.Close)
 	ask := func(path, id string) (*http.Response, error) {
-		q := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil))
+		q := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), http.MethodGet,
+			server.URL+path, nil))
 		q.Header.Set("Authorization", "Bearer "+key)
 		q.Header.Set("User-Agent", "me "+key)
 		if id != "" {
@@ -272,9 +291,11 @@ func TestObserver(t *testing.T) {
 		}
 		return answer, err
 	}
-	for id, taken := range map[string]bool{"trace-1_2.3:4": true, "": false, "a b": false, "é": false, strings.Repeat("x", 65): false, key: false} {
+	for id, taken := range map[string]bool{"trace-1_2.3:4": true, "": false, "a b": false,
+		"é": false, strings.Repeat("x", 65): false, key: false} {
 		answer := must[*http.Response](t)(ask("/a/"+key, id))
-		if got := answer.Header.Get(RequestID); (got == id) != taken || got == "" || answer.StatusCode != http.StatusTeapot {
+		if got := answer.Header.Get(RequestID); (got == id) != taken || got == "" ||
+			answer.StatusCode != http.StatusTeapot {
 			t.Errorf("%q becomes %q, %s", id, got, answer.Status)
 		}
 	}
@@ -284,8 +305,10 @@ func TestObserver(t *testing.T) {
 		t.Error("a panic is an answer")
 	}
 	server.Close() // waits for all, so that all lines are there
-	for _, want := range []string{`"request":"trace-1_2.3:4"`, `"path":"/a/rw_…"`, `"status":418,"bytes":5,`, `"account":"acme","key":"id/name"`, `"agent":"me rw_…"`,
-		`"path":"/empty","status":200,"bytes":0`, `"path":"/nowhere","status":404`, `"path":"/panic","status":500`} {
+	for _, want := range []string{`"request":"trace-1_2.3:4"`, `"path":"/a/rw_…"`,
+		`"status":418,"bytes":5,`, `"account":"acme","key":"id/name"`, `"agent":"me rw_…"`,
+		`"path":"/empty","status":200,"bytes":0`, `"path":"/nowhere","status":404`,
+		`"path":"/panic","status":500`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("nothing of %s in\n%s", want, log.String())
 		}
@@ -293,7 +316,8 @@ func TestObserver(t *testing.T) {
 	if strings.Contains(log.String(), key) || strings.Count(log.String(), `"msg":"access"`) != 9 {
 		t.Errorf("the access log:\n%s", log.String())
 	}
-	for route, codes := range map[string]map[string]float64{"GET /a/{x}": {"418": 6}, "GET /empty": {"200": 1}, "none": {"404": 1}, "GET /panic": {"500": 1}} {
+	for route, codes := range map[string]map[string]float64{"GET /a/{x}": {"418": 6},
+		"GET /empty": {"200": 1}, "none": {"404": 1}, "GET /panic": {"500": 1}} {
 		for code, want := range codes {
 			if got := value(t, o.requests.WithLabelValues(route, code)); got != want {
 				t.Errorf("%s %s: %v, want %v", route, code, got, want)
@@ -307,7 +331,8 @@ func TestObserver(t *testing.T) {
 		t.Error("an id outside of a request")
 	}
 	Admitted(context.Background(), "a", "k") // does nothing
-	if _, err := NewObserver("test", false, nil, nil, reg); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+	if _, err := NewObserver("test", false, nil, nil, reg); !errors.As(err,
+		new(prometheus.AlreadyRegisteredError)) {
 		t.Error(err)
 	}
 }

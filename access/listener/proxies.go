@@ -30,11 +30,14 @@ func (p Proxies) parse() (trusted, error) {
 			network, err = address.Unmap().WithZone("").Prefix(address.Unmap().BitLen())
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("trusted_proxies: %q: write it as 10.1.0.0/16 or 2001:db8::/32", text))
+			errs = append(errs,
+				fmt.Errorf("trusted_proxies: %q: write it as 10.1.0.0/16 or 2001:db8::/32", text))
 			continue
 		}
 		if network.Bits() == 0 {
-			errs = append(errs, fmt.Errorf("trusted_proxies: %q allows every client to claim any address: name the proxies' own networks", text))
+			errs = append(errs,
+				fmt.Errorf("trusted_proxies: %q allows every client to claim any address: name "+
+					"the proxies' own networks", text))
 		}
 		list = append(list, network.Masked())
 	}

@@ -35,9 +35,11 @@ func (c TLS) load() (*tls.Config, error) {
 	var errs []error
 	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		errs = append(errs, fmt.Errorf("tls: cert_file %s and key_file %s: %w", c.CertFile, c.KeyFile, err))
+		errs = append(errs, fmt.Errorf("tls: cert_file %s and key_file %s: %w", c.CertFile,
+			c.KeyFile, err))
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if c.ClientCAFile != "" {
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 		var err error
@@ -64,9 +66,13 @@ func (c TLS) Listener(l net.Listener, log *slog.Logger) (net.Listener, error) {
 }
 
 func (c TLS) watched(log *slog.Logger) *certs.Watched[*tls.Config] {
-	return &certs.Watched[*tls.Config]{Files: []string{c.CertFile, c.KeyFile, c.ClientCAFile}, Load: c.load, Log: log}
+	return &certs.Watched[*tls.Config]{Files: []string{c.CertFile, c.KeyFile, c.ClientCAFile},
+		Load: c.load, Log: log}
 }
 
 func listener(l net.Listener, files *certs.Watched[*tls.Config]) net.Listener {
-	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.Current() }})
+	return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return files.Current()
+		}})
 }

@@ -157,7 +157,8 @@ func (s *Store) Nodes(_ context.Context, account string) ([]query.Node, error) {
 }
 
 // LatestFrames implements query.Store.
-func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+func (s *Store) LatestFrames(_ context.Context, account string,
+	node uuid.UUID) ([][]byte, int64, error) {
 	if s.Hold != nil {
 		<-s.Hold
 	}
@@ -184,7 +185,8 @@ func (s *Store) LatestFrames(_ context.Context, account string, node uuid.UUID) 
 }
 
 // LastSeen is query.Sources.LastSeen.
-func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (s *Store) LastSeen(_ context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
@@ -201,7 +203,8 @@ func (s *Store) LastSeen(_ context.Context, account string, nodes []uuid.UUID) (
 
 // Windows implements query.Store.
 func (s *Store) Windows(
-	_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet, _ ...*labels.Matcher,
+	_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet,
+	_ ...*labels.Matcher,
 ) (query.Windows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,6 +244,7 @@ func (s *Store) Rollups(
 	for start, of := range periods {
 		list = append(list, rollup.Merge(level, start, of))
 	}
-	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), facets, list, level.Start(from), to, matchers...)
+	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), facets, list, level.Start(from), to,
+		matchers...)
 	return selected, nil, err
 }

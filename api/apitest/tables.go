@@ -16,18 +16,22 @@ import (
 type Tables map[string]map[string]map[string]string
 
 // Read is an api.Lookup. It answers the last key first.
-func (t Tables) Read(_ context.Context, q *api.LookupQuery, take func(i int, a api.LookupAnswer)) error {
+func (t Tables) Read(_ context.Context, q *api.LookupQuery,
+	take func(i int, a api.LookupAnswer)) error {
 	table, found := t[q.Account][q.Keyspace+"."+q.Table]
 	if !found {
-		return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table", Message: "there is no such table"}
+		return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table",
+			Message: "there is no such table"}
 	}
 	for _, c := range q.Columns {
 		if c != "id" && c != "name" {
-			return &api.Error{Status: http.StatusBadRequest, Reason: "unknown_column", Field: "columns", Message: "there is no such column: there are id, name"}
+			return &api.Error{Status: http.StatusBadRequest, Reason: "unknown_column",
+				Field: "columns", Message: "there is no such column: there are id, name"}
 		}
 	}
 	if len(q.Keys) == 0 || len(q.Keys) > 1000 {
-		return &api.Error{Status: http.StatusBadRequest, Reason: "too_many_keys", Field: "keys", Message: "there are 1 to 1000 keys"}
+		return &api.Error{Status: http.StatusBadRequest, Reason: "too_many_keys", Field: "keys",
+			Message: "there are 1 to 1000 keys"}
 	}
 	for i, key := range slices.Backward(q.Keys) {
 		var compact bytes.Buffer
@@ -37,7 +41,8 @@ func (t Tables) Read(_ context.Context, q *api.LookupQuery, take func(i int, a a
 		a := api.LookupAnswer{}
 		if rows, found := table[compact.String()]; found {
 			if why, failed := strings.CutPrefix(rows, "!"); failed {
-				a.Err = &api.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable", Message: why, RetryAfter: 1}
+				a.Err = &api.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+					Message: why, RetryAfter: 1}
 			} else {
 				a.Rows = []byte(rows)
 			}

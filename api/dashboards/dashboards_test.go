@@ -27,7 +27,8 @@ func named(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(
+		string(text), -1) {
 		names[m[1]] = true
 	}
 	if len(names) < 300 {
@@ -55,8 +56,10 @@ func TestDashboards(t *testing.T) {
 				t.Errorf("its uid %q is that of %s, too", d.UID, uids[d.UID])
 			}
 			uids[d.UID] = d.File
-			if d.Title == "" || d.SchemaVersion < 39 || d.Timezone != "browser" || d.Refresh != "20s" || !slices.Contains(d.Tags, "ringwatch") {
-				t.Errorf("title %q, schemaVersion %d, timezone %q, refresh %q, tags %v", d.Title, d.SchemaVersion, d.Timezone, d.Refresh, d.Tags)
+			if d.Title == "" || d.SchemaVersion < 39 || d.Timezone != "browser" ||
+				d.Refresh != "20s" || !slices.Contains(d.Tags, "ringwatch") {
+				t.Errorf("title %q, schemaVersion %d, timezone %q, refresh %q, tags %v", d.Title,
+					d.SchemaVersion, d.Timezone, d.Refresh, d.Tags)
 			}
 			if len(d.Links) != 1 || !slices.Equal(d.Links[0].Tags, []string{"ringwatch"}) {
 				t.Errorf("it does not link the dashboards with the tag ringwatch: %v", d.Links)
@@ -98,7 +101,8 @@ func testVariables(t *testing.T, d *dashboardtest.Dashboard, names map[string]bo
 				t.Errorf("variable %s has two queries: %v and %s", v.Name, v.Query, v.Definition)
 			}
 			if v.IncludeAll && v.AllValue != ".*" {
-				t.Errorf("variable %s lists all values, which makes a regular expression longer than api.selectors allow", v.Name)
+				t.Errorf("variable %s lists all values, which makes a regular expression longer "+
+					"than api.selectors allow", v.Name)
 			}
 		}
 		values[v.Name] = v.Chosen("x.y", "z")
@@ -120,7 +124,8 @@ func testPanels(t *testing.T, d *dashboardtest.Dashboard, names map[string]bool)
 			t.Errorf("panel %d (%s) has an id that another one has, or no title", p.ID, p.Title)
 		}
 		ids[p.ID] = true
-		if b := before; b != nil && p.GridPos.Y == b.GridPos.Y && p.GridPos.X < b.GridPos.X+b.GridPos.W || p.GridPos.X+p.GridPos.W > 24 {
+		if b := before; b != nil && p.GridPos.Y == b.GridPos.Y &&
+			p.GridPos.X < b.GridPos.X+b.GridPos.W || p.GridPos.X+p.GridPos.W > 24 {
 			t.Errorf("%s: it lies upon another panel or beyond the edge: %+v", p.Title, p.GridPos)
 		}
 		before = p
@@ -134,13 +139,15 @@ func testPanels(t *testing.T, d *dashboardtest.Dashboard, names map[string]bool)
 			t.Errorf("%s: it has no unit or no query", p.Title)
 		}
 		for _, q := range p.Targets {
-			if s := (dashboardtest.Source{Type: "prometheus", UID: "${datasource}"}); q.Datasource != s || p.Datasource != s {
+			if s := (dashboardtest.Source{Type: "prometheus",
+				UID: "${datasource}"}); q.Datasource != s || p.Datasource != s {
 				t.Errorf("%s: its data source is %v", p.Title, q.Datasource)
 			}
 			if q.Instant == q.Range {
 				t.Errorf("%s: it asks of one instant and over time, or neither", p.Title)
 			}
-			for _, m := range regexp.MustCompile(`(=|!=)"\$(\w+)"`).FindAllStringSubmatch(q.Expr, -1) {
+			for _, m := range regexp.MustCompile(`(=|!=)"\$(\w+)"`).FindAllStringSubmatch(q.Expr,
+				-1) {
 				if multi[m[2]] {
 					t.Errorf("%s: $%s has many values and is compared with =", p.Title, m[2])
 				}
@@ -195,10 +202,12 @@ func TestProvisioning(t *testing.T) {
 		t.Fatalf("%+v", sources)
 	}
 	s := sources.Datasources[0]
-	if s.UID != "ringwatch" || s.Type != "prometheus" || s.Access != "proxy" || s.URL != "http://127.0.0.1:9470" {
+	if s.UID != "ringwatch" || s.Type != "prometheus" || s.Access != "proxy" ||
+		s.URL != "http://127.0.0.1:9470" {
 		t.Errorf("the data source is %+v", s)
 	}
-	for name, want := range map[string]any{"httpMethod": "POST", "manageAlerts": false, "timeInterval": "20s", "prometheusType": "Prometheus", "httpHeaderName1": "Authorization"} {
+	for name, want := range map[string]any{"httpMethod": "POST", "manageAlerts": false,
+		"timeInterval": "20s", "prometheusType": "Prometheus", "httpHeaderName1": "Authorization"} {
 		if s.JSONData[name] != want {
 			t.Errorf("%s is %v, want %v", name, s.JSONData[name], want)
 		}
@@ -214,7 +223,8 @@ func TestProvisioning(t *testing.T) {
 		}
 	}
 	mustYAML(t, "provider.yaml", &providers)
-	if len(providers.Providers) != 1 || providers.APIVersion != 1 || providers.Providers[0].Type != "file" || providers.Providers[0].Options["path"] == "" {
+	if len(providers.Providers) != 1 || providers.APIVersion != 1 ||
+		providers.Providers[0].Type != "file" || providers.Providers[0].Options["path"] == "" {
 		t.Errorf("the provider is %+v", providers)
 	}
 }

@@ -47,18 +47,20 @@ type Config struct {
 
 // Table is a table that may be looked up.
 type Table struct {
-	Table    string        `yaml:"table"`     // keyspace.table, as Cassandra has the names
-	Columns  []string      `yaml:"columns"`   // which may be read; none: all that the table has
-	Accounts []string      `yaml:"accounts"`  // who may read it; "*": everybody
-	Class    string        `yaml:"class"`     // of these reads for the throttle; empty: the ring's
-	CacheTTL time.Duration `yaml:"cache_ttl"` // how old a row from memory may be, in ring.cache_bytes; 0: what ring.cache_ttl says
-	MaxKeys  int           `yaml:"max_keys"`  // 0: Config.MaxKeys
-	MaxRows  int           `yaml:"max_rows"`  // 0: Config.MaxRows
+	Table    string   `yaml:"table"`    // keyspace.table, as Cassandra has the names
+	Columns  []string `yaml:"columns"`  // which may be read; none: all that the table has
+	Accounts []string `yaml:"accounts"` // who may read it; "*": everybody
+	Class    string   `yaml:"class"`    // of these reads for the throttle; empty: the ring's
+	// how old a row from memory may be, in ring.cache_bytes; 0: what ring.cache_ttl says
+	CacheTTL time.Duration `yaml:"cache_ttl"`
+	MaxKeys  int           `yaml:"max_keys"` // 0: Config.MaxKeys
+	MaxRows  int           `yaml:"max_rows"` // 0: Config.MaxRows
 }
 
 // DefaultConfig has no tables.
 func DefaultConfig() Config {
-	return Config{TLS: certs.Section("lookup.tls"), Timeout: 5 * time.Second, MaxKeys: 1000, MaxRows: 100}
+	return Config{TLS: certs.Section("lookup.tls"), Timeout: 5 * time.Second, MaxKeys: 1000,
+		MaxRows: 100}
 }
 
 // Bounds of what an operator may set: keys of a request are read at once, rows are held until
@@ -86,8 +88,10 @@ func (c *Config) Validate() error {
 			port = p
 		}
 	}
-	if len(c.Hosts) == 0 && (c.Username != "" || c.Password != "" || c.Datacenter != "" || c.TLS.Enabled) {
-		bad("hosts: datacenter, username, password and tls need hosts; without hosts the store's settings are used")
+	if len(c.Hosts) == 0 &&
+		(c.Username != "" || c.Password != "" || c.Datacenter != "" || c.TLS.Enabled) {
+		bad("hosts: datacenter, username, password and tls need hosts; without hosts the store's " +
+			"settings are used")
 	}
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty, and a password is set: set both or neither")
@@ -109,7 +113,8 @@ func (c *Config) Validate() error {
 		if !tableName.MatchString(t.Table) {
 			bad("%s.table: %q must have the form keyspace.table", where, t.Table)
 		} else if where += " " + t.Table; seen[t.Table] {
-			bad("%s: the table is listed twice: put all its accounts and columns into one entry", where)
+			bad("%s: the table is listed twice: put all its accounts and columns into one entry",
+				where)
 		}
 		seen[t.Table] = true
 		for j, column := range t.Columns {

@@ -37,13 +37,15 @@ func parseKey(columns []ring.Column, raw json.RawMessage, field string) (ring.Ke
 		}
 		b, err := gocql.Marshal(c.Type, v)
 		if err != nil {
-			return nil, wrong("bad_key", at, "%s is nothing that %s %s can be", at, c.Name, typeName(c.Type))
+			return nil, wrong("bad_key", at, "%s is nothing that %s %s can be", at, c.Name,
+				typeName(c.Type))
 		}
 		size += len(b)
 		key[i] = v
 	}
 	if size == 0 && len(columns) == 1 || size > maxKeyBytes {
-		return nil, wrong("bad_key", field, "%s has %d bytes, a partition key has 1 to %d", field, size, maxKeyBytes)
+		return nil, wrong("bad_key", field, "%s has %d bytes, a partition key has 1 to %d", field,
+			size, maxKeyBytes)
 	}
 	return key, nil
 }
@@ -63,12 +65,15 @@ func keyParts(columns []ring.Column, raw json.RawMessage, field string) ([]json.
 		for i, c := range columns {
 			part, found := named[c.Name]
 			if !found {
-				return nil, wrong("bad_key", field, "%s has no %s: the partition key is %s", field, c.Name, describe(columns))
+				return nil, wrong("bad_key", field, "%s has no %s: the partition key is %s", field,
+					c.Name, describe(columns))
 			}
 			parts[i] = part
 		}
 		if len(named) != len(columns) {
-			return nil, wrong("bad_key", field, "%s names other columns than the partition key's, which is %s", field, describe(columns))
+			return nil, wrong("bad_key", field,
+				"%s names other columns than the partition key's, which is %s", field,
+				describe(columns))
 		}
 		return parts, nil
 	case single:
@@ -79,15 +84,20 @@ func keyParts(columns []ring.Column, raw json.RawMessage, field string) ([]json.
 			return nil, wrong("bad_key", field, "%s is no JSON", field)
 		}
 		if len(parts) != len(columns) {
-			return nil, wrong("bad_key", field, "%s has %d values, the partition key is %s", field, len(parts), describe(columns))
+			return nil, wrong("bad_key", field, "%s has %d values, the partition key is %s", field,
+				len(parts), describe(columns))
 		}
 		return parts, nil
 	}
-	return nil, wrong("bad_key", field, "%s is one value, the partition key is %s: write a list or an object", field, describe(columns))
+	return nil, wrong("bad_key", field,
+		"%s is one value, the partition key is %s: write a list or an object", field,
+		describe(columns))
 }
 
 // isObject reports whether a value of the type is itself a JSON object.
-func isObject(t gocql.TypeInfo) bool { return t.Type() == gocql.TypeUDT || t.Type() == gocql.TypeMap }
+func isObject(t gocql.TypeInfo) bool {
+	return t.Type() == gocql.TypeUDT || t.Type() == gocql.TypeMap
+}
 
 // describe is a partition key for people: (tenant text, day date).
 func describe(columns []ring.Column) string {
@@ -99,9 +109,12 @@ func describe(columns []ring.Column) string {
 }
 
 var simpleNames = map[gocql.Type]string{
-	gocql.TypeAscii: "ascii", gocql.TypeBigInt: "bigint", gocql.TypeBlob: "blob", gocql.TypeBoolean: "boolean", gocql.TypeCounter: "counter", gocql.TypeDecimal: "decimal",
-	gocql.TypeDouble: "double", gocql.TypeFloat: "float", gocql.TypeInt: "int", gocql.TypeText: "text", gocql.TypeVarchar: "text", gocql.TypeTimestamp: "timestamp",
-	gocql.TypeUUID: "uuid", gocql.TypeVarint: "varint", gocql.TypeTimeUUID: "timeuuid", gocql.TypeInet: "inet", gocql.TypeDate: "date", gocql.TypeTime: "time",
+	gocql.TypeAscii: "ascii", gocql.TypeBigInt: "bigint", gocql.TypeBlob: "blob",
+	gocql.TypeBoolean: "boolean", gocql.TypeCounter: "counter", gocql.TypeDecimal: "decimal",
+	gocql.TypeDouble: "double", gocql.TypeFloat: "float", gocql.TypeInt: "int",
+	gocql.TypeText: "text", gocql.TypeVarchar: "text", gocql.TypeTimestamp: "timestamp",
+	gocql.TypeUUID: "uuid", gocql.TypeVarint: "varint", gocql.TypeTimeUUID: "timeuuid",
+	gocql.TypeInet: "inet", gocql.TypeDate: "date", gocql.TypeTime: "time",
 	gocql.TypeSmallInt: "smallint", gocql.TypeTinyInt: "tinyint", gocql.TypeDuration: "duration",
 }
 

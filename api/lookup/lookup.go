@@ -44,7 +44,8 @@ type Lookup struct {
 
 // New checks the configuration. It starts nothing: call Run. The ring's own settings are r; admit
 // may be nil.
-func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, log *slog.Logger) (*Lookup, error) {
+func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer,
+	log *slog.Logger) (*Lookup, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
@@ -56,7 +57,8 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer, l
 	}
 	for i := range c.Tables {
 		t := c.Tables[i]
-		t.Class, t.MaxKeys, t.MaxRows = or(t.Class, r.Class), or(t.MaxKeys, c.MaxKeys), or(t.MaxRows, c.MaxRows)
+		t.Class, t.MaxKeys, t.MaxRows = or(t.Class, r.Class), or(t.MaxKeys, c.MaxKeys),
+			or(t.MaxRows, c.MaxRows)
 		l.tables[t.Table] = &t
 		if t.CacheTTL > 0 {
 			l.ring.CacheTTL[t.Table] = t.CacheTTL
@@ -94,7 +96,8 @@ func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 		if err == nil {
 			return session
 		}
-		l.log.Warn("lookup: cannot connect to Cassandra; trying again", "hosts", l.config.Hosts, "error", err)
+		l.log.Warn("lookup: cannot connect to Cassandra; trying again", "hosts", l.config.Hosts,
+			"error", err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -115,7 +118,8 @@ func (c *Config) cluster(log *slog.Logger) *gocql.ClusterConfig {
 	cluster.Consistency = gocql.LocalOne
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
-		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username,
+			Password: c.Password}
 	}
 	if c.TLS.Enabled {
 		cluster.Dialer = c.TLS.Dialer(log, c.Hosts...)
@@ -163,15 +167,20 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	case len(q.Keys) == 0:
 		return wrong("no_keys", "keys", "the request has no keys: keys is a list of partition keys")
 	case len(q.Keys) > t.MaxKeys:
-		return wrong("too_many_keys", "keys", "the request has %d keys, and %d are allowed: ask in several requests", len(q.Keys), t.MaxKeys)
+		return wrong("too_many_keys", "keys",
+			"the request has %d keys, and %d are allowed: ask in several requests", len(q.Keys),
+			t.MaxKeys)
 	case q.Rows < 0 || q.Rows > limit:
-		return wrong("bad_rows", "rows", "rows must be 1 to %d for this table, not %d", limit, q.Rows)
+		return wrong("bad_rows", "rows", "rows must be 1 to %d for this table, not %d",
+			limit, q.Rows)
 	case q.Class != "" && q.Class != Bulk && q.Class != t.Class:
-		return wrong("bad_class", "class", "class must be %q, or left out to use the table's own", Bulk)
+		return wrong("bad_class", "class", "class must be %q, or left out to use the table's own",
+			Bulk)
 	}
 	reader := l.reader.Load()
 	if reader == nil {
-		return &Error{Kind: Away, Reason: "unavailable", Message: "the Cassandra that has the tables does not answer now: ask again in a moment"}
+		return &Error{Kind: Away, Reason: "unavailable",
+			Message: "the Cassandra that has the tables does not answer now: ask again in a moment"}
 	}
 	table, err := reader.Table(ctx, q.Keyspace, q.Table)
 	if errors.Is(err, ring.ErrNoTable) {
@@ -194,7 +203,8 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	limit = or(q.Rows, limit)
 	taken := false
 	err = reader.Stream(ctx, ring.Query{
-		Keyspace: q.Keyspace, Table: q.Table, Columns: columns, Limit: limit + 1, Work: ring.Work{Class: or(q.Class, t.Class), Client: q.Client},
+		Keyspace: q.Keyspace, Table: q.Table, Columns: columns, Limit: limit + 1,
+		Work: ring.Work{Class: or(q.Class, t.Class), Client: q.Client},
 	}, keys, func(i int, result ring.Result) {
 		taken = true
 		take(i, answerOf(result, limit))
@@ -227,13 +237,15 @@ func (l *Lookup) columns(t *Table, table *ring.Table, asked []string) ([]string,
 		if slices.Contains(there, c) {
 			readable = append(readable, c)
 		} else {
-			l.once(t.Table+"."+c, "lookup: a column of the configuration is not in Cassandra", "table", t.Table, "column", c)
+			l.once(t.Table+"."+c, "lookup: a column of the configuration is not in Cassandra",
+				"table", t.Table, "column", c)
 		}
 	}
 	for i, c := range asked {
 		switch {
 		case !slices.Contains(readable, c):
-			return nil, wrong("unknown_column", "columns", "the table has no column %q: it has %s", c, strings.Join(readable, ", "))
+			return nil, wrong("unknown_column", "columns", "the table has no column %q: it has %s",
+				c, strings.Join(readable, ", "))
 		case slices.Contains(asked[:i], c):
 			return nil, wrong("repeated_column", "columns", "%s is named more than once", c)
 		}
@@ -270,7 +282,8 @@ func answerOf(result ring.Result, limit int) Answer {
 		}
 		var err error
 		if b, err = appendRow(b, row); err != nil {
-			return Answer{Err: &Error{Kind: Away, Reason: "unreadable", Message: "its stored bytes do not match its types: " + err.Error(), cause: err}}
+			return Answer{Err: &Error{Kind: Away, Reason: "unreadable",
+				Message: "its stored bytes do not match its types: " + err.Error(), cause: err}}
 		}
 	}
 	a.Rows = append(b, ']')

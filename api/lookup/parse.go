@@ -81,7 +81,8 @@ func parseScalar(t gocql.Type, raw json.RawMessage) (any, error) {
 		if !quoted {
 			return nil, errors.New("is no string, as a text is")
 		}
-		if t == gocql.TypeAscii && strings.IndexFunc(text, func(r rune) bool { return r > 127 }) >= 0 {
+		if t == gocql.TypeAscii &&
+			strings.IndexFunc(text, func(r rune) bool { return r > 127 }) >= 0 {
 			return nil, errors.New("has other characters than ASCII's")
 		}
 		return text, nil
@@ -108,7 +109,8 @@ func parseScalar(t gocql.Type, raw json.RawMessage) (any, error) {
 		if !quoted || err != nil || ip.Zone() != "" {
 			return nil, errors.New("is no address such as 10.0.0.1 or 2001:db8::1")
 		}
-		return net.IP(ip.Unmap().AsSlice()), nil // as Cassandra has it, which keeps an IPv4 in four bytes however it was written
+		// as Cassandra has it, which keeps an IPv4 in four bytes however it was written
+		return net.IP(ip.Unmap().AsSlice()), nil
 	case gocql.TypeTimestamp:
 		return parseInstant(text, quoted)
 	case gocql.TypeDate:
@@ -165,7 +167,8 @@ func parseNumber(t gocql.Type, text string) (any, error) {
 	if len(text) > maxDigits {
 		return nil, fmt.Errorf("has more than %d digits", maxDigits)
 	}
-	bits := map[gocql.Type]int{gocql.TypeTinyInt: 8, gocql.TypeSmallInt: 16, gocql.TypeInt: 32, gocql.TypeBigInt: 64}[t]
+	bits := map[gocql.Type]int{gocql.TypeTinyInt: 8, gocql.TypeSmallInt: 16, gocql.TypeInt: 32,
+		gocql.TypeBigInt: 64}[t]
 	switch {
 	case bits > 0:
 		n, err := strconv.ParseInt(text, 10, bits)
@@ -192,11 +195,14 @@ func parseNumber(t gocql.Type, text string) (any, error) {
 	case t == gocql.TypeDecimal:
 		return parseDecimal(text)
 	case t == gocql.TypeFloat || t == gocql.TypeDouble:
-		special := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
+		special := map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1),
+			"-Infinity": math.Inf(-1)}
 		v, found := special[text]
 		if !found {
 			if !anyNumber.MatchString(text) {
-				return nil, errors.New(`is no number; beside numbers there are "NaN", "Infinity" and "-Infinity"`)
+				return nil,
+					errors.New(
+						`is no number; beside numbers there are "NaN", "Infinity" and "-Infinity"`)
 			}
 			size := 64
 			if t == gocql.TypeFloat {
@@ -228,7 +234,8 @@ func parseDecimal(text string) (any, error) {
 	if m == nil {
 		return nil, errors.New("is no number")
 	}
-	unscaled, _ := new(big.Int).SetString(m[1]+m[2]+m[3], 10) // the expression lets digits pass only
+	// the expression lets digits pass only
+	unscaled, _ := new(big.Int).SetString(m[1]+m[2]+m[3], 10)
 	exponent := int64(0)
 	if m[4] != "" {
 		var err error
@@ -237,7 +244,8 @@ func parseDecimal(text string) (any, error) {
 		}
 	}
 	scale := int64(len(m[3])) - exponent
-	if scale < -maxDigits || scale > maxDigits { // Cassandra has more; comparing them takes as many digits
+	// Cassandra has more; comparing them takes as many digits
+	if scale < -maxDigits || scale > maxDigits {
 		return nil, fmt.Errorf("has an exponent beyond %d", maxDigits)
 	}
 	return *inf.NewDecBig(unscaled, inf.Scale(scale)), nil
@@ -267,7 +275,8 @@ func parseInstant(text string, quoted bool) (any, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "T", 1))
 	if !quoted || err != nil {
-		return nil, errors.New("is no time: write RFC 3339 such as 2026-09-03T00:48:05.250Z, or milliseconds since 1970")
+		return nil, errors.New("is no time: write RFC 3339 such as 2026-09-03T00:48:05.250Z, or " +
+			"milliseconds since 1970")
 	}
 	if at.Nanosecond()%1e6 != 0 {
 		return nil, errors.New("has a fraction of a millisecond, which no timestamp has")
@@ -299,13 +308,15 @@ func parseDate(text string, quoted bool) (any, error) {
 
 func parseTimeOfDay(text string, quoted bool) (any, error) {
 	if wholeNumber.MatchString(text) {
-		if ns, err := strconv.ParseInt(text, 10, 64); err == nil && ns >= 0 && ns < int64(24*time.Hour) {
+		if ns, err := strconv.ParseInt(text, 10, 64); err == nil && ns >= 0 &&
+			ns < int64(24*time.Hour) {
 			return ns, nil
 		}
 	}
 	m := timeOfDay.FindStringSubmatch(text)
 	if m != nil && quoted {
-		n := func(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v } // short digits only, or none
+		// short digits only, or none
+		n := func(s string) int64 { v, _ := strconv.ParseInt(s, 10, 64); return v }
 		if h, mi, s := n(m[1]), n(m[2]), n(m[3]); h < 24 && mi < 60 && s < 60 {
 			return (h*3600+mi*60+s)*1e9 + n((m[4] + "000000000")[:9]), nil
 		}

@@ -98,7 +98,8 @@ func parseMap(t gocql.CollectionType, raw json.RawMessage) (any, error) {
 			return nil, errors.New("is no JSON")
 		}
 		if strings.ContainsRune(name, utf8.RuneError) {
-			return nil, errors.New("has a key with a character that cannot be told from half of one")
+			return nil, errors.New("has a key with a character that cannot be told from " +
+				"half of one")
 		}
 		text, _ := json.Marshal(name) // no string fails
 		if simpleNames[t.Key.Type()] == "" {

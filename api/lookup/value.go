@@ -85,7 +85,8 @@ func appendValue(dst []byte, t gocql.TypeInfo, b []byte) ([]byte, error) {
 	case gocql.TypeInt:
 		return strconv.AppendInt(dst, int64(int32(binary.BigEndian.Uint32(b))), 10), nil
 	case gocql.TypeBigInt, gocql.TypeCounter:
-		return append(strconv.AppendInt(append(dst, '"'), int64(binary.BigEndian.Uint64(b)), 10), '"'), nil
+		return append(strconv.AppendInt(append(dst, '"'), int64(binary.BigEndian.Uint64(b)), 10),
+			'"'), nil
 	case gocql.TypeBoolean:
 		return strconv.AppendBool(dst, b[0] != 0), nil
 	case gocql.TypeFloat:
@@ -109,15 +110,18 @@ func appendValue(dst []byte, t gocql.TypeInfo, b []byte) ([]byte, error) {
 		if len(b) < 5 || len(b) > maxBigBytes {
 			return nil, errors.New("is no decimal, or too long")
 		}
-		return append(appendDecimal(append(dst, '"'), twosComplement(b[4:]), int32(binary.BigEndian.Uint32(b))), '"'), nil
+		return append(appendDecimal(append(dst, '"'), twosComplement(b[4:]),
+			int32(binary.BigEndian.Uint32(b))), '"'), nil
 	case gocql.TypeTimestamp:
 		at := time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
-		return append(at.AppendFormat(append(appendDay(append(dst, '"'), at), 'T'), "15:04:05.000Z"), '"'), nil
+		return append(at.AppendFormat(append(appendDay(append(dst, '"'), at), 'T'),
+			"15:04:05.000Z"), '"'), nil
 	case gocql.TypeDate:
 		days := int64(binary.BigEndian.Uint32(b)) - 1<<31
 		return append(appendDay(append(dst, '"'), time.Unix(days*24*60*60, 0).UTC()), '"'), nil
 	case gocql.TypeTime:
-		return append(time.Unix(0, int64(binary.BigEndian.Uint64(b))).UTC().AppendFormat(append(dst, '"'), "15:04:05.000000000"), '"'), nil
+		return append(time.Unix(0, int64(binary.BigEndian.Uint64(b))).UTC().AppendFormat(
+			append(dst, '"'), "15:04:05.000000000"), '"'), nil
 	case gocql.TypeDuration:
 		return appendDuration(dst, b)
 	}
@@ -126,14 +130,17 @@ func appendValue(dst []byte, t gocql.TypeInfo, b []byte) ([]byte, error) {
 
 // sizes are the types with one size.
 var sizes = map[gocql.Type]int{
-	gocql.TypeTinyInt: 1, gocql.TypeSmallInt: 2, gocql.TypeInt: 4, gocql.TypeBigInt: 8, gocql.TypeCounter: 8, gocql.TypeBoolean: 1, gocql.TypeFloat: 4, gocql.TypeDouble: 8,
-	gocql.TypeUUID: 16, gocql.TypeTimeUUID: 16, gocql.TypeTimestamp: 8, gocql.TypeDate: 4, gocql.TypeTime: 8,
+	gocql.TypeTinyInt: 1, gocql.TypeSmallInt: 2, gocql.TypeInt: 4, gocql.TypeBigInt: 8,
+	gocql.TypeCounter: 8, gocql.TypeBoolean: 1, gocql.TypeFloat: 4, gocql.TypeDouble: 8,
+	gocql.TypeUUID: 16, gocql.TypeTimeUUID: 16, gocql.TypeTimestamp: 8, gocql.TypeDate: 4,
+	gocql.TypeTime: 8,
 }
 
 // appendString appends text as JSON.
 func appendString(dst []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
-		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' ||
+			c == '&' {
 			b, err := json.Marshal(text)
 			if err != nil {
 				panic(err) // no string fails

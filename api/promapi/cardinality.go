@@ -57,7 +57,8 @@ func (a *API) tsdb(r *http.Request, p account.Principal) (answer, error) {
 	var s tsdbStatus
 	s.Head.Series, s.Head.Pairs = c.Series, c.Pairs
 	s.Head.MinTime, s.Head.MaxTime = c.From, a.Clock().UnixMilli()
-	s.Metrics, s.Values, s.Bytes, s.ByPair = asStats(c.Metrics), asStats(c.Values), asStats(c.TextBytes), asStats(c.ByPair)
+	s.Metrics, s.Values, s.Bytes, s.ByPair = asStats(c.Metrics), asStats(c.Values),
+		asStats(c.TextBytes), asStats(c.ByPair)
 	return answer{data: s, warnings: warnings}, nil
 }
 

@@ -77,7 +77,8 @@ func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 			if err := r.Handle(w, req, who); err != nil {
 				of, is := errors.AsType[*listener.Error](err)
 				if !is { // as package api does
-					of = &listener.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+					of = &listener.Error{Status: http.StatusServiceUnavailable,
+						Reason:  "unavailable",
 						Message: "the store is away"}
 				}
 				r.Fail(w, req, of)

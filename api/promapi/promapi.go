@@ -152,7 +152,8 @@ func parse(r *http.Request) error {
 			return &listener.Error{Status: http.StatusRequestEntityTooLarge, Reason: "bad_data",
 				Message: fmt.Sprintf("the body has more than %d bytes: send less", large.Limit)}
 		}
-		return bad("the parameters cannot be read: encode special characters as %%XX, and send a body as a form")
+		return bad("the parameters cannot be read: encode special characters as %%XX, and send a " +
+			"body as a form")
 	}
 	return nil
 }
@@ -232,23 +233,28 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
 	case errors.As(err, &limit) && limit.Limit == "max_steps":
-		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value, limit)
+		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value,
+			limit)
 	case errors.As(err, &limit):
 		return of(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
 	case errors.As(err, &busy):
 		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
 	case errors.As(err, &samples):
 		return of(http.StatusUnprocessableEntity, "execution",
-			err.Error()+": max_samples bounds them; ask for less time, a wider step or fewer series", 0)
+			err.Error()+": max_samples bounds them; ask for less time, a wider step or "+
+				"fewer series", 0)
 	case errors.Is(err, memory.ErrTooLarge):
 		return of(http.StatusUnprocessableEntity, "execution",
-			"the query needs more memory than an account may have at once: ask for fewer series, less time or a wider step", 0)
+			"the query needs more memory than an account may have at once: ask for fewer series, "+
+				"less time or a wider step", 0)
 	case errors.Is(err, memory.ErrBusy):
 		return of(http.StatusServiceUnavailable, "unavailable",
-			"the account's other queries use all memory that it may have: ask again when they are done", 2)
+			"the account's other queries use all memory that it may have: ask again when they "+
+				"are done", 2)
 	case errors.Is(err, series.ErrLoading):
 		return of(http.StatusServiceUnavailable, "unavailable",
-			"the list of series is being loaded: try again in a moment; /-/ready shows the progress", 5)
+			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
+				"progress", 5)
 	case errors.Is(err, query.ErrNoIndex):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
@@ -275,7 +281,8 @@ func instant(text string) (time.Time, error) {
 			return time.Time{}, outside
 		}
 		whole, part := math.Modf(s)
-		return time.Unix(int64(whole), int64(math.Round(part*1000))*int64(time.Millisecond)).UTC(), nil
+		return time.Unix(int64(whole), int64(math.Round(part*1000))*int64(time.Millisecond)).UTC(),
+			nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		if s := t.Unix(); s > maxSeconds || s < -maxSeconds {
@@ -398,7 +405,8 @@ func (a *API) catalogue(r *http.Request) (c query.Catalogue, limit int, err erro
 			return c, 0, invalid("match[]", err)
 		}
 		if !slices.ContainsFunc(matchers, query.MatchesSomething) {
-			return c, 0, invalid("match[]", errors.New("match[] must contain at least one non-empty matcher"))
+			return c, 0, invalid("match[]",
+				errors.New("match[] must contain at least one non-empty matcher"))
 		}
 		c.Selectors = append(c.Selectors, matchers)
 	}

@@ -20,15 +20,18 @@ func TestParseQuery(t *testing.T) {
 		`"a"`:    `{"type":"stringLiteral","val":"a"}`,
 		`-(1.5)`: `{"type":"unaryExpr","op":"-","expr":{"type":"parenExpr","expr":{"type":"numberLiteral","val":"1.5"}}}`,
 		`sum without (a) (rate(m{b=~"x.*"}[5m] offset 1m))`: `{"type":"aggregation","op":"sum","param":null,
-			"grouping":["a"],"without":true,"expr":{"type":"call",` + function + `,"args":[{"type":"matrixSelector",
+			"grouping":["a"],"without":true,"expr":{"type":"call",` + function +
+			`,"args":[{"type":"matrixSelector",
 			"name":"m","range":300000,"rangeExpr":null,"offset":60000,"offsetExpr":null,"matchers":` + m + `,
 			"timestamp":null,"startOrEnd":null,"anchored":false,"smoothed":false}]}}`,
 		`m{b=~"x.*"} @ 7 > bool on (c) group_left (d) m{b=~"x.*"} @ end()`: `{"type":"binaryExpr","op":">","bool":true,
 			"matching":{"card":"many-to-one","labels":["c"],"on":true,"include":["d"],
 			"fillValues":{"lhs":null,"rhs":null}},
-			"lhs":{"type":"vectorSelector","name":"m","offset":0,"offsetExpr":null,"matchers":` + m + `,
+			"lhs":{"type":"vectorSelector","name":"m","offset":0,"offsetExpr":null,"matchers":` +
+			m + `,
 			"timestamp":7000,"startOrEnd":null,"anchored":false,"smoothed":false},
-			"rhs":{"type":"vectorSelector","name":"m","offset":0,"offsetExpr":null,"matchers":` + m + `,
+			"rhs":{"type":"vectorSelector","name":"m","offset":0,"offsetExpr":null,"matchers":` +
+			m + `,
 			"timestamp":null,"startOrEnd":"end","anchored":false,"smoothed":false}}`,
 		`max_over_time(m{b=~"x.*"}[5m:1m])`: `{"type":"call","func":{"name":"max_over_time","argTypes":["matrix"],
 			"variadic":0,"returnType":"vector"},"args":[{"type":"subquery","range":300000,"rangeExpr":null,"step":60000,
@@ -43,7 +46,8 @@ func TestParseQuery(t *testing.T) {
 func TestFormatQuery(t *testing.T) {
 	f := newFixture(t)
 	f.want(f.get("/api/v1/format_query", "query", "foo/bar"), `"foo / bar"`)
-	long := `sum by (cluster, datacenter) (rate(cassandra_table_read_latency_seconds_count{keyspace="shop"}[5m]))/2`
+	long :=
+		`sum by (cluster, datacenter) (rate(cassandra_table_read_latency_seconds_count{keyspace="shop"}[5m]))/2`
 	f.want(f.post("/api/v1/format_query", "query", long), `"  sum by (cluster, datacenter) (rate(`+
 		`cassandra_table_read_latency_seconds_count{keyspace=\"shop\"}[5m]))\n/\n  2"`)
 }
@@ -254,7 +258,8 @@ func TestFederateIsClassic(t *testing.T) {
 		2; lines != 3*perNode {
 		t.Errorf("%d lines where each node has %d", lines, perNode)
 	}
-	if text := f.text("/federate?match[]=node_load1&match[]={cluster=\"fleet\",__name__=\"node_load1\"}"); strings.Count(text, "\nnode_load1{") != 3 {
+	if text := f.text(
+		"/federate?match[]=node_load1&match[]={cluster=\"fleet\",__name__=\"node_load1\"}"); strings.Count(text, "\nnode_load1{") != 3 {
 		t.Errorf("series that are selected twice: %s", text)
 	}
 }
@@ -285,7 +290,8 @@ func TestRollupsWarn(t *testing.T) {
 	at := fmt.Sprint(f.now.Unix())
 	for expr, want := range map[string]string{
 		"node_load1": "because samples of that time have expired",
-		"max_over_time(node_load1[1m])": "because samples of that time have expired: a window of 1m " +
+		"max_over_time(node_load1[1m])": "because samples of that time have expired: a " +
+			"window of 1m " +
 			"cannot be had there, so use one of 5m or more",
 	} {
 		r := f.get("/api/v1/query_range", "query", expr, "start", at, "end", at, "step", "300")

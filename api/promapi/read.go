@@ -153,8 +153,10 @@ func readSamples(
 					size += 200 + 16*len(h.PositiveBuckets) + 8*len(h.CustomValues)
 				}
 				if size > maxReadBytes {
-					return &listener.Error{Status: http.StatusUnprocessableEntity, Reason: "execution",
-						Message: fmt.Sprintf("the answer has more than the %d bytes that one message may have: accept chunks, or ask for less", maxReadBytes)}
+					return &listener.Error{Status: http.StatusUnprocessableEntity,
+						Reason: "execution",
+						Message: fmt.Sprintf("the answer has more than the %d bytes that one "+
+							"message may have: accept chunks, or ask for less", maxReadBytes)}
 				}
 			}
 			result.Timeseries = append(result.Timeseries, s)
@@ -195,7 +197,8 @@ func readChunks(
 			return asError(r.Context(), err)
 		}
 		if !begun {
-			w.Header().Set("Content-Type", "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse")
+			w.Header().Set("Content-Type",
+				"application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse")
 			begun = true
 		}
 		for more := true; more; more = found.Next() {
@@ -208,7 +211,8 @@ func readChunks(
 		}
 	}
 	if !begun {
-		w.Header().Set("Content-Type", "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse")
+		w.Header().Set("Content-Type",
+			"application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse")
 		w.WriteHeader(http.StatusOK)
 	}
 	return nil
@@ -228,7 +232,8 @@ func writeChunks(w io.Writer, number int64, of storage.Series) error {
 		if more = it.Next(); more && size < maxReadFrame {
 			continue
 		}
-		message, err := (&prompb.ChunkedReadResponse{ChunkedSeries: []*prompb.ChunkedSeries{{Labels: l,
+		message,
+			err := (&prompb.ChunkedReadResponse{ChunkedSeries: []*prompb.ChunkedSeries{{Labels: l,
 			Chunks: list}}, QueryIndex: number}).Marshal()
 		if err != nil {
 			return err

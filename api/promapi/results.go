@@ -60,7 +60,8 @@ func (a *API) queryRange(w http.ResponseWriter, r *http.Request, p account.Princ
 		return invalid("step", err)
 	}
 	if step <= 0 {
-		return bad("invalid parameter \"step\": zero or negative query resolution step widths are not accepted. Try a positive integer")
+		return bad("invalid parameter \"step\": zero or negative query resolution step widths " +
+			"are not accepted. Try a positive integer")
 	}
 	o, limit, err := options(r.Form)
 	if err != nil {

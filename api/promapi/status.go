@@ -32,15 +32,19 @@ var prometheusVersion = func() string {
 
 func (a *API) buildInfo(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]string{
-		"application": "Ringwatch", "version": prometheusVersion, "revision": a.Version, "branch": "", "buildUser": "", "buildDate": "", "goVersion": runtime.Version(),
+		"application": "Ringwatch", "version": prometheusVersion, "revision": a.Version,
+		"branch": "", "buildUser": "", "buildDate": "", "goVersion": runtime.Version(),
 	}}, nil
 }
 
 func (a *API) runtimeInfo(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]any{
-		"startTime": a.started.UTC().Format(time.RFC3339), "serverTime": a.Clock().UTC().Format(time.RFC3339), "CWD": "", "hostname": "",
-		"reloadConfigSuccess": true, "lastConfigTime": a.started.UTC().Format(time.RFC3339), "corruptionCount": 0, "goroutineCount": runtime.NumGoroutine(),
-		"GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": debug.SetMemoryLimit(-1), "GOGC": "", "GODEBUG": "", "storageRetention": "",
+		"startTime":  a.started.UTC().Format(time.RFC3339),
+		"serverTime": a.Clock().UTC().Format(time.RFC3339), "CWD": "", "hostname": "",
+		"reloadConfigSuccess": true, "lastConfigTime": a.started.UTC().Format(time.RFC3339),
+		"corruptionCount": 0, "goroutineCount": runtime.NumGoroutine(),
+		"GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": debug.SetMemoryLimit(-1), "GOGC": "",
+		"GODEBUG": "", "storageRetention": "",
 	}}, nil
 }
 
@@ -84,7 +88,8 @@ func (a *API) alertmanagers(*http.Request, account.Principal) (answer, error) {
 var has = map[string]map[string]bool{
 	"api": {
 		"admin": false, "exclude_alerts": true, "label_values_match": true, "lifecycle": false,
-		"openapi_3.1": false, "openapi_3.2": false, "otlp_write_receiver": false, "query_stats": true,
+		"openapi_3.1": false, "openapi_3.2": false, "otlp_write_receiver": false,
+		"query_stats":    true,
 		"query_warnings": true, "remote_write_receiver": false, "search": false,
 		"time_range_labels": true, "time_range_series": true,
 	},

@@ -20,7 +20,8 @@ func TestFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "cmd", "prometheus", "testdata", "features.json"))
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "cmd", "prometheus",
+		"testdata", "features.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func TestFeatures(t *testing.T) {
 			}
 		}
 	}
-	for _, category := range []string{"promql", "promql_functions", "promql_operators", "templating_functions", "rules"} {
+	for _, category := range []string{"promql", "promql_functions", "promql_operators",
+		"templating_functions", "rules"} {
 		for name := range theirs[category] {
 			if _, named := ours[category][name]; !named {
 				t.Errorf("the feature %s of %s is not named", name, category)
@@ -87,11 +89,13 @@ func TestTSDBRefusals(t *testing.T) {
 		"x": "limit must be a positive number", "10001": "limit must not exceed 10000",
 		"99999999999999999999": "limit must be a positive number",
 	} {
-		if r := f.get("/api/v1/status/tsdb", "limit", limit); r.code != 400 || r.ErrorType != "bad_data" || r.Error != want {
+		if r := f.get("/api/v1/status/tsdb", "limit", limit); r.code != 400 ||
+			r.ErrorType != "bad_data" || r.Error != want {
 			t.Errorf("limit=%s: %d %s %q", limit, r.code, r.ErrorType, r.Error)
 		}
 	}
-	if r := f.get("/api/v1/status/tsdb"); r.code != 503 || r.ErrorType != "unavailable" || !strings.Contains(r.Error, "no index") {
+	if r := f.get("/api/v1/status/tsdb"); r.code != 503 || r.ErrorType != "unavailable" ||
+		!strings.Contains(r.Error, "no index") {
 		t.Errorf("without an index: %d %s %q", r.code, r.ErrorType, r.Error)
 	}
 	f.want(f.get("/api/v1/status/tsdb/blocks"), `{"blocks":[]}`)

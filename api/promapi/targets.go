@@ -12,17 +12,18 @@ import (
 
 // target is a node as Prometheus describes what it scrapes.
 type target struct {
-	Discovered     map[string]string `json:"discoveredLabels"`
-	Labels         map[string]string `json:"labels"`
-	ScrapePool     string            `json:"scrapePool"`
-	ScrapeURL      string            `json:"scrapeUrl"`
-	GlobalURL      string            `json:"globalUrl"`
-	LastError      string            `json:"lastError"`
-	LastScrape     string            `json:"lastScrape"`
-	LastDuration   float64           `json:"lastScrapeDuration"`
-	Health         string            `json:"health"` // up, down, or unknown if it was never heard of
-	ScrapeInterval string            `json:"scrapeInterval"`
-	ScrapeTimeout  string            `json:"scrapeTimeout"`
+	Discovered   map[string]string `json:"discoveredLabels"`
+	Labels       map[string]string `json:"labels"`
+	ScrapePool   string            `json:"scrapePool"`
+	ScrapeURL    string            `json:"scrapeUrl"`
+	GlobalURL    string            `json:"globalUrl"`
+	LastError    string            `json:"lastError"`
+	LastScrape   string            `json:"lastScrape"`
+	LastDuration float64           `json:"lastScrapeDuration"`
+	// up, down, or unknown if it was never heard of
+	Health         string `json:"health"`
+	ScrapeInterval string `json:"scrapeInterval"`
+	ScrapeTimeout  string `json:"scrapeTimeout"`
 }
 
 // targets shows nodes as targets: agents push, and what Prometheus says of its last scrape is
@@ -36,7 +37,8 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	case "dropped":
 		return answer{data: empty}, nil
 	default:
-		return answer{}, bad("invalid parameter \"state\": %q must be active, dropped or any", state)
+		return answer{}, bad("invalid parameter \"state\": %q must be active, dropped or any",
+			state)
 	}
 	if pool := r.FormValue("scrapePool"); pool != "" && pool != scrapePool {
 		return answer{data: empty}, nil
@@ -61,13 +63,16 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 		t := target{
 			Discovered: map[string]string{"__address__": n.Fact("address"),
 				"__metrics_path__": url}, Labels: of,
-			ScrapePool: scrapePool, ScrapeURL: url, GlobalURL: url, LastScrape: time.Time{}.Format(time.RFC3339), Health: "unknown",
-			ScrapeInterval: model.Duration(time.Duration(n.Interval) * time.Millisecond).String(), ScrapeTimeout: "0s",
+			ScrapePool: scrapePool, ScrapeURL: url, GlobalURL: url,
+			LastScrape: time.Time{}.Format(time.RFC3339), Health: "unknown",
+			ScrapeInterval: model.Duration(time.Duration(n.Interval) * time.Millisecond).String(),
+			ScrapeTimeout:  "0s",
 		}
 		if at := seen[n.ID]; at > 0 {
 			t.LastScrape, t.Health = time.UnixMilli(at).UTC().Format(time.RFC3339Nano), "up"
 			if query.StateOf(now-at, n.Interval) == query.StateDown {
-				t.Health, t.LastError = "down", "no frame has come since then: look at the agent there"
+				t.Health, t.LastError = "down", "no frame has come since then: look at "+
+					"the agent there"
 			}
 		}
 		list = append(list, t)

@@ -20,14 +20,16 @@ func tree(expr parser.Expr) any {
 		return object{"type": "aggregation", "op": e.Op.String(), "expr": tree(e.Expr),
 			"param": tree(e.Param), "grouping": orNone(e.Grouping), "without": e.Without}
 	case *parser.BinaryExpr:
-		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS), "rhs": tree(e.RHS),
+		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS),
+			"rhs":      tree(e.RHS),
 			"matching": matching(e.VectorMatching), "bool": e.ReturnBool}
 	case *parser.Call:
 		args := make([]any, len(e.Args))
 		for i, arg := range e.Args {
 			args[i] = tree(arg)
 		}
-		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes, "variadic": e.Func.Variadic,
+		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes,
+			"variadic":   e.Func.Variadic,
 			"returnType": e.Func.ReturnType}
 		return object{"type": "call", "func": function, "args": args}
 	case *parser.MatrixSelector:
@@ -39,7 +41,8 @@ func tree(expr parser.Expr) any {
 	case *parser.SubqueryExpr:
 		return object{"type": "subquery", "expr": tree(e.Expr), "range": e.Range.Milliseconds(),
 			"rangeExpr": nil, "offset": e.OriginalOffset.Milliseconds(), "offsetExpr": nil,
-			"step": e.Step.Milliseconds(), "stepExpr": nil, "timestamp": e.Timestamp, "startOrEnd": edge(e.StartOrEnd)}
+			"step": e.Step.Milliseconds(), "stepExpr": nil, "timestamp": e.Timestamp,
+			"startOrEnd": edge(e.StartOrEnd)}
 	case *parser.NumberLiteral:
 		return object{"type": "numberLiteral", "val": strconv.FormatFloat(e.Val, 'f', -1, 64)}
 	case *parser.ParenExpr:
@@ -63,7 +66,8 @@ func matching(m *parser.VectorMatching) any {
 		return nil
 	}
 	return object{"card": m.Card.String(), "labels": orNone(m.MatchingLabels), "on": m.On,
-		"include": orNone(m.Include), "fillValues": object{"lhs": m.FillValues.LHS, "rhs": m.FillValues.RHS}}
+		"include": orNone(m.Include), "fillValues": object{"lhs": m.FillValues.LHS,
+			"rhs": m.FillValues.RHS}}
 }
 
 func matchers(list []*labels.Matcher) []object {

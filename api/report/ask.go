@@ -108,7 +108,8 @@ func (m *maker) findNodes(ctx context.Context) error {
 		return ErrNoNodes
 	}
 	// Over the whole time: who left before its end has no name then.
-	said := m.over(ctx, "what nodes say of themselves", "ringwatch_node_info"+where, m.From.Add(Step), Step)
+	said := m.over(ctx, "what nodes say of themselves", "ringwatch_node_info"+where,
+		m.From.Add(Step), Step)
 	slices.SortStableFunc(said, func(a, b Series) int {
 		return cmp.Compare(a.Points[len(a.Points)-1].At, b.Points[len(b.Points)-1].At)
 	})

@@ -14,12 +14,13 @@ type Balance struct {
 	Unit   string `json:"unit"`
 	Median Number `json:"median"`
 	// The nodes with the most and the least, by address.
-	Most      string `json:"most"`
-	MostHas   Number `json:"most_has"`
-	Least     string `json:"least"`
-	LeastHas  Number `json:"least_has"`
-	Uneven    bool   `json:"uneven"` // a node has half as much again as the median, or less than half of it
-	NodeCount int    `json:"nodes"`
+	Most     string `json:"most"`
+	MostHas  Number `json:"most_has"`
+	Least    string `json:"least"`
+	LeastHas Number `json:"least_has"`
+	// a node has half as much again as the median, or less than half of it
+	Uneven    bool `json:"uneven"`
+	NodeCount int  `json:"nodes"`
 }
 
 // What a node may have more or less than the median.

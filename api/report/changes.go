@@ -24,7 +24,8 @@ type Alert struct {
 // alert that came and ended between two instants is told, too.
 func (m *maker) alerts(ctx context.Context) {
 	where := "{cluster=" + strconv.Quote(m.Cluster) + `,alertstate="firing"}`
-	for _, s := range m.over(ctx, "alerts", "max_over_time(ALERTS"+where+"[5m])", m.From.Add(Step), Step) {
+	for _, s := range m.over(ctx, "alerts", "max_over_time(ALERTS"+where+"[5m])", m.From.Add(Step),
+		Step) {
 		a := Alert{Name: s.Labels["alertname"], Severity: s.Labels["severity"], Labels: s.Labels,
 			Seconds: float64(len(s.Points)) * Step.Seconds(),
 			First:   instantOf(s.Points[0].At).Add(-Step),
@@ -38,7 +39,8 @@ func (m *maker) alerts(ctx context.Context) {
 		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Name, b.Name))
 	})
 	m.report.AlertsRecorded = len(m.report.Alerts) > 0 ||
-		len(m.over(ctx, "whether alerts are recorded", "count(max_over_time(ALERTS[5m]))", m.From.Add(Step), Step)) > 0
+		len(m.over(ctx, "whether alerts are recorded", "count(max_over_time(ALERTS[5m]))",
+			m.From.Add(Step), Step)) > 0
 }
 
 // Change is something that became another.
@@ -77,7 +79,9 @@ func (m *maker) changes(ctx context.Context) {
 		follow("versions of Cassandra",
 			"group by (node, value) (cassandra_node_version_info"+where+")"),
 		"version",
-		func(node, value string) string { return fmt.Sprintf("%s runs Cassandra %s.", node, value) },
+		func(node, value string) string {
+			return fmt.Sprintf("%s runs Cassandra %s.", node, value)
+		},
 	)
 	m.texts(follow("modes", "group by (node, value) (cassandra_node_operation_mode_info"+where+")"),
 		"mode", func(node, value string) string { return fmt.Sprintf("%s is %s.", node, value) })

@@ -54,7 +54,8 @@ func (m *maker) disks(ctx context.Context) {
 			Mount: s.Labels["mount"], Device: s.Labels["device"], Volume: s.Labels["volume"],
 			Size: Number(size), Free: Number(s.last()), Used: Number(100 * (1 - s.last()/size)),
 			Growth: Number(math.NaN()), Full: Number(math.NaN())}
-		if span := s.Points[len(s.Points)-1].At - s.Points[0].At; span >= growthLeast.Milliseconds() {
+		if span := s.Points[len(s.Points)-1].At - s.Points[0].At; span >=
+			growthLeast.Milliseconds() {
 			d.Growth = Number(-slope(s.Points) * 24 * 3600)
 			if math.Abs(float64(d.Growth)) < still {
 				d.Growth = 0

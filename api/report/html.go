@@ -74,7 +74,9 @@ func draw(p *Plot) picture {
 	step := tickStep(highest, p.Unit)
 	top := max(step, math.Ceil(highest/step-1e-9)*step)
 	first, last := p.At[0], max(p.At[len(p.At)-1], p.At[0]+1)
-	x := func(at int64) float64 { return plotLeft + plotInner*float64(at-first)/float64(last-first) }
+	x := func(at int64) float64 {
+		return plotLeft + plotInner*float64(at-first)/float64(last-first)
+	}
 	y := func(v float64) float64 { return plotTop + plotInnerUp*(1-v/top) }
 	if p.Max != nil && *p.Max > 0 && *p.Max <= top {
 		out.Limit = y(*p.Max)

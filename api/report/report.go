@@ -87,7 +87,8 @@ func (n Number) Known() bool { return !math.IsNaN(float64(n)) }
 
 // Report is what a cluster was like. Lists are sorted, what matters most first.
 type Report struct {
-	Account string    `json:"account,omitempty"` // whose cluster it is, where a process reports of several
+	// whose cluster it is, where a process reports of several
+	Account string    `json:"account,omitempty"`
 	Cluster string    `json:"cluster"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
@@ -136,14 +137,15 @@ type Breach struct {
 	Description string         `json:"description"`
 	Unit        string         `json:"unit"`
 	Healthy     *catalog.Range `json:"healthy"`
-	Node        string         `json:"node,omitempty"`    // id; empty: of a table, or of the cluster
-	Address     string         `json:"address,omitempty"` // how people call the node
-	Keyspace    string         `json:"keyspace,omitempty"`
-	Table       string         `json:"table,omitempty"`
-	Seconds     float64        `json:"seconds"` // how long, by steps
-	Worst       Number         `json:"worst"`
-	First       time.Time      `json:"first"`
-	Last        time.Time      `json:"last"`
+	// id; empty: of a table, or of the cluster
+	Node     string    `json:"node,omitempty"`
+	Address  string    `json:"address,omitempty"` // how people call the node
+	Keyspace string    `json:"keyspace,omitempty"`
+	Table    string    `json:"table,omitempty"`
+	Seconds  float64   `json:"seconds"` // how long, by steps
+	Worst    Number    `json:"worst"`
+	First    time.Time `json:"first"`
+	Last     time.Time `json:"last"`
 }
 
 // maker is a report that is being made.

@@ -66,7 +66,8 @@ func TestKnownFaults(t *testing.T) {
 		})
 		if i < 0 {
 			t.Errorf("%s of %s is no breach", entry, of)
-		} else if b := r.Breaches[i]; !near(report.Number(b.Seconds), seconds) || !near(b.Worst, worst) {
+		} else if b := r.Breaches[i]; !near(report.Number(b.Seconds), seconds) ||
+			!near(b.Worst, worst) {
 			t.Errorf("%+v", b)
 		}
 	}
@@ -108,12 +109,16 @@ func TestKnownFaults(t *testing.T) {
 			t.Errorf("%+v is no %s", top, name)
 		}
 	}
-	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Table == "busy" }); i < 0 ||
+	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool {
+		return t.Table == "busy"
+	}); i < 0 ||
 		!near(r.Tables[i].Reads, 600) {
 		t.Errorf("%+v", r.Tables)
 	}
 	// Over the whole day, of which it was there for nine hours.
-	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Table == "young" }); i < 0 ||
+	if i := slices.IndexFunc(r.Tables, func(t report.Table) bool {
+		return t.Table == "young"
+	}); i < 0 ||
 		!near(r.Tables[i].Reads, 6*9/24.) {
 		t.Errorf("%+v", r.Tables)
 	}
@@ -154,7 +159,8 @@ func testText(t *testing.T, r *report.Report) {
 			t.Errorf("%d characters: %s", n, line)
 		}
 	}
-	for _, part := range []string{"Cluster prod, Friday, 20 November 2026 (UTC)", "nodes up: 6 of 6",
+	for _, part := range []string{"Cluster prod, Friday, 20 November 2026 (UTC)",
+		"nodes up: 6 of 6",
 		"n::compactions", "2 h", "shop.graves", "2 days", "PendingCompactions",
 		"Cassandra was started on 10.0.0.4."} {
 		if !strings.Contains(b.String(), part) {
@@ -188,7 +194,8 @@ func testHTML(t *testing.T, r *report.Report) {
 	}
 	page := b.String()
 	// Nothing is fetched or run, and the template's escaping has refused nothing.
-	if found := regexp.MustCompile(`(?i)<(script|link|img|iframe)|\s(src|href|on[a-z]+)=|url\(|@import|ZgotmplZ`).
+	if found := regexp.MustCompile(
+		`(?i)<(script|link|img|iframe)|\s(src|href|on[a-z]+)=|url\(|@import|ZgotmplZ`).
 		FindString(page); found != "" {
 		t.Errorf("the page has %q", found)
 	}

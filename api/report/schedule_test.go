@@ -23,8 +23,10 @@ func TestSchedule(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var made, failed []string
 	s := report.Schedule{
-		At:       30 * time.Minute,
-		Clusters: func(context.Context) ([]string, error) { return []string{"a", "empty", "broken", "../b"}, nil },
+		At: 30 * time.Minute,
+		Clusters: func(context.Context) ([]string, error) {
+			return []string{"a", "empty", "broken", "../b"}, nil
+		},
 		Make: func(_ context.Context, c string, from, to time.Time) (*report.Report, error) {
 			made = append(made, c+" "+from.Format("01-02 15:04")+" "+to.Format("01-02 15:04"))
 			switch c {

@@ -42,17 +42,21 @@ func main() {
 	var o options
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
-	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
-	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
+	flag.DurationVar(&o.warm, "warm", 75*time.Second,
+		"how long each side runs before it is measured: a JVM compiles what runs often")
+	flag.DurationVar(&o.length, "length", 90*time.Second,
+		"how long each side is measured; the agent pushing for a window of five minutes at least")
 	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
 		"what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx "+
 			"and jmx_all, and another of ringwatch and all profiles, if all of them are there")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
-	flag.BoolVar(&o.verbose, "verbose", false, "print each frame's cost, and what moved in the last one")
+	flag.BoolVar(&o.verbose, "verbose", false,
+		"print each frame's cost, and what moved in the last one")
 	flag.StringVar(&o.jvm, "jvm", "", "more JVM arguments, for profiling")
-	flag.StringVar(&o.record, "record", "", "a file that takes the agent's frames one after another, as bench/record's do")
+	flag.StringVar(&o.record, "record", "",
+		"a file that takes the agent's frames one after another, as bench/record's do")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -76,10 +80,11 @@ type figures struct {
 	gc         node.GC
 	gcSpan     time.Duration
 
-	allocatedKB     float64       // by the exporter's threads, in all
-	idlePct, idleKB float64       // profiles only: of a core and a pass, while nobody scrapes
-	named           time.Duration // profiles only: from Cassandra's readiness until all names were there
-	heapMB          float64       // profiles only: what lives in the JVM's heap
+	allocatedKB     float64 // by the exporter's threads, in all
+	idlePct, idleKB float64 // profiles only: of a core and a pass, while nobody scrapes
+	// profiles only: from Cassandra's readiness until all names were there
+	named  time.Duration
+	heapMB float64 // profiles only: what lives in the JVM's heap
 
 	passP50Ms, passMaxMs float64 // push only
 	deltaBytes, keyBytes float64 // mean of the frames alone
@@ -163,7 +168,8 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		return nil, err
 	}
 	side.Args = append(side.Args, strings.Fields(o.jvm)...)
-	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"), Heap: o.heap, Side: side, Progress: progress})
+	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"),
+		Heap: o.heap, Side: side, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -190,24 +196,32 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 }
 
 func (f *figures) print(name string) {
-	fmt.Printf("%-8s process %6.2f %% of a core, its threads %6.3f %%; a pass or scrape %8.2f ms CPU, %9.1f KB allocated", name, f.processPct, f.threadsPct, f.passMs, f.passKB)
+	fmt.Printf("%-8s process %6.2f %% of a core, its threads %6.3f %%; a pass or scrape %8.2f ms "+
+		"CPU, %9.1f KB allocated", name, f.processPct, f.threadsPct, f.passMs, f.passKB)
 	if f.scrapeMs > 0 {
 		fmt.Printf("; scrape %.1f ms, %d samples, %.0f KB", f.scrapeMs, f.samples, f.scrapeKB)
 	}
-	fmt.Printf("; wire %.3f MB/h; %d collections, %.0f ms, %.2f MB/s allocated by the JVM\n", f.wireMBh, f.gc.Pauses, f.gc.Pause.Seconds()*1000, f.gc.Allocated/(1<<20)/f.gcSpan.Seconds())
+	fmt.Printf("; wire %.3f MB/h; %d collections, %.0f ms, %.2f MB/s allocated by the JVM\n",
+		f.wireMBh, f.gc.Pauses, f.gc.Pause.Seconds()*1000,
+		f.gc.Allocated/(1<<20)/f.gcSpan.Seconds())
 	if f.named > 0 {
-		fmt.Printf("         idle %.3f %% of a core, %.1f KB a pass; a page %.2f ms CPU, %.1f KB; all named after %.0f s; %.0f MB live in the heap\n",
+		fmt.Printf("         idle %.3f %% of a core, %.1f KB a pass; a page %.2f ms CPU, %.1f "+
+			"KB; all named after %.0f s; %.0f MB live in the heap\n",
 			f.idlePct, f.idleKB, f.pageMs, f.pageKB, f.named.Seconds(), f.heapMB)
 	}
 	if name == "push" {
-		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame %.0f B, HTTP around each %.0f B, frames alone %.3f MB/h; busy pass mean %.2f ms, p50 %.2f ms, %.1f KB over %d passes\n",
-			f.passP50Ms, f.passMaxMs, f.deltaBytes, f.keyBytes, f.postBytes, f.framesMBh, f.busyMs, f.busyP50Ms, f.busyKB, f.busyPasses)
+		fmt.Printf("         idle pass p50 %.2f ms, max %.2f ms; delta frame %.0f B, key frame "+
+			"%.0f B, HTTP around each %.0f B, frames alone %.3f MB/h; busy pass mean %.2f ms, "+
+			"p50 %.2f ms, %.1f KB over %d passes\n",
+			f.passP50Ms, f.passMaxMs, f.deltaBytes, f.keyBytes, f.postBytes, f.framesMBh, f.busyMs,
+			f.busyP50Ms, f.busyKB, f.busyPasses)
 	}
 }
 
 func keep(o options, found map[string]*figures) error {
 	push, pull, jmx, all := found["push"], found["pull"], found["jmx"], found["jmx_all"]
-	r := bench.Result{Name: fmt.Sprintf("agent-%d", o.tables), Command: fmt.Sprintf("make bench-agent TABLES=%d", o.tables)}
+	r := bench.Result{Name: fmt.Sprintf("agent-%d", o.tables),
+		Command: fmt.Sprintf("make bench-agent TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	r.Add("idle_pass_cpu_ms", push.passMs)
 	r.Add("idle_pass_alloc_kb", push.passKB)
@@ -247,8 +261,15 @@ func keep(o options, found map[string]*figures) error {
 			r.Add("other_samples", f.samples)
 		}
 	}
-	r.Notes = fmt.Sprintf("Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
-		"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending and key frames included; wire is HTTP both ways with its headers, a key frame every five minutes. busy: one row to every table between passes. "+
-		"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval, node.JMXVersion)
+	r.Notes = fmt.Sprintf(
+		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in "+
+			"turn, one Cassandra each on a copy of the same data, %s warm-up and %s "+
+			"measured at %s. "+
+			"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending "+
+			"and key frames included; wire is HTTP both ways with its headers, a key frame every "+
+			"five minutes. busy: one row to every table between passes. "+
+			"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times "+
+			"carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval,
+		node.JMXVersion)
 	return r.Keep(os.Stdout, o.results)
 }

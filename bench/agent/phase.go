@@ -52,7 +52,8 @@ func (m *measurement) state(ctx context.Context) (s state, err error) {
 }
 
 // phase lets the node idle for a while, scraping what is to be scraped, at least a few times.
-func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes int) (*figures, error) {
+func (m *measurement) phase(ctx context.Context, length time.Duration,
+	scrapes int) (*figures, error) {
 	began, err := m.state(ctx)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,8 @@ func (m *measurement) phase(ctx context.Context, length time.Duration, scrapes i
 		for _, s := range scraped {
 			took = append(took, s.Took.Seconds()*1000)
 		}
-		f.scrapeMs, f.scrapeKB, f.samples = bench.Quantile(took, 0.5), float64(scraped[n-1].Wire)/1024, scraped[n-1].Samples
+		f.scrapeMs, f.scrapeKB, f.samples = bench.Quantile(took, 0.5), float64(scraped[n-1].Wire)/
+			1024, scraped[n-1].Samples
 		f.wireMBh = float64(scraped[n-1].Wire) * 3600 / m.interval.Seconds() / 1e6
 	}
 	if frames := m.receiver.since(began.frames); len(frames) > 1 {
@@ -107,7 +109,8 @@ func (m *measurement) settle(ctx context.Context) error {
 }
 
 // idle waits and scrapes: every interval, or one after the other where a scrape takes longer.
-func (m *measurement) idle(ctx context.Context, length time.Duration, least int) (scraped []node.Scraped, err error) {
+func (m *measurement) idle(ctx context.Context, length time.Duration,
+	least int) (scraped []node.Scraped, err error) {
 	end := time.Now().Add(length)
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
@@ -121,7 +124,9 @@ func (m *measurement) idle(ctx context.Context, length time.Duration, least int)
 		case <-tick.C:
 		}
 		if still := time.Since(awake); still > 4*m.interval {
-			return nil, fmt.Errorf("this bench stood still for %s (stopped, or no CPU to be had), so its figures would say nothing: run it again when the machine is free", still.Round(time.Second))
+			return nil, fmt.Errorf("this bench stood still for %s (stopped, or no CPU to be "+
+				"had), so its figures would say nothing: run it again when the machine is free",
+				still.Round(time.Second))
 		}
 		awake = time.Now()
 		if m.node.Side.Scrape == "" {
@@ -155,11 +160,14 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 			delta = append(delta, float64(a.bytes))
 		}
 		if m.verbose && i > 0 {
-			fmt.Printf("frame %v key=%v %d B; pass before %.2f ms %.1f KB\n", a.at.Format("15:04:05.0"), a.key, a.bytes, a.cost.Seconds()*1000, float64(a.allocated-frames[i-1].allocated)/1024)
+			fmt.Printf("frame %v key=%v %d B; pass before %.2f ms %.1f KB\n",
+				a.at.Format("15:04:05.0"), a.key, a.bytes, a.cost.Seconds()*1000,
+				float64(a.allocated-frames[i-1].allocated)/1024)
 		}
 	}
 	n := float64(len(frames) - 1)
-	f.passMs, f.passP50Ms, f.passMaxMs = mean(cost), bench.Quantile(cost, 0.5), bench.Quantile(cost, 1)
+	f.passMs, f.passP50Ms, f.passMaxMs = mean(cost), bench.Quantile(cost, 0.5), bench.Quantile(cost,
+		1)
 	f.passKB = float64(frames[len(frames)-1].allocated-frames[0].allocated) / 1024 / n
 	f.deltaBytes, f.keyBytes = mean(delta), mean(key)
 	if m.verbose {
@@ -227,12 +235,14 @@ func (m *measurement) busy(ctx context.Context, f *figures) error {
 	for _, a := range frames[2:] {
 		cost = append(cost, a.cost.Seconds()*1000)
 		if m.verbose {
-			fmt.Printf("busy frame key=%v %d B, pass before %.2f ms\n", a.key, a.bytes, a.cost.Seconds()*1000)
+			fmt.Printf("busy frame key=%v %d B, pass before %.2f ms\n", a.key, a.bytes,
+				a.cost.Seconds()*1000)
 		}
 	}
 	f.busyPasses = len(cost)
 	f.busyMs, f.busyP50Ms = mean(cost), bench.Quantile(cost, 0.5)
-	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 / float64(len(frames)-2)
+	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 /
+		float64(len(frames)-2)
 	if late > 0 {
 		fmt.Printf("%d of the bursts of writes were still under way at the next pass\n", late)
 	}

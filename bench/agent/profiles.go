@@ -16,7 +16,8 @@ import (
 
 // profiles are sides of the agent serving one profile of names other than its own. The last one
 // is a rule file of a hundred patterns that match nothing.
-var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter", "instaclustr_exporter", "mcac", "rules100"}
+var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter",
+	"instaclustr_exporter", "mcac", "rules100"}
 
 func isProfile(name string) bool { return name == "ringwatch" || slices.Contains(profiles, name) }
 
@@ -51,9 +52,12 @@ func profileSide(dir, jar, name string, interval time.Duration) (node.Side, erro
 // hundredRules look at each of Cassandra's metrics and name none of them.
 func hundredRules() string {
 	var rules strings.Builder
-	rules.WriteString("excludeJvmMetrics: true\nincludeObjectNames: ['org.apache.cassandra.metrics:*']\nrules:\n")
+	rules.WriteString("excludeJvmMetrics: true\nincludeObjectNames: " +
+		"['org.apache.cassandra.metrics:*']\nrules:\n")
 	for i := range 100 {
-		fmt.Fprintf(&rules, "- {pattern: 'metrics<type=(\\S*)(?:, scope=(\\S*))?, name=(\\S*)><>NoSuch%d', name: never_$1_$3}\n", i)
+		fmt.Fprintf(&rules,
+			"- {pattern: 'metrics<type=(\\S*)(?:, scope=(\\S*))?, name=(\\S*)><>NoSuch%d', name: "+
+				"never_$1_$3}\n", i)
 	}
 	return rules.String()
 }
@@ -72,7 +76,8 @@ func (m *measurement) profile(ctx context.Context, name string) (*figures, error
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.phase(ctx, 4*m.interval, 2); err != nil { // the first scrape makes what later ones reuse
+	// the first scrape makes what later ones reuse
+	if _, err := m.phase(ctx, 4*m.interval, 2); err != nil {
 		return nil, err
 	}
 	f, err := m.phase(ctx, m.length, 2)
@@ -86,7 +91,8 @@ func (m *measurement) profile(ctx context.Context, name string) (*figures, error
 }
 
 // ofBeans are the profiles that name beans, which the agent says when it has done so.
-var ofBeans = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter", "rules100"}
+var ofBeans = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter",
+	"rules100"}
 
 // untilNamed scrapes until the agent has named all beans and the page has had as many samples for
 // half a minute, and for as long as the JVM takes to compile what runs often. It returns when the
@@ -100,7 +106,8 @@ func (m *measurement) untilNamed(ctx context.Context, name string) (time.Duratio
 	for !named || time.Since(last) < 30*time.Second || time.Since(began) < m.warm {
 		f, err := m.phase(ctx, m.interval, 1)
 		if err != nil {
-			return 0, fmt.Errorf("wait for a page that grows no more, of %d samples: %w", samples, err)
+			return 0, fmt.Errorf("wait for a page that grows no more, of %d samples: %w",
+				samples, err)
 		}
 		if !named {
 			if named, err = m.saysNamed(); err != nil {
@@ -154,14 +161,21 @@ func keepProfiles(o options, found map[string]*figures) error {
 		r.Add(name+"_scrape_alloc_kb_per_1000", allocated)
 		r.Add(name+"_named_s", f.named.Seconds())
 		r.Add(name+"_heap_mb", f.heapMB)
-		fmt.Printf("%-20s idle %6.3f %% of a core, %8.1f KB a pass; scrape %8.1f ms, %7d samples, %8.2f µs CPU and %7.3f KB for a thousand; "+
-			"all named after %3.0f s; heap %.0f MB\n", name, f.idlePct, f.idleKB, f.scrapeMs, f.samples, cpu, allocated, f.named.Seconds(), f.heapMB)
+		fmt.Printf(
+			"%-20s idle %6.3f %% of a core, %8.1f KB a pass; scrape %8.1f ms, %7d samples, %8.2f "+
+				"µs CPU and %7.3f KB for a thousand; "+
+				"all named after %3.0f s; heap %.0f MB\n", name, f.idlePct, f.idleKB, f.scrapeMs,
+			f.samples, cpu, allocated, f.named.Seconds(), f.heapMB)
 		if cpu > maxRatio*micros || allocated > maxRatio*kb {
 			over = append(over, name)
 		}
 	}
-	r.Notes = fmt.Sprintf("One profile each, beside the agent's own names; a page that has not grown for half a minute, %s without a scrape and %s with one at each %s. heap_mb is what lives in the JVM's heap, Cassandra's included. A scrape's cost is what the agent's thread "+
-		"takes that answers scrapes, for a thousand samples. rules100: our own names, and a hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
+	r.Notes = fmt.Sprintf(
+		"One profile each, beside the agent's own names; a page that has not grown for half a "+
+			"minute, %s without a scrape and %s with one at each %s. heap_mb is what lives in "+
+			"the JVM's heap, Cassandra's included. A scrape's cost is what the agent's thread "+
+			"takes that answers scrapes, for a thousand samples. rules100: our own names, and a "+
+			"hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
 		o.length, o.length, o.interval, over)
 	return r.Keep(os.Stdout, o.results)
 }

@@ -57,7 +57,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	a := arrived{at: time.Now(), key: f.IsKey(), bytes: len(b), cost: time.Duration(f.Cost), moved: map[string]int{}}
+	a := arrived{at: time.Now(), key: f.IsKey(), bytes: len(b), cost: time.Duration(f.Cost),
+		moved: map[string]int{}}
 	if f.IsKey() {
 		r.key = f
 	}
@@ -65,7 +66,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	for _, g := range f.Values {
 		t := f.Template(r.key, g.Template)
 		for _, c := range g.Columns {
-			a.moved[t.Metrics[c.Metric].Name] = max(1, len(c.Entities), len(c.Ints), len(c.Doubles), len(c.Histograms))
+			a.moved[t.Metrics[c.Metric].Name] = max(1, len(c.Entities), len(c.Ints), len(c.Doubles),
+				len(c.Histograms))
 		}
 	}
 	r.record.Write(b)

@@ -44,10 +44,13 @@ func (s *sides) cells(ctx context.Context, o options, counts []int) ([]*cell, er
 		for _, c := range cells {
 			r, err := s.round(ctx, o, c)
 			if err != nil {
-				return nil, fmt.Errorf("%s from %s, %d clients: %w", c.question, c.side, c.clients, err)
+				return nil, fmt.Errorf("%s from %s, %d clients: %w", c.question, c.side, c.clients,
+					err)
 			}
 			c.rounds = append(c.rounds, r)
-			progress("round %d, %s from %s, %2d clients: %7.1f requests/s, p50 %.1f ms, p99 %.1f ms", i+1, c.question, c.side, c.clients, r.rate(), bench.Quantile(r.Milliseconds, 0.5), bench.Quantile(r.Milliseconds, 0.99))
+			progress("round %d, %s from %s, %2d clients: %7.1f requests/s, p50 %.1f ms, p99 "+
+				"%.1f ms", i+1, c.question, c.side, c.clients, r.rate(),
+				bench.Quantile(r.Milliseconds, 0.5), bench.Quantile(r.Milliseconds, 0.99))
 		}
 	}
 	return cells, nil
@@ -140,7 +143,9 @@ func (c *cell) cpu() float64 {
 
 // bodyBytes is the size of an answer.
 func (c *cell) bodyBytes() float64 {
-	return c.median(func(r *round) float64 { return float64(r.Bytes) / float64(len(r.Milliseconds)) })
+	return c.median(func(r *round) float64 {
+		return float64(r.Bytes) / float64(len(r.Milliseconds))
+	})
 }
 
 func (c *cell) keep(r *bench.Result) {
@@ -158,9 +163,13 @@ func (c *cell) keep(r *bench.Result) {
 // table prints all cells.
 func table(w io.Writer, cells []*cell) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: API\tRedis\tCassandra\tclients\tCPU ms/request\t")
+	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: "+
+		"API\tRedis\tCassandra\tclients\tCPU ms/request\t")
 	for _, c := range cells {
-		fmt.Fprintf(out, "%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99), c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
+		fmt.Fprintf(out,
+			"%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
+			c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99),
+			c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
 			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"), c.cpu())
 	}
 	_ = out.Flush()

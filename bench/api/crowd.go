@@ -42,9 +42,11 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.readers}}
 	for i := range o.readers {
 		random := rand.New(rand.NewPCG(1, uint64(i)))
-		path := "http://" + s.address[redisSide] + "/v1/nodes/" + nodes[i%len(nodes)].String() + "/metrics" + query(i, random)
+		path := "http://" + s.address[redisSide] + "/v1/nodes/" + nodes[i%len(nodes)].String() +
+			"/metrics" + query(i, random)
 		g.Go(func() error {
-			for at := time.Now().Add(time.Duration(random.Int64N(int64(readEvery)))); at.Before(end); at = at.Add(readEvery) {
+			for at := time.Now().Add(time.Duration(random.Int64N(int64(readEvery)))); at.Before(
+				end); at = at.Add(readEvery) {
 				select {
 				case <-ctx.Done():
 					return ctx.Err()
@@ -83,8 +85,10 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 	if all == 0 {
 		return crowd{}, fmt.Errorf("the API has counted no read")
 	}
-	c := crowd{requests: len(took), storePercent: 100 * stored / all, p50: bench.Quantile(took, 0.5), p99: bench.Quantile(took, 0.99)}
-	progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached Cassandra", c.requests, c.p50, c.p99, c.storePercent)
+	c := crowd{requests: len(took), storePercent: 100 * stored / all,
+		p50: bench.Quantile(took, 0.5), p99: bench.Quantile(took, 0.99)}
+	progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached Cassandra",
+		c.requests, c.p50, c.p99, c.storePercent)
 	return c, nil
 }
 
@@ -97,7 +101,8 @@ func query(i int, random *rand.Rand) string {
 		v.Set("period", []string{"5m", "10m", "15m"}[random.IntN(3)])
 		return "?" + v.Encode()
 	case i%2 == 0:
-		v["metrics"] = []string{"cassandra_compaction_pending_tasks", "os_load1", "cassandra_client_request_latency_seconds"}
+		v["metrics"] = []string{"cassandra_compaction_pending_tasks", "os_load1",
+			"cassandra_client_request_latency_seconds"}
 		return "?" + v.Encode()
 	}
 	return ""

@@ -34,7 +34,8 @@ func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
 	c := recent.DefaultConfig()
 	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store)}
 	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.redis.Addr()}, 0, time.Minute
-	c.Clock = func() time.Time { // each frame comes when it was made, so that no window begins without its key frame
+	// each frame comes when it was made, so that no window begins without its key frame
+	c.Clock = func() time.Time {
 		if f.clock.IsZero() {
 			return time.Now()
 		}
@@ -63,10 +64,12 @@ func (f *feed) next(ctx context.Context) error {
 	f.nodes[i].Step()
 	f.due[i] += f.every
 	f.offset++
-	if err := f.store.Handle(ctx, []stream.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
+	if err := f.store.Handle(ctx,
+		[]stream.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
 		return err
 	}
-	if err := f.recent.Handle(ctx, []stream.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
+	if err := f.recent.Handle(ctx,
+		[]stream.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
 		return err
 	}
 	return nil

@@ -80,7 +80,8 @@ func (t *task) client(ctx context.Context, end time.Time) (all taken, err error)
 		return all, err
 	}
 	defer conn.Close()
-	request := []byte("GET " + t.Path + " HTTP/1.1\r\nHost: " + t.Address + "\r\nAuthorization: Bearer " + t.Key + "\r\nAccept-Encoding: gzip\r\n\r\n")
+	request := []byte("GET " + t.Path + " HTTP/1.1\r\nHost: " + t.Address +
+		"\r\nAuthorization: Bearer " + t.Key + "\r\nAccept-Encoding: gzip\r\n\r\n")
 	in := bufio.NewReaderSize(conn, 256<<10)
 	for time.Now().Before(end) && ctx.Err() == nil {
 		began := time.Now()

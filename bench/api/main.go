@@ -38,16 +38,20 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 50, "nodes of the cluster")
-	flag.IntVar(&o.tables, "tables", 9, "tables of a node, of the recording's 148: 9 make 2,000 series")
-	flag.DurationVar(&o.interval, "interval", 20*time.Second, "of the nodes' frames, a multiple of 5s")
+	flag.IntVar(&o.tables, "tables", 9,
+		"tables of a node, of the recording's 148: 9 make 2,000 series")
+	flag.DurationVar(&o.interval, "interval", 20*time.Second,
+		"of the nodes' frames, a multiple of 5s")
 	flag.StringVar(&o.clients, "clients", "1,2,4,8,16,32,64", "numbers of clients")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, each number of clients at both sides in turn")
-	flag.Float64Var(&o.seconds, "seconds", 4, "how long clients begin requests, at each side in each round")
+	flag.Float64Var(&o.seconds, "seconds", 4,
+		"how long clients begin requests, at each side in each round")
 	flag.DurationVar(&o.pattern, "pattern", 2*time.Minute, "how long the crowd of readers reads")
 	flag.IntVar(&o.readers, "readers", 400, "readers of the crowd, each every 20 s")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.StringVar(&o.load, "load", "", "") // the client process's task
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -73,7 +77,8 @@ type question struct {
 	few        bool // only 1 and 32 clients: it is not what is meant for many readers
 }
 
-var questions = []question{{"json", "/v1/clusters/fleet0/metrics", false}, {"text", "/v1/clusters/fleet0/prometheus", true}}
+var questions = []question{{"json", "/v1/clusters/fleet0/metrics", false},
+	{"text", "/v1/clusters/fleet0/prometheus", true}}
 
 func measure(ctx context.Context, o options) error {
 	var counts []int
@@ -102,7 +107,8 @@ func measure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes, shape.Series, o.interval)
+	progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes, shape.Series,
+		o.interval)
 	if err := feed.past(ctx); err != nil {
 		return err
 	}
@@ -135,7 +141,8 @@ func measure(ctx context.Context, o options) error {
 
 // result picks the headline and keeps every cell.
 func result(o options, series int, cells []*cell, crowd crowd) *bench.Result {
-	r := &bench.Result{Name: "api", Command: "make bench-api ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	r := &bench.Result{Name: "api",
+		Command: "make bench-api ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	at := func(question, side string, clients int) *cell {
 		for _, c := range cells {
 			if c.question == question && c.side == side && c.clients == clients {
@@ -162,7 +169,8 @@ func result(o options, series int, cells []*cell, crowd crowd) *bench.Result {
 	r.Add("redis_over_cassandra_rps", ratio(best("json", redisSide), best("json", cassandraSide)))
 	r.Add("store_reads_pct", crowd.storePercent)
 	r.Add("text_p99_ms_32", at("text", redisSide, 32).quantile(0.99))
-	r.Add("text_redis_over_cassandra_rps", ratio(best("text", redisSide), best("text", cassandraSide)))
+	r.Add("text_redis_over_cassandra_rps",
+		ratio(best("text", redisSide), best("text", cassandraSide)))
 	r.Add("crowd_requests", crowd.requests)
 	r.Add("crowd_p50_ms", crowd.p50)
 	r.Add("crowd_p99_ms", crowd.p99)
@@ -172,9 +180,21 @@ func result(o options, series int, cells []*cell, crowd crowd) *bench.Result {
 	for _, c := range cells {
 		c.keep(r)
 	}
-	r.Notes = fmt.Sprintf("Everything newest of a cluster of %d nodes with %d series each, gzip as clients ask for it, bodies read whole; json is /v1/clusters/…/metrics, text /v1/clusters/…/prometheus. Two API processes of the same program: one with Redis, one whose Redis is away. "+
-		"Frames come every %s from each node meanwhile. Medians of %d rounds of %g s, both sides in turn; redis_over_cassandra_rps compares each side's best number of clients; the next request follows at once on an answer. API, Redis, Cassandra, clients and the fleet share the cores. "+
-		"Crowd: %d readers, each every 20 s: nine of ten ask a node for newest values (half of them everything, half three metrics), one for 5, 10 or 15 minutes of a metric; store_reads_pct is the share of the API's reads of values and of last_seen that Cassandra answered, in whole or in part.",
+	r.Notes = fmt.Sprintf(
+		"Everything newest of a cluster of %d nodes with %d series each, gzip as clients ask for "+
+			"it, bodies read whole; json is /v1/clusters/…/metrics, text "+
+			"/v1/clusters/…/prometheus. Two API processes of the same program: one with Redis, "+
+			"one whose Redis is away. "+
+			"Frames come every %s from each node meanwhile. Medians of %d rounds of %g s, "+
+			"both sides "+
+			"in turn; redis_over_cassandra_rps compares each side's best number of clients; the "+
+			"next request follows at once on an answer. API, Redis, Cassandra, clients and the "+
+			"fleet share the cores. "+
+			"Crowd: %d readers, each every 20 s: nine of ten ask a node for newest "+
+			"values (half of "+
+			"them everything, half three metrics), one for 5, 10 or 15 minutes of a metric; "+
+			"store_reads_pct is the share of the API's reads of values and of last_seen that "+
+			"Cassandra answered, in whole or in part.",
 		o.nodes, series, o.interval, o.rounds, o.seconds, o.readers)
 	return r
 }

@@ -38,7 +38,8 @@ type sides struct {
 }
 
 func start(ctx context.Context, o options, dir string) (*sides, error) {
-	s := &sides{api: map[string]*engines.Process{}, address: map[string]string{}, key: account.NewKey()}
+	s := &sides{api: map[string]*engines.Process{}, address: map[string]string{},
+		key: account.NewKey()}
 	if err := s.start(ctx, o, dir); err != nil {
 		s.stop()
 		return nil, err
@@ -47,10 +48,13 @@ func start(ctx context.Context, o options, dir string) (*sides, error) {
 }
 
 func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
-	if s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M", Progress: func(t string) { progress("%s", t) }}); err != nil {
+	if s.cassandra, err = engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M",
+			Progress: func(t string) { progress("%s", t) }}); err != nil {
 		return err
 	}
-	if s.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(dir, "redis")}); err != nil {
+	if s.redis, err = engines.StartRedis(ctx,
+		engines.RedisConfig{Dir: filepath.Join(dir, "redis")}); err != nil {
 		return err
 	}
 	c := store.DefaultConfig()
@@ -68,7 +72,8 @@ func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	for side, redis := range map[string]string{redisSide: s.redis.Addr(), cassandraSide: fmt.Sprintf("127.0.0.1:%d", nobody)} {
+	for side, redis := range map[string]string{redisSide: s.redis.Addr(),
+		cassandraSide: fmt.Sprintf("127.0.0.1:%d", nobody)} {
 		port, err := engines.FreePort("127.0.0.1")
 		if err != nil {
 			return err
@@ -85,7 +90,9 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return err
 		}
-		if s.api[side], err = engines.StartProcess(engines.ProcessConfig{Name: "the API on " + side, Path: o.binary, Args: []string{"api", "--config", file}, Log: filepath.Join(dir, side+".log")}); err != nil {
+		if s.api[side], err = engines.StartProcess(engines.ProcessConfig{Name: "the API on " + side,
+			Path: o.binary, Args: []string{"api", "--config", file},
+			Log: filepath.Join(dir, side+".log")}); err != nil {
 			return err
 		}
 		wait, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -123,12 +130,14 @@ func (s *sides) stop() {
 
 // pids are those whose CPU a side uses.
 func (s *sides) pids(side string) map[string]int {
-	return map[string]int{"api": s.api[side].Pid(), "redis": s.redis.Pid(), "cassandra": s.cassandra.Pid()}
+	return map[string]int{"api": s.api[side].Pid(), "redis": s.redis.Pid(),
+		"cassandra": s.cassandra.Pid()}
 }
 
 // metrics returns the counters of an API process, as name{value of each label,…}.
 func (s *sides) metrics(ctx context.Context, side string) (map[string]float64, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address[side]+"/metrics", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address[side]+"/metrics",
+		nil)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +162,8 @@ func (s *sides) metrics(ctx context.Context, side string) (map[string]float64, e
 			for _, l := range m.Label {
 				labels = append(labels, l.GetValue())
 			}
-			values[name+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			values[name+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() +
+				m.GetGauge().GetValue()
 		}
 	}
 	return values, nil

@@ -48,19 +48,21 @@ type Config struct {
 
 // Report is what a run found.
 type Report struct {
-	Seed     uint64
-	Seconds  float64            // how long faults came
-	Kills    int                // kill -9
-	Faults   map[string]int     // by name
-	Sent     int                // frames that were made
-	Acked    int                // those answered 2xx
-	Again    int                // times that a frame was sent again
-	Lost     int                // acknowledged, and not there in the end
-	Doubled  int                // values that an answer or a rollup has twice
-	Wrong    int                // values that nobody sent, or that are another account's
-	Holes    int                // answers that call themselves complete and lack what was acknowledged
-	Ended    int                // times that a role ended by itself
-	GaveUp   int                // times that one found no engine at its start, and was started again
+	Seed    uint64
+	Seconds float64        // how long faults came
+	Kills   int            // kill -9
+	Faults  map[string]int // by name
+	Sent    int            // frames that were made
+	Acked   int            // those answered 2xx
+	Again   int            // times that a frame was sent again
+	Lost    int            // acknowledged, and not there in the end
+	Doubled int            // values that an answer or a rollup has twice
+	Wrong   int            // values that nobody sent, or that are another account's
+	// answers that call themselves complete and lack what was acknowledged
+	Holes int
+	Ended int // times that a role ended by itself
+	// times that one found no engine at its start, and was started again
+	GaveUp   int
 	Answers  int                // that were checked meanwhile
 	Partial  int                // of those: said that they lack something
 	Failed   int                // questions without an answer
@@ -110,7 +112,8 @@ const drainTimeout = 15 * time.Minute
 // of a run that could not be finished; what was wrong is in the Report.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	if c.Nodes < 10 || c.Nodes%10 != 0 || c.Interval < 50*time.Millisecond {
-		return nil, errors.New("chaos: nodes must be a multiple of 10 and the interval at least 50ms")
+		return nil, errors.New("chaos: nodes must be a multiple of 10 and the interval " +
+			"at least 50ms")
 	}
 	t := &tally{tell: c.Progress}
 	t.Seed, t.Faults, t.Slowest = c.Seed, map[string]int{}, map[string]float64{}

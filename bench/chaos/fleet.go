@@ -237,7 +237,8 @@ func (f *fleet) tell(ctx context.Context) {
 		}
 		f.mu.Lock()
 		text := fmt.Sprintf("%d kills, %d frames acknowledged, %d wait; %d answers, %d partial, "+
-			"%d failed; doubled %d, wrong %d, holes %d", f.Report.Kills, f.Acked, waiting, f.Answers,
+			"%d failed; doubled %d, wrong %d, holes %d", f.Report.Kills, f.Acked, waiting,
+			f.Answers,
 			f.Partial, f.Failed, f.Doubled, f.Wrong, f.Holes)
 		f.mu.Unlock()
 		f.Progress(text)
@@ -365,8 +366,9 @@ func (f *fleet) judge(
 		missing, last = missing+1, number
 	}
 	if missing > 0 {
-		wrong(&f.Holes, "%d frames are missing, %d (at %d, acknowledged %.1f s before) to %d (at %d, "+
-			"%.1f s), of %d values, of what calls itself complete from %d to %d", missing,
+		wrong(&f.Holes,
+			"%d frames are missing, %d (at %d, acknowledged %.1f s before) to %d (at %d, "+
+				"%.1f s), of %d values, of what calls itself complete from %d to %d", missing,
 			first, n.at[first], asked.Sub(n.acked[first]).Seconds(),
 			last, n.at[last], asked.Sub(n.acked[last]).Seconds(), len(list), from, to)
 	}

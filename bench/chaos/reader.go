@@ -160,7 +160,8 @@ func (f *fleet) promOf(
 ) (answer, error) {
 	to := time.Now().Add(-n.past).UnixMilli()
 	a := answer{from: to - back.Milliseconds() + 1, to: to, what: "PromQL"}
-	form := url.Values{"query": {fmt.Sprintf("%s{node=%q}[%dms]", metric, n.ID, back.Milliseconds())},
+	form := url.Values{"query": {fmt.Sprintf("%s{node=%q}[%dms]", metric, n.ID,
+		back.Milliseconds())},
 		"time": {fmt.Sprintf("%d.%03d", to/1000, to%1000)}}
 	b, partial, err := f.get(ctx, base+"/api/v1/query?"+form.Encode(), f.keys[n.account])
 	if err != nil {

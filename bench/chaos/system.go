@@ -201,7 +201,8 @@ func (s *system) startEngines(ctx context.Context) error {
 		s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
 			Dir: filepath.Join(s.Dir, "cassandra"), Heap: "768M", Progress: s.Progress,
 			Extra: map[string]any{
-				"disk_failure_policy": "stop", "commit_failure_policy": "stop", // as Cassandra ships them
+				// as Cassandra ships them
+				"disk_failure_policy": "stop", "commit_failure_policy": "stop",
 				"commitlog_segment_size": "1MiB", // so that it notices soon that its disk is full
 			}})
 		return err
@@ -212,7 +213,8 @@ func (s *system) startEngines(ctx context.Context) error {
 		return err
 	})
 	g.Go(func() (err error) {
-		s.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(s.Dir, "redis")})
+		s.redis, err = engines.StartRedis(ctx,
+			engines.RedisConfig{Dir: filepath.Join(s.Dir, "redis")})
 		return err
 	})
 	return g.Wait()

@@ -110,7 +110,8 @@ func (l *load) run(ctx context.Context, done func() bool) error {
 	for !done() && l.sent < l.until*l.nodes {
 		var records []stream.Record
 		var due []time.Time
-		for at := began.Add(time.Duration(l.sent-first) * pace); len(records) < maxRecords && l.sent < l.until*l.nodes && !time.Now().Before(at); at = at.Add(pace) {
+		for at := began.Add(time.Duration(l.sent-first) * pace); len(records) < maxRecords &&
+			l.sent < l.until*l.nodes && !time.Now().Before(at); at = at.Add(pace) {
 			r, err := l.record(l.sent%l.nodes, beside, l.sent/l.nodes)
 			if err != nil {
 				return err
@@ -158,7 +159,8 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 		return fmt.Errorf("no frame was written in %s", f.options.alone)
 	}
 	f.alone = &s
-	progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames, millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
+	progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames,
+		millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
 	return nil
 }
 
@@ -202,8 +204,11 @@ func (f *findings) measureClosing(ctx context.Context, l *load) error {
 	}
 	s.frames = frames
 	f.closing, f.waits = &s, l.waits
-	progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms of CPU a window, %.2f of them Cassandra's; rows a window: %s",
-		f.closed, f.seconds, f.closed/f.seconds, frames, f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own), f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
+	progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms of "+
+		"CPU a window, %.2f of them Cassandra's; rows a window: %s",
+		f.closed, f.seconds, f.closed/f.seconds, frames,
+		f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own),
+		f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
 	return nil
 }
 
@@ -229,7 +234,8 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 		return err
 	}
 	f.making = &s
-	progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
+	progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s",
+		f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
 		said(s.rowsPer(float64(f.hours), nil)))
 	return nil
 }

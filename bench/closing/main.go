@@ -41,15 +41,21 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 10_000, "nodes of the fleet, a frame each every 20 s; -nodes 500 takes 2 to 3 minutes")
-	flag.IntVar(&o.tables, "tables", 10, "tables of a node; what the recording lacks is repeated under other names")
-	flag.IntVar(&o.originals, "originals", 40, "nodes that really differ; the others are their copies")
+	flag.IntVar(&o.nodes, "nodes", 10_000,
+		"nodes of the fleet, a frame each every 20 s; -nodes 500 takes 2 to 3 minutes")
+	flag.IntVar(&o.tables, "tables", 10,
+		"tables of a node; what the recording lacks is repeated under other names")
+	flag.IntVar(&o.originals, "originals", 40,
+		"nodes that really differ; the others are their copies")
 	flag.IntVar(&o.hours, "hours", 0, "nodes whose hours are made; 0: a twentieth, 20 to 200")
-	flag.DurationVar(&o.alone, "alone", 40*time.Second, "how long frames are written alone, to know what they cost; up to 1m")
-	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "how long windows are closed at most; figures are for those that were")
+	flag.DurationVar(&o.alone, "alone", 40*time.Second,
+		"how long frames are written alone, to know what they cost; up to 1m")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute,
+		"how long windows are closed at most; figures are for those that were")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.Parse()
 	if err := o.check(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "closing:", err)
@@ -74,7 +80,8 @@ func (o *options) check(args []string) error {
 	case o.hours < 1 || o.hours > o.nodes:
 		return fmt.Errorf("-hours must be 1 to -nodes, %d", o.nodes)
 	case o.alone < time.Second || o.alone > time.Minute:
-		return fmt.Errorf("-alone must be 1s to 1m: the window it lies in must leave time to close the one before")
+		return fmt.Errorf("-alone must be 1s to 1m: the window it lies in must leave time to " +
+			"close the one before")
 	}
 	return nil
 }
@@ -95,7 +102,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap, Progress: func(s string) { progress("%s", s) }})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap,
+		Progress: func(s string) { progress("%s", s) }})
 	if err != nil {
 		return err
 	}
@@ -119,10 +127,19 @@ func run(ctx context.Context, o options) error {
 
 // result is the RESULT line.
 func (f *findings) result(shape *fleet.Shape) *bench.Result {
-	r := &bench.Result{Name: "closing", Detail: map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone), "rows_per_hour": f.making.rowsPer(float64(f.hours), nil)},
-		Notes: "Quiet nodes, each the copy of one of -originals that play the recording of an idle node. The windows of all are closed at once, while frames of the next one come evenly, on one " +
-			"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, memtables flushed and compactions ended, less what as many frames cost when they came alone, " +
-			"frame_cpu_ms each, and what settling costs when there is nothing to settle. rows_per_window are those written beside frames. hour_cores is what making a node's hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is in Cassandra."}
+	r := &bench.Result{Name: "closing",
+		Detail: map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone),
+			"rows_per_hour": f.making.rowsPer(float64(f.hours), nil)},
+		Notes: "Quiet nodes, each the copy of one of -originals that play the recording of an " +
+			"idle node. The windows of all are closed at once, while frames of the next one come " +
+			"evenly, on one " +
+			"Cassandra and this process on one machine. cpu_ms_per_window is both processes' " +
+			"CPU, memtables flushed and compactions ended, less what as many frames cost when " +
+			"they came alone, " +
+			"frame_cpu_ms each, and what settling costs when there is nothing to settle. " +
+			"rows_per_window are those written beside frames. hour_cores is what making a node's " +
+			"hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it " +
+			"is in Cassandra."}
 	c := f.closing
 	cpu := f.perWindow(c.cassandra+c.own, f.alone.cassandra+f.alone.own)
 	r.Add("windows_per_s", f.closed/f.seconds)

@@ -27,7 +27,8 @@ type meter struct {
 	cassandra *engines.Cassandra
 	keyspace  string
 	metrics   *prometheus.Registry
-	idle      span // CPU of settling when there is nothing to settle: each span has it, and it is taken off
+	// CPU of settling when there is nothing to settle: each span has it, and it is taken off
+	idle span
 }
 
 // now is what has been taken so far.
@@ -37,7 +38,8 @@ func (m *meter) now() (s span, err error) {
 		return s, err
 	}
 	own, err := node.UsageOf(os.Getpid(), "")
-	s.cassandra, s.own, s.rows = theirs.CPU, own.CPU, m.byLabel("ringwatch_store_rows_written_total")
+	s.cassandra, s.own, s.rows = theirs.CPU, own.CPU,
+		m.byLabel("ringwatch_store_rows_written_total")
 	return s, err
 }
 

@@ -26,7 +26,8 @@ const (
 	handleTimeout = 30 * time.Second // stream.ConsumerConfig's
 	maxRecords    = 1000             // the same
 	writers       = 64               // frames that are written at once
-	closers       = 8                // windows that are closed at once where nothing is timed, and hours that are made
+	// windows that are closed at once where nothing is timed, and hours that are made
+	closers = 8
 
 	// The windows that the fleet lives through, counted from the last of the hour before, so that
 	// the hour is 1 to 12.
@@ -54,10 +55,12 @@ type findings struct {
 	waits                  []float64 // ms
 }
 
-func newTestbed(ctx context.Context, o options, shape *fleet.Shape, cassandra *engines.Cassandra) (*testbed, error) {
+func newTestbed(ctx context.Context, o options, shape *fleet.Shape,
+	cassandra *engines.Cassandra) (*testbed, error) {
 	hour := rollup.Hour.Start(time.Now().UnixMilli())
 	f := &testbed{options: o, start: hour - frame.WindowMillis}
-	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing", metrics: prometheus.NewRegistry()}
+	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing",
+		metrics: prometheus.NewRegistry()}
 	progress("making frames of %d nodes of %d series", o.originals, shape.Series)
 	var err error
 	if f.copies, err = fleet.NewCopies(shape, 1, o.originals, f.start, windows); err != nil {
@@ -66,7 +69,8 @@ func newTestbed(ctx context.Context, o options, shape *fleet.Shape, cassandra *e
 	config := store.DefaultConfig()
 	config.Hosts, config.Keyspace, config.Now = []string{cassandra.Addr()}, f.keyspace, f.now
 	config.Timeout = config.Grace / 2 // with more, frames count as late before their window ends
-	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	config.Log = slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelWarn}))
 	if f.store, err = store.New(config, store.NewMetrics(f.metrics)); err != nil {
 		return nil, err
 	}
@@ -127,13 +131,15 @@ func (f *testbed) write(ctx context.Context, n, window, from, to int) error {
 func (f *testbed) close(ctx context.Context, n, window int) error {
 	f.set(f.window(window+1) + store.DefaultConfig().Grace.Milliseconds() + 1)
 	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
-		return f.writer.CloseWindow(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i), f.window(window))
+		return f.writer.CloseWindow(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i),
+			f.window(window))
 	})
 }
 
 // makeHours makes the hours of the first n nodes, whose windows are all closed.
 func (f *testbed) makeHours(ctx context.Context, n int, start int64) error {
 	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
-		return f.writer.MakeHour(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i), start)
+		return f.writer.MakeHour(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i),
+			start)
 	})
 }

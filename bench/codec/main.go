@@ -22,10 +22,12 @@ import (
 func main() {
 	recordings := flag.String("recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
 	results := flag.String("results", "bench/results", "folder for the result")
-	java := flag.String("java", "agent/target/classes:agent/target/test-classes", "class path of the agent's encoder; empty leaves Java out")
+	java := flag.String("java", "agent/target/classes:agent/target/test-classes",
+		"class path of the agent's encoder; empty leaves Java out")
 	flag.Parse()
 	r := bench.Result{Name: "codec", Command: "make bench-codec",
-		Notes: "Medians of 9 rounds over recorded frames of one real node. A value is one cell that a frame names; a histogram is one. raw bytes are payloads before compression."}
+		Notes: "Medians of 9 rounds over recorded frames of one real node. A value is one cell " +
+			"that a frame names; a histogram is one. raw bytes are payloads before compression."}
 	for _, name := range []string{"idle", "busy"} {
 		frames, err := bench.Recording(*recordings + "/" + name + ".rwf")
 		if err != nil {
@@ -99,7 +101,8 @@ func measure(r *bench.Result, name string, frames [][]byte) error {
 	}
 	mb := float64(raw) / 1e6
 	d, e, z := bench.Quantile(decode, 0.5), bench.Quantile(encode, 0.5), bench.Quantile(pack, 0.5)
-	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
+	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f "+
+		"ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
 		name, len(frames), per(values, len(frames)), per(wire, len(frames)), per(raw, len(frames)),
 		d/float64(values), mb/(d/1e9), e/float64(values), mb/(e/1e9), z/float64(values))
 	r.Add(name+"_wire_bytes_per_frame", per(wire, len(frames)))
@@ -134,11 +137,14 @@ func measureJava(r *bench.Result, classPath, recordings string) error {
 	if err != nil {
 		return err
 	}
-	jars, err := filepath.Glob(filepath.Join(cache, "cassandra-"+engines.CassandraVersion, "zstd-jni-*.jar"))
+	jars, err := filepath.Glob(filepath.Join(cache, "cassandra-"+engines.CassandraVersion,
+		"zstd-jni-*.jar"))
 	if err != nil || len(jars) != 1 {
-		return fmt.Errorf("found %d zstd-jni jars beside Cassandra's, expected one (%v)", len(jars), err)
+		return fmt.Errorf("found %d zstd-jni jars beside Cassandra's, expected one (%v)", len(jars),
+			err)
 	}
-	cmd := exec.Command("java", "-cp", classPath+":"+jars[0], "dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
+	cmd := exec.Command("java", "-cp", classPath+":"+jars[0],
+		"dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

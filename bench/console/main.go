@@ -44,10 +44,12 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each page is opened")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
 	flag.StringVar(&o.console, "console", "console", "folder with bench.mjs")
-	flag.StringVar(&o.screenshot, "screenshot", "", "folder for pictures of the fleets' pages; empty: none")
+	flag.StringVar(&o.screenshot, "screenshot", "",
+		"folder for pictures of the fleets' pages; empty: none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -112,7 +114,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	shape.Interval = interval
-	env := append(os.Environ(), "BASE="+l.API, "ROUNDS="+strconv.Itoa(o.rounds), "CHROMIUM="+o.browser,
+	env := append(os.Environ(), "BASE="+l.API, "ROUNDS="+strconv.Itoa(o.rounds),
+		"CHROMIUM="+o.browser,
 		"SHOTS="+o.screenshot, "KEY="+l.Key)
 	for i, n := range sizes {
 		progress("%d nodes of %d series send two frames each", n, shape.Series)
@@ -133,9 +136,12 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("console/bench.mjs printed %q: %w", out, err)
 	}
 	r := bench.Result{Name: "console", Command: "make bench-console", Detail: f,
-		Notes: "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening the fleet's " +
-			"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of 10,000. charts_ms is from the " +
-			"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the page's memory after and before an " +
+		Notes: "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening " +
+			"the fleet's " +
+			"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of " +
+			"10,000. charts_ms is from the " +
+			"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the " +
+			"page's memory after and before an " +
 			"hour of refreshes. Engines, roles and browser share the machine."}
 	r.Add("first_page_kb", f.FirstPageKB)
 	for i, n := range sizes {
@@ -173,7 +179,8 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 					return err
 				}
 				if i%1000 == 999 {
-					progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n, time.Since(began).Seconds())
+					progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
+						time.Since(began).Seconds())
 				}
 				return l.Post(ctx, key, b)
 			})
@@ -188,5 +195,6 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 var began = time.Now()
 
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(),
+		fmt.Sprintf(format, args...))
 }

@@ -86,7 +86,8 @@ func run(ctx context.Context, tables int, results string) error {
 		if err := s.allocation(ctx); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		rows, took, err := scan(ctx, s.node.Addr(), "SELECT name, value FROM "+table, pageSize) // once: it takes Cassandra 6 twenty seconds
+		// once: it takes Cassandra 6 twenty seconds
+		rows, took, err := scan(ctx, s.node.Addr(), "SELECT name, value FROM "+table, pageSize)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
@@ -115,8 +116,13 @@ func run(ctx context.Context, tables int, results string) error {
 		r.Add(who+"_paged_scan_rows_per_s", s.paged)
 		r.Add(who+"_scan_alloc_bytes_per_row", s.allocated)
 	}
-	r.Notes = fmt.Sprintf("Cassandra %s with the agent beside %s, both up, in turn, medians of %d rounds and of their ratios; name, value of table_group by name "+
-		"and all columns of type_timer by name, %d connections with %d in flight each; a scan is name, value of table_group as one page by one client; a paged scan, once, in pages of %d.",
+	r.Notes = fmt.Sprintf(
+		"Cassandra %s with the agent beside %s, both up, in turn, medians of %d rounds and of "+
+			"their ratios; name, value of table_group by name "+
+			"and all columns of type_timer by name, %d connections with %d in flight "+
+			"each; a scan is "+
+			"name, value of table_group as one page by one client; a paged scan, once, in "+
+			"pages of %d.",
 		ours.version, theirs.version, rounds, connections, inFlight, pageSize)
 	return r.Keep(os.Stdout, results)
 }
@@ -139,7 +145,8 @@ func (s *side) start(ctx context.Context, dir string, tables int) error {
 		return err
 	}
 	config := filepath.Join(data, "agent.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "listen: 127.0.0.1:%d\ninterval: 5m\n", port), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "listen: 127.0.0.1:%d\ninterval: 5m\n", port),
+		0o600); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(data, portFile))
@@ -152,7 +159,8 @@ func (s *side) start(ctx context.Context, dir string, tables int) error {
 	}
 	say("starting " + s.name)
 	s.node, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort, Heap: heap, Progress: say,
+		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort,
+		Heap: heap, Progress: say,
 		JVMArgs: []string{"-javaagent:" + jar + "=" + config}})
 	if err != nil {
 		return err
@@ -186,11 +194,14 @@ func (s *side) measure(ctx context.Context, counts bool) error {
 			timers = append(timers, name)
 		}
 	}
-	byName, err := lookups(ctx, s.node.Addr(), "SELECT name, value FROM "+table+" WHERE name = ?", s.names, connections, inFlight, lookupTime)
+	byName, err := lookups(ctx, s.node.Addr(), "SELECT name, value FROM "+table+" WHERE name = ?",
+		s.names, connections, inFlight, lookupTime)
 	if err != nil {
 		return err
 	}
-	typed, err := lookups(ctx, s.node.Addr(), "SELECT name, count, mean, max, p75th, p99th, one_minute_rate FROM system_metrics.type_timer WHERE name = ?", timers, connections, inFlight, lookupTime)
+	typed, err := lookups(ctx, s.node.Addr(),
+		"SELECT name, count, mean, max, p75th, p99th, one_minute_rate FROM "+
+			"system_metrics.type_timer WHERE name = ?", timers, connections, inFlight, lookupTime)
 	if err != nil {
 		return err
 	}
@@ -202,9 +213,11 @@ func (s *side) measure(ctx context.Context, counts bool) error {
 		return fmt.Errorf("a scan gave %d rows and not %d", rows, len(s.names))
 	}
 	perSecond := float64(rows) / took.Seconds()
-	say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName, typed, rows, took.Round(time.Millisecond)))
+	say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName,
+		typed, rows, took.Round(time.Millisecond)))
 	if s.rows = rows; counts {
-		s.lookups, s.typed, s.scans = append(s.lookups, byName), append(s.typed, typed), append(s.scans, perSecond)
+		s.lookups, s.typed, s.scans = append(s.lookups, byName), append(s.typed,
+			typed), append(s.scans, perSecond)
 	}
 	return nil
 }
@@ -217,7 +230,8 @@ func (s *side) allocation(ctx context.Context) error {
 	}
 	const scans = 3
 	for range scans {
-		if _, _, err := scan(ctx, s.node.Addr(), "SELECT name, value FROM "+table, onePage); err != nil {
+		if _, _, err := scan(ctx, s.node.Addr(), "SELECT name, value FROM "+table,
+			onePage); err != nil {
 			return err
 		}
 	}
@@ -243,7 +257,8 @@ func allocated(ctx context.Context, pid int) (map[string]float64, error) {
 	threads := map[string]float64{}
 	for _, found := range allocatedBy.FindAllStringSubmatch(string(out), -1) {
 		if n, err := strconv.ParseFloat(found[3], 64); err == nil {
-			threads[found[1]+found[2]] = n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[found[4]]
+			threads[found[1]+found[2]] = n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20,
+				"G": 1 << 30}[found[4]]
 		}
 	}
 	return threads, nil

@@ -45,11 +45,13 @@ func prepared(ctx context.Context, version string, tables int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(fresh, portFile), []byte(strconv.Itoa(port)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(fresh, portFile), []byte(strconv.Itoa(port)),
+		0o600); err != nil {
 		return "", err
 	}
 	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port, Heap: heap, Progress: say,
+		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port,
+		Heap: heap, Progress: say,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return "", err
@@ -75,7 +77,8 @@ func create(ctx context.Context, c *engines.Cassandra, tables int) error {
 	defer session.Close()
 	for i, told := 0, time.Now(); i < tables; i++ {
 		for _, statement := range []string{
-			fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS ks%d WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}", i),
+			fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS ks%d WITH replication = {'class': "+
+				"'SimpleStrategy', 'replication_factor': 1}", i),
 			fmt.Sprintf("CREATE TABLE IF NOT EXISTS ks%d.t (k int PRIMARY KEY, v text)", i),
 		} {
 			if err := session.Query(statement).ExecContext(ctx); err != nil {

@@ -48,7 +48,9 @@ func dial(ctx context.Context, addr string) (*conn, error) {
 	return w, nil
 }
 
-func text(s string) []byte { return append(binary.BigEndian.AppendUint16(nil, uint16(len(s))), s...) }
+func text(s string) []byte {
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(s))), s...)
+}
 
 func (c *conn) request(stream uint16, op byte, body []byte) {
 	c.out = append(c.out, 4, 0, byte(stream>>8), byte(stream), op)
@@ -76,7 +78,8 @@ func (c *conn) response() (stream uint16, op byte, body []byte, err error) {
 }
 
 func (c *conn) prepare(statement string) ([]byte, error) {
-	c.request(0, opPrepare, append(binary.BigEndian.AppendUint32(nil, uint32(len(statement))), statement...))
+	c.request(0, opPrepare, append(binary.BigEndian.AppendUint32(nil, uint32(len(statement))),
+		statement...))
 	if err := c.flush(); err != nil {
 		return nil, err
 	}
@@ -90,7 +93,8 @@ func (c *conn) prepare(statement string) ([]byte, error) {
 
 // lookups executes a statement for one name after another, with inFlight of them under way on
 // each of some connections, for a while. Each answer must have a row.
-func lookups(ctx context.Context, addr, statement string, names []string, connections, inFlight int, long time.Duration) (perSecond float64, err error) {
+func lookups(ctx context.Context, addr, statement string, names []string, connections, inFlight int,
+	long time.Duration) (perSecond float64, err error) {
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	failed := make(chan error, connections)
@@ -99,7 +103,8 @@ func lookups(ctx context.Context, addr, statement string, names []string, connec
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			n, err := lookupsOn(ctx, addr, statement, names, k*len(names)/connections, inFlight, began.Add(long))
+			n, err := lookupsOn(ctx, addr, statement, names, k*len(names)/connections, inFlight,
+				began.Add(long))
 			if done.Add(n); err != nil {
 				failed <- err
 			}
@@ -114,7 +119,8 @@ func lookups(ctx context.Context, addr, statement string, names []string, connec
 	return float64(done.Load()) / took.Seconds(), err
 }
 
-func lookupsOn(ctx context.Context, addr, statement string, names []string, at, inFlight int, until time.Time) (done int64, err error) {
+func lookupsOn(ctx context.Context, addr, statement string, names []string, at, inFlight int,
+	until time.Time) (done int64, err error) {
 	c, err := dial(ctx, addr)
 	if err != nil {
 		return 0, err
@@ -158,7 +164,8 @@ func lookupsOn(ctx context.Context, addr, statement string, names []string, at, 
 }
 
 // scan reads all rows of a statement in pages and returns how many there were.
-func scan(ctx context.Context, addr, statement string, pageSize uint32) (rows int, took time.Duration, err error) {
+func scan(ctx context.Context, addr, statement string,
+	pageSize uint32) (rows int, took time.Duration, err error) {
 	c, err := dial(ctx, addr)
 	if err != nil {
 		return 0, 0, err

@@ -79,8 +79,10 @@ func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error
 		values["table"] = tableOf(shape)
 		for i := range d.Panels {
 			for _, t := range d.Panels[i].Targets {
-				q := Question{Kind: kind, Path: "/api/v1/query_range", Param: "query", Span: panelRange,
-					Title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file), ".json"),
+				q := Question{Kind: kind, Path: "/api/v1/query_range", Param: "query",
+					Span: panelRange,
+					Title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file),
+						".json"),
 						d.Panels[i].Title, t.RefID)}
 				if q.Words, err = dashboardtest.Expand(t.Expr, values); err == nil {
 					q.Theirs, err = peers.Words(q.Words, shape.IsHistogram)

@@ -111,7 +111,8 @@ func settle(ctx context.Context, dir string, from, to time.Time) error {
 // closeAll makes columns, hours and days of all that came from … to, in ms.
 func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to int64) error {
 	w := store.NewWriter(db)
-	ids, err := db.Reader(store.Dashboard(accountName), memory.Unbounded()).NodeIDs(ctx, accountName)
+	ids, err := db.Reader(store.Dashboard(accountName), memory.Unbounded()).NodeIDs(ctx,
+		accountName)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,8 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	for _, id := range ids {
 		g.Go(func() error {
 			for at := frame.WindowOf(from); at <= to; at += frame.WindowMillis {
-				if err := w.CloseWindow(closing, memory.Unbounded(), accountName, id, at); err != nil {
+				if err := w.CloseWindow(closing, memory.Unbounded(), accountName, id,
+					at); err != nil {
 					return err
 				}
 			}

@@ -82,7 +82,8 @@ func (r *report) underLoad(
 			s.read(reading, found[i], list)
 		})
 	}
-	progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes", r.nodes,
+	progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
+		r.nodes,
 		r.Series[0], r.Series[1], r.warm)
 	if err := pass(n.ctx, minutes(r.warm)); err != nil {
 		return err
@@ -144,8 +145,10 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 		to.Failed, to.Failure = f.Failed()
 		to.ReadP50, to.ReadP99 = bench.Quantile(all, 0.5), bench.Quantile(all, 0.99)
 		to.Medians = f.Quantiles(0.5)
-		progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
-			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
+		progress(
+			"%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
+				"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99,
+			to.Failed,
 			to.Failure)
 	}
 	progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores,

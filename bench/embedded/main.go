@@ -51,7 +51,8 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 300,
 		"nodes of the fleet, fifty in a cluster, every second one idle")
 	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
+			"a node 1,100")
 	flag.Float64Var(&o.minutes, "minutes", 30, "minutes that both sides are measured")
 	flag.Float64Var(&o.warm, "warm", 6, "minutes before, so that a window has been closed")
 	flag.IntVar(&o.days, "days", 14, "days of rows that a start has; 0: only those of the run")
@@ -118,7 +119,8 @@ func (o *options) does(part string) bool { return slices.Contains(o.parts, part)
 var began = time.Now()
 
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(),
+		fmt.Sprintf(format, args...))
 }
 
 func measure(ctx context.Context, o options) (err error) {

@@ -78,8 +78,9 @@ func (n *nodes) make(count int) {
 			shape = n.busy
 		}
 		n.list = append(n.list, &simulated{
-			Node:   fleet.NewNode(shape, n.seed, len(n.list)),
-			client: http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
+			Node: fleet.NewNode(shape, n.seed, len(n.list)),
+			client: http.Client{Timeout: time.Minute,
+				Transport: &http.Transport{MaxIdleConnsPerHost: 1}},
 		})
 	}
 }
@@ -139,7 +140,8 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 // post sends a frame until ingest has it.
 func (n *nodes) post(s *simulated, b []byte) error {
 	for {
-		q, err := http.NewRequestWithContext(n.ctx, http.MethodPost, *n.ingest.Load()+ingest.FramesPath,
+		q, err := http.NewRequestWithContext(n.ctx, http.MethodPost,
+			*n.ingest.Load()+ingest.FramesPath,
 			bytes.NewReader(b))
 		if err != nil {
 			return err

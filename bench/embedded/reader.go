@@ -21,7 +21,8 @@ func questions(o *options, n *nodes) ([]crowd.Question, error) {
 	for i, p := range panels {
 		list = append(list, p)
 		if i%3 == 2 {
-			list = append(list, crowd.Latest(n.list[17*i%len(n.list)].ID.String()), lists[i/3%len(lists)])
+			list = append(list, crowd.Latest(n.list[17*i%len(n.list)].ID.String()),
+				lists[i/3%len(lists)])
 		}
 	}
 	return list, nil
@@ -29,13 +30,14 @@ func questions(o *options, n *nodes) ([]crowd.Question, error) {
 
 // read asks a side five questions a second until ctx ends.
 func (s *side) read(ctx context.Context, r *crowd.Reader, list []crowd.Question) {
-	r.Read(ctx, readEvery, list, func(ctx context.Context, q *crowd.Question) (time.Duration, error) {
-		words := q.Words
-		if s.key == "" {
-			words = q.Theirs
-		}
-		return s.ask(ctx, q.Path, q.Form(words, time.Now()))
-	})
+	r.Read(ctx, readEvery, list,
+		func(ctx context.Context, q *crowd.Question) (time.Duration, error) {
+			words := q.Words
+			if s.key == "" {
+				words = q.Theirs
+			}
+			return s.ask(ctx, q.Path, q.Form(words, time.Now()))
+		})
 }
 
 // series counts the series of an answer.

@@ -166,8 +166,11 @@ func startPrometheus(
 	config += fmt.Sprintf("scrape_configs:\n  - job_name: nodes\n    scrape_interval: %s\n"+
 		"    static_configs:\n", interval)
 	for i, s := range n.list {
-		config += fmt.Sprintf("      - targets: [%q]\n        labels: {__metrics_path__: /%d/metrics, "+
-			"instance: %q, cluster: %q, datacenter: %q, rack: %q, node: %q}\n", address, i, s.ID, s.Cluster,
+		config += fmt.Sprintf(
+			"      - targets: [%q]\n        labels: {__metrics_path__: /%d/metrics, "+
+				"instance: %q, cluster: %q, datacenter: %q, rack: %q, node: %q}\n", address, i,
+			s.ID,
+			s.Cluster,
 			s.Identity.Datacenter, s.Identity.Rack, s.ID)
 	}
 	return peers.Start(ctx, "prometheus", dir, progress, config)

@@ -45,7 +45,8 @@ var (
 	hourRows   = spans("v3_hours")
 	rollupRows = spans("rollup_5m")
 	bucketRows = rows.Table{Name: "v3_buckets", Partition: []rows.Column{accountColumn, nodeColumn},
-		Clustering: []rows.Column{{Name: "start", Kind: rows.Time}, {Name: "length", Kind: rows.Int64}}}
+		Clustering: []rows.Column{{Name: "start", Kind: rows.Time},
+			{Name: "length", Kind: rows.Int64}}}
 )
 
 func spans(name string) rows.Table {
@@ -85,7 +86,8 @@ func (r *report) start(ctx context.Context, n *nodes, us *ours, rest string) err
 		err := line.Until(wait, "the newest value", func(ctx context.Context) error {
 			at, err := us.newest(ctx, s.ID.String())
 			if err == nil && at < s.acknowledged {
-				err = fmt.Errorf("the newest value is of %d, and a frame of %d was taken", at, s.acknowledged)
+				err = fmt.Errorf("the newest value is of %d, and a frame of %d was taken", at,
+					s.acknowledged)
 			}
 			return err
 		})
@@ -172,7 +174,8 @@ func keptOf(ctx context.Context, e *files.Engine, id uuid.UUID) (k kept, err err
 			k.hour, err = spansOf(ctx, e, &hourRows, k.hour, id, bucket)
 		}
 		rolled := bucket / rollupMillis * rollupMillis
-		for ; err == nil && len(k.rollups) == 0 && rolled < bucket+24*hourMillis; rolled += rollupMillis {
+		for ; err == nil && len(k.rollups) == 0 &&
+			rolled < bucket+24*hourMillis; rolled += rollupMillis {
 			k.rollups, err = spansOf(ctx, e, &rollupRows, k.rollups, id, rolled)
 		}
 	}
@@ -199,7 +202,8 @@ func keptOf(ctx context.Context, e *files.Engine, id uuid.UUID) (k kept, err err
 
 // spansOf appends the rows of one hour in a partition, the first that there is.
 func spansOf(
-	ctx context.Context, e *files.Engine, t *rows.Table, list []rows.Row, id uuid.UUID, bucket int64,
+	ctx context.Context, e *files.Engine, t *rows.Table, list []rows.Row, id uuid.UUID,
+	bucket int64,
 ) ([]rows.Row, error) {
 	hour := int64(0)
 	err := e.Read(ctx, rows.Work{}, rows.Query{Table: t, Key: []any{accountName, id, bucket},
@@ -214,8 +218,9 @@ func spansOf(
 			hour = at / hourMillis * hourMillis
 		}
 		if kind == "" || at/hourMillis*hourMillis == hour {
-			list = append(list, rows.Row{Key: []any{accountName, id, bucket, kind, part, at % hourMillis},
-				Values: []any{b}})
+			list = append(list,
+				rows.Row{Key: []any{accountName, id, bucket, kind, part, at % hourMillis},
+					Values: []any{b}})
 		}
 		return true
 	})

@@ -32,12 +32,14 @@ func As(
 	at := 13 + len(id) + len(binary.AppendUvarint(nil, uint64(len(h.Cluster)))) + len(h.Cluster) +
 		len(binary.AppendUvarint(nil, h.Started)) + len(binary.AppendUvarint(nil, h.Sequence))
 	text := binary.AppendUvarint(nil, uint64(h.At+later))
-	if len(text) != len(binary.AppendUvarint(nil, uint64(h.At))) || frame.WindowOf(h.At+later) != h.Window() {
+	if len(text) != len(binary.AppendUvarint(nil, uint64(h.At))) ||
+		frame.WindowOf(h.At+later) != h.Window() {
 		return nil, 0, fmt.Errorf("a frame cannot be %d ms later", later)
 	}
 	at += copy(b[at:], text)
 	if !h.IsKey() {
-		at += len(binary.AppendUvarint(nil, uint64(h.Interval))) + len(binary.AppendUvarint(nil, uint64(h.KeyAge)))
+		at += len(binary.AppendUvarint(nil, uint64(h.Interval))) +
+			len(binary.AppendUvarint(nil, uint64(h.KeyAge)))
 		binary.LittleEndian.PutUint32(b[at:], keyCheck)
 	}
 	b = frametest.Seal(b)

@@ -145,7 +145,9 @@ func (n *Node) Step() {
 	n.tick++
 	p := n.position(n.tick)
 	segment := min(before, p)
-	wave := n.level * (1 + 0.3*math.Sin(2*math.Pi*float64(n.tick+40*n.phase)*float64(n.shape.Interval)/86_400_000))
+	wave := n.level *
+		(1 + 0.3*
+			math.Sin(2*math.Pi*float64(n.tick+40*n.phase)*float64(n.shape.Interval)/86_400_000))
 	for ti, t := range n.shape.types {
 		i := -1
 		for m := range t.Metrics {
@@ -241,7 +243,8 @@ func (n *Node) poisson(mean float64) int64 {
 // Frame returns the present state as a frame made at the given instant: a key frame if it is its
 // window's first.
 func (n *Node) Frame(at int64) ([]byte, error) {
-	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.Started, Sequence: uint64(n.tick), At: at, Interval: n.shape.Interval}}
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster,
+		Started: n.Started, Sequence: uint64(n.tick), At: at, Interval: n.shape.Interval}}
 	if n.keyed == nil || n.keyed.Window() != f.Window() {
 		n.key = nil
 	} else {

@@ -65,7 +65,8 @@ func TestFleetIsLikeItsRecording(t *testing.T) {
 			}
 		}
 		if falls > 0 || moved == 0 || len(all) != s.Series {
-			t.Errorf("%s: %d falls, %d moves, %d series of %d", name, falls, moved, len(all), s.Series)
+			t.Errorf("%s: %d falls, %d moves, %d series of %d", name, falls, moved, len(all),
+				s.Series)
 		}
 	}
 }
@@ -173,7 +174,8 @@ func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
 	}
 	for i := range copied {
 		a, b := byKey[seriesKey(&copied[i])], &copied[i]
-		if a == nil || !slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Doubles, b.Doubles) || b.At[0]-a.At[0] != 700 {
+		if a == nil || !slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Doubles, b.Doubles) ||
+			b.At[0]-a.At[0] != 700 {
 			t.Fatalf("%s is another in the copy", seriesKey(b))
 		}
 	}
@@ -185,7 +187,8 @@ func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, _, err := frame.Parse(b); err != nil || h.Cluster != "fleet0003" || h.Node != IDOf(1, 155) {
+	if h, _, err := frame.Parse(b); err != nil || h.Cluster != "fleet0003" ||
+		h.Node != IDOf(1, 155) {
 		t.Errorf("node 155 is %v of %q: %v", h.Node, h.Cluster, err)
 	}
 	if _, _, err := As(b, IDOf(1, 155), "another", 0, 0); err == nil {

@@ -65,7 +65,8 @@ type histogramStep struct {
 func Read(file, name string, tables int, interval int64) (*Shape, error) {
 	every := int(interval / recordedMillis)
 	if every < 1 || interval%recordedMillis != 0 {
-		return nil, fmt.Errorf("an interval of %d ms is not a multiple of the recordings' %d", interval, recordedMillis)
+		return nil, fmt.Errorf("an interval of %d ms is not a multiple of the recordings' %d",
+			interval, recordedMillis)
 	}
 	frames, err := bench.Recording(file)
 	if err != nil {
@@ -141,10 +142,12 @@ func labelsOf(s *window.Series) []string {
 	return list
 }
 
-func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, taken []int64, tables int) shapeType {
+func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, taken []int64,
+	tables int) shapeType {
 	t := shapeType{Template: frame.Template{Type: d.Type, Labels: d.Labels}, rows: d.Rows}
 	for _, m := range d.Metrics {
-		metric := frame.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit, Exponent: m.Exponent, HasSum: m.HasSum}
+		metric := frame.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit, Exponent: m.Exponent,
+			HasSum: m.HasSum}
 		if m.Kind.IsHistogram() {
 			metric.Bounds = s.boundsOf(m.Bounds)
 		}
@@ -158,7 +161,9 @@ func (s *Shape) readType(d *window.Dictionary, found map[string]*window.Series, 
 				}
 			}
 			slices.Sort(list)
-			tracks[r] = newTrack(m.Kind, found[strings.Join(append([]string{d.Type + "\x00" + m.Name}, list...), "\x00")], taken)
+			tracks[r] = newTrack(m.Kind,
+				found[strings.Join(append([]string{d.Type + "\x00" + m.Name}, list...), "\x00")],
+				taken)
 		}
 		t.cells = append(t.cells, tracks)
 	}
@@ -229,7 +234,8 @@ func (s *Shape) Only(want func(metric string) bool) {
 		kept.Metrics, kept.cells = nil, nil
 		for m := range t.Metrics {
 			if want(t.Metrics[m].Name) {
-				kept.Metrics, kept.cells = append(kept.Metrics, t.Metrics[m]), append(kept.cells, t.cells[m])
+				kept.Metrics, kept.cells = append(kept.Metrics, t.Metrics[m]), append(kept.cells,
+					t.cells[m])
 			}
 		}
 		if len(kept.Metrics) > 0 {
@@ -321,12 +327,14 @@ func (t *track) measure() {
 		before := t.hists[i-1].Dense(nil)
 		for b, n := range t.hists[i].Dense(nil) {
 			if d := n - before[b]; d > 0 {
-				step.bucket, step.count, step.total = append(step.bucket, b), append(step.count, d), step.total+d
+				step.bucket, step.count, step.total = append(step.bucket, b), append(step.count,
+					d), step.total+d
 			}
 		}
 		step.sum = max(0, t.hists[i].Sum-t.hists[i-1].Sum)
 		t.steps = append(t.steps, step)
-		t.still = t.still && slices.Equal(t.hists[i].Dense(nil), t.hists[0].Dense(nil)) && t.hists[i].Sum == t.hists[0].Sum
+		t.still = t.still && slices.Equal(t.hists[i].Dense(nil), t.hists[0].Dense(nil)) &&
+			t.hists[i].Sum == t.hists[0].Sum
 	}
 }
 

@@ -39,7 +39,9 @@ func measure(ctx context.Context, length, interval time.Duration, results string
 		return err
 	}
 	fmt.Println("starting Cassandra with the agent, Kafka, Redis and the roles")
-	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar", Interval: interval, Progress: func(s string) { fmt.Println(s) }})
+	l, err := line.Start(ctx,
+		line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar",
+			Interval: interval, Progress: func(s string) { fmt.Println(s) }})
 	if err != nil {
 		return err
 	}
@@ -64,7 +66,8 @@ func measure(ctx context.Context, length, interval time.Duration, results string
 	if err != nil {
 		return err
 	}
-	for end, told := time.Now().Add(length), time.Now(); time.Now().Before(end) && ctx.Err() == nil; {
+	for end, told := time.Now().Add(length), time.Now(); time.Now().Before(end) &&
+		ctx.Err() == nil; {
 		at, err := newest(ctx, l, node)
 		if err != nil {
 			return err
@@ -75,12 +78,16 @@ func measure(ctx context.Context, length, interval time.Duration, results string
 		}
 		if time.Since(told) > 20*time.Second {
 			told = time.Now()
-			fmt.Printf("%d values, the newest was %.0f ms old when first answered\n", len(ages), ages[len(ages)-1])
+			fmt.Printf("%d values, the newest was %.0f ms old when first answered\n", len(ages),
+				ages[len(ages)-1])
 		}
-		time.Sleep(5 * time.Millisecond) // the resolution of the measurement; asking without a pause would load what is measured
+		// the resolution of the measurement; asking without a pause would load what is measured
+		time.Sleep(5 * time.Millisecond)
 	}
 	r := bench.Result{Name: "freshness", Command: "make bench-freshness",
-		Notes: fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and all roles on one machine.", length, interval)}
+		Notes: fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, "+
+			"agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and "+
+			"all roles on one machine.", length, interval)}
 	r.Add("p50_ms", bench.Quantile(ages, 0.5))
 	r.Add("p99_ms", bench.Quantile(ages, 0.99))
 	r.Add("max_ms", bench.Quantile(ages, 1))

@@ -44,7 +44,8 @@ func clusters(o options) []*cluster {
 	whole.metrics = metrics(o.rows, o.rows/10, max(1, o.rows/100), o)
 	list := []*cluster{whole}
 	if o.many > 0 {
-		large := &cluster{name: "many", nodes: o.many, hours: o.manyHours, start: noon, head: o.headSize}
+		large := &cluster{name: "many", nodes: o.many, hours: o.manyHours, start: noon,
+			head: o.headSize}
 		large.metrics = metrics(o.manyRows, o.manyRows/10, 0, o)
 		list = append(list, large)
 	}

@@ -35,8 +35,13 @@ func (f *findings) cluster(ctx context.Context, c *cluster) error {
 	for _, name := range strings.Split(f.homes, ",") {
 		h := makers[name](f.driver)
 		homes = append(homes, h)
-		err := f.session.Query(fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s) WITH compression = {'class': 'ZstdCompressor', 'compression_level': '3', 'chunk_length_in_kb': '%d'}"+
-			" AND gc_grace_seconds = 10800 AND read_repair = 'NONE' AND speculative_retry = 'NONE'", tableOf(h), h.columns(), f.chunk)).ExecContext(ctx)
+		err := f.session.Query(
+			fmt.Sprintf(
+				"CREATE TABLE IF NOT EXISTS %s (%s) WITH compression = {'class': "+
+					"'ZstdCompressor', 'compression_level': '3', 'chunk_length_in_kb': '%d'}"+
+					" AND gc_grace_seconds = 10800 AND read_repair = 'NONE' AND speculative_retry "+
+					"= 'NONE'",
+				tableOf(h), h.columns(), f.chunk)).ExecContext(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,7 +59,8 @@ func (f *findings) cluster(ctx context.Context, c *cluster) error {
 			return err
 		}
 		progress("%s: %.1f MB on disk", h.name(), n/1e6)
-		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk", title: c.name + ": MB on disk, all clusters so far", bytes: n})
+		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk",
+			title: c.name + ": MB on disk, all clusters so far", bytes: n})
 	}
 	for _, q := range f.questions(c) {
 		if err := f.ask(ctx, c, homes, &q); err != nil {
@@ -85,7 +91,8 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 	for _, m := range c.metrics {
 		size += m.bytes
 	}
-	progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list), len(c.metrics)+1, size)
+	progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list),
+		len(c.metrics)+1, size)
 	start := time.Now()
 	// Random bytes are made once and shifted: they are not what is timed.
 	noise := blob(rand.New(rand.NewPCG(1, 2)), 1<<20)
@@ -113,10 +120,13 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 		return err
 	}
 	n := float64(len(list))
-	w := &cell{h.name(), c.name + "_write", fmt.Sprintf("%s: write a node's hour of %d rows", c.name, len(c.metrics)+1), millis(took) / n * hoursInFlight,
-		millis(ownAfter-own) / n, millis(engineAfter-engine) / n, float64(len(c.metrics) + 1), float64(size)}
+	w := &cell{h.name(), c.name + "_write", fmt.Sprintf("%s: write a node's hour of %d rows",
+		c.name, len(c.metrics)+1), millis(took) / n * hoursInFlight,
+		millis(ownAfter-own) / n, millis(engineAfter-engine) / n, float64(len(c.metrics) + 1),
+		float64(size)}
 	f.cells = append(f.cells, w)
-	progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(), took.Seconds(), w.own, w.engine)
+	progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(),
+		took.Seconds(), w.own, w.engine)
 	return nil
 }
 
@@ -140,19 +150,28 @@ func (f *findings) questions(c *cluster) (list []question) {
 			list = append(list, question{c.name + "_" + key, title, times, all, metrics, hours})
 		}
 	}
-	add("one_small", fmt.Sprintf("a small metric of one of %d nodes over %d h", c.nodes, c.hours), 20, false, one(f.small), c.hours)
+	add("one_small", fmt.Sprintf("a small metric of one of %d nodes over %d h", c.nodes, c.hours),
+		20, false, one(f.small), c.hours)
 	if c.name == "whole" {
-		add("one_middle", fmt.Sprintf("a middle metric of one of %d nodes over %d h", c.nodes, c.hours), 20, false, one(f.middle), c.hours)
-		add("one_large", fmt.Sprintf("a large metric of one of %d nodes over %d h", c.nodes, c.hours), 10, false, one(f.large), c.hours)
+		add("one_middle", fmt.Sprintf("a middle metric of one of %d nodes over %d h", c.nodes,
+			c.hours), 20, false, one(f.middle), c.hours)
+		add("one_large", fmt.Sprintf("a large metric of one of %d nodes over %d h", c.nodes,
+			c.hours), 10, false, one(f.large), c.hours)
 	}
-	add("all_small", fmt.Sprintf("a small metric of %d nodes over %d h", c.nodes, c.hours), 2, true, one(f.small), c.hours)
-	add("all_middle", fmt.Sprintf("a middle metric of %d nodes over %d h", c.nodes, c.hours), 2, true, one(f.middle), c.hours)
+	add("all_small", fmt.Sprintf("a small metric of %d nodes over %d h", c.nodes, c.hours), 2, true,
+		one(f.small), c.hours)
+	add("all_middle", fmt.Sprintf("a middle metric of %d nodes over %d h", c.nodes, c.hours), 2,
+		true, one(f.middle), c.hours)
 	if c.name == "whole" {
-		add("all_large", fmt.Sprintf("a large metric of %d nodes over %d h", c.nodes, c.hours), 1, true, one(f.large), c.hours)
+		add("all_large", fmt.Sprintf("a large metric of %d nodes over %d h", c.nodes, c.hours), 1,
+			true, one(f.large), c.hours)
 		table := c.of(func(m *metric) bool { return m.entity == "table" })
-		add("table", fmt.Sprintf("all %d metrics of tables of %d nodes over 1 h", len(table), c.nodes), 2, true, fixed(table), 1)
-		add("node_hour", fmt.Sprintf("everything of a node over 1 h, %d rows", len(c.metrics)), 5, false, fixed(c.metrics), 1)
-		add("node_day", fmt.Sprintf("everything of a node over %d h", c.hours), 1, false, fixed(c.metrics), c.hours)
+		add("table", fmt.Sprintf("all %d metrics of tables of %d nodes over 1 h", len(table),
+			c.nodes), 2, true, fixed(table), 1)
+		add("node_hour", fmt.Sprintf("everything of a node over 1 h, %d rows", len(c.metrics)), 5,
+			false, fixed(c.metrics), 1)
+		add("node_day", fmt.Sprintf("everything of a node over %d h", c.hours), 1, false,
+			fixed(c.metrics), c.hours)
 	}
 	return list
 }
@@ -196,14 +215,16 @@ func (f *findings) ask(ctx context.Context, c *cluster, homes []home, q *questio
 		x.own, x.engine = x.own/float64(len(took[n])), x.engine/float64(len(took[n]))
 		x.millis = bench.Quantile(took[n], 0.5)
 		f.cells = append(f.cells, x)
-		progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB", h.name(), q.title, x.millis, bench.Quantile(took[n], 0.25), bench.Quantile(took[n], 0.75),
+		progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB", h.name(),
+			q.title, x.millis, bench.Quantile(took[n], 0.25), bench.Quantile(took[n], 0.75),
 			x.own, x.engine, x.rows, x.bytes/1000)
 	}
 	return nil
 }
 
 // answer reads the heads and then the rows, and counts both.
-func answer(ctx context.Context, c *cluster, h home, q *question, round int) (rows, bytes int, err error) {
+func answer(ctx context.Context, c *cluster, h home, q *question, round int) (rows,
+	bytes int, err error) {
 	nodes := []int{round % c.nodes}
 	if q.all {
 		nodes = nodes[:0]
@@ -225,7 +246,8 @@ func answer(ctx context.Context, c *cluster, h home, q *question, round int) (ro
 		wantBytes += m.bytes
 	}
 	if wantBytes *= len(nodes) * q.hours; rows != want || bytes != wantBytes {
-		return 0, 0, fmt.Errorf("got %d rows and %d bytes, want %d and %d", rows, bytes, want, wantBytes)
+		return 0, 0, fmt.Errorf("got %d rows and %d bytes, want %d and %d", rows, bytes, want,
+			wantBytes)
 	}
 	return rows, bytes, nil
 }
@@ -290,10 +312,21 @@ func (f *findings) table(w io.Writer) {
 
 // result is the RESULT line.
 func (f *findings) result() *bench.Result {
-	r := &bench.Result{Name: "layout", Notes: fmt.Sprintf("Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes × %d h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d and %d bytes "+
-		"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. Homes answer by turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms Cassandra's, means. Who reads a metric reads the heads first. "+
-		"node is a partition of a node and day, metric_day one of a cluster, metric and day, metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows, f.many, f.manyHours, f.manyRows,
-		f.small, f.middle, f.large, f.headSize, f.chunk, f.rounds)}
+	r := &bench.Result{Name: "layout",
+		Notes: fmt.Sprintf(
+			"Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes "+
+				"× %d h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d "+
+				"and %d bytes "+
+				"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. "+
+				"Homes answer by "+
+				"turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms "+
+				"Cassandra's, "+
+				"means. Who reads a metric reads the heads first. "+
+				"node is a partition of a node and day, metric_day one of a cluster, "+
+				"metric and day, "+
+				"metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows,
+			f.many, f.manyHours, f.manyRows,
+			f.small, f.middle, f.large, f.headSize, f.chunk, f.rounds)}
 	questions := map[string]string{}
 	for _, c := range f.cells {
 		questions[c.key] = c.title

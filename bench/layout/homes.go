@@ -19,7 +19,8 @@ type home interface {
 	write(ctx context.Context, c *cluster, node, hour int, rows []row) error
 	// read reads metrics of nodes, over the hours from … to. All of the cluster's nodes may be
 	// asked for, or one.
-	read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64, take func(blob []byte)) error
+	read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64,
+		take func(blob []byte)) error
 }
 
 // row is what is written of a metric; the first of an hour is its head.
@@ -34,19 +35,22 @@ var makers = map[string]func(d *driver) home{
 	"metric_hour": func(d *driver) home { return &byMetricHour{d} },
 }
 
-var titles = map[string]string{"node": "node + day", "metric_day": "cluster + metric + day", "metric_hour": "cluster + metric + hour"}
+var titles = map[string]string{"node": "node + day", "metric_day": "cluster + metric + day",
+	"metric_hour": "cluster + metric + hour"}
 
 const (
-	batchBytes    = 256 << 10 // of one partition's rows
-	asksInFlight  = 8         // as the store's
-	writeInFlight = 16        // rows of one hour that are written at once if they are partitions' of their own
-	nodesInQuery  = 100       // as package ring's
+	batchBytes   = 256 << 10 // of one partition's rows
+	asksInFlight = 8         // as the store's
+	// rows of one hour that are written at once if they are partitions' of their own
+	writeInFlight = 16
+	nodesInQuery  = 100 // as package ring's
 )
 
 func tableOf(h home) string { return keyspace + "." + h.name() }
 
 // parallel calls do for each, some at once.
-func parallel[T any](ctx context.Context, limit int, list []T, do func(ctx context.Context, t T) error) error {
+func parallel[T any](ctx context.Context, limit int, list []T,
+	do func(ctx context.Context, t T) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(limit)
 	for _, t := range list {
@@ -56,7 +60,8 @@ func parallel[T any](ctx context.Context, limit int, list []T, do func(ctx conte
 }
 
 // query reads through the driver, page by page.
-func (d *driver) query(ctx context.Context, take func([]byte), statement string, args ...any) error {
+func (d *driver) query(ctx context.Context, take func([]byte), statement string,
+	args ...any) error {
 	iter := d.session.Query(statement, args...).Idempotent(true).IterContext(ctx)
 	var b []byte
 	for iter.Scan(&b) {
@@ -67,8 +72,10 @@ func (d *driver) query(ctx context.Context, take func([]byte), statement string,
 }
 
 // keys reads many partitions at once.
-func (d *driver) keys(ctx context.Context, h home, take func([]byte), keys []ring.Key, where string, args ...any) error {
-	results, err := d.ring.Read(ctx, ring.Query{Keyspace: keyspace, Table: h.name(), Columns: []string{"blob"}, Where: where, Args: args}, keys)
+func (d *driver) keys(ctx context.Context, h home, take func([]byte), keys []ring.Key, where string,
+	args ...any) error {
+	results, err := d.ring.Read(ctx, ring.Query{Keyspace: keyspace, Table: h.name(),
+		Columns: []string{"blob"}, Where: where, Args: args}, keys)
 	if err != nil {
 		return err
 	}
@@ -103,7 +110,8 @@ type byNode struct{ *driver }
 func (h *byNode) name() string { return "node" }
 
 func (h *byNode) columns() string {
-	return "account text, node uuid, day timestamp, entity_type text, metric text, hour timestamp, blob blob, PRIMARY KEY ((account, node, day), entity_type, metric, hour)"
+	return "account text, node uuid, day timestamp, entity_type text, metric text, hour " +
+		"timestamp, blob blob, PRIMARY KEY ((account, node, day), entity_type, metric, hour)"
 }
 
 func (h *byNode) write(ctx context.Context, c *cluster, node, hour int, rows []row) error {
@@ -111,7 +119,9 @@ func (h *byNode) write(ctx context.Context, c *cluster, node, hour int, rows []r
 	write := func(rows []row) error {
 		batch := h.session.Batch(gocql.UnloggedBatch)
 		for _, r := range rows {
-			batch.Query("INSERT INTO "+tableOf(h)+" (account, node, day, entity_type, metric, hour, blob) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			batch.Query("INSERT INTO "+tableOf(h)+
+				" (account, node, day, entity_type, metric, hour, blob) VALUES (?, ?, ?, "+
+				"?, ?, ?, ?)",
 				account, gocql.UUID(c.node(node)), dayOf(at), r.entity, r.metric.name, at, r.blob)
 		}
 		return batch.ExecContext(ctx)
@@ -131,7 +141,8 @@ func (h *byNode) write(ctx context.Context, c *cluster, node, hour int, rows []r
 	return write(head)
 }
 
-func (h *byNode) read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64, take func([]byte)) error {
+func (h *byNode) read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64,
+	take func([]byte)) error {
 	take = locked(take)
 	byType := map[string][]string{}
 	for _, m := range list {
@@ -151,7 +162,9 @@ func (h *byNode) read(ctx context.Context, c *cluster, nodes []int, list []metri
 	return parallel(ctx, asksInFlight, asks, func(ctx context.Context, a ask) error {
 		const where = "entity_type = ? AND metric IN ? AND hour >= ? AND hour <= ?"
 		if len(nodes) == 1 {
-			return h.query(ctx, take, "SELECT blob FROM "+tableOf(h)+" WHERE account = ? AND node = ? AND day = ? AND "+where,
+			return h.query(ctx, take,
+				"SELECT blob FROM "+tableOf(h)+" WHERE account = ? AND node = ? AND day = ? AND "+
+					where,
 				account, gocql.UUID(c.node(nodes[0])), a.day, a.entity, a.names, a.from, a.to)
 		}
 		keys := make([]ring.Key, len(nodes))
@@ -169,14 +182,17 @@ type byMetricDay struct{ *driver }
 func (h *byMetricDay) name() string { return "metric_day" }
 
 func (h *byMetricDay) columns() string {
-	return "account text, cluster text, metric text, day timestamp, node uuid, hour timestamp, blob blob, PRIMARY KEY ((account, cluster, metric, day), node, hour)"
+	return "account text, cluster text, metric text, day timestamp, node uuid, hour timestamp, " +
+		"blob blob, PRIMARY KEY ((account, cluster, metric, day), node, hour)"
 }
 
 func (h *byMetricDay) write(ctx context.Context, c *cluster, node, hour int, rows []row) error {
 	at := c.hour(hour)
 	return singly(ctx, rows, func(ctx context.Context, r row) error {
-		return h.session.Query("INSERT INTO "+tableOf(h)+" (account, cluster, metric, day, node, hour, blob) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			account, c.name, r.key(), dayOf(at), gocql.UUID(c.node(node)), at, r.blob).ExecContext(ctx)
+		return h.session.Query("INSERT INTO "+tableOf(h)+
+			" (account, cluster, metric, day, node, hour, blob) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			account, c.name, r.key(), dayOf(at), gocql.UUID(c.node(node)), at,
+			r.blob).ExecContext(ctx)
 	})
 }
 
@@ -188,7 +204,8 @@ func singly(ctx context.Context, rows []row, write func(ctx context.Context, r r
 	return write(ctx, rows[0])
 }
 
-func (h *byMetricDay) read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64, take func([]byte)) error {
+func (h *byMetricDay) read(ctx context.Context, c *cluster, nodes []int, list []metric,
+	from, to int64, take func([]byte)) error {
 	take = locked(take)
 	if len(nodes) == 1 && len(list) > 1 {
 		return parallel(ctx, asksInFlight, days(from, to), func(ctx context.Context, s span) error {
@@ -196,7 +213,8 @@ func (h *byMetricDay) read(ctx context.Context, c *cluster, nodes []int, list []
 			for i := range list {
 				keys = append(keys, ring.Key{account, c.name, list[i].key(), s.day})
 			}
-			return h.keys(ctx, h, take, keys, "node = ? AND hour >= ? AND hour <= ?", gocql.UUID(c.node(nodes[0])), s.from, s.to)
+			return h.keys(ctx, h, take, keys, "node = ? AND hour >= ? AND hour <= ?",
+				gocql.UUID(c.node(nodes[0])), s.from, s.to)
 		})
 	}
 	type ask struct {
@@ -218,7 +236,10 @@ func (h *byMetricDay) read(ctx context.Context, c *cluster, nodes []int, list []
 		}
 	}
 	return parallel(ctx, asksInFlight, asks, func(ctx context.Context, a ask) error {
-		return h.query(ctx, take, "SELECT blob FROM "+tableOf(h)+" WHERE account = ? AND cluster = ? AND metric = ? AND day = ? AND node IN ? AND hour >= ? AND hour <= ?",
+		return h.query(ctx, take,
+			"SELECT blob FROM "+tableOf(h)+
+				" WHERE account = ? AND cluster = ? AND metric = ? AND day = ? AND node IN ? AND "+
+				"hour >= ? AND hour <= ?",
 			account, c.name, a.metric, a.day, a.nodes, a.from, a.to)
 	})
 }
@@ -229,17 +250,21 @@ type byMetricHour struct{ *driver }
 func (h *byMetricHour) name() string { return "metric_hour" }
 
 func (h *byMetricHour) columns() string {
-	return "account text, cluster text, metric text, hour timestamp, node uuid, blob blob, PRIMARY KEY ((account, cluster, metric, hour), node)"
+	return "account text, cluster text, metric text, hour timestamp, node uuid, blob blob, " +
+		"PRIMARY KEY ((account, cluster, metric, hour), node)"
 }
 
 func (h *byMetricHour) write(ctx context.Context, c *cluster, node, hour int, rows []row) error {
 	return singly(ctx, rows, func(ctx context.Context, r row) error {
-		return h.session.Query("INSERT INTO "+tableOf(h)+" (account, cluster, metric, hour, node, blob) VALUES (?, ?, ?, ?, ?, ?)",
-			account, c.name, r.key(), c.hour(hour), gocql.UUID(c.node(node)), r.blob).ExecContext(ctx)
+		return h.session.Query("INSERT INTO "+tableOf(h)+
+			" (account, cluster, metric, hour, node, blob) VALUES (?, ?, ?, ?, ?, ?)",
+			account, c.name, r.key(), c.hour(hour), gocql.UUID(c.node(node)),
+			r.blob).ExecContext(ctx)
 	})
 }
 
-func (h *byMetricHour) read(ctx context.Context, c *cluster, nodes []int, list []metric, from, to int64, take func([]byte)) error {
+func (h *byMetricHour) read(ctx context.Context, c *cluster, nodes []int, list []metric,
+	from, to int64, take func([]byte)) error {
 	take = locked(take)
 	where, args := "", []any(nil)
 	switch len(nodes) {

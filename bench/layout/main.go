@@ -44,7 +44,9 @@ func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 30, "nodes of the cluster that has whole hours")
 	flag.IntVar(&o.hours, "hours", 24, "hours of it; they begin in the middle of a day")
-	flag.IntVar(&o.rows, "rows", 200, "rows of a node's hour beside its head: a tenth of them middle, a hundredth large, the others small")
+	flag.IntVar(&o.rows, "rows", 200,
+		"rows of a node's hour beside its head: a tenth of them middle, a hundredth large, the "+
+			"others small")
 	flag.IntVar(&o.many, "many", 1000, "nodes of the large cluster; 0: none")
 	flag.IntVar(&o.manyHours, "many-hours", 6, "hours of it")
 	flag.IntVar(&o.manyRows, "many-rows", 40, "rows of a node's hour there, none of them large")
@@ -52,11 +54,13 @@ func main() {
 	flag.IntVar(&o.middle, "middle", 4<<10, "bytes of a middle row")
 	flag.IntVar(&o.large, "large", 64<<10, "bytes of a large row")
 	flag.IntVar(&o.headSize, "head", 1536, "bytes of a head row")
-	flag.IntVar(&o.rounds, "rounds", 7, "how often each question is timed, about other nodes and metrics each time")
+	flag.IntVar(&o.rounds, "rounds", 7, "how often each question is timed, about other nodes and "+
+		"metrics each time")
 	flag.IntVar(&o.chunk, "chunk", 64, "KiB that Cassandra compresses at once")
 	flag.StringVar(&o.homes, "homes", "node,metric_day,metric_hour", "what is measured")
 	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.Parse()
 	if err := o.check(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "layout:", err)
@@ -78,7 +82,8 @@ func (o *options) check(args []string) error {
 	case o.many > 0 && o.manyHours < 1:
 		return fmt.Errorf("-many-hours must be at least 1")
 	case o.rows < 100 || o.many > 0 && o.manyRows < 10:
-		return fmt.Errorf("-rows must be at least 100 and -many-rows 10, so that there are rows of each size")
+		return fmt.Errorf("-rows must be at least 100 and -many-rows 10, so that there are rows " +
+			"of each size")
 	case min(o.small, o.middle, o.large, o.headSize) < 1:
 		return fmt.Errorf("-small, -middle, -large and -head must be at least 1")
 	case o.chunk < 4 || o.chunk&(o.chunk-1) != 0:
@@ -86,7 +91,8 @@ func (o *options) check(args []string) error {
 	}
 	for _, name := range strings.Split(o.homes, ",") {
 		if makers[name] == nil {
-			return fmt.Errorf("-homes has %q: use node, metric_day and metric_hour, separated by commas", name)
+			return fmt.Errorf("-homes has %q: use node, metric_day and metric_hour, separated "+
+				"by commas", name)
 		}
 	}
 	return nil
@@ -106,9 +112,11 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
-		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
-		Progress: func(s string) { progress("%s", s) }})
+	cassandra, err := engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
+			// settling is not what is timed
+			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
+			Progress: func(s string) { progress("%s", s) }})
 	if err != nil {
 		return err
 	}
@@ -144,18 +152,21 @@ func (d *driver) open(ctx context.Context) (err error) {
 	config := gocql.NewCluster(d.cassandra.Host)
 	config.Port = d.cassandra.NativePort
 	config.Consistency = gocql.LocalQuorum
-	config.Timeout, config.ConnectTimeout, config.WriteTimeout = time.Minute, 10*time.Second, time.Minute
+	config.Timeout, config.ConnectTimeout, config.WriteTimeout = time.Minute, 10*time.Second,
+		time.Minute
 	config.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy())
 	config.PageSize = 500 // as the store's
 	if d.session, err = config.CreateSession(); err != nil {
 		return err
 	}
-	err = d.session.Query("CREATE KEYSPACE " + keyspace + " WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}").ExecContext(ctx)
+	err = d.session.Query("CREATE KEYSPACE " + keyspace +
+		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1}").ExecContext(ctx)
 	if err != nil {
 		return err
 	}
 	c := ring.DefaultConfig()
-	c.Datacenter, c.Consistency, c.Speculation, c.Timeout = "dc1", "LOCAL_QUORUM", "never", time.Minute
+	c.Datacenter, c.Consistency, c.Speculation, c.Timeout = "dc1", "LOCAL_QUORUM", "never",
+		time.Minute
 	d.ring, err = ring.New(d.session, c, nil, nil)
 	return err
 }

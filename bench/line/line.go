@@ -72,7 +72,8 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 		return nil, err
 	}
 	l := &Line{config: c, Key: account.NewKey(), Account: "default",
-		API: fmt.Sprintf("http://127.0.0.1:%d", api), Ingest: fmt.Sprintf("http://127.0.0.1:%d", ingest)}
+		API:    fmt.Sprintf("http://127.0.0.1:%d", api),
+		Ingest: fmt.Sprintf("http://127.0.0.1:%d", ingest)}
 	var args []string
 	if c.Jar != "" {
 		scrape, err := engines.FreePort("127.0.0.1")
@@ -81,7 +82,8 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 		}
 		l.Scrape = fmt.Sprintf("http://127.0.0.1:%d/metrics", scrape)
 		agent := filepath.Join(c.Dir, "agent.yaml")
-		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\ninterval: %dms\nlisten: 127.0.0.1:%d\n", l.Ingest, l.Key, c.Interval.Milliseconds(), scrape)
+		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\ninterval: %dms\nlisten: "+
+			"127.0.0.1:%d\n", l.Ingest, l.Key, c.Interval.Milliseconds(), scrape)
 		if err := os.WriteFile(agent, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -93,15 +95,19 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	}
 	g, start := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		l.Cassandra, err = engines.StartCassandra(start, engines.CassandraConfig{Dir: filepath.Join(c.Dir, "cassandra"), Heap: "768M", JVMArgs: args, Progress: c.Progress})
+		l.Cassandra, err = engines.StartCassandra(start,
+			engines.CassandraConfig{Dir: filepath.Join(c.Dir, "cassandra"), Heap: "768M",
+				JVMArgs: args, Progress: c.Progress})
 		return err
 	})
 	g.Go(func() (err error) {
-		l.Kafka, err = engines.StartKafka(start, engines.KafkaConfig{Dir: filepath.Join(c.Dir, "kafka"), Progress: c.Progress})
+		l.Kafka, err = engines.StartKafka(start,
+			engines.KafkaConfig{Dir: filepath.Join(c.Dir, "kafka"), Progress: c.Progress})
 		return err
 	})
 	g.Go(func() (err error) {
-		l.Redis, err = engines.StartRedis(start, engines.RedisConfig{Dir: filepath.Join(c.Dir, "redis")})
+		l.Redis, err = engines.StartRedis(start,
+			engines.RedisConfig{Dir: filepath.Join(c.Dir, "redis")})
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -118,7 +124,8 @@ ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
-`, account.Hash(l.Key), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra, l.Redis.Addr(), ingest, api)
+`, account.Hash(l.Key), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra,
+		l.Redis.Addr(), ingest, api)
 	text += c.More
 	if c.Self > 0 {
 		text += fmt.Sprintf("self: {url: %q, key: %s, interval: %dms}\n", l.Ingest, l.Key,
@@ -141,7 +148,8 @@ func (l *Line) accounts() string {
 	var text strings.Builder
 	for _, name := range l.config.Accounts {
 		l.Keys[name] = account.NewKey()
-		fmt.Fprintf(&text, "  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}\n",
+		fmt.Fprintf(&text, "  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: %s, "+
+			"scopes: [read, write]}]}\n",
 			name, account.Hash(l.Keys[name]))
 	}
 	return text.String()
@@ -149,7 +157,8 @@ func (l *Line) accounts() string {
 
 // StartRingwatch starts the roles and waits until both listeners are ready.
 func (l *Line) StartRingwatch(ctx context.Context) error {
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: l.config.Binary, Args: []string{"all", "--config", l.yaml}, Env: l.config.Env,
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: l.config.Binary,
+		Args: []string{"all", "--config", l.yaml}, Env: l.config.Env,
 		Log: filepath.Join(l.config.Dir, "ringwatch.log")})
 	if err != nil {
 		return err
@@ -215,7 +224,8 @@ func (l *Line) Text(ctx context.Context, path string) (text string, err error) {
 // Post gives ingest a frame of the key's account, again while it is told to wait.
 func (l *Line) Post(ctx context.Context, key string, b []byte) error {
 	for {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames", bytes.NewReader(b))
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames",
+			bytes.NewReader(b))
 		if err != nil {
 			return err
 		}
@@ -294,7 +304,8 @@ type Payload struct {
 // (&period=15m) says so.
 func (l *Line) Metrics(ctx context.Context, node, selector, query string) ([]Payload, error) {
 	var answer []struct{ Payload []Payload }
-	if err := l.Get(ctx, "/v1/nodes/"+node+"/metrics?metrics="+url.QueryEscape(selector)+query, &answer); err != nil {
+	if err := l.Get(ctx, "/v1/nodes/"+node+"/metrics?metrics="+url.QueryEscape(selector)+query,
+		&answer); err != nil {
 		return nil, err
 	}
 	var all []Payload

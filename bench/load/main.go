@@ -52,16 +52,21 @@ var works = []string{"write", "read", "mixed"}
 
 func main() {
 	var o options
-	flag.StringVar(&o.tables, "tables", "50,1000", "how many tables the load goes to; one comparison for each number")
-	flag.IntVar(&o.ops, "ops", 1_000_000, "writes, reads and mixed operations per node, over all rounds and repeats")
+	flag.StringVar(&o.tables, "tables", "50,1000",
+		"how many tables the load goes to; one comparison for each number")
+	flag.IntVar(&o.ops, "ops", 1_000_000,
+		"writes, reads and mixed operations per node, over all rounds and repeats")
 	flag.IntVar(&o.rounds, "rounds", 6, "rounds per repeat; each should last for an interval")
-	flag.IntVar(&o.repeats, "repeats", 3, "how often all nodes are started anew: two JVMs of one kind differ by up to 8 %, as long as they live")
+	flag.IntVar(&o.repeats, "repeats", 3,
+		"how often all nodes are started anew: two JVMs of one kind differ by up to 8 %, as long "+
+			"as they live")
 	flag.IntVar(&o.clients, "clients", 32, "operations in flight")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	flag.StringVar(&o.heap, "heap", "2G", "each Cassandra's heap")
 	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
 	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
-	flag.BoolVar(&o.paused, "paused", false, "one node with the agent at work and paused, in turns, and no other")
+	flag.BoolVar(&o.paused, "paused", false,
+		"one node with the agent at work and paused, in turns, and no other")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -98,19 +103,28 @@ func run(ctx context.Context, o options) error {
 				prefix = "jmx_"
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.rate))
+				r.Add(prefix+work+"_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
+					round.rate))
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_cpu_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
-				r.Add(prefix+work+"_p99_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"], round.p99))
+				r.Add(prefix+work+"_cpu_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
+					round.cpuPerOp))
+				r.Add(prefix+work+"_p99_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
+					round.p99))
 			}
 		}
 		for _, work := range works {
 			r.Add("none_"+work+"_spread"+suffix, spread(rounds[work+"none"]))
 		}
 	}
-	r.Notes = fmt.Sprintf("Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians of pairs in turns, %d repeats (JVMs started anew) of %d rounds, %d operations per node and kind in all, %d in flight, "+
-		"closed loop, own generator (gocql) on the same two cores. Without a suffix: 50 tables. none_*_spread: interquartile range of the node's own throughput over its median, the noise that the ratios stand in. JMX exporter %s with the whitelist.",
+	r.Notes = fmt.Sprintf(
+		"Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians "+
+			"of pairs in turns, %d repeats (JVMs started anew) of %d rounds, %d operations per "+
+			"node and kind in all, %d in flight, "+
+			"closed loop, own generator (gocql) on the same two cores. Without a suffix: "+
+			"50 tables. "+
+			"none_*_spread: interquartile range of the node's own throughput over its median, "+
+			"the noise that the ratios stand in. JMX exporter %s with the whitelist.",
 		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
 	return r.Keep(os.Stdout, o.results)
 }
@@ -157,7 +171,8 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 			}
 		}
 	}()
-	for _, c := range all { // not before all have started: a connection does not outlive a long pause
+	// not before all have started: a connection does not outlive a long pause
+	for _, c := range all {
 		if err := c.Pause(); err != nil {
 			return err
 		}
@@ -179,8 +194,10 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
 			}
 			if (k+1)%5 == 0 || k+1 == o.rounds {
-				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1, o.rounds,
-					ratio(rounds[work+"push"], rounds[work+"none"], round.rate), ratio(rounds[work+"jmx"], rounds[work+"none"], round.rate))
+				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
+					o.rounds,
+					ratio(rounds[work+"push"], rounds[work+"none"], round.rate),
+					ratio(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
 		}
 	}
@@ -189,9 +206,11 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 
 // startWarm starts a side's node and lets it do a round of each work, which compiles, and
 // prepares every statement. end closes it.
-func startWarm(ctx context.Context, o options, tables, perRound int, dir string, side node.Side) (c contestant, end func(), err error) {
+func startWarm(ctx context.Context, o options, tables, perRound int, dir string,
+	side node.Side) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name),
+		Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})
 	if err != nil {
 		return c, nil, err
 	}
@@ -228,20 +247,23 @@ func discard() (url string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.WriteHeader(http.StatusNoContent)
-	})}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusNoContent)
+		})}
 	go server.Serve(l)
 	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 
 func table(rounds map[string][]round) {
-	fmt.Printf("%-6s %-6s %12s %9s %9s %12s\n", "work", "side", "ops/s", "p50 ms", "p99 ms", "CPU µs/op")
+	fmt.Printf("%-6s %-6s %12s %9s %9s %12s\n", "work", "side", "ops/s", "p50 ms", "p99 ms",
+		"CPU µs/op")
 	for _, work := range works {
 		for _, side := range []string{"none", "push", "jmx"} {
 			all := rounds[work+side]
-			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, median(all, round.rate), median(all, round.p50), median(all, round.p99), median(all, round.cpuPerOp))
+			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, median(all, round.rate),
+				median(all, round.p50), median(all, round.p99), median(all, round.cpuPerOp))
 		}
 	}
 }
@@ -268,5 +290,6 @@ func spread(all []round) float64 {
 	for _, r := range all {
 		values = append(values, r.rate())
 	}
-	return (bench.Quantile(values, 0.75) - bench.Quantile(values, 0.25)) / bench.Quantile(values, 0.5)
+	return (bench.Quantile(values, 0.75) - bench.Quantile(values, 0.25)) / bench.Quantile(values,
+		0.5)
 }

@@ -22,7 +22,8 @@ func runPaused(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("-tables: one number with -paused: %w", err)
 	}
-	r := bench.Result{Name: "load-paused", Command: "make bench-load ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	r := bench.Result{Name: "load-paused",
+		Command: "make bench-load ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	rounds := map[string][]round{} // by work and whether the agent works: "readpaused"
 	for repeat := range o.repeats {
 		fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
@@ -42,8 +43,15 @@ func runPaused(ctx context.Context, o options) error {
 		r.Add(work+"_per_s", median(off, round.rate))
 		r.Add(work+"_seconds", median(off, func(r round) float64 { return r.took.Seconds() }))
 	}
-	r.Notes = fmt.Sprintf("One node of %d tables with the agent at work (every %v) over the same node with it paused, in turns: medians of %d pairs in all from %d JVMs, %d operations of a kind, half of them on each side; low and high: "+
-		"where the median of such pairs lies 19 times of 20, by their order. *_agent_cpu_share: of what Cassandra's process used, what the agent's threads did. %d operations in flight, closed loop, own generator (gocql) on the same two cores; *_seconds: how long a round lasts.",
+	r.Notes = fmt.Sprintf(
+		"One node of %d tables with the agent at work (every %v) over the same node with it "+
+			"paused, in turns: medians of %d pairs in all from %d JVMs, %d operations of a kind, "+
+			"half of them on each side; low and high: "+
+			"where the median of such pairs lies 19 times of 20, by their order. "+
+			"*_agent_cpu_share: "+
+			"of what Cassandra's process used, what the agent's threads did. %d operations in "+
+			"flight, closed loop, own generator (gocql) on the same two cores; *_seconds: how "+
+			"long a round lasts.",
 		tables, o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
 	return r.Keep(os.Stdout, o.results)
 }
@@ -53,7 +61,8 @@ const (
 	paused = "paused" // as the agent calls it
 )
 
-func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
+func takeTurns(ctx context.Context, o options, tables, repeat int,
+	rounds map[string][]round) error {
 	dir, err := os.MkdirTemp("", "ringwatch-load-")
 	if err != nil {
 		return err
@@ -91,7 +100,9 @@ func takeTurns(ctx context.Context, o options, tables, repeat int, rounds map[st
 				rounds[work+turn] = append(rounds[work+turn], found)
 			}
 			on, off := rounds[work+atWork], rounds[work+paused]
-			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work, k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(), ratio(on, off, round.rate))
+			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work,
+				k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(),
+				ratio(on, off, round.rate))
 		}
 	}
 	return nil
@@ -117,7 +128,8 @@ func (c contestant) become(ctx context.Context, want string) error {
 	defer cancel()
 	return line.Until(ctx, "the agent to be "+want, func(ctx context.Context) error {
 		var state string
-		err := c.session.Query("SELECT value FROM system_ringwatch.agent WHERE name = 'ringwatch_agent_state_info'").ScanContext(ctx, &state)
+		err := c.session.Query("SELECT value FROM system_ringwatch.agent WHERE name = "+
+			"'ringwatch_agent_state_info'").ScanContext(ctx, &state)
 		if err == nil && (state == paused) != (want == paused) {
 			err = errors.New("it is " + state)
 		}

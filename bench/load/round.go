@@ -32,7 +32,8 @@ func (r round) p99() float64      { return r.p99Value }
 
 // round runs so many operations with a bounded number in flight. A latency is from before the
 // call to the answer, errors end the round.
-func (c contestant) round(ctx context.Context, o options, tables int, work string, ops int) (round, error) {
+func (c contestant) round(ctx context.Context, o options, tables int, work string,
+	ops int) (round, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	scrapes := make(chan error, 1)
@@ -53,7 +54,8 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 			mine := make([]float64, 0, ops/o.clients*2)
 			for next.Add(1) <= int64(ops) {
 				began := time.Now()
-				if err := c.operation(loadCtx, work, node.Table(random.IntN(tables)), random.IntN(keys), random); err != nil {
+				if err := c.operation(loadCtx, work, node.Table(random.IntN(tables)),
+					random.IntN(keys), random); err != nil {
 					return err
 				}
 				mine = append(mine, float64(time.Since(began).Microseconds())/1000)
@@ -78,17 +80,22 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 	for _, mine := range latencies {
 		all = append(all, mine...)
 	}
-	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU, threads: after.Threads - before.Threads, p50Value: bench.Quantile(all, 0.5), p99Value: bench.Quantile(all, 0.99)}, nil
+	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU,
+		threads: after.Threads - before.Threads, p50Value: bench.Quantile(all, 0.5),
+		p99Value: bench.Quantile(all, 0.99)}, nil
 }
 
 var text = "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"
 
-func (c contestant) operation(ctx context.Context, work, table string, key int, random *rand.Rand) error {
+func (c contestant) operation(ctx context.Context, work, table string, key int,
+	random *rand.Rand) error {
 	if work == "write" || work == "mixed" && random.IntN(2) == 0 {
-		return c.session.Query("INSERT INTO "+table+" (k, c, v) VALUES (?, ?, ?)", key, 1, text[:random.IntN(len(text))]).ExecContext(ctx)
+		return c.session.Query("INSERT INTO "+table+" (k, c, v) VALUES (?, ?, ?)", key, 1,
+			text[:random.IntN(len(text))]).ExecContext(ctx)
 	}
 	var v string
-	err := c.session.Query("SELECT v FROM "+table+" WHERE k = ? AND c = ?", key, 1).ScanContext(ctx, &v)
+	err := c.session.Query("SELECT v FROM "+table+" WHERE k = ? AND c = ?", key, 1).ScanContext(ctx,
+		&v)
 	if err == gocql.ErrNotFound {
 		return nil
 	}

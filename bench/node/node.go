@@ -47,6 +47,7 @@ func Start(ctx context.Context, c Config) (*Node, error) {
 	n := &Node{Side: c.Side, GCLog: filepath.Join(dir, "gc.log")}
 	args := append([]string{"-Xlog:gc:file=" + n.GCLog + ":uptime"}, c.Side.Args...)
 	n.Cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: dir, Heap: c.Heap, ClusterName: clusterName, JVMArgs: args, Extra: settings, Progress: c.Progress})
+		TimerSlack: engines.KernelSlack, Dir: dir, Heap: c.Heap, ClusterName: clusterName,
+		JVMArgs: args, Extra: settings, Progress: c.Progress})
 	return n, err
 }

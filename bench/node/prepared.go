@@ -45,7 +45,8 @@ func Prepared(ctx context.Context, tables int, progress func(string)) (string, e
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, fmt.Sprintf("prepared-%s-%d-tables-%d", engines.CassandraVersion, tables, layout))
+	dir := filepath.Join(cache, fmt.Sprintf("prepared-%s-%d-tables-%d", engines.CassandraVersion,
+		tables, layout))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -59,9 +60,11 @@ func Prepared(ctx context.Context, tables int, progress func(string)) (string, e
 	defer os.RemoveAll(fresh)
 	if err := prepare(ctx, fresh, tables, progress); err != nil {
 		words, _ := engines.LastWords(filepath.Join(fresh, "cassandra.log"))
-		return "", fmt.Errorf("preparing a node with %d tables: %w; its log ends with %q", tables, err, words)
+		return "", fmt.Errorf("preparing a node with %d tables: %w; its log ends with %q", tables,
+			err, words)
 	}
-	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) { // another process was as fast
+	// another process was as fast
+	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
 	return dir, nil
@@ -71,7 +74,8 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 	// The schema is in the commit log as well: without a flush for each statement, tables come
 	// ten times faster.
 	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: dir, Heap: "2G", ClusterName: clusterName, Extra: settings, Progress: progress,
+		TimerSlack: engines.KernelSlack, Dir: dir, Heap: "2G", ClusterName: clusterName,
+		Extra: settings, Progress: progress,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return err
@@ -84,12 +88,14 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 	defer session.Close()
 	for i, told := 0, time.Now(); i < tables; i++ {
 		if i%PerKeyspace == 0 {
-			stmt := fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS ks%d WITH replication = {'class':'SimpleStrategy','replication_factor':1}", i/PerKeyspace)
+			stmt := fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS ks%d WITH replication = "+
+				"{'class':'SimpleStrategy','replication_factor':1}", i/PerKeyspace)
 			if err := session.Query(stmt).ExecContext(ctx); err != nil {
 				return err
 			}
 		}
-		stmt := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (k int, c int, v text, PRIMARY KEY (k, c))", Table(i))
+		stmt := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (k int, c int, v text, PRIMARY KEY "+
+			"(k, c))", Table(i))
 		if err := session.Query(stmt).ExecContext(ctx); err != nil {
 			return err
 		}
@@ -117,7 +123,8 @@ func WriteAll(ctx context.Context, session *gocql.Session, tables, n int) error 
 	for i := range tables {
 		g.Go(func() error {
 			for k := range n {
-				if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i, "a value of some length").ExecContext(ctx); err != nil {
+				if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i,
+					"a value of some length").ExecContext(ctx); err != nil {
 					return err
 				}
 			}

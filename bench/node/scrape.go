@@ -24,7 +24,8 @@ type Scraped struct {
 
 // scraper waits long: the JMX exporter takes three quarters of a minute for all metrics of a
 // thousand tables.
-var scraper = http.Client{Timeout: 10 * time.Minute, Transport: &http.Transport{DisableCompression: true}}
+var scraper = http.Client{Timeout: 10 * time.Minute,
+	Transport: &http.Transport{DisableCompression: true}}
 
 // Scrape asks url once.
 func Scrape(ctx context.Context, url string) (s Scraped, err error) {
@@ -99,7 +100,8 @@ func Threads(ctx context.Context, pid int, name string) (map[string]Thread, erro
 		n, _ := strconv.ParseFloat(string(found[3]), 64)
 		one := threads[string(found[1])]
 		one.CPU += time.Duration(ms * float64(time.Millisecond))
-		one.Allocated += n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[string(found[4])]
+		one.Allocated += n * map[string]float64{"B": 1, "K": 1 << 10, "M": 1 << 20,
+			"G": 1 << 30}[string(found[4])]
 		threads[string(found[1])] = one
 	}
 	return threads, nil

@@ -40,7 +40,8 @@ func Settled(ctx context.Context, c *engines.Cassandra, keyspace string) error {
 // Keyspace returns the folder of a keyspace's tables below a Cassandra's folder.
 func Keyspace(dir, keyspace string) (found string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == keyspace && filepath.Base(filepath.Dir(path)) == "data" {
+		if err == nil && e.IsDir() && e.Name() == keyspace &&
+			filepath.Base(filepath.Dir(path)) == "data" {
 			found = path
 			return filepath.SkipAll
 		}

@@ -40,7 +40,10 @@ func None() Side { return Side{Name: "none"} }
 // Push is our agent posting frames to ingest.
 func Push(dir, jar, ingest string, interval time.Duration) (Side, error) {
 	s := Side{Name: "push", Thread: "ringwatch-agent"}
-	return s, s.agent(dir, jar, fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_bench0123456789abcdefghijklmnopqrstu\ninterval: %s\n", ingest, interval))
+	return s, s.agent(dir, jar,
+		fmt.Sprintf(
+			"ingest:\n  urls: [%q]\n  key: rw_bench0123456789abcdefghijklmnopqrstu\ninterval: %s\n",
+			ingest, interval))
 }
 
 // Pull is our agent serving /metrics and posting nothing.
@@ -88,7 +91,8 @@ func JMX(ctx context.Context, dir string, all bool, progress func(string)) (Side
 	if err != nil {
 		return Side{}, err
 	}
-	return Side{Name: name, Args: []string{fmt.Sprintf("-javaagent:%s=127.0.0.1:%d:%s", jar, port, file)},
+	return Side{Name: name,
+		Args:   []string{fmt.Sprintf("-javaagent:%s=127.0.0.1:%d:%s", jar, port, file)},
 		Scrape: fmt.Sprintf("http://127.0.0.1:%d/metrics", port), Thread: "prometheus-http"}, nil
 }
 

@@ -22,7 +22,8 @@ func TestCollections(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, lines, err := Collections(file, 0)
-	if err != nil || lines != 6 || all.Pauses != 3 || all.Pause != 38530*time.Microsecond || all.Allocated != (1+91)<<20 {
+	if err != nil || lines != 6 || all.Pauses != 3 || all.Pause != 38530*time.Microsecond ||
+		all.Allocated != (1+91)<<20 {
 		t.Errorf("the whole log: %+v, %d lines, %v", all, lines, err)
 	}
 	late, _, err := Collections(file, 4)
@@ -37,7 +38,8 @@ func TestUsageOfThisProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := before
-	for n := 1; after.CPU == before.CPU || after.Threads <= before.Threads; n++ { // work until a tick has passed
+	// work until a tick has passed
+	for n := 1; after.CPU == before.CPU || after.Threads <= before.Threads; n++ {
 		if after, err = UsageOf(os.Getpid(), "node.test"); err != nil {
 			t.Fatal(err)
 		}

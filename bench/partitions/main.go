@@ -40,7 +40,8 @@ func main() {
 	flag.StringVar(&o.processes, "processes", "4,16", "processes of a role, in turn")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second, "how often a node sends a frame")
 	flag.Uint64Var(&o.seed, "seed", 1, "of clusters and nodes")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.Parse()
 	if err := run(o); err != nil {
 		log.Fatalln("partitions:", err)
@@ -56,7 +57,8 @@ func run(o options) error {
 		for part := range strings.SplitSeq(text, ",") {
 			n, err := strconv.Atoi(part)
 			if err != nil || n < 1 || n > 10_000 {
-				return nil, fmt.Errorf("-%s: %q is no number from 1 to 10000: give some, as in 16,64", flag, part)
+				return nil, fmt.Errorf("-%s: %q is no number from 1 to 10000: give some, as "+
+					"in 16,64", flag, part)
 			}
 			list = append(list, n)
 		}
@@ -73,14 +75,19 @@ func run(o options) error {
 	fmt.Printf("%d nodes in %d clusters, of 3 to %d nodes\n\n", o.nodes, len(fleet), o.largest)
 	r := &bench.Result{Name: "partitions",
 		Command: "make bench-partitions ARGS='" + strings.Join(os.Args[1:], " ") + "'",
-		Notes: "A simulation: the partitioner, the balancer and the spread of hours are the line's own. " +
-			"largest_… is the one that carries most; windows_per_s spreads the closing of a process's " +
-			"windows over five minutes; hours_per_s is the mean of the hour and hours_most of its fullest " +
-			"second; joins and dies: the nodes whose partition moves when a process does, and the most " +
+		Notes: "A simulation: the partitioner, the balancer and the spread of hours are the " +
+			"line's own. " +
+			"largest_… is the one that carries most; windows_per_s spreads the closing of a " +
+			"process's " +
+			"windows over five minutes; hours_per_s is the mean of the hour and hours_most of " +
+			"its fullest " +
+			"second; joins and dies: the nodes whose partition moves when a process does, " +
+			"and the most " +
 			"frames that are read again then, all of the open windows."}
 	r.Add("nodes", o.nodes)
 	r.Add("clusters", len(fleet))
-	fmt.Println("| partitions | largest partition | processes | largest process | windows/s | hours/s | " +
+	fmt.Println("| partitions | largest partition | processes | largest process | windows/s | " +
+		"hours/s | " +
 		"most in a second | one joins: nodes | frames again | one dies: nodes | frames again |")
 	fmt.Println("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, p := range partitions {
@@ -89,7 +96,8 @@ func run(o options) error {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("| %d | %d | %d | %d | %.0f | %.1f | %d | %d | %d | %d | %d |\n", p, f.largestPartition,
+			fmt.Printf("| %d | %d | %d | %d | %.0f | %.1f | %d | %d | %d | %d | %d |\n", p,
+				f.largestPartition,
 				n, f.largestProcess, f.windows, f.hours, f.hoursMost, f.joins.nodes, f.joins.frames,
 				f.dies.nodes, f.dies.frames)
 			key := fmt.Sprintf("%d_%d_", p, n)
@@ -118,7 +126,8 @@ type cluster struct {
 func newFleet(o options) ([]cluster, error) {
 	const least = 3
 	if o.nodes < least || o.largest < least || o.largest > o.nodes {
-		return nil, fmt.Errorf("-nodes %d and -largest %d: use %d or more, and a largest that the nodes fill",
+		return nil, fmt.Errorf("-nodes %d and -largest %d: use %d or more, and a largest that "+
+			"the nodes fill",
 			o.nodes, o.largest, least)
 	}
 	r := rand.New(rand.NewPCG(o.seed, 1))
@@ -128,7 +137,8 @@ func newFleet(o options) ([]cluster, error) {
 		if len(fleet) > 0 {
 			size = int(least * math.Pow(float64(o.largest)/least, r.Float64()))
 		}
-		c := cluster{name: fmt.Sprintf("cluster-%d", len(fleet)), nodes: make([]uuid.UUID, min(size, left))}
+		c := cluster{name: fmt.Sprintf("cluster-%d", len(fleet)),
+			nodes: make([]uuid.UUID, min(size, left))}
 		for i := range c.nodes {
 			for k := range c.nodes[i] {
 				c.nodes[i][k] = byte(r.Uint32())

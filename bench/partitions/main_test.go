@@ -31,7 +31,8 @@ func TestLook(t *testing.T) {
 	}
 	share := o.nodes / processes
 	if f.largestProcess < share || f.largestProcess > 2*share {
-		t.Errorf("the largest process carries %d nodes, and the mean is %d", f.largestProcess, share)
+		t.Errorf("the largest process carries %d nodes, and the mean is %d", f.largestProcess,
+			share)
 	}
 	// A ninth process takes a ninth of the partitions, about.
 	if f.joins.nodes == 0 || f.joins.nodes > share*3/2 || f.joins.frames != f.joins.nodes*16 {

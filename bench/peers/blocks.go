@@ -32,7 +32,8 @@ type Blocks struct {
 
 // NewBlocks writes for the Prometheus that Start will start with the same dir.
 func NewBlocks(dir string, form Form) *Blocks {
-	return &Blocks{form: Peer{Name: "prometheus", Form: form}, dir: filepath.Join(dir, "prometheus", "data")}
+	return &Blocks{form: Peer{Name: "prometheus", Form: form},
+		dir: filepath.Join(dir, "prometheus", "data")}
 }
 
 // Write is Peer's. All series of one block must have come before the first of the next one.
@@ -56,7 +57,8 @@ func (b *Blocks) Send(ctx context.Context, list ...prompb.TimeSeries) error {
 		if len(ts.Samples) == 0 {
 			continue
 		}
-		if last := ts.Samples[len(ts.Samples)-1].Timestamp; b.writer == nil || last >= b.start+blockMillis {
+		if last := ts.Samples[len(ts.Samples)-1].Timestamp; b.writer == nil ||
+			last >= b.start+blockMillis {
 			if appender != nil {
 				return fmt.Errorf("series of two blocks came at once")
 			}
@@ -79,7 +81,8 @@ func (b *Blocks) Send(ctx context.Context, list ...prompb.TimeSeries) error {
 			}
 			var err error
 			if ref, err = appender.Append(ref, set, s.Timestamp, s.Value); err != nil {
-				return errors.Join(fmt.Errorf("%s at %d: %w", set, s.Timestamp, err), appender.Rollback())
+				return errors.Join(fmt.Errorf("%s at %d: %w", set, s.Timestamp, err),
+					appender.Rollback())
 			}
 			b.Samples++
 		}
@@ -122,7 +125,8 @@ func (p *Peer) EndInOneBlock(ctx context.Context) (err error) {
 	}
 	options := tsdb.DefaultOptions()
 	options.RetentionDuration = 0
-	db, err := tsdb.Open(filepath.Join(p.dir, "data"), slog.New(slog.DiscardHandler), nil, options, nil)
+	db, err := tsdb.Open(filepath.Join(p.dir, "data"), slog.New(slog.DiscardHandler), nil,
+		options, nil)
 	if err != nil {
 		return err
 	}

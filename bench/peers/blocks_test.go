@@ -35,8 +35,9 @@ func TestBlocks(t *testing.T) {
 	}
 	const end = first + blockMillis
 	write("a", first, first+1000, end-1000)
-	write("b", first+500, end-500)    // a node after another one goes back in time
-	write("b", end-500, -(end + 500)) // gone: its last sample again, in the block before, and its end
+	write("b", first+500, end-500) // a node after another one goes back in time
+	// gone: its last sample again, in the block before, and its end
+	write("b", end-500, -(end + 500))
 	write("a", end, end+1000)
 	if err := b.Close(ctx); err != nil {
 		t.Fatal(err)
@@ -46,7 +47,8 @@ func TestBlocks(t *testing.T) {
 	}
 	options := tsdb.DefaultOptions()
 	options.RetentionDuration = 0
-	db, err := tsdb.Open(filepath.Join(dir, "prometheus", "data"), slog.New(slog.DiscardHandler), nil, options, nil)
+	db, err := tsdb.Open(filepath.Join(dir, "prometheus", "data"), slog.New(slog.DiscardHandler),
+		nil, options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,15 @@ func classic(s *window.Series) []prompb.TimeSeries {
 	}
 	list := []prompb.TimeSeries{one(named(s, "_count"), upTo(bounds))}
 	if s.Metric.HasSum {
-		list = append(list, one(named(s, "_sum"), func(i int) float64 { return frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent) }))
+		list = append(list,
+			one(named(s, "_sum"), func(i int) float64 {
+				return frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent)
+			}))
 	}
 	for _, bucket := range query.ExposedBuckets(bounds) {
-		list = append(list, one(named(s, "_bucket", prompb.Label{Name: "le", Value: le(s.Metric.Bounds, bucket)}), upTo(bucket)))
+		list = append(list,
+			one(named(s, "_bucket", prompb.Label{Name: "le", Value: le(s.Metric.Bounds, bucket)}),
+				upTo(bucket)))
 	}
 	return list
 }

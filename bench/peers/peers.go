@@ -30,14 +30,16 @@ import (
 // Modules are the peers by name; their versions are those of small modules of their own below
 // bench/peers, built into the engines' cache.
 var Modules = map[string]string{
-	"prometheus":        "github.com/prometheus/prometheus/cmd/prometheus",
-	"prometheus-native": "github.com/prometheus/prometheus/cmd/prometheus", // the same with histograms as native ones
+	"prometheus": "github.com/prometheus/prometheus/cmd/prometheus",
+	// the same with histograms as native ones
+	"prometheus-native": "github.com/prometheus/prometheus/cmd/prometheus",
 	"victoriametrics":   "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
 }
 
 // build returns a peer's program, building it the first time: VictoriaMetrics in half a minute,
 // Prometheus in five. The version is its module's.
-func build(ctx context.Context, name string, progress func(string, ...any)) (program, version string, err error) {
+func build(ctx context.Context, name string, progress func(string, ...any)) (program,
+	version string, err error) {
 	pkg := Modules[name]
 	name, _, _ = strings.Cut(name, "-")
 	dir := filepath.Join("bench", "peers", name)
@@ -108,7 +110,8 @@ func Start(
 	if err != nil {
 		return nil, err
 	}
-	p := &Peer{Name: name, Version: version, dir: filepath.Join(dir, name), URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
+	p := &Peer{Name: name, Version: version, dir: filepath.Join(dir, name),
+		URL: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -126,16 +129,20 @@ func Start(
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
-		args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=5y", "--web.enable-remote-write-receiver",
+		args = []string{"--config.file=" + config, "--storage.tsdb.path=" + data,
+			"--storage.tsdb.retention.time=5y", "--web.enable-remote-write-receiver",
 			fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port)}
 	case "victoriametrics":
 		p.flush = flushVictoria
 		p.disk = func() (int64, int64, error) { return victoriaBytes(data) }
-		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y", fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port), "-search.maxUniqueTimeseries=10000000",
+		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y",
+			fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port),
+			"-search.maxUniqueTimeseries=10000000",
 			"-search.latencyOffset=0s"} // else it gives the value before for what is younger
 	}
 	p.start = func(ctx context.Context) (err error) {
-		if p.process, err = engines.StartProcess(engines.ProcessConfig{Name: name, Path: program, Args: args, Log: filepath.Join(p.dir, name+".log")}); err != nil {
+		if p.process, err = engines.StartProcess(engines.ProcessConfig{Name: name, Path: program,
+			Args: args, Log: filepath.Join(p.dir, name+".log")}); err != nil {
 			return err
 		}
 		return p.wait(ctx)
@@ -151,7 +158,8 @@ func (p *Peer) wait(ctx context.Context) error {
 		if !p.process.Running() {
 			cancel()
 		}
-		_, err := p.Get(ctx, map[bool]string{false: "/-/ready", true: "/health"}[p.Name == "victoriametrics"], nil)
+		_, err := p.Get(ctx,
+			map[bool]string{false: "/-/ready", true: "/health"}[p.Name == "victoriametrics"], nil)
 		return err
 	})
 	if err != nil {
@@ -227,9 +235,12 @@ func (p *Peer) seriesOf(s *window.Series, instants []int64) []prompb.TimeSeries 
 			continue
 		}
 		for _, at := range ended {
-			ts.Samples = append(ts.Samples, prompb.Sample{Timestamp: at, Value: math.Float64frombits(value.StaleNaN)})
+			ts.Samples = append(ts.Samples,
+				prompb.Sample{Timestamp: at, Value: math.Float64frombits(value.StaleNaN)})
 		}
-		slices.SortFunc(ts.Samples, func(a, b prompb.Sample) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+		slices.SortFunc(ts.Samples, func(a, b prompb.Sample) int {
+			return cmp.Compare(a.Timestamp, b.Timestamp)
+		})
 	}
 	return list
 }
@@ -265,7 +276,8 @@ func (p *Peer) send(ctx context.Context) error {
 		p.Samples += int64(len(p.pending[i].Samples) + len(p.pending[i].Histograms))
 	}
 	p.pending = p.pending[:0]
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/api/v1/write", bytes.NewReader(s2.EncodeSnappy(nil, b)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/api/v1/write",
+		bytes.NewReader(s2.EncodeSnappy(nil, b)))
 	if err != nil {
 		return err
 	}
@@ -289,7 +301,9 @@ func (p *Peer) End(ctx context.Context) error { return p.process.Stop(ctx) }
 
 // Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may
 // be started anew for it.
-func (p *Peer) Settle(ctx context.Context, from, to int64) error { return p.flush(ctx, p, from, to) }
+func (p *Peer) Settle(ctx context.Context, from, to int64) error {
+	return p.flush(ctx, p, from, to)
+}
 
 // Disk returns the bytes of samples and of indexes.
 func (p *Peer) Disk() (data, index int64, err error) { return p.disk() }

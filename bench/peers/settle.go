@@ -17,7 +17,9 @@ import (
 
 // marker is a series that only moves Prometheus's clock.
 func (p *Peer) marker(ctx context.Context, at int64) error {
-	p.pending = append(p.pending, prompb.TimeSeries{Labels: []prompb.Label{{Name: "__name__", Value: "marker"}}, Samples: []prompb.Sample{{Value: 1, Timestamp: at}}})
+	p.pending = append(p.pending,
+		prompb.TimeSeries{Labels: []prompb.Label{{Name: "__name__", Value: "marker"}},
+			Samples: []prompb.Sample{{Value: 1, Timestamp: at}}})
 	return p.send(ctx)
 }
 
@@ -123,7 +125,9 @@ func flushVictoria(ctx context.Context, p *Peer, from, to int64) error {
 			return err
 		}
 		for _, l := range strings.Split(string(b), "\n") {
-			if busy := strings.HasPrefix(l, "vm_active_merges{") || strings.HasPrefix(l, "vm_active_force_merges"); busy && !strings.HasSuffix(l, " 0") {
+			if busy := strings.HasPrefix(l, "vm_active_merges{") ||
+				strings.HasPrefix(l, "vm_active_force_merges"); busy &&
+				!strings.HasSuffix(l, " 0") {
 				quiet = 0
 				return fmt.Errorf("it merges: %s", l)
 			}

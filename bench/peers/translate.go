@@ -42,7 +42,8 @@ func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	if p.Form == Native {
 		bounds := upper(s.Metric.Bounds)
 		for i, at := range s.At {
-			ts.Histograms = append(ts.Histograms, prompb.FromIntHistogram(at, native(s.Metric, &s.Histograms[i], bounds)))
+			ts.Histograms = append(ts.Histograms,
+				prompb.FromIntHistogram(at, native(s.Metric, &s.Histograms[i], bounds)))
 		}
 		return []prompb.TimeSeries{ts}
 	}
@@ -50,7 +51,9 @@ func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	if s.Metric.HasSum {
 		sum := named(s, "_sum")
 		for i, at := range s.At {
-			sum.Samples = append(sum.Samples, prompb.Sample{Value: frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent), Timestamp: at})
+			sum.Samples = append(sum.Samples,
+				prompb.Sample{Value: frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent),
+					Timestamp: at})
 		}
 		list = append(list, sum)
 	}
@@ -59,7 +62,9 @@ func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 		dense[i] = s.Histograms[i].Dense(nil)
 	}
 	for b, last := range dense[len(dense)-1] {
-		if last == 0 && (s.Metric.Kind == frame.Histogram || !slices.ContainsFunc(dense, func(counts []int64) bool { return counts[b] != 0 })) {
+		if last == 0 &&
+			(s.Metric.Kind == frame.Histogram ||
+				!slices.ContainsFunc(dense, func(counts []int64) bool { return counts[b] != 0 })) {
 			continue
 		}
 		t := named(s, "_bucket", prompb.Label{Name: "bucket", Value: strconv.Itoa(b)})
@@ -73,7 +78,9 @@ func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 
 func labelPairs(s *window.Series) []prompb.Label {
 	var list []prompb.Label
-	s.Labels.Range(func(l labels.Label) { list = append(list, prompb.Label{Name: l.Name, Value: l.Value}) })
+	s.Labels.Range(func(l labels.Label) {
+		list = append(list, prompb.Label{Name: l.Name, Value: l.Value})
+	})
 	return list
 }
 
@@ -106,7 +113,8 @@ func native(m *window.Metric, h *window.Histogram, bounds []float64) *histogram.
 		if len(n.PositiveSpans) > 0 && next == b {
 			n.PositiveSpans[len(n.PositiveSpans)-1].Length++
 		} else {
-			n.PositiveSpans = append(n.PositiveSpans, histogram.Span{Offset: int32(b - next), Length: 1})
+			n.PositiveSpans = append(n.PositiveSpans, histogram.Span{Offset: int32(b - next),
+				Length: 1})
 		}
 		next = b + 1
 		n.PositiveBuckets = append(n.PositiveBuckets, count-before)

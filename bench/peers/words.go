@@ -35,7 +35,8 @@ func classicOf(e parser.Expr, as string, native func(string) bool) parser.Expr {
 		}
 	case *parser.AggregateExpr:
 		n.Expr = classicOf(n.Expr, as, native)
-		if as == "_bucket" && n.Op == parser.SUM && !n.Without && hasBuckets(n.Expr) && !slices.Contains(n.Grouping, "le") {
+		if as == "_bucket" && n.Op == parser.SUM && !n.Without && hasBuckets(n.Expr) &&
+			!slices.Contains(n.Grouping, "le") {
 			n.Grouping = append(n.Grouping, "le")
 		}
 	case *parser.BinaryExpr:
@@ -67,7 +68,8 @@ func classicOf(e parser.Expr, as string, native func(string) bool) parser.Expr {
 func hasBuckets(e parser.Expr) (found bool) {
 	switch n := e.(type) {
 	case *parser.Call:
-		return n.Func.Name != "histogram_quantile" && len(n.Args) > 0 && slices.ContainsFunc(n.Args, hasBuckets)
+		return n.Func.Name != "histogram_quantile" && len(n.Args) > 0 &&
+			slices.ContainsFunc(n.Args, hasBuckets)
 	case *parser.AggregateExpr:
 		return hasBuckets(n.Expr)
 	case *parser.BinaryExpr:

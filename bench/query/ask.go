@@ -35,7 +35,8 @@ type side struct {
 
 // client asks all sides; answers come unpacked, as nobody is to pack on the cores that are
 // measured.
-var client = &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+var client = &http.Client{Timeout: 2 * time.Minute,
+	Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
 
 // open asks; the body is the caller's to close.
 func (s *side) open(ctx context.Context, path string, form url.Values) (io.ReadCloser, error) {

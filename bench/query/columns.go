@@ -147,7 +147,9 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if list[0].failed() || slices.ContainsFunc(list[1:], func(a *answer) bool { return !a.counts() }) {
+		if list[0].failed() || slices.ContainsFunc(list[1:], func(a *answer) bool {
+			return !a.counts()
+		}) {
 			differ = append(differ, q.panels[i].title)
 			f.Answers = append(f.Answers, list...)
 			continue
@@ -160,7 +162,8 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 			a.Verdict = "close"
 		}
 	}
-	progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title, len(u.parts), strings.Join(differ, "; "))
+	progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title,
+		len(u.parts), strings.Join(differ, "; "))
 	f.Answers = append(f.Answers, u.answers...)
 	return u, nil
 }
@@ -278,7 +281,8 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 		for before := f.rounds; before >= 0; before-- {
 			for n := range b.sides {
 				n = (n + before) % len(b.sides)
-				if err := f.board(ctx, b, board, n, asking{before: before, anew: words}); err != nil {
+				if err := f.board(ctx, b, board, n, asking{before: before, anew: words}); err !=
+					nil {
 					return err
 				}
 			}
@@ -326,7 +330,8 @@ func (f *report) board(ctx context.Context, b *bed, board []*unit, n int, how as
 }
 
 // each asks all sides, each round beginning with another one.
-func (f *report) each(ctx context.Context, b *bed, u *unit, column string, round int, how asking) error {
+func (f *report) each(ctx context.Context, b *bed, u *unit, column string, round int,
+	how asking) error {
 	for n := range b.sides {
 		n = (n + round) % len(b.sides)
 		if !u.asks(n) {
@@ -382,7 +387,8 @@ func (a *answer) took(column string, o once) {
 	}
 	t.list, t.cpu = append(t.list, o.whole), append(t.cpu, o.cpu)
 	t.Requests = len(t.list)
-	t.P50, t.Most, t.CPU = bench.Quantile(slices.Clone(t.list), 0.5), slices.Max(t.list), bench.Quantile(slices.Clone(t.cpu), 0.5)
+	t.P50, t.Most, t.CPU = bench.Quantile(slices.Clone(t.list), 0.5), slices.Max(t.list),
+		bench.Quantile(slices.Clone(t.cpu), 0.5)
 }
 
 func (a *answer) fail(column string, err error) {
@@ -407,11 +413,13 @@ func (c *countdown) String() string {
 		return "begun"
 	}
 	each := time.Since(c.began) / time.Duration(c.done-1)
-	return fmt.Sprintf("about %s left", (each * time.Duration(max(0, c.all-c.done))).Round(time.Second))
+	return fmt.Sprintf("about %s left",
+		(each * time.Duration(max(0, c.all-c.done))).Round(time.Second))
 }
 
 // profileOf is the file of a question's profile.
 func (f *report) profileOf(title, column string) string {
-	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(title), "-"), "-")
+	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(title),
+		"-"), "-")
 	return filepath.Join(f.cpuprofile, name+"."+column+".pprof")
 }

@@ -12,13 +12,15 @@ const exact = 1e-6
 
 // difference is how two answers differ.
 type difference struct {
-	Series, OtherSeries int     // of each
-	Points              int     // that both have
-	Missing, More       int     // points that only the other has, or only this one
-	Nothing             int     // points that only this one has and that say nothing: zeros of histograms that counted nothing, which peers were not given, and NaN
-	Median, Most        float64 // of the values' distance as a share of the larger
-	Apart               int     // points whose values differ
-	example             string
+	Series, OtherSeries int // of each
+	Points              int // that both have
+	Missing, More       int // points that only the other has, or only this one
+	// points that only this one has and that say nothing: zeros of histograms that counted
+	// nothing, which peers were not given, and NaN
+	Nothing      int
+	Median, Most float64 // of the values' distance as a share of the larger
+	Apart        int     // points whose values differ
+	example      string
 }
 
 // compare holds an answer against another one.
@@ -78,6 +80,8 @@ func (d *difference) close(near float64) bool {
 }
 
 func (d *difference) String() string {
-	return fmt.Sprintf("%d and %d series, %d points in both, %d only here (and %d that say nothing), %d only there, %d apart, %.2g in the median, %.2g at most; %s",
-		d.Series, d.OtherSeries, d.Points, d.More, d.Nothing, d.Missing, d.Apart, d.Median, d.Most, d.example)
+	return fmt.Sprintf("%d and %d series, %d points in both, %d only here (and %d that say "+
+		"nothing), %d only there, %d apart, %.2g in the median, %.2g at most; %s",
+		d.Series, d.OtherSeries, d.Points, d.More, d.Nothing, d.Missing, d.Apart, d.Median, d.Most,
+		d.example)
 }

@@ -15,7 +15,8 @@ func TestCompare(t *testing.T) {
 		theirs      values
 		same, close bool
 	}{
-		{"itself", values{"a=1": {1: 10, 2: 20 * (1 + 1e-9)}, "a=2": {1: 0, 2: math.NaN()}}, true, true},
+		{"itself", values{"a=1": {1: 10, 2: 20 * (1 + 1e-9)}, "a=2": {1: 0, 2: math.NaN()}},
+			true, true},
 		{"nothing of zeros", values{"a=1": {1: 10, 2: 20}}, true, true},
 		{"a little apart", values{"a=1": {1: 10.5, 2: 21}}, false, true},
 		{"far apart", values{"a=1": {1: 100, 2: 200}}, false, false},
@@ -42,7 +43,8 @@ func TestRequests(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				if got := form.Get("query"); path == "/api/v1/query" && !strings.Contains(got, "none-7") {
+				if got := form.Get("query"); path == "/api/v1/query" &&
+					!strings.Contains(got, "none-7") {
 					t.Errorf("%s: it was asked before: %s", q.title, got)
 				}
 				for name, values := range form {
@@ -50,7 +52,9 @@ func TestRequests(t *testing.T) {
 						t.Errorf("%s: %s is %q", q.title, name, values[0])
 					}
 				}
-				if q.span > 0 && (path != "/api/v1/query_range" || form.Get("end") != seconds(at.Truncate(q.step))) {
+				if q.span > 0 &&
+					(path != "/api/v1/query_range" ||
+						form.Get("end") != seconds(at.Truncate(q.step))) {
 					t.Errorf("%s: %s?%s", q.title, path, form.Encode())
 				}
 			}

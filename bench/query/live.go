@@ -26,7 +26,8 @@ type live struct {
 	others []*peers.Peer
 	keys   map[uuid.UUID][]byte // of each node's window
 	open   int64                // the earliest window that is not closed
-	file   *os.File             // has each frame; a later run gives the newest to its Redis, which keeps nothing
+	// has each frame; a later run gives the newest to its Redis, which keeps nothing
+	file *os.File
 }
 
 // grace is how long after a window's end it is closed, in ms: the store's own.
@@ -39,7 +40,8 @@ const liveBefore = 20 * time.Minute
 // startLive plays the last minutes up to now into all sides. What an earlier run with this folder
 // has played of them stays: its frames go to Redis alone, and the nodes go on from there, as
 // after a restart.
-func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers.Peer, dir string) (*live, error) {
+func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers.Peer,
+	dir string) (*live, error) {
 	idle, busy, err := s.shapes(o.recordings)
 	if err != nil {
 		return nil, err
@@ -57,7 +59,8 @@ func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers
 	defer l.Unlock()
 	if len(before) == 0 {
 		l.player = newPlayer(s, idle, busy, frame.WindowOf(from))
-		err := l.load(ctx, frame.WindowMillis, func() int64 { return time.Now().UnixMilli() }, l.batchToOurs, sinksOf(others))
+		err := l.load(ctx, frame.WindowMillis, func() int64 { return time.Now().UnixMilli() },
+			l.batchToOurs, sinksOf(others))
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +76,8 @@ func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers
 	}
 	l.player = newPlayer(s, idle, busy, last+1)
 	l.open = frame.WindowOf(last)
-	progress("%s: %d frames of the run before are in Redis; going on %s later", s.Account, len(before), time.Since(time.UnixMilli(last)).Round(time.Second))
+	progress("%s: %d frames of the run before are in Redis; going on %s later", s.Account,
+		len(before), time.Since(time.UnixMilli(last)).Round(time.Second))
 	return l, l.tick(ctx)
 }
 
@@ -111,7 +115,9 @@ func readFrames(file string, since int64) (list []played, err error) {
 	}
 	// A frame refers to the key frame of its window, so the oldest window that is not whole is
 	// useless.
-	return slices.DeleteFunc(list, func(f played) bool { return f.at < frame.WindowOf(since)+frame.WindowMillis }), nil
+	return slices.DeleteFunc(list, func(f played) bool {
+		return f.at < frame.WindowOf(since)+frame.WindowMillis
+	}), nil
 }
 
 // batchToOurs writes windows that are over, and their frames into Redis.
@@ -170,7 +176,9 @@ func (l *live) tick(ctx context.Context) error {
 		}
 	}
 	for ; now >= l.open+frame.WindowMillis+grace; l.open += frame.WindowMillis {
-		err := inParallel(ctx, len(l.nodes), nodesAtOnce, func(ctx context.Context, i int) error { return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open) })
+		err := inParallel(ctx, len(l.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
+			return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open)
+		})
 		if err != nil {
 			return fmt.Errorf("closing: %w", err)
 		}

@@ -38,7 +38,8 @@ func give(ctx context.Context, to sink, b *batch) error {
 
 // load writes batches of that length (ms) into all sides until the next one would end after
 // until(). Each side takes them in order, at its own pace.
-func (p *player) load(ctx context.Context, length int64, until func() int64, ours func(context.Context, *batch) error, others []sink) error {
+func (p *player) load(ctx context.Context, length int64, until func() int64,
+	ours func(context.Context, *batch) error, others []sink) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var queues []chan *batch
 	add := func(write func(context.Context, *batch) error) {
@@ -79,7 +80,8 @@ func (p *player) load(ctx context.Context, length int64, until func() int64, our
 			if time.Since(told) > 10*time.Second {
 				told = time.Now()
 				share := float64(p.at-first) / float64(until()-first)
-				progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share, time.Since(began).Seconds()*(1/share-1))
+				progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share,
+					time.Since(began).Seconds()*(1/share-1))
 			}
 		}
 		return nil
@@ -90,7 +92,9 @@ func (p *player) load(ctx context.Context, length int64, until func() int64, our
 // heard is what a Prometheus that scrapes Ringwatch knows of a node itself.
 func heard(w *window.Window, times []int64) []prompb.TimeSeries {
 	of := func(name string, value func(at int64) float64) prompb.TimeSeries {
-		t := prompb.TimeSeries{Labels: []prompb.Label{{Name: "__name__", Value: name}, {Name: "cluster", Value: w.Node.Cluster}, {Name: "datacenter", Value: w.Node.Datacenter},
+		t := prompb.TimeSeries{Labels: []prompb.Label{{Name: "__name__", Value: name},
+			{Name: "cluster", Value: w.Node.Cluster},
+			{Name: "datacenter", Value: w.Node.Datacenter},
 			{Name: "node", Value: w.Node.ID.String()}, {Name: "rack", Value: w.Node.Rack}}}
 		for _, at := range times {
 			t.Samples = append(t.Samples, prompb.Sample{Timestamp: at, Value: value(at)})
@@ -113,7 +117,8 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 		return err
 	}
 	s.place(time.Now())
-	progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series, busy.Series, time.UnixMilli(s.Start).UTC().Format(time.DateTime))
+	progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series, busy.Series,
+		time.UnixMilli(s.Start).UTC().Format(time.DateTime))
 	began := time.Now()
 	p := newPlayer(s, idle, busy, s.Start)
 	var others []sink
@@ -136,11 +141,15 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 		}
 		peer.Form = peers.Classic
 		others = append(others, peer)
-		ends = append(ends, func() error { s.Samples[name] = peer.Samples; return peer.End(context.WithoutCancel(ctx)) })
+		ends = append(ends, func() error {
+			s.Samples[name] = peer.Samples
+			return peer.End(context.WithoutCancel(ctx))
+		})
 	}
 	ours := func(ctx context.Context, b *batch) error { return r.write(ctx, s.Account, b) }
 	r.samples = 0
-	if err := p.load(ctx, s.batchMillis(), func() int64 { return s.End }, ours, others); err != nil {
+	if err := p.load(ctx, s.batchMillis(), func() int64 { return s.End }, ours,
+		others); err != nil {
 		return err
 	}
 	s.Keyspace, s.Table = p.busiest[0], p.busiest[1]
@@ -167,7 +176,9 @@ func (r *ours) write(ctx context.Context, account string, b *batch) error {
 			frames = append(frames, b.nodes[i].frames[w]...)
 		}
 		err := inParallel(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
-			return patient(ctx, func() error { return r.writer.WriteFrame(ctx, account, frames[i]) })
+			return patient(ctx, func() error {
+				return r.writer.WriteFrame(ctx, account, frames[i])
+			})
 		})
 		if err != nil {
 			return err

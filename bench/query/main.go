@@ -53,25 +53,44 @@ func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 30, "nodes, in four clusters, every second one idle")
 	flag.Float64Var(&o.hours, "hours", 6, "whole hours of their data")
-	flag.DurationVar(&o.interval, "interval", 20*time.Second, "between a node's frames, in steps of 5s; 1m for 1,000 nodes")
-	flag.BoolVar(&o.few, "few", false, "only the metrics that the questions ask for; no pages then. For 200 nodes and more")
-	flag.IntVar(&o.tables, "tables", 10, "tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
-	flag.BoolVar(&o.live, "live", true, fmt.Sprintf("frames come while questions are asked, of up to %d nodes; without, now is when the data ends", liveNodes))
+	flag.DurationVar(&o.interval, "interval", 20*time.Second,
+		"between a node's frames, in steps of 5s; 1m for 1,000 nodes")
+	flag.BoolVar(&o.few, "few", false,
+		"only the metrics that the questions ask for; no pages then. For 200 nodes and more")
+	flag.IntVar(&o.tables, "tables", 10,
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
+			"a node 1,100")
+	flag.BoolVar(&o.live, "live", true,
+		fmt.Sprintf("frames come while questions are asked, of up to %d nodes; without, now is "+
+			"when the data ends", liveNodes))
 	flag.IntVar(&o.trendNodes, "trend-nodes", 2, "nodes of the long trends")
-	flag.Float64Var(&o.trendDays, "trend-days", 7, "days of their data, a frame a minute; 0: no trends")
-	flag.IntVar(&o.fleet, "fleet", 10_000, "nodes whose newest frames Ringwatch alone is asked for; 0: none")
+	flag.Float64Var(&o.trendDays, "trend-days", 7,
+		"days of their data, a frame a minute; 0: no trends")
+	flag.IntVar(&o.fleet, "fleet", 10_000,
+		"nodes whose newest frames Ringwatch alone is asked for; 0: none")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each question is asked warm and refreshed")
-	flag.IntVar(&o.coldRounds, "cold-rounds", 2, "how often it is asked cold; each time the processes start anew")
+	flag.IntVar(&o.coldRounds, "cold-rounds", 2,
+		"how often it is asked cold; each time the processes start anew")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	sides := flag.String("sides", "ringwatch,prometheus,victoriametrics", "who is asked; ringwatch is the first")
-	only := flag.String("only", "", "a regular expression: the questions whose titles it matches; empty: all")
-	flag.StringVar(&o.keep, "keep", "", "folder for the data, to ask again without writing it anew; empty: it is not kept")
-	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question asked warm again and again, and for each dashboard that is refreshed; empty: none")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured; with -cpuprofile one of this tree is built instead")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards", "folder of dashboards whose pages are asked; empty: none")
+	sides := flag.String("sides", "ringwatch,prometheus,victoriametrics",
+		"who is asked; ringwatch is the first")
+	only := flag.String("only", "",
+		"a regular expression: the questions whose titles it matches; empty: all")
+	flag.StringVar(&o.keep, "keep", "",
+		"folder for the data, to ask again without writing it anew; empty: it is not kept")
+	flag.StringVar(&o.cpuprofile, "cpuprofile", "",
+		"folder for a profile of our API for each question asked warm again and again, and for "+
+			"each dashboard that is refreshed; empty: none")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
+		"the program whose API is measured; with -cpuprofile one of this tree is built instead")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
+		"folder of dashboards whose pages are asked; empty: none")
 	flag.StringVar(&o.results, "results", "", "folder for the result; empty: none is kept")
-	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept in bench/results, for docs/QUERY.md")
+	flag.BoolVar(&o.markdown, "markdown", false,
+		"measure nothing, print the table of the result that is kept in bench/results, for "+
+			"docs/QUERY.md")
 	flag.Parse()
 	if err := o.check(flag.Args(), *sides, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "query:", err)

@@ -71,17 +71,21 @@ func newOurs(binary, dir string) *ours {
 }
 
 func (r *ours) start(ctx context.Context) (err error) {
-	r.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
-		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
-		Progress: func(t string) { progress("%s", t) }})
+	r.cassandra, err = engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
+			// settling is not what is timed
+			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
+			Progress: func(t string) { progress("%s", t) }})
 	if err != nil {
 		return err
 	}
-	if r.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(r.dir, "redis")}); err != nil {
+	if r.redis, err = engines.StartRedis(ctx,
+		engines.RedisConfig{Dir: filepath.Join(r.dir, "redis")}); err != nil {
 		return err
 	}
 	c := store.DefaultConfig()
-	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, grace*time.Millisecond/2, r.clock, slog.New(slog.DiscardHandler)
+	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, grace*time.Millisecond/2,
+		r.clock, slog.New(slog.DiscardHandler)
 	// With a longer timeout frames count as late before their window ends.
 	if r.store, err = store.New(c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
@@ -94,7 +98,8 @@ func (r *ours) start(ctx context.Context) (err error) {
 	}
 	r.writer = store.NewWriter(r.store)
 	rc := recent.DefaultConfig()
-	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0, time.Minute, r.clock
+	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0,
+		time.Minute, r.clock
 	r.recent, err = recent.NewWriter(rc, nil, prometheus.NewRegistry())
 	return err
 }
@@ -139,7 +144,8 @@ func (r *ours) startAPI(ctx context.Context) error {
 	r.address = fmt.Sprintf("127.0.0.1:%d", port)
 	accounts := ""
 	for name, key := range r.key {
-		accounts += fmt.Sprintf("  - {name: %s, clusters: [\"*\"], keys: [{name: reader, sha256: %s, scopes: [read]}]}\n", name, account.Hash(key))
+		accounts += fmt.Sprintf("  - {name: %s, clusters: [\"*\"], keys: [{name: reader, sha256: "+
+			"%s, scopes: [read]}]}\n", name, account.Hash(key))
 	}
 	text := fmt.Sprintf(`accounts:
 %scassandra: {hosts: [%q]}
@@ -151,7 +157,8 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary, Args: []string{"api", "--config", file}, Env: []string{profiled.Env + "=" + r.profile()},
+	if r.api, err = engines.StartProcess(engines.ProcessConfig{Name: "the API", Path: r.binary,
+		Args: []string{"api", "--config", file}, Env: []string{profiled.Env + "=" + r.profile()},
 		Log: filepath.Join(r.dir, "api.log")}); err != nil {
 		return err
 	}
@@ -197,9 +204,11 @@ func (r *ours) ready(ctx context.Context) (string, error) {
 
 // side is what an account's questions are asked of.
 func (r *ours) side(name string) *side {
-	return &side{Name: "ringwatch", url: func() string { return "http://" + r.address }, key: r.key[name], restart: r.startAPI, pids: func() []process {
-		return []process{{"API", r.api.Pid()}, {"Cassandra", r.cassandra.Pid()}, {"Redis", r.redis.Pid()}}
-	}}
+	return &side{Name: "ringwatch", url: func() string { return "http://" + r.address },
+		key: r.key[name], restart: r.startAPI, pids: func() []process {
+			return []process{{"API", r.api.Pid()}, {"Cassandra", r.cassandra.Pid()},
+				{"Redis", r.redis.Pid()}}
+		}}
 }
 
 // settle brings what was written to disk, as hours would.
@@ -217,7 +226,8 @@ const (
 )
 
 // inParallel does something for each of n, some at once.
-func inParallel(ctx context.Context, n, atOnce int, do func(ctx context.Context, i int) error) error {
+func inParallel(ctx context.Context, n, atOnce int,
+	do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i := range n {
@@ -231,17 +241,23 @@ func inParallel(ctx context.Context, n, atOnce int, do func(ctx context.Context,
 
 // close closes a window, and makes the hour and the day that end with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
-	if err := patient(ctx, func() error { return r.writer.CloseWindow(ctx, memory.Unbounded(), name, node, start) }); err != nil {
+	if err := patient(ctx, func() error {
+		return r.writer.CloseWindow(ctx, memory.Unbounded(), name, node, start)
+	}); err != nil {
 		return err
 	}
 	end := start + frame.WindowMillis
 	if end%rollup.Hour.Millis == 0 {
-		if err := patient(ctx, func() error { return r.writer.MakeHour(ctx, memory.Unbounded(), name, node, end-rollup.Hour.Millis) }); err != nil {
+		if err := patient(ctx, func() error {
+			return r.writer.MakeHour(ctx, memory.Unbounded(), name, node, end-rollup.Hour.Millis)
+		}); err != nil {
 			return err
 		}
 	}
 	if end%rollup.Day.Millis == 0 {
-		return patient(ctx, func() error { return r.writer.MakeDay(ctx, memory.Unbounded(), name, node, end-rollup.Day.Millis) })
+		return patient(ctx, func() error {
+			return r.writer.MakeDay(ctx, memory.Unbounded(), name, node, end-rollup.Day.Millis)
+		})
 	}
 	return nil
 }

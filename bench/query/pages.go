@@ -37,7 +37,8 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		q := question{group: page, title: "page " + strings.TrimSuffix(filepath.Base(file), ".json")}
+		q := question{group: page,
+			title: "page " + strings.TrimSuffix(filepath.Base(file), ".json")}
 		values := dashboardtest.BuiltIn()
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"
@@ -49,11 +50,15 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 		for i := range d.Panels {
 			p := &d.Panels[i]
 			for _, t := range p.Targets {
-				one := question{group: panel, title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file), ".json"), p.Title, t.RefID)}
+				one := question{group: panel,
+					title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file),
+						".json"), p.Title, t.RefID)}
 				if one.promql, err = dashboardtest.Expand(t.Expr, values); err != nil {
 					return nil, fmt.Errorf("%s: %w", one.title, err)
 				}
-				if one.theirs, err = peers.Words(one.promql, func(metric string) bool { return native[metric] }); err != nil {
+				if one.theirs, err = peers.Words(one.promql, func(metric string) bool {
+					return native[metric]
+				}); err != nil {
 					return nil, fmt.Errorf("%s: %w", one.title, err)
 				}
 				if !t.Instant {
@@ -92,7 +97,8 @@ func histograms(ctx context.Context, s *side) (map[string]bool, error) {
 	}
 	found := map[string]bool{}
 	for name, list := range a.Data {
-		found[name] = len(list) > 0 && (list[0].Type == "histogram" || list[0].Type == "gaugehistogram")
+		found[name] = len(list) > 0 &&
+			(list[0].Type == "histogram" || list[0].Type == "gaugehistogram")
 	}
 	return found, nil
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // startPeers starts the peers with the data that a set has.
-func (f *report) startPeers(ctx context.Context, dir string) (list []*peers.Peer, stop func(), err error) {
+func (f *report) startPeers(ctx context.Context,
+	dir string) (list []*peers.Peer, stop func(), err error) {
 	stop = func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
@@ -39,7 +40,8 @@ func (f *report) startPeers(ctx context.Context, dir string) (list []*peers.Peer
 func sidesOf(r *ours, account string, others []*peers.Peer) []*side {
 	list := []*side{r.side(account)}
 	for _, p := range others {
-		list = append(list, &side{Name: p.Name, url: func() string { return p.URL }, restart: p.Restart, peer: true,
+		list = append(list, &side{Name: p.Name, url: func() string { return p.URL },
+			restart: p.Restart, peer: true,
 			pids: func() []process { return []process{{"", p.Pid()}} }})
 	}
 	return list
@@ -57,7 +59,8 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 		return err
 	}
 	names := newPlayer(s, idle, busy, s.Start).variables(s)
-	b := &bed{set: s, ours: r, sides: sidesOf(r, s.Account, others), variables: names, end: time.UnixMilli(s.End)}
+	b := &bed{set: s, ours: r, sides: sidesOf(r, s.Account, others), variables: names,
+		end: time.UnixMilli(s.End)}
 	list := trendQuestions
 	if s.Account == shortAccount {
 		list = shortQuestions
@@ -156,7 +159,8 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	if err != nil {
 		return err
 	}
-	b := &bed{set: &set{Account: fleetAccount, Nodes: f.fleet}, ours: r, sides: sidesOf(r, fleetAccount, nil), variables: v}
+	b := &bed{set: &set{Account: fleetAccount, Nodes: f.fleet}, ours: r,
+		sides: sidesOf(r, fleetAccount, nil), variables: v}
 	written := time.Now()
 	if err := f.measure(ctx, b, fleetQuestions); err != nil {
 		return err

@@ -31,7 +31,8 @@ func clustersOf(nodes int) int { return max(1, min(4, nodes/2)) }
 // newPlayer makes every second node idle, the others busy; they play from start on. The nodes of a
 // set are always the same, and begin anew.
 func newPlayer(s *set, idle, busy *fleet.Shape, start int64) *player {
-	p := &player{account: s.Account, every: busy.Interval, at: start, newest: make([]*window.Window, s.Nodes)}
+	p := &player{account: s.Account, every: busy.Interval, at: start,
+		newest: make([]*window.Window, s.Nodes)}
 	for i := range s.Nodes {
 		shape := idle
 		if i%2 == 1 {
@@ -79,7 +80,9 @@ func (p *player) goes(i int, w *window.Window, list []window.Series) (g gone) {
 			}
 		}
 		g.at = []int64{before.Times[len(before.Times)-1], w.Times[0]}
-		g.series = slices.DeleteFunc(before.Latest(), func(s window.Series) bool { return there[s.Labels.Hash()] })
+		g.series = slices.DeleteFunc(before.Latest(), func(s window.Series) bool {
+			return there[s.Labels.Hash()]
+		})
 	}
 	p.newest[i] = w
 	return g
@@ -120,7 +123,8 @@ func (p *player) some(b *batch, i int) error {
 		if err != nil || report.Corrupt+report.MissingKey+report.Duplicates+report.Excess > 0 {
 			return fmt.Errorf("the generator's frames do not read back: %+v, %w", report, err)
 		}
-		n.windows, n.frames, n.times = append(n.windows, built), append(n.frames, frames), append(n.times, built.Times...)
+		n.windows, n.frames, n.times = append(n.windows, built), append(n.frames,
+			frames), append(n.times, built.Times...)
 		parts = append(parts, built.Select(0, 1<<60))
 	}
 	n.series = window.Join(parts...)
@@ -154,7 +158,8 @@ func busiest(b *batch) [2]string {
 	}
 	best := [2]string{}
 	for k := range counts {
-		if c := cmp.Or(cmp.Compare(having[k], having[best]), cmp.Compare(counts[k], counts[best]), strings.Compare(best[0]+"."+best[1], k[0]+"."+k[1])); c > 0 {
+		if c := cmp.Or(cmp.Compare(having[k], having[best]), cmp.Compare(counts[k], counts[best]),
+			strings.Compare(best[0]+"."+best[1], k[0]+"."+k[1])); c > 0 {
 			best = k
 		}
 	}

@@ -57,46 +57,89 @@ const (
 )
 
 var shortQuestions = []question{
-	{group: short, title: ofOneNode, promql: `sum by (request) (rate(` + requests + `_count{node="$node"}[2m]))`, span: time.Hour, step: 20 * time.Second},
-	{group: short, title: "one node, heap, $span at 20 s", promql: heap + `{node="$node"}`, span: time.Hour, step: 20 * time.Second},
-	{group: short, title: "one table over a cluster, writes by node, $span at 20 s", promql: `sum by (node) (rate(` + writes + `_count{cluster="$cluster",keyspace="$keyspace",table="$table"}[2m]))`, span: time.Hour, step: 20 * time.Second},
-	{group: short, title: "p99 by cluster, $span at 1 min: native histograms, the peers' buckets", promql: `histogram_quantile(0.99, sum by (cluster) (rate(` + requests + `{request="Write"}[5m])))`,
-		theirs: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests + `_bucket{request="Write"}[5m])))`, span: 6 * time.Hour, step: time.Minute, near: sameBucket},
-	{group: short, title: "p99 by cluster, $span at 1 min: buckets on all sides", promql: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests + `_bucket{request="Write"}[5m])))`, span: 6 * time.Hour, step: time.Minute},
-	{group: short, title: "top 10 tables by writes, now", promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`},
-	{group: short, title: "top 10 tables by writes, $span at 1 min", promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`, span: time.Hour, step: time.Minute},
+	{group: short, title: ofOneNode, promql: `sum by (request) (rate(` + requests +
+		`_count{node="$node"}[2m]))`, span: time.Hour, step: 20 * time.Second},
+	{group: short, title: "one node, heap, $span at 20 s", promql: heap + `{node="$node"}`,
+		span: time.Hour, step: 20 * time.Second},
+	{group: short, title: "one table over a cluster, writes by node, $span at 20 s",
+		promql: `sum by (node) (rate(` + writes +
+			`_count{cluster="$cluster",keyspace="$keyspace",table="$table"}[2m]))`, span: time.Hour,
+		step: 20 * time.Second},
+	{group: short, title: "p99 by cluster, $span at 1 min: native histograms, the peers' buckets",
+		promql: `histogram_quantile(0.99, sum by (cluster) (rate(` + requests +
+			`{request="Write"}[5m])))`,
+		theirs: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests +
+			`_bucket{request="Write"}[5m])))`, span: 6 * time.Hour, step: time.Minute,
+		near: sameBucket},
+	{group: short, title: "p99 by cluster, $span at 1 min: buckets on all sides",
+		promql: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests +
+			`_bucket{request="Write"}[5m])))`, span: 6 * time.Hour, step: time.Minute},
+	{group: short, title: "top 10 tables by writes, now",
+		promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`},
+	{group: short, title: "top 10 tables by writes, $span at 1 min",
+		promql: `topk(10, sum by (cluster, keyspace, table) (rate(` + writes + `_count[5m])) > 0)`,
+		span:   time.Hour, step: time.Minute},
 	{group: short, title: "nodes that are down, now", promql: `sum by (cluster) (up == bool 0)`},
-	{group: short, title: "nodes that are up, $span at 1 min", promql: `sum by (cluster) (up)`, span: 6 * time.Hour, step: time.Minute},
-	{group: short, title: "age of the nodes, now", promql: `time() - ringwatch_node_last_seen_timestamp_seconds`},
-	{group: short, title: "throughput by cluster, $span at 1 min", promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 6 * time.Hour, step: time.Minute},
-	{group: short, title: "pending compactions by node, $span at 1 min", promql: `max by (cluster, node) (` + pending + `)`, span: 6 * time.Hour, step: time.Minute},
-	{group: day, title: dayByMinute, promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 24 * time.Hour, step: time.Minute},
-	{group: rolled, title: "throughput by cluster, $span at 5 min", promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 24 * time.Hour, step: 5 * time.Minute, near: 0.3},
-	{group: rolled, title: "heap by cluster, $span at 5 min", promql: `avg by (cluster) (` + heap + `)`, span: 24 * time.Hour, step: 5 * time.Minute, near: 0.3},
-	{group: meta, title: "values of table in a cluster", path: "/api/v1/label/table/values", promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
+	{group: short, title: "nodes that are up, $span at 1 min", promql: `sum by (cluster) (up)`,
+		span: 6 * time.Hour, step: time.Minute},
+	{group: short, title: "age of the nodes, now",
+		promql: `time() - ringwatch_node_last_seen_timestamp_seconds`},
+	{group: short, title: "throughput by cluster, $span at 1 min",
+		promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`, span: 6 * time.Hour,
+		step: time.Minute},
+	{group: short, title: "pending compactions by node, $span at 1 min",
+		promql: `max by (cluster, node) (` + pending + `)`, span: 6 * time.Hour, step: time.Minute},
+	{group: day, title: dayByMinute, promql: `sum by (cluster, request) (rate(` + requests +
+		`_count[5m]))`, span: 24 * time.Hour, step: time.Minute},
+	{group: rolled, title: "throughput by cluster, $span at 5 min",
+		promql: `sum by (cluster, request) (rate(` + requests + `_count[5m]))`,
+		span:   24 * time.Hour, step: 5 * time.Minute, near: 0.3},
+	{group: rolled, title: "heap by cluster, $span at 5 min",
+		promql: `avg by (cluster) (` + heap + `)`, span: 24 * time.Hour, step: 5 * time.Minute,
+		near: 0.3},
+	{group: meta, title: "values of table in a cluster", path: "/api/v1/label/table/values",
+		promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
 	{group: meta, title: "names of metrics", path: "/api/v1/label/__name__/values", near: 1},
-	{group: meta, title: "series of a metric in a cluster", path: "/api/v1/series", promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
+	{group: meta, title: "series of a metric in a cluster", path: "/api/v1/series",
+		promql: `cassandra_table_live_sstables{cluster="$cluster"}`},
 	{group: meta, title: "metadata", path: "/api/v1/metadata", alone: true},
 }
 
 var trendQuestions = []question{
-	{group: rolled, title: "throughput by cluster, $span at 1 h", promql: `sum by (cluster, request) (rate(` + requests + `_count[1h]))`, span: 365 * 24 * time.Hour, step: time.Hour, near: 0.3},
-	{group: rolled, title: "p99 by cluster, $span at 1 h: native histograms, the peers' buckets", promql: `histogram_quantile(0.99, sum by (cluster) (rate(` + requests + `{request="Write"}[1h])))`,
-		theirs: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests + `_bucket{request="Write"}[1h])))`, span: 365 * 24 * time.Hour, step: time.Hour, near: sameBucket},
-	{group: rolled, title: "highest pending compactions by node, $span at 1 h", promql: `max by (cluster, node) (max_over_time(` + pending + `[1h]))`, span: 365 * 24 * time.Hour, step: time.Hour, near: 0.3},
-	{group: rolled, title: "mean heap by cluster, $span at 1 h", promql: `avg by (cluster) (avg_over_time(` + heap + `[1h]))`, span: 365 * 24 * time.Hour, step: time.Hour, near: 0.3},
+	{group: rolled, title: "throughput by cluster, $span at 1 h",
+		promql: `sum by (cluster, request) (rate(` + requests + `_count[1h]))`,
+		span:   365 * 24 * time.Hour, step: time.Hour, near: 0.3},
+	{group: rolled, title: "p99 by cluster, $span at 1 h: native histograms, the peers' buckets",
+		promql: `histogram_quantile(0.99, sum by (cluster) (rate(` + requests +
+			`{request="Write"}[1h])))`,
+		theirs: `histogram_quantile(0.99, sum by (cluster, le) (rate(` + requests +
+			`_bucket{request="Write"}[1h])))`, span: 365 * 24 * time.Hour, step: time.Hour,
+		near: sameBucket},
+	{group: rolled, title: "highest pending compactions by node, $span at 1 h",
+		promql: `max by (cluster, node) (max_over_time(` + pending + `[1h]))`,
+		span:   365 * 24 * time.Hour, step: time.Hour, near: 0.3},
+	{group: rolled, title: "mean heap by cluster, $span at 1 h",
+		promql: `avg by (cluster) (avg_over_time(` + heap + `[1h]))`, span: 365 * 24 * time.Hour,
+		step: time.Hour, near: 0.3},
 }
 
 var fleetQuestions = []question{
 	{group: ofFleet, title: "count(up)", promql: `count(up)`, alone: true},
-	{group: ofFleet, title: "pending compactions by cluster", promql: `sum by (cluster) (` + pending + `)`, alone: true},
+	{group: ofFleet, title: "pending compactions by cluster",
+		promql: `sum by (cluster) (` + pending + `)`, alone: true},
 	{group: fleetTop, title: "top 10 nodes by load", promql: `topk(10, os_load1)`, alone: true},
-	{group: fleetTop, title: "top 10 tables by SSTables", promql: `topk(10, sum by (cluster, keyspace, table) (cassandra_table_live_sstables))`, alone: true},
+	{group: fleetTop, title: "top 10 tables by SSTables",
+		promql: `topk(10, sum by (cluster, keyspace, table) (cassandra_table_live_sstables))`,
+		alone:  true},
 	{group: fleetMeta, title: "labels", path: "/api/v1/labels", alone: true},
-	{group: fleetMeta, title: "values of cluster", path: "/api/v1/label/cluster/values", alone: true},
-	{group: fleetMeta, title: "values of table in a cluster", path: "/api/v1/label/table/values", promql: writes + `{cluster="$cluster"}`, alone: true},
-	{group: fleetMeta, title: "series of a metric in a cluster", path: "/api/v1/series", promql: `cassandra_table_live_sstables{cluster="$cluster"}`, alone: true},
-	{group: fleetMeta, title: "series of a metric of the fleet", path: "/api/v1/series", promql: pending, alone: true},
+	{group: fleetMeta, title: "values of cluster", path: "/api/v1/label/cluster/values",
+		alone: true},
+	{group: fleetMeta, title: "values of table in a cluster", path: "/api/v1/label/table/values",
+		promql: writes + `{cluster="$cluster"}`, alone: true},
+	{group: fleetMeta, title: "series of a metric in a cluster", path: "/api/v1/series",
+		promql: `cassandra_table_live_sstables{cluster="$cluster"}`, alone: true},
+	{group: fleetMeta, title: "series of a metric of the fleet", path: "/api/v1/series",
+		promql: pending, alone: true},
 	{group: fleetMeta, title: "metadata", path: "/api/v1/metadata", alone: true},
 }
 
@@ -122,10 +165,12 @@ func (q *question) request(v *variables, how asking) (string, url.Values, error)
 	if how.peer && q.theirs != "" {
 		text = q.theirs
 	}
-	text = strings.NewReplacer("$cluster", v.clusters[how.number%len(v.clusters)], "$node", v.nodes[how.number%len(v.nodes)], "$keyspace", v.keyspace, "$table", v.table).Replace(text)
+	text = strings.NewReplacer("$cluster", v.clusters[how.number%len(v.clusters)], "$node",
+		v.nodes[how.number%len(v.nodes)], "$keyspace", v.keyspace, "$table", v.table).Replace(text)
 	form := url.Values{}
 	if how.peer && !how.caches {
-		form.Set("nocache", "1") // VictoriaMetrics's: neither a cache of results nor times that are moved
+		// VictoriaMetrics's: neither a cache of results nor times that are moved
+		form.Set("nocache", "1")
 	}
 	if q.path != "" {
 		if text != "" {
@@ -178,4 +223,6 @@ func spanText(d time.Duration) string {
 	return strconv.FormatFloat(float64(int(d.Hours()*10))/10, 'f', -1, 64) + " h"
 }
 
-func seconds(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
+func seconds(t time.Time) string {
+	return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64)
+}

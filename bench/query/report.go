@@ -18,12 +18,16 @@ import (
 // answer is what one side gave to a question.
 type answer struct {
 	Group, Question, Side string
-	Verdict               string            // beside Ringwatch's: "same", "close", "differs", why it failed; "" of Ringwatch or if nobody compares
-	Difference            *difference       `json:",omitempty"`
-	Warnings              []string          `json:",omitempty"`
-	Failures              []string          `json:",omitempty"` // of timing: there are no times then
-	Columns               map[string]*timed `json:",omitempty"`
-	Panels                int               `json:",omitempty"` // of a page: those that all sides answer
+	// beside Ringwatch's: "same", "close", "differs", why it failed; "" of Ringwatch or if nobody
+	// compares
+	Verdict    string
+	Difference *difference `json:",omitempty"`
+	Warnings   []string    `json:",omitempty"`
+	// of timing: there are no times then
+	Failures []string          `json:",omitempty"`
+	Columns  map[string]*timed `json:",omitempty"`
+	// of a page: those that all sides answer
+	Panels int `json:",omitempty"`
 }
 
 // part is what the sides needed for a set's questions.
@@ -108,7 +112,8 @@ func (a *answer) compare(q *question, ours, theirs values) {
 	d := compare(ours, theirs)
 	near := max(q.near, exact)
 	if a.Side == "victoriametrics" {
-		near = max(near, 0.1) // its rate() takes the sample before the window and extrapolates nothing
+		// its rate() takes the sample before the window and extrapolates nothing
+		near = max(near, 0.1)
 	}
 	verdict := "differs"
 	switch {
@@ -144,7 +149,8 @@ func (f *report) note(b *bed) error {
 				name += " " + of.name
 			}
 			p.Memory[name], p.CPU[name] = bytes, u.CPU.Seconds()
-			progress("%s: %s has %.0f MB resident, took %.1f s of CPU since its start", p.Name, name, float64(bytes)/1e6, u.CPU.Seconds())
+			progress("%s: %s has %.0f MB resident, took %.1f s of CPU since its start", p.Name,
+				name, float64(bytes)/1e6, u.CPU.Seconds())
 		}
 	}
 	f.Parts = append(f.Parts, p)
@@ -166,7 +172,9 @@ func (f *report) ratios(column string, groups ...string) (list []ratio) {
 		}
 		best := 0.0
 		for _, b := range f.Answers {
-			if b.Side != "ringwatch" && b.Group == a.Group && b.Question == a.Question && b.counts() && b.Columns[column] != nil && (best == 0 || b.Columns[column].P50 < best) {
+			if b.Side != "ringwatch" && b.Group == a.Group && b.Question == a.Question &&
+				b.counts() && b.Columns[column] != nil &&
+				(best == 0 || b.Columns[column].P50 < best) {
 				best = b.Columns[column].P50
 			}
 		}
@@ -265,7 +273,8 @@ func (f *report) result() *bench.Result {
 	one("one_node_ms", f.own(warm, titled(ofOneNode)))
 	one("cluster_day_s", f.own(cold, titled(dayByMinute))/1000)
 	one("fleet_top_ms", f.own(warm, inGroup(fleetTop)))
-	one("metadata_ms", f.own(warm, func(a *answer) bool { return a.Group == meta || a.Group == fleetMeta }))
+	one("metadata_ms",
+		f.own(warm, func(a *answer) bool { return a.Group == meta || a.Group == fleetMeta }))
 	one("api_rss_over_vm", f.apiOverVictoria())
 	r.Add("failed", f.failures())
 	r.Add("nodes", f.nodes)
@@ -283,13 +292,29 @@ func (f *report) result() *bench.Result {
 	for _, s := range f.Sets {
 		said = append(said, s.String())
 	}
-	r.Notes = fmt.Sprintf("%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, windows and hours through the store, as blocks into Prometheus, by remote write into VictoriaMetrics. "+
-		"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. "+
-		"A sample of theirs is one of a series, of ours a histogram is one. A peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
-		"cold: the first answer of a process that has just started, page caches as they are, median of %d; warm: in words that nobody used before, of data that was asked for, median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
-		"Ranges end where the whole hours do, so all their steps are closed when they are refreshed; instants are of now, while frames come. A page is all panels of a dashboard which all sides answer, eight at once. "+
-		"over_best_peer: the median of the questions' ratios of medians to the faster peer; sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the span that there are. All share the cores. %s.",
-		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds, strings.Join(f.versions, ", "))
+	r.Notes = fmt.Sprintf(
+		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
+			"windows and hours through the store, as blocks into Prometheus, by remote write "+
+			"into VictoriaMetrics. "+
+			"Ringwatch: the API process with Cassandra and Redis, its defaults but for "+
+			"rate limits; "+
+			"the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth "+
+			"bucket, cumulative, without those that counted nothing. "+
+			"A sample of theirs is one of a series, of ours a histogram is one. A peer's "+
+			"time counts "+
+			"if its answer is the same to 1e-6 (same) or as close as its own words allow (close: "+
+			"VictoriaMetrics's rate, rollups, buckets). "+
+			"cold: the first answer of a process that has just started, page caches as they are, "+
+			"median of %d; warm: in words that nobody used before, of data that was asked for, "+
+			"median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
+			"Ranges end where the whole hours do, so all their steps are closed when they are "+
+			"refreshed; instants are of now, while frames come. A page is all panels of a "+
+			"dashboard which all sides answer, eight at once. "+
+			"over_best_peer: the median of the questions' ratios of medians to the faster peer; "+
+			"sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the "+
+			"span that there are. All share the cores. %s.",
+		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds,
+		strings.Join(f.versions, ", "))
 	return r
 }
 
@@ -319,7 +344,9 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 		var verdicts []string
 		cells, best, ours := "", map[string]float64{}, map[string]float64{}
 		for _, name := range names {
-			at := slices.IndexFunc(answers[i:], func(a *answer) bool { return a.Side == name && a.Group+a.Question == key })
+			at := slices.IndexFunc(answers[i:], func(a *answer) bool {
+				return a.Side == name && a.Group+a.Question == key
+			})
 			if at < 0 {
 				cells += "\t| "
 				continue
@@ -357,7 +384,8 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 				list = append(list, fmt.Sprintf("%.1f", ours[column]/best[column]))
 			}
 		}
-		fmt.Fprintf(out, "| %s%s\t| %s\t| %s\t|\n", first.Question, cells, strings.Join(list, " / "), strings.Join(verdicts, ", "))
+		fmt.Fprintf(out, "| %s%s\t| %s\t| %s\t|\n", first.Question, cells,
+			strings.Join(list, " / "), strings.Join(verdicts, ", "))
 	}
 	_ = out.Flush()
 	fmt.Fprintf(w, "\n| | MB resident |\n|---|---:|\n")
@@ -369,12 +397,14 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 				if of, is := strings.CutPrefix(name, side); is {
 					all += bytes
 					if of != "" {
-						list = append(list, fmt.Sprintf("%s %.0f", strings.TrimSpace(of), float64(bytes)/1e6))
+						list = append(list, fmt.Sprintf("%s %.0f", strings.TrimSpace(of),
+							float64(bytes)/1e6))
 					}
 				}
 			}
 			slices.Sort(list)
-			fmt.Fprintf(w, "| %s: %s | %.0f %s |\n", p.Name, side, float64(all)/1e6, strings.Join(list, ", "))
+			fmt.Fprintf(w, "| %s: %s | %.0f %s |\n", p.Name, side, float64(all)/1e6,
+				strings.Join(list, ", "))
 		}
 	}
 	fmt.Fprintln(w)

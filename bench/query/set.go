@@ -40,13 +40,15 @@ type set struct {
 
 	Start, End      int64 // ms
 	Keyspace, Table string
-	Samples         map[string]int64 // by side: ours counts a histogram as one, theirs each of its series
-	LoadS           float64
+	// by side: ours counts a histogram as one, theirs each of its series
+	Samples map[string]int64
+	LoadS   float64
 }
 
 // same reports whether two sets are asked for with the same words.
 func (s *set) same(o *set) bool {
-	return s.Account == o.Account && s.Nodes == o.Nodes && s.Hours == o.Hours && s.Tables == o.Tables &&
+	return s.Account == o.Account && s.Nodes == o.Nodes && s.Hours == o.Hours &&
+		s.Tables == o.Tables &&
 		s.Interval == o.Interval && s.Few == o.Few && s.Seed == o.Seed
 }
 
@@ -99,9 +101,12 @@ func (s *set) place(now time.Time) {
 
 // wanted are the sets that the options name.
 func (o *options) wanted() []*set {
-	list := []*set{{Account: shortAccount, Nodes: o.nodes, Hours: o.hours, Tables: o.tables, Interval: o.interval.Milliseconds(), Few: o.few, Seed: o.seed}}
+	list := []*set{{Account: shortAccount, Nodes: o.nodes, Hours: o.hours, Tables: o.tables,
+		Interval: o.interval.Milliseconds(), Few: o.few, Seed: o.seed}}
 	if o.trendDays > 0 {
-		list = append(list, &set{Account: trendAccount, Nodes: o.trendNodes, Hours: o.trendDays * 24, Tables: o.tables, Interval: trendMillis, Few: true, Seed: o.seed})
+		list = append(list, &set{Account: trendAccount, Nodes: o.trendNodes,
+			Hours: o.trendDays * 24, Tables: o.tables, Interval: trendMillis, Few: true,
+			Seed: o.seed})
 	}
 	return list
 }
@@ -120,7 +125,8 @@ func readKept(dir string, o *options) (*kept, error) {
 	b, err := os.ReadFile(filepath.Join(dir, keptFile))
 	if os.IsNotExist(err) {
 		if list, _ := os.ReadDir(dir); len(list) > 0 {
-			return nil, fmt.Errorf("%s has no whole data set: it was not written to its end; remove it, or give another folder to -keep", dir)
+			return nil, fmt.Errorf("%s has no whole data set: it was not written to its end; "+
+				"remove it, or give another folder to -keep", dir)
 		}
 		return nil, nil
 	}
@@ -133,14 +139,16 @@ func readKept(dir string, o *options) (*kept, error) {
 	}
 	for _, side := range o.sides {
 		if !slices.Contains(k.Sides, side) {
-			return nil, fmt.Errorf("%s has no data of %s: give another folder to -keep, or -sides %s", dir, side, k.Sides)
+			return nil, fmt.Errorf("%s has no data of %s: give another folder to -keep, or "+
+				"-sides %s", dir, side, k.Sides)
 		}
 	}
 	var found []*set
 	for _, w := range o.wanted() {
 		i := slices.IndexFunc(k.Sets, w.same)
 		if i < 0 {
-			return nil, fmt.Errorf("%s does not have %s: it has %s; give another folder to -keep", dir, w, k.Sets)
+			return nil, fmt.Errorf("%s does not have %s: it has %s; give another folder to -keep",
+				dir, w, k.Sets)
 		}
 		found = append(found, k.Sets[i])
 	}

@@ -19,7 +19,8 @@ func anew(expr string, number int) (string, error) {
 	}
 	parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {
 		if v, is := n.(*parser.VectorSelector); is {
-			v.LabelMatchers = append(v.LabelMatchers, labels.MustNewMatcher(labels.MatchNotEqual, "node", fmt.Sprintf("none-%d", number)))
+			v.LabelMatchers = append(v.LabelMatchers, labels.MustNewMatcher(labels.MatchNotEqual,
+				"node", fmt.Sprintf("none-%d", number)))
 		}
 		return nil
 	})

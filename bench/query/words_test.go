@@ -33,7 +33,8 @@ func TestAnew(t *testing.T) {
 
 // TestWithin: a range, its moves and a window before it fit into the data.
 func TestWithin(t *testing.T) {
-	for _, whole := range []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour} {
+	for _, whole := range []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour,
+		7 * 24 * time.Hour} {
 		for _, q := range within(shortQuestions, whole, 5) {
 			if q.span > 0 && q.span+5*q.step > whole-10*time.Minute {
 				t.Errorf("%s: %s of %s", q.title, q.span, whole)
@@ -58,7 +59,8 @@ func TestWithin(t *testing.T) {
 
 // TestKept: a folder is used again for what it has, and for nothing else.
 func TestKept(t *testing.T) {
-	o := &options{nodes: 30, hours: 6, tables: 10, interval: 20 * time.Second, trendDays: 7, trendNodes: 2, seed: 1, sides: []string{"ringwatch", "victoriametrics"}}
+	o := &options{nodes: 30, hours: 6, tables: 10, interval: 20 * time.Second, trendDays: 7,
+		trendNodes: 2, seed: 1, sides: []string{"ringwatch", "victoriametrics"}}
 	dir := t.TempDir()
 	if k, err := readKept(dir, o); k != nil || err != nil {
 		t.Fatalf("an empty folder has %v, %v", k, err)
@@ -71,7 +73,8 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := readKept(dir, o)
-	if err != nil || len(again.Sets) != 2 || again.Sets[0].span() != 6*time.Hour || again.Sets[0].End != k.Sets[0].End {
+	if err != nil || len(again.Sets) != 2 || again.Sets[0].span() != 6*time.Hour ||
+		again.Sets[0].End != k.Sets[0].End {
 		t.Fatalf("it has %v, %v", again, err)
 	}
 	fewer := *o
@@ -80,8 +83,10 @@ func TestKept(t *testing.T) {
 		t.Errorf("without trends it has %v, %v", k, err)
 	}
 	for name, change := range map[string]func(*options){
-		"nodes": func(o *options) { o.nodes = 31 }, "hours": func(o *options) { o.hours = 24 }, "few": func(o *options) { o.few = true },
-		"sides": func(o *options) { o.sides = append(o.sides, "prometheus") }, "seed": func(o *options) { o.seed++ },
+		"nodes": func(o *options) { o.nodes = 31 }, "hours": func(o *options) { o.hours = 24 },
+		"few":   func(o *options) { o.few = true },
+		"sides": func(o *options) { o.sides = append(o.sides, "prometheus") },
+		"seed":  func(o *options) { o.seed++ },
 	} {
 		other := *o
 		change(&other)
@@ -107,7 +112,8 @@ func TestRatios(t *testing.T) {
 		a.took(warm, once{whole: ms})
 		return a
 	}
-	f := &report{Answers: []*answer{of("ringwatch", "", 12), of("prometheus", "same", 4), of("victoriametrics", "differs", 1)}}
+	f := &report{Answers: []*answer{of("ringwatch", "", 12), of("prometheus", "same", 4),
+		of("victoriametrics", "differs", 1)}}
 	if list := f.ratios(warm, short); len(list) != 1 || list[0].of != 3 {
 		t.Errorf("%v", list)
 	}

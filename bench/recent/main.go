@@ -42,7 +42,8 @@ const memoryNodes = 8
 func main() {
 	var o options
 	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of writing, each way in turn")
 	flag.Float64Var(&o.seconds, "seconds", 5, "how long a round writes")
 	flag.Parse()
@@ -59,7 +60,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := &bench.Result{Name: "recent", Command: "make bench-recent ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	r := &bench.Result{Name: "recent",
+		Command: "make bench-recent ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	least := 0.0
 	for _, interval := range []int64{20_000, 5_000} {
 		for _, size := range sizes {
@@ -76,7 +78,8 @@ func run(ctx context.Context, o options) error {
 				fleet = append(fleet, f)
 			}
 			key := fmt.Sprintf("%s_series_%ds", size.name, interval/1000)
-			fmt.Printf("memory: %d nodes of %d series every %d s, %d frames each\n", len(fleet), shape.Series, interval/1000, len(fleet[0].frames))
+			fmt.Printf("memory: %d nodes of %d series every %d s, %d frames each\n", len(fleet),
+				shape.Series, interval/1000, len(fleet[0].frames))
 			ours, err := fleet.memory(ctx, dir+"/ours-"+key, (*span).writeFrames)
 			if err != nil {
 				return err
@@ -86,7 +89,8 @@ func run(ctx context.Context, o options) error {
 				return err
 			}
 			ratio := float64(zset) / float64(ours)
-			fmt.Printf("  a node: ours %.2f MB, sorted sets of JSON %.1f MB: %.0f times\n", float64(ours)/1e6, float64(zset)/1e6, ratio)
+			fmt.Printf("  a node: ours %.2f MB, sorted sets of JSON %.1f MB: %.0f times\n",
+				float64(ours)/1e6, float64(zset)/1e6, ratio)
 			r.Add("series_"+key, shape.Series)
 			r.Add("ours_bytes_"+key, ours)
 			r.Add("zset_bytes_"+key, zset)
@@ -100,7 +104,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r.Values = append([]bench.Value{{Key: "zset_over_ours_bytes", Value: least}, {Key: "nodes_at_20s", Value: w.nodes}, {Key: "client_gain", Value: w.gain}}, r.Values...)
+	r.Values = append([]bench.Value{{Key: "zset_over_ours_bytes", Value: least},
+		{Key: "nodes_at_20s", Value: w.nodes}, {Key: "client_gain", Value: w.gain}}, r.Values...)
 	r.Add("shared_frames_per_s", w.shared)
 	r.Add("each_frames_per_s", w.each)
 	r.Add("write_cpu_cores", w.cores)
@@ -108,9 +113,18 @@ func run(ctx context.Context, o options) error {
 	r.Add("maxmemory_bytes", int64(maxMemory))
 	r.Add("peak_bytes", w.peak)
 	r.Add("evicted_keys", w.evicted)
-	r.Notes = fmt.Sprintf("zset_over_ours_bytes is the least of four: frames of a busy node (made from the recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 minutes touch; bytes are of one node, the mean of several; a sorted set per series with JSON members of value and time, histograms with "+
-		"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one recent.Writer with the better kind of client, times 20; medians of %d rounds of %g s, generator and Redis on the same two cores. client_gain: a client per consumer over a shared one, four consumers. "+
-		"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds, int64(maxMemory))
+	r.Notes = fmt.Sprintf(
+		"zset_over_ours_bytes is the least of four: frames of a busy node (made from the "+
+			"recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 "+
+			"minutes touch; bytes are of one node, the mean of several; a sorted set per series "+
+			"with JSON members of value and time, histograms with "+
+			"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one "+
+			"recent.Writer with the better kind of client, times 20; medians of %d rounds of %g "+
+			"s, generator and Redis on the same two cores. client_gain: a client per consumer "+
+			"over a shared one, four consumers. "+
+			"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames "+
+			"need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds,
+		int64(maxMemory))
 	return r.Keep(os.Stdout, o.results)
 }
 
@@ -126,7 +140,8 @@ type span struct {
 func fifteenMinutes(s *fleet.Shape, number int) (*span, error) {
 	f := &span{shape: s, node: fleet.NewNode(s, 1, number)}
 	now := time.Now().UnixMilli()
-	for at := frame.WindowOf(now) - 2*frame.WindowMillis; at < frame.WindowOf(now)+frame.WindowMillis; at += s.Interval {
+	for at := frame.WindowOf(now) - 2*frame.WindowMillis; at < frame.WindowOf(now)+
+		frame.WindowMillis; at += s.Interval {
 		b, err := f.node.Frame(at)
 		if err != nil {
 			return nil, err

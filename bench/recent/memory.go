@@ -23,7 +23,8 @@ import (
 type some []*span
 
 // memory returns by how much a fresh Redis grows for a node when write fills it with all of them.
-func (list some) memory(ctx context.Context, dir string, write func(f *span, ctx context.Context, addr string, client rueidis.Client) error) (int64, error) {
+func (list some) memory(ctx context.Context, dir string, write func(f *span, ctx context.Context,
+	addr string, client rueidis.Client) error) (int64, error) {
 	server, err := engines.StartRedis(ctx, engines.RedisConfig{Dir: dir})
 	if err != nil {
 		return 0, err
@@ -48,7 +49,8 @@ func (list some) memory(ctx context.Context, dir string, write func(f *span, ctx
 }
 
 func plain(addr string) (rueidis.Client, error) {
-	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true, ForceSingleClient: true})
+	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true,
+		ForceSingleClient: true})
 }
 
 // info returns a number from INFO.
@@ -106,7 +108,8 @@ func (f *span) writeSortedSets(ctx context.Context, _ string, client rueidis.Cli
 			for j, at := range s.At {
 				add = add.ScoreMember(float64(at), valueJSON(s, j))
 			}
-			for _, r := range client.DoMulti(ctx, add.Build(), client.B().Expire().Key(key).Seconds(900).Build()) {
+			for _, r := range client.DoMulti(ctx, add.Build(),
+				client.B().Expire().Key(key).Seconds(900).Build()) {
 				if err := r.Error(); err != nil {
 					return err
 				}

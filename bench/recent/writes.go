@@ -51,7 +51,8 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 		}
 		first = f
 	}
-	server, err := engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(dir, "writes"), MaxMemory: fmt.Sprint(maxMemory)})
+	server, err := engines.StartRedis(ctx, engines.RedisConfig{Dir: filepath.Join(dir, "writes"),
+		MaxMemory: fmt.Sprint(maxMemory)})
 	if err != nil {
 		return written{}, err
 	}
@@ -64,7 +65,8 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 				return written{}, err
 			}
 			began := time.Now()
-			n, err := writeFor(ctx, first.config(server.Addr()), records, own, time.Duration(o.seconds*float64(time.Second)))
+			n, err := writeFor(ctx, first.config(server.Addr()), records, own,
+				time.Duration(o.seconds*float64(time.Second)))
 			if err != nil {
 				return written{}, err
 			}
@@ -74,7 +76,8 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 				return written{}, err
 			}
 			rate := float64(n) / took
-			fmt.Printf("writes: round %d, client per consumer %v: %.0f frames/s\n", round+1, own, rate)
+			fmt.Printf("writes: round %d, client per consumer %v: %.0f frames/s\n", round+1,
+				own, rate)
 			if own {
 				each = append(each, rate)
 			} else {
@@ -89,7 +92,8 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 		return written{}, err
 	}
 	defer client.Close()
-	w := written{shared: median(shared), each: median(each), cores: median(cores), redisCores: median(redisCores)}
+	w := written{shared: median(shared), each: median(each), cores: median(cores),
+		redisCores: median(redisCores)}
 	w.nodes, w.gain = max(w.shared, w.each)*20, w.each/w.shared
 	if w.peak, err = info(ctx, client, "used_memory_peak"); err != nil {
 		return w, err
@@ -108,7 +112,8 @@ func usage(pid int) (own, redis time.Duration, err error) {
 }
 
 // writeFor lets consumers write records for a while, and returns how many got in.
-func writeFor(ctx context.Context, c recent.Config, records []stream.Record, own bool, span time.Duration) (int, error) {
+func writeFor(ctx context.Context, c recent.Config, records []stream.Record, own bool,
+	span time.Duration) (int, error) {
 	var one *recent.Writer
 	var mu sync.Mutex
 	total := 0

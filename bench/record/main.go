@@ -27,7 +27,8 @@ import (
 
 func main() {
 	tables := flag.Int("tables", 100, "tables in the recorded node, ten to a keyspace")
-	minutes := flag.Duration("length", 6*time.Minute, "length of each recording; longer than a window, so that a window changes within")
+	minutes := flag.Duration("length", 6*time.Minute,
+		"length of each recording; longer than a window, so that a window changes within")
 	interval := flag.Duration("interval", 5*time.Second, "the agent's interval")
 	out := flag.String("out", "bench/recordings", "folder for idle.rwf and busy.rwf")
 	jar := flag.String("agent", "agent/target/ringwatch-agent.jar", "the agent")
@@ -69,7 +70,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (r *receiver) run(ctx context.Context, file string, length time.Duration, load func(ctx context.Context) error) error {
+func (r *receiver) run(ctx context.Context, file string, length time.Duration,
+	load func(ctx context.Context) error) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -101,7 +103,8 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration, l
 	return err
 }
 
-func record(ctx context.Context, tables int, length, interval time.Duration, out, jar string) error {
+func record(ctx context.Context, tables int, length, interval time.Duration,
+	out, jar string) error {
 	dir, err := os.MkdirTemp("", "ringwatch-record-")
 	if err != nil {
 		return err
@@ -116,15 +119,20 @@ func record(ctx context.Context, tables int, length, interval time.Duration, out
 	go server.Serve(l)
 	defer server.Close()
 	config := filepath.Join(dir, "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: rw_recording\ninterval: %s\n", l.Addr(), interval)
+	text := fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: rw_recording\ninterval: %s\n",
+		l.Addr(), interval)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
 	if jar, err = filepath.Abs(jar); err != nil {
 		return err
 	}
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G", ClusterName: "recorded",
-		JVMArgs: []string{"-javaagent:" + jar + "=" + config}, Progress: func(s string) { fmt.Println(s) }})
+	cassandra, err := engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G",
+			ClusterName: "recorded",
+			JVMArgs:     []string{"-javaagent:" + jar + "=" + config}, Progress: func(s string) {
+				fmt.Println(s)
+			}})
 	if err != nil {
 		return err
 	}
@@ -139,12 +147,15 @@ func record(ctx context.Context, tables int, length, interval time.Duration, out
 	for i := range tables {
 		if i%10 == 0 {
 			fmt.Printf("tables: %d of %d\n", i, tables)
-			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = {'class':'SimpleStrategy','replication_factor':1}", i/10)
+			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = "+
+				"{'class':'SimpleStrategy','replication_factor':1}", i/10)
 			if err := session.Query(stmt).ExecContext(ctx); err != nil {
 				return err
 			}
 		}
-		if err := session.Query(fmt.Sprintf("CREATE TABLE %s (k int, c int, v text, PRIMARY KEY (k, c))", table(i))).ExecContext(ctx); err != nil {
+		if err := session.Query(
+			fmt.Sprintf("CREATE TABLE %s (k int, c int, v text, PRIMARY KEY (k, c))",
+				table(i))).ExecContext(ctx); err != nil {
 			return err
 		}
 	}
@@ -152,7 +163,9 @@ func record(ctx context.Context, tables int, length, interval time.Duration, out
 	if err := r.run(ctx, filepath.Join(out, "idle.rwf"), length, idle); err != nil {
 		return err
 	}
-	return r.run(ctx, filepath.Join(out, "busy.rwf"), length, func(ctx context.Context) error { return mixed(ctx, session, tables) })
+	return r.run(ctx, filepath.Join(out, "busy.rwf"), length, func(ctx context.Context) error {
+		return mixed(ctx, session, tables)
+	})
 }
 
 func table(i int) string { return fmt.Sprintf("ks%d.t%d", i/10, i) }
@@ -168,10 +181,12 @@ func mixed(ctx context.Context, session *gocql.Session, tables int) error {
 				k, c := random.IntN(5000), random.IntN(20)
 				var err error
 				if random.IntN(2) == 0 {
-					err = session.Query("INSERT INTO "+table(t)+" (k, c, v) VALUES (?, ?, ?)", k, c, fmt.Sprintf("%0*d", random.IntN(200), k)).ExecContext(ctx)
+					err = session.Query("INSERT INTO "+table(t)+" (k, c, v) VALUES (?, ?, ?)", k, c,
+						fmt.Sprintf("%0*d", random.IntN(200), k)).ExecContext(ctx)
 				} else {
 					var v string
-					err = session.Query("SELECT v FROM "+table(t)+" WHERE k = ? AND c = ?", k, c).ScanContext(ctx, &v)
+					err = session.Query("SELECT v FROM "+table(t)+" WHERE k = ? AND c = ?", k,
+						c).ScanContext(ctx, &v)
 				}
 				if err != nil && err != gocql.ErrNotFound && ctx.Err() == nil {
 					return err

@@ -26,7 +26,8 @@ type cluster struct {
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
-func startCluster(ctx context.Context, o options, nodes int, say func(string, ...any)) (_ *cluster, err error) {
+func startCluster(ctx context.Context, o options, nodes int,
+	say func(string, ...any)) (_ *cluster, err error) {
 	c := &cluster{}
 	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
 		return nil, err
@@ -47,10 +48,16 @@ func startCluster(ctx context.Context, o options, nodes int, say func(string, ..
 	for i := range nodes {
 		host := fmt.Sprintf("127.0.0.%d", i+1)
 		config := engines.CassandraConfig{
-			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
-			Seeds: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))}, Progress: func(s string) { say("%s", s) },
-			Extra:   map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},                 // there is nothing to bring along, and compaction is not what is timed
-			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"}, // the first is how long a seed may take to answer, too
+			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap,
+			ListenAddress: host, NativePort: native, StoragePort: storage,
+			Rack:     fmt.Sprint("rack", i+1),
+			Seeds:    []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))},
+			Progress: func(s string) { say("%s", s) },
+			// there is nothing to bring along, and compaction is not what is timed
+			Extra: map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},
+			// the first is how long a seed may take to answer, too
+			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000",
+				"-Dcassandra.skip_wait_for_gossip_to_settle=0"},
 		}
 		if wanted(o, serverCached) {
 			config.Extra["row_cache_size"] = fmt.Sprintf("%dKiB", o.cacheBytes()>>10)
@@ -72,7 +79,8 @@ func startCluster(ctx context.Context, o options, nodes int, say func(string, ..
 	return c, line.Until(wait, "the nodes to see each other", func(ctx context.Context) error {
 		for range nodes { // each is asked in turn
 			var peers int
-			if err := session.Query("SELECT count(*) FROM system.peers_v2").ScanContext(ctx, &peers); err != nil {
+			if err := session.Query("SELECT count(*) FROM system.peers_v2").ScanContext(ctx,
+				&peers); err != nil {
 				return err
 			}
 			if peers != nodes-1 {
@@ -97,7 +105,8 @@ func (c *cluster) session(policy gocql.HostSelectionPolicy) (*gocql.Session, err
 	config.Port = c.nodes[0].NativePort
 	config.PoolConfig.HostSelectionPolicy = policy
 	config.Consistency = gocql.LocalOne
-	config.Timeout, config.ConnectTimeout, config.WriteTimeout = lookupTimeout, 10*time.Second, 10*time.Second
+	config.Timeout, config.ConnectTimeout, config.WriteTimeout = lookupTimeout, 10*time.Second,
+		10*time.Second
 	config.ReconnectInterval = time.Second // a paused node is to be used again soon
 	return config.CreateSession()
 }
@@ -129,20 +138,25 @@ func itemID(i int) string { return fmt.Sprintf("item-%08d", i) }
 
 // fill creates a keyspace with the items, on so many replicas, and writes them to disk as one
 // SSTable a node, as a table that has been there for a while.
-func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string, say func(string, ...any)) error {
+func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string,
+	say func(string, ...any)) error {
 	session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy()))
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	if err := session.Query("CREATE KEYSPACE " + keyspace + " WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas + "}").ExecContext(ctx); err != nil {
+	if err := session.Query("CREATE KEYSPACE " + keyspace +
+		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas +
+		"}").ExecContext(ctx); err != nil {
 		return err
 	}
 	for table, rows := range map[string]string{items: "NONE", itemsKept: "1"} {
 		if table == itemsKept && !wanted(o, serverCached) {
 			continue
 		}
-		text := "CREATE TABLE " + keyspace + "." + table + " (id text PRIMARY KEY, name text, price bigint, stock int, description text) WITH caching = {'keys': 'ALL', 'rows_per_partition': '" + rows + "'}"
+		text := "CREATE TABLE " + keyspace + "." + table +
+			" (id text PRIMARY KEY, name text, price bigint, stock int, description text) WITH " +
+			"caching = {'keys': 'ALL', 'rows_per_partition': '" + rows + "'}"
 		if err := session.Query(text).ExecContext(ctx); err != nil {
 			return err
 		}
@@ -180,7 +194,9 @@ func insert(ctx context.Context, session *gocql.Session, o options, table string
 				id := itemID(i)
 				var err error
 				for range 10 { // a node that was stopped by the machine for a moment
-					if err = session.Query("INSERT INTO "+table+" (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id, "name of "+id, int64(i), int32(i%100), string(description)).
+					if err = session.Query("INSERT INTO "+table+
+						" (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id,
+						"name of "+id, int64(i), int32(i%100), string(description)).
 						Consistency(gocql.All).ExecContext(ctx); err == nil || ctx.Err() != nil {
 						break
 					}

@@ -46,7 +46,8 @@ func (f *finding) side(name string) *found {
 func (f *finding) plain(limit time.Duration) *found {
 	var best *found
 	for _, name := range []string{"plain", "in"} {
-		if s := f.side(name); s != nil && (best == nil || capacity(s.searched, limit) > capacity(best.searched, limit)) {
+		if s := f.side(name); s != nil &&
+			(best == nil || capacity(s.searched, limit) > capacity(best.searched, limit)) {
 			best = s
 		}
 	}
@@ -92,10 +93,12 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		for _, s := range f.sides {
 			if r := s.paused[n]; r.failed > 0 {
 				text, _, _ := strings.Cut(r.error.Error(), "\n") // plain has one for each key
-				say("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name, r.failed, len(r.millis), text)
+				say("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name,
+					r.failed, len(r.millis), text)
 			}
 		}
-		say("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1, o.rounds, f.rate)
+		say("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1,
+			o.rounds, f.rate)
 	}
 	return nil
 }
@@ -114,18 +117,21 @@ func (f *finding) warm(ctx context.Context, u *runner, o options, say func(strin
 			}
 			if i == 1 {
 				for _, limit := range []time.Duration{o.limit, o.limit / 2} {
-					s.searches = append(s.searches, &search{limit: limit, rate: rate * 0.8, step: firstStep})
+					s.searches = append(s.searches, &search{limit: limit, rate: rate * 0.8,
+						step: firstStep})
 				}
 				text = append(text, fmt.Sprintf("%s %.0f", s.name, rate))
 			}
 		}
 	}
-	say("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients, strings.Join(text, ", "))
+	say("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients,
+		strings.Join(text, ", "))
 	return nil
 }
 
 // search takes the limits in turn, all sides one after the other.
-func (f *finding) search(ctx context.Context, u *runner, o options, say func(string, ...any)) error {
+func (f *finding) search(ctx context.Context, u *runner, o options,
+	say func(string, ...any)) error {
 	for n := range o.searches {
 		for _, s := range f.sides {
 			search := s.searches[n%len(s.searches)]
@@ -206,11 +212,16 @@ func median(list []*round, f func(*round) float64) float64 {
 
 // print writes the table of docs/RING.md.
 func (f *finding) print(w io.Writer, o options) {
-	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f, o.limit, o.limit/2)
+	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a "+
+		"replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f,
+		o.limit, o.limit/2)
 	for _, s := range f.sides {
 		all := together(s.paused)
-		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
-			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99), 100*float64(all.failed)/float64(max(1, len(all.millis))))
+		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f "+
+			"ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
+			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client)/1e3,
+			s.cpu(servers)/1e3, s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99),
+			100*float64(all.failed)/float64(max(1, len(all.millis))))
 	}
 	fmt.Fprintf(w, "\nLatencies and CPU at %.0f lookups/s.\n\n", f.rate)
 }
@@ -251,7 +262,8 @@ func (s *found) hitText() string {
 // keep prints and keeps the result. The headline is each cluster's first replication factor; the
 // keys of the first cluster are bare, those of others end in _ and its number of nodes.
 func keep(o options, list []*finding, took time.Duration) error {
-	r := &bench.Result{Name: "ring", Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	r := &bench.Result{Name: "ring",
+		Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	detail := map[string]any{}
 	for i, f := range list {
 		switch {
@@ -262,9 +274,13 @@ func keep(o options, list []*finding, took time.Duration) error {
 		}
 		for _, s := range f.sides {
 			one := map[string]any{
-				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1), "mean_ms": median(s.healthy, (*round).mean), "p99_ms": median(s.healthy, p99),
-				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers), "rate_per_s": f.rate,
-				"paused_mean_ms": median(s.paused, (*round).mean), "paused_p99_ms": median(s.paused, p99), "paused_failed": together(s.paused).failed, "paused_lookups": len(together(s.paused).millis),
+				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1),
+				"mean_ms": median(s.healthy, (*round).mean), "p99_ms": median(s.healthy, p99),
+				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers),
+				"rate_per_s":     f.rate,
+				"paused_mean_ms": median(s.paused, (*round).mean),
+				"paused_p99_ms":  median(s.paused, p99), "paused_failed": together(s.paused).failed,
+				"paused_lookups": len(together(s.paused).millis),
 			}
 			if s.hits != nil {
 				one["hit_rate"] = s.hitRate()
@@ -277,9 +293,16 @@ func keep(o options, list []*finding, took time.Duration) error {
 	}
 	r.Detail = detail
 	r.Add("seconds", took.Seconds())
-	r.Notes = fmt.Sprintf("Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the data. Capacity: lookups a second offered at random moments (open loop, latency from the moment each was due) up to which p95 of a %v round is within %v, "+
-		"or half of that; grouped + row cache over the better of plain and IN, by cluster. Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain capacity. paused: one node stopped from the first to the last moment of a round; "+
-		"everything + speculation beside itself when all are well. Client and nodes share the machine's cores: the capacities compare CPU altogether.",
+	r.Notes = fmt.Sprintf(
+		"Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the "+
+			"data. Capacity: lookups a second offered at random moments (open loop, latency from "+
+			"the moment each was due) up to which p95 of a %v round is within %v, "+
+			"or half of that; grouped + row cache over the better of plain and IN, by cluster. "+
+			"Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of "+
+			"that plain capacity. paused: one node stopped from the first to the last moment "+
+			"of a round; "+
+			"everything + speculation beside itself when all are well. Client and nodes share the "+
+			"machine's cores: the capacities compare CPU altogether.",
 		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, o.rounds, o.share)
 	return r.Keep(os.Stdout, o.results)
 }

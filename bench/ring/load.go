@@ -78,7 +78,8 @@ func (r *round) mean() float64 {
 
 // within says whether the round kept p95 within a limit.
 func (r *round) within(limit time.Duration) bool {
-	return !r.gaveUp && r.failed*100 <= len(r.millis) && r.at(0.95) <= float64(limit)/float64(time.Millisecond)
+	return !r.gaveUp && r.failed*100 <= len(r.millis) &&
+		r.at(0.95) <= float64(limit)/float64(time.Millisecond)
 }
 
 // runner puts load on sides.
@@ -92,8 +93,11 @@ type runner struct {
 }
 
 func newRunner(c *cluster, o options) *runner {
-	return &runner{cluster: c, lookups: newLookups(o), keys: o.keys, r: rand.New(rand.NewPCG(o.seed, 3)),
-		buffers: sync.Pool{New: func() any { return &buffer{make([]string, o.keys), make([]item, o.keys)} }}}
+	return &runner{cluster: c, lookups: newLookups(o), keys: o.keys,
+		r: rand.New(rand.NewPCG(o.seed, 3)),
+		buffers: sync.Pool{New: func() any {
+			return &buffer{make([]string, o.keys), make([]item, o.keys)}
+		}}}
 }
 
 type buffer struct {
@@ -116,7 +120,8 @@ func (u *runner) one(ctx context.Context, s *side) error {
 // open begins lookups at random moments of a rate (lookups a second), whatever becomes of those
 // before, and waits for all. A search may end it when as many wait as come in a second: then the
 // rate is far too high.
-func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Duration, searching bool) (*round, error) {
+func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Duration,
+	searching bool) (*round, error) {
 	r := &round{side: s.name, rate: rate}
 	var keptBefore, keysBefore float64
 	if s.hits != nil {
@@ -183,7 +188,8 @@ func (u *runner) open(ctx context.Context, s *side, rate float64, span time.Dura
 
 // closed lets a few clients look up one after the other, and returns the lookups a second. It
 // warms up, and says about where to search.
-func (u *runner) closed(ctx context.Context, s *side, clients int, span time.Duration) (float64, error) {
+func (u *runner) closed(ctx context.Context, s *side, clients int,
+	span time.Duration) (float64, error) {
 	var done atomic.Int64
 	var failure atomic.Pointer[error]
 	var all sync.WaitGroup

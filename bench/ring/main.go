@@ -55,24 +55,35 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.IntVar(&o.items, "items", 60_000, "items in the table")
 	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
 	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
-	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
-	flag.Float64Var(&o.cacheShare, "cache-share", 0.3, "how much of the data the row cache can hold")
-	flag.StringVar(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
+	flag.Float64Var(&o.skew, "skew", 1.0,
+		"exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
+	flag.Float64Var(&o.cacheShare, "cache-share", 0.3,
+		"how much of the data the row cache can hold")
+	flag.StringVar(&o.sides, "sides", "",
+		"only these, separated by commas: "+strings.Join(sideNames(), ", "))
 	flag.StringVar(&o.hosts, "hosts", "3,6", "nodes, one cluster after another")
-	flag.StringVar(&o.replicas, "replicas", "3", "replication factors, one after another in each cluster")
-	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
+	flag.StringVar(&o.replicas, "replicas", "3",
+		"replication factors, one after another in each cluster")
+	flag.DurationVar(&o.warm, "warm", 10*time.Second,
+		"how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
-	flag.DurationVar(&o.settle, "settle", 10*time.Second, "how long at most a paused node gets to be whole again")
+	flag.DurationVar(&o.settle, "settle", 10*time.Second,
+		"how long at most a paused node gets to be whole again")
 	flag.IntVar(&o.searches, "searches", 10, "rounds in search of the capacity, each side")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
-	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
-	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
+	flag.IntVar(&o.rounds, "rounds", 3,
+		"rounds at one rate, each side, all being well and with a paused replica")
+	flag.Float64Var(&o.share, "share", 0.5,
+		"that one rate, as a share of the capacity of the better plain way")
+	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond,
+		"what p95 may be at the capacity; half of it is looked for, too")
 	flag.StringVar(&o.heap, "heap", "512M", "heap of each node")
-	flag.StringVar(&o.profile, "profile", "", "folder for the client's CPU profiles, ten seconds of each side")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for the client's CPU profiles, ten seconds of each side")
 	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -91,7 +102,8 @@ func run(ctx context.Context, o options) error {
 	for _, text := range strings.Split(o.hosts, ",") {
 		hosts, err := strconv.Atoi(text)
 		if err != nil || hosts < 1 || hosts > 254 {
-			return fmt.Errorf("-hosts %s: %q is no number of nodes: give some from 1 to 254, as in 3,6", o.hosts, text)
+			return fmt.Errorf("-hosts %s: %q is no number of nodes: give some from 1 to 254, "+
+				"as in 3,6", o.hosts, text)
 		}
 		some, err := runOn(ctx, o, hosts, say)
 		if err != nil {
@@ -103,7 +115,8 @@ func run(ctx context.Context, o options) error {
 }
 
 // runOn measures on a cluster of its own.
-func runOn(ctx context.Context, o options, hosts int, say func(string, ...any)) ([]*finding, error) {
+func runOn(ctx context.Context, o options, hosts int,
+	say func(string, ...any)) ([]*finding, error) {
 	c, err := startCluster(ctx, o, hosts, say)
 	if err != nil {
 		return nil, err
@@ -123,7 +136,8 @@ func runOn(ctx context.Context, o options, hosts int, say func(string, ...any)) 
 
 // profile lets each side do all it can for ten seconds, keeps the client's CPU profile in a folder
 // and says what a lookup costs.
-func profile(ctx context.Context, u *runner, f *finding, dir string, say func(string, ...any)) error {
+func profile(ctx context.Context, u *runner, f *finding, dir string,
+	say func(string, ...any)) error {
 	for _, s := range f.sides {
 		w, err := os.Create(filepath.Join(dir, fmt.Sprintf("ring-%d-%s.pprof", f.hosts, s.name)))
 		if err != nil {
@@ -147,7 +161,8 @@ func profile(ctx context.Context, u *runner, f *finding, dir string, say func(st
 		if err != nil {
 			return err
 		}
-		say("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes", f, s.name,
+		say("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes",
+			f, s.name,
 			lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
 	}
 	return nil

@@ -48,8 +48,11 @@ var ways = []struct {
 
 // says is what the table calls them.
 var says = map[string]string{
-	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator", "grouped": "grouped", "cached": "a query per key + row cache", "grouped_cached": "grouped + row cache",
-	"grouped_raced": "grouped + speculation", "all": "grouped + row cache + speculation", "all_p95": "the same, raced after p95", serverCached: "grouped + Cassandra's row cache",
+	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator",
+	"grouped": "grouped", "cached": "a query per key + row cache",
+	"grouped_cached": "grouped + row cache",
+	"grouped_raced":  "grouped + speculation", "all": "grouped + row cache + speculation",
+	"all_p95": "the same, raced after p95", serverCached: "grouped + Cassandra's row cache",
 }
 
 const (
@@ -101,7 +104,8 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 		if !wanted(o, w.name) {
 			continue
 		}
-		session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(), gocql.ShuffleReplicas()))
+		session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(),
+			gocql.ShuffleReplicas()))
 		if err != nil {
 			return list, err
 		}
@@ -150,7 +154,8 @@ func plain(session *gocql.Session, keyspace string) func(context.Context, []stri
 				defer all.Done()
 				var id string
 				x := &into[i]
-				errs[i] = session.Query(text, ids[i]).Idempotent(true).ScanContext(ctx, &id, &x.name, &x.price, &x.stock, &x.description)
+				errs[i] = session.Query(text, ids[i]).Idempotent(true).ScanContext(ctx, &id,
+					&x.name, &x.price, &x.stock, &x.description)
 				if errs[i] == nil && id != ids[i] {
 					errs[i] = fmt.Errorf("asked for %s and got %s", ids[i], id)
 				}
@@ -192,8 +197,10 @@ func in(session *gocql.Session, keyspace string) func(context.Context, []string,
 }
 
 // ringed asks a ring.Reader.
-func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, []string, []item) error {
-	query := ring.Query{Keyspace: keyspace, Table: table, Columns: []string{"id", "name", "price", "stock", "description"}}
+func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, []string,
+	[]item) error {
+	query := ring.Query{Keyspace: keyspace, Table: table, Columns: []string{"id", "name", "price",
+		"stock", "description"}}
 	return func(ctx context.Context, ids []string, into []item) error {
 		keys := make([]ring.Key, len(ids))
 		values := make([]any, len(ids))

@@ -14,8 +14,10 @@ type pure struct{ build, columns, five, hour, day time.Duration }
 
 func (p *pure) figures() []bench.Value {
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
-	return []bench.Value{{Key: "frames_to_window_ms", Value: ms(p.build)}, {Key: "window_to_columns_ms", Value: ms(p.columns)},
-		{Key: "rollup_5m_ms", Value: ms(p.five)}, {Key: "rollup_1h_ms", Value: ms(p.hour)}, {Key: "rollup_1d_ms", Value: ms(p.day)}}
+	return []bench.Value{{Key: "frames_to_window_ms", Value: ms(p.build)},
+		{Key: "window_to_columns_ms", Value: ms(p.columns)},
+		{Key: "rollup_5m_ms", Value: ms(p.five)}, {Key: "rollup_1h_ms", Value: ms(p.hour)},
+		{Key: "rollup_1d_ms", Value: ms(p.day)}}
 }
 
 // compute measures medians over rounds, with one goroutine.
@@ -74,7 +76,8 @@ func compute(hour [][][]byte) (*pure, error) {
 
 // merge does what the store does: it decodes a run of the finer level, whose dictionaries are
 // usually in its cache, merges and encodes.
-func merge(level rollup.Level, start int64, finer rollup.Level, run rollup.Encoded) (*rollup.Rollup, error) {
+func merge(level rollup.Level, start int64, finer rollup.Level,
+	run rollup.Encoded) (*rollup.Rollup, error) {
 	known := map[window.Hash]*window.Dictionary{}
 	for _, d := range run.Dictionaries {
 		dict, err := window.DecodeDictionary(d.Blob)

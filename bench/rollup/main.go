@@ -42,9 +42,13 @@ func main() {
 	copies := flag.Int("copies", 20, "nodes that live through an hour on a real Cassandra")
 	flag.Parse()
 	r := bench.Result{Name: "rollup", Command: "make bench-rollup",
-		Notes: "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window is the whole process, from frame to rows with the driver, on a real Cassandra, and " +
-			"scaled to 2,000 series in proportion; what a window costs whatever its series is scaled, too, so cores_10000_unscaled, for the recorded node's own series, is the bound " +
-			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run at that rate. Days are computed once an hour here, so 24 times too often."}
+		Notes: "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window is " +
+			"the whole process, from frame to rows with the driver, on a real Cassandra, and " +
+			"scaled to 2,000 series in proportion; what a window costs whatever its series is " +
+			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is " +
+			"the bound " +
+			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run " +
+			"at that rate. Days are computed once an hour here, so 24 times too often."}
 	if err := measure(&r, *recordings, *copies); err != nil {
 		log.Fatalln("rollup:", err)
 	}
@@ -112,7 +116,8 @@ func measure(r *bench.Result, recordings string, copies int) error {
 	r.Add("peak_rss_mb", peak/1024)
 	r.Add("fits_2_cores_2_gb", fmt.Sprint(worst <= 2 && memory <= 2))
 	r.Add("memory_gb_10000", memory)
-	fmt.Printf("10,000 nodes at 20 s: at most %.2f cores, %.2f GB with two windows of each node open; extrapolated\n", worst, memory)
+	fmt.Printf("10,000 nodes at 20 s: at most %.2f cores, %.2f GB with two windows of each node "+
+		"open; extrapolated\n", worst, memory)
 	return nil
 }
 
@@ -131,7 +136,8 @@ func hourOf(frames [][]byte) ([][][]byte, int, error) {
 			key = f
 		}
 		w := f.Window()
-		if n := len(byWindow[w]); f.IsKey() || n > 0 && f.At-byWindow[w][n-1].At >= (interval-1)*1000 {
+		if n := len(byWindow[w]); f.IsKey() ||
+			n > 0 && f.At-byWindow[w][n-1].At >= (interval-1)*1000 {
 			byWindow[w] = append(byWindow[w], f)
 		}
 		if len(byWindow[w]) > len(byWindow[best]) {
@@ -179,7 +185,8 @@ func (c *clock) now() time.Time {
 	return time.UnixMilli(c.millis.Load()).Add(time.Duration(c.reads.Add(1)) * time.Microsecond)
 }
 
-func open(ctx context.Context, addr, keyspace string, c *clock) (*store.Store, *store.Metrics, error) {
+func open(ctx context.Context, addr, keyspace string,
+	c *clock) (*store.Store, *store.Metrics, error) {
 	config := store.DefaultConfig()
 	config.Hosts, config.Keyspace, config.Now = []string{addr}, keyspace, c.now
 	config.Timeout = 30 * time.Second
@@ -197,7 +204,8 @@ func open(ctx context.Context, addr, keyspace string, c *clock) (*store.Store, *
 
 // onCassandra lets copies of the node live through the hour and returns this process's CPU per
 // window, all in, and the bytes of a rollup by level.
-func onCassandra(ctx context.Context, addr, name string, hour [][][]byte, copies int) (time.Duration, map[string]int64, error) {
+func onCassandra(ctx context.Context, addr, name string, hour [][][]byte,
+	copies int) (time.Duration, map[string]int64, error) {
 	c := &clock{}
 	h, _, err := frame.Parse(hour[0][0])
 	if err != nil {
@@ -216,7 +224,8 @@ func onCassandra(ctx context.Context, addr, name string, hour [][][]byte, copies
 		for _, b := range frames {
 			var records []stream.Record
 			for i := range copies {
-				records = append(records, stream.Record{Account: fmt.Sprint("bench-", i), Offset: offset, Value: b})
+				records = append(records, stream.Record{Account: fmt.Sprint("bench-", i),
+					Offset: offset, Value: b})
 				offset++
 			}
 			if err := w.Handle(ctx, records); err != nil {
@@ -269,7 +278,8 @@ func openWindows(ctx context.Context, addr string) (float64, error) {
 	}
 	defer s.Close()
 	w := store.NewWriter(s)
-	f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "bench", Started: 1, At: c.millis.Load(), Interval: interval * 1000}}
+	f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "bench", Started: 1,
+		At: c.millis.Load(), Interval: interval * 1000}}
 	heap := func() float64 {
 		runtime.GC()
 		var m runtime.MemStats

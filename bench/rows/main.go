@@ -42,10 +42,13 @@ func main() {
 	r := bench.Result{
 		Name:    "rows",
 		Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
-		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of " +
-			"their time, as fast as each takes them; each_: a sync for each frame, of 3 nodes over 36 " +
+		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a " +
+			"minute of " +
+			"their time, as fast as each takes them; each_: a sync for each frame, of 3 " +
+			"nodes over 36 " +
 			"hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
-			"read is one metric of a node over a day, from page cache; rss is anonymous memory at " +
+			"read is one metric of a node over a day, from page cache; rss is anonymous " +
+			"memory at " +
 			"most; start is from the start of the process to its first read, after kill -9. " +
 			"modules are those that our module does not have already.",
 	}
@@ -209,11 +212,13 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		{Key: "rss_mb", Value: float64(rss) / 1e3},
 		{Key: "cpu_s", Value: cpu(usage)},
 		{Key: "load_s", Value: took.Seconds()},
-		{Key: "start_ms", Value: float64(started.Microseconds()) / 1e3}, {Key: "modules", Value: modules},
+		{Key: "start_ms", Value: float64(started.Microseconds()) / 1e3},
+		{Key: "modules", Value: modules},
 	} {
 		r.Add(side+"_"+v.Key, v.Value)
 	}
-	fmt.Printf("%s: %d rows, %.0f MB in %.0f s\n", side, l.rows, float64(l.bytes)/1e6, took.Seconds())
+	fmt.Printf("%s: %d rows, %.0f MB in %.0f s\n", side, l.rows, float64(l.bytes)/1e6,
+		took.Seconds())
 	return nil
 }
 

@@ -114,14 +114,16 @@ func (l *load) minute(now uint64) {
 	at := func(prefix []byte, t uint64) []byte { return binary.BigEndian.AppendUint64(prefix, t) }
 	for node := range l.nodes {
 		for s := uint64(0); s < 60; s += 20 {
-			l.put('f', now+s, partitionOf(node, (now+s)/300), at(nil, now+s), 2000+l.random.IntN(1000))
+			l.put('f', now+s, partitionOf(node, (now+s)/300), at(nil, now+s),
+				2000+l.random.IntN(1000))
 			if l.each {
 				l.commit(now)
 			}
 		}
 		if now%300 == 0 {
 			for part := range byte(5) {
-				l.put('w', now, partitionOf(node, now/3600), at([]byte{part}, now), 1600+l.random.IntN(1600))
+				l.put('w', now, partitionOf(node, now/3600), at([]byte{part}, now),
+					1600+l.random.IntN(1600))
 			}
 		}
 		if now%3600 == 60*uint64(node%60) {

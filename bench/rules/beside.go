@@ -61,7 +61,8 @@ func (r *report) beside(ctx context.Context, o options, dir string) error {
 	}
 	c := &compared{Nodes: o.peerNodes}
 	r.Beside = c
-	ours := task{Name: "beside Prometheus", Frames: file, Log: filepath.Join(dir, "recorded-beside"),
+	ours := task{Name: "beside Prometheus", Frames: file,
+		Log:   filepath.Join(dir, "recorded-beside"),
 		Start: start, End: start + int64(minutes)*60_000}
 	if c.Ours, err = ours.run(ctx, dir); err != nil {
 		return err
@@ -129,8 +130,9 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	progress("Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
 		"%d series", c.TheirsCycle, c.TheirsRules, float64(c.TheirsResident)/1e6, c.TheirsSeries)
 	if after.failures > 0 || c.Recorded == 0 {
-		return fmt.Errorf("%.0f evaluations of Prometheus failed, %.0f samples were recorded: it does "+
-			"not do the same", after.failures, c.Recorded)
+		return fmt.Errorf(
+			"%.0f evaluations of Prometheus failed, %.0f samples were recorded: it does "+
+				"not do the same", after.failures, c.Recorded)
 	}
 	return nil
 }
@@ -252,7 +254,8 @@ func (f *feed) one(ctx context.Context, b []byte) error {
 	}
 	about := query.Node{ID: h.Node, Cluster: h.Cluster, Identity: frame.Identity{
 		Datacenter: w.Node.Datacenter, Rack: w.Node.Rack}}
-	for name, v := range map[string]float64{query.MetricUp: 1, query.MetricSeen: float64(h.At) / 1000} {
+	for name, v := range map[string]float64{query.MetricUp: 1,
+		query.MetricSeen: float64(h.At) / 1000} {
 		more = append(more, sampleOf(query.NodeLabels(&about, name), h.At, v))
 	}
 	more = append(more, sampleOf(query.InfoLabels(&about), h.At, 1))
@@ -274,6 +277,8 @@ func sampleOf(l labels.Labels, at int64, v float64) prompb.TimeSeries {
 	l.Range(func(one labels.Label) {
 		t.Labels = append(t.Labels, prompb.Label{Name: one.Name, Value: one.Value})
 	})
-	slices.SortFunc(t.Labels, func(a, b prompb.Label) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(t.Labels, func(a, b prompb.Label) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	return t
 }

@@ -150,7 +150,8 @@ notify:
 		}
 	}
 	for i, role := range []string{"ingest", "rules"} {
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: o.binary,
+		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role,
+			Path: o.binary,
 			Args: []string{role, "--config", config}, Log: filepath.Join(dir, role+".log")})
 		if err != nil {
 			return nil, nil, err
@@ -186,7 +187,8 @@ func signalRules() string {
 	text := "groups:\n"
 	for _, s := range intervals {
 		text += fmt.Sprintf("- name: every%d\n  interval: %ds\n  rules:\n  - alert: Every%d\n"+
-			"    expr: %s > 0\n    for: 0s\n    labels: {signal: '{{ $value }}'}\n", s, s, s, gaugeName)
+			"    expr: %s > 0\n    for: 0s\n    labels: {signal: '{{ $value }}'}\n", s, s, s,
+			gaugeName)
 	}
 	return text
 }

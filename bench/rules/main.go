@@ -43,24 +43,32 @@ func main() {
 	var o options
 	child := flag.String("child", "", "run the role over the frames that a file describes; "+
 		"the command itself does that")
-	flag.IntVar(&o.nodes, "nodes", 1000, "nodes of the fleet, fifty in a cluster, every second one idle")
+	flag.IntVar(&o.nodes, "nodes", 1000,
+		"nodes of the fleet, fifty in a cluster, every second one idle")
 	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
+			"a node 1,100")
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of the role; 0: as it finds it")
 	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
 	flag.IntVar(&o.peerNodes, "peer-nodes", 100, "nodes of the fleet that Prometheus has, too")
-	flag.IntVar(&o.peerMinutes, "peer-minutes", 5, "minutes that Prometheus is measured, by the clock")
+	flag.IntVar(&o.peerMinutes, "peer-minutes", 5,
+		"minutes that Prometheus is measured, by the clock")
 	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
 	flag.StringVar(&o.parts, "parts", strings.Join(allParts, ","),
 		"what to measure; start needs shipped. The result keeps what it has of the others")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose alerts' delay is measured")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
-	flag.StringVar(&o.work, "work", "", "folder for the fleet's frames, which a later run of the same "+
-		"fleet takes again; empty: a temporary one")
-	flag.StringVar(&o.profile, "profile", "", "folder for CPU and heap profiles of the role; empty: none")
+	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
+		"the program whose alerts' delay is measured")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
+	flag.StringVar(&o.work, "work", "",
+		"folder for the fleet's frames, which a later run of the same "+
+			"fleet takes again; empty: a temporary one")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
 		"measure nothing, print the table of the result that is kept, for docs/ALERTS.md")
 	flag.Parse()
@@ -85,7 +93,8 @@ var began = time.Now()
 var allParts = []string{"shipped", "start", "many", "delay", "prometheus"}
 
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(),
+		fmt.Sprintf(format, args...))
 }
 
 // report is what a run found; it is kept as the result's detail.
@@ -109,7 +118,8 @@ func (r *report) keep(last *report) {
 		switch part {
 		case "shipped":
 			r.Shipped, r.FrameBytes = last.Shipped, last.FrameBytes
-			r.Nodes, r.Tables, r.Series, r.Minutes = last.Nodes, last.Tables, last.Series, last.Minutes
+			r.Nodes, r.Tables, r.Series, r.Minutes = last.Nodes, last.Tables, last.Series,
+				last.Minutes
 		case "start":
 			r.Start = last.Start
 		case "many":
@@ -184,7 +194,8 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 	r.Series = (idle.Series + busy.Series) / 2
 	file := filepath.Join(dir, fmt.Sprintf("fleet-%d-%d-%d-%d.frames", o.nodes, o.tables, o.minutes,
 		o.seed))
-	if r.FrameBytes, err = makeFrames(ctx, file, o, o.nodes, fleetStart, o.minutes, idle, busy); err != nil {
+	if r.FrameBytes, err = makeFrames(ctx, file, o, o.nodes, fleetStart, o.minutes, idle,
+		busy); err != nil {
 		return err
 	}
 	t := task{Frames: file, Log: filepath.Join(dir, "recorded"), Start: fleetStart,
@@ -217,14 +228,20 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 
 // result returns the figures that the goals are about.
 func (r *report) result() *bench.Result {
-	res := &bench.Result{Name: "rules", Detail: r, Notes: fmt.Sprintf("%d nodes of %d series, a frame "+
-		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and evaluation, with "+
-		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
-		"data; start_s is the wall time from nothing until the data has been walked and an evaluation "+
-		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
-		"alert, less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of "+
-		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
-		r.Nodes, r.Series)}
+	res := &bench.Result{Name: "rules", Detail: r,
+		Notes: fmt.Sprintf("%d nodes of %d series, a frame "+
+			"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and "+
+			"evaluation, with "+
+			"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the "+
+			"end of the "+
+			"data; start_s is the wall time from nothing until the data has been walked and an "+
+			"evaluation "+
+			"is over. alert_delay_s is the median from a sample's sending until Alertmanager "+
+			"has its "+
+			"alert, less the evaluation interval, the worst of the intervals. "+
+			"cpu_over_prometheus is of "+
+			"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+			r.Nodes, r.Series)}
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())
 		res.Add("rss_mb", float64(r.Shipped.Resident)/1e6)

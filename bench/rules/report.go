@@ -7,11 +7,13 @@ import (
 
 // table prints the figures for the documents.
 func (r *report) table(w io.Writer) {
-	fmt.Fprintf(w, "\n| | CPU of a 20-second cycle | most | of it for frames | resident | series kept |\n"+
-		"|---|---:|---:|---:|---:|---:|\n")
+	fmt.Fprintf(w,
+		"\n| | CPU of a 20-second cycle | most | of it for frames | resident | series kept |\n"+
+			"|---|---:|---:|---:|---:|---:|\n")
 	row := func(name string, o *outcome) {
 		if o != nil {
-			fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %.2f s | %.0f MB | %d |\n", name, o.cycle(), o.most(),
+			fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %.2f s | %.0f MB | %d |\n", name, o.cycle(),
+				o.most(),
 				o.frames(), float64(o.Resident)/1e6, o.Series)
 		}
 	}
@@ -20,18 +22,22 @@ func (r *report) table(w io.Writer) {
 	if b := r.Beside; b != nil {
 		row(fmt.Sprintf("the shipped rules, %d nodes", b.Nodes), b.Ours)
 		row("the same again, after Prometheus", b.Again)
-		fmt.Fprintf(w, "| Prometheus %s, the same %d nodes | %.2f s | | | %.0f MB | %d |\n", b.Version,
+		fmt.Fprintf(w, "| Prometheus %s, the same %d nodes | %.2f s | | | %.0f MB | %d |\n",
+			b.Version,
 			b.Nodes, b.TheirsCycle, float64(b.TheirsResident)/1e6, b.TheirsSeries)
 	}
 	fmt.Fprintln(w)
 	if r.Start != nil {
-		fmt.Fprintf(w, "A start walks %d minutes of %d nodes (%d frames) in %.1f s, for %.1f s of CPU.\n",
+		fmt.Fprintf(w, "A start walks %d minutes of %d nodes (%d frames) in %.1f s, for %.1f "+
+			"s of CPU.\n",
 			r.Minutes, r.Nodes, r.Start.Entered, r.Start.WalkS, r.Start.WalkCPU)
 	}
 	for i := range r.Delays {
 		d := &r.Delays[i]
-		fmt.Fprintf(w, "An alert of a rule evaluated every %.0f s is at Alertmanager %.1f s after its "+
-			"sample was sent at the median of %d, %.1f s at most.\n", d.Interval, d.less(0.5)+d.Interval,
+		fmt.Fprintf(w,
+			"An alert of a rule evaluated every %.0f s is at Alertmanager %.1f s after its "+
+				"sample was sent at the median of %d, %.1f s at most.\n", d.Interval,
+			d.less(0.5)+d.Interval,
 			len(d.Seconds), d.less(1)+d.Interval)
 	}
 }

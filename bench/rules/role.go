@@ -119,7 +119,8 @@ func (r *role) start() error {
 		Publish: r.publish, Notify: r.notify, Load: r.load, Save: r.save,
 		Forward: func(context.Context, string, []byte) error { return nil },
 		Through: func(int32) (time.Time, bool) { return r.now, true },
-		Budget:  r.budget, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler), // failures are counted
+		// failures are counted
+		Budget: r.budget, Metrics: r.metrics, Log: slog.New(slog.DiscardHandler),
 	})
 	return err
 }
@@ -236,7 +237,8 @@ func (r *role) follow(ctx context.Context) error {
 		r.Cycles = append(r.Cycles, one)
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name, (at-r.Start)/1000+20,
+			progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name,
+				(at-r.Start)/1000+20,
 				(r.End-r.Start)/1000, one.Frames+one.Evaluation)
 		}
 	}

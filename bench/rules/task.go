@@ -120,9 +120,12 @@ func (t *task) run(ctx context.Context, dir string) (*outcome, error) {
 		progress("%s: %.1f s, CPU %.1f s, %.0f MB resident", t.Name, o.WalkS, o.WalkCPU,
 			float64(o.Resident)/1e6)
 	} else {
-		progress("%s: a cycle %.3f s of CPU, %.3f of it for frames, %.3f at most; %.0f MB resident, "+
-			"%.0f MB of the budget, %d series, %d frames recorded, %d alerts", t.Name, o.cycle(),
-			o.frames(), o.most(), float64(o.Resident)/1e6, float64(o.Budget)/1e6, o.Series, o.Published,
+		progress(
+			"%s: a cycle %.3f s of CPU, %.3f of it for frames, %.3f at most; %.0f MB resident, "+
+				"%.0f MB of the budget, %d series, %d frames recorded, %d alerts", t.Name,
+			o.cycle(),
+			o.frames(), o.most(), float64(o.Resident)/1e6, float64(o.Budget)/1e6, o.Series,
+			o.Published,
 			o.Alerts)
 	}
 	return o, nil

@@ -39,7 +39,8 @@ var clusters = []struct {
 var (
 	keyspaceNames = []string{"orders", "payments", "customers", "stock", "sessions", "events",
 		"messages", "prices", "reviews", "audit"}
-	tableNames = []string{"by_id", "by_day", "by_user", "by_region", "latest", "history", "counters",
+	tableNames = []string{"by_id", "by_day", "by_user", "by_region", "latest", "history",
+		"counters",
 		"settings", "links", "archive"}
 )
 

@@ -100,5 +100,6 @@ func run(ctx context.Context, o options) error {
 var began = time.Now()
 
 func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(),
+		fmt.Sprintf(format, args...))
 }

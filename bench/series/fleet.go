@@ -59,7 +59,8 @@ func newFleet(recording string, series int, today int64) (*fleet, error) {
 		}
 	}
 	if f.tables = (series - fixed) / perTable; f.tables < days {
-		return nil, fmt.Errorf("%d series leave no room for tables: %d are the node's, a table has %d", series, fixed, perTable)
+		return nil, fmt.Errorf("%d series leave no room for tables: %d are the node's, a "+
+			"table has %d", series, fixed, perTable)
 	}
 	return f, nil
 }
@@ -75,7 +76,8 @@ func (f *fleet) dictionaries(n, day int) []*window.Dictionary {
 	var list []*window.Dictionary
 	for _, r := range f.recorded {
 		d := *r
-		d.Node, d.Cluster, d.Datacenter, d.Rack = nodeID(n), clusterOf(n), fmt.Sprintf("dc%d", n%clusterNodes/25+1), fmt.Sprintf("rack%d", n%3+1)
+		d.Node, d.Cluster, d.Datacenter, d.Rack = nodeID(n), clusterOf(n), fmt.Sprintf("dc%d",
+			n%clusterNodes/25+1), fmt.Sprintf("rack%d", n%3+1)
 		switch d.Type {
 		case "table":
 			owner := n / clusterNodes
@@ -99,7 +101,9 @@ func (f *fleet) dictionaries(n, day int) []*window.Dictionary {
 // tablesOf returns the system's tables and the owner's: ten to a keyspace, names that owners have
 // in common as "orders" and names that they do not.
 func (f *fleet) tablesOf(r *window.Dictionary, owner, day int) [][]string {
-	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row []string) bool { return !strings.HasPrefix(row[0], "system") })
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row []string) bool {
+		return !strings.HasPrefix(row[0], "system")
+	})
 	for i := 0; len(rows) < f.tables-days+1+day; i++ {
 		table := fmt.Sprintf("events_%d_%d", owner, i)
 		if i%2 == 0 {
@@ -135,7 +139,9 @@ func (f *fleet) node(n int) stored {
 	}
 	for day := range days {
 		at := f.today - int64(days-1-day)*dayMillis
-		tables := slices.DeleteFunc(f.dictionaries(n, day), func(d *window.Dictionary) bool { return d.Type != "table" })
+		tables := slices.DeleteFunc(f.dictionaries(n, day), func(d *window.Dictionary) bool {
+			return d.Type != "table"
+		})
 		for _, id := range append(slices.Clone(still), add(tables[0])) {
 			id.Day = at
 			s.ids = append(s.ids, id)

@@ -25,13 +25,21 @@ func main() {
 	nodes := flag.Int("nodes", 10_000, "nodes, in clusters of 50")
 	perNode := flag.Int("series", 10_000, "series a node")
 	small := flag.Int("plain", 100, "nodes in the plain index and in ours beside it")
-	inCassandra := flag.Int("cassandra", 1000, "nodes that are loaded from a real Cassandra; 0: none")
+	inCassandra := flag.Int("cassandra", 1000,
+		"nodes that are loaded from a real Cassandra; 0: none")
 	asks := flag.Int("asks", 200, "how often each question is asked")
 	flag.Parse()
 	r := bench.Result{Name: "series", Command: "make bench-series",
-		Notes: "A fleet made from the recorded node's dictionaries, 50 nodes a cluster, 14 days, each cluster one new table a day. series are those of the last day; bytes are of the heap after a " +
-			"collection, rss_mb is the whole process then. Times are from the selector's matchers to all matching series found, counted, not written down; of the last day. plain is an inverted index of " +
-			"plain_nodes nodes of the last day only, asked in turn with small, ours of as many nodes and 14 days; nothing is scaled. apart is a fleet where no two nodes have a table in common. cassandra_… is a real one on the same machine, with 14 days of dictionaries."}
+		Notes: "A fleet made from the recorded node's dictionaries, 50 nodes a cluster, 14 days, " +
+			"each cluster one new table a day. series are those of the last day; bytes are of " +
+			"the heap after a " +
+			"collection, rss_mb is the whole process then. Times are from the selector's " +
+			"matchers to all matching series found, counted, not written down; of the last day. " +
+			"plain is an inverted index of " +
+			"plain_nodes nodes of the last day only, asked in turn with small, ours of as many " +
+			"nodes and 14 days; nothing is scaled. apart is a fleet where no two nodes have a " +
+			"table in common. cassandra_… is a real one on the same machine, with 14 days of " +
+			"dictionaries."}
 	if err := measure(&r, *recording, *nodes, *perNode, *small, *inCassandra, *asks); err != nil {
 		log.Fatalln("series:", err)
 	}
@@ -40,7 +48,8 @@ func main() {
 	}
 }
 
-func measure(r *bench.Result, recording string, nodes, perNode, small, inCassandra, asks int) error {
+func measure(r *bench.Result, recording string, nodes, perNode, small, inCassandra,
+	asks int) error {
 	today := time.Now().UnixMilli()
 	today -= today % dayMillis
 	f, err := newFleet(recording, perNode, today)
@@ -69,9 +78,12 @@ func measure(r *bench.Result, recording string, nodes, perNode, small, inCassand
 	for _, d := range f.dictionaries(0, days-1) {
 		count += len(d.Metrics) * len(d.Rows)
 	}
-	fmt.Printf("%d nodes of %d series: %.1f MB of heap (estimated %.1f), %.0f MB resident, filled in %.1f s\n", nodes, count, used/1e6, float64(stats.Bytes)/1e6, rss/1e6, took.Seconds())
+	fmt.Printf("%d nodes of %d series: %.1f MB of heap (estimated %.1f), %.0f MB resident, "+
+		"filled in %.1f s\n", nodes, count, used/1e6, float64(stats.Bytes)/1e6, rss/1e6,
+		took.Seconds())
 	for _, q := range queries {
-		fmt.Printf("  %-16s %10d found, median %8.3f ms, p99 %8.3f ms\n", q.name, found[q.name]/asks, bench.Quantile(t[q.name], 0.5), bench.Quantile(t[q.name], 0.99))
+		fmt.Printf("  %-16s %10d found, median %8.3f ms, p99 %8.3f ms\n", q.name,
+			found[q.name]/asks, bench.Quantile(t[q.name], 0.5), bench.Quantile(t[q.name], 0.99))
 	}
 	r.Add("nodes", nodes)
 	r.Add("series", nodes*count)
@@ -109,7 +121,8 @@ func apart(r *bench.Result, f *fleet, nodes, asks int, at int64) error {
 	if _, err := t.ask(x, nodes, asks, at); err != nil {
 		return err
 	}
-	fmt.Printf("the same with tables of each node's own: %.0f MB of heap (estimated %.0f)\n", float64(used)/1e6, float64(x.Stats().Bytes)/1e6)
+	fmt.Printf("the same with tables of each node's own: %.0f MB of heap (estimated %.0f)\n",
+		float64(used)/1e6, float64(x.Stats().Bytes)/1e6)
 	r.Add("apart_bytes_per_node", float64(used)/float64(nodes))
 	r.Add("apart_heap_mb", float64(used)/1e6)
 	r.Add("apart_match_ms", t.keep(r, "apart_"))
@@ -162,9 +175,11 @@ func beside(r *bench.Result, f *fleet, nodes, asks int, at int64) error {
 			return fmt.Errorf("the two indexes differ: %v and %v", a, b)
 		}
 	}
-	fmt.Printf("%d nodes, %d series: plain index %.0f MB in %.1f s\n", nodes, len(p.series), float64(plainBytes)/1e6, filled.Seconds())
+	fmt.Printf("%d nodes, %d series: plain index %.0f MB in %.1f s\n", nodes, len(p.series),
+		float64(plainBytes)/1e6, filled.Seconds())
 	for _, q := range queries {
-		fmt.Printf("  %-16s plain %8.3f ms, ours %8.3f ms\n", q.name, bench.Quantile(theirs[q.name], 0.5), bench.Quantile(ours[q.name], 0.5))
+		fmt.Printf("  %-16s plain %8.3f ms, ours %8.3f ms\n", q.name,
+			bench.Quantile(theirs[q.name], 0.5), bench.Quantile(ours[q.name], 0.5))
 	}
 	r.Add("plain_nodes", nodes)
 	r.Add("plain_series", len(p.series))

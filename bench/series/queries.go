@@ -25,21 +25,28 @@ const latency = "cassandra_table_read_latency_seconds"
 
 var queries = []query{
 	{name: "name_node", matchers: func(n int) []*labels.Matcher {
-		return []*labels.Matcher{equal(labels.MetricName, latency), equal("node", nodeID(n).String())}
+		return []*labels.Matcher{equal(labels.MetricName, latency),
+			equal("node", nodeID(n).String())}
 	}},
 	{name: "name_cluster", matchers: func(n int) []*labels.Matcher {
 		return []*labels.Matcher{equal(labels.MetricName, latency), equal("cluster", clusterOf(n))}
 	}},
 	{name: "table_cluster", matchers: func(n int) []*labels.Matcher {
-		return []*labels.Matcher{equal("keyspace", fmt.Sprintf("app%d_0", n/clusterNodes)), equal("table", "orders_2"), equal("cluster", clusterOf(n))}
+		return []*labels.Matcher{equal("keyspace", fmt.Sprintf("app%d_0", n/clusterNodes)),
+			equal("table", "orders_2"), equal("cluster", clusterOf(n))}
 	}},
 	{name: "table_regex_all", matchers: func(n int) []*labels.Matcher {
-		return []*labels.Matcher{equal(labels.MetricName, latency), labels.MustNewMatcher(labels.MatchRegexp, "table", fmt.Sprintf(".*_%d|ord.*[1-4]", n%10))}
+		return []*labels.Matcher{equal(labels.MetricName, latency),
+			labels.MustNewMatcher(labels.MatchRegexp, "table",
+				fmt.Sprintf(".*_%d|ord.*[1-4]", n%10))}
 	}},
-	{name: "name_all", matchers: func(int) []*labels.Matcher { return []*labels.Matcher{equal(labels.MetricName, latency)} }},
+	{name: "name_all", matchers: func(int) []*labels.Matcher {
+		return []*labels.Matcher{equal(labels.MetricName, latency)}
+	}},
 	{name: "values_keyspace", values: "keyspace"},
 	{name: "nothing", matchers: func(n int) []*labels.Matcher {
-		return []*labels.Matcher{labels.MustNewMatcher(labels.MatchRegexp, "keyspace", "no.such.*"), equal(labels.MetricName, latency)}
+		return []*labels.Matcher{labels.MustNewMatcher(labels.MatchRegexp, "keyspace", "no.such.*"),
+			equal(labels.MetricName, latency)}
 	}},
 }
 
@@ -57,7 +64,8 @@ func (t times) ask(x *series.Index, nodes, count int, at int64) (found map[strin
 				ms = q.matchers(i * 37 % nodes)
 			}
 			began := time.Now()
-			s, err := x.Select("acme", series.Query{From: at, To: at, Selectors: [][]*labels.Matcher{ms}})
+			s, err := x.Select("acme",
+				series.Query{From: at, To: at, Selectors: [][]*labels.Matcher{ms}})
 			if err != nil {
 				return nil, err
 			}

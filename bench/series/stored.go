@@ -36,7 +36,8 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	}
 	defer cassandra.Stop(context.WithoutCancel(ctx))
 	c := store.DefaultConfig()
-	c.Hosts, c.Timeout, c.Log = []string{cassandra.Addr()}, time.Minute, slog.New(slog.DiscardHandler)
+	c.Hosts, c.Timeout, c.Log = []string{cassandra.Addr()}, time.Minute,
+		slog.New(slog.DiscardHandler)
 	db, err := store.New(c, nil)
 	if err != nil {
 		return err
@@ -53,7 +54,9 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 		return err
 	}
 	config := series.DefaultConfig()
-	config.Keep, config.Accounts, config.Log = c.RawTTL, func() []string { return []string{"acme"} }, c.Log
+	config.Keep, config.Accounts, config.Log = c.RawTTL, func() []string {
+		return []string{"acme"}
+	}, c.Log
 	reader := db.Reader(store.Dashboard("acme"), memory.Unbounded())
 	source := series.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
@@ -63,7 +66,8 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 			}
 			return list, nil
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten, WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
+		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 	index := series.NewIndex(0)
 	loader, err := series.NewLoader(config, source, index, nil)
@@ -76,9 +80,11 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	}
 	took := time.Since(began).Seconds()
 	s := index.Stats()
-	fmt.Printf("from Cassandra: %d nodes, %d series, %.0f MB of dictionaries in %.1f s\n", s.Nodes, s.Series, float64(bytes)/1e6, took)
+	fmt.Printf("from Cassandra: %d nodes, %d series, %.0f MB of dictionaries in %.1f s\n", s.Nodes,
+		s.Series, float64(bytes)/1e6, took)
 	if s.Nodes != nodes || s.Missing > 0 {
-		return fmt.Errorf("%d of %d nodes were loaded, %d dictionaries are missing", s.Nodes, nodes, s.Missing)
+		return fmt.Errorf("%d of %d nodes were loaded, %d dictionaries are missing", s.Nodes, nodes,
+			s.Missing)
 	}
 	r.Add("cassandra_nodes", nodes)
 	r.Add("cassandra_load_s", took)
@@ -96,7 +102,8 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	return nil
 }
 
-func fill(ctx context.Context, addr, keyspace string, f *fleet, nodes int) (bytes int64, err error) {
+func fill(ctx context.Context, addr, keyspace string, f *fleet,
+	nodes int) (bytes int64, err error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return 0, err
@@ -116,8 +123,10 @@ func fill(ctx context.Context, addr, keyspace string, f *fleet, nodes int) (byte
 		for _, id := range s.ids {
 			bytes += int64(len(s.blobs[id.Hash]))
 			g.Go(func() error {
-				return session.Query("INSERT INTO series (account, node, day, entity_type, hash, blob) VALUES ('acme', ?, ?, ?, ?, ?)",
-					gocql.UUID(s.id), id.Day, id.Key, id.Hash[:], s.blobs[id.Hash]).ExecContext(gctx)
+				return session.Query("INSERT INTO series (account, node, day, entity_type, hash, "+
+					"blob) VALUES ('acme', ?, ?, ?, ?, ?)",
+					gocql.UUID(s.id), id.Day, id.Key, id.Hash[:],
+					s.blobs[id.Hash]).ExecContext(gctx)
 			})
 		}
 	}

@@ -21,11 +21,14 @@ const (
 )
 
 // startCassandra starts the bench's node; the directory keeps its data between both formats.
-func startCassandra(ctx context.Context, dir string, f format, progress func(string, ...any)) (*engines.Cassandra, error) {
-	return engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G", ClusterName: "bench",
+func startCassandra(ctx context.Context, dir string, f format,
+	progress func(string, ...any)) (*engines.Cassandra, error) {
+	return engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"),
+		Heap: "1G", ClusterName: "bench",
 		Extra: map[string]any{
-			"sstable": map[string]any{"selected_format": string(f)}, "storage_compatibility_mode": "NONE",
-			"compaction_throughput": "0MiB/s", // settling is not what is timed
+			"sstable":                    map[string]any{"selected_format": string(f)},
+			"storage_compatibility_mode": "NONE",
+			"compaction_throughput":      "0MiB/s", // settling is not what is timed
 		},
 		Progress: func(s string) { progress("%s", s) }})
 }

@@ -73,7 +73,8 @@ func makeData(idle, busy *fleet.Shape, o options, progress func(string, ...any))
 }
 
 // make makes the frames of a node and counts its samples.
-func (d *dataset) make(shape *fleet.Shape, seed uint64, i int, progress func(string, ...any)) error {
+func (d *dataset) make(shape *fleet.Shape, seed uint64, i int,
+	progress func(string, ...any)) error {
 	n := fleet.NewNode(shape, seed, i)
 	// Ticks of a fleet are spread over the interval.
 	var frames [][]byte

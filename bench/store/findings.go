@@ -17,12 +17,13 @@ import (
 
 // row is what was found of one side.
 type row struct {
-	name         string
-	data, index  int64
-	tables       map[string]size // generations: all of them
-	fresh        int64           // generations: frames, which live for an hour
-	short        int64           // generations: rows of windows, which live until their hour is made
-	rollups      int64           // generations
+	name        string
+	data, index int64
+	tables      map[string]size // generations: all of them
+	fresh       int64           // generations: frames, which live for an hour
+	// generations: rows of windows, which live until their hour is made
+	short        int64
+	rollups      int64 // generations
 	engineCPU    time.Duration
 	ownCPU       time.Duration // of this process: what the store role does, or a sender
 	writeSeconds float64
@@ -87,7 +88,8 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 }
 
 // generations measures generations in one Cassandra, and reads the others by turns with them.
-func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string, others []measured) error {
+func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string,
+	others []measured) error {
 	progress("starting Cassandra with %s SSTables", kind)
 	cassandra, err := startCassandra(ctx, dir, kind, progress)
 	if err != nil {
@@ -148,19 +150,23 @@ func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured,
 }
 
 func (f *findings) say(r *row) {
-	progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
+	progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6,
+		float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
 }
 
 // table prints what docs/STORE.md shows: bytes and writing, then reads, then bytes by table.
 func (f *findings) table(w io.Writer) {
 	n := float64(f.data.samples)
-	fmt.Fprint(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + ours |\n|---|---|---|---|---|\n")
+	fmt.Fprint(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + "+
+		"ours |\n|---|---|---|---|---|\n")
 	for _, r := range f.rows {
 		cpu := "as above"
 		if r.writeSeconds > 0 {
-			cpu = fmt.Sprintf("%.2f + %.2f", float64(r.engineCPU.Microseconds())/n, float64(r.ownCPU.Microseconds())/n)
+			cpu = fmt.Sprintf("%.2f + %.2f", float64(r.engineCPU.Microseconds())/n,
+				float64(r.ownCPU.Microseconds())/n)
 		}
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.3f | %s |\n", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/n, cpu)
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.3f | %s |\n", r.name, float64(r.data)/1e6,
+			float64(r.index)/1e6, r.bytes()/n, cpu)
 	}
 	fmt.Fprint(w, "\n| ms, CPU ms here + engine, rows |")
 	for _, r := range f.rows {
@@ -216,7 +222,8 @@ func (f *findings) result() *bench.Result {
 	if v3 != nil {
 		r.Add("bytes_per_sample", v3.bytes()/float64(f.data.samples))
 	}
-	for _, pair := range [][2]string{{"slowest_read_over_v2", "v2 big"}, {"slowest_read_over_v2_bti", "v2 bti"}} {
+	for _, pair := range [][2]string{{"slowest_read_over_v2", "v2 big"},
+		{"slowest_read_over_v2_bti", "v2 bti"}} {
 		v2 := f.find(pair[1])
 		mine := f.find(strings.Replace(pair[1], "v2", "v3", 1))
 		if v2 == nil || mine == nil {
@@ -241,8 +248,10 @@ func (f *findings) result() *bench.Result {
 		r.Add(key+"_bytes_per_sample", side.bytes()/float64(f.data.samples))
 		r.Add(key+"_index_share", float64(side.index)/side.bytes())
 		if side.writeSeconds > 0 {
-			r.Add(key+"_engine_cpu_us_per_sample", float64(side.engineCPU.Microseconds())/float64(f.data.samples))
-			r.Add(key+"_own_cpu_us_per_sample", float64(side.ownCPU.Microseconds())/float64(f.data.samples))
+			r.Add(key+"_engine_cpu_us_per_sample",
+				float64(side.engineCPU.Microseconds())/float64(f.data.samples))
+			r.Add(key+"_own_cpu_us_per_sample",
+				float64(side.ownCPU.Microseconds())/float64(f.data.samples))
 		}
 		if side.fresh > 0 {
 			r.Add(key+"_fresh_bytes_per_sample", float64(side.fresh)/float64(f.data.samples))
@@ -260,11 +269,23 @@ func (f *findings) result() *bench.Result {
 		}
 	}
 	r.Detail = f.detail(questions)
-	r.Notes = fmt.Sprintf("%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. "+
-		"A sample is a series at a tick, a histogram is one. Flushed and compacted, with index; fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing until compacted: the "+
-		"engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, at least 3 of what takes long, of other nodes each time; cpu is this process's "+
-		"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both means; rows are those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from their rows. %s",
-		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times, strings.Join(f.versions, ", "))
+	r.Notes = fmt.Sprintf(
+		"%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, "+
+			"made from the recordings (bench/fleet says how); nothing is extrapolated. "+
+			"A sample is a series at a tick, a histogram is one. Flushed and compacted, "+
+			"with index; "+
+			"fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing "+
+			"until compacted: the "+
+			"engine's and this process's, rollups included. Reads: sides by turns, medians of "+
+			"%d, of "+
+			"%d of the latest, at least 3 of what takes long, of other nodes each time; cpu is "+
+			"this process's "+
+			"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both "+
+			"means; rows are "+
+			"those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from "+
+			"their rows. %s",
+		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times,
+		strings.Join(f.versions, ", "))
 	return r
 }
 

@@ -39,17 +39,26 @@ type options struct {
 func main() {
 	o := options{}
 	flag.IntVar(&o.nodes, "nodes", 4, "nodes of the fleet, every second one idle")
-	flag.IntVar(&o.distinct, "distinct", 0, "nodes that really differ, the others say the same as one of them; 0: all. Sizes of copies are no nodes' sizes at VictoriaMetrics and Prometheus")
+	flag.IntVar(&o.distinct, "distinct", 0,
+		"nodes that really differ, the others say the same as one of them; 0: all. Sizes of "+
+			"copies are no nodes' sizes at VictoriaMetrics and Prometheus")
 	flag.Float64Var(&o.hours, "hours", 2, "hours of data")
-	flag.IntVar(&o.tables, "tables", 10, "tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+	flag.IntVar(&o.tables, "tables", 10,
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
+			"a node 1,100")
 	flag.IntVar(&o.rounds, "rounds", 9, "how often each read is timed, on other nodes each time")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	flag.StringVar(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics", "what is measured")
+	flag.StringVar(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics",
+		"what is measured")
 	flag.StringVar(&o.formats, "formats", "big,bti", "of SSTables, big first")
-	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds", "the one metric of 10 nodes that is read over 6 hours")
-	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds", "the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result; empty: none is kept")
+	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds",
+		"the one metric of 10 nodes that is read over 6 hours")
+	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds",
+		"the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
+	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
+		"folder with idle.rwf and busy.rwf")
+	flag.StringVar(&o.results, "results", "bench/results",
+		"folder for the result; empty: none is kept")
 	flag.Parse()
 	if err := o.check(flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "store:", err)
@@ -70,7 +79,8 @@ func (o *options) check(args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("%q is no flag: store takes flags only, see --help", args[0])
 	case o.nodes < 1 || o.distinct < 1 || o.tables < 1 || o.rounds < 1:
-		return fmt.Errorf("-nodes, -tables and -rounds must be at least 1, -distinct not less than 0")
+		return fmt.Errorf("-nodes, -tables and -rounds must be at least 1, -distinct not " +
+			"less than 0")
 	case o.hours*hourMillis < frame.WindowMillis || o.hours > 24*7:
 		return fmt.Errorf("-hours must be a window, 0.1, to a week, 168")
 	case o.formats != "big" && o.formats != "big,bti":
@@ -98,7 +108,8 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
+	progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes,
+		o.hours, d.series, d.samples, float64(d.bytes)/1e6)
 	dir, err := os.MkdirTemp("", "ringwatch-store-")
 	if err != nil {
 		return err
@@ -148,7 +159,8 @@ func (f *findings) load(ctx context.Context, s side, row *row) error {
 		}
 	}
 	row.writeSeconds = time.Since(start).Seconds()
-	progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done, row.writeSeconds)
+	progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done,
+		row.writeSeconds)
 	written, err := node.UsageOf(pid, "")
 	if err != nil {
 		return err

@@ -30,7 +30,9 @@ func (p *peer) write(ctx context.Context, _ *dataset, _ int64, windows []*window
 	return nil
 }
 
-func (p *peer) settle(ctx context.Context, d *dataset) error { return p.Settle(ctx, d.start, d.end) }
+func (p *peer) settle(ctx context.Context, d *dataset) error {
+	return p.Settle(ctx, d.start, d.end)
+}
 
 // answer is Prometheus's.
 type answer struct {
@@ -44,7 +46,8 @@ type answer struct {
 	}
 }
 
-func (p *peer) query(ctx context.Context, path string, form url.Values) (series, points int, err error) {
+func (p *peer) query(ctx context.Context, path string, form url.Values) (series,
+	points int, err error) {
 	b, err := p.Get(ctx, path, form)
 	if err != nil {
 		return 0, 0, err
@@ -66,11 +69,14 @@ func seconds(millis int64) string { return strconv.FormatFloat(float64(millis)/1
 
 // latest asks for everything of a node at the last instant.
 func (p *peer) latest(ctx context.Context, d *dataset, node int) (series, points int, err error) {
-	return p.query(ctx, "/api/v1/query", url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "time": {seconds(d.end)}, "nocache": {"1"}})
+	return p.query(ctx, "/api/v1/query",
+		url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "time": {seconds(d.end)},
+			"nocache": {"1"}})
 }
 
 // read asks for raw samples, one query for all nodes.
-func (p *peer) read(ctx context.Context, d *dataset, nodes []int, what selection) (series, points int, err error) {
+func (p *peer) read(ctx context.Context, d *dataset, nodes []int, what selection) (series,
+	points int, err error) {
 	var ids, matchers []string
 	for _, n := range nodes {
 		ids = append(ids, d.nodes[n].String())
@@ -84,11 +90,14 @@ func (p *peer) read(ctx context.Context, d *dataset, nodes []int, what selection
 	}
 	matchers = append(matchers, fmt.Sprintf("node=~%q", strings.Join(ids, "|")))
 	q := fmt.Sprintf("{%s}[%ds]", strings.Join(matchers, ","), (what.to+1-what.from)/1000)
-	return p.query(ctx, "/api/v1/query", url.Values{"query": {q}, "time": {seconds(what.to)}, "nocache": {"1"}})
+	return p.query(ctx, "/api/v1/query", url.Values{"query": {q}, "time": {seconds(what.to)},
+		"nocache": {"1"}})
 }
 
 // coarse asks for everything of a node at five minutes.
-func (p *peer) coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error) {
-	return p.query(ctx, "/api/v1/query_range", url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "step": {"300"},
-		"start": {seconds(from + 300_000)}, "end": {seconds(d.end)}, "nocache": {"1"}})
+func (p *peer) coarse(ctx context.Context, d *dataset, node int, from int64) (series,
+	points int, err error) {
+	return p.query(ctx, "/api/v1/query_range",
+		url.Values{"query": {fmt.Sprintf("{node=%q}", d.nodes[node])}, "step": {"300"},
+			"start": {seconds(from + 300_000)}, "end": {seconds(d.end)}, "nocache": {"1"}})
 }

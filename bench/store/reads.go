@@ -37,14 +37,17 @@ func (f *findings) questions() []question {
 		if counts {
 			title += ", counts"
 		}
-		return question{key, title, 1, func(ctx context.Context, s side, round int) (int, int, error) {
-			return s.read(ctx, d, some(nodes, round), selection{from, d.end - 1, map[string]string{"__name__": name}, counts})
-		}}
+		return question{key, title, 1,
+			func(ctx context.Context, s side, round int) (int, int, error) {
+				return s.read(ctx, d, some(nodes, round),
+					selection{from, d.end - 1, map[string]string{"__name__": name}, counts})
+			}}
 	}
 	list := []question{
-		{"latest", "all latest of a node", 30, func(ctx context.Context, s side, round int) (int, int, error) {
-			return s.latest(ctx, d, round%len(d.nodes))
-		}},
+		{"latest", "all latest of a node", 30,
+			func(ctx context.Context, s side, round int) (int, int, error) {
+				return s.latest(ctx, d, round%len(d.nodes))
+			}},
 		metric("metric", f.metric, 10, 6, false),
 		metric("throughput", f.throughput, 10, 6, true),
 	}
@@ -53,17 +56,23 @@ func (f *findings) questions() []question {
 	}
 	from, title := hours(1)
 	if d.table != nil {
-		list = append(list, question{"table", fmt.Sprintf("table %s of %d nodes over %s", d.table["table"], len(d.nodes), title), 1, func(ctx context.Context, s side, round int) (int, int, error) {
-			return s.read(ctx, d, some(len(d.nodes), round), selection{from, d.end - 1, d.table, false})
-		}})
+		list = append(list,
+			question{"table", fmt.Sprintf("table %s of %d nodes over %s", d.table["table"],
+				len(d.nodes), title), 1,
+				func(ctx context.Context, s side, round int) (int, int, error) {
+					return s.read(ctx, d, some(len(d.nodes), round),
+						selection{from, d.end - 1, d.table, false})
+				}})
 	}
-	list = append(list, question{"node", "everything of a node over " + title, 1, func(ctx context.Context, s side, round int) (int, int, error) {
-		return s.read(ctx, d, some(1, round), selection{from, d.end - 1, nil, false})
-	}})
+	list = append(list, question{"node", "everything of a node over " + title, 1,
+		func(ctx context.Context, s side, round int) (int, int, error) {
+			return s.read(ctx, d, some(1, round), selection{from, d.end - 1, nil, false})
+		}})
 	coarse, title := hours(6)
-	return append(list, question{"coarse", "a node at 5 min over " + title, 1, func(ctx context.Context, s side, round int) (int, int, error) {
-		return s.coarse(ctx, d, round%len(d.nodes), coarse)
-	}})
+	return append(list, question{"coarse", "a node at 5 min over " + title, 1,
+		func(ctx context.Context, s side, round int) (int, int, error) {
+			return s.coarse(ctx, d, round%len(d.nodes), coarse)
+		}})
 }
 
 // answered is what a side's answers to a question took.
@@ -111,10 +120,13 @@ func (f *findings) read(ctx context.Context, sides []measured) error {
 		for n, m := range sides {
 			t := &list[n]
 			rounds := float64(len(t.took))
-			a := answered{bench.Quantile(t.took, 0.5), millis(t.own) / rounds, millis(t.engine) / rounds, t.rows / rounds, t.series, t.points}
+			a := answered{bench.Quantile(t.took, 0.5), millis(t.own) / rounds,
+				millis(t.engine) / rounds, t.rows / rounds, t.series, t.points}
 			m.row.reads[q.key] = a
-			progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and %.1f there, %.0f rows, %d series, %d points", m.row.name, q.title, a.millis,
-				bench.Quantile(t.took, 0.25), bench.Quantile(t.took, 0.75), rounds, a.own, a.engine, a.rows, a.series, a.points)
+			progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and %.1f "+
+				"there, %.0f rows, %d series, %d points", m.row.name, q.title, a.millis,
+				bench.Quantile(t.took, 0.25), bench.Quantile(t.took, 0.75), rounds, a.own, a.engine,
+				a.rows, a.series, a.points)
 		}
 	}
 	return nil

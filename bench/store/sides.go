@@ -33,7 +33,8 @@ type side interface {
 	write(ctx context.Context, d *dataset, start int64, windows []*window.Window) error
 	settle(ctx context.Context, d *dataset) error
 	latest(ctx context.Context, d *dataset, node int) (series, points int, err error)
-	read(ctx context.Context, d *dataset, nodes []int, what selection) (series, points int, err error)
+	read(ctx context.Context, d *dataset, nodes []int, what selection) (series,
+		points int, err error)
 	coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error)
 }
 
@@ -41,7 +42,8 @@ type side interface {
 type selection struct {
 	from, to int64
 	labels   map[string]string // of the series; nil: all of the node
-	counts   bool              // of histograms only how many were counted, which is all that most questions need
+	// of histograms only how many were counted, which is all that most questions need
+	counts bool
 }
 
 // generation is v1, v2 or v3 as the roles use it: frames one by one, then the close of the window,
@@ -57,14 +59,17 @@ type generation struct {
 }
 
 func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*generation, error) {
-	g := &generation{label: label, cassandra: c, keyspace: "bench_" + label, metrics: prometheus.NewRegistry()}
+	g := &generation{label: label, cassandra: c, keyspace: "bench_" + label,
+		metrics: prometheus.NewRegistry()}
 	config := store.DefaultConfig()
 	config.Hosts = []string{c.Addr()}
 	config.Keyspace = g.keyspace
 	config.Generation = label
-	config.Timeout = 10 * time.Second // half the grace: with more, frames count as late before their window ends
+	// half the grace: with more, frames count as late before their window ends
+	config.Timeout = 10 * time.Second
 	config.Now = func() time.Time { return time.UnixMilli(g.now) }
-	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	config.Log = slog.New(slog.NewTextHandler(os.Stderr,
+		&slog.HandlerOptions{Level: slog.LevelError}))
 	db, err := store.New(config, store.NewMetrics(g.metrics))
 	if err != nil {
 		return nil, err
@@ -148,8 +153,11 @@ func (g *generation) makeHours(ctx context.Context, d *dataset, last int64) erro
 }
 
 // all calls do for each node.
-func (g *generation) all(ctx context.Context, d *dataset, do func(ctx context.Context, node uuid.UUID) error) error {
-	return atOnce(ctx, len(d.nodes), windowsAtOnce, func(ctx context.Context, i int) error { return do(ctx, d.nodes[i]) })
+func (g *generation) all(ctx context.Context, d *dataset,
+	do func(ctx context.Context, node uuid.UUID) error) error {
+	return atOnce(ctx, len(d.nodes), windowsAtOnce, func(ctx context.Context, i int) error {
+		return do(ctx, d.nodes[i])
+	})
 }
 
 func (g *generation) settle(ctx context.Context, d *dataset) error {
@@ -175,7 +183,8 @@ func (g *generation) disk(ctx context.Context, r *row) error {
 		switch all := size.data + size.index; {
 		case table == "fresh":
 			r.fresh += all
-		case table == "v3_windows": // ISSUE 27's; v1_windows and v2_windows are part of their raw layers
+		case table == "v3_windows":
+			// ISSUE 27's; v1_windows and v2_windows are part of their raw layers
 			r.short += all
 		case strings.HasPrefix(table, "rollup_"):
 			r.rollups += all
@@ -186,7 +195,8 @@ func (g *generation) disk(ctx context.Context, r *row) error {
 	return nil
 }
 
-func (g *generation) latest(ctx context.Context, d *dataset, node int) (series, points int, err error) {
+func (g *generation) latest(ctx context.Context, d *dataset, node int) (series,
+	points int, err error) {
 	frames, _, err := g.reader().LatestFrames(ctx, account, d.nodes[node])
 	if err != nil || len(frames) == 0 {
 		return 0, 0, fmt.Errorf("no latest frames: %w", err)
@@ -203,13 +213,15 @@ func (g *generation) latest(ctx context.Context, d *dataset, node int) (series, 
 //
 // ISSUE 27: what.counts is for the new store's call that reads counts and sums without buckets.
 // Today's reads them all.
-func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what selection) (series, points int, err error) {
+func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what selection) (series,
+	points int, err error) {
 	var matchers []*labels.Matcher
 	for name, value := range what.labels {
 		matchers = append(matchers, labels.MustNewMatcher(labels.MatchEqual, name, value))
 	}
 	return each(nodes, func(node int) (int, int, error) {
-		list, report, err := g.reader().Read(ctx, account, d.nodes[node], what.from, what.to, matchers...)
+		list, report, err := g.reader().Read(ctx, account, d.nodes[node], what.from, what.to,
+			matchers...)
 		if err == nil && report.Partial() {
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}
@@ -219,9 +231,11 @@ func (g *generation) read(ctx context.Context, d *dataset, nodes []int, what sel
 
 // coarse reads a node at 5 minutes: v3 its rollups. Users of v1 and v2 had none: everything raw is
 // read, and each series' last point of each five minutes kept.
-func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int64) (series, points int, err error) {
+func (g *generation) coarse(ctx context.Context, d *dataset, node int, from int64) (series,
+	points int, err error) {
 	if g.label == "v3" {
-		list, report, err := g.reader().ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes, from, d.end-1, nil)
+		list, report, err := g.reader().ReadRollup(ctx, account, d.nodes[node], rollup.FiveMinutes,
+			from, d.end-1, nil)
 		if err == nil && report.Partial() {
 			err = fmt.Errorf("partial: %v", report.Damage)
 		}

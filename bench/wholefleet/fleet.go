@@ -178,7 +178,8 @@ const (
 // post sends a frame until ingest has it, and waits as an agent does.
 func (f *fleetOf) post(ctx context.Context, of *http.Client, b []byte) error {
 	for bound := firstPause; ; bound = min(2*bound, mostPause) {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url("ingest")+ingest.FramesPath,
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost,
+			f.url("ingest")+ingest.FramesPath,
 			bytes.NewReader(b))
 		if err != nil {
 			return err

@@ -74,7 +74,8 @@ func (l *line) startRoles(ctx context.Context, o *options, dir string) error {
 cassandra: {hosts: [%q]}
 kafka: {brokers: [%q]}
 redis: {addresses: [%q]}
-`, accountName, account.Hash(l.key), warmName, account.Hash(l.warmKey), l.cassandra.Addr(), l.kafka.Addr(), l.redis.Addr())
+`, accountName, account.Hash(l.key), warmName, account.Hash(l.warmKey), l.cassandra.Addr(),
+		l.kafka.Addr(), l.redis.Addr())
 	ports := map[string]int{}
 	for _, role := range roles {
 		port, err := engines.FreePort("127.0.0.1")

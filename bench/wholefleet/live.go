@@ -217,7 +217,8 @@ func (s *sample) tell() {
 		parts = append(parts, fmt.Sprintf("%s %.2f", name, s.Cores[name]))
 	}
 	progress("%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
-		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames, s.AckP50,
+		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames,
+		s.AckP50,
 		s.AckP99, s.FreshP99, s.Waiting, s.Lag, s.Reads, s.ReadP99, s.Failed, s.Open,
 		strings.Join(parts, ", "))
 }

@@ -43,7 +43,8 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 10000,
 		"nodes of the fleet, fifty in a cluster, every second one idle")
 	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of a node 1,100")
+		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
+			"a node 1,100")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second,
 		"a node's interval; it divides 5 minutes")
 	flag.IntVar(&o.closings, "closings", 4,

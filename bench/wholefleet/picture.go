@@ -24,7 +24,8 @@ var panels = []struct {
 	curves []curve
 }{
 	{"Cores", []curve{
-		{"Cassandra", coresOf("Cassandra")}, {"Kafka", coresOf("Kafka")}, {"ingest", coresOf("ingest")},
+		{"Cassandra", coresOf("Cassandra")}, {"Kafka", coresOf("Kafka")},
+		{"ingest", coresOf("ingest")},
 		{"store", coresOf("store")}, {"recent", coresOf("recent")}, {"rules", coresOf("rules")},
 		{"api", coresOf("api")}, {"driver", coresOf("driver")},
 	}},

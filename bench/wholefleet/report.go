@@ -60,14 +60,20 @@ func (r *report) keep() error {
 	r.Kinds = map[string]answersOf{}
 	for kind, list := range r.answers {
 		r.Kinds[kind] = answersOf{len(list), bench.Quantile(list, 0.5), bench.Quantile(list, 0.99)}
-		progress("%s: %d answers in %.0f ms (p99 %.0f)", kind, len(list), r.Kinds[kind].P50, r.Kinds[kind].P99)
+		progress("%s: %d answers in %.0f ms (p99 %.0f)", kind, len(list), r.Kinds[kind].P50,
+			r.Kinds[kind].P99)
 	}
 	result := &bench.Result{Name: "fleet", Detail: r, Command: "make bench-fleet",
-		Notes: "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, each role a " +
-			"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a frame was " +
-			"due until ingest had taken it, freshness_p99_ms from sending it until the API answered with " +
-			"its value, both with the cold start and all boundaries of windows. closing_s is the longest " +
-			"time from a window's end until the windows of all nodes were closed. cores are the median " +
+		Notes: "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, " +
+			"each role a " +
+			"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a " +
+			"frame was " +
+			"due until ingest had taken it, freshness_p99_ms from sending it until the API " +
+			"answered with " +
+			"its value, both with the cold start and all boundaries of windows. closing_s is " +
+			"the longest " +
+			"time from a window's end until the windows of all nodes were closed. cores are " +
+			"the median " +
 			"after the first window, without the driver."}
 	if args := os.Args[1:]; len(args) > 0 {
 		result.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))

@@ -26,7 +26,8 @@ type alertsCmd struct {
 // Help implements kong.HelpProvider.
 func (*alertsCmd) Help() string {
 	return "Lists the alerts that the key may see, the worst severity first and then the oldest: " +
-		"since when each is active, where, and the value of its expression. Silences are not shown; " +
+		"since when each is active, where, and the value of its expression. Silences are " +
+		"not shown; " +
 		"Alertmanager has them.\n\nExample: ringwatch alerts --state firing --wide"
 }
 

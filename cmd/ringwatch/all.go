@@ -71,7 +71,8 @@ type process struct {
 }
 
 // start loads the configuration and waits for the engines that the caller picks from it.
-func (f *roleFlags) start(ctx context.Context, role string, pick func(*config) []engine) (*process, error) {
+func (f *roleFlags) start(ctx context.Context, role string,
+	pick func(*config) []engine) (*process, error) {
 	p, err := f.prepare(role)
 	if err != nil {
 		return nil, err
@@ -106,14 +107,17 @@ func newProcess(role, file string, c *config, registry *account.Registry) (*proc
 	p.Redis.Log = p.log
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
-	p.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
+	p.metrics.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
 	if len(c.Redis.Addresses) == 0 {
-		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this process's own; all else is read from the store")
+		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this " +
+			"process's own; all else is read from the store")
 	}
-	p.log.Info("starting", "role", role, "version", version(), "config", file, "memory", p.limit.String())
+	p.log.Info("starting", "role", role, "version", version(), "config", file,
+		"memory", p.limit.String())
 	return p, nil
 }
 
@@ -158,7 +162,11 @@ type allCmd struct{ dataFlags }
 
 // Help implements kong.HelpProvider.
 func (*allCmd) Help() string {
-	return "What has an address in the configuration is in that engine: kafka.brokers, cassandra.hosts, redis.addresses. What has none is in the directory, and the last 15 minutes and limits are in this process. Without a configuration everything is in the directory, and the first start makes an API key and prints it.\n\nExample: ringwatch all --data /var/lib/ringwatch"
+	return "What has an address in the configuration is in that engine: kafka.brokers, " +
+		"cassandra.hosts, redis.addresses. What has none is in the directory, and the last 15 " +
+		"minutes and limits are in this process. Without a configuration everything is in the " +
+		"directory, and the first start makes an API key and prints it.\n\nExample: ringwatch " +
+		"all --data /var/lib/ringwatch"
 }
 
 // Run serves ingest as soon as the stream is there: agents that are told to come again come later
@@ -199,7 +207,8 @@ func (c *allCmd) runAll(ctx context.Context, p *process) error {
 	go func() { all <- reach(reaching, p.log, c.Wait, needed...) }()
 	patient, cancel := context.WithTimeout(ctx, c.Wait)
 	defer cancel()
-	if err := first.reach(patient, slog.New(slog.DiscardHandler)); err != nil { // the other one says it
+	// the other one says it
+	if err := first.reach(patient, slog.New(slog.DiscardHandler)); err != nil {
 		return <-all
 	}
 	ingest, err := p.ingestParts(ctx)
@@ -217,7 +226,8 @@ func (c *allCmd) runAll(ctx context.Context, p *process) error {
 // beyondIngest wires and runs what needs the store. A bare process has no configuration.
 func (p *process) beyondIngest(ctx context.Context, bare bool) error {
 	var parts []part
-	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts, p.rulesParts, p.apiParts} {
+	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts,
+		p.rulesParts, p.apiParts} {
 		more, err := role(ctx)
 		if err != nil {
 			return err
@@ -274,7 +284,8 @@ func (p *process) keyParts() ([]part, error) {
 }
 
 // bindKey binds a key to the node that first uses it.
-func (p *process) bindKey(ctx context.Context, id, account string, node uuid.UUID) (uuid.UUID, error) {
+func (p *process) bindKey(ctx context.Context, id, account string,
+	node uuid.UUID) (uuid.UUID, error) {
 	db := p.database.Load()
 	if db == nil {
 		return uuid.Nil, store.ErrNotConnected

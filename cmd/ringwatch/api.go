@@ -27,7 +27,9 @@ import (
 type apiCmd struct{ roleFlags }
 
 func (c *apiCmd) Run(ctx context.Context) error {
-	p, err := c.start(ctx, "api", func(c *config) []engine { return []engine{c.cassandra(), c.redis()} })
+	p, err := c.start(ctx, "api", func(c *config) []engine {
+		return []engine{c.cassandra(), c.redis()}
+	})
 	if err != nil {
 		return err
 	}
@@ -104,9 +106,11 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		redis.Close()
 		return nil, err
 	}
-	p.Query.Clock, p.Query.NodesTTL, p.Query.RawRetention = clock, p.API.NodesTTL, p.Cassandra.RawTTL
-	p.Query.RollupRetention = map[rollup.Level]time.Duration{rollup.FiveMinutes: p.Cassandra.FiveMinutesTTL,
-		rollup.Hour: p.Cassandra.HourTTL, rollup.Day: p.Cassandra.DayTTL}
+	p.Query.Clock, p.Query.NodesTTL, p.Query.RawRetention = clock, p.API.NodesTTL,
+		p.Cassandra.RawTTL
+	p.Query.RollupRetention =
+		map[rollup.Level]time.Duration{rollup.FiveMinutes: p.Cassandra.FiveMinutesTTL,
+			rollup.Hour: p.Cassandra.HourTTL, rollup.Day: p.Cassandra.DayTTL}
 	engine, err := query.NewEngine(p.Query, reader, index, selectors, p.metrics, p.log)
 	if err != nil {
 		redis.Close()
@@ -127,7 +131,8 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 	parts = append(parts, reports...)
 	prometheusAPI := promapi.New(promapi.Deps{
 		Rules: promRules(board, selectors), Alerts: promAlerts(board),
-		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
+		Engine: engine, Reader: reader, Version: version(), MaxRequestBytes: p.API.MaxRequestBytes,
+		Clock: clock, Log: p.log,
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})
 	server, err := api.New(p.API, api.Deps{
@@ -178,7 +183,8 @@ func (p *process) makeKey(db *store.Store) api.MakeKey {
 		text, err := maker.Make(ctx, k)
 		if errors.Is(err, store.ErrKeysRights) {
 			return "", &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
-				Message: "the server's role in Cassandra may not write API keys: run ringwatch key create, " +
+				Message: "the server's role in Cassandra may not write API keys: run ringwatch " +
+					"key create, " +
 					"or grant it what ringwatch schema grants --for keys prints", Cause: err}
 		}
 		return text, err
@@ -193,18 +199,23 @@ func (s apiStore) reader(ctx context.Context, account string) store.Reader {
 	return s.Store.Reader(store.Dashboard(account), memory.Of(ctx))
 }
 
-func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
-	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets, matchers...)
-	return query.Windows{List: list, From: report.From, Instants: report.Instants, Missing: report.Missing()}, apiError(err)
+func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
+	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
+		matchers...)
+	return query.Windows{List: list, From: report.From, Instants: report.Instants,
+		Missing: report.Missing()}, apiError(err)
 }
 
 // LatestFrames and LastSeen are store.Reader's.
-func (s apiStore) LatestFrames(ctx context.Context, account string, node uuid.UUID) ([][]byte, int64, error) {
+func (s apiStore) LatestFrames(ctx context.Context, account string,
+	node uuid.UUID) ([][]byte, int64, error) {
 	frames, seen, err := s.reader(ctx, account).LatestFrames(ctx, account, node)
 	return frames, seen, apiError(err)
 }
 
-func (s apiStore) LastSeen(ctx context.Context, account string, nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+func (s apiStore) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	seen, err := s.reader(ctx, account).LastSeen(ctx, account, nodes)
 	return seen, apiError(err)
 }
@@ -215,7 +226,9 @@ func apiError(err error) error {
 	if !ok {
 		return err
 	}
-	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "too many reads are under way: ask again in a moment, or for less", RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
+	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled",
+		Message:    "too many reads are under way: ask again in a moment, or for less",
+		RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 }
 
 // ReadRollup is store.Reader.ReadRollup with its report in words.
@@ -223,7 +236,8 @@ func (s apiStore) ReadRollup(
 	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
 	facets []window.Facet, matchers ...*labels.Matcher,
 ) ([]rollup.Series, []string, error) {
-	series, report, err := s.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to, facets, matchers...)
+	series, report, err := s.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to,
+		facets, matchers...)
 	return series, report.Missing(), apiError(err)
 }
 

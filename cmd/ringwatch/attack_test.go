@@ -78,7 +78,8 @@ func startAttacked(t *testing.T) *attacked {
 	}
 	dir := t.TempDir()
 	cassandra, kafka, redis := engines.MustCassandra(t), engines.MustKafka(t), engines.MustRedis(t)
-	a := &attacked{roles: map[string]*engines.Process{}, evil: account.NewKey(), good: account.NewKey(), node: frametest.New("good", 1, 20)}
+	a := &attacked{roles: map[string]*engines.Process{}, evil: account.NewKey(),
+		good: account.NewKey(), node: frametest.New("good", 1, 20)}
 	a.elsewhere = &http.Client{Transport: &http.Transport{DialContext: elsewhere.DialContext}}
 	ports := engines.FreePorts(t, 4)
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
@@ -95,13 +96,16 @@ ingest: {listen: %q}
 api: {listen: %q, request_timeout: 10s}
 store: {listen: %q}
 recent: {listen: %q}
-`, attackLimit, account.Hash(a.evil), account.Hash(a.good), kafka.Addr(), cassandra.Addr(), redis.Addr(), at(0), at(1), at(2), at(3))
+`, attackLimit, account.Hash(a.evil), account.Hash(a.good), kafka.Addr(), cassandra.Addr(),
+		redis.Addr(), at(0), at(1), at(2), at(3))
 	config := filepath.Join(dir, "ringwatch.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for i, role := range []string{"ingest", "api", "store", "recent"} {
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self, Args: []string{role, "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(dir, role+".log")})
+		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self,
+			Args: []string{role, "--config", config}, Env: []string{asRingwatch},
+			Log: filepath.Join(dir, role+".log")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +116,12 @@ recent: {listen: %q}
 				t.Logf("the end of %s's log:\n%s", role, b[max(0, len(b)-4<<10):])
 			}
 		})
-		eventually(t, "role "+role, func(ctx context.Context) error { return ready(ctx, "http://"+at(i)) })
+		eventually(t, "role "+role, func(ctx context.Context) error {
+			return ready(ctx, "http://"+at(i))
+		})
 	}
-	if a.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(), prometheus.NewRegistry()); err != nil {
+	if a.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(),
+		prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.producer.Close)
@@ -157,7 +164,8 @@ func peak(t *testing.T, pid int) (n int64) {
 }
 
 // do sends a request with a key and returns its status and answer.
-func (a *attacked) do(ctx context.Context, method, key, address string, body []byte) (int, string, error) {
+func (a *attacked) do(ctx context.Context, method, key, address string,
+	body []byte) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
@@ -186,20 +194,26 @@ func (a *attacked) serve(t *testing.T) (stop func()) {
 	t.Helper()
 	one := func(ctx context.Context) (sent, read time.Duration, err error) {
 		a.node.Step()
-		if sent, err = a.patiently(ctx, http.MethodPost, a.ingest+"/v1/frames", a.node.Frame(time.Now().UnixMilli())); err != nil {
+		if sent, err = a.patiently(ctx, http.MethodPost, a.ingest+"/v1/frames",
+			a.node.Frame(time.Now().UnixMilli())); err != nil {
 			return 0, 0, fmt.Errorf("a frame of the good account: %w", err)
 		}
-		if read, err = a.patiently(ctx, http.MethodGet, a.api+"/v1/clusters/good/metrics?metrics=node_load1", nil); err != nil {
+		if read, err = a.patiently(ctx, http.MethodGet,
+			a.api+"/v1/clusters/good/metrics?metrics=node_load1", nil); err != nil {
 			return 0, 0, fmt.Errorf("a read of the good account: %w", err)
 		}
 		return sent, read, nil
 	}
 	// The node is not known at once.
 	a.node.Step()
-	if _, err := a.patiently(t.Context(), http.MethodPost, a.ingest+"/v1/frames", a.node.Frame(time.Now().UnixMilli())); err != nil {
+	if _, err := a.patiently(t.Context(), http.MethodPost, a.ingest+"/v1/frames",
+		a.node.Frame(time.Now().UnixMilli())); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the good account's node", func(ctx context.Context) error { _, _, err := one(ctx); return err })
+	eventually(t, "the good account's node", func(ctx context.Context) error {
+		_, _, err := one(ctx)
+		return err
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var sent, read []time.Duration
 	ended := make(chan struct{})
@@ -222,7 +236,8 @@ func (a *attacked) serve(t *testing.T) (stop func()) {
 			t.Error("the good account was not served")
 			return
 		}
-		t.Logf("%d frames of the good account: acknowledged after %s at most, read after %s at most", len(sent), slices.Max(sent), slices.Max(read))
+		t.Logf("%d frames of the good account: acknowledged after %s at most, read after %s "+
+			"at most", len(sent), slices.Max(sent), slices.Max(read))
 	}
 }
 
@@ -231,7 +246,8 @@ var slow = []string{"503 kafka", "503 unavailable", "503 key_check", "504 timeou
 
 // patiently asks for the good account until it is answered well, and returns how long that took. It
 // gives up at an answer that no slow machine gives.
-func (a *attacked) patiently(ctx context.Context, method, address string, body []byte) (time.Duration, error) {
+func (a *attacked) patiently(ctx context.Context, method, address string,
+	body []byte) (time.Duration, error) {
 	began := time.Now()
 	for {
 		status, answer, err := a.do(ctx, method, a.good, address, body)
@@ -263,7 +279,8 @@ func (a *attacked) send(t *testing.T, atOnce int, frames ...[]byte) map[string]i
 	var mu sync.Mutex
 	got := map[string]int{}
 	each(atOnce, len(frames), func(i int) {
-		status, body, err := a.do(t.Context(), http.MethodPost, a.evil, a.ingest+"/v1/frames", frames[i])
+		status, body, err := a.do(t.Context(), http.MethodPost, a.evil, a.ingest+"/v1/frames",
+			frames[i])
 		if err != nil {
 			t.Error(err)
 		}
@@ -323,7 +340,8 @@ func (a *attacked) framesThatUnpack(t *testing.T) {
 		got := a.send(t, 32, frames...)
 		t.Log(got)
 		for answer := range got {
-			if status, _, _ := strings.Cut(answer, " "); status != "413" && status != "429" && status != "204" {
+			if status, _, _ := strings.Cut(answer, " "); status != "413" && status != "429" &&
+				status != "204" {
 				t.Errorf("frames that unpack to much: %v", got)
 			}
 		}
@@ -349,13 +367,15 @@ func (a *attacked) windowsOfLargeFrames(t *testing.T) {
 		eventually(t, "the store to set windows aside", func(ctx context.Context) error {
 			m, err := metricsOf(ctx, a.storeURL+"/metrics")
 			if err == nil && m["ringwatch_store_windows_set_aside"] < 1 {
-				err = fmt.Errorf("%v of %v open", m["ringwatch_store_windows_set_aside"], m["ringwatch_store_windows_open"])
+				err = fmt.Errorf("%v of %v open", m["ringwatch_store_windows_set_aside"],
+					m["ringwatch_store_windows_open"])
 			}
 			return err
 		})
 	})
 	_, body, err := a.do(t.Context(), http.MethodGet, a.good, a.storeURL+"/-/ready", nil)
-	if err != nil || !strings.Contains(body, "set aside") || !strings.Contains(body, largest.String()) {
+	if err != nil || !strings.Contains(body, "set aside") ||
+		!strings.Contains(body, largest.String()) {
 		t.Errorf("the store says %q, %v", body, err)
 	}
 }
@@ -381,9 +401,12 @@ func (a *attacked) seriesOfManyBuckets(t *testing.T) {
 	var paths []string
 	from := time.UnixMilli(now).Add(-2 * time.Minute).UTC().Format(time.RFC3339)
 	for _, id := range ids {
-		paths = append(paths, "/v1/nodes/"+id.String()+"/prometheus", "/v1/nodes/"+id.String()+"/metrics", "/v1/nodes/"+id.String()+"/metrics?metrics=m0000&from="+from)
+		paths = append(paths, "/v1/nodes/"+id.String()+"/prometheus",
+			"/v1/nodes/"+id.String()+"/metrics",
+			"/v1/nodes/"+id.String()+"/metrics?metrics=m0000&from="+from)
 	}
-	paths = append(paths, "/v1/clusters/evil/prometheus", "/v1/clusters/evil/metrics", "/v1/series?match[]=m0000", "/v1/labels", "/v1/label/number/values")
+	paths = append(paths, "/v1/clusters/evil/prometheus", "/v1/clusters/evil/metrics",
+		"/v1/series?match[]=m0000", "/v1/labels", "/v1/label/number/values")
 	var mu sync.Mutex
 	got := map[string]int{}
 	a.served(t, func() {
@@ -412,11 +435,14 @@ func (a *attacked) regularExpressions(t *testing.T) {
 		each(60, 120, func(i int) {
 			expression := long.String()[:[]int{14 << 10, 9000, 900, 90}[i%4]/18*18]
 			query := url.Values{"match[]": {`{__name__=~"` + expression + `"}`}}
-			status, body, err := a.do(t.Context(), http.MethodGet, a.evil, a.api+"/v1/series?"+query.Encode(), nil)
+			status, body, err := a.do(t.Context(), http.MethodGet, a.evil,
+				a.api+"/v1/series?"+query.Encode(), nil)
 			mu.Lock()
 			defer mu.Unlock()
 			got[fmt.Sprint(status, " ", reasonOf(body))]++
-			if err != nil || status != http.StatusBadRequest && status != http.StatusRequestURITooLong && status != http.StatusTooManyRequests {
+			if err != nil ||
+				status != http.StatusBadRequest && status != http.StatusRequestURITooLong &&
+					status != http.StatusTooManyRequests {
 				t.Errorf("%d bytes: %d %.200s %v", len(expression), status, body, err)
 			}
 		})
@@ -434,12 +460,16 @@ func (a *attacked) slowConnections(t *testing.T) {
 			}
 		}()
 		for range 640 {
-			c, err := elsewhere.DialContext(t.Context(), "tcp", strings.TrimPrefix(a.ingest, "http://"))
+			c, err := elsewhere.DialContext(t.Context(), "tcp",
+				strings.TrimPrefix(a.ingest, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			list = append(list, c)
-			if _, err := fmt.Fprintf(c, "POST /v1/frames HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\nR", a.evil, frame.ContentType, 8<<20); err != nil {
+			if _, err := fmt.Fprintf(c,
+				"POST /v1/frames HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+					"%s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\nR", a.evil,
+				frame.ContentType, 8<<20); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -25,8 +25,11 @@ func (c *backfillCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(p.Accounts, func(a account.Account) bool { return a.Name == c.Account }) {
-		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.file(), c.Account)}
+	if !slices.ContainsFunc(p.Accounts, func(a account.Account) bool {
+		return a.Name == c.Account
+	}) {
+		return usageError{fmt.Errorf("%s has no account %q: name one with --account", c.file(),
+			c.Account)}
 	}
 	_, parts, err := p.throttled()
 	if err != nil {
@@ -47,10 +50,12 @@ func (c *backfillCmd) load(ctx context.Context, p *process) error {
 		fmt.Printf("%s: %s\n", file, loadedSummary(done))
 		if ctx.Err() != nil {
 			// Not ctx's error: main takes that for a role that was told to end.
-			return fmt.Errorf("stopped in %s: the frames so far are loaded; run the same command again for the rest", file)
+			return fmt.Errorf("stopped in %s: the frames so far are loaded; run the same command "+
+				"again for the rest", file)
 		}
 		switch {
-		case errors.Is(err, store.ErrRecording), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		case errors.Is(err, store.ErrRecording), errors.Is(err, os.ErrNotExist), errors.Is(err,
+			os.ErrPermission):
 			bad = append(bad, fmt.Errorf("%s: %w", file, err))
 		case err != nil:
 			return fmt.Errorf("%s: %w", file, err)
@@ -59,7 +64,9 @@ func (c *backfillCmd) load(ctx context.Context, p *process) error {
 		}
 	}
 	if lost := p.lostFrames(); lost > 0 {
-		bad = append(bad, fmt.Errorf("%d frames could not be read without their key frame: load the recording that has it", lost))
+		bad = append(bad,
+			fmt.Errorf("%d frames could not be read without their key frame: load the recording "+
+				"that has it", lost))
 	}
 	return errors.Join(bad...)
 }
@@ -81,7 +88,8 @@ func loadFile(ctx context.Context, db *store.Store, account, file string) (store
 	return db.Load(ctx, account, f, func(l store.Loaded) {
 		if time.Since(told) > 2*time.Second {
 			told = time.Now()
-			fmt.Fprintf(os.Stderr, "%s: %d %%, %d frames\n", file, 100*l.Bytes/max(1, info.Size()), l.Frames)
+			fmt.Fprintf(os.Stderr, "%s: %d %%, %d frames\n", file, 100*l.Bytes/max(1, info.Size()),
+				l.Frames)
 		}
 	})
 }
@@ -91,7 +99,8 @@ func loadedSummary(l store.Loaded) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{l.Expired, "older than cassandra.raw_ttl"}, {l.Ahead, "made in the future"}, {l.Damaged, "damaged"}} {
+	}{{l.Expired, "older than cassandra.raw_ttl"}, {l.Ahead, "made in the future"},
+		{l.Damaged, "damaged"}} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

@@ -21,13 +21,18 @@ func TestBehind(t *testing.T) {
 		since   int64
 		is      bool
 	}{
-		"nobody told, nobody will":        {store.Progress{}, false, 0, false},
-		"this process has not told yet":   {store.Progress{}, true, 0, true},
-		"others were told of":             {store.Progress{Partitions: 4, Through: map[int32]int64{other: now}}, false, 0, true},
-		"told just now":                   {store.Progress{Partitions: 4, Through: map[int32]int64{of: now}}, true, now, false},
-		"told long ago":                   {store.Progress{Partitions: 4, Through: map[int32]int64{of: old}}, false, old, true},
-		"all told just now":               {store.Progress{Partitions: 4, Through: map[int32]int64{0: now, 1: now, 2: now, 3: now}}, true, now, false},
-		"told long ago, by a process ago": {store.Progress{Partitions: 4, Through: map[int32]int64{of: old}}, true, old, true},
+		"nobody told, nobody will":      {store.Progress{}, false, 0, false},
+		"this process has not told yet": {store.Progress{}, true, 0, true},
+		"others were told of": {store.Progress{Partitions: 4,
+			Through: map[int32]int64{other: now}}, false, 0, true},
+		"told just now": {store.Progress{Partitions: 4,
+			Through: map[int32]int64{of: now}}, true, now, false},
+		"told long ago": {store.Progress{Partitions: 4,
+			Through: map[int32]int64{of: old}}, false, old, true},
+		"all told just now": {store.Progress{Partitions: 4,
+			Through: map[int32]int64{0: now, 1: now, 2: now, 3: now}}, true, now, false},
+		"told long ago, by a process ago": {store.Progress{Partitions: 4,
+			Through: map[int32]int64{of: old}}, true, old, true},
 	} {
 		told := func(context.Context) (store.Progress, error) { return c.told, nil }
 		since, is := behind(told, c.streams)(t.Context(), "acme", "shop")

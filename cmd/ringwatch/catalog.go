@@ -63,7 +63,8 @@ func (c *config) checkLabels(of *catalog.Catalog, file string) error {
 	var wrong []error
 	for _, e := range of.All() {
 		for i := range e.Values {
-			expr := e.Values[i].Expr(catalog.Scope{}, catalog.Labels(e.Of, catalog.NodeLabels...), catalog.DefaultWindow)
+			expr := e.Values[i].Expr(catalog.Scope{}, catalog.Labels(e.Of, catalog.NodeLabels...),
+				catalog.DefaultWindow)
 			tree, err := parse.ParseExpr(expr)
 			if err == nil {
 				err = query.NewGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()

@@ -60,7 +60,8 @@ const (
 
 // testCatalog asks for every entry of the catalogue while one reads and writes shop.orders.
 func (w *whole) testCatalog(t *testing.T) {
-	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService", "forceKeyspaceFlush(shop)"); err != nil {
+	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService",
+		"forceKeyspaceFlush(shop)"); err != nil {
 		t.Fatal(err) // partitions and SSTables are on disk only after it
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -101,7 +102,9 @@ func (w *whole) testCatalog(t *testing.T) {
 				Partial []string
 				Payload []payload
 			}
-			if err := w.Get(ctx, "/v1/nodes/"+w.node+"/metrics?metrics="+url.QueryEscape(waiting[key]), &answer); err != nil {
+			if err := w.Get(ctx,
+				"/v1/nodes/"+w.node+"/metrics?metrics="+url.QueryEscape(waiting[key]),
+				&answer); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 			if len(answer) == 1 && len(answer[0].Payload) == 1 &&
@@ -159,12 +162,14 @@ func TestCatalogCommand(t *testing.T) {
 		t.Error(text)
 	}
 	var groups []catalog.Group
-	if err := json.Unmarshal([]byte(show(catalogCmd{Name: "n::reads", JSON: true})), &groups); err != nil ||
+	if err := json.Unmarshal([]byte(show(catalogCmd{Name: "n::reads", JSON: true})),
+		&groups); err != nil ||
 		len(groups) != 1 ||
 		groups[0].Entries[0].Name != "n::reads" {
 		t.Errorf("%v %+v", err, groups)
 	}
-	if err := (&catalogCmd{Shipped: true, Name: "nosuch"}).run(t.Context(), &bytes.Buffer{}); err == nil {
+	if err := (&catalogCmd{Shipped: true, Name: "nosuch"}).run(t.Context(),
+		&bytes.Buffer{}); err == nil {
 		t.Error("nothing is found, and that is no error")
 	}
 }
@@ -175,13 +180,15 @@ func TestAccountsCatalogs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.yaml")
 	promql := "sum by ($by) (orders{$scope})"
 	write := func(name string) {
-		text := "groups: [{name: shop, title: The shop, entries: [{name: '" + name + "', description: Orders., type: count, unit: count, promql: '" + promql + "'}]}]"
+		text := "groups: [{name: shop, title: The shop, entries: [{name: '" + name +
+			"', description: Orders., type: count, unit: count, promql: '" + promql + "'}]}]"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := defaultConfig()
-	if _, err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"), &c); err != nil {
+	if _, err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"),
+		&c); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.catalogs(); c.validateCatalogs() != nil || err == nil {
@@ -211,7 +218,8 @@ func TestAccountsCatalogs(t *testing.T) {
 		promql = `label_join(` + promql + `, "node", "", "node", "node")`
 	}
 	write("n::orders")
-	if err := c.validateCatalogs(); err == nil || !strings.Contains(err.Error(), "max_label_bytes") {
+	if err := c.validateCatalogs(); err == nil ||
+		!strings.Contains(err.Error(), "max_label_bytes") {
 		t.Errorf("labels that grow: %v", err)
 	}
 }

@@ -65,7 +65,9 @@ func (f *clientFlags) client() (*client, error) {
 			c.base = file.API
 		}
 		// A key found in a file is for that file's address: it is not sent to another.
-		if c.key == "" && (f.API == "" || file.API == "" || strings.TrimSuffix(file.API, "/") == strings.TrimSuffix(f.API, "/")) {
+		if c.key == "" &&
+			(f.API == "" || file.API == "" ||
+				strings.TrimSuffix(file.API, "/") == strings.TrimSuffix(f.API, "/")) {
 			c.key = file.Key
 		}
 	}
@@ -77,7 +79,8 @@ func (f *clientFlags) client() (*client, error) {
 	}
 	u, err := url.Parse(c.base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usageError{fmt.Errorf("%q is not the address of an API: use one such as %s", c.base, defaultAPI)}
+		return nil, usageError{fmt.Errorf("%q is not the address of an API: use one such as %s",
+			c.base, defaultAPI)}
 	}
 	c.base = strings.TrimSuffix(c.base, "/")
 	if c.key == "" {
@@ -146,7 +149,8 @@ func (c *client) form(ctx context.Context, path string, values url.Values) ([]by
 }
 
 // exchange is send with the answer's header.
-func (c *client) exchange(ctx context.Context, method, path string, content io.Reader) ([]byte, http.Header, error) {
+func (c *client) exchange(ctx context.Context, method, path string,
+	content io.Reader) ([]byte, http.Header, error) {
 	return c.do(ctx, method, path, "application/json", content)
 }
 
@@ -183,12 +187,14 @@ func (c *client) do(
 	case err != nil:
 		return nil, nil, fmt.Errorf("the API's answer broke off: %w; try again", err)
 	case len(body) > maxAnswerBytes:
-		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time", maxAnswerBytes>>20)
+		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time",
+			maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
 		if err := refusal(body); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, fmt.Errorf("%s answered %s, so it is not a Ringwatch API: check --api", c.base, plain(response.Status))
+		return nil, nil, fmt.Errorf("%s answered %s, so it is not a Ringwatch API: check --api",
+			c.base, plain(response.Status))
 	}
 	return body, response.Header, nil
 }
@@ -222,7 +228,8 @@ func (c *client) ask(ctx context.Context, path string, query url.Values, into an
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
+		return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's "+
+			"version", err)
 	}
 	return nil
 }

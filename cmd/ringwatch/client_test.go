@@ -29,7 +29,8 @@ const testKey = "rw_test0000000000000000"
 // fell silent two minutes ago, and points the environment to it.
 func serve(t *testing.T, change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
-	return serveNodes(t, []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7), frametest.New("prod", 3, 7)}, change...)
+	return serveNodes(t, []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7),
+		frametest.New("prod", 3, 7)}, change...)
 }
 
 // behindSince is since when frames are on their way to the store of serve, in ms; 0: none are.
@@ -38,23 +39,30 @@ var behindSince atomic.Int64
 // TestPartialIsSaid: who looks at values hears what they may lack, beside them.
 func TestPartialIsSaid(t *testing.T) {
 	nodes := serve(t)
-	for _, args := range [][]string{{"latest", nodes[0].ID.String()}, {"series", nodes[0].ID.String(), "node_load1", "--period", "10m"}} {
+	for _, args := range [][]string{{"latest", nodes[0].ID.String()},
+		{"series", nodes[0].ID.String(), "node_load1", "--period", "10m"}} {
 		if code, out, errs := say(t, args...); code != 0 || out == "" || errs != "" {
 			t.Fatalf("%q: exit %d, %q", args, code, errs)
 		}
 		behindSince.Store(time.Now().Add(-time.Minute).UnixMilli())
 		code, out, errs := say(t, args...)
 		behindSince.Store(0)
-		if code != 0 || out == "" || !strings.HasPrefix(errs, "ringwatch: the answer may lack something: frames that were accepted since 20") || strings.Count(errs, "\n") != 1 {
+		if code != 0 || out == "" ||
+			!strings.HasPrefix(errs, "ringwatch: the answer may lack something: frames that were "+
+				"accepted since 20") || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: exit %d, %q", args, code, errs)
 		}
 	}
 }
 
 // serveNodes serves nodes of which the third is silent.
-func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Config)) []*frametest.Node {
+func serveNodes(t *testing.T, nodes []*frametest.Node,
+	change ...func(*api.Config)) []*frametest.Node {
 	t.Helper()
-	registry, err := account.NewRegistry([]account.Account{{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read, account.Rules}}}}})
+	registry, err := account.NewRegistry(
+		[]account.Account{{Name: "acme",
+			Keys: []account.Key{{Name: "r", Key: testKey,
+				Scopes: []account.Scope{account.Read, account.Rules}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +76,16 @@ func serveNodes(t *testing.T, nodes []*frametest.Node, change ...func(*api.Confi
 	}
 	sources, left := store.Sources(), &roster.Roster{}
 	sources.Roster = left
-	sources.Behind = func(context.Context, string, string) (int64, bool) { return behindSince.Load(), behindSince.Load() > 0 }
+	sources.Behind = func(context.Context, string, string) (int64, bool) {
+		return behindSince.Load(), behindSince.Load() > 0
+	}
 	server, err := api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, sources), StoreReady: store.Ready,
+		Admit:  account.NewDoor(registry.Authenticate).Admit,
+		Reader: apitest.MustReader(t, c, sources), StoreReady: store.Ready,
 		Lookup: apitest.Tables{"acme": {"shop.items": {
-			`"17"`: `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`, `"18"`: `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`, `["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
+			`"17"`:    `[{"id":17,"name":"spoon\u001b[2J","tags":["a","b"]}]`,
+			`"18"`:    `[{"id":18,"name":null,"tags":[]},{"id":18,"name":"fork","tags":null}]`,
+			`["x",1]`: `[{"id":1,"name":"","tags":null}]`, `"0"`: `!no replica answers`,
 		}}}.Read,
 		Forget: func(_ context.Context, rec roster.Record) error {
 			left.Take(rec)
@@ -134,42 +147,65 @@ func TestTables(t *testing.T) {
 		out.Reset()
 		return text
 	}
-	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`, `^prod +3 +2 +0 +1 +0 +dc1 \(3\)$`)
-	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)), `^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +VERSION +STATE +AGE$`,
-		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +5\.0\.9 +up +0\.0s$`, nodes[2].ID.String()+` .* down +2m00s$`)
+	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`,
+		`^prod +3 +2 +0 +1 +0 +dc1 \(3\)$`)
+	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)),
+		`^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +VERSION +STATE +AGE$`,
+		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +5\.0\.9 +up +0\.0s$`,
+		nodes[2].ID.String()+` .* down +2m00s$`)
 
-	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7], Match: []string{"cassandra_table_*"}}
+	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7],
+		Match: []string{"cassandra_table_*"}}
 	text := print(latest.run(ctx, &out))
-	expect(t, text, `^SERIES +VALUE +P50 +P99 +UNIT$`, `^cassandra_table_live_disk_space_bytes\{keyspace="shop",table="table_\d"\} +\d+ +bytes$`,
+	expect(t, text, `^SERIES +VALUE +P50 +P99 +UNIT$`,
+		`^cassandra_table_live_disk_space_bytes\{keyspace="shop",table="table_\d"\} +\d+ +bytes$`,
 		`^cassandra_table_read_latency_seconds\{keyspace="shop",table="table_0"\} +\d+ +[\d.]+µs +[\d.]+(ms|µs) +seconds$`)
 	if strings.Contains(text, "node_load1") || strings.Count(text, "\n") < 7*3 {
 		t.Error(text)
 	}
-	latest = &latestCmd{clientFlags: flags(), Node: "10.0.0.2", Selector: []string{`{request="Read"}`}}
+	latest = &latestCmd{clientFlags: flags(), Node: "10.0.0.2",
+		Selector: []string{`{request="Read"}`}}
 	if text := print(latest.run(ctx, &out)); strings.Count(text, "\n") != 2 {
 		t.Error(text)
 	}
 	// The text has a line break, which must not reach the terminal.
-	expect(t, print((&latestCmd{clientFlags: flags(), Node: "10.0.0.2", Match: []string{"*_version"}}).run(ctx, &out)), `^cassandra_node_schema_version +a "quoted.*two lines`)
+	expect(t,
+		print(
+			(&latestCmd{clientFlags: flags(), Node: "10.0.0.2", Match: []string{"*_version"}}).run(
+				ctx, &out)), `^cassandra_node_schema_version +a "quoted.*two lines`)
 
 	for metric, want := range map[string][]string{
-		`cassandra_client_request_latency_seconds{request="Read"}`: {`┤`, `latency_seconds\{request="Read"\}, p99`, `^TIME +P99$`, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +[\d.]+[µm]s$`, `the newest 20 of 180 rows`},
-		"node_cpu_seconds_total":                                   {`┤`, `^TIME +SECONDS PER SECOND$`},
-		"node_load1":                                               {`┤`, `^TIME +VALUE$`, `:\d\d +[\d.]+$`},
-		"cassandra_table_memtable_switches_total":                  {`┤`, `^1  cassandra_table_memtable_switches_total\{.*, per second`, `^TIME +1 +2 +3 +4 +5$`, `and 2 more series: --top 7`},
-		"*_schema_version":                                         {`^TIME +VALUE$`},
-		"cassandra_table_sstables*":                                {`┤`, `p99`},
+		`cassandra_client_request_latency_seconds{request="Read"}`: {`┤`,
+			`latency_seconds\{request="Read"\}, p99`, `^TIME +P99$`,
+			`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +[\d.]+[µm]s$`, `the newest 20 of 180 rows`},
+		"node_cpu_seconds_total": {`┤`,
+			`^TIME +SECONDS PER SECOND$`},
+		"node_load1": {`┤`, `^TIME +VALUE$`,
+			`:\d\d +[\d.]+$`},
+		"cassandra_table_memtable_switches_total": {`┤`,
+			`^1  cassandra_table_memtable_switches_total\{.*, per second`, `^TIME +1 +2 +3 +4 +5$`,
+			`and 2 more series: --top 7`},
+		"*_schema_version":          {`^TIME +VALUE$`},
+		"cassandra_table_sstables*": {`┤`, `p99`},
 	} {
-		expect(t, print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "15m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
+		expect(t,
+			print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "15m",
+				Top: 5, Rows: 20}).run(ctx, &out)), want...)
 	}
 	for metric, want := range map[string][]string{
-		`cassandra_client_request_latency_seconds{request="Read"}`: {`, p99$`, `^TIME +P99$`, `^\d{4}-\d\d-\d\d \d\d:\d[05]:00 +[\d.]+[µm]s$`},
-		"node_cpu_seconds_total":                                   {`^TIME +SECONDS PER SECOND$`, `:\d[05]:00 +[\d.]+$`},
-		"node_load1":                                               {`┤`, `^TIME +MEAN$`, `:\d[05]:00 +[\d.]+$`},
+		`cassandra_client_request_latency_seconds{request="Read"}`: {`, p99$`, `^TIME +P99$`,
+			`^\d{4}-\d\d-\d\d \d\d:\d[05]:00 +[\d.]+[µm]s$`},
+		"node_cpu_seconds_total": {`^TIME +SECONDS PER SECOND$`,
+			`:\d[05]:00 +[\d.]+$`},
+		"node_load1": {`┤`, `^TIME +MEAN$`,
+			`:\d[05]:00 +[\d.]+$`},
 	} {
-		expect(t, print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "1d", Step: "5m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
+		expect(t,
+			print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "1d",
+				Step: "5m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
 	}
-	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)), `^NODE +CLUSTER +DC +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +down +2m00s +- +- +- +-\n`,
+	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)),
+		`^NODE +CLUSTER +DC +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +down +2m00s +- +- +- +-\n`,
 		`^10\.0\.0\.1 +prod +dc1 +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
 }
 
@@ -187,7 +223,8 @@ func TestJSON(t *testing.T) {
 			return (&latestCmd{clientFlags: flags(), Node: id, JSON: true}).run(t.Context(), out)
 		},
 		"series": func(out *bytes.Buffer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "node_load1", Period: "5m", Step: "1m", Top: 5, JSON: true}).run(t.Context(), out)
+			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "node_load1", Period: "5m",
+				Step: "1m", Top: 5, JSON: true}).run(t.Context(), out)
 		},
 	} {
 		var out bytes.Buffer
@@ -211,8 +248,11 @@ func TestTopIsLiveUntilQ(t *testing.T) {
 	shown := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- (&topCmd{clientFlags: flags(), Every: 100 * time.Millisecond}).live(t.Context(), tea.WithInput(in), tea.WithOutput(&watcher{Buffer: &screen, for_: "10.0.0.3", found: shown}),
-			tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
+		ended <- (&topCmd{clientFlags: flags(), Every: 100 * time.Millisecond}).live(t.Context(),
+			tea.WithInput(in),
+			tea.WithOutput(&watcher{Buffer: &screen, for_: "10.0.0.3", found: shown}),
+			tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}),
+			tea.WithoutSignals())
 	}()
 	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
@@ -292,7 +332,8 @@ func TestErrors(t *testing.T) {
 				t.Setenv("RINGWATCH_KEY", c.env)
 			}
 			code, stderr := capture(t, func() int { return run(c.args) })
-			if code != c.code || !strings.Contains(stderr, c.want) || c.want != "" && strings.Count(stderr, "\n") != 1 && c.code == 1 {
+			if code != c.code || !strings.Contains(stderr, c.want) ||
+				c.want != "" && strings.Count(stderr, "\n") != 1 && c.code == 1 {
 				t.Errorf("exit %d, want %d %q:\n%s", code, c.code, c.want, stderr)
 			}
 		})
@@ -334,7 +375,8 @@ func TestClientFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, ".ringwatch", "cli.yaml")
-	if err := os.WriteFile(path, []byte("api: http://127.0.0.1:1234\nkey: rw_fromthefile000000000\n"), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		[]byte("api: http://127.0.0.1:1234\nkey: rw_fromthefile000000000\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(deep)
@@ -342,7 +384,8 @@ func TestClientFile(t *testing.T) {
 	if err != nil || c.base != "http://127.0.0.1:1234" || c.key != "rw_fromthefile000000000" {
 		t.Errorf("%+v %v", c, err)
 	}
-	if c, err = (&clientFlags{API: "127.0.0.1:1234", Key: "rw_other"}).client(); err != nil || c.key != "rw_other" {
+	if c, err = (&clientFlags{API: "127.0.0.1:1234", Key: "rw_other"}).client(); err != nil ||
+		c.key != "rw_other" {
 		t.Errorf("%+v %v", c, err)
 	}
 	if c, err = (&clientFlags{API: "http://127.0.0.1:99"}).client(); err == nil {
@@ -351,7 +394,8 @@ func TestClientFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("api: [\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = (&clientFlags{}).client(); err == nil || !strings.Contains(err.Error(), "cli.yaml") {
+	if _, err = (&clientFlags{}).client(); err == nil ||
+		!strings.Contains(err.Error(), "cli.yaml") {
 		t.Error(err)
 	}
 }

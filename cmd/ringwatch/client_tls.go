@@ -29,7 +29,8 @@ func (f *clientTLS) transport() (http.RoundTripper, error) {
 		}
 	}
 	if (f.CertFile == "") != (f.CertKeyFile == "") {
-		return nil, usageError{errors.New("--cert-file and --cert-key-file belong together: set both")}
+		return nil,
+			usageError{errors.New("--cert-file and --cert-key-file belong together: set both")}
 	}
 	if f.CertFile != "" {
 		pair, err := tls.LoadX509KeyPair(f.CertFile, f.CertKeyFile)

@@ -27,8 +27,12 @@ func mustCertificate(t *testing.T) (certFile, keyFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IsCA:        true, BasicConstraintsValid: true}
 	cert, err := x509.CreateCertificate(rand.Reader, template, template, &pair.PublicKey, pair)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +43,8 @@ func mustCertificate(t *testing.T) (certFile, keyFile string) {
 	}
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: key}} {
+	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert},
+		keyFile: {Type: "PRIVATE KEY", Bytes: key}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +61,8 @@ func TestClientTLS(t *testing.T) {
 	f := flags()
 	f.API = "https://" + strings.TrimPrefix(f.API, "http://")
 	var out bytes.Buffer
-	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err == nil || !strings.Contains(err.Error(), "--ca-file") {
+	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err == nil ||
+		!strings.Contains(err.Error(), "--ca-file") {
 		t.Error("a certificate that nobody knows:", err)
 	}
 	f.CAFile = cert
@@ -64,7 +70,8 @@ func TestClientTLS(t *testing.T) {
 		t.Error("without a certificate of our own it is let in")
 	}
 	f.CertFile, f.CertKeyFile = cert, key
-	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err != nil || !strings.Contains(out.String(), nodes[0].ID.String()) {
+	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err != nil ||
+		!strings.Contains(out.String(), nodes[0].ID.String()) {
 		t.Error(err, out.String())
 	}
 	api, err := f.client()
@@ -73,10 +80,12 @@ func TestClientTLS(t *testing.T) {
 	}
 	body, err := api.get(t.Context(), "/v1/discovery", nil)
 	var list []struct{ Labels map[string]string }
-	if err != nil || json.Unmarshal(body, &list) != nil || len(list) != 3 || list[0].Labels["__scheme__"] != "https" {
+	if err != nil || json.Unmarshal(body, &list) != nil || len(list) != 3 ||
+		list[0].Labels["__scheme__"] != "https" {
 		t.Errorf("%v %s", err, body)
 	}
-	for _, f := range []clientTLS{{CAFile: "none"}, {CAFile: key}, {CertFile: cert}, {CertFile: key, CertKeyFile: key}} {
+	for _, f := range []clientTLS{{CAFile: "none"}, {CAFile: key}, {CertFile: cert},
+		{CertFile: key, CertKeyFile: key}} {
 		if _, err := f.transport(); err == nil || !strings.Contains(err.Error(), "--c") {
 			t.Errorf("%+v: %v", f, err)
 		}

@@ -16,7 +16,8 @@ type clustersCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*clustersCmd) Help() string {
-	return "Lists the clusters that the key may see, with the numbers of their nodes that are up, late and down.\n\nExample: ringwatch clusters"
+	return "Lists the clusters that the key may see, with the numbers of their nodes that are " +
+		"up, late and down.\n\nExample: ringwatch clusters"
 }
 
 // Run implements the command.
@@ -51,7 +52,8 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		for _, d := range c.Datacenters {
 			centers = append(centers, fmt.Sprintf("%s (%d)", plain(d.Datacenter), d.Nodes))
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late, c.Down, c.Left, strings.Join(centers, ", "))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late,
+			c.Down, c.Left, strings.Join(centers, ", "))
 	}
 	return t.Flush()
 }

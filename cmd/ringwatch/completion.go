@@ -31,11 +31,15 @@ type completionCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*completionCmd) Help() string {
-	return "Prints the script that completes ringwatch's commands in a shell: commands and flags, and from the API " +
-		"nodes, clusters, metrics, tables, rule files and names of the catalogue. The API and the key are those " +
-		"that the line or the environment names. Without an API there is silence, after a second at most.\n\n" +
+	return "Prints the script that completes ringwatch's commands in a shell: commands and " +
+		"flags, and from the API " +
+		"nodes, clusters, metrics, tables, rule files and names of the catalogue. The API and " +
+		"the key are those " +
+		"that the line or the environment names. Without an API there is silence, after a second " +
+		"at most.\n\n" +
 		"Example: source <(ringwatch completion bash)\n\n" +
-		"Example: ringwatch completion zsh > ~/.zfunc/_ringwatch # with ~/.zfunc in fpath, before compinit\n\n" +
+		"Example: ringwatch completion zsh > ~/.zfunc/_ringwatch # with ~/.zfunc in fpath, " +
+		"before compinit\n\n" +
 		"Example: ringwatch completion fish > ~/.config/fish/completions/ringwatch.fish"
 }
 

@@ -44,7 +44,8 @@ func nodeNames(ctx context.Context, api *client, word string) (found []candidate
 			text = n.ID
 		}
 		if strings.HasPrefix(text, word) {
-			found = append(found, candidate{text, strings.Join([]string{n.Cluster, n.Datacenter, n.State}, ", ")})
+			found = append(found,
+				candidate{text, strings.Join([]string{n.Cluster, n.Datacenter, n.State}, ", ")})
 		}
 	}
 	return found, nil
@@ -81,7 +82,8 @@ func tableNames(ctx context.Context, api *client, word string) (found []candidat
 // metricNames complete the last name of an expression, where no string is open.
 func metricNames(ctx context.Context, api *client, word string) (found []candidate, err error) {
 	begin := strings.LastIndexFunc(word, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:", r)
+		return !strings.ContainsRune(
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:", r)
 	}) + 1
 	if strings.Count(word, `"`)%2 == 1 || strings.Count(word, "{") > strings.Count(word, "}") {
 		return nil, nil // the value or the name of a label

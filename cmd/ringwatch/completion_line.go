@@ -71,7 +71,9 @@ func (l *commandLine) takeFlag(word string) {
 }
 
 func (l *commandLine) child(name string) *kong.Node {
-	at := slices.IndexFunc(l.node.Children, func(n *kong.Node) bool { return n.Name == name && !n.Hidden })
+	at := slices.IndexFunc(l.node.Children, func(n *kong.Node) bool {
+		return n.Name == name && !n.Hidden
+	})
 	if at < 0 {
 		return nil
 	}
@@ -179,10 +181,12 @@ func (l *commandLine) ask(ctx context.Context, s subject, word string) []candida
 		}
 		return os.Getenv(env)
 	}
-	flags := clientFlags{API: of("api", "RINGWATCH_API"), Key: of("key", "RINGWATCH_KEY"), clientTLS: clientTLS{
-		CAFile: of("ca-file", "RINGWATCH_CA_FILE"), CertFile: of("cert-file", "RINGWATCH_CERT_FILE"),
-		CertKeyFile: of("cert-key-file", "RINGWATCH_CERT_KEY_FILE"),
-	}}
+	flags := clientFlags{API: of("api", "RINGWATCH_API"), Key: of("key", "RINGWATCH_KEY"),
+		clientTLS: clientTLS{
+			CAFile:      of("ca-file", "RINGWATCH_CA_FILE"),
+			CertFile:    of("cert-file", "RINGWATCH_CERT_FILE"),
+			CertKeyFile: of("cert-key-file", "RINGWATCH_CERT_KEY_FILE"),
+		}}
 	api, err := flags.client()
 	if err != nil {
 		return nil
@@ -199,7 +203,8 @@ func (l *commandLine) ask(ctx context.Context, s subject, word string) []candida
 
 // namesFile says whether a value is the name of a file or a folder.
 func namesFile(v *kong.Value) bool {
-	return v.Tag.Type == "path" || v.Name == "file" || v.Name == "dir" || strings.HasSuffix(v.Name, "-file") ||
+	return v.Tag.Type == "path" || v.Name == "file" || v.Name == "dir" ||
+		strings.HasSuffix(v.Name, "-file") ||
 		v.Flag != nil && v.Flag.PlaceHolder == "FILE"
 }
 

@@ -32,7 +32,8 @@ const bashBreaks = " \t\n\"'><=;|&(:"
 func serveHostile(t *testing.T) []*frametest.Node {
 	t.Helper()
 	nodes := serveNodes(t, []*frametest.Node{
-		frametest.New(hostileName, 1, 7), frametest.New("prod", 2, 7), frametest.New("terminal\u202e", 3, 7),
+		frametest.New(hostileName, 1, 7), frametest.New("prod", 2, 7),
+		frametest.New("terminal\u202e", 3, 7),
 	})
 	real, err := url.Parse(os.Getenv("RINGWATCH_API"))
 	if err != nil {
@@ -46,7 +47,9 @@ func serveHostile(t *testing.T) []*frametest.Node {
 		"/api/v1/query": `{"status":"success","data":{"resultType":"vector","result":[` +
 			`{"metric":{"keyspace":"shop","table":"items"},"value":[1,"1"]}]}}`,
 	} {
-		answers.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+		answers.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, body)
+		})
 	}
 	answers.Handle("/", httputil.NewSingleHostReverseProxy(real))
 	front := httptest.NewServer(answers)
@@ -82,7 +85,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"series", "10.0.0.2", "node_load1"}, `node_load1\t\nnode_load15\t\n`},
 		{[]string{"query", "sum(rate(node_load15"}, `sum\(rate\(node_load15\t\n`},
 		{[]string{"query", `rate(node_load1{node="10`}, ``},
-		{[]string{"report", ""}, regexp.QuoteMeta(hostileName) + `\t\nprod\t\n`}, // not what steers a terminal: one that turns the direction of text
+		// not what steers a terminal: one that turns the direction of text
+		{[]string{"report", ""}, regexp.QuoteMeta(hostileName) + `\t\nprod\t\n`},
 		{[]string{"alerts", "--cluster=pr"}, `--cluster=prod\t\n`},
 		{[]string{"catalog", "n::cpuUtil"}, `n::cpuUtilization\tnode\n`},
 		{[]string{"catalog", "--", "--n"}, ``},
@@ -112,7 +116,8 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
-	if got := completion(t.Context(), app, "bash", nil) + completion(t.Context(), app, "zsh", nil); got != "" {
+	if got := completion(t.Context(), app, "bash", nil) + completion(t.Context(), app, "zsh",
+		nil); got != "" {
 		t.Errorf("without words: %q", got)
 	}
 }
@@ -146,23 +151,26 @@ func TestCompletionInShells(t *testing.T) {
 		setup string
 	}{
 		"bash": {[]string{"--norc", "--noprofile", "-i"}, "source <(ringwatch completion bash)"},
-		"zsh":  {[]string{"-f", "-i"}, "autoload -Uz compinit; compinit -u -D; source <(ringwatch completion zsh)"},
+		"zsh": {[]string{"-f", "-i"},
+			"autoload -Uz compinit; compinit -u -D; source <(ringwatch completion zsh)"},
 		"fish": {[]string{"--no-config", "-i"}, "ringwatch completion fish | source"},
 	} {
 		t.Run(shell, func(t *testing.T) {
 			s := mustShell(t, shell, start.args...)
 			s.call(t, start.setup+"; ringwatch ready\r", "ready")
 			for typed, want := range map[string][]string{
-				"cluste\t":                                  {"clusters"},
-				"alerts --stat\tfir\t":                      {"alerts", "--state", "firing"},
-				"alerts --state=fir\t":                      {"alerts", "--state=firing"},
-				"report it\t":                               {"report", hostileName},
-				"report \"it\t":                             {"report", hostileName},
-				"catalog n::cpuUti\t":                       {"catalog", "n::cpuUtilization"},
-				"latest " + id[:9] + "\t":                   {"latest", id},
-				"query 'sum(node_load15\t":                  {"query", "sum(node_load15"},
-				"rules check " + s.dir + "/somewhere/ru\t":  {"rules", "check", s.dir + "/somewhere/rules.yaml"},
-				"report --api http://127.0.0.1:1 nothing\t": {"report", "--api", "http://127.0.0.1:1", "nothing"},
+				"cluste\t":                 {"clusters"},
+				"alerts --stat\tfir\t":     {"alerts", "--state", "firing"},
+				"alerts --state=fir\t":     {"alerts", "--state=firing"},
+				"report it\t":              {"report", hostileName},
+				"report \"it\t":            {"report", hostileName},
+				"catalog n::cpuUti\t":      {"catalog", "n::cpuUtilization"},
+				"latest " + id[:9] + "\t":  {"latest", id},
+				"query 'sum(node_load15\t": {"query", "sum(node_load15"},
+				"rules check " + s.dir + "/somewhere/ru\t": {"rules", "check",
+					s.dir + "/somewhere/rules.yaml"},
+				"report --api http://127.0.0.1:1 nothing\t": {"report", "--api",
+					"http://127.0.0.1:1", "nothing"},
 			} {
 				s.call(t, "ringwatch "+typed+"\r", want...)
 			}
@@ -191,9 +199,12 @@ func mustShell(t *testing.T, name string, args ...string) *shell {
 		t.Fatalf("%v: on Debian, apt-get install --no-install-recommends %s", err, name)
 	}
 	s := &shell{terminal: mustTerminal(t), dir: t.TempDir(), ended: make(chan error, 1)}
-	program := "#!/bin/sh\ncase $1 in __complete | completion) exec env " + asRingwatch + " '" + self + "' \"$@\" ;; esac\n" +
-		"printf '%s\\n' \"$@\" >'" + s.dir + "/calls.new' && mv '" + s.dir + "/calls.new' '" + s.dir + "/calls'\n"
-	for file, text := range map[string]string{"bin/ringwatch": program, "somewhere/rules.yaml": ""} {
+	program := "#!/bin/sh\ncase $1 in __complete | completion) exec env " + asRingwatch + " '" +
+		self + "' \"$@\" ;; esac\n" +
+		"printf '%s\\n' \"$@\" >'" + s.dir + "/calls.new' && mv '" + s.dir + "/calls.new' '" +
+		s.dir + "/calls'\n"
+	for file, text := range map[string]string{"bin/ringwatch": program,
+		"somewhere/rules.yaml": ""} {
 		file = filepath.Join(s.dir, file)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -204,7 +215,8 @@ func mustShell(t *testing.T, name string, args ...string) *shell {
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "HOME="+s.dir, "PATH="+s.dir+"/bin:"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "HOME="+s.dir,
+		"PATH="+s.dir+"/bin:"+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.program, s.program, s.program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
@@ -230,7 +242,8 @@ func (s *shell) call(t *testing.T, typed string, want ...string) {
 	defer deadline.Stop()
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		if text, err := os.ReadFile(calls); err == nil {
-			if got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"); !slices.Equal(got, want) {
+			if got := strings.Split(strings.TrimSuffix(string(text), "\n"),
+				"\n"); !slices.Equal(got, want) {
 				t.Errorf("%q called it with %q, want %q", typed, got, want)
 			}
 			return

@@ -79,7 +79,8 @@ type rulesConfig struct {
 
 // metricsConfig is a listener for operators alone, whatever roles the process has.
 type metricsConfig struct {
-	Listen string       // host:port of /metrics with all names, for everybody who reaches it; empty: none
+	// host:port of /metrics with all names, for everybody who reaches it; empty: none
+	Listen string
 	TLS    listener.TLS `yaml:"tls"`
 }
 
@@ -116,7 +117,8 @@ func defaultConfig() config {
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
 		Rules: rulesConfig{
-			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(), Mounts: true,
+			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(),
+			Mounts: true,
 		},
 		Notify: notify.DefaultConfig(),
 		Self:   selfmetrics.DefaultConfig(),
@@ -201,7 +203,8 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 // clientTLS is how engines are spoken to, by section.
 func (c *config) clientTLS() iter.Seq2[string, *certs.Client] {
 	return func(yield func(string, *certs.Client) bool) {
-		_ = yield("kafka", &c.Kafka.TLS) && yield("cassandra", &c.Cassandra.TLS) && yield("redis", &c.Redis.TLS) && yield("lookup", &c.Lookup.TLS)
+		_ = yield("kafka", &c.Kafka.TLS) && yield("cassandra", &c.Cassandra.TLS) &&
+			yield("redis", &c.Redis.TLS) && yield("lookup", &c.Lookup.TLS)
 	}
 }
 
@@ -211,7 +214,9 @@ func (c *config) validateBound() error {
 	for _, a := range c.Accounts {
 		for _, k := range a.Keys {
 			if k.Node == account.FirstNode && !c.Keys.Stored {
-				errs = append(errs, fmt.Errorf("account %s: key %s: node: first is remembered where stored keys are: name the node's id, or set keys.stored", a.Name, k.Name))
+				errs = append(errs,
+					fmt.Errorf("account %s: key %s: node: first is remembered where stored keys "+
+						"are: name the node's id, or set keys.stored", a.Name, k.Name))
 			}
 		}
 	}

@@ -53,7 +53,8 @@ func TestConfigPageIsComplete(t *testing.T) {
 	for key, value := range keys {
 		row, ok := rows[key]
 		if !ok {
-			t.Errorf("CONFIG.md has no row for %s, whose default is %v: add one with the reason", key, value)
+			t.Errorf("CONFIG.md has no row for %s, whose default is %v: add one with the reason",
+				key, value)
 			continue
 		}
 		if err := sameDefault(row, value); err != nil {
@@ -73,7 +74,8 @@ func TestConfigPageIsComplete(t *testing.T) {
 // eachKey collects what a file can set: a list's elements as key[], a map's as key.NAME.
 func eachKey(v reflect.Value, path string, keys map[string]reflect.Value) {
 	under := func(v reflect.Value, path string) bool {
-		if v.Kind() != reflect.Struct || ownYAML(v) != nil || v.Type() == reflect.TypeFor[time.Time]() {
+		if v.Kind() != reflect.Struct || ownYAML(v) != nil ||
+			v.Type() == reflect.TypeFor[time.Time]() {
 			return false
 		}
 		eachKey(v, path, keys)
@@ -81,7 +83,8 @@ func eachKey(v reflect.Value, path string, keys map[string]reflect.Value) {
 	}
 	for name, field := range settable(v) {
 		at := strings.TrimPrefix(path+"."+name, ".")
-		if of := field.Type(); of == reflect.TypeFor[listener.TLS]() || of == reflect.TypeFor[certs.Client]() {
+		if of := field.Type(); of == reflect.TypeFor[listener.TLS]() ||
+			of == reflect.TypeFor[certs.Client]() {
 			keys[at] = reflect.New(of).Elem() // its own keys have a table
 			continue
 		}
@@ -104,7 +107,8 @@ func eachKey(v reflect.Value, path string, keys map[string]reflect.Value) {
 
 // sameDefault compares a cell of the page, read as a file would be, with a default.
 func sameDefault(cell string, want reflect.Value) error {
-	empty := want.IsZero() || (want.Kind() == reflect.Slice || want.Kind() == reflect.Map) && want.Len() == 0
+	empty := want.IsZero() || (want.Kind() == reflect.Slice || want.Kind() == reflect.Map) &&
+		want.Len() == 0
 	if cell == "–" {
 		if !empty {
 			return fmt.Errorf("the page says that it is empty, its default is %v", want)

@@ -62,16 +62,26 @@ log: {level: loud}
 	if code != exitUsage {
 		t.Errorf("exit code %d, want %d", code, exitUsage)
 	}
-	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl", "SOMETIMES", `redis: addresses: "nowhere" is not host:port`, "max_frame_bytes", "nowhere", "throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
-		"kafka.tls: expected keys and values: write {} to switch it on, with some of ca_file, cert_file, enabled, key_file, server_name as you need them",
-		"cassandra.tls.cert_file: it needs cassandra.tls.key_file: set both or neither", `cassandra.tls.server_name: "https://b" is no host name`,
-		"redis.tls.key_file: it needs redis.tls.cert_file", "redis.tls.insecure_skip_verify: unknown key", "lookup: hosts: datacenter, username, password and tls need hosts",
-		"lookup: max_keys", `"items" must have the form keyspace.table`, "lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl", `there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes", `no class "mine"`} {
+	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl",
+		"SOMETIMES", `redis: addresses: "nowhere" is not host:port`, "max_frame_bytes", "nowhere",
+		"throttle: lease is 1ms", "classes.tiny: 50 operations at once", "loud",
+		"kafka.tls: expected keys and values: write {} to switch it on, with some of ca_file, " +
+			"cert_file, enabled, key_file, server_name as you need them",
+		"cassandra.tls.cert_file: it needs cassandra.tls.key_file: set both or neither",
+		`cassandra.tls.server_name: "https://b" is no host name`,
+		"redis.tls.key_file: it needs redis.tls.cert_file",
+		"redis.tls.insecure_skip_verify: unknown key",
+		"lookup: hosts: datacenter, username, password and tls need hosts",
+		"lookup: max_keys", `"items" must have the form keyspace.table`,
+		"lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl",
+		`there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes",
+		`no class "mine"`} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, stderr)
 		}
 	}
-	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exitUsage || !strings.Contains(stderr, "--config") {
+	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exitUsage ||
+		!strings.Contains(stderr, "--config") {
 		t.Errorf("a missing file: exit code %d, %s", code, stderr)
 	}
 }
@@ -79,11 +89,13 @@ log: {level: loud}
 // TestTLSIsSwitchedOn by the section that stands in the file, unless it says otherwise.
 func TestTLSIsSwitchedOn(t *testing.T) {
 	for text, want := range map[string]bool{
-		"": false, "kafka: {}": false, "kafka: {tls: }": false, "kafka: {tls: {}}": true, "kafka: {tls: {ca_file: x}}": true,
+		"": false, "kafka: {}": false, "kafka: {tls: }": false, "kafka: {tls: {}}": true,
+		"kafka: {tls: {ca_file: x}}":                 true,
 		"kafka: {tls: {ca_file: x, enabled: false}}": false, "kafka: {tls: {enabled: true}}": true,
 	} {
 		c, _, err := (&roleFlags{Config: configFile(t, text)}).load()
-		if err != nil || c.Kafka.TLS.Enabled != want || c.Cassandra.TLS.Enabled || c.Redis.TLS.Enabled || c.Lookup.TLS.Enabled {
+		if err != nil || c.Kafka.TLS.Enabled != want || c.Cassandra.TLS.Enabled ||
+			c.Redis.TLS.Enabled || c.Lookup.TLS.Enabled {
 			t.Errorf("%q: %+v, %v", text, c, err)
 		}
 	}
@@ -92,7 +104,8 @@ func TestTLSIsSwitchedOn(t *testing.T) {
 // TestRoleWithoutItsEngine names the key to set, at once.
 func TestRoleWithoutItsEngine(t *testing.T) {
 	code, stderr := start(t, "recent", "--config", configFile(t, "redis: {addresses: []}"))
-	if want := "redis.addresses is empty: this role is nothing without it: name a host:port, or run ringwatch all"; code != exitUsage || !strings.Contains(stderr, want) {
+	if want := "redis.addresses is empty: this role is nothing without it: name a host:port, or " +
+		"run ringwatch all"; code != exitUsage || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }

@@ -105,10 +105,12 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/silence":
 		s.silence()
 	case "/table":
-		err = s.cql.Query("CREATE TABLE IF NOT EXISTS shop.fresh (k int PRIMARY KEY, v text)").ExecContext(s.ctx)
+		err = s.cql.Query("CREATE TABLE IF NOT EXISTS shop.fresh (k int PRIMARY KEY, v text)").
+			ExecContext(s.ctx)
 		for k := range 50 {
 			if err == nil {
-				err = s.cql.Query("INSERT INTO shop.fresh (k, v) VALUES (?, 'x')", k).ExecContext(s.ctx)
+				err = s.cql.Query("INSERT INTO shop.fresh (k, v) VALUES (?, 'x')",
+					k).ExecContext(s.ctx)
 			}
 		}
 	case "/pair":

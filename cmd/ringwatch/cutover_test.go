@@ -41,7 +41,9 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 	f.forget()
 	f.leapTo(t, first)
 	at := time.UnixMilli(first).Add(12 * time.Minute).UTC()
-	code, out, errs := say(t, "schema", "cutover", "--config", f.config, "--to", "v3", "--at", at.Format(time.RFC3339)) // its clock is the machine's, which is behind
+	// its clock is the machine's, which is behind
+	code, out, errs := say(t, "schema", "cutover", "--config", f.config, "--to", "v3", "--at",
+		at.Format(time.RFC3339))
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -59,7 +61,8 @@ func TestCutoverAcrossProcesses(t *testing.T) {
 	f.check(t, first)
 	// Each window is in the generation of its time.
 	session := mustCQL(t, engines.SharedCassandra(t).Addr())
-	before, after := (cut-first+frame.WindowMillis)/frame.WindowMillis*int64(len(f.nodes)), 3*int64(len(f.nodes))
+	before, after := (cut-first+frame.WindowMillis)/frame.WindowMillis*int64(len(f.nodes)),
+		3*int64(len(f.nodes))
 	for query, want := range map[string]int64{
 		"SELECT count(*) FROM cutover_os.v2_windows":                                before,
 		"SELECT count(*) FROM cutover_os.v3_windows WHERE part = 0 ALLOW FILTERING": after,
@@ -85,7 +88,8 @@ func (f *cutoverFleet) withoutStores(t *testing.T, first, at int64) {
 	f.leapTo(t, at+20_000)
 	partial := func(ctx context.Context, path string) error {
 		b, err := f.get(ctx, f.api+path)
-		if err == nil && !strings.Contains(string(b), `"partial":["frames that were accepted since 20`) {
+		if err == nil &&
+			!strings.Contains(string(b), `"partial":["frames that were accepted since 20`) {
 			err = fmt.Errorf("the answer does not say that it is partial: %.300s", b)
 		}
 		return err
@@ -93,12 +97,16 @@ func (f *cutoverFleet) withoutStores(t *testing.T, first, at int64) {
 	nodes := f.nodes[0].ID.String()
 	now := f.clock().UnixMilli()
 	paths := []string{
-		fmt.Sprintf("/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d", nodes, first, now),
-		fmt.Sprintf("/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d&rollup=5m", nodes, first, now),
+		fmt.Sprintf("/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d",
+			nodes, first, now),
+		fmt.Sprintf(
+			"/v1/nodes/%s/metrics?metrics=cassandra_compaction_pending_tasks&from=%d&to=%d&rollup=5m", nodes, first, now),
 		fmt.Sprintf("/v1/nodes/%s/metrics", nodes),
 	}
 	for _, path := range paths {
-		eventually(t, path+" to be partial", func(ctx context.Context) error { return partial(ctx, path) })
+		eventually(t, path+" to be partial", func(ctx context.Context) error {
+			return partial(ctx, path)
+		})
 	}
 	// From then on no answer may call itself whole.
 	for _, path := range paths {
@@ -115,8 +123,12 @@ func (f *cutoverFleet) awaitClosed(t *testing.T) {
 	eventually(t, "both processes to close their windows", func(ctx context.Context) error {
 		for _, base := range f.stores {
 			m, err := metricsOf(ctx, base+"/metrics")
-			if err == nil && (m["ringwatch_store_windows_open"] > 0 || m[`ringwatch_store_windows_closed_total{result="written"}`] == 0) {
-				err = fmt.Errorf("%s: %v windows open, %v closed", base, m["ringwatch_store_windows_open"], m[`ringwatch_store_windows_closed_total{result="written"}`])
+			if err == nil &&
+				(m["ringwatch_store_windows_open"] > 0 ||
+					m[`ringwatch_store_windows_closed_total{result="written"}`] == 0) {
+				err = fmt.Errorf("%s: %v windows open, %v closed", base,
+					m["ringwatch_store_windows_open"],
+					m[`ringwatch_store_windows_closed_total{result="written"}`])
 			}
 			if err != nil {
 				return err
@@ -152,17 +164,21 @@ func startCutover(t *testing.T) *cutoverFleet {
 	t.Helper()
 	dir := t.TempDir()
 	ports := engines.FreePorts(t, 3)
-	f := &cutoverFleet{config: filepath.Join(dir, "ringwatch.yaml"), shift: filepath.Join(dir, "shift"), key: account.NewKey(), api: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
+	f := &cutoverFleet{config: filepath.Join(dir, "ringwatch.yaml"),
+		shift: filepath.Join(dir, "shift"), key: account.NewKey(),
+		api: fmt.Sprintf("http://127.0.0.1:%d", ports[2])}
 	f.setClock(t)
 	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
 	c.Topic, c.Partitions = "cutover.os", 4
-	text := fmt.Sprintf(`accounts: [{name: default, keys: [{name: all, sha256: %s, scopes: [read]}]}]
+	text := fmt.Sprintf(
+		`accounts: [{name: default, keys: [{name: all, sha256: %s, scopes: [read]}]}]
 kafka: {brokers: [%q], topic: %s, partitions: %d}
 cassandra: {hosts: [%q], keyspace: cutover_os, generation: v2, grace: 2s}
 redis: {addresses: [%q]}
 api: {listen: "127.0.0.1:%d"}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
-`, account.Hash(f.key), broker.Addr(), c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(), engines.SharedRedis(t).Addr(), ports[2])
+`, account.Hash(f.key), broker.Addr(), c.Topic, c.Partitions, engines.SharedCassandra(t).Addr(),
+		engines.SharedRedis(t).Addr(), ports[2])
 	f.text, f.dir, f.ports, f.processes = text, dir, ports, make([]*engines.Process, 3)
 	for i := range ports[:2] {
 		f.stores = append(f.stores, fmt.Sprintf("http://127.0.0.1:%d", ports[i]))
@@ -170,7 +186,8 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 	f.startStores(t)
 	f.start(t, "api", 2)
 	var err error
-	if f.producer, err = stream.NewProducer(mustStream(t, broker), c, prometheus.NewRegistry()); err != nil {
+	if f.producer, err = stream.NewProducer(mustStream(t, broker), c,
+		prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.producer.Close)
@@ -198,11 +215,14 @@ func (f *cutoverFleet) start(t *testing.T, role string, i int) {
 	if role == "store" {
 		config = filepath.Join(f.dir, fmt.Sprint("store", i, ".yaml"))
 	}
-	if err := os.WriteFile(config, fmt.Appendf(nil, "%sstore: {listen: \"127.0.0.1:%d\"}\n", f.text, f.ports[i]), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "%sstore: {listen: \"127.0.0.1:%d\"}\n", f.text,
+		f.ports[i]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self, Args: []string{role, "--config", config},
-		Env: []string{asRingwatch, clockFile + "=" + f.shift}, Log: filepath.Join(f.dir, fmt.Sprint(role, i, ".log"))})
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self,
+		Args: []string{role, "--config", config},
+		Env:  []string{asRingwatch, clockFile + "=" + f.shift},
+		Log:  filepath.Join(f.dir, fmt.Sprint(role, i, ".log"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +269,8 @@ func (f *cutoverFleet) send(t *testing.T, at int64) {
 		if err := f.producer.Publish(t.Context(), "default", n.Cluster, n.Frame(at)); err != nil {
 			t.Fatal(err)
 		}
-		f.sent[i][at] = [2]string{strconv.FormatInt(n.Entities[0][0].Cells[0].Int, 10), strconv.FormatInt(n.Entities[1][0].Cells[1].Int, 10)}
+		f.sent[i][at] = [2]string{strconv.FormatInt(n.Entities[0][0].Cells[0].Int, 10),
+			strconv.FormatInt(n.Entities[1][0].Cells[1].Int, 10)}
 	}
 }
 
@@ -259,7 +280,9 @@ func (f *cutoverFleet) check(t *testing.T, from int64) {
 	t.Helper()
 	for i, n := range f.nodes {
 		eventually(t, "all frames of node "+n.ID.String(), func(ctx context.Context) error {
-			query := fmt.Sprintf("/v1/nodes/%s/metrics?metrics=%s&from=%d&to=%d", n.ID, url.QueryEscape(`{__name__=~"cassandra_compaction_pending_tasks|cassandra_table_memtable_switches_total"}`), from, f.clock().UnixMilli())
+			query := fmt.Sprintf("/v1/nodes/%s/metrics?metrics=%s&from=%d&to=%d", n.ID,
+				url.QueryEscape(
+					`{__name__=~"cassandra_compaction_pending_tasks|cassandra_table_memtable_switches_total"}`), from, f.clock().UnixMilli())
 			b, err := f.get(ctx, f.api+query)
 			if err != nil {
 				return err
@@ -284,7 +307,8 @@ func (f *cutoverFleet) check(t *testing.T, from int64) {
 				for _, v := range p.Values {
 					at := v.Time.UnixMilli()
 					if want, there := f.sent[i][at]; !there || seen[at] || want[which] != v.Value {
-						t.Fatalf("%s at %s is %s: sent %t as %s, seen before %t", p.Metric, v.Time, v.Value, there, want[which], seen[at])
+						t.Fatalf("%s at %s is %s: sent %t as %s, seen before %t", p.Metric, v.Time,
+							v.Value, there, want[which], seen[at])
 					}
 					seen[at] = true
 				}

@@ -55,7 +55,8 @@ func (c *config) validateReport() error {
 	_, err := r.timeOfDay()
 	wrong := []error{err}
 	if r.Directory == "" && r.Webhook == "" && r.Topic == "" {
-		wrong = append(wrong, errors.New("nothing takes the reports: name a directory, webhook or topic"))
+		wrong = append(wrong,
+			errors.New("nothing takes the reports: name a directory, webhook or topic"))
 	}
 	if r.Webhook != "" {
 		_, err := report.Webhook(r.Webhook)
@@ -65,8 +66,11 @@ func (c *config) validateReport() error {
 		wrong = append(wrong, c.reportsLog().Validate())
 	}
 	for _, name := range r.Accounts {
-		if !slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name }) {
-			wrong = append(wrong, fmt.Errorf("there is no account %q: use one of the section accounts", name))
+		if !slices.ContainsFunc(c.Accounts, func(a account.Account) bool {
+			return a.Name == name
+		}) {
+			wrong = append(wrong,
+				fmt.Errorf("there is no account %q: use one of the section accounts", name))
 		}
 	}
 	return errors.Join(wrong...)
@@ -93,7 +97,8 @@ type reporter struct {
 }
 
 // reportParts wires the daily reports: query.Engine → report → a directory, a webhook, a topic.
-func (p *process) reportParts(reader *query.Reader, engine *query.Engine, catalogs catalogs) ([]part, error) {
+func (p *process) reportParts(reader *query.Reader, engine *query.Engine,
+	catalogs catalogs) ([]part, error) {
 	if p.Report.At == "" {
 		return nil, nil
 	}
@@ -139,7 +144,8 @@ func (r *reporter) schedules() ([]*report.Schedule, error) {
 		who := account.Inside(name, r.config.Clusters...)
 		s := &report.Schedule{At: at, Now: clock,
 			Clusters: func(ctx context.Context) ([]string, error) { return r.clusters(ctx, who) },
-			Make: func(ctx context.Context, cluster string, from, to time.Time) (*report.Report, error) {
+			Make: func(ctx context.Context, cluster string,
+				from, to time.Time) (*report.Report, error) {
 				return r.report(ctx, who, cluster, from, to)
 			},
 			Failed: func(cluster string, err error) {
@@ -178,7 +184,8 @@ func (r *reporter) clusters(ctx context.Context, who account.Principal) ([]strin
 	return slices.Compact(list), nil
 }
 
-func (r *reporter) report(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
+func (r *reporter) report(ctx context.Context, who account.Principal, cluster string,
+	from, to time.Time,
 ) (*report.Report, error) {
 	made, err := makeReport(ctx, r.engine, r.catalog, who, cluster, from, to)
 	if err != nil {
@@ -249,7 +256,8 @@ type engineSource struct {
 }
 
 // Query implements report.Source.
-func (s engineSource) Query(ctx context.Context, expr string, at time.Time) ([]report.Series, error) {
+func (s engineSource) Query(ctx context.Context, expr string,
+	at time.Time) ([]report.Series, error) {
 	a, err := s.engine.Instant(ctx, s.who, expr, at, query.Options{})
 	if err != nil {
 		return nil, err
@@ -259,7 +267,8 @@ func (s engineSource) Query(ctx context.Context, expr string, at time.Time) ([]r
 }
 
 // QueryRange implements report.Source.
-func (s engineSource) QueryRange(ctx context.Context, expr string, from, to time.Time, step time.Duration,
+func (s engineSource) QueryRange(ctx context.Context, expr string, from, to time.Time,
+	step time.Duration,
 ) ([]report.Series, error) {
 	a, err := s.engine.Range(ctx, s.who, expr, from, to, step, query.Options{})
 	if err != nil {
@@ -298,7 +307,8 @@ func reportSeries(ctx context.Context, v any) (list []report.Series, err error) 
 			if s.H != nil {
 				continue
 			}
-			one := report.Series{Labels: s.Metric.Map(), Points: []report.Point{{At: s.T, Value: s.F}}}
+			one := report.Series{Labels: s.Metric.Map(),
+				Points: []report.Point{{At: s.T, Value: s.F}}}
 			if err := add(one, 1); err != nil {
 				return nil, err
 			}

@@ -32,11 +32,13 @@ import (
 
 // reportFleet is a fleet of four nodes in memory that said something for 28 hours, and what asks
 // it.
-func reportFleet(t *testing.T, from time.Time, clockOf func() time.Time) (*query.Reader, *query.Engine,
+func reportFleet(t *testing.T, from time.Time,
+	clockOf func() time.Time) (*query.Reader, *query.Engine,
 	*catalog.Catalog) {
 	t.Helper()
 	engines.Needed(t, "minutes, for a day of a fleet")
-	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(), Span: 28 * time.Hour,
+	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(),
+		Span:     28 * time.Hour,
 		Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
 	store := querytest.NewMemory(t, f.Frames)
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
@@ -81,8 +83,9 @@ func TestDailyReport(t *testing.T) {
 	var entries []stream.Entry
 	dir := filepath.Join(t.TempDir(), "reports")
 	r := reporter{
-		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir, Webhook: hook.URL,
-			Topic: "reports"},
+		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
+			Webhook: hook.URL,
+			Topic:   "reports"},
 		accounts: []string{querytest.Account}, engine: engine, log: slog.New(slog.DiscardHandler),
 		catalog: func(string) *catalog.Catalog { return shipped },
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
@@ -134,12 +137,16 @@ func TestDailyReport(t *testing.T) {
 		if err := json.Unmarshal(e.Value, &one); err != nil {
 			t.Fatal(err)
 		}
-		if e.Account != querytest.Account || e.Cluster != "fleet-1" || e.Key != []string{"2026-11-20", "2026-11-21"}[i] ||
-			one.Account != e.Account || len(one.Nodes) != 2 || one.Queries < 100 || len(one.Lacks) > 0 {
-			t.Errorf("%s %s %s: %d nodes, %d queries, lacks %q", e.Account, e.Cluster, e.Key, len(one.Nodes),
+		if e.Account != querytest.Account || e.Cluster != "fleet-1" ||
+			e.Key != []string{"2026-11-20", "2026-11-21"}[i] ||
+			one.Account != e.Account || len(one.Nodes) != 2 || one.Queries < 100 ||
+			len(one.Lacks) > 0 {
+			t.Errorf("%s %s %s: %d nodes, %d queries, lacks %q", e.Account, e.Cluster, e.Key,
+				len(one.Nodes),
 				one.Queries, one.Lacks)
 		}
-		if posted[i].Account != e.Account || posted[i].Cluster != e.Cluster || !posted[i].From.Equal(one.From) {
+		if posted[i].Account != e.Account || posted[i].Cluster != e.Cluster ||
+			!posted[i].From.Equal(one.From) {
 			t.Errorf("%+v is posted", posted[i])
 		}
 	}
@@ -184,7 +191,8 @@ func TestReportOverHTTP(t *testing.T) {
 		}
 		return r.StatusCode, body
 	}
-	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped }, who,
+	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped },
+		who,
 		"fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +219,8 @@ func TestReportOverHTTP(t *testing.T) {
 	for path, text := range map[string]string{
 		"fleet-1/report?day=2026-10-01": "no_report", "fleet-0/report": "unknown_cluster",
 	} {
-		if status, body := get(path); status != http.StatusNotFound || !bytes.Contains(body, []byte(text)) {
+		if status, body := get(path); status != http.StatusNotFound ||
+			!bytes.Contains(body, []byte(text)) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
@@ -220,11 +229,13 @@ func TestReportOverHTTP(t *testing.T) {
 // TestReportSection: what is wrong with the section is said with the remedy.
 func TestReportSection(t *testing.T) {
 	for text, want := range map[string]string{
-		"report: {}":                                                        "",
-		"report: {directory: /tmp/x}":                                       "at is missing",
-		"report: {at: \"25:00\", topic: x}":                                 "not a time of day",
-		"report: {at: \"01:30\"}":                                           "nothing takes the reports",
-		"report: {at: \"01:30\", webhook: x}":                               "the webhook's address",
+		"report: {}":                        "",
+		"report: {directory: /tmp/x}":       "at is missing",
+		"report: {at: \"25:00\", topic: x}": "not a time of day",
+		"report: {at: \"01:30\"}": "nothing takes " +
+			"the reports",
+		"report: {at: \"01:30\", webhook: x}": "the webhook's " +
+			"address",
 		"report: {at: \"01:30\", topic: \"a b\"}":                           `topic "a b"`,
 		"report: {at: \"01:30\", topic: x, accounts: [nobody]}":             `no account "nobody"`,
 		"report: {at: \"01:30\", topic: x, accounts: [me], clusters: [p*]}": "",
@@ -235,7 +246,8 @@ func TestReportSection(t *testing.T) {
 			t.Fatal(text, err)
 		}
 		err := c.validateReport()
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -263,7 +275,8 @@ func (l *rulesLine) testReports(t *testing.T) {
 	}
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	for _, of := range []report.Report{
-		{From: day, Lacks: large}, {From: day.AddDate(0, 0, 1), Queries: 1}, {From: day.AddDate(0, 0, 1), Queries: 2},
+		{From: day, Lacks: large}, {From: day.AddDate(0, 0, 1), Queries: 1},
+		{From: day.AddDate(0, 0, 1), Queries: 2},
 	} {
 		of.Account, of.Cluster = "acme", "north"
 		if err := r.inTopic(t.Context(), &of); err != nil {
@@ -277,12 +290,15 @@ func (l *rulesLine) testReports(t *testing.T) {
 	got := map[string]report.Report{}
 	for _, e := range entries {
 		var of report.Report
-		if err := json.Unmarshal(e.Value, &of); err != nil || e.Account != "acme" || e.Cluster != "north" {
+		if err := json.Unmarshal(e.Value, &of); err != nil || e.Account != "acme" ||
+			e.Cluster != "north" {
 			t.Fatalf("%s %s: %v", e.Account, e.Cluster, err)
 		}
 		got[e.Key] = of
 	}
-	if len(entries) != 2 || !slices.Equal(got["2026-11-20"].Lacks, large) || got["2026-11-21"].Queries != 2 {
-		t.Errorf("%d entries, %d, and %d queries", len(entries), len(got["2026-11-20"].Lacks), got["2026-11-21"].Queries)
+	if len(entries) != 2 || !slices.Equal(got["2026-11-20"].Lacks, large) ||
+		got["2026-11-21"].Queries != 2 {
+		t.Errorf("%d entries, %d, and %d queries", len(entries), len(got["2026-11-20"].Lacks),
+			got["2026-11-21"].Queries)
 	}
 }

@@ -17,7 +17,8 @@ import (
 // mayBeEmpty are the panels that may show nothing of a healthy node, by dashboard and title, with
 // the reason.
 var mayBeEmpty = map[string]string{
-	"cluster.json Range read latency": "nobody need read a range, and 0 would say that it takes no time",
+	"cluster.json Range read latency": "nobody need read a range, and 0 would say that it " +
+		"takes no time",
 }
 
 // knownInfo is what Prometheus's engine says now and then of a histogram without a sum whose
@@ -27,7 +28,8 @@ const knownInfo = "input to histogram_quantile has NaN observations"
 // testDashboards asks every query of the dashboards, as Grafana does while one looks at
 // shop.orders.
 func (w *whole) testDashboards(t *testing.T) {
-	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService", "forceKeyspaceFlush(shop)"); err != nil {
+	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService",
+		"forceKeyspaceFlush(shop)"); err != nil {
 		t.Fatal(err) // partitions and SSTables are on disk only after it
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -51,7 +53,9 @@ func (w *whole) testDashboards(t *testing.T) {
 			var chosen []string
 			eventually(t, d.File+" variable "+v.Name, func(ctx context.Context) (err error) {
 				chosen, err = w.valuesOf(ctx, &v, values)
-				if err == nil && (len(chosen) == 0 || prefer[v.Name] != "" && !slices.Contains(chosen, prefer[v.Name])) {
+				if err == nil &&
+					(len(chosen) == 0 ||
+						prefer[v.Name] != "" && !slices.Contains(chosen, prefer[v.Name])) {
 					err = fmt.Errorf("its values are %q", chosen)
 				}
 				return err
@@ -98,7 +102,8 @@ func (w *whole) testDashboards(t *testing.T) {
 			}
 			for name := range waiting {
 				if panel, _, _ := strings.Cut(name, ", "); mayBeEmpty[panel] == "" {
-					return fmt.Errorf("%d queries have no data: %q", len(waiting), slices.Sorted(maps.Keys(waiting)))
+					return fmt.Errorf("%d queries have no data: %q", len(waiting),
+						slices.Sorted(maps.Keys(waiting)))
 				}
 			}
 			return nil
@@ -118,9 +123,11 @@ func (w *whole) keepBusy(ctx context.Context) error {
 	worked := time.Now()
 	for k := 0; ctx.Err() == nil; k = (k + 1) % 300 {
 		var v string
-		err := w.cql.Query("INSERT INTO shop.orders (k, v) VALUES (?, ?)", k, strings.Repeat("x", k)).ExecContext(ctx)
+		err := w.cql.Query("INSERT INTO shop.orders (k, v) VALUES (?, ?)", k,
+			strings.Repeat("x", k)).ExecContext(ctx)
 		if err == nil {
-			err = w.cql.Query("SELECT v FROM shop.orders WHERE k = ?", (k+150)%300).ScanContext(ctx, &v)
+			err = w.cql.Query("SELECT v FROM shop.orders WHERE k = ?", (k+150)%300).ScanContext(ctx,
+				&v)
 		}
 		switch {
 		case err == nil:
@@ -183,7 +190,8 @@ func (w *whole) shows(ctx context.Context, path string) (bool, error) {
 }
 
 // valuesOf asks a variable's query.
-func (w *whole) valuesOf(ctx context.Context, v *dashboardtest.Variable, values map[string]string) ([]string, error) {
+func (w *whole) valuesOf(ctx context.Context, v *dashboardtest.Variable,
+	values map[string]string) ([]string, error) {
 	query, err := dashboardtest.Expand(v.Definition, values)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,8 @@ func (c *dataConfig) validate() error {
 		errs = append(errs, fmt.Errorf("retention is %s: use 1h to 3650d", c.Retention))
 	}
 	if c.MaxBytes != 0 && c.MaxBytes < minDataBytes {
-		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound", c.MaxBytes,
+		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound",
+			c.MaxBytes,
 			minDataBytes))
 	}
 	return errors.Join(errs...)
@@ -58,7 +59,8 @@ func (c *config) engineTimes() error {
 	var errs []error
 	say := func(key string, is, standard time.Duration, address string) {
 		if is != standard {
-			errs = append(errs, fmt.Errorf("%s has no use without %s: set data.retention", key, address))
+			errs = append(errs, fmt.Errorf("%s has no use without %s: set data.retention", key,
+				address))
 		}
 	}
 	if len(c.Kafka.Brokers) == 0 {
@@ -77,7 +79,8 @@ func (c *config) engineTimes() error {
 // keepIn says that what has no engine lies in a directory, for data.retention.
 func (c *config) keepIn(dir string) {
 	c.Data.Dir = dir
-	kept := min(max(c.Data.Retention, leastRetention), mostRetention) // validate says what is beyond
+	// validate says what is beyond
+	kept := min(max(c.Data.Retention, leastRetention), mostRetention)
 	c.Cassandra.Dir, c.Cassandra.MaxBytes = "", 0
 	if len(c.Cassandra.Hosts) == 0 {
 		c.Cassandra.Dir, c.Cassandra.MaxBytes = filepath.Join(dir, "rows"), c.Data.MaxBytes
@@ -164,8 +167,9 @@ func (c *config) directoryThere() error {
 	if c.Cassandra.Dir == "" || !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return usageError{fmt.Errorf("there are no rows in %s: name the directory of ringwatch all with "+
-		"--data or data.dir, or Cassandra with cassandra.hosts", c.Data.Dir)}
+	return usageError{fmt.Errorf(
+		"there are no rows in %s: name the directory of ringwatch all with "+
+			"--data or data.dir, or Cassandra with cassandra.hosts", c.Data.Dir)}
 }
 
 // connectError says what to do about a directory that cannot be opened.
@@ -183,9 +187,11 @@ func (c *config) connectError(err error) error {
 func unwritable(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: make it writable, or copy it with ringwatch data backup and name the copy", err)
+		return fmt.Errorf("%w: make it writable, or copy it with ringwatch data backup and name "+
+			"the copy", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: give it to the user of ringwatch all, or name another directory", err)
+		return fmt.Errorf("%w: give it to the user of ringwatch all, or name another directory",
+			err)
 	}
 	return err
 }

@@ -41,7 +41,8 @@ func readAccounts(dir string) ([]string, error) {
 }
 
 func accountsLine(names string) string {
-	return fmt.Sprintf(accountsEnd, crc32.Checksum([]byte(names), crc32.MakeTable(crc32.Castagnoli)))
+	return fmt.Sprintf(accountsEnd,
+		crc32.Checksum([]byte(names), crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // ownAccounts reports, as a usageError, that a directory has things of others than the
@@ -49,7 +50,8 @@ func accountsLine(names string) string {
 func (p *process) ownAccounts() error {
 	there, err := readAccounts(p.Data.Dir)
 	if errors.Is(err, errAccounts) {
-		p.log.Error("the file that says whose the directory's things are is damaged; it is written again",
+		p.log.Error("the file that says whose the directory's things are is damaged; it is "+
+			"written again",
 			"file", filepath.Join(p.Data.Dir, accountsName))
 		return nil
 	}
@@ -63,8 +65,9 @@ func (p *process) ownAccounts() error {
 	switch {
 	case len(others) == 0:
 	case len(others) == len(there):
-		return usageError{fmt.Errorf("%s has things of the account %s, and the configuration names %s "+
-			"alone: name another directory, or the account in accounts", p.Data.Dir,
+		return usageError{fmt.Errorf(
+			"%s has things of the account %s, and the configuration names %s "+
+				"alone: name another directory, or the account in accounts", p.Data.Dir,
 			strings.Join(others, ", "), strings.Join(names, ", "))}
 	default:
 		p.log.Warn("the directory has things of accounts that the configuration does not name; "+
@@ -89,7 +92,8 @@ func (p *process) noteAccounts() {
 		return
 	}
 	names := strings.Join(all, "\n") + "\n"
-	if err := replaceFile(filepath.Join(p.Data.Dir, accountsName), names+accountsLine(names)); err != nil {
+	if err := replaceFile(filepath.Join(p.Data.Dir, accountsName),
+		names+accountsLine(names)); err != nil {
 		p.log.Warn("cannot write down whose things the directory has", "error", err)
 	}
 }

@@ -20,7 +20,11 @@ type dataBackupCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*dataBackupCmd) Help() string {
-	return "Copies the directory that ringwatch all keeps rows and the stream in, while it runs, too. All that was acknowledged when the command begins is in the copy. Then it reads the copy whole, and exits with 1 when something in it is damaged. ringwatch all --data DIR2 runs on the copy.\n\nExample: ringwatch data backup /var/lib/ringwatch /backup/ringwatch"
+	return "Copies the directory that ringwatch all keeps rows and the stream in, while it runs, " +
+		"too. All that was acknowledged when the command begins is in the copy. Then it reads " +
+		"the copy whole, and exits with 1 when something in it is damaged. ringwatch all --data " +
+		"DIR2 runs on the copy.\n\nExample: ringwatch data backup /var/lib/ringwatch " +
+		"/backup/ringwatch"
 }
 
 // Run implements the command.
@@ -35,7 +39,8 @@ func (c *dataBackupCmd) run(out io.Writer) error {
 		return usageError{err}
 	}
 	if there, err := os.ReadDir(c.To); err != nil || len(there) > 0 {
-		return usageError{errors.Join(err, fmt.Errorf("%s is not empty: name another directory", c.To))}
+		return usageError{errors.Join(err, fmt.Errorf("%s is not empty: name another directory",
+			c.To))}
 	}
 	copyAll := func() error {
 		if !isThere(from) { // Cassandra has the rows
@@ -68,5 +73,6 @@ func isThere(path string) bool {
 
 // noData is what is said of a directory that has nothing of ringwatch all.
 func noData(dir string) error {
-	return usageError{fmt.Errorf("%s has neither rows nor a stream: name the directory of ringwatch all", dir)}
+	return usageError{fmt.Errorf("%s has neither rows nor a stream: name the directory of "+
+		"ringwatch all", dir)}
 }

@@ -23,7 +23,11 @@ type dataCheckCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*dataCheckCmd) Help() string {
-	return "Reads every file of the directory that ringwatch all keeps rows and the stream in, and prints those that are damaged or missing. It changes nothing, and needs the directory for itself: stop ringwatch all first. It exits with 1 when something is damaged. What is whole in a damaged file is used, and ringwatch all sets that file aside.\n\nExample: ringwatch data check /var/lib/ringwatch"
+	return "Reads every file of the directory that ringwatch all keeps rows and the stream in, " +
+		"and prints those that are damaged or missing. It changes nothing, and needs the " +
+		"directory for itself: stop ringwatch all first. It exits with 1 when something is " +
+		"damaged. What is whole in a damaged file is used, and ringwatch all sets that file " +
+		"aside.\n\nExample: ringwatch data check /var/lib/ringwatch"
 }
 
 // Run implements the command.
@@ -61,7 +65,8 @@ func (c *dataCheckCmd) run(out io.Writer) error {
 	case checked == 0:
 		return noData(c.Dir)
 	case found > 0:
-		return fmt.Errorf("%d files are damaged or missing; ringwatch all uses what is whole in them", found)
+		return fmt.Errorf("%d files are damaged or missing; ringwatch all uses what is whole "+
+			"in them", found)
 	}
 	fmt.Fprintln(out, "all files are whole")
 	return nil

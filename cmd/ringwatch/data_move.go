@@ -26,7 +26,15 @@ type dataMoveCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*dataMoveCmd) Help() string {
-	return "Copies all rows of the directory that ringwatch all keeps them in into the Cassandra that the configuration names, with their write times and what is left of their time to live, and reads each back. ringwatch all runs meanwhile. Then it asks that process to end, copies what is left and what the stream still needs into Kafka, and says what to start. Agents keep their address: they keep what they measure in between, and send it again.\n\nA move that was interrupted goes on when the command is run again. Until the process was asked to end it goes on as before; after that, ringwatch all still runs on the directory, until the command has said that all is moved.\n\nExample: ringwatch data move --config line.yaml --data /var/lib/ringwatch"
+	return "Copies all rows of the directory that ringwatch all keeps them in into the Cassandra " +
+		"that the configuration names, with their write times and what is left of their time to " +
+		"live, and reads each back. ringwatch all runs meanwhile. Then it asks that process to " +
+		"end, copies what is left and what the stream still needs into Kafka, and says what to " +
+		"start. Agents keep their address: they keep what they measure in between, and send it " +
+		"again.\n\nA move that was interrupted goes on when the command is run again. Until the " +
+		"process was asked to end it goes on as before; after that, ringwatch all still runs on " +
+		"the directory, until the command has said that all is moved.\n\nExample: ringwatch data " +
+		"move --config line.yaml --data /var/lib/ringwatch"
 }
 
 // Run implements the command.
@@ -361,8 +369,10 @@ func (m *dataMove) done(messages int) {
 			m.say("%d bytes of damaged files could not be read", lost)
 		}
 	}
-	m.say("%s is moved to %s, with %d messages of the stream: start ringwatch all --config %s now, "+
-		"or the roles with it, at the addresses that agents know", m.Data.Dir, m.state.To, messages,
+	m.say(
+		"%s is moved to %s, with %d messages of the stream: start ringwatch all --config %s now, "+
+			"or the roles with it, at the addresses that agents know", m.Data.Dir, m.state.To,
+		messages,
 		m.file)
 }
 

@@ -229,8 +229,9 @@ func (d *movingLine) interrupted(t *testing.T) {
 	begin := func() *engines.Process {
 		p, err := engines.StartProcess(engines.ProcessConfig{
 			Name: "ringwatch data move", Path: self,
-			Args: strings.Fields("data move --config " + d.line + " --data " + d.data + " --wait 10s"),
-			Env:  []string{asRingwatch}, Log: filepath.Join(t.TempDir(), "log"),
+			Args: strings.Fields("data move --config " + d.line + " --data " + d.data +
+				" --wait 10s"),
+			Env: []string{asRingwatch}, Log: filepath.Join(t.TempDir(), "log"),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +265,8 @@ func (d *movingLine) interrupted(t *testing.T) {
 	<-away.Done()
 	b, err := os.ReadFile(away.LogFile())
 	if err != nil || !strings.Contains(string(b), "rows cannot be moved now") ||
-		!strings.Contains(string(b), "nothing is lost, and who has "+d.data+" goes on: run this again") {
+		!strings.Contains(string(b),
+			"nothing is lost, and who has "+d.data+" goes on: run this again") {
 		t.Errorf("a mover whose Cassandra is away: %v\n%s", err, b)
 	}
 	if err := d.cass.Resume(); err != nil {
@@ -313,7 +315,8 @@ func (d *movingLine) testMoveRefused(t *testing.T) {
 		"kafka.brokers is empty: name the line's with --config": d.configs(t, "{name: mover}", ""),
 		"accounts: other is missing: the process that has " + d.data + " has it": d.lineOf(t, mover,
 			"refused", ""),
-		"accounts: key fixed of mover is missing": d.lineOf(t, mover+", {name: other}", "refused", ""),
+		"accounts: key fixed of mover is missing": d.lineOf(t, mover+", {name: other}", "refused",
+			""),
 		"kafka.topic is another: the process that has " + d.data + " has ringwatch.frames": change(
 			"kafka: {", "kafka: {topic: another, "),
 		"kafka.partitions is 2, and ringwatch.frames has 16 in ": change("kafka: {",

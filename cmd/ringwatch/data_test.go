@@ -27,7 +27,8 @@ func TestRetentionIsOneKey(t *testing.T) {
 		"data: {retention: 2h}":    {2 * time.Hour, 60 * day, 365 * day, 1825 * day, 2 * time.Hour},
 		"data: {retention: 90d}":   {90 * day, 91 * day, 365 * day, 1825 * day, day},
 		"data: {retention: 3650d}": {3650 * day, 3651 * day, 3651 * day, 3651 * day, day},
-		"data: {retention: 1d}\ncassandra: {hosts: [a], raw_ttl: 3d}\nkafka: {brokers: [\"a:1\"], retention: 50h}": {
+		"data: {retention: 1d}\ncassandra: {hosts: [a], raw_ttl: 3d}\nkafka: {brokers: " +
+			"[\"a:1\"], retention: 50h}": {
 			3 * day, 60 * day, 365 * day, 1825 * day, 50 * time.Hour},
 	} {
 		c, _, err := parseConfig("it", []byte(text))
@@ -37,7 +38,8 @@ func TestRetentionIsOneKey(t *testing.T) {
 		}
 		c.keepIn("elsewhere") // as --data does
 		s := &c.Cassandra
-		if is := [5]time.Duration{s.RawTTL, s.FiveMinutesTTL, s.HourTTL, s.DayTTL, c.Kafka.Retention}; is != want {
+		if is := [5]time.Duration{s.RawTTL, s.FiveMinutesTTL, s.HourTTL, s.DayTTL,
+			c.Kafka.Retention}; is != want {
 			t.Errorf("%q: %v, want %v", text, is, want)
 		}
 	}
@@ -45,16 +47,20 @@ func TestRetentionIsOneKey(t *testing.T) {
 		t.Error("a directory keeps samples for another time than Cassandra")
 	}
 	for text, want := range map[string]string{
-		"cassandra: {raw_ttl: 3d}":          "cassandra.raw_ttl has no use without cassandra.hosts: set data.retention",
-		"cassandra: {day_ttl: 3000d}":       "cassandra.day_ttl has no use without cassandra.hosts: set data.retention",
-		"kafka: {retention: 2d}":            "kafka.retention has no use without kafka.brokers: set data.retention",
+		"cassandra: {raw_ttl: 3d}": "cassandra.raw_ttl has no use without " +
+			"cassandra.hosts: set data.retention",
+		"cassandra: {day_ttl: 3000d}": "cassandra.day_ttl has no use without " +
+			"cassandra.hosts: set data.retention",
+		"kafka: {retention: 2d}": "kafka.retention has no use without kafka.brokers: " +
+			"set data.retention",
 		"data: {retention: 30m}":            "data: retention is 30m0s: use 1h to 3650d",
 		"data: {retention: 4000d}":          "use 1h to 3650d",
 		"data: {max_bytes: 100MiB}":         "use at least 268435456",
 		"data: {stream_max_bytes: 16GiB}":   "stream_max_bytes: unknown key",
 		"data: {retention: 30m, dir: \"\"}": "data: dir is empty",
 	} {
-		if _, _, err := parseConfig("it", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parseConfig("it", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		} else if strings.Contains(err.Error(), "raw_ttl") && !strings.Contains(text, "raw_ttl") {
 			t.Errorf("%q: it is said twice: %v", text, err)
@@ -66,8 +72,9 @@ func TestRetentionIsOneKey(t *testing.T) {
 // stays, and rows have the rest.
 func TestMaxBytesBoundsAll(t *testing.T) {
 	const most = 8 << 20
-	p, err := (&dataFlags{roleFlags: roleFlags{Config: configFile(t, "accounts: [{name: alone}]\n")},
-		Data: filepath.Join(t.TempDir(), "data")}).prepare("all")
+	p, err :=
+		(&dataFlags{roleFlags: roleFlags{Config: configFile(t, "accounts: [{name: alone}]\n")},
+			Data: filepath.Join(t.TempDir(), "data")}).prepare("all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +104,8 @@ func TestMaxBytesBoundsAll(t *testing.T) {
 	writer, node := store.NewWriter(db), frametest.New("prod", 1, 300)
 	at, sent := time.Now().Add(-time.Hour).UnixMilli(), 0
 	for ; sent < 12<<20; at += 5000 {
-		ahead.Store(int64(sent>>20) * int64(10*time.Hour)) // so that they do not expire at the same time
+		// so that they do not expire at the same time
+		ahead.Store(int64(sent>>20) * int64(10*time.Hour))
 		node.Step()
 		b := node.Frame(at)
 		sent += len(b)

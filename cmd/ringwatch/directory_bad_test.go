@@ -43,10 +43,13 @@ func (d *directory) fill(t *testing.T) (base int64) {
 // and the other that many.
 func (d *directory) has(t *testing.T, until int64, this, that int) {
 	t.Helper()
-	ask := "/api/v1/query?" + url.Values{"query": {"count_over_time(node_load1[30m])"}, "time": {fmt.Sprint(until / 1000)}}.Encode()
+	ask := "/api/v1/query?" + url.Values{"query": {"count_over_time(node_load1[30m])"},
+		"time": {fmt.Sprint(until / 1000)}}.Encode()
 	eventually(t, fmt.Sprint(this, " and ", that, " values"), func(ctx context.Context) error {
 		text, err := d.get(ctx, d.fleet.key, ask)
-		if err == nil && strings.Count(text, fmt.Sprintf("\"%d\"", this))+strings.Count(text, fmt.Sprintf("\"%d\"", that)) < 2 ||
+		if err == nil &&
+			strings.Count(text, fmt.Sprintf("\"%d\"", this))+
+				strings.Count(text, fmt.Sprintf("\"%d\"", that)) < 2 ||
 			strings.Count(text, "node_load1") > 2 {
 			err = errors.New(text)
 		}
@@ -110,7 +113,8 @@ func TestNewerDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	format := "Ringwatch rows 2\n"
-	format += fmt.Sprintf("crc32c %08x\n", crc32.Checksum([]byte(format), crc32.MakeTable(crc32.Castagnoli)))
+	format += fmt.Sprintf("crc32c %08x\n",
+		crc32.Checksum([]byte(format), crc32.MakeTable(crc32.Castagnoli)))
 	for path, newer := range map[string]string{
 		filepath.Join(d.data, "rows", "FORMAT"):                    format,
 		d.paths(t, "commits/0000000000000001.segment")[0]:          "RWS2",
@@ -157,7 +161,9 @@ func TestOtherAccounts(t *testing.T) {
 		}
 	}
 	accounts("{name: other}")
-	d.refused(t, d.data+" has things of the account alone, and the configuration names other alone: name another directory", "all")
+	d.refused(t,
+		d.data+" has things of the account alone, and the configuration names other alone: name "+
+			"another directory", "all")
 	accounts("{name: other}, {name: alone}")
 	d.begin(t)
 	d.has(t, base, 30, 30)
@@ -239,7 +245,9 @@ func TestDamagedDirectory(t *testing.T) {
 		}
 		d.fleet.send(t, d.ingest, base)
 		eventually(t, "new frames", func(ctx context.Context) error {
-			text, err := d.get(ctx, d.fleet.key, "/api/v1/query?"+url.Values{"query": {"node_load1"}, "time": {fmt.Sprint(base / 1000)}}.Encode())
+			text, err := d.get(ctx, d.fleet.key,
+				"/api/v1/query?"+
+					url.Values{"query": {"node_load1"}, "time": {fmt.Sprint(base / 1000)}}.Encode())
 			if err == nil && strings.Count(text, "node_load1") != 2 {
 				err = errors.New(text)
 			}
@@ -293,7 +301,8 @@ func TestFullDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyed := strings.Replace(string(text), "{name: alone}", fmt.Sprintf(
-		"{name: alone, keys: [{name: all, sha256: %s, scopes: [read, write]}]}", account.Hash(d.given)), 1)
+		"{name: alone, keys: [{name: all, sha256: %s, scopes: [read, write]}]}",
+		account.Hash(d.given)), 1)
 	if err := os.WriteFile(d.config, []byte(keyed), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +332,9 @@ func TestFullDirectory(t *testing.T) {
 	}
 	again := func(b []byte, of int) {
 		t.Helper()
-		eventually(t, "a frame to be taken", func(ctx context.Context) error { return d.fleet.post(ctx, d.ingest, b) })
+		eventually(t, "a frame to be taken", func(ctx context.Context) error {
+			return d.fleet.post(ctx, d.ingest, b)
+		})
 		taken[of]++
 	}
 	own.do(t, "fill")
@@ -346,7 +357,8 @@ func TestFullDirectory(t *testing.T) {
 	own.do(t, "readonly")
 	own.do(t, start...)
 	own.do(t, "ended")
-	if d.logs(t, "read-only file system: make it writable, or copy it with ringwatch data backup and name the copy") != 1 {
+	if d.logs(t, "read-only file system: make it writable, or copy it with ringwatch data backup "+
+		"and name the copy") != 1 {
 		t.Error("nothing is said of a disk that can only be read")
 	}
 }

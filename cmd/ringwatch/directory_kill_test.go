@@ -35,12 +35,14 @@ func TestKilledInOneDirectory(t *testing.T) {
 	t.Logf("seed %d", seed)
 	d := newDirectory(t)
 	d.begin(t)
-	l := &line.Line{Ingest: d.ingest, Key: d.key(t, "all", account.Read, account.Write), Account: "alone"}
+	l := &line.Line{Ingest: d.ingest, Key: d.key(t, "all", account.Read, account.Write),
+		Account: "alone"}
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	first := frame.WindowOf(time.Now().Add(-time.Hour - 3*time.Minute*time.Duration(kills)).UnixMilli())
+	first := frame.WindowOf(time.Now().Add(-time.Hour - 3*time.Minute*time.Duration(kills)).
+		UnixMilli())
 	var nodes []*frametest.Node
 	var senders sync.WaitGroup
 	results := make([][]sent, 3)
@@ -48,7 +50,8 @@ func TestKilledInOneDirectory(t *testing.T) {
 	for i := range results {
 		nodes = append(nodes, frametest.New("killed", uint64(9000+i), 2))
 		senders.Go(func() {
-			results[i] = sendAll(ctx, l, nodes[i], first, rand.New(rand.NewPCG(seed, uint64(i))), &accepted)
+			results[i] = sendAll(ctx, l, nodes[i], first, rand.New(rand.NewPCG(seed, uint64(i))),
+				&accepted)
 		})
 	}
 	random, lost := rand.New(rand.NewPCG(seed, 99)), durabletest.Lost{}
@@ -74,7 +77,8 @@ func TestKilledInOneDirectory(t *testing.T) {
 
 // life starts the process, and kills it and takes the power from it some time after enough has
 // happened.
-func (d *directory) life(t *testing.T, random *rand.Rand, lost *durabletest.Lost, enough func() bool) {
+func (d *directory) life(t *testing.T, random *rand.Rand, lost *durabletest.Lost,
+	enough func() bool) {
 	t.Helper()
 	notes := filepath.Join(filepath.Dir(d.data), "notes")
 	d.launch(t, littleRows, recordDir+"="+d.data, recordNotes+"="+notes)
@@ -123,7 +127,8 @@ func sendAll(
 			accepted.Add(1)
 		}
 		all = append(all, s)
-		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond) // so that kills come at any place
+		// so that kills come at any place
+		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
 	}
 	return all
 }
@@ -152,7 +157,8 @@ func (d *directory) whole(t *testing.T, nodes []*frametest.Node, results [][]sen
 				byAt[results[i][to].at] = &results[i][to]
 			}
 			eventually(t, "all frames of an hour", func(ctx context.Context) error {
-				all, _, err := p.database.Load().Reader(store.Dashboard("alone"), memory.Unbounded()).
+				all, _, err := p.database.Load().Reader(store.Dashboard("alone"),
+					memory.Unbounded()).
 					Read(ctx, "alone", node.ID, results[i][from].at, results[i][to-1].at)
 				if err != nil {
 					return err

@@ -45,8 +45,9 @@ func (d *directory) launch(t *testing.T, env ...string) {
 		t.Fatal(err)
 	}
 	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all", Path: self,
-		Args: []string{"all", "--config", d.config, "--data", d.data}, Env: append(env, asRingwatch),
-		Log: d.log})
+		Args: []string{"all", "--config", d.config, "--data", d.data},
+		Env:  append(env, asRingwatch),
+		Log:  d.log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +59,10 @@ func (d *directory) launch(t *testing.T, env ...string) {
 func newDirectory(t *testing.T) *directory {
 	t.Helper()
 	ports := engines.FreePorts(t, 2)
-	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
-	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	d := &directory{data: filepath.Join(t.TempDir(), "data"),
+		log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]),
+		fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	t.Cleanup(func() {
 		if b, err := os.ReadFile(d.log); t.Failed() && err == nil {
 			t.Logf("the end of the log:\n%s", b[max(0, len(b)-8<<10):])
@@ -172,7 +175,8 @@ func TestInOneDirectory(t *testing.T) {
 // secondProcesses are those that somebody starts while the directory has its process.
 func (d *directory) secondProcesses(t *testing.T) {
 	d.refused(t, "another process has "+filepath.Join(d.data, "stream")+": stop it", "all")
-	for _, command := range [][]string{{"schema", "show"}, {"backfill", "--account", "alone", "x"}} {
+	for _, command := range [][]string{{"schema", "show"},
+		{"backfill", "--account", "alone", "x"}} {
 		d.refused(t, "stop that process first", command...)
 	}
 	check := dataCheckCmd{Dir: d.data}
@@ -205,7 +209,8 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 	node := d.fleet.nodes[0].ID.String()
 	newest := "/v1/nodes/" + node + `/metrics?metrics={__name__="node_load1"}`
 	query := func(q string) string {
-		return "/api/v1/query?" + url.Values{"query": {q}, "time": {fmt.Sprint(base / 1000)}}.Encode()
+		return "/api/v1/query?" +
+			url.Values{"query": {q}, "time": {fmt.Sprint(base / 1000)}}.Encode()
 	}
 	for path, want := range map[string]struct {
 		text  string
@@ -252,8 +257,10 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 func TestRowsBesideKafka(t *testing.T) {
 	engines.Needed(t, "Kafka")
 	ports := engines.FreePorts(t, 2)
-	d := &directory{data: filepath.Join(t.TempDir(), "data"), log: filepath.Join(t.TempDir(), "log")}
-	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	d := &directory{data: filepath.Join(t.TempDir(), "data"),
+		log: filepath.Join(t.TempDir(), "log")}
+	d.ingest, d.api = fmt.Sprintf("http://127.0.0.1:%d", ports[0]),
+		fmt.Sprintf("http://127.0.0.1:%d", ports[1])
 	d.config = configFile(t, fmt.Sprintf(`
 accounts: [{name: beside}]
 kafka: {brokers: [%q], topic: rows.beside.kafka}
@@ -273,7 +280,8 @@ api: {listen: "127.0.0.1:%d"}
 		t.Fatal(err)
 	}
 	d.begin(t)
-	ask := url.Values{"query": {"count_over_time(node_load1[5m])"}, "time": {fmt.Sprint(base / 1000)}}
+	ask := url.Values{"query": {"count_over_time(node_load1[5m])"},
+		"time": {fmt.Sprint(base / 1000)}}
 	eventually(t, "all frames", func(ctx context.Context) error {
 		text, err := d.get(ctx, key, "/api/v1/query?"+ask.Encode())
 		if err == nil && !strings.Contains(text, `"10"`) {
@@ -296,7 +304,8 @@ api: {listen: "127.0.0.1:%d"}
 // TestRolesAloneNeedCassandra: a role that is not beside the others says which key to set, and
 // ends.
 func TestRolesAloneNeedCassandra(t *testing.T) {
-	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: [\"127.0.0.1:1\"]}\n")
+	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: "+
+		"[\"127.0.0.1:1\"]}\n")
 	for role, want := range map[string]string{"store": noHosts, "api": noHosts, "ingest": noKeys} {
 		code, stderr := start(t, role, "--config", config)
 		if code != exitUsage || !strings.Contains(stderr, "cassandra.hosts is empty: "+want) {
@@ -307,7 +316,8 @@ func TestRolesAloneNeedCassandra(t *testing.T) {
 
 // TestNoDirectory: only ringwatch all makes a directory, so that a wrong name is no empty store.
 func TestNoDirectory(t *testing.T) {
-	d := &directory{data: filepath.Join(t.TempDir(), "data"), config: configFile(t, "accounts: [{name: alone}]\n")}
+	d := &directory{data: filepath.Join(t.TempDir(), "data"),
+		config: configFile(t, "accounts: [{name: alone}]\n")}
 	for _, command := range []string{"key list", "schema show", "backfill --account alone x"} {
 		d.refused(t, "there are no rows in "+d.data, strings.Fields(command)...)
 	}
@@ -336,13 +346,15 @@ func TestFirstStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys, err := storedKeys(t.Context(), db)
-	if err != nil || len(keys) != 1 || keys[0].SHA256 != account.Hash(key) || keys[0].Account != "default" ||
+	if err != nil || len(keys) != 1 || keys[0].SHA256 != account.Hash(key) ||
+		keys[0].Account != "default" ||
 		!slices.Equal(keys[0].Scopes, []account.Scope{account.Read, account.Write}) {
 		t.Errorf("the keys are %+v, %v", keys, err)
 	}
 	var out bytes.Buffer
 	p.welcome(&out, key)
-	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/#key=" + key, "    key: " + key,
+	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/#key=" + key,
+		"    key: " + key,
 		`["http://127.0.0.1:9471"]`, "-javaagent:", "RINGWATCH_KEY=" + key} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing is said of %q:\n%s", want, &out)

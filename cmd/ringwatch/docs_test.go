@@ -80,12 +80,14 @@ func splitShell(text string) (blocks, prose string) {
 var (
 	lineContinues = regexp.MustCompile(`\\\n\s*`)
 	// A command begins a line, or follows what a shell begins another one after.
-	commandBegins = regexp.MustCompile(`(?m)(?:^|\$\(|[|;&]|\bsudo|\w+=\S*)[ \t]*(?:\$ )?(?:\./|bin/|[\w/]*/)?ringwatch (.*)$`)
+	commandBegins = regexp.MustCompile(
+		`(?m)(?:^|\$\(|[|;&]|\bsudo|\w+=\S*)[ \t]*(?:\$ )?(?:\./|bin/|[\w/]*/)?ringwatch (.*)$`)
 )
 
 // typedCommands returns the words of each call of ringwatch in a text of shell.
 func typedCommands(text string) (list [][]string) {
-	for _, m := range commandBegins.FindAllStringSubmatch(lineContinues.ReplaceAllString(text, " "), -1) {
+	for _, m := range commandBegins.FindAllStringSubmatch(lineContinues.ReplaceAllString(text, " "),
+		-1) {
 		list = append(list, shellWords(m[1]))
 	}
 	return list
@@ -128,7 +130,8 @@ func shellWords(text string) (list []string) {
 
 func showsChoice(command []string) bool {
 	text := strings.Join(command, " ")
-	return strings.Contains(text, "…") || strings.Contains(text, "[-") || strings.Contains(text, "...")
+	return strings.Contains(text, "…") || strings.Contains(text, "[-") ||
+		strings.Contains(text, "...")
 }
 
 func newKong() (*kong.Kong, error) {
@@ -139,7 +142,8 @@ func newKong() (*kong.Kong, error) {
 
 // canBeTyped says what is wrong with a command that can be typed.
 func canBeTyped(command []string) error {
-	if len(command) == 0 || strings.HasPrefix(command[len(command)-1], "--help") || command[0] == "--version" {
+	if len(command) == 0 || strings.HasPrefix(command[len(command)-1], "--help") ||
+		command[0] == "--version" {
 		return commandNamesExist(command)
 	}
 	k, err := newKong()

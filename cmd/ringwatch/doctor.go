@@ -30,8 +30,13 @@ type doctorCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
-	return "Checks a node before you restart it with the agent. Prints the one line to add to Cassandra's options, and how to remove it again. " +
-		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: certificates, logins, settings; and the directory of what has no engine. With --redis it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
+	return "Checks a node before you restart it with the agent. Prints the one line to add to " +
+		"Cassandra's options, and how to remove it again. " +
+		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: " +
+		"certificates, logins, settings; and the directory of what has no engine. With --redis " +
+		"it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the " +
+		"Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it " +
+		"as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
 		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml\n\n" +
 		"Example: ringwatch doctor --config /etc/ringwatch/ringwatch.yaml"
 }
@@ -51,20 +56,24 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 		return c.print(out, report)
 	}
 	if c.Redis != "" {
-		redis := doctor.Redis{Address: c.Redis, Username: os.Getenv("RINGWATCH_REDIS_USERNAME"), Password: os.Getenv("RINGWATCH_REDIS_PASSWORD")}
+		redis := doctor.Redis{Address: c.Redis, Username: os.Getenv("RINGWATCH_REDIS_USERNAME"),
+			Password: os.Getenv("RINGWATCH_REDIS_PASSWORD")}
 		return c.print(out, redis.Examine(ctx))
 	}
 	if c.Cassandra != "" {
 		config := store.DefaultConfig()
 		config.Hosts, config.Keyspace = []string{c.Cassandra}, c.Keyspace
-		config.Username, config.Password = os.Getenv("RINGWATCH_CASSANDRA_USERNAME"), os.Getenv("RINGWATCH_CASSANDRA_PASSWORD")
+		config.Username, config.Password = os.Getenv("RINGWATCH_CASSANDRA_USERNAME"),
+			os.Getenv("RINGWATCH_CASSANDRA_PASSWORD")
 		found, err := askCassandra(ctx, config)
 		if err != nil {
 			return usageError{err}
 		}
 		return c.print(out, doctor.ReportCassandra(found))
 	}
-	return c.print(out, doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome}))
+	return c.print(out,
+		doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar,
+			CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome}))
 }
 
 // cassandraTimeout bounds all questions to Cassandra.
@@ -84,7 +93,8 @@ func askCassandra(ctx context.Context, config store.Config) (doctor.Cassandra, e
 	}
 	defer db.Close()
 	within := cassandraTimeout
-	if !config.TLS.Enabled && certs.Speaks(ctx, cassandraEngine("", config.Hosts, config.TLS).addresses[0]) {
+	if !config.TLS.Enabled &&
+		certs.Speaks(ctx, cassandraEngine("", config.Hosts, config.TLS).addresses[0]) {
 		found.Section, within = "cassandra.tls", secureTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)

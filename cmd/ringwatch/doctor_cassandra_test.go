@@ -28,7 +28,8 @@ func TestPeriodicIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, node := range map[string]*engines.Cassandra{"periodic": periodic, "group": engines.SharedCassandra(t)} {
+	for name, node := range map[string]*engines.Cassandra{"periodic": periodic,
+		"group": engines.SharedCassandra(t)} {
 		t.Run(name, func(t *testing.T) {
 			risky := name == "periodic"
 			keyspace := fmt.Sprintf("said_%d", os.Getpid())
@@ -36,22 +37,30 @@ func TestPeriodicIsSaid(t *testing.T) {
 			dir, ports := t.TempDir(), engines.FreePorts(t, 2)
 			for i, role := range []string{"store", "api"} {
 				config := filepath.Join(dir, role+".yaml")
-				text := fmt.Sprintf("accounts: [{name: default, clusters: [\"*\"]}]\nkafka: {brokers: [%q], topic: %s, instance_id: %s}\ncassandra: {hosts: [%q], keyspace: %s, timeout: 1m}\nstore: {listen: \"127.0.0.1:%d\"}\napi: {listen: \"127.0.0.1:%d\"}\nredis: {addresses: [%q]}\n",
-					kafka.Addr(), keyspace+name, keyspace+name, node.Addr(), keyspace, ports[i], ports[i], engines.SharedRedis(t).Addr())
+				text := fmt.Sprintf("accounts: [{name: default, clusters: [\"*\"]}]\nkafka: "+
+					"{brokers: [%q], topic: %s, instance_id: %s}\ncassandra: {hosts: [%q], "+
+					"keyspace: %s, timeout: 1m}\nstore: {listen: \"127.0.0.1:%d\"}\napi: "+
+					"{listen: \"127.0.0.1:%d\"}\nredis: {addresses: [%q]}\n",
+					kafka.Addr(), keyspace+name, keyspace+name, node.Addr(), keyspace, ports[i],
+					ports[i], engines.SharedRedis(t).Addr())
 				if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				p, err := engines.StartProcess(engines.ProcessConfig{Name: role, Path: self, Args: []string{role, "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(dir, role+".log")})
+				p, err := engines.StartProcess(engines.ProcessConfig{Name: role, Path: self,
+					Args: []string{role, "--config", config}, Env: []string{asRingwatch},
+					Log: filepath.Join(dir, role+".log")})
 				if err != nil {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() { _ = p.Kill() })
 				body := mustReady(t, fmt.Sprintf("http://127.0.0.1:%d/-/ready", ports[i]))
-				if strings.Contains(body, "acknowledged frames can be lost") != risky || !strings.Contains(body, "ready") {
+				if strings.Contains(body, "acknowledged frames can be lost") != risky ||
+					!strings.Contains(body, "ready") {
 					t.Errorf("%s: /-/ready says %s", role, body)
 				}
 				log, err := os.ReadFile(p.LogFile())
-				if n := strings.Count(string(log), "can be lost"); err != nil || risky != (n == 1) || n > 1 {
+				if n := strings.Count(string(log), "can be lost"); err != nil ||
+					risky != (n == 1) || n > 1 {
 					t.Errorf("%s says it %d times, %v:\n%s", role, n, err, log)
 				}
 			}
@@ -59,7 +68,8 @@ func TestPeriodicIsSaid(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if err := (&doctorCmd{Cassandra: "127.0.0.1:0", Keyspace: "ringwatch"}).run(t.Context(), &out); !errors.As(err, new(usageError)) {
+	if err := (&doctorCmd{Cassandra: "127.0.0.1:0", Keyspace: "ringwatch"}).run(t.Context(),
+		&out); !errors.As(err, new(usageError)) {
 		t.Errorf("a wrong address is %v", err)
 	}
 }
@@ -68,14 +78,16 @@ func TestPeriodicIsSaid(t *testing.T) {
 func mustDoctor(t *testing.T, address, keyspace, replicas string, risky bool) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (&doctorCmd{Cassandra: address, Keyspace: keyspace}).run(t.Context(), &out); err != nil {
+	if err := (&doctorCmd{Cassandra: address, Keyspace: keyspace}).run(t.Context(),
+		&out); err != nil {
 		t.Errorf("doctor: %v\n%s", err, &out)
 	}
 	want := "ok    commitlog    commitlog_sync is group"
 	if risky {
 		want = "warn  commitlog    acknowledged frames can be lost: keyspace " + keyspace
 	}
-	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), replicas) || strings.Contains(out.String(), "commitlog_sync: group") != risky {
+	if !strings.Contains(out.String(), want) || !strings.Contains(out.String(), replicas) ||
+		strings.Contains(out.String(), "commitlog_sync: group") != risky {
 		t.Errorf("doctor says\n%s", &out)
 	}
 }

@@ -44,7 +44,8 @@ func (c *config) examineData() []doctor.Result {
 	r.Message = fmt.Sprintf("%s can be written; its disk has %d MiB left", c.Data.Dir, free>>20)
 	if free < littleRoom {
 		r.Status = doctor.Warn
-		r.Remedy = "make room: on a full disk agents keep their frames, until their own spools are full"
+		r.Remedy = "make room: on a full disk agents keep their frames, until their own " +
+			"spools are full"
 	}
 	return []doctor.Result{r}
 }

@@ -116,7 +116,8 @@ func (c *config) examineRedis(ctx context.Context) []doctor.Result {
 	results, in := examineTLS(ctx, "redis.tls", c.redis())
 	for _, address := range c.Redis.Addresses {
 		if in {
-			redis := doctor.Redis{Address: address, Username: c.Redis.Username, Password: c.Redis.Password, TLS: c.Redis.TLS}
+			redis := doctor.Redis{Address: address, Username: c.Redis.Username,
+				Password: c.Redis.Password, TLS: c.Redis.TLS}
 			results = append(results, redis.Examine(ctx).Results...)
 		}
 	}

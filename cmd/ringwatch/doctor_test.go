@@ -46,7 +46,9 @@ ingest: {listen: "127.0.0.1:%d"}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ingest", Path: self, Args: []string{"ingest", "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(s.root, "ingest.log")})
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ingest", Path: self,
+		Args: []string{"ingest", "--config", config}, Env: []string{asRingwatch},
+		Log: filepath.Join(s.root, "ingest.log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,10 +70,13 @@ ingest: {listen: "127.0.0.1:%d"}
 	s.CassandraHome = filepath.Join(s.root, "usr/share/cassandra")
 	s.CassandraConf = filepath.Join(s.root, "etc/cassandra")
 	s.file(t, "usr/share/cassandra/apache-cassandra-5.0.9.jar", "", 0o644)
-	s.file(t, "etc/cassandra/cassandra.yaml", "cluster_name: stock\ndata_file_directories:\n    - "+s.root+"/var/lib/cassandra/data\n", 0o644)
-	s.options = s.file(t, "etc/cassandra/jvm-server.options", "# options\n-ea\n#-javaagent:/old/ringwatch-agent.jar=/x\n", 0o644)
+	s.file(t, "etc/cassandra/cassandra.yaml", "cluster_name: stock\ndata_file_directories:\n    - "+
+		s.root+"/var/lib/cassandra/data\n", 0o644)
+	s.options = s.file(t, "etc/cassandra/jvm-server.options",
+		"# options\n-ea\n#-javaagent:/old/ringwatch-agent.jar=/x\n", 0o644)
 	for i := range 20 {
-		s.file(t, fmt.Sprintf("var/lib/cassandra/data/ks%d/t%d-%032x/nb-1-big-Data.db", i%3, i, i), "", 0o644)
+		s.file(t, fmt.Sprintf("var/lib/cassandra/data/ks%d/t%d-%032x/nb-1-big-Data.db", i%3, i, i),
+			"", 0o644)
 	}
 	// Dropped and created again, and a file beside: one table more.
 	s.file(t, fmt.Sprintf("var/lib/cassandra/data/ks0/t0-%032x/nb-1-big-Data.db", 99), "", 0o644)
@@ -96,7 +101,8 @@ func (s *stock) file(t *testing.T, name, text string, mode os.FileMode) string {
 func (s *stock) agent(t *testing.T, more string) string {
 	t.Helper()
 	key := s.file(t, "etc/ringwatch/key", s.write+"\n", 0o600)
-	return s.file(t, "etc/ringwatch/agent.yaml", fmt.Sprintf("ingest:\n  urls: [%q]\n  key_file: %s\n%s", s.ingest, key, more), 0o644)
+	return s.file(t, "etc/ringwatch/agent.yaml",
+		fmt.Sprintf("ingest:\n  urls: [%q]\n  key_file: %s\n%s", s.ingest, key, more), 0o644)
 }
 
 // examine runs the command with --json.
@@ -121,7 +127,8 @@ func (s *stock) examine(t *testing.T) (doctor.Report, error) {
 // find returns whether a check came out so.
 func find(r doctor.Report, name string, status doctor.Status, says string) bool {
 	for _, c := range r.Results {
-		if c.Name == name && c.Status == status && strings.Contains(c.Message+" → "+c.Remedy, says) && (status == doctor.OK) == (c.Remedy == "") {
+		if c.Name == name && c.Status == status && strings.Contains(c.Message+" → "+c.Remedy,
+			says) && (status == doctor.OK) == (c.Remedy == "") {
 			return true
 		}
 	}
@@ -141,13 +148,17 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	for name, says := range map[string]string{"cassandra": "Cassandra is 5.0.9", "config": "is understood by agent", "ingest": "accepts this key", "clock": "agree", "files": "may read",
-		"series": "about 3260 series and 0.5 MB an hour when idle, at most about 3.1 MB", "port": "not configured", "spool": "wait in memory", "java": "is Java"} {
+	for name, says := range map[string]string{"cassandra": "Cassandra is 5.0.9",
+		"config": "is understood by agent", "ingest": "accepts this key", "clock": "agree",
+		"files":  "may read",
+		"series": "about 3260 series and 0.5 MB an hour when idle, at most about 3.1 MB",
+		"port":   "not configured", "spool": "wait in memory", "java": "is Java"} {
 		if !find(r, name, doctor.OK, says) {
 			t.Errorf("no %s with %q in %+v", name, says, r.Results)
 		}
 	}
-	if r.Present || r.File != s.options || r.Line != "-javaagent:"+s.Jar+"="+s.AgentConfig || !strings.Contains(r.Remove, s.options) {
+	if r.Present || r.File != s.options || r.Line != "-javaagent:"+s.Jar+"="+s.AgentConfig ||
+		!strings.Contains(r.Remove, s.options) {
 		t.Errorf("%+v", r)
 	}
 
@@ -156,11 +167,14 @@ func TestDoctor(t *testing.T) {
 	if err := s.run(t.Context(), &text); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(text.String(), "\nAdd this line to "+s.options+" and restart Cassandra:\n\n  "+r.Line+"\n\nTo remove the agent again: remove the line from "+s.options) {
+	if !strings.Contains(text.String(),
+		"\nAdd this line to "+s.options+" and restart Cassandra:\n\n  "+r.Line+
+			"\n\nTo remove the agent again: remove the line from "+s.options) {
 		t.Errorf("%s", &text)
 	}
 	s.file(t, "etc/cassandra/jvm-server.options", "-ea\n"+r.Line+"\n", 0o644)
-	if r, err := s.examine(t); err != nil || !r.Present || !find(r, "line", doctor.OK, "has the line") {
+	if r, err := s.examine(t); err != nil || !r.Present ||
+		!find(r, "line", doctor.OK, "has the line") {
 		t.Errorf("%v %+v", err, r)
 	}
 
@@ -178,44 +192,70 @@ func TestDoctor(t *testing.T) {
 		status  doctor.Status
 		says    string
 	}{
-		{"UnknownKey", func(t *testing.T) { s.file(t, "etc/ringwatch/key", account.NewKey(), 0o600) }, "key", doctor.Fail, "unknown API key"},
-		{"ReadKey", func(t *testing.T) { s.file(t, "etc/ringwatch/key", s.read, 0o600) }, "key", doctor.Fail, "key r may not write"},
+		{"UnknownKey", func(t *testing.T) {
+			s.file(t, "etc/ringwatch/key", account.NewKey(), 0o600)
+		}, "key", doctor.Fail, "unknown API key"},
+		{"ReadKey", func(t *testing.T) { s.file(t, "etc/ringwatch/key", s.read, 0o600) }, "key",
+			doctor.Fail, "key r may not write"},
 		{"NoIngest", func(t *testing.T) {
-			s.file(t, "etc/ringwatch/agent.yaml", fmt.Sprintf("ingest:\n  urls: [\"http://127.0.0.1:%d\"]\n  key: x\n", closed), 0o600)
+			s.file(t, "etc/ringwatch/agent.yaml",
+				fmt.Sprintf("ingest:\n  urls: [\"http://127.0.0.1:%d\"]\n  key: x\n", closed),
+				0o600)
 		}, "ingest", doctor.Fail, "does not answer"},
 		{"OpenSecret", func(t *testing.T) {
-			s.file(t, "etc/ringwatch/agent.yaml", fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\n", s.ingest, s.write), 0o644)
+			s.file(t, "etc/ringwatch/agent.yaml", fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\n",
+				s.ingest, s.write), 0o644)
 		}, "files", doctor.Warn, "holds a secret and everyone may read it → chmod o-r"},
-		{"BadConfig", func(t *testing.T) { s.agent(t, "colour: red\n") }, "config", doctor.Fail, `unknown key "colour"`},
-		{"Paused", func(t *testing.T) { s.agent(t, "paused: true\n") }, "paused", doctor.Warn, "nothing will be read or sent"},
-		{"NoEnvironment", func(t *testing.T) { s.agent(t, "cluster: ${RINGWATCH_TEST_NOT_SET}\n") }, "config", doctor.Fail, "with the environment that Cassandra will have"},
-		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") }, "config", doctor.Fail, "there is no such file"},
-		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") }, "port", doctor.Fail, "stop the program that uses it"},
-		{"OpenPort", func(t *testing.T) { s.agent(t, fmt.Sprintf("listen: 0.0.0.0:%d\n", closed)) }, "port", doctor.Warn, "has no password"},
+		{"BadConfig", func(t *testing.T) { s.agent(t, "colour: red\n") }, "config", doctor.Fail,
+			`unknown key "colour"`},
+		{"Paused", func(t *testing.T) { s.agent(t, "paused: true\n") }, "paused", doctor.Warn,
+			"nothing will be read or sent"},
+		{"NoEnvironment", func(t *testing.T) { s.agent(t, "cluster: ${RINGWATCH_TEST_NOT_SET}\n") },
+			"config", doctor.Fail, "with the environment that Cassandra will have"},
+		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") },
+			"config", doctor.Fail, "there is no such file"},
+		{"BusyPort", func(t *testing.T) { s.agent(t, "listen: "+busy.Addr().String()+"\n") },
+			"port", doctor.Fail, "stop the program that uses it"},
+		{"OpenPort", func(t *testing.T) { s.agent(t, fmt.Sprintf("listen: 0.0.0.0:%d\n", closed)) },
+			"port", doctor.Warn, "has no password"},
 		{"LossyOrder", func(t *testing.T) {
-			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, jmx_exporter, instaclustr_exporter]\n", closed))
+			s.agent(t,
+				fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, jmx_exporter, "+
+					"instaclustr_exporter]\n", closed))
 		}, "profiles", doctor.Warn, "cassandra_cache_entries"},
 		{"WholeOrder", func(t *testing.T) {
-			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, criteo_exporter]\n", closed))
+			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, criteo_exporter]\n",
+				closed))
 		}, "profiles", doctor.OK, "no profile loses a name"},
 		{"OwnRules", func(t *testing.T) {
 			rules := s.file(t, "etc/ringwatch/rules.yaml", "rules: []\n", 0o644)
-			s.agent(t, fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, {jmx_exporter: %s}]\n", closed, rules))
+			s.agent(t,
+				fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: [ringwatch, {jmx_exporter: %s}]\n",
+					closed, rules))
 		}, "profiles", doctor.Warn, "what jmx_exporter shows is not known before the agent runs"},
-		{"NoJar", func(t *testing.T) { s.Jar = filepath.Join(s.root, "none.jar") }, "jar", doctor.Fail, "Cassandra does not start"},
-		{"OtherJar", func(t *testing.T) { s.Jar = s.file(t, "other.jar", "PK", 0o644) }, "jar", doctor.Fail, "copy it here again"},
+		{"NoJar", func(t *testing.T) { s.Jar = filepath.Join(s.root, "none.jar") }, "jar",
+			doctor.Fail, "Cassandra does not start"},
+		{"OtherJar", func(t *testing.T) { s.Jar = s.file(t, "other.jar", "PK", 0o644) }, "jar",
+			doctor.Fail, "copy it here again"},
 		{"NoJava", func(t *testing.T) { s.JavaHome = s.root }, "java", doctor.Fail, "--java-home"},
 		{"OldJava", func(t *testing.T) {
-			s.file(t, "java8/bin/java", "#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n", 0o755) // the words of one
+			// the words of one
+			s.file(t, "java8/bin/java", "#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n",
+				0o755)
 			s.JavaHome = filepath.Join(s.root, "java8")
 		}, "java", doctor.Fail, "run Cassandra on Java 11"},
 		{"OldCassandra", func(t *testing.T) {
-			s.CassandraHome = filepath.Dir(filepath.Dir(s.file(t, "old/lib/apache-cassandra-3.11.19.jar", "", 0o644)))
+			s.CassandraHome = filepath.Dir(
+				filepath.Dir(s.file(t, "old/lib/apache-cassandra-3.11.19.jar", "", 0o644)))
 		}, "cassandra", doctor.Fail, "the agent stays off"},
-		{"NoCassandra", func(t *testing.T) { s.CassandraHome = filepath.Join(s.root, "none") }, "cassandra", doctor.Warn, "--cassandra-home"},
-		{"Twice", func(t *testing.T) { s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644) }, "line", doctor.Warn, "name the agent 2 times"},
+		{"NoCassandra", func(t *testing.T) { s.CassandraHome = filepath.Join(s.root, "none") },
+			"cassandra", doctor.Warn, "--cassandra-home"},
+		{"Twice", func(t *testing.T) {
+			s.file(t, "etc/cassandra/jvm-server.options", r.Line+"\n"+r.Line+"\n", 0o644)
+		}, "line", doctor.Warn, "name the agent 2 times"},
 		{"OtherLine", func(t *testing.T) {
-			s.file(t, "etc/cassandra/cassandra-env.sh", "JVM_OPTS=\"$JVM_OPTS -javaagent:/old/ringwatch-agent.jar=/x\"\n", 0o644)
+			s.file(t, "etc/cassandra/cassandra-env.sh",
+				"JVM_OPTS=\"$JVM_OPTS -javaagent:/old/ringwatch-agent.jar=/x\"\n", 0o644)
 		}, "line", doctor.Warn, "replace it by the one below"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,13 +286,15 @@ func TestDoctorSeesOtherUsers(t *testing.T) {
 		}
 	}
 	r, err := s.examine(t)
-	if err == nil || !find(r, "files", doctor.Fail, "may not read "+filepath.Join(s.root, "etc/ringwatch/key")) {
+	if err == nil ||
+		!find(r, "files", doctor.Fail, "may not read "+filepath.Join(s.root, "etc/ringwatch/key")) {
 		t.Errorf("%v %+v", err, r.Results)
 	}
 	if err := os.Chown(filepath.Join(s.root, "etc/ringwatch/key"), 65534, 0); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.examine(t); err != nil || !find(r, "files", doctor.OK, "may read what the agent needs") {
+	if r, err := s.examine(t); err != nil ||
+		!find(r, "files", doctor.OK, "may read what the agent needs") {
 		t.Errorf("%v %+v", err, r.Results)
 	}
 }
@@ -267,7 +309,9 @@ func TestDoctorFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%+v", r.Results)
 	}
-	engines.MustCassandra(t, func(c *engines.CassandraConfig) { c.JVMArgs = []string{"-XX:TieredStopAtLevel=1", r.Line} })
+	engines.MustCassandra(t, func(c *engines.CassandraConfig) {
+		c.JVMArgs = []string{"-XX:TieredStopAtLevel=1", r.Line}
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	err = line.Until(ctx, "an agent that sends", func(ctx context.Context) error {

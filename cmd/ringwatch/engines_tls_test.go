@@ -49,8 +49,10 @@ func newGuarded(t *testing.T) *guarded {
 	engines.Needed(t, "Cassandra, Kafka and Redis")
 	g := &guarded{dir: t.TempDir()}
 	g.issue(t, "our authority")
-	named := engines.TLS{CertFile: g.at("named.crt"), KeyFile: g.at("named.key"), CAFile: g.at("ca.crt")}
-	broker := engines.TLS{CertFile: g.at("broker.crt"), KeyFile: g.at("broker.key"), CAFile: g.at("ca.crt")}
+	named := engines.TLS{CertFile: g.at("named.crt"), KeyFile: g.at("named.key"),
+		CAFile: g.at("ca.crt")}
+	broker := engines.TLS{CertFile: g.at("broker.crt"), KeyFile: g.at("broker.key"),
+		CAFile: g.at("ca.crt")}
 	g.kafka = engines.MustKafka(t, func(c *engines.KafkaConfig) { c.TLS = &broker })
 	g.redis = engines.MustRedis(t, func(c *engines.RedisConfig) { c.TLS = &named })
 	g.cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) { c.TLS = &named })
@@ -59,7 +61,8 @@ func newGuarded(t *testing.T) *guarded {
 
 // good is the section tls that all engines take.
 func (g *guarded) good() string {
-	return fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}", g.at("ca.crt"), g.at("ours.crt"), g.at("ours.key"))
+	return fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}", g.at("ca.crt"),
+		g.at("ours.crt"), g.at("ours.key"))
 }
 
 // config writes a configuration with this section tls for all engines, empty for none, which call
@@ -105,7 +108,8 @@ func TestEnginesTLS(t *testing.T) {
 
 func (g *guarded) testCommands(t *testing.T) {
 	config := g.config(t, "localhost", g.good())
-	if err := (&schemaApplyCmd{dataFlags: dataFlags{roleFlags: roleFlags{Config: config, Wait: time.Minute}}}).Run(t.Context()); err != nil {
+	if err := (&schemaApplyCmd{dataFlags: dataFlags{roleFlags: roleFlags{Config: config,
+		Wait: time.Minute}}}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := (&keyFlags{Config: config, Wait: time.Minute}).open(t.Context())
@@ -115,13 +119,15 @@ func (g *guarded) testCommands(t *testing.T) {
 	keys.db.Close()
 	var out bytes.Buffer
 	// Redis has no maxmemory.
-	if err := (&doctorCmd{Config: config}).run(t.Context(), &out); !errors.Is(err, errUnwell) || strings.Count(out.String(), "fail ") != 1 {
+	if err := (&doctorCmd{Config: config}).run(t.Context(), &out); !errors.Is(err, errUnwell) ||
+		strings.Count(out.String(), "fail ") != 1 {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	for _, want := range []string{
 		"kafka.tls    our certificate CN=ringwatch, signed by CN=our authority, is good until",
 		"kafka.tls    " + g.kafka.Addr() + " lets us in", g.kafka.Addr() + " answers",
-		fmt.Sprintf("cassandra.tls localhost:%d lets us in", g.cassandra.NativePort), "keyspace tls has one",
+		fmt.Sprintf("cassandra.tls localhost:%d lets us in", g.cassandra.NativePort),
+		"keyspace tls has one",
 		fmt.Sprintf("redis.tls    localhost:%d lets us in", g.redis.Port), "Redis ",
 		fmt.Sprintf("lookup.tls   localhost:%d lets us in", g.cassandra.NativePort),
 	} {
@@ -135,7 +141,8 @@ func (g *guarded) testDoctor(t *testing.T) {
 	foreign := certstest.New(t, "foreign authority")
 	foreign.Write(t, g.at("foreign.crt"))
 	foreign.Issue(t, g.at("stranger.crt"), g.at("stranger.key"), "stranger")
-	g.authority.IssueUntil(t, time.Now().Add(-time.Hour), g.at("old.crt"), g.at("old.key"), "ringwatch")
+	g.authority.IssueUntil(t, time.Now().Add(-time.Hour), g.at("old.crt"), g.at("old.key"),
+		"ringwatch")
 	all := []string{"kafka", "cassandra", "redis", "lookup"}
 	for _, c := range []struct {
 		what, host, tls string
@@ -143,32 +150,49 @@ func (g *guarded) testDoctor(t *testing.T) {
 		want            []string // of each section, SECTION being its tls
 	}{
 		{"no certificate", "localhost", fmt.Sprintf("{ca_file: %q}", g.at("ca.crt")), all,
-			[]string{"demands a client certificate, and we have none", "→ set SECTION.cert_file and SECTION.key_file"}},
-		{"another's certificate", "localhost", fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}", g.at("ca.crt"), g.at("stranger.crt"), g.at("stranger.key")), all,
-			[]string{"does not accept our certificate CN=stranger, signed by CN=foreign authority ("}},
-		{"one that ended", "localhost", fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}", g.at("ca.crt"), g.at("old.crt"), g.at("old.key")), all,
-			[]string{"our certificate CN=ringwatch, signed by CN=our authority, expired on", "does not accept our certificate CN=ringwatch, signed by CN=our authority, which ended on"}},
-		{"another name", "localhost", strings.Replace(g.good(), "{", "{server_name: other.example, ", 1), all,
+			[]string{"demands a client certificate, and we have none",
+				"→ set SECTION.cert_file and SECTION.key_file"}},
+		{"another's certificate", "localhost",
+			fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}", g.at("ca.crt"),
+				g.at("stranger.crt"), g.at("stranger.key")), all,
+			[]string{"does not accept our certificate CN=stranger, signed by CN=foreign " +
+				"authority ("}},
+		{"one that ended", "localhost", fmt.Sprintf("{ca_file: %q, cert_file: %q, key_file: %q}",
+			g.at("ca.crt"), g.at("old.crt"), g.at("old.key")), all,
+			[]string{"our certificate CN=ringwatch, signed by CN=our authority, expired on",
+				"does not accept our certificate CN=ringwatch, signed by CN=our authority, " +
+					"which ended on"}},
+		{"another name", "localhost",
+			strings.Replace(g.good(), "{", "{server_name: other.example, ", 1), all,
 			[]string{", not for other.example", "→ name one of its names in SECTION.server_name"}},
 		{"called by its address", "127.0.0.1", g.good(), all[1:],
 			[]string{"'s certificate is for localhost, not for 127.0.0.1", "SECTION.server_name"}},
-		{"a foreign authority", "localhost", strings.Replace(g.good(), "ca.crt", "foreign.crt", 1), all,
-			[]string{"is signed by CN=our authority, which is not in " + g.at("foreign.crt"), "SECTION.ca_file"}},
+		{"a foreign authority", "localhost", strings.Replace(g.good(), "ca.crt", "foreign.crt", 1),
+			all,
+			[]string{"is signed by CN=our authority, which is not in " + g.at("foreign.crt"),
+				"SECTION.ca_file"}},
 		{"this machine's authorities", "localhost", "{}", all,
-			[]string{"is signed by CN=our authority, which this machine does not trust", "SECTION.ca_file"}},
-		{"files that do not belong together", "localhost", strings.Replace(g.good(), "ours.key", "stranger.key", 1), all,
-			[]string{"SECTION.key_file: the key in " + g.at("stranger.key") + " does not belong to the certificate in " + g.at("ours.crt")}},
+			[]string{"is signed by CN=our authority, which this machine does not trust",
+				"SECTION.ca_file"}},
+		{"files that do not belong together", "localhost",
+			strings.Replace(g.good(), "ours.key", "stranger.key", 1), all,
+			[]string{"SECTION.key_file: the key in " + g.at("stranger.key") +
+				" does not belong to the certificate in " + g.at("ours.crt")}},
 		{"files that are not there", "localhost", strings.ReplaceAll(g.good(), "ours", "none"), all,
-			[]string{"SECTION.cert_file: open " + g.at("none.crt"), "SECTION.key_file: open " + g.at("none.key")}},
-		{"switched off", "localhost", strings.Replace(g.good(), "{", "{enabled: false, ", 1), all[:3], []string{"→ the port speaks TLS: add SECTION to the configuration"}},
+			[]string{"SECTION.cert_file: open " + g.at("none.crt"),
+				"SECTION.key_file: open " + g.at("none.key")}},
+		{"switched off", "localhost", strings.Replace(g.good(), "{", "{enabled: false, ", 1),
+			all[:3], []string{"→ the port speaks TLS: add SECTION to the configuration"}},
 	} {
 		var out bytes.Buffer
-		if err := (&doctorCmd{Config: g.config(t, c.host, c.tls)}).run(t.Context(), &out); !errors.Is(err, errUnwell) {
+		if err := (&doctorCmd{Config: g.config(t, c.host, c.tls)}).run(t.Context(),
+			&out); !errors.Is(err, errUnwell) {
 			t.Errorf("%s: %v\n%s", c.what, err, &out)
 		}
 		for _, section := range c.sections {
 			for _, want := range c.want {
-				if want = strings.ReplaceAll(want, "SECTION", section+".tls"); !strings.Contains(out.String(), want) {
+				if want = strings.ReplaceAll(want, "SECTION", section+".tls"); !strings.Contains(
+					out.String(), want) {
 					t.Errorf("%s: doctor does not say %q:\n%s", c.what, want, &out)
 				}
 			}
@@ -176,8 +200,10 @@ func (g *guarded) testDoctor(t *testing.T) {
 	}
 	// With server_name it does not matter how they are called, but Kafka's has no such name.
 	var out bytes.Buffer
-	_ = (&doctorCmd{Config: g.config(t, "127.0.0.1", strings.Replace(g.good(), "{", "{server_name: localhost, ", 1))}).run(t.Context(), &out)
-	if strings.Count(out.String(), "lets us in") != 3 || !strings.Contains(out.String(), "'s certificate is for 127.0.0.1, not for localhost") {
+	_ = (&doctorCmd{Config: g.config(t, "127.0.0.1",
+		strings.Replace(g.good(), "{", "{server_name: localhost, ", 1))}).run(t.Context(), &out)
+	if strings.Count(out.String(), "lets us in") != 3 ||
+		!strings.Contains(out.String(), "'s certificate is for 127.0.0.1, not for localhost") {
 		t.Errorf("doctor says\n%s", &out)
 	}
 }
@@ -185,8 +211,10 @@ func (g *guarded) testDoctor(t *testing.T) {
 // testRoles: a role that is not let in says of every engine why, and ends.
 func (g *guarded) testRoles(t *testing.T) {
 	for tls, want := range map[string]string{
-		fmt.Sprintf("{ca_file: %q}", g.at("ca.crt")):         "ENGINE: ADDRESS demands a client certificate, and we have none",
-		strings.Replace(g.good(), "ours.key", "none.key", 1): "ENGINE.tls.key_file: open " + g.at("none.key"),
+		fmt.Sprintf("{ca_file: %q}", g.at("ca.crt")): "ENGINE: ADDRESS demands a client " +
+			"certificate, and we have none",
+		strings.Replace(g.good(), "ours.key", "none.key", 1): "ENGINE.tls.key_file: open " +
+			g.at("none.key"),
 	} {
 		names := [][3]string{
 			{"kafka", "kafka.brokers", g.kafka.Addr()},
@@ -201,7 +229,8 @@ func (g *guarded) testRoles(t *testing.T) {
 				t.Fatalf("%s: %v", tls, err)
 			}
 			for _, e := range names {
-				line := strings.NewReplacer("ENGINE:", e[1]+":", "ENGINE.", e[0]+".", "ADDRESS", e[2]).Replace(want)
+				line := strings.NewReplacer("ENGINE:", e[1]+":", "ENGINE.", e[0]+".", "ADDRESS",
+					e[2]).Replace(want)
 				if !strings.Contains(err.Error(), line) {
 					return fmt.Errorf("it does not say %q:\n%w", line, err)
 				}
@@ -281,21 +310,26 @@ func (g *guarded) testRenewed(t *testing.T) {
 	works := func() {
 		t.Helper()
 		for what, try := range map[string]func(context.Context) error{
-			"Kafka":     func(ctx context.Context) error { return producer.Publish(ctx, "default", "c", []byte("x")) },
+			"Kafka": func(ctx context.Context) error {
+				return producer.Publish(ctx, "default", "c", []byte("x"))
+			},
 			"Cassandra": func(ctx context.Context) error { _, err := db.Keys(ctx); return err },
 			"Redis": func(ctx context.Context) error {
-				if _, _, err := reader.Latest(ctx, "default", uuid.New()); !errors.Is(err, recent.ErrMiss) {
+				if _, _, err := reader.Latest(ctx, "default", uuid.New()); !errors.Is(err,
+					recent.ErrMiss) {
 					return fmt.Errorf("no miss: %w", err)
 				}
 				return nil
 			},
 			"lookups": func(ctx context.Context) error {
 				rows := 0
-				err := l.Read(ctx, &lookup.Query{Account: "default", Keyspace: "system", Table: "local", Keys: []json.RawMessage{[]byte(`"local"`)}}, func(_ int, a lookup.Answer) {
-					if a.Err == nil && a.Rows != nil {
-						rows++
-					}
-				})
+				err := l.Read(ctx, &lookup.Query{Account: "default", Keyspace: "system",
+					Table: "local", Keys: []json.RawMessage{[]byte(`"local"`)}},
+					func(_ int, a lookup.Answer) {
+						if a.Err == nil && a.Rows != nil {
+							rows++
+						}
+					})
 				if err == nil && rows != 1 {
 					err = fmt.Errorf("%d rows", rows)
 				}
@@ -316,7 +350,8 @@ func (g *guarded) testRenewed(t *testing.T) {
 	}
 	works()
 	for _, e := range []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()} {
-		if cert, err := e.greet(t.Context(), p.log, e.addresses[0]); err != nil || cert.Issuer.CommonName != "the next authority" {
+		if cert, err := e.greet(t.Context(), p.log, e.addresses[0]); err != nil ||
+			cert.Issuer.CommonName != "the next authority" {
 			t.Errorf("%s: %v, %+v", e.name, err, cert)
 		}
 	}

@@ -35,7 +35,8 @@ func (f *faults) oneRing(ctx context.Context) error {
 // versions returns the versions of the schema that node one knows of, each once.
 func (f *faults) versions(ctx context.Context) (map[gocql.UUID]bool, error) {
 	all := map[gocql.UUID]bool{}
-	for _, query := range []string{"SELECT schema_version FROM system.local", "SELECT schema_version FROM system.peers_v2"} {
+	for _, query := range []string{"SELECT schema_version FROM system.local",
+		"SELECT schema_version FROM system.peers_v2"} {
 		iter := f.cql.Query(query).IterContext(ctx)
 		for v := (gocql.UUID{}); iter.Scan(&v); {
 			all[v] = true
@@ -86,7 +87,8 @@ func (f *faults) fillDisk() error {
 		// ALL, so that node two has each in its commit log before the next one comes. One that
 		// fails may only be slow; a node that has stopped takes no clients.
 		for id := 0; failed == nil; id++ {
-			failed = f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", id, make([]byte, 64<<10)).Consistency(gocql.All).ExecContext(ctx)
+			failed = f.cql.Query("INSERT INTO ballast.ballast (id, bytes) VALUES (?, ?)", id,
+				make([]byte, 64<<10)).Consistency(gocql.All).ExecContext(ctx)
 		}
 		client, err := (&net.Dialer{}).DialContext(ctx, "tcp", f.two.Addr())
 		if err != nil {
@@ -121,7 +123,8 @@ func (f *faults) setTwo(old, new string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(strings.TrimSuffix(string(b), old)+new), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(strings.TrimSuffix(string(b), old)+new),
+		0o644); err != nil {
 		return err
 	}
 	if err := f.two.Kill(); err != nil {

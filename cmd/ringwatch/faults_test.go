@@ -34,12 +34,14 @@ import (
 // every frame is there exactly once.
 func TestFaults(t *testing.T) {
 	f := startFaults(t)
-	late, few := "of 2 replicas wrote in time", "1 replicas are up, and 2 are needed" // the nodes find out by themselves that one hangs, soon or later
+	// the nodes find out by themselves that one hangs, soon or later
+	late, few := "of 2 replicas wrote in time", "1 replicas are up, and 2 are needed"
 	f.fault(t, "FrozenReplica", f.two.Pause, f.two.Resume, late, few)
 	f.fault(t, "TableAltered", f.dropColumn, f.applySchema, "run ringwatch schema apply")
 	f.fault(t, "FullDisk", f.fillDisk, f.freeDisk, few, late)
 	// Node two is also asked to coordinate, and refuses at once then.
-	f.fault(t, "FailingReplica", f.limitMutations, f.allowMutations, "1 of Cassandra's replicas failed to write", "Cassandra refuses the statement")
+	f.fault(t, "FailingReplica", f.limitMutations, f.allowMutations,
+		"1 of Cassandra's replicas failed to write", "Cassandra refuses the statement")
 	f.awaitOffset(t)
 	for i, n := range f.nodes {
 		checkNode(t, f.db, "default", n, f.sent[i], f.first)
@@ -79,21 +81,27 @@ func startFaults(t *testing.T) *faults {
 	}
 	dir, ctx := t.TempDir(), t.Context()
 	extra := map[string]any{
-		"write_request_timeout": "1s", "read_request_timeout": "3s", // so that it is overloaded soon
-		"phi_convict_threshold": 16,                                      // so that a frozen one counts as up for a while
-		"disk_failure_policy":   "stop", "commit_failure_policy": "stop", // as in the file that Cassandra ships
+		// so that it is overloaded soon
+		"write_request_timeout": "1s", "read_request_timeout": "3s",
+		// so that a frozen one counts as up for a while
+		"phi_convict_threshold": 16,
+		// as in the file that Cassandra ships
+		"disk_failure_policy": "stop", "commit_failure_policy": "stop",
 		"commitlog_segment_size": "1MiB", // so that its disk is full soon
 	}
-	f := &faults{self: self, config: filepath.Join(dir, "ringwatch.yaml"), first: frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())}
+	f := &faults{self: self, config: filepath.Join(dir, "ringwatch.yaml"),
+		first: frame.WindowOf(time.Now().Add(-25 * time.Minute).UnixMilli())}
 	f.at = f.first + 1234
 	set := func(c *engines.CassandraConfig) {
 		c.Heap, c.Extra = "400M", extra
 		// A node that has missed a change of the schema asks for it after a minute.
-		c.JVMArgs = []string{"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"}
+		c.JVMArgs = []string{"-Dcassandra.migration_delay_ms=1000",
+			"-Dcassandra.schema_pull_interval_ms=1000"}
 	}
 	f.one = engines.MustCassandra(t, set)
 	f.two = engines.MustCassandra(t, set, func(c *engines.CassandraConfig) {
-		c.ListenAddress, c.StoragePort, c.NativePort, c.Rack = "127.0.0.2", f.one.StoragePort, f.one.NativePort, "rack2"
+		c.ListenAddress, c.StoragePort, c.NativePort, c.Rack = "127.0.0.2", f.one.StoragePort,
+			f.one.NativePort, "rack2"
 		c.Seeds = []string{net.JoinHostPort(f.one.Host, strconv.Itoa(f.one.StoragePort))}
 		c.Extra = maps.Clone(extra)
 		c.Extra["auto_bootstrap"] = false // there is nothing yet
@@ -111,7 +119,8 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	cluster := gocql.NewCluster(f.one.Host)
 	cluster.Port, cluster.HostFilter = f.one.NativePort, gocql.WhiteListHostFilter(f.one.Host)
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = engines.StartTimeout, engines.StartTimeout, engines.StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = engines.StartTimeout,
+		engines.StartTimeout, engines.StartTimeout
 	cluster.MaxWaitSchemaAgreement = time.Second // here nodes disagree on purpose
 	if f.cql, err = cluster.CreateSession(); err != nil {
 		t.Fatal(err)
@@ -123,7 +132,8 @@ store: {listen: "127.0.0.1:%d"}
 	if err := f.two.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	role, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self, Args: []string{"store", "--config", f.config}, Env: []string{asRingwatch},
+	role, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self,
+		Args: []string{"store", "--config", f.config}, Env: []string{asRingwatch},
 		Log: filepath.Join(dir, "store.log")})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +153,8 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	f.awaitReady(t)
 
-	if f.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(), prometheus.NewRegistry()); err != nil {
+	if f.producer, err = stream.NewProducer(mustStream(t, kafka), stream.DefaultConfig(),
+		prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.producer.Close)
@@ -226,7 +237,8 @@ func (f *faults) sendOne(t *testing.T, step int64) {
 			t.Fatal(err)
 		}
 		f.published++
-		f.sent[i] = append(f.sent[i], sent{at: f.at, accepted: true, entities: copyEntities(n.Entities)})
+		f.sent[i] = append(f.sent[i],
+			sent{at: f.at, accepted: true, entities: copyEntities(n.Entities)})
 	}
 	f.at += step
 }
@@ -270,7 +282,9 @@ func (f *faults) awaitUnready(t *testing.T, says ...string) {
 		case err == nil:
 			f.sendIfIdle(t)
 			return errors.New("it says that it is ready")
-		case !slices.ContainsFunc(says, func(s string) bool { return strings.Contains(err.Error(), s) }):
+		case !slices.ContainsFunc(says, func(s string) bool {
+			return strings.Contains(err.Error(), s)
+		}):
 			return err
 		default:
 			if strings.Contains(err.Error(), "\n") {
@@ -297,7 +311,8 @@ func (f *faults) retries(t *testing.T) (n float64) {
 	t.Helper()
 	eventually(t, "the role's metrics", func(ctx context.Context) error {
 		m, err := metricsOf(ctx, f.base+"/metrics")
-		n = m["ringwatch_store_retries_total"] + m[`ringwatch_stream_handle_retries_total{group="ringwatch-store"}`]
+		n = m["ringwatch_store_retries_total"] +
+			m[`ringwatch_stream_handle_retries_total{group="ringwatch-store"}`]
 		return err
 	})
 	return n

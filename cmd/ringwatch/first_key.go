@@ -41,7 +41,8 @@ func (p *process) welcome(out io.Writer, key string) {
 	}
 	fmt.Fprintf(out, "Ringwatch keeps everything in %s.\n", dir)
 	if key == "" {
-		fmt.Fprintf(out, "Console:  %s/\nAPI keys: ringwatch key list shows them, ringwatch key create makes one.\n", console)
+		fmt.Fprintf(out, "Console:  %s/\nAPI keys: ringwatch key list shows them, ringwatch key "+
+			"create makes one.\n", console)
 		return
 	}
 	fmt.Fprintf(out, `Console:  %[3]s/#key=%[1]s

@@ -33,7 +33,8 @@ func TestFirstStartOfManyRoles(t *testing.T) {
 			ready string
 		}
 		var members []member
-		for i, role := range []string{"store", "api", "store", "ingest", "recent", "api", "store", "ingest"} {
+		for i, role := range []string{"store", "api", "store", "ingest", "recent", "api", "store",
+			"ingest"} {
 			port := engines.FreePorts(t, 1)[0]
 			config := filepath.Join(dir, fmt.Sprintf("%d.yaml", i))
 			text := fmt.Sprintf(`accounts: [{name: default, clusters: ["*"]}]
@@ -45,7 +46,9 @@ redis: {addresses: [%q]}
 			if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: self, Args: []string{role, "--config", config, "--wait", "5m"}, Env: []string{asRingwatch},
+			p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role,
+				Path: self, Args: []string{role, "--config", config, "--wait", "5m"},
+				Env: []string{asRingwatch},
 				Log: filepath.Join(dir, fmt.Sprintf("%d-%s.log", i, role))})
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +73,8 @@ redis: {addresses: [%q]}
 				return nil
 			})
 		}
-		t.Logf("round %d: all are ready after %s", round, time.Since(began).Round(100*time.Millisecond))
+		t.Logf("round %d: all are ready after %s", round,
+			time.Since(began).Round(100*time.Millisecond))
 		for _, m := range members {
 			if !m.Running() {
 				said, _ := os.ReadFile(m.LogFile())

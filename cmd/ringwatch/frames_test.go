@@ -34,7 +34,8 @@ const (
 func post(ctx context.Context, l *line.Line, b []byte) bool {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames", bytes.NewReader(b))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames",
+		bytes.NewReader(b))
 	if err != nil {
 		return false
 	}
@@ -80,7 +81,8 @@ func mustStore(t *testing.T, l *line.Line) *store.Store {
 
 // checkNode waits until all accepted frames of a node are answered and all its windows are
 // columns, and compares every value.
-func checkNode(t *testing.T, db *store.Store, account string, node *frametest.Node, frames []sent, first int64) {
+func checkNode(t *testing.T, db *store.Store, account string, node *frametest.Node, frames []sent,
+	first int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -89,16 +91,18 @@ func checkNode(t *testing.T, db *store.Store, account string, node *frametest.No
 		byAt[frames[i].at] = &frames[i]
 	}
 	to := first + killWindows*frame.WindowMillis - 1
-	err := line.Until(ctx, "all accepted frames of node "+node.ID.String(), func(ctx context.Context) error {
-		all, report, err := db.Reader(store.Dashboard(account), memory.Unbounded()).Read(ctx, account, node.ID, first, to)
-		if err != nil {
-			return err
-		}
-		if report.Raw != killWindows || report.Fresh != 0 {
-			return fmt.Errorf("%d windows are columns, %d are fresh", report.Raw, report.Fresh)
-		}
-		return compare(all, node, byAt)
-	})
+	err := line.Until(ctx, "all accepted frames of node "+node.ID.String(),
+		func(ctx context.Context) error {
+			all, report, err := db.Reader(store.Dashboard(account), memory.Unbounded()).Read(ctx,
+				account, node.ID, first, to)
+			if err != nil {
+				return err
+			}
+			if report.Raw != killWindows || report.Fresh != 0 {
+				return fmt.Errorf("%d windows are columns, %d are fresh", report.Raw, report.Fresh)
+			}
+			return compare(all, node, byAt)
+		})
 	if err != nil {
 		t.Errorf("%v", err)
 	}
@@ -116,7 +120,8 @@ func compare(all []window.Series, node *frametest.Node, byAt map[int64]*sent) er
 	for template, tpl := range node.Templates {
 		for m, metric := range tpl.Metrics {
 			for e := range node.Entities[template] {
-				b := labels.NewBuilder(labels.FromStrings("__name__", metric.Name, "cluster", node.Cluster, "datacenter", node.Identity.Datacenter,
+				b := labels.NewBuilder(labels.FromStrings("__name__", metric.Name, "cluster",
+					node.Cluster, "datacenter", node.Identity.Datacenter,
 					"rack", node.Identity.Rack, "node", node.ID.String()))
 				for i, name := range tpl.Labels {
 					b.Set(name, node.Entities[template][e].Labels[i])
@@ -126,7 +131,9 @@ func compare(all []window.Series, node *frametest.Node, byAt map[int64]*sent) er
 				if s == nil {
 					return fmt.Errorf("series %s is missing", key)
 				}
-				if err := compareSeries(s, metric.Kind, byAt, func(f *sent) frametest.Cell { return f.entities[template][e].Cells[m] }); err != nil {
+				if err := compareSeries(s, metric.Kind, byAt, func(f *sent) frametest.Cell {
+					return f.entities[template][e].Cells[m]
+				}); err != nil {
 					return fmt.Errorf("%s: %w", key, err)
 				}
 				delete(byLabels, key)
@@ -139,7 +146,8 @@ func compare(all []window.Series, node *frametest.Node, byAt map[int64]*sent) er
 	return nil
 }
 
-func compareSeries(s *window.Series, kind frame.Kind, byAt map[int64]*sent, cell func(*sent) frametest.Cell) error {
+func compareSeries(s *window.Series, kind frame.Kind, byAt map[int64]*sent,
+	cell func(*sent) frametest.Cell) error {
 	found := map[int64]bool{}
 	for i, at := range s.At {
 		f := byAt[at]
@@ -163,7 +171,8 @@ func compareSeries(s *window.Series, kind frame.Kind, byAt map[int64]*sent, cell
 		case frame.String:
 			equal = s.Strings[i] == want.Text
 		default:
-			equal = slices.Equal(s.Histograms[i].Dense(nil), want.Counts) && s.Histograms[i].Sum == want.Sum
+			equal = slices.Equal(s.Histograms[i].Dense(nil), want.Counts) &&
+				s.Histograms[i].Sum == want.Sum
 		}
 		if !equal {
 			return fmt.Errorf("another value at %d than %+v", at, want)

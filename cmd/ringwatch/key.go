@@ -85,7 +85,10 @@ func (f *keyFlags) file() (string, error) {
 			if _, err := os.Stat(defaultData().Dir); err == nil {
 				return "", nil
 			}
-			return "", usageError{errors.New("there is no ringwatch.yaml here and no .ringwatch directory above: name the configuration with --config, or the directory of ringwatch all with --data")}
+			return "",
+				usageError{errors.New("there is no ringwatch.yaml here and no .ringwatch " +
+					"directory above: name the configuration with --config, or the directory of " +
+					"ringwatch all with --data")}
 		}
 		dir = up
 	}
@@ -97,8 +100,10 @@ func storedKeys(ctx context.Context, db keyBook) ([]account.StoredKey, error) {
 	keys := make([]account.StoredKey, len(rows))
 	for i, r := range rows {
 		keys[i] = account.StoredKey{
-			ID: r.ID, Account: r.Account, Name: r.Name, SHA256: r.SHA256, Networks: r.Networks, Clusters: r.Clusters, Node: r.Node,
-			Expires: keyTime(r.Expires), Created: keyTime(r.Created), CreatedBy: r.CreatedBy, Revoked: keyTime(r.Revoked), RevokedBy: r.RevokedBy,
+			ID: r.ID, Account: r.Account, Name: r.Name, SHA256: r.SHA256, Networks: r.Networks,
+			Clusters: r.Clusters, Node: r.Node,
+			Expires: keyTime(r.Expires), Created: keyTime(r.Created), CreatedBy: r.CreatedBy,
+			Revoked: keyTime(r.Revoked), RevokedBy: r.RevokedBy,
 		}
 		for _, s := range r.Scopes {
 			keys[i].Scopes = append(keys[i].Scopes, account.Scope(s))
@@ -156,8 +161,11 @@ func newKeyInfo(k *account.StoredKey) keyInfo {
 		return &t
 	}
 	return keyInfo{
-		ID: k.ID, Account: k.Account, Name: k.Name, Scopes: k.Scopes, Networks: append([]string{}, k.Networks...), Clusters: k.Clusters, Node: k.Node, State: k.State(time.Now()), Expires: at(k.Expires),
-		Created: at(k.Created), CreatedBy: k.CreatedBy, Revoked: at(k.Revoked), RevokedBy: k.RevokedBy,
+		ID: k.ID, Account: k.Account, Name: k.Name, Scopes: k.Scopes,
+		Networks: append([]string{}, k.Networks...), Clusters: k.Clusters, Node: k.Node,
+		State: k.State(time.Now()), Expires: at(k.Expires),
+		Created: at(k.Created), CreatedBy: k.CreatedBy, Revoked: at(k.Revoked),
+		RevokedBy: k.RevokedBy,
 	}
 }
 

@@ -29,14 +29,18 @@ type keyCreateCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*keyCreateCmd) Help() string {
-	return "Prints the key, alone, on standard output. Ringwatch keeps only its hash, so it cannot be shown again. The key works within a second.\n\nExample: ringwatch key create grafana --expires 90d\n\nA key for the agent of one node, which cannot send for another node: ringwatch key create node7 --scopes write --node first"
+	return "Prints the key, alone, on standard output. Ringwatch keeps only its hash, so it " +
+		"cannot be shown again. The key works within a second.\n\nExample: ringwatch key create " +
+		"grafana --expires 90d\n\nA key for the agent of one node, which cannot send for another " +
+		"node: ringwatch key create node7 --scopes write --node first"
 }
 
 // Run implements the command.
 func (c *keyCreateCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
 
 func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
-	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Clusters: c.Clusters, Node: c.Node, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
+	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Clusters: c.Clusters,
+		Node: c.Node, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
 	var errs [4]error
 	errs[0] = account.CheckName(c.Name)
 	k.Expires, errs[1] = parseExpiry(c.Expires, k.Created)
@@ -74,7 +78,8 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 	if !k.Expires.IsZero() {
 		until = k.Expires.Format(time.RFC3339)
 	}
-	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name, "scopes", k.Scopes, "networks", k.Networks, "expires", until, "by", k.CreatedBy)
+	logger(s.Log).Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name,
+		"scopes", k.Scopes, "networks", k.Networks, "expires", until, "by", k.CreatedBy)
 	if c.JSON {
 		info := newKeyInfo(&k)
 		info.Key = text
@@ -90,13 +95,17 @@ func (s *keyStore) account(name string) (string, error) {
 	names := s.accounts.Accounts()
 	switch {
 	case len(names) == 0:
-		return "", usageError{errors.New("the configuration has no account: add one below accounts")}
+		return "",
+			usageError{errors.New("the configuration has no account: add one below accounts")}
 	case name == "" && len(names) > 1:
-		return "", usageError{fmt.Errorf("name the account with --account: the configuration has %s", strings.Join(names, ", "))}
+		return "",
+			usageError{fmt.Errorf("name the account with --account: the configuration has %s",
+				strings.Join(names, ", "))}
 	case name == "":
 		return names[0], nil
 	case !slices.Contains(names, name):
-		return "", usageError{fmt.Errorf("the configuration has no account %q: use one of %s", name, strings.Join(names, ", "))}
+		return "", usageError{fmt.Errorf("the configuration has no account %q: use one of %s", name,
+			strings.Join(names, ", "))}
 	}
 	return name, nil
 }
@@ -107,7 +116,8 @@ func configLine(k *account.StoredKey) string {
 	for _, s := range k.Scopes {
 		scopes = append(scopes, string(s))
 	}
-	line := fmt.Sprintf("  - {name: %s, sha256: %s, scopes: [%s]", k.Name, k.SHA256, strings.Join(scopes, ", "))
+	line := fmt.Sprintf("  - {name: %s, sha256: %s, scopes: [%s]", k.Name, k.SHA256,
+		strings.Join(scopes, ", "))
 	if len(k.Networks) > 0 {
 		line += `, networks: ["` + strings.Join(k.Networks, `", "`) + `"]`
 	}
@@ -137,7 +147,8 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, fmt.Errorf("--expires: %q is not a time: write 90d, 2027-06-30 or 2027-06-30T12:00:00Z", text)
+		return at, fmt.Errorf("--expires: %q is not a time: write 90d, 2027-06-30 or "+
+			"2027-06-30T12:00:00Z", text)
 	case !at.After(now):
 		return at, fmt.Errorf("--expires: %s has passed: name a time in the future", text)
 	}

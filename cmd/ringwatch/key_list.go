@@ -31,11 +31,15 @@ func (c *keyListCmd) run(ctx context.Context, out io.Writer) error {
 	list := []keyInfo{}
 	for _, a := range s.Accounts {
 		for _, k := range a.Keys {
-			configured := account.StoredKey{Account: a.Name, Name: k.Name, Scopes: k.Scopes, Networks: k.Networks, Clusters: k.Clusters, Node: k.Node, Expires: k.Expires, CreatedBy: "the configuration"}
+			configured := account.StoredKey{Account: a.Name, Name: k.Name, Scopes: k.Scopes,
+				Networks: k.Networks, Clusters: k.Clusters, Node: k.Node, Expires: k.Expires,
+				CreatedBy: "the configuration"}
 			list = append(list, newKeyInfo(&configured))
 		}
 	}
-	slices.SortStableFunc(s.keys, func(a, b account.StoredKey) int { return a.Created.Compare(b.Created) })
+	slices.SortStableFunc(s.keys, func(a, b account.StoredKey) int {
+		return a.Created.Compare(b.Created)
+	})
 	for i := range s.keys {
 		list = append(list, newKeyInfo(&s.keys[i]))
 	}
@@ -46,10 +50,14 @@ func (c *keyListCmd) run(ctx context.Context, out io.Writer) error {
 		return printKeyJSON(out, list)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tACCOUNT\tNAME\tSCOPES\tNETWORKS\tBOUND TO\tSTATE\tEXPIRES\tCREATED\tBY\tREVOKED\tBY")
+	fmt.Fprintln(t,
+		"ID\tACCOUNT\tNAME\tSCOPES\tNETWORKS\tBOUND TO\tSTATE\tEXPIRES\tCREATED\tBY\tREVOKED\tBY")
 	for _, k := range list {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dash(k.ID), plain(k.Account), plain(k.Name), strings.Trim(fmt.Sprint(k.Scopes), "[]"), dash(strings.Join(k.Networks, " ")), dash(plain(boundTo(&k))),
-			k.State, keyMoment(k.Expires), keyMoment(k.Created), dash(plain(k.CreatedBy)), keyMoment(k.Revoked), dash(plain(k.RevokedBy)))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dash(k.ID),
+			plain(k.Account), plain(k.Name), strings.Trim(fmt.Sprint(k.Scopes), "[]"),
+			dash(strings.Join(k.Networks, " ")), dash(plain(boundTo(&k))),
+			k.State, keyMoment(k.Expires), keyMoment(k.Created), dash(plain(k.CreatedBy)),
+			keyMoment(k.Revoked), dash(plain(k.RevokedBy)))
 	}
 	return t.Flush()
 }
@@ -84,7 +92,9 @@ type keyRevokeCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*keyRevokeCmd) Help() string {
-	return "Every api and ingest process that can read the store refuses the key within ten seconds. A process that cannot read it goes on with the keys that it knows. To revoke a key of the configuration, take it out of the file."
+	return "Every api and ingest process that can read the store refuses the key within ten " +
+		"seconds. A process that cannot read it goes on with the keys that it knows. To revoke a " +
+		"key of the configuration, take it out of the file."
 }
 
 // Run implements the command.
@@ -105,12 +115,14 @@ func (c *keyRevokeCmd) run(ctx context.Context, out io.Writer) error {
 		if err := s.db.RevokeKey(ctx, k.ID, k.Revoked.UnixMilli(), k.RevokedBy); err != nil {
 			return err
 		}
-		logger(s.Log).Info("API key revoked", "account", k.Account, "key", k.ID, "name", k.Name, "by", k.RevokedBy)
+		logger(s.Log).Info("API key revoked", "account", k.Account, "key", k.ID, "name", k.Name,
+			"by", k.RevokedBy)
 	}
 	if c.JSON {
 		return printKeyJSON(out, newKeyInfo(k))
 	}
-	_, err = fmt.Fprintf(out, "key %s (%s of account %s) is revoked since %s by %s\n", k.ID, plain(k.Name), plain(k.Account), k.Revoked.Format(time.RFC3339), plain(k.RevokedBy))
+	_, err = fmt.Fprintf(out, "key %s (%s of account %s) is revoked since %s by %s\n", k.ID,
+		plain(k.Name), plain(k.Account), k.Revoked.Format(time.RFC3339), plain(k.RevokedBy))
 	return err
 }
 
@@ -136,7 +148,8 @@ func (s *keyStore) find(meant, of string) (*account.StoredKey, error) {
 		for _, a := range s.Accounts {
 			for _, k := range a.Keys {
 				if k.Name == meant && (of == "" || of == a.Name) {
-					return nil, fmt.Errorf("key %s is in the configuration: take it out of account %s there and restart the roles", meant, a.Name)
+					return nil, fmt.Errorf("key %s is in the configuration: take it out of "+
+						"account %s there and restart the roles", meant, a.Name)
 				}
 			}
 		}

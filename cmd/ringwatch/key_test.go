@@ -99,7 +99,8 @@ func status(ctx context.Context, method, url, key string) (string, error) {
 // mustMakeKey makes a key over HTTP and returns its text.
 func mustMakeKey(t *testing.T, api, by, body string) string {
 	t.Helper()
-	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/v1/keys", strings.NewReader(body))
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api+"/v1/keys",
+		strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,8 @@ func mustMakeKey(t *testing.T, api, by, body string) string {
 	}
 	defer answer.Body.Close()
 	var made struct{ Key, Name string }
-	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusOK ||
+	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil ||
+		answer.StatusCode != http.StatusOK ||
 		account.KeyID(made.Key) == "" {
 		t.Fatalf("POST /v1/keys: %s %+v %v", answer.Status, made, err)
 	}
@@ -133,18 +135,22 @@ ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 `
 	broker := engines.SharedKafka(t).Addr()
-	config := configFile(t, fmt.Sprintf(settings, own, broker, cassandra.Addr(), ports[0], ports[1], ports[2]))
-	direct := configFile(t, fmt.Sprintf(settings, own, broker, engines.SharedCassandra(t).Addr(), ports[0], ports[1], ports[2]))
+	config := configFile(t, fmt.Sprintf(settings, own, broker, cassandra.Addr(), ports[0], ports[1],
+		ports[2]))
+	direct := configFile(t, fmt.Sprintf(settings, own, broker, engines.SharedCassandra(t).Addr(),
+		ports[0], ports[1], ports[2]))
 	key := func(wantCode int, args ...string) (out, errs string) {
 		t.Helper()
-		code, out, errs := say(t, append([]string{"key"}, append(args, "--config", direct, "--wait", "1m")...)...)
+		code, out, errs := say(t,
+			append([]string{"key"}, append(args, "--config", direct, "--wait", "1m")...)...)
 		if code != wantCode {
 			t.Fatalf("key %v: exit code %d, want %d\n%s%s", args, code, wantCode, out, errs)
 		}
 		return out, errs
 	}
 	// Before there is a table.
-	if code, _, errs := say(t, "key", "list", "--config", direct, "--wait", "1m"); code != exitFailed || !strings.Contains(errs, "schema apply") {
+	if code, _, errs := say(t, "key", "list", "--config", direct, "--wait",
+		"1m"); code != exitFailed || !strings.Contains(errs, "schema apply") {
 		t.Errorf("without a table: %d %s", code, errs)
 	}
 	self, err := os.Executable()
@@ -153,17 +159,21 @@ api: {listen: "127.0.0.1:%d"}
 	}
 	logs := t.TempDir()
 	for _, role := range []string{"api", "ingest"} {
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: role, Path: self, Args: []string{role, "--config", config}, Env: []string{asRingwatch}, Log: filepath.Join(logs, role+".log")})
+		p, err := engines.StartProcess(engines.ProcessConfig{Name: role, Path: self,
+			Args: []string{role, "--config", config}, Env: []string{asRingwatch},
+			Log: filepath.Join(logs, role+".log")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { p.Kill() })
 	}
-	api, ingest := fmt.Sprintf("http://127.0.0.1:%d/v1/nodes", ports[2]), fmt.Sprintf("http://127.0.0.1:%d/v1/frames", ports[1])
+	api, ingest := fmt.Sprintf("http://127.0.0.1:%d/v1/nodes", ports[2]),
+		fmt.Sprintf("http://127.0.0.1:%d/v1/frames", ports[1])
 	// until waits for what both say of a key. A frame without a type is refused after the key.
 	until := func(what, key, atAPI, atIngest string) {
 		t.Helper()
-		for _, ask := range []struct{ method, url, want string }{{"GET", api, atAPI}, {"POST", ingest, atIngest}} {
+		for _, ask := range []struct{ method, url, want string }{{"GET", api, atAPI},
+			{"POST", ingest, atIngest}} {
 			eventually(t, what, func(ctx context.Context) error {
 				got, err := status(ctx, ask.method, ask.url, key)
 				if err == nil && got != ask.want {
@@ -175,13 +185,17 @@ api: {listen: "127.0.0.1:%d"}
 	}
 	until("the configured key", own, "200 ", "415 content_type")
 
-	out, errs := key(0, "create", "grafana", "--account", "acme", "--scopes", "read,write", "--expires", "90d", "--network", "127.0.0.0/8")
+	out, errs := key(0, "create", "grafana", "--account", "acme", "--scopes", "read,write",
+		"--expires", "90d", "--network", "127.0.0.0/8")
 	made := strings.TrimSpace(out)
-	if account.KeyID(made) == "" || !strings.Contains(errs, "not shown again") || !strings.Contains(errs, "API key created") || !strings.Contains(errs, caller()) || strings.Contains(errs, made) {
+	if account.KeyID(made) == "" || !strings.Contains(errs, "not shown again") ||
+		!strings.Contains(errs, "API key created") || !strings.Contains(errs, caller()) ||
+		strings.Contains(errs, made) {
 		t.Errorf("create: %q %s", out, errs)
 	}
 	// It works at once, without waiting for a refresh: the very first answer.
-	for method, ask := range map[string][2]string{"GET": {api, "200 "}, "POST": {ingest, "415 content_type"}} {
+	for method, ask := range map[string][2]string{"GET": {api, "200 "},
+		"POST": {ingest, "415 content_type"}} {
 		eventually(t, "an answer", func(ctx context.Context) error {
 			got, err := status(ctx, method, ask[0], made)
 			if got == "503 key_check" { // ingest may not have connected yet
@@ -201,12 +215,15 @@ api: {listen: "127.0.0.1:%d"}
 		!strings.Contains(list, "acme/own by the API") {
 		t.Errorf("the list has no key that was made over HTTP:\n%s", list)
 	}
-	if _, errs := key(exitFailed, "create", "node7", "--account", "acme"); !strings.Contains(errs, "node7") {
+	if _, errs := key(exitFailed, "create", "node7", "--account", "acme"); !strings.Contains(errs,
+		"node7") {
 		t.Errorf("its name is not taken: %s", errs)
 	}
-	out, _ = key(0, "create", "elsewhere", "--account", "zeta", "--network", "192.0.2.0/24", "--json")
+	out, _ = key(0, "create", "elsewhere", "--account", "zeta", "--network", "192.0.2.0/24",
+		"--json")
 	var info keyInfo
-	if err := json.Unmarshal([]byte(out), &info); err != nil || info.Account != "zeta" || info.State != "active" || account.KeyID(info.Key) != info.ID {
+	if err := json.Unmarshal([]byte(out), &info); err != nil || info.Account != "zeta" ||
+		info.State != "active" || account.KeyID(info.Key) != info.ID {
 		t.Fatalf("%v %s", err, out)
 	}
 	until("a key from elsewhere", info.Key, "403 network", "403 network")
@@ -217,12 +234,16 @@ api: {listen: "127.0.0.1:%d"}
 		want string
 		args []string
 	}{
-		{exitFailed, "has an active key named grafana", []string{"create", "grafana", "--account", "acme"}},
+		{exitFailed, "has an active key named grafana", []string{"create", "grafana", "--account",
+			"acme"}},
 		{exitUsage, "--account: the configuration has acme, zeta", []string{"create", "x"}},
 		{exitUsage, `no account "nobody"`, []string{"create", "x", "--account", "nobody"}},
-		{exitUsage, "--expires: 2001-01-01 has passed", []string{"create", "x", "--account", "acme", "--expires", "2001-01-01"}},
-		{exitUsage, `--expires: "soon" is not a time`, []string{"create", "x", "--account", "acme", "--expires", "soon"}},
-		{exitUsage, `network "here"`, []string{"create", "x", "--account", "acme", "--network", "here"}},
+		{exitUsage, "--expires: 2001-01-01 has passed", []string{"create", "x", "--account", "acme",
+			"--expires", "2001-01-01"}},
+		{exitUsage, `--expires: "soon" is not a time`, []string{"create", "x", "--account", "acme",
+			"--expires", "soon"}},
+		{exitUsage, `network "here"`, []string{"create", "x", "--account", "acme", "--network",
+			"here"}},
 		{exitUsage, `name "X"`, []string{"create", "X", "--account", "acme"}},
 		{exitUsage, "--scopes", []string{"create", "x", "--account", "acme", "--scopes", "fly"}},
 		{exitFailed, "is in the configuration", []string{"revoke", "own"}},
@@ -233,7 +254,8 @@ api: {listen: "127.0.0.1:%d"}
 		}
 	}
 	list, _ := key(0, "list")
-	for _, want := range []string{"own", "the configuration", "grafana", account.KeyID(made), "127.0.0.0/8", "active", caller()} {
+	for _, want := range []string{"own", "the configuration", "grafana", account.KeyID(made),
+		"127.0.0.0/8", "active", caller()} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list has nothing of %q:\n%s", want, list)
 		}
@@ -253,13 +275,15 @@ api: {listen: "127.0.0.1:%d"}
 	until("the revoked key", made, "401 revoked_key", "401 revoked_key")
 	until("the late key", late, "200 ", "415 content_type")
 
-	if out, _ := key(0, "revoke", account.KeyID(made), "--json"); !strings.Contains(out, `"state": "revoked"`) {
+	if out, _ := key(0, "revoke", account.KeyID(made), "--json"); !strings.Contains(out,
+		`"state": "revoked"`) {
 		t.Errorf("a key revoked twice: %s", out)
 	}
 	if list, _ := key(0, "list"); strings.Contains(list, "grafana") {
 		t.Errorf("a revoked key is in the list:\n%s", list)
 	}
-	if list, _ := key(0, "list", "--all", "--account", "acme"); !strings.Contains(list, "revoked") || strings.Contains(list, "elsewhere") {
+	if list, _ := key(0, "list", "--all", "--account",
+		"acme"); !strings.Contains(list, "revoked") || strings.Contains(list, "elsewhere") {
 		t.Errorf("not all of acme's keys are in the list:\n%s", list)
 	}
 	for _, role := range []string{"api", "ingest"} {
@@ -267,19 +291,23 @@ api: {listen: "127.0.0.1:%d"}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if log := string(text); !strings.Contains(log, "API key revoked") || !strings.Contains(log, caller()) || strings.Contains(log, made) || strings.Contains(log, account.Hash(made)) {
+		if log := string(text); !strings.Contains(log, "API key revoked") ||
+			!strings.Contains(log, caller()) || strings.Contains(log, made) ||
+			strings.Contains(log, account.Hash(made)) {
 			t.Errorf("%s's log:\n%s", role, log)
 		}
 	}
 	// What a configuration takes is printed and works in one.
-	out, errs = key(0, "create", "printed", "--for-config", "--network", "10.0.0.0/8", "--network", "192.0.2.1")
+	out, errs = key(0, "create", "printed", "--for-config", "--network", "10.0.0.0/8", "--network",
+		"192.0.2.1")
 	_, line, _ := strings.Cut(errs, "keys:\n")
 	file := configFile(t, "accounts:\n- name: a\n  keys:\n"+line)
 	_, registry, err := (&roleFlags{Config: file}).load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := registry.Authenticate(strings.TrimSpace(out)); err != nil || p.KeyName != "printed" {
+	if p, err := registry.Authenticate(strings.TrimSpace(out)); err != nil ||
+		p.KeyName != "printed" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

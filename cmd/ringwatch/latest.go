@@ -19,9 +19,11 @@ type latestCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*latestCmd) Help() string {
-	return "Shows a node's newest values. For a histogram, VALUE is the number of observations since the node started, with their p50 and p99.\n\n" +
+	return "Shows a node's newest values. For a histogram, VALUE is the number of observations " +
+		"since the node started, with their p50 and p99.\n\n" +
 		"Example: ringwatch latest 127.0.0.1 --match 'cassandra_table_*'\n\n" +
-		"Example: ringwatch latest 127.0.0.1 --selector 'cassandra_table_read_latency_seconds{keyspace=\"system\"}'"
+		"Example: ringwatch latest 127.0.0.1 --selector " +
+		"'cassandra_table_read_latency_seconds{keyspace=\"system\"}'"
 }
 
 // Run implements the command.
@@ -52,7 +54,8 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
-		return fmt.Errorf("%s has no such metrics: ringwatch latest %s shows all that it has", plain(node.name()), plain(node.name()))
+		return fmt.Errorf("%s has no such metrics: ringwatch latest %s shows all that it has",
+			plain(node.name()), plain(node.name()))
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SERIES\tVALUE\tP50\tP99\tUNIT")
@@ -60,7 +63,8 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 		s := &series[i]
 		for _, v := range s.Values {
 			if v.Count != "" {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.name(), plain(v.Count), human(number(v.P50), s.Unit), human(number(v.P99), s.Unit), plain(s.Unit))
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.name(), plain(v.Count),
+					human(number(v.P50), s.Unit), human(number(v.P99), s.Unit), plain(s.Unit))
 			} else {
 				fmt.Fprintf(t, "%s\t%s\t\t\t%s\n", s.name(), plain(v.Value), plain(s.Unit))
 			}

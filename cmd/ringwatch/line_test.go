@@ -38,8 +38,10 @@ func TestWholeLine(t *testing.T) {
 	if _, err := os.Stat(jar); err != nil {
 		t.Fatalf("the agent is not built: run `make build` first (%v)", err)
 	}
-	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar, Env: []string{asRingwatch},
-		Accounts: []string{otherAccount, emptyAccount}, Interval: time.Second, Self: time.Second, Progress: func(s string) { t.Log(s) }})
+	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar,
+		Env:      []string{asRingwatch},
+		Accounts: []string{otherAccount, emptyAccount}, Interval: time.Second, Self: time.Second,
+		Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,8 @@ type jmx struct {
 
 func mustJMX(t *testing.T, url string) *jmx {
 	t.Helper()
-	cmd := exec.Command("java", "-cp", "../../agent/target/test-classes", "dev.ringwatch.agent.JmxRead", url)
+	cmd := exec.Command("java", "-cp", "../../agent/target/test-classes",
+		"dev.ringwatch.agent.JmxRead", url)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -175,18 +178,22 @@ func (w *whole) newest(ctx context.Context, selector, field string) (string, err
 }
 
 func (w *whole) testValues(t *testing.T) {
-	w.exec(t, "CREATE KEYSPACE shop WITH replication = {'class':'SimpleStrategy','replication_factor':1}")
-	w.exec(t, "CREATE TABLE shop.orders (k int PRIMARY KEY, v text)") // the table created a minute ago
+	w.exec(t,
+		"CREATE KEYSPACE shop WITH replication = {'class':'SimpleStrategy','replication_factor':1}")
+	// the table created a minute ago
+	w.exec(t, "CREATE TABLE shop.orders (k int PRIMARY KEY, v text)")
 	for k := range 300 {
 		w.exec(t, "INSERT INTO shop.orders (k, v) VALUES (?, ?)", k, strings.Repeat("x", k))
 		if k%2 == 0 {
 			var v string
-			if err := w.cql.Query("SELECT v FROM shop.orders WHERE k = ?", k).ScanContext(t.Context(), &v); err != nil {
+			if err := w.cql.Query("SELECT v FROM shop.orders WHERE k = ?",
+				k).ScanContext(t.Context(), &v); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService", "OperationMode"); err != nil {
+	if _, err := w.jmx.read("org.apache.cassandra.db:type=StorageService",
+		"OperationMode"); err != nil {
 		t.Fatal(err)
 	}
 	table := func(name string) string {
@@ -199,21 +206,30 @@ func (w *whole) testValues(t *testing.T) {
 		scale           float64
 	}{
 		{table("ReadLatency"), "Count", of("cassandra_table_read_latency_seconds"), "count", 1},
-		{table("ReadTotalLatency"), "Count", of("cassandra_table_read_latency_seconds"), "sum", 1e-6},
+		{table("ReadTotalLatency"), "Count", of("cassandra_table_read_latency_seconds"),
+			"sum", 1e-6},
 		{table("WriteLatency"), "Count", of("cassandra_table_write_latency_seconds"), "count", 1},
-		{table("WriteTotalLatency"), "Count", of("cassandra_table_write_latency_seconds"), "sum", 1e-6},
-		{table("CoordinatorReadLatency"), "Count", of("cassandra_table_coordinator_read_latency_seconds"), "count", 1},
-		{table("MemtableSwitchCount"), "Count", of("cassandra_table_memtable_switches_total"), "value", 1},
+		{table("WriteTotalLatency"), "Count", of("cassandra_table_write_latency_seconds"),
+			"sum", 1e-6},
+		{table("CoordinatorReadLatency"), "Count",
+			of("cassandra_table_coordinator_read_latency_seconds"), "count", 1},
+		{table("MemtableSwitchCount"), "Count", of("cassandra_table_memtable_switches_total"),
+			"value", 1},
 		{table("BytesFlushed"), "Count", of("cassandra_table_flushed_bytes_total"), "value", 1},
-		{table("MemtableLiveDataSize"), "Value", of("cassandra_table_memtable_live_data_size_bytes"), "value", 1},
+		{table("MemtableLiveDataSize"), "Value",
+			of("cassandra_table_memtable_live_data_size_bytes"), "value", 1},
 		{table("LiveSSTableCount"), "Value", of("cassandra_table_live_sstables"), "value", 1},
-		{table("LiveDiskSpaceUsed"), "Count", of("cassandra_table_live_disk_space_used_bytes"), "value", 1},
+		{table("LiveDiskSpaceUsed"), "Count", of("cassandra_table_live_disk_space_used_bytes"),
+			"value", 1},
 		{table("PercentRepaired"), "Value", of("cassandra_table_repaired_ratio"), "value", 0.01},
-		{"org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Capacity", "Value", `cassandra_cache_capacity_bytes{cache="KeyCache"}`, "value", 1},
+		{"org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Capacity", "Value",
+			`cassandra_cache_capacity_bytes{cache="KeyCache"}`, "value", 1},
 		{"org.apache.cassandra.metrics:type=ThreadPools,path=internal,scope=MemtableFlushWriter,name=MaxPoolSize", "Value",
 			`cassandra_thread_pool_max_pool_size{pool="MemtableFlushWriter"}`, "value", 1},
-		{"org.apache.cassandra.metrics:type=CommitLog,name=TotalCommitLogSize", "Value", "cassandra_commit_log_size_bytes", "value", 1},
-		{"org.apache.cassandra.metrics:type=Client,name=ConnectedNativeClients", "Value", "cassandra_client_connected_native_clients", "value", 1},
+		{"org.apache.cassandra.metrics:type=CommitLog,name=TotalCommitLogSize", "Value",
+			"cassandra_commit_log_size_bytes", "value", 1},
+		{"org.apache.cassandra.metrics:type=Client,name=ConnectedNativeClients", "Value",
+			"cassandra_client_connected_native_clients", "value", 1},
 	} {
 		var shown string
 		eventually(t, c.selector, func(ctx context.Context) error {
@@ -252,7 +268,8 @@ func (w *whole) testLookup(t *testing.T) {
 		fmt.Fprintln(&keys, k)
 	}
 	var out bytes.Buffer
-	ask := lookupCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Table: "shop.orders", KeysFrom: "-", JSON: true}
+	ask := lookupCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Table: "shop.orders",
+		KeysFrom: "-", JSON: true}
 	if err := ask.run(t.Context(), strings.NewReader(keys.String()), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +283,8 @@ func (w *whole) testLookup(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || answer.Found != 300 || answer.Missing != 1 || len(answer.Results) != 301 {
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || answer.Found != 300 ||
+		answer.Missing != 1 || len(answer.Results) != 301 {
 		t.Fatalf("%d found, %d missing, %v", answer.Found, answer.Missing, err)
 	}
 	for k, r := range answer.Results[:300] {
@@ -295,7 +313,8 @@ func (w *whole) testRollups(t *testing.T) {
 				return fmt.Errorf("got %v, want %s", got, want)
 			}
 			counts, err := w.Metrics(ctx, w.node, selector, "&period=10m&rollup="+level)
-			if err != nil || len(counts) != 1 || len(counts[0].Values) == 0 || counts[0].Values[0]["interval"] == nil {
+			if err != nil || len(counts) != 1 || len(counts[0].Values) == 0 ||
+				counts[0].Values[0]["interval"] == nil {
 				return fmt.Errorf("%v, %v", counts, err)
 			}
 			return nil
@@ -346,8 +365,10 @@ func (w *whole) testPromtool(t *testing.T) {
 		t.Fatalf("promtool is missing: apt-get install prometheus (%v)", err)
 	}
 	for _, c := range []struct{ address, key, want string }{
-		{w.Scrape, "", "\ncassandra_table_write_latency_seconds_count{keyspace=\"shop\",table=\"orders\"} 300\n"},
-		{w.API + "/v1/nodes/" + w.node + "/prometheus", w.Key, "\n# TYPE cassandra_table_write_latency_seconds histogram\n"},
+		{w.Scrape, "",
+			"\ncassandra_table_write_latency_seconds_count{keyspace=\"shop\",table=\"orders\"} 300\n"},
+		{w.API + "/v1/nodes/" + w.node + "/prometheus", w.Key,
+			"\n# TYPE cassandra_table_write_latency_seconds histogram\n"},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.address, nil)
 		if err != nil {
@@ -362,7 +383,8 @@ func (w *whole) testPromtool(t *testing.T) {
 		}
 		text, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), c.want) {
+		if err != nil || resp.StatusCode != http.StatusOK ||
+			!strings.Contains(string(text), c.want) {
 			t.Fatalf("%s: %s, %v, no %q in %.3000s", c.address, resp.Status, err, c.want, text)
 		}
 		cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
@@ -396,7 +418,9 @@ func (w *whole) testDropped(t *testing.T) {
 	if err != nil || len(past) != 1 {
 		t.Errorf("its past is gone, too: %d series, %v", len(past), err)
 	}
-	if _, err := w.newest(t.Context(), `cassandra_table_write_latency_seconds{keyspace="shop",table="orders"}`, "count"); err != nil {
+	if _, err := w.newest(t.Context(),
+		`cassandra_table_write_latency_seconds{keyspace="shop",table="orders"}`,
+		"count"); err != nil {
 		t.Errorf("the other table: %v", err)
 	}
 }
@@ -435,7 +459,8 @@ func (w *whole) testRedisStops(t *testing.T) {
 	if err := w.Redis.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the same answer without Redis", func(context.Context) error { // Cassandra may have the last frames later
+	// Cassandra may have the last frames later
+	eventually(t, "the same answer without Redis", func(context.Context) error {
 		if during := read(); during != before {
 			return fmt.Errorf("it is %.500s and was %.500s", during, before)
 		}
@@ -466,7 +491,8 @@ func (w *whole) testKafkaStops(t *testing.T) {
 	invented := frametest.New("another", 7, 1)
 	refused := 0
 	for time.Since(began) < kafkaAway {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Ingest+"/v1/frames", bytes.NewReader(invented.Frame(time.Now().UnixMilli())))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Ingest+"/v1/frames",
+			bytes.NewReader(invented.Frame(time.Now().UnixMilli())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -477,11 +503,14 @@ func (w *whole) testKafkaStops(t *testing.T) {
 			t.Fatalf("ingest does not answer: %v", err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
-			t.Fatalf("ingest answers %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+		if resp.StatusCode != http.StatusServiceUnavailable ||
+			resp.Header.Get("Retry-After") == "" {
+			t.Fatalf("ingest answers %s, Retry-After %q", resp.Status,
+				resp.Header.Get("Retry-After"))
 		}
 		refused++
-		if health, err := http.Get(w.Ingest + "/-/healthy"); err != nil || health.StatusCode != http.StatusOK {
+		if health, err := http.Get(w.Ingest + "/-/healthy"); err != nil ||
+			health.StatusCode != http.StatusOK {
 			t.Fatalf("ingest is not up: %v %v", health, err)
 		} else {
 			health.Body.Close()
@@ -494,7 +523,8 @@ func (w *whole) testKafkaStops(t *testing.T) {
 	from, to := began.Add(-10*time.Second), time.Now().Add(5*time.Second)
 	w.awaitPass(t, to)
 	eventually(t, "every pass since before Kafka stopped", func(ctx context.Context) error {
-		payload, err := w.Metrics(ctx, w.node, "ringwatch_agent_passes_total", fmt.Sprintf("&from=%d&to=%d", from.UnixMilli(), to.UnixMilli()))
+		payload, err := w.Metrics(ctx, w.node, "ringwatch_agent_passes_total",
+			fmt.Sprintf("&from=%d&to=%d", from.UnixMilli(), to.UnixMilli()))
 		if err != nil || len(payload) != 1 {
 			return fmt.Errorf("%d series, %v", len(payload), err)
 		}

@@ -13,16 +13,19 @@ import (
 type screen struct{ title, text string }
 
 // live shows what ask says, again and again, until q.
-func live(ctx context.Context, where string, every time.Duration, ask func(context.Context) (screen, error), options ...tea.ProgramOption) error {
+func live(ctx context.Context, where string, every time.Duration,
+	ask func(context.Context) (screen, error), options ...tea.ProgramOption) error {
 	if every < 100*time.Millisecond {
-		return usageError{errors.New("--every must be at least 100ms, since values change every few seconds only")}
+		return usageError{errors.New("--every must be at least 100ms, since values change every " +
+			"few seconds only")}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a question under way when q is pressed
 	// Signals end ctx. The program's own handler of them hands its message to a loop that ctx has
 	// ended by then, and waits for ever.
 	options = append(options, tea.WithContext(ctx), tea.WithoutSignalHandler())
-	_, err := tea.NewProgram(&liveModel{ctx: ctx, ask: ask, every: every, where: where}, options...).Run()
+	_, err := tea.NewProgram(&liveModel{ctx: ctx, ask: ask, every: every, where: where},
+		options...).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return nil
 	}

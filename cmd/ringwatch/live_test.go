@@ -37,7 +37,8 @@ func mustTerminal(t *testing.T) *terminal {
 		err = unix.IoctlSetPointerInt(int(main.Fd()), unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(int(main.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 120})
+		err = unix.IoctlSetWinsize(int(main.Fd()), unix.TIOCSWINSZ,
+			&unix.Winsize{Row: 24, Col: 120})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,8 @@ func TestLiveCommandsEndAtASignal(t *testing.T) {
 			for _, end := range []string{"SIGTERM", "SIGINT", "ctrl+c", "q"} {
 				t.Run(command+path+" "+end, func(t *testing.T) {
 					term := mustTerminal(t)
-					cmd := exec.Command(self, command, "--every", "100ms", "--api", server.URL+path, "--key", "rw_any0000000000000000")
+					cmd := exec.Command(self, command, "--every", "100ms", "--api", server.URL+path,
+						"--key", "rw_any0000000000000000")
 					cmd.Env = append(os.Environ(), asRingwatch, "TERM=xterm-256color")
 					cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -111,7 +113,8 @@ func TestLiveCommandsEndAtASignal(t *testing.T) {
 					defer func() { _ = cmd.Process.Kill() }() // if it has not ended
 					deadline := time.NewTimer(time.Minute)
 					defer deadline.Stop()
-					for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(strings.ToLower(term.text()), shows); {
+					for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(
+						strings.ToLower(term.text()), shows); {
 						select {
 						case <-tick.C:
 						case err := <-ended:
@@ -145,7 +148,10 @@ func TestLiveCommandsEndAtASignal(t *testing.T) {
 					}
 					term.program.Close()
 					<-term.ended
-					if text := term.text(); strings.LastIndex(text, "\x1b[?1049l") < strings.LastIndex(text, "\x1b[?1049h") || strings.LastIndex(text, "\x1b[?25h") < strings.LastIndex(text, "\x1b[?25l") {
+					if text := term.text(); strings.LastIndex(text, "\x1b[?1049l") <
+						strings.LastIndex(text, "\x1b[?1049h") ||
+						strings.LastIndex(text, "\x1b[?25h") < strings.LastIndex(text,
+							"\x1b[?25l") {
 						t.Errorf("the terminal is left as it was: %q", text)
 					}
 				})

@@ -28,7 +28,9 @@ type lookupCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*lookupCmd) Help() string {
-	return "Shows rows of a table by their partition keys. They are read straight from the nodes that own them. The exit code is 1 if a key could not be read. A key without rows is not a failure.\n\n" +
+	return "Shows rows of a table by their partition keys. They are read straight from the nodes " +
+		"that own them. The exit code is 1 if a key could not be read. A key without rows is not " +
+		"a failure.\n\n" +
 		"Example: ringwatch lookup shop.items 17 18 --columns name,price\n\n" +
 		"Example: ringwatch lookup shop.orders --keys-from keys.txt --class bulk"
 }
@@ -83,7 +85,8 @@ func (c *lookupCmd) run(ctx context.Context, in io.Reader, out io.Writer) error 
 			Results []lookupResult
 		}
 		if err := json.Unmarshal(body, &answer); err != nil {
-			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
+			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's "+
+				"version", err)
 		}
 		failed += answer.Failed
 		if !c.JSON {

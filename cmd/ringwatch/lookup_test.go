@@ -40,11 +40,13 @@ func TestLookupCommand(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	expect(t, out, `^KEY +id +name +tags$`, `^17 +17 +spoon\\u001b\[2J +\["a","b"\]$`, `^99 +not found$`, `^18 +18 +null +\[\]$`, `^18 +18 +fork +null$`, `^\["x",1\] +1 +null$`)
+	expect(t, out, `^KEY +id +name +tags$`, `^17 +17 +spoon\\u001b\[2J +\["a","b"\]$`,
+		`^99 +not found$`, `^18 +18 +null +\[\]$`, `^18 +18 +fork +null$`, `^\["x",1\] +1 +null$`)
 	if strings.Contains(out, "\x1b") {
 		t.Errorf("a value steers the terminal: %q", out)
 	}
-	if out, err = run("17\n0\n", "shop.items", "--keys-from", "-", "--columns", "id,name"); err == nil || !strings.Contains(err.Error(), "1 of 2 keys could not be read") {
+	if out, err = run("17\n0\n", "shop.items", "--keys-from", "-", "--columns",
+		"id,name"); err == nil || !strings.Contains(err.Error(), "1 of 2 keys could not be read") {
 		t.Error(err)
 	}
 	expect(t, out, `^17 `, `^0 +failed: no replica answers$`)
@@ -64,7 +66,9 @@ func TestLookupCommand(t *testing.T) {
 	if found != 1 || missing != 1500 {
 		t.Error(found, missing)
 	}
-	for _, args := range [][]string{{"items", "1"}, {"shop.items"}, {"shop.items", "--keys-from", file + "-not"}, {"shop.nothing", "1"}, {"shop.items", "1", "--columns", "secret"}} {
+	for _, args := range [][]string{{"items", "1"}, {"shop.items"},
+		{"shop.items", "--keys-from", file + "-not"}, {"shop.nothing", "1"},
+		{"shop.items", "1", "--columns", "secret"}} {
 		if out, err := run("", args...); err == nil || out != "" {
 			t.Errorf("%v: %q %v", args, out, err)
 		}
@@ -72,12 +76,14 @@ func TestLookupCommand(t *testing.T) {
 }
 
 func TestKeyJSON(t *testing.T) {
-	for text, want := range map[string]string{`17`: `"17"`, `a"b`: `"a\"b"`, `["a",1]`: `["a",1]`, `{"a":1}`: `{"a":1}`, `"17"`: `"17"`, `[a`: `"[a"`, ``: `""`, `true`: `"true"`} {
+	for text, want := range map[string]string{`17`: `"17"`, `a"b`: `"a\"b"`, `["a",1]`: `["a",1]`,
+		`{"a":1}`: `{"a":1}`, `"17"`: `"17"`, `[a`: `"[a"`, ``: `""`, `true`: `"true"`} {
 		if got := string(keyJSON(text)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	if got := []string{cell(json.RawMessage(`"a"`)), cell(json.RawMessage(`{"a":1}`)), cell(nil)}; !slices.Equal(got, []string{"a", `{"a":1}`, ""}) {
+	if got := []string{cell(json.RawMessage(`"a"`)), cell(json.RawMessage(`{"a":1}`)),
+		cell(nil)}; !slices.Equal(got, []string{"a", `{"a":1}`, ""}) {
 		t.Error(got)
 	}
 }

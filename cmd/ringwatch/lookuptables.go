@@ -27,7 +27,8 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 	if err := c.TLS.Check(); err != nil {
 		return nil, nil, usageError{err}
 	}
-	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter), prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
+	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter),
+		prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +39,8 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 func (c *config) lookupConfig() lookup.Config {
 	l := c.Lookup
 	if len(l.Hosts) == 0 {
-		l.Hosts, l.Datacenter, l.Username, l.Password = c.Cassandra.Hosts, c.Cassandra.Datacenter, c.Cassandra.Username, c.Cassandra.Password
+		l.Hosts, l.Datacenter, l.Username, l.Password = c.Cassandra.Hosts, c.Cassandra.Datacenter,
+			c.Cassandra.Username, c.Cassandra.Password
 		l.TLS = c.Cassandra.TLS
 	}
 	return l
@@ -48,19 +50,30 @@ func (c *config) lookupConfig() lookup.Config {
 func (c *config) validateLookup() error {
 	errs := []error{c.Lookup.Validate()}
 	if len(c.Lookup.Tables) > 0 && len(c.lookupConfig().Hosts) == 0 {
-		errs = append(errs, errors.New("hosts is empty, and so is cassandra.hosts: name the Cassandra that has the tables"))
+		errs = append(errs,
+			errors.New("hosts is empty, and so is cassandra.hosts: name the Cassandra that has "+
+				"the tables"))
 	}
 	for _, t := range c.Lookup.Tables {
 		if t.CacheTTL > 0 && c.Ring.CacheBytes == 0 {
-			errs = append(errs, fmt.Errorf("tables %s.cache_ttl: set ring.cache_bytes, which is how much memory rows may take", t.Table))
+			errs = append(errs,
+				fmt.Errorf("tables %s.cache_ttl: set ring.cache_bytes, which is how much memory "+
+					"rows may take", t.Table))
 		}
-		if _, own := c.Throttle.Classes[t.Class]; !own && !slices.Contains([]string{"", throttle.Serving, throttle.Dashboard, throttle.Bulk}, t.Class) && c.Throttle.DefaultClass == "" {
-			errs = append(errs, fmt.Errorf("tables %s.class: throttle.classes has no class %q", t.Table, t.Class))
+		if _, own := c.Throttle.Classes[t.Class]; !own &&
+			!slices.Contains([]string{"", throttle.Serving, throttle.Dashboard, throttle.Bulk},
+				t.Class) && c.Throttle.DefaultClass == "" {
+			errs = append(errs, fmt.Errorf("tables %s.class: throttle.classes has no class %q",
+				t.Table, t.Class))
 		}
 		for _, name := range t.Accounts {
-			known := slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name })
+			known := slices.ContainsFunc(c.Accounts, func(a account.Account) bool {
+				return a.Name == name
+			})
 			if !known && name != lookup.Everybody {
-				errs = append(errs, fmt.Errorf("tables %s.accounts: there is no account %q in accounts", t.Table, name))
+				errs = append(errs,
+					fmt.Errorf("tables %s.accounts: there is no account %q in accounts",
+						t.Table, name))
 			}
 		}
 	}
@@ -69,15 +82,19 @@ func (c *config) validateLookup() error {
 
 // admission is throttle.Throttle.Admit in the words of ring.
 func admission(t *throttle.Throttle, datacenter string) ring.Admit {
-	return func(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
-		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace, Table: table, Datacenter: datacenter}, n)
+	return func(ctx context.Context, w ring.Work, keyspace, table string,
+		n int) (func(time.Duration, error), error) {
+		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
+			Table: table, Datacenter: datacenter}, n)
 	}
 }
 
 // apiLookup is lookup.Lookup.Read in the words of api.
 func apiLookup(l *lookup.Lookup) api.Lookup {
-	return func(ctx context.Context, q *api.LookupQuery, take func(i int, a api.LookupAnswer)) error {
-		asked := lookup.Query{Account: q.Account, Client: q.Client, Keyspace: q.Keyspace, Table: q.Table, Columns: q.Columns, Keys: q.Keys, Rows: q.Rows, Class: q.Class}
+	return func(ctx context.Context, q *api.LookupQuery,
+		take func(i int, a api.LookupAnswer)) error {
+		asked := lookup.Query{Account: q.Account, Client: q.Client, Keyspace: q.Keyspace,
+			Table: q.Table, Columns: q.Columns, Keys: q.Keys, Rows: q.Rows, Class: q.Class}
 		err := l.Read(ctx, &asked, func(i int, a lookup.Answer) {
 			answer := api.LookupAnswer{Rows: a.Rows, More: a.More}
 			if a.Err != nil {

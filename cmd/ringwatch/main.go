@@ -85,7 +85,8 @@ func run(args []string) int {
 	defer stop()
 	defer repeatedLines.flush()
 	exit := -1
-	k := commands(&c, kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(code int) { exit = code }), kong.UsageOnError())
+	k := commands(&c, kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Exit(func(code int) { exit = code }), kong.UsageOnError())
 	parsed, err := k.Parse(args)
 	if exit >= 0 { // --help and --version have answered
 		return exit
@@ -113,7 +114,8 @@ func run(args []string) int {
 // commands makes a parser of the structs above.
 func commands(c *cli, options ...kong.Option) *kong.Kong {
 	k, err := kong.New(c, append(options, kong.Name("ringwatch"),
-		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes almost nothing."),
+		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes "+
+			"almost nothing."),
 		kong.Vars{"version": version()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		panic(err) // the structs are wrong

@@ -18,8 +18,10 @@ type manCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*manCmd) Help() string {
-	return "Writes a page for each command, of what --help says. They are plain man pages: a package puts them into /usr/share/man/man1.\n\n" +
-		"Example: ringwatch man /usr/local/share/man/man1\n\nExample: ringwatch man pages && man -l pages/ringwatch-series.1"
+	return "Writes a page for each command, of what --help says. They are plain man pages: a " +
+		"package puts them into /usr/share/man/man1.\n\n" +
+		"Example: ringwatch man /usr/local/share/man/man1\n\nExample: ringwatch man pages && man " +
+		"-l pages/ringwatch-series.1"
 }
 
 // Run implements the command.
@@ -77,7 +79,8 @@ func manPage(n *kong.Node) string {
 	p.section("DESCRIPTION")
 	p.text(cmp.Or(detail, n.Help))
 	if n.Parent == nil {
-		p.text("Roles run until they are told to end; questions ask the API of a role. Each command has a page of its own.")
+		p.text("Roles run until they are told to end; questions ask the API of a role. Each " +
+			"command has a page of its own.")
 	}
 	if len(n.Children) > 0 {
 		p.section("COMMANDS")
@@ -118,7 +121,8 @@ func manPage(n *kong.Node) string {
 		}
 	}
 	p.section("EXIT STATUS")
-	p.text("0: done. 1: it failed; the last line on standard error says why. 2: called or configured wrongly.")
+	p.text("0: done. 1: it failed; the last line on standard error says why. 2: called or " +
+		"configured wrongly.")
 	if n.FullPath() == "ringwatch rules check" {
 		p.text("3: with --lint-fatal, oddities and no errors.")
 	}

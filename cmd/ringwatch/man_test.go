@@ -17,7 +17,8 @@ import (
 func TestManPages(t *testing.T) {
 	app := commands(&cli{}).Model
 	pages := manPages(app)
-	plainText := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(dq`, `"`, `\(ga`, "`", `\(ha`, "^", `\(ti`, "~", `\&`, "", `\e`, `\`)
+	plainText := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(dq`, `"`, `\(ga`, "`", `\(ha`, "^",
+		`\(ti`, "~", `\&`, "", `\e`, `\`)
 	seen := 0
 	_ = kong.Visit(app.Node, func(v kong.Visitable, next kong.Next) error {
 		n, is := v.(*kong.Node)

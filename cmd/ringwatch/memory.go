@@ -22,7 +22,8 @@ const (
 	recentPart   = 8  // the last 15 minutes, where there is no Redis
 	samplesPart  = 8  // what PromQL's engine makes of samples, for all queries at once
 	rowsPart     = 32 // rows of a directory that are not in files yet, and blocks of files
-	rulesPart    = 4  // series that rules look back at; three quarters where that is all a process does
+	// series that rules look back at; three quarters where that is all a process does
+	rulesPart = 4
 )
 
 // mostRows is what rows of a directory take however much memory there is: what is not in files is
@@ -66,6 +67,10 @@ func (p *process) bound() error {
 	if len(p.Redis.Addresses) == 0 {
 		p.Redis.Memory = recent.NewMemory(p.limit.Bytes/recentPart, p.Redis.Clock, p.metrics)
 	}
-	p.Query.MaxSamples = min(p.Query.MaxSamples, int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
-	return p.metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes", Help: "What the process may have of memory; near it, new work is refused."}, func() float64 { return float64(p.limit.Bytes) }))
+	p.Query.MaxSamples = min(p.Query.MaxSamples,
+		int(p.limit.Bytes/samplesPart/sampleBytes)/p.Query.MaxConcurrent)
+	return p.metrics.Register(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ringwatch_memory_limit_bytes",
+			Help: "What the process may have of memory; near it, new work is refused."},
+			func() float64 { return float64(p.limit.Bytes) }))
 }

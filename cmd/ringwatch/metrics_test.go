@@ -23,7 +23,8 @@ import (
 // plainLabels are the labels of the roles' metrics whose values name nothing of a user's. A label
 // that is new belongs here or among those that package listener adds up.
 var plainLabels = []string{
-	"blame", "by", "call", "cause", "class", "code", "kind", "layer", "level", "of", "outcome", "partition", "reader",
+	"blame", "by", "call", "cause", "class", "code", "kind", "layer", "level", "of", "outcome",
+	"partition", "reader",
 	"reason", "refused", "result", "route", "source", "state",
 }
 
@@ -31,12 +32,17 @@ var plainLabels = []string{
 // and with keys, after reads of tables with names.
 func TestMetricsNames(t *testing.T) {
 	p := throttledProcess(t, engines.SharedRedis(t).Addr())
-	const adminKey, otherKey, operatorKey, readKey = "rw_admin000000000000000", "rw_other000000000000000", "rw_operator000000000000", "rw_read0000000000000000"
+	const adminKey, otherKey, operatorKey, readKey = "rw_admin000000000000000",
+		"rw_other000000000000000", "rw_operator000000000000", "rw_read0000000000000000"
 	admin := func(name, key string) account.Account {
-		return account.Account{Name: name, Keys: []account.Key{{Name: "theadmin", Key: key, Scopes: []account.Scope{account.Admin}}}}
+		return account.Account{Name: name,
+			Keys: []account.Key{{Name: "theadmin", Key: key,
+				Scopes: []account.Scope{account.Admin}}}}
 	}
-	accounts := []account.Account{admin("acmecorp", adminKey), admin("othercorp", otherKey), admin("operators", operatorKey)}
-	accounts[0].Keys = append(accounts[0].Keys, account.Key{Name: "thereader", Key: readKey, Scopes: []account.Scope{account.Read, account.Write}})
+	accounts := []account.Account{admin("acmecorp", adminKey), admin("othercorp", otherKey),
+		admin("operators", operatorKey)}
+	accounts[0].Keys = append(accounts[0].Keys, account.Key{Name: "thereader", Key: readKey,
+		Scopes: []account.Scope{account.Read, account.Write}})
 	registry, err := account.NewRegistry(accounts)
 	if err != nil {
 		t.Fatal(err)
@@ -44,9 +50,12 @@ func TestMetricsNames(t *testing.T) {
 	p.door = account.NewDoor(registry.Authenticate)
 	p.metrics.MustRegister(p.door)
 	for _, w := range []throttle.Work{
-		{Class: "serving", Client: "acmecorp/thereader", Keyspace: "shopspace", Table: "itemstable", Datacenter: "dcone"},
-		{Class: "serving", Client: "othercorp/theadmin", Keyspace: "carspace", Table: "partstable", Datacenter: "dctwo"},
-		{Class: "bulk", Client: "store", Keyspace: "ringwatch", Table: "fresh", Datacenter: "dcone"},
+		{Class: "serving", Client: "acmecorp/thereader", Keyspace: "shopspace", Table: "itemstable",
+			Datacenter: "dcone"},
+		{Class: "serving", Client: "othercorp/theadmin", Keyspace: "carspace", Table: "partstable",
+			Datacenter: "dctwo"},
+		{Class: "bulk", Client: "store", Keyspace: "ringwatch", Table: "fresh",
+			Datacenter: "dcone"},
 	} {
 		done, err := p.throttle.Admit(t.Context(), w, 2)
 		if err != nil {
@@ -85,11 +94,13 @@ func TestMetricsNames(t *testing.T) {
 					t.Errorf("%s with key %q shows %s", name, of.key, word)
 				}
 			}
-			if of.key == "" && name != "metrics.listen" && !strings.Contains(text, `ringwatch_throttle_operations_total{class="serving"} 4`) {
+			if of.key == "" && name != "metrics.listen" &&
+				!strings.Contains(text, `ringwatch_throttle_operations_total{class="serving"} 4`) {
 				t.Errorf("%s has lost a total", name)
 			}
 		}
-		if status, _ := mustMetrics(t, url, "rw_wrong000000000000000"); name != "metrics.listen" && status != http.StatusUnauthorized {
+		if status, _ := mustMetrics(t, url, "rw_wrong000000000000000"); name != "metrics.listen" &&
+			status != http.StatusUnauthorized {
 			t.Errorf("%s: a wrong key gets %d", name, status)
 		}
 	}
@@ -101,8 +112,10 @@ func TestMetricsNames(t *testing.T) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			for _, l := range m.Label {
-				if !slices.Contains(plainLabels, l.GetName()) && !slices.Contains(hidden, l.GetName()) {
-					t.Errorf("%s has the label %s: say in plainLabels or in package listener whether it names something", f.GetName(), l.GetName())
+				if !slices.Contains(plainLabels, l.GetName()) &&
+					!slices.Contains(hidden, l.GetName()) {
+					t.Errorf("%s has the label %s: say in plainLabels or in package listener "+
+						"whether it names something", f.GetName(), l.GetName())
 				}
 			}
 		}
@@ -136,7 +149,8 @@ func (p *process) listeners(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	in, err := ingest.New(p.Ingest, ingest.Deps{
-		Admit: p.door.Admit, Operators: p.API.Operators, Retryable: stream.Retryable, Registry: p.metrics, Log: p.log,
+		Admit: p.door.Admit, Operators: p.API.Operators, Retryable: stream.Retryable,
+		Registry: p.metrics, Log: p.log,
 		Publish: func(context.Context, string, string, []byte) error { return nil },
 		Ready:   func(context.Context) error { return nil },
 	})
@@ -153,13 +167,15 @@ func (p *process) listeners(t *testing.T) map[string]string {
 	}
 	runParts(t, server.Run, in.Run, ops, own)
 	return map[string]string{
-		"api": server.Addr(), "ingest": in.Addr().String(), "store": p.Store.Listen, "metrics.listen": p.Metrics.Listen,
+		"api": server.Addr(), "ingest": in.Addr().String(), "store": p.Store.Listen,
+		"metrics.listen": p.Metrics.Listen,
 	}
 }
 
 func mustMetrics(t *testing.T, address, key string) (status int, text string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics",
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,12 @@ type nodeForgetCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*nodeForgetCmd) Help() string {
-	return "Says that a node has left which cannot say so itself, such as dead hardware: its alerts end, its series up ends, and it leaves the targets for Prometheus. " +
-		"Its data stay as long as any, and ringwatch nodes shows it as forgotten. If it speaks again it is simply back. A node that is up is refused.\n\n" +
-		"No need for it where a node was decommissioned, was replaced by a new one, or changed its cluster's name: Ringwatch sees that. The key needs the scopes read and rules.\n\n" +
+	return "Says that a node has left which cannot say so itself, such as dead hardware: its " +
+		"alerts end, its series up ends, and it leaves the targets for Prometheus. " +
+		"Its data stay as long as any, and ringwatch nodes shows it as forgotten. If it speaks " +
+		"again it is simply back. A node that is up is refused.\n\n" +
+		"No need for it where a node was decommissioned, was replaced by a new one, or changed " +
+		"its cluster's name: Ringwatch sees that. The key needs the scopes read and rules.\n\n" +
 		"Example: ringwatch node forget 10.0.0.5"
 }
 
@@ -43,7 +46,8 @@ func (c *nodeForgetCmd) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	path := "/v1/nodes/" + url.PathEscape(node.ID) + "/forget?" + url.Values{"cluster": {node.Cluster}}.Encode()
+	path := "/v1/nodes/" + url.PathEscape(node.ID) + "/forget?" +
+		url.Values{"cluster": {node.Cluster}}.Encode()
 	body, err := api.send(ctx, http.MethodPost, path, nil)
 	if err != nil {
 		return err
@@ -54,13 +58,16 @@ func (c *nodeForgetCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	var of nodeInfo
 	if err := json.Unmarshal(body, &of); err != nil || of.Left == nil {
-		return fmt.Errorf("the API's answer cannot be read (%v): use a program of the API's version", err)
+		return fmt.Errorf("the API's answer cannot be read (%v): use a program of the API's "+
+			"version", err)
 	}
 	if node.Left != nil {
-		_, err = fmt.Fprintf(out, "%s of cluster %s has left already: %s since %s\n", plain(of.name()), plain(of.Cluster),
+		_, err = fmt.Fprintf(out, "%s of cluster %s has left already: %s since %s\n",
+			plain(of.name()), plain(of.Cluster),
 			of.state(nil), of.Left.Since.UTC().Format(time.RFC3339))
 		return err
 	}
-	_, err = fmt.Fprintf(out, "forgot %s of cluster %s; if it speaks again it is back\n", plain(of.name()), plain(of.Cluster))
+	_, err = fmt.Fprintf(out, "forgot %s of cluster %s; if it speaks again it is back\n",
+		plain(of.name()), plain(of.Cluster))
 	return err
 }

@@ -20,7 +20,8 @@ func TestNodeForget(t *testing.T) {
 		{[]string{"node", "forget", ""}, 2, "NODE is empty"},
 		{[]string{"node", "forget"}, 2, "expected"},
 	} {
-		if code, out, errs := say(t, c.args...); code != c.code || out != "" || !strings.Contains(errs, c.says) {
+		if code, out, errs := say(t, c.args...); code != c.code || out != "" ||
+			!strings.Contains(errs, c.says) {
 			t.Errorf("%q: exit %d, %q %q", c.args, code, out, errs)
 		}
 	}
@@ -39,10 +40,12 @@ func TestNodeForget(t *testing.T) {
 	expect(t, print("node", "forget", "10.0.0.3", "--json"), `"state":"forgotten"`)
 	expect(t, print("nodes"), `10\.0\.0\.2 .* up .*\n.*10\.0\.0\.3 .* forgotten by key r +2m00s`)
 	expect(t, print("clusters"), `^prod +2 +2 +0 +0 +1 +dc1 \(2\)$`)
-	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") || !strings.Contains(out, "10.0.0.2") {
+	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") ||
+		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)
 	}
-	if out := print("__complete", "zsh", "node", "forget", "10.0.0."); strings.Contains(out, "10.0.0.3") ||
+	if out := print("__complete", "zsh", "node", "forget",
+		"10.0.0."); strings.Contains(out, "10.0.0.3") ||
 		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)
 	}
@@ -54,9 +57,11 @@ func TestHowNodesLeft(t *testing.T) {
 	known := []nodeInfo{{ID: "aa-1", Address: "10.0.0.1:7000"}}
 	for want, n := range map[string]nodeInfo{
 		"up": {State: "up"}, "down, claimed": {State: "down", Claimed: true},
-		"decommissioned": leftNode("decommissioned", ""), "replaced by 10.0.0.1:7000": leftNode("replaced", "aa-1"),
-		"replaced by bb-2": leftNode("replaced", "bb-2"), "moved to south": leftNode("moved", "south"),
-		`forgotten by key \u001b`: leftNode("forgotten", "\x1b"),
+		"decommissioned":            leftNode("decommissioned", ""),
+		"replaced by 10.0.0.1:7000": leftNode("replaced", "aa-1"),
+		"replaced by bb-2":          leftNode("replaced", "bb-2"),
+		"moved to south":            leftNode("moved", "south"),
+		`forgotten by key \u001b`:   leftNode("forgotten", "\x1b"),
 	} {
 		if got := n.state(known); got != want {
 			t.Errorf("%q, want %q", got, want)

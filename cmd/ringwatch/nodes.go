@@ -25,8 +25,12 @@ type nodesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
-	return "Lists the nodes that the key may see. A node is up while its frames come, late when some are missing, and down when none came for a minute. It is claimed if several senders send its frames by turns.\n\n" +
-		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced by another node, moved to another cluster, or forgotten by a key (ringwatch node forget).\n\nExample: ringwatch nodes --state down"
+	return "Lists the nodes that the key may see. A node is up while its frames come, late when " +
+		"some are missing, and down when none came for a minute. It is claimed if several " +
+		"senders send its frames by turns.\n\n" +
+		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +
+		"by another node, moved to another cluster, or forgotten by a key (ringwatch node " +
+		"forget).\n\nExample: ringwatch nodes --state down"
 }
 
 // Run implements the command.
@@ -55,8 +59,10 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tHOST\tVERSION\tSTATE\tAGE")
 	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			dash(plain(n.Facts["hostname"])), plain(n.Facts["cassandra_version"]), n.state(nodes), n.age())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster),
+			plain(n.Datacenter), plain(n.Rack), plain(n.Address),
+			dash(plain(n.Facts["hostname"])), plain(n.Facts["cassandra_version"]), n.state(nodes),
+			n.age())
 	}
 	return t.Flush()
 }
@@ -75,12 +81,14 @@ func (c *nodesCmd) only() url.Values {
 
 // noNodes says what to do when there is nothing to see.
 func noNodes(out io.Writer) error {
-	_, err := fmt.Fprintln(out, "No nodes yet: start a Cassandra with the agent, or run make up. A new node appears some seconds after its first frame.")
+	_, err := fmt.Fprintln(out, "No nodes yet: start a Cassandra with the agent, or run make up. "+
+		"A new node appears some seconds after its first frame.")
 	return err
 }
 
 // printJSON prints an answer as it came, but for what a terminal would obey.
-func printJSON(ctx context.Context, out io.Writer, api *client, path string, query url.Values) error {
+func printJSON(ctx context.Context, out io.Writer, api *client, path string,
+	query url.Values) error {
 	body, err := api.get(ctx, path, query)
 	if err != nil {
 		return err
@@ -191,7 +199,9 @@ func (c *client) node(ctx context.Context, meant string) (*nodeInfo, error) {
 // not may be meant, the latter is.
 func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, error) {
 	if meant == "" {
-		return nil, usageError{errors.New("NODE is empty: name a node's id, the beginning of it, its address, or its host name")}
+		return nil,
+			usageError{errors.New("NODE is empty: name a node's id, the beginning of it, its " +
+				"address, or its host name")}
 	}
 	of := url.Values{"name": {meant}}
 	if cluster != "" {
@@ -216,11 +226,14 @@ func (c *client) nodeIn(ctx context.Context, meant, cluster string) (*nodeInfo, 
 	switch len(found) {
 	case 0:
 		if cluster != "" {
-			return nil, fmt.Errorf("this key sees no node %q in a cluster %q: ringwatch nodes lists those that it sees", meant, cluster)
+			return nil, fmt.Errorf("this key sees no node %q in a cluster %q: ringwatch nodes "+
+				"lists those that it sees", meant, cluster)
 		}
-		return nil, fmt.Errorf("this key sees no node %q: ringwatch nodes lists those that it sees", meant)
+		return nil, fmt.Errorf("this key sees no node %q: ringwatch nodes lists those that it sees",
+			meant)
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("%q may mean %s or %s: give more of its id", meant, plain(found[0].ID), plain(found[1].ID))
+	return nil, fmt.Errorf("%q may mean %s or %s: give more of its id", meant, plain(found[0].ID),
+		plain(found[1].ID))
 }

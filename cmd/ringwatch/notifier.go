@@ -58,7 +58,8 @@ func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, []part, e
 	return n, []part{n.Run, func(ctx context.Context) error {
 		for ctx.Err() == nil {
 			if err := log.Follow(ctx, at, hear); err != nil {
-				p.log.Warn("cannot read which alerts other processes send; trying again", "error", err)
+				p.log.Warn("cannot read which alerts other processes send; trying again",
+					"error", err)
 				pause(ctx, time.Second)
 			}
 		}

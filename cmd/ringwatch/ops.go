@@ -19,9 +19,12 @@ import (
 // ops serves what a role without a listener of its own still owes its operator: /-/healthy,
 // /-/ready and /metrics. What warning, which may be nil, returns stands below "ready": the role
 // works all the same.
-func (p *process) ops(c consumerConfig, ready func(context.Context) error, warning func(context.Context) string) (part, error) {
+func (p *process) ops(c consumerConfig, ready func(context.Context) error,
+	warning func(context.Context) string) (part, error) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "healthy") })
+	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "healthy")
+	})
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, r *http.Request) {
 		if err := ready(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -60,7 +63,9 @@ func (p *process) exposition(names func(*http.Request) (listener.Names, error)) 
 // one.
 func (p *process) metricsPart() (part, error) {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", p.exposition(func(*http.Request) (listener.Names, error) { return listener.AllNames, nil }))
+	mux.Handle("GET /metrics", p.exposition(func(*http.Request) (listener.Names, error) {
+		return listener.AllNames, nil
+	}))
 	return p.listen(p.Metrics.Listen, p.Metrics.TLS, mux)
 }
 
@@ -71,14 +76,16 @@ func (p *process) listen(address string, tls listener.TLS, mux *http.ServeMux) (
 	}
 	plain, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address, or stop the program that uses it", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; choose another address, or stop the "+
+			"program that uses it", address, err)
 	}
 	l, err := tls.Listener(plain, p.log)
 	if err != nil {
 		plain.Close()
 		return nil, err
 	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10}
 	p.log.Info("metrics", "address", l.Addr().String())
 	return func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -92,7 +99,8 @@ func (p *process) listen(address string, tls listener.TLS, mux *http.ServeMux) (
 
 // retry calls try until it succeeds or fails for good, with a pause that grows to five seconds. If
 // the time for it runs out, it returns what was wrong last.
-func retry(ctx context.Context, log *slog.Logger, what string, retryable func(error) bool, try func(context.Context) error) error {
+func retry(ctx context.Context, log *slog.Logger, what string, retryable func(error) bool,
+	try func(context.Context) error) error {
 	var last error
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		err := try(ctx)

@@ -25,9 +25,12 @@ func TestOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: transport}
-	for scheme, tls := range map[string]listener.TLS{"http": {}, "https": {CertFile: cert, KeyFile: key}} {
-		p := &process{config: &config{}, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
-		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one", Help: "One."}))
+	for scheme, tls := range map[string]listener.TLS{"http": {},
+		"https": {CertFile: cert, KeyFile: key}} {
+		p := &process{config: &config{}, metrics: prometheus.NewRegistry(),
+			log: slog.New(slog.DiscardHandler)}
+		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one",
+			Help: "One."}))
 		var ready atomic.Bool
 		address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
 		ops, err := p.ops(consumerConfig{Listen: address, TLS: tls}, func(context.Context) error {
@@ -45,7 +48,8 @@ func TestOps(t *testing.T) {
 		for path, want := range map[string]struct {
 			status int
 			body   string
-		}{"/-/healthy": {200, "healthy\n"}, "/-/ready": {503, "not yet\n"}, "/metrics": {200, "# HELP one One.\n# TYPE one counter\none 0\n"}} {
+		}{"/-/healthy": {200, "healthy\n"}, "/-/ready": {503, "not yet\n"},
+			"/metrics": {200, "# HELP one One.\n# TYPE one counter\none 0\n"}} {
 			answer, err := client.Get(scheme + "://" + address + path)
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +61,8 @@ func TestOps(t *testing.T) {
 			}
 		}
 		ready.Store(true)
-		if answer, err := client.Get(scheme + "://" + address + "/-/ready"); err != nil || answer.StatusCode != 200 {
+		if answer, err := client.Get(scheme + "://" + address + "/-/ready"); err != nil ||
+			answer.StatusCode != 200 {
 			t.Error(scheme, answer, err)
 		} else {
 			body, err := io.ReadAll(answer.Body)
@@ -70,7 +75,8 @@ func TestOps(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(scheme, err)
 		}
-		if _, err := p.ops(consumerConfig{Listen: address, TLS: listener.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
+		if _, err := p.ops(consumerConfig{Listen: address,
+			TLS: listener.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
 			t.Error("a certificate that is not there is taken")
 		}
 	}

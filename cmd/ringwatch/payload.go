@@ -67,7 +67,8 @@ func (p *payload) name() string {
 }
 
 // metrics asks for a node's values. partial says in words what they may lack.
-func (c *client) metrics(ctx context.Context, node string, query url.Values) (all []payload, partial []string, err error) {
+func (c *client) metrics(ctx context.Context, node string,
+	query url.Values) (all []payload, partial []string, err error) {
 	var answers []struct {
 		Payload []payload
 		Partial []string

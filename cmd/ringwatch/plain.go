@@ -25,7 +25,9 @@ func plainJSON(text []byte) []byte { return []byte(escaped(string(text), "\n\r\t
 
 // escaped writes what is hidden, but for keep, as JSON does.
 func escaped(text, keep string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return hidden(r) && !strings.ContainsRune(keep, r) }) {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return hidden(r) && !strings.ContainsRune(keep, r)
+	}) {
 		return text
 	}
 	b := make([]byte, 0, len(text)+64)
@@ -52,7 +54,8 @@ func appendEscape(dst []byte, r rune) []byte {
 // control and format characters, those that turn the direction of text, have no width or choose
 // variants, every space but the usual one, and what Unicode has not assigned.
 func hidden(r rune) bool {
-	return r == utf8.RuneError || !unicode.IsPrint(r) || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	return r == utf8.RuneError || !unicode.IsPrint(r) ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // plainWriter escapes what is written through it, but for line breaks and tabs. Each write must

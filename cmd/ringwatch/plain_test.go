@@ -50,7 +50,8 @@ func TestPlain(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for r := range rune(unicode.MaxRune + 1) {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Bidi_Control, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs) && !hidden(r) {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Bidi_Control, unicode.Zl, unicode.Zp,
+			unicode.Co, unicode.Cs) && !hidden(r) {
 			t.Fatalf("U+%04X is not escaped", r)
 		}
 		if r >= ' ' && r < 0x7f && hidden(r) {
@@ -72,26 +73,41 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	id := n.ID.String()
 	colours := regexp.MustCompile(`\x1b\[[\d;]*m`) // a plot of several lines has them
 	for name, run := range map[string]func(out io.Writer) error{
-		"clusters": func(out io.Writer) error { return (&clustersCmd{clientFlags: flags()}).run(t.Context(), out) },
-		"nodes":    func(out io.Writer) error { return (&nodesCmd{clientFlags: flags()}).run(t.Context(), out) },
-		"latest":   func(out io.Writer) error { return (&latestCmd{clientFlags: flags(), Node: id}).run(t.Context(), out) },
+		"clusters": func(out io.Writer) error {
+			return (&clustersCmd{clientFlags: flags()}).run(t.Context(), out)
+		},
+		"nodes": func(out io.Writer) error {
+			return (&nodesCmd{clientFlags: flags()}).run(t.Context(), out)
+		},
+		"latest": func(out io.Writer) error {
+			return (&latestCmd{clientFlags: flags(), Node: id}).run(t.Context(), out)
+		},
 		"series": func(out io.Writer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "cassandra_table_live*", Period: "5m", Top: 5, Rows: 5}).run(t.Context(), out)
+			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "cassandra_table_live*",
+				Period: "5m", Top: 5, Rows: 5}).run(t.Context(), out)
 		},
 		"texts": func(out io.Writer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "cassandra_node_schema_version", Period: "5m", Top: 5, Rows: 5}).run(t.Context(), out)
+			return (&seriesCmd{clientFlags: flags(), Node: id,
+				Metric: "cassandra_node_schema_version", Period: "5m", Top: 5,
+				Rows: 5}).run(t.Context(), out)
 		},
-		"top": func(out io.Writer) error { return (&topCmd{clientFlags: flags()}).once(t.Context(), out) },
+		"top": func(out io.Writer) error {
+			return (&topCmd{clientFlags: flags()}).once(t.Context(), out)
+		},
 		"lookup": func(out io.Writer) error {
-			return (&lookupCmd{clientFlags: flags(), Table: "shop.items", Keys: []string{"17"}}).run(t.Context(), nil, out)
+			return (&lookupCmd{clientFlags: flags(), Table: "shop.items",
+				Keys: []string{"17"}}).run(t.Context(), nil, out)
 		},
 		"lookup --json": func(out io.Writer) error {
-			return (&lookupCmd{clientFlags: flags(), Table: "shop.items", Keys: []string{"17"}, JSON: true}).run(t.Context(), nil, out)
+			return (&lookupCmd{clientFlags: flags(), Table: "shop.items", Keys: []string{"17"},
+				JSON: true}).run(t.Context(), nil, out)
 		},
 		"clusters --json": func(out io.Writer) error {
 			return (&clustersCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
 		},
-		"nodes --json": func(out io.Writer) error { return (&nodesCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out) },
+		"nodes --json": func(out io.Writer) error {
+			return (&nodesCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
+		},
 		"latest --json": func(out io.Writer) error {
 			return (&latestCmd{clientFlags: flags(), Node: id, JSON: true}).run(t.Context(), out)
 		},
@@ -101,14 +117,16 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		text := colours.ReplaceAllString(out.String(), "")
-		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }); i >= 0 {
+		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }); i >=
+			0 {
 			t.Errorf("%s prints %q", name, text[max(0, i-40):min(len(text), i+40)])
 		}
 		if !strings.Contains(text, `\u`) {
 			t.Errorf("%s prints nothing that was made up:\n%s", name, text)
 		}
 		path, isJSON := strings.CutSuffix(name, " --json")
-		if path = map[string]string{"clusters": "/v1/clusters", "nodes": "/v1/nodes", "latest": metricsPath(id)}[path]; !isJSON || path == "" {
+		if path = map[string]string{"clusters": "/v1/clusters", "nodes": "/v1/nodes",
+			"latest": metricsPath(id)}[path]; !isJSON || path == "" {
 			continue
 		}
 		r, _ := http.NewRequest(http.MethodGet, os.Getenv("RINGWATCH_API")+path, nil)

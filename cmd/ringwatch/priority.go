@@ -16,7 +16,8 @@ const lowered = 5
 // priority for each thread, and a new thread has that of the one that makes it; so it is to be
 // called at the start.
 func stepBack(log *slog.Logger) {
-	for changed := true; changed; { // a thread may begin meanwhile, as a child of one that is not done
+	// a thread may begin meanwhile, as a child of one that is not done
+	for changed := true; changed; {
 		changed = false
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -28,7 +29,8 @@ func stepBack(log *slog.Logger) {
 				continue
 			}
 			// The call says 20 less the niceness, since an answer below 0 would be an error.
-			if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err != nil || 20-now >= lowered {
+			if now, err := syscall.Getpriority(syscall.PRIO_PROCESS, id); err != nil ||
+				20-now >= lowered {
 				continue
 			}
 			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, lowered); err != nil {

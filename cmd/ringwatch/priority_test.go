@@ -25,7 +25,8 @@ func TestPriority(t *testing.T) {
 	}
 	ports := engines.FreePorts(t, 2) // where nobody is, so that each waits
 	config := configFile(t, fmt.Sprintf(
-		"kafka: {brokers: [\"127.0.0.1:%d\"]}\ncassandra: {hosts: [\"127.0.0.1:%d\"]}\n", ports[0], ports[1]))
+		"kafka: {brokers: [\"127.0.0.1:%d\"]}\ncassandra: {hosts: [\"127.0.0.1:%d\"]}\n", ports[0],
+		ports[1]))
 	for _, role := range []string{"rules", "api"} {
 		c := exec.Command(self, role, "--wait", "10m", "--config", config)
 		c.Env = append(os.Environ(), asRingwatch)
@@ -57,7 +58,8 @@ func niceOf(pid, want int) error {
 		// After the name in brackets come the state and 15 numbers; the niceness is the 16th.
 		_, rest, _ := strings.Cut(string(b), ") ")
 		if nice, err := strconv.Atoi(strings.Fields(rest)[16]); err != nil || nice != want {
-			return fmt.Errorf("thread %s has niceness %d, %v; want %d", thread.Name(), nice, err, want)
+			return fmt.Errorf("thread %s has niceness %d, %v; want %d", thread.Name(), nice,
+				err, want)
 		}
 	}
 	return nil

@@ -74,7 +74,8 @@ groups:
 	}{
 		{nil, []string{"A", "B", "c:c", "D"}},
 		{[]string{`{severity="critical"}`}, []string{"A", "D"}},
-		{[]string{`{severity="warning"}`, `{severity="critical",team=""}`}, []string{"A", "B", "D"}},
+		{[]string{`{severity="warning"}`, `{severity="critical",team=""}`},
+			[]string{"A", "B", "D"}},
 		{[]string{`{severity=~"crit.+|none"}`, `{team="x"}`}, []string{"A", "B", "D"}},
 	} {
 		if got, _ := get(url.Values{"match[]": q.match}); !slices.Equal(got, q.want) {

@@ -41,7 +41,8 @@ func (p *promLine) tenants(t *testing.T) {
 						"}"},
 					"match[]": {"{" + matcher + "}", "up{" + matcher + "}",
 						"{__name__=\"node_load1\"," + matcher + "}"},
-					"time": {fmt.Sprint(to / 1000)}, "start": {fmt.Sprint(from / 1000)}, "end": {fmt.Sprint(to / 1000)},
+					"time": {fmt.Sprint(to / 1000)}, "start": {fmt.Sprint(from / 1000)},
+					"end":  {fmt.Sprint(to / 1000)},
 					"step": {"30"}, "stats": {"all"}, "state": {"any"}, "limit": {"10000"},
 				}
 				ask := func(key string) (int, string) {
@@ -226,11 +227,15 @@ func (p *promLine) badInput(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{
-		"/api/v1/label/no%20name/values": ok, "/api/v1/label/nosuch/values": ok, "/api/v1/label/%ff/values": 400,
-		"/api/v1/query?query=%zz": 400, "/api/v1/query?query=1;time=2": 400, "/federate": 400, "/federate?match[]={}": 400,
+		"/api/v1/label/no%20name/values": ok, "/api/v1/label/nosuch/values": ok,
+		"/api/v1/label/%ff/values": 400,
+		"/api/v1/query?query=%zz":  400, "/api/v1/query?query=1;time=2": 400, "/federate": 400,
+		"/federate?match[]={}":     400,
 		"/federate?match[]=nosuch": ok, "/federate?match[]={__name__=~\".%2b_bucket\"}": 422,
-		"/api/v1/targets?state=asleep": 400, "/api/v1/metadata?limit=x": 400, "/api/v1/query?query=" + strings.Repeat("x", 20<<10): 414,
-		"/api/v1/query_exemplars": 400, "/api/v1/nosuch": 404, "/api/v1/admin/tsdb/snapshot": 404,
+		"/api/v1/targets?state=asleep": 400, "/api/v1/metadata?limit=x": 400,
+		"/api/v1/query?query=" + strings.Repeat("x", 20<<10): 414,
+		"/api/v1/query_exemplars":                            400, "/api/v1/nosuch": 404,
+		"/api/v1/admin/tsdb/snapshot": 404,
 	} {
 		got, text, err := p.do(t.Context(), key, http.MethodGet, path, nil, "")
 		if err != nil || got != status {

@@ -205,8 +205,10 @@ scrape_configs:
 		slices.Sort(lines)
 		return strings.Join(lines, "\n"), err
 	}
-	for _, query := range []string{ // Prometheus 2 counts a sample at a range's begin, Prometheus 3 does not
-		`node_load1{cluster="acme-prod"}`, `sum by (table) (rate(cassandra_table_memtable_switches_total[125s]))`,
+	// Prometheus 2 counts a sample at a range's begin, Prometheus 3 does not
+	for _, query := range []string{
+		`node_load1{cluster="acme-prod"}`,
+		`sum by (table) (rate(cassandra_table_memtable_switches_total[125s]))`,
 		`max_over_time(node_load1[305s])`, `up{cluster="acme-prod"}`,
 		`round(1e9*histogram_quantile(0.9,sum by(le)(rate(cassandra_table_read_latency_seconds_bucket[125s]))))`,
 	} {
@@ -231,14 +233,17 @@ scrape_configs:
 			return err
 		}
 		scraped, err := other.get(ctx, "",
-			"/api/v1/query?query="+url.QueryEscape(`scrape_samples_scraped{job="federate"}>50 and up{job="federate"}==1`))
+			"/api/v1/query?query="+
+				url.QueryEscape(
+					`scrape_samples_scraped{job="federate"}>50 and up{job="federate"}==1`))
 		if err == nil && (!strings.Contains(scraped, `"value"`) || strings.Count(text,
 			`"metric"`) != 3) {
 			err = fmt.Errorf("%s %s", text, scraped)
 		}
 		return err
 	})
-	for _, path := range []string{"status/tsdb", "status/walreplay"} { // now it has series of its own, too
+	// now it has series of its own, too
+	for _, path := range []string{"status/tsdb", "status/walreplay"} {
 		eventually(t, "the form of "+path, func(ctx context.Context) error {
 			var shapes []string
 			for _, of := range []*promLine{p, other} {

@@ -362,7 +362,8 @@ func (p *promLine) officialClient(t *testing.T) {
 	must("AlertManagers", err)
 	exemplars, err := a.QueryExemplars(ctx, "node_load1", from, to)
 	must("QueryExemplars", err)
-	if len(rules.Groups) < 5 || rules.Groups[0].File != "cassandra.yaml" || len(rules.Groups[0].Rules) == 0 {
+	if len(rules.Groups) < 5 || rules.Groups[0].File != "cassandra.yaml" ||
+		len(rules.Groups[0].Rules) == 0 {
 		t.Errorf("Rules: %+v", rules)
 	}
 	if len(managers.Active)+len(exemplars) > 0 {
@@ -399,7 +400,9 @@ func (p *promLine) officialClient(t *testing.T) {
 		t.Errorf("%v %v", blocks, replay)
 	}
 	// A recorded series may come between the two questions.
-	eventually(t, "counts that fit the series", func(ctx context.Context) error { return p.cardinality(ctx, a) })
+	eventually(t, "counts that fit the series", func(ctx context.Context) error {
+		return p.cardinality(ctx, a)
+	})
 }
 
 // cardinality holds what the official client is told of the number of series against the series.
@@ -409,7 +412,8 @@ func (p *promLine) cardinality(ctx context.Context, a v1.API) error {
 		return err
 	}
 	text, err := p.get(ctx, p.fleets[0].key, "/v1/series?"+url.Values{"match[]": {`{__name__!=""}`},
-		"from": {fmt.Sprint(got.HeadStats.MinTime)}, "to": {fmt.Sprint(got.HeadStats.MaxTime)}}.Encode())
+		"from": {fmt.Sprint(got.HeadStats.MinTime)},
+		"to":   {fmt.Sprint(got.HeadStats.MaxTime)}}.Encode())
 	if err != nil {
 		return err
 	}
@@ -443,11 +447,13 @@ func (p *promLine) cardinality(ctx context.Context, a v1.API) error {
 			return fmt.Errorf("%s:\n%v, want\n%v", c.what, of, c.want)
 		}
 	}
-	if h := got.HeadStats; h.NumSeries != len(list) || h.NumSeries < 50 || h.NumLabelPairs != len(pairs) {
+	if h := got.HeadStats; h.NumSeries != len(list) || h.NumSeries < 50 ||
+		h.NumLabelPairs != len(pairs) {
 		return fmt.Errorf("HeadStats: %+v, want %d series and %d pairs", h, len(list), len(pairs))
 	}
 	few, err := a.TSDB(ctx, v1.WithLimit(2))
-	if err == nil && (len(few.SeriesCountByMetricName) != 2 || len(few.SeriesCountByLabelValuePair) != 2) {
+	if err == nil &&
+		(len(few.SeriesCountByMetricName) != 2 || len(few.SeriesCountByLabelValuePair) != 2) {
 		err = fmt.Errorf("TSDB of 2: %+v", few)
 	}
 	return err
@@ -478,10 +484,12 @@ func (p *promLine) asGrafana(t *testing.T) {
 		{"GET", "/api/v1/rules", "", `"groups":[{"name":"cassandra-requests"`},
 		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15,
 			end/15*15) +
-			url.QueryEscape(`sum by (cluster) (rate(cassandra_table_read_latency_seconds_count{table=~"table_0"}[1m0s]))`), `"metric":{"cluster":"acme-prod"},"values":[[`},
+			url.QueryEscape(
+				`sum by (cluster) (rate(cassandra_table_read_latency_seconds_count{table=~"table_0"}[1m0s]))`), `"metric":{"cluster":"acme-prod"},"values":[[`},
 		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15,
 			end/15*15) +
-			url.QueryEscape(`histogram_quantile(0.99, sum by (le) (rate(cassandra_table_read_latency_seconds_bucket[1m0s])))`), `"values":[[`},
+			url.QueryEscape(
+				`histogram_quantile(0.99, sum by (le) (rate(cassandra_table_read_latency_seconds_bucket[1m0s])))`), `"values":[[`},
 		{"POST", "/api/v1/query_exemplars", span + "&query=node_load1", `"data":[]`},
 		{"POST", "/api/v1/query", fmt.Sprintf("time=%d.123&query=topk(1%%2Cnode_load1)", end),
 			`"resultType":"vector"`},

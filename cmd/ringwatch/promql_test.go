@@ -48,12 +48,14 @@ func TestPrometheusTests(t *testing.T) {
 		l.runs.Add(1)
 		cluster := fmt.Sprintf("run-%d", l.runs.Load())
 		sent := map[uuid.UUID]int{}
-		return querytest.New(t, l.shift, cluster, func(frames querytest.Frames) (storage.Queryable, error) {
-			return l.send(t, cluster, frames, sent)
-		}, func(series, reason string) { reasons[reason] = append(reasons[reason], series) })
+		return querytest.New(t, l.shift, cluster,
+			func(frames querytest.Frames) (storage.Queryable, error) {
+				return l.send(t, cluster, frames, sent)
+			}, func(series, reason string) { reasons[reason] = append(reasons[reason], series) })
 	})
 	for reason, list := range reasons {
-		t.Logf("%d series kept aside for %s: %s", len(list), reason, strings.Join(list[:min(len(list), 5)], " "))
+		t.Logf("%d series kept aside for %s: %s", len(list), reason,
+			strings.Join(list[:min(len(list), 5)], " "))
 	}
 }
 
@@ -81,7 +83,8 @@ type promqlLine struct {
 
 func startPromQL(t *testing.T) *promqlLine {
 	t.Helper()
-	settings := fmt.Sprintf("data: {dir: %q, retention: 365d}\ncassandra: {grace: 100ms}\nkafka: {partitions: 4}\n", t.TempDir())
+	settings := fmt.Sprintf("data: {dir: %q, retention: 365d}\ncassandra: {grace: 100ms}\nkafka: "+
+		"{partitions: 4}\n", t.TempDir())
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		settings = fmt.Sprintf(`
 cassandra: {hosts: [%q], keyspace: promql, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
@@ -116,13 +119,16 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 		t.Fatal(err)
 	}
 	// Half a year ago: every window is closed as soon as it was written, and is read from raw.
-	l := &promqlLine{db: p.database.Load(), shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()),
-		who: querytest.Principal(t, "test")}
-	if l.producer, err = stream.NewProducer(topics, p.Kafka.framesConfig, prometheus.NewRegistry()); err != nil {
+	l := &promqlLine{db: p.database.Load(),
+		shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()),
+		who:   querytest.Principal(t, "test")}
+	if l.producer, err = stream.NewProducer(topics, p.Kafka.framesConfig,
+		prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.producer.Close)
-	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: apiStore{l.db}})
+	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute,
+		NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: apiStore{l.db}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,15 +137,18 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 		t.Fatal(err)
 	}
 	qc := query.DefaultConfig()
-	qc.RawRetention, qc.NodesTTL, qc.MaxPerAccount = 365*24*time.Hour, time.Millisecond, qc.MaxConcurrent
-	if l.engine, err = query.NewEngine(qc, l.reader, nil, parser, nil, slog.New(slog.DiscardHandler)); err != nil {
+	qc.RawRetention, qc.NodesTTL, qc.MaxPerAccount = 365*24*time.Hour, time.Millisecond,
+		qc.MaxConcurrent
+	if l.engine, err = query.NewEngine(qc, l.reader, nil, parser, nil,
+		slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
 // send publishes the frames that were not sent before, and waits until all can be read.
-func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames, sent map[uuid.UUID]int) (storage.Queryable, error) {
+func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames,
+	sent map[uuid.UUID]int) (storage.Queryable, error) {
 	for id, list := range frames {
 		for _, b := range list[sent[id]:] {
 			if err := l.producer.Publish(t.Context(), "test", cluster, b); err != nil {
@@ -152,18 +161,21 @@ func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames,
 	deadline := time.Now().Add(5 * time.Minute)
 	for id, want := range sent {
 		for {
-			_, report, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Read(t.Context(), "test", id, l.shift, time.Now().UnixMilli(), none)
+			_, report, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Read(
+				t.Context(), "test", id, l.shift, time.Now().UnixMilli(), none)
 			if err == nil && len(report.Instants) == want {
 				break
 			}
 			if time.Now().After(deadline) {
-				return nil, fmt.Errorf("of the %d frames of node %s %d can be read, %v", want, id, len(report.Instants), err)
+				return nil, fmt.Errorf("of the %d frames of node %s %d can be read, %v", want, id,
+					len(report.Instants), err)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
 	for {
-		nodes, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Nodes(t.Context(), "test")
+		nodes, err := l.db.Reader(store.Dashboard("test"), memory.Unbounded()).Nodes(t.Context(),
+			"test")
 		listed := 0
 		for i := range nodes {
 			if sent[nodes[i].ID] > 0 {
@@ -202,6 +214,9 @@ type inClusterQuerier struct {
 	cluster string
 }
 
-func (c inClusterQuerier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	return c.Querier.Select(ctx, sorted, hints, append(slices.Clone(matchers), labels.MustNewMatcher(labels.MatchEqual, "cluster", c.cluster))...)
+func (c inClusterQuerier) Select(ctx context.Context, sorted bool, hints *storage.SelectHints,
+	matchers ...*labels.Matcher) storage.SeriesSet {
+	return c.Querier.Select(ctx, sorted, hints,
+		append(slices.Clone(matchers), labels.MustNewMatcher(labels.MatchEqual, "cluster",
+			c.cluster))...)
 }

@@ -30,8 +30,12 @@ type qpsCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*qpsCmd) Help() string {
-	return "Shows who uses how much of Cassandra, over all processes, as a mean of the last seconds, the largest first: operations, finished requests, operations that wait, operations that were " +
-		"refused, and how long requests took. LIMIT is the class's limit, HEALTH the part of it that the cluster's health leaves. The key needs the scope admin. It sees its account's clients, or all clients if " +
+	return "Shows who uses how much of Cassandra, over all processes, as a mean of the last " +
+		"seconds, the largest first: operations, finished requests, operations that wait, " +
+		"operations that were " +
+		"refused, and how long requests took. LIMIT is the class's limit, HEALTH the part of it " +
+		"that the cluster's health leaves. The key needs the scope admin. It sees its account's " +
+		"clients, or all clients if " +
 		"the server's api.operators names the account. q quits.\n\n" +
 		"Example: ringwatch qps\n\nExample: ringwatch qps --by class,client --once"
 }
@@ -72,7 +76,9 @@ func (c *qpsCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
 	if err != nil {
 		return err
 	}
-	return live(ctx, client.base, c.Every, func(ctx context.Context) (screen, error) { return client.qps(ctx, c.query()) }, options...)
+	return live(ctx, client.base, c.Every, func(ctx context.Context) (screen, error) {
+		return client.qps(ctx, c.query())
+	}, options...)
 }
 
 // qps asks who asks.
@@ -87,14 +93,16 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 	}
 	var rows []api.WorkRate
 	if err := json.Unmarshal(body, &rows); err != nil {
-		return screen{}, fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
+		return screen{}, fmt.Errorf("the API's answer cannot be read (%w): use a program of the "+
+			"API's version", err)
 	}
 	var operations, waiting float64
 	for i := range rows {
 		operations += rows[i].OperationsPerSecond
 		waiting += rows[i].Waiting
 	}
-	s := screen{title: fmt.Sprintf("ringwatch qps   %s operations/s   %s waiting", human(math.Round(operations), ""), human(waiting, "")), text: qpsTable(rows)}
+	s := screen{title: fmt.Sprintf("ringwatch qps   %s operations/s   %s waiting",
+		human(math.Round(operations), ""), human(waiting, "")), text: qpsTable(rows)}
 	if len(rows) == 0 {
 		s.text = "Nobody whom this key may see has asked for anything in the last seconds.\n"
 	}
@@ -122,7 +130,9 @@ func qpsTable(rows []api.WorkRate) string {
 	columns := []column{
 		{"CLASS", func(r *api.WorkRate) string { return r.Class }},
 		{"CLIENT", func(r *api.WorkRate) string { return r.Client }},
-		{"TABLE", func(r *api.WorkRate) string { return strings.Trim(r.Keyspace+"."+r.Table, ".") }},
+		{"TABLE", func(r *api.WorkRate) string {
+			return strings.Trim(r.Keyspace+"."+r.Table, ".")
+		}},
 		{"DC", func(r *api.WorkRate) string { return r.Datacenter }},
 		{"OPS/S", func(r *api.WorkRate) string { return rate(r.OperationsPerSecond) }},
 		{"REQ/S", func(r *api.WorkRate) string { return rate(r.RequestsPerSecond) }},

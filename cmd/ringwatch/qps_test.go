@@ -60,8 +60,10 @@ func TestQPS(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, w := range []throttle.Work{
-		{Class: "serving", Client: "acme/shop", Keyspace: "shop", Table: "items", Datacenter: "dc1"},
-		{Class: "bulk", Client: "acme/export", Keyspace: "shop", Table: "orders", Datacenter: "dc1"},
+		{Class: "serving", Client: "acme/shop", Keyspace: "shop", Table: "items",
+			Datacenter: "dc1"},
+		{Class: "bulk", Client: "acme/export", Keyspace: "shop", Table: "orders",
+			Datacenter: "dc1"},
 		{Class: "bulk", Client: "store", Keyspace: "ringwatch", Table: "fresh", Datacenter: "dc1"},
 	} {
 		go func() {
@@ -75,8 +77,12 @@ func TestQPS(t *testing.T) {
 	}
 	const adminKey, operatorKey = "rw_admin000000000000000", "rw_operator000000000000"
 	registry, err := account.NewRegistry([]account.Account{
-		{Name: "acme", Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read}}, {Name: "a", Key: adminKey, Scopes: []account.Scope{account.Admin}}}},
-		{Name: "ops", Keys: []account.Key{{Name: "a", Key: operatorKey, Scopes: []account.Scope{account.Admin}}}},
+		{Name: "acme",
+			Keys: []account.Key{{Name: "r", Key: testKey, Scopes: []account.Scope{account.Read}},
+				{Name: "a", Key: adminKey, Scopes: []account.Scope{account.Admin}}}},
+		{Name: "ops",
+			Keys: []account.Key{{Name: "a", Key: operatorKey,
+				Scopes: []account.Scope{account.Admin}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,14 +91,18 @@ func TestQPS(t *testing.T) {
 	c := api.DefaultConfig()
 	c.Listen, c.Operators = "127.0.0.1:0", []string{"ops"}
 	server, err := api.New(c, api.Deps{
-		Admit: account.NewDoor(registry.Authenticate).Admit, Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready, Work: apiWork(serving.throttle), Metrics: serving.metrics, Log: slog.New(slog.DiscardHandler),
+		Admit:  account.NewDoor(registry.Authenticate).Admit,
+		Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready,
+		Work: apiWork(serving.throttle), Metrics: serving.metrics,
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	runParts(t, server.Run)
 	command := func(key string, by ...string) *qpsCmd {
-		return &qpsCmd{clientFlags: clientFlags{API: "http://" + server.Addr(), Key: key}, By: by, Every: 100 * time.Millisecond}
+		return &qpsCmd{clientFlags: clientFlags{API: "http://" + server.Addr(), Key: key}, By: by,
+			Every: 100 * time.Millisecond}
 	}
 	show := func(c *qpsCmd) string {
 		t.Helper()
@@ -106,7 +116,9 @@ func TestQPS(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
 			text := show(c)
-			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) }) {
+			if !slices.ContainsFunc(words, func(w string) bool {
+				return !strings.Contains(text, w)
+			}) {
 				return text
 			}
 			if time.Now().After(deadline) {
@@ -125,14 +137,16 @@ func TestQPS(t *testing.T) {
 	}
 	idle := func(w api.WorkRate) bool { return w.OperationsPerSecond <= 0 }
 	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
-		if list := rows(); len(list) >= 3 && !slices.ContainsFunc(list, idle) { // all have done something
+		// all have done something
+		if list := rows(); len(list) >= 3 && !slices.ContainsFunc(list, idle) {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatalf("they do nothing: %+v", list)
 		}
 	}
 	text := until(command(adminKey), "acme/shop", "acme/export")
-	expect(t, text, `^CLASS +CLIENT +TABLE +DC +OPS/S +REQ/S +WAITING +REFUSED/S +MEAN +P50 +P99 +LIMIT +HEALTH$`,
+	expect(t, text,
+		`^CLASS +CLIENT +TABLE +DC +OPS/S +REQ/S +WAITING +REFUSED/S +MEAN +P50 +P99 +LIMIT +HEALTH$`,
 		`^serving +acme/shop +shop\.items +dc1 +[\d.]+ +[\d.]+ +\d+ +0 +3ms +[\d.]+ms +[\d.]+ms +50000 +100%$`)
 	if strings.Contains(text, "store") || strings.Contains(text, "fresh") {
 		t.Errorf("acme sees what is not its own:\n%s", text)
@@ -144,8 +158,10 @@ func TestQPS(t *testing.T) {
 		t.Errorf("by class:\n%s", text)
 	}
 	expect(t, until(command(operatorKey, "client", "table"), "acme/shop"), `^CLIENT +TABLE +OPS/S `)
-	for key, want := range map[string]string{testKey: "scope admin", adminKey: "unknown by=nothing"} {
-		if err := command(key, "nothing").once(t.Context(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), want) {
+	for key, want := range map[string]string{testKey: "scope admin",
+		adminKey: "unknown by=nothing"} {
+		if err := command(key, "nothing").once(t.Context(), &bytes.Buffer{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
 	}
@@ -159,8 +175,10 @@ func TestQPS(t *testing.T) {
 	shown := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- command(adminKey).live(t.Context(), tea.WithInput(in), tea.WithOutput(&watcher{Buffer: &screen, for_: "acme/shop", found: shown}),
-			tea.WithWindowSize(140, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignals())
+		ended <- command(adminKey).live(t.Context(), tea.WithInput(in),
+			tea.WithOutput(&watcher{Buffer: &screen, for_: "acme/shop", found: shown}),
+			tea.WithWindowSize(140, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}),
+			tea.WithoutSignals())
 	}()
 	select {
 	case <-shown:

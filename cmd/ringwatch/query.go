@@ -29,10 +29,13 @@ type queryCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*queryCmd) Help() string {
-	return "Asks in PromQL. The answer at one instant is a table, over time it is a plot. A histogram " +
-		"is shown as its number of observations, their sum and quantiles; a plot shows its p99. In " +
+	return "Asks in PromQL. The answer at one instant is a table, over time it is a plot. A " +
+		"histogram " +
+		"is shown as its number of observations, their sum and quantiles; a plot shows " +
+		"its p99. In " +
 		"CSV a label becomes exported_value if its name is one of CSV's own columns. Control " +
-		"characters are written as \\u001b in all outputs. Put -- before an expression that begins " +
+		"characters are written as \\u001b in all outputs. Put -- before an expression " +
+		"that begins " +
 		"with a minus.\n\n" +
 		"Example: ringwatch query 'topk(10, sum by (keyspace, table) " +
 		"(rate(cassandra_table_write_latency_seconds_count[5m])))'\n\n" +
@@ -100,8 +103,9 @@ func (c *queryCmd) run(ctx context.Context, in io.Reader, out, errs io.Writer) e
 	case answer.text != nil:
 		_, err = fmt.Fprintln(out, plain(*answer.text))
 	case len(answer.series) == 0:
-		_, err = fmt.Fprintln(errs, "no series: no series has these names and labels at that time, or "+
-			"no value passes the conditions; ringwatch latest NODE shows a node's series")
+		_, err = fmt.Fprintln(errs,
+			"no series: no series has these names and labels at that time, or "+
+				"no value passes the conditions; ringwatch latest NODE shows a node's series")
 	case answer.overTime:
 		err = printRange(out, answer.series, span)
 	default:
@@ -164,7 +168,8 @@ func (c *queryCmd) expression(in io.Reader) (string, error) {
 		case err != nil:
 			return "", fmt.Errorf("standard input: %w", err)
 		case len(all) > maxPromQLBytes:
-			return "", usageError{fmt.Errorf("the expression is longer than %d bytes", maxPromQLBytes)}
+			return "", usageError{fmt.Errorf("the expression is longer than %d bytes",
+				maxPromQLBytes)}
 		}
 		text = strings.TrimRight(string(all), "\r\n")
 	}

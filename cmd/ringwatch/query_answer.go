@@ -98,7 +98,9 @@ func (a *queryAnswer) read(kind string, result json.RawMessage) error {
 			series.points = append(series.points, queryPoint(p))
 		}
 		if len(s.Values) > 0 && len(s.Histograms) > 0 {
-			slices.SortStableFunc(series.points, func(a, b queryPoint) int { return a.at.Compare(b.at) })
+			slices.SortStableFunc(series.points, func(a, b queryPoint) int {
+				return a.at.Compare(b.at)
+			})
 		}
 		if s.Value != nil {
 			series.points = append(series.points, queryPoint(*s.Value))

@@ -13,7 +13,8 @@ type queryHistogram struct {
 }
 
 type queryBucket struct {
-	rule                int // which bounds are in the bucket: 0 the upper, 1 the lower, 2 none, 3 both
+	// which bounds are in the bucket: 0 the upper, 1 the lower, 2 none, 3 both
+	rule                int
 	lower, upper, count string
 }
 

@@ -158,8 +158,9 @@ func printHidden(out io.Writer, lines []queryLine, names []string) error {
 	}
 	var examples []string
 	for i := range lines[:min(2, len(lines))] {
-		examples = append(examples, selectorOf(lines[i].labels, slices.DeleteFunc(slices.Clone(names),
-			func(name string) bool { return lines[i].labels[name] == "" })))
+		examples = append(examples,
+			selectorOf(lines[i].labels, slices.DeleteFunc(slices.Clone(names),
+				func(name string) bool { return lines[i].labels[name] == "" })))
 	}
 	_, err := fmt.Fprintf(out, "\nand %d more series, none larger than these, such as %s: "+
 		"topk(%d, …) in the expression leaves them out, --csv prints all\n",

@@ -108,10 +108,11 @@ n          10
 `},
 		"no labels": {queryCmd{}, success("vector", `[{"metric":{},"value":[0,"1"]}]`),
 			"VALUE\n    1\n"},
-		"scalar":     {queryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
-		"string":     {queryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
-		"scalar CSV": {queryCmd{CSV: true}, success("scalar", `[1763799000.5,"7.5"]`), "value\n7.5\n"},
-		"empty CSV":  {queryCmd{CSV: true}, success("vector", `[]`), "value\n"},
+		"scalar": {queryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
+		"string": {queryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
+		"scalar CSV": {queryCmd{CSV: true}, success("scalar", `[1763799000.5,"7.5"]`),
+			"value\n7.5\n"},
+		"empty CSV": {queryCmd{CSV: true}, success("vector", `[]`), "value\n"},
 		"JSON": {queryCmd{JSON: true}, success("scalar", `[1, "\u001b"]`), success("scalar",
 			`[1, "\u001b"]`) + "\n"},
 		"histogram": {queryCmd{}, success("vector", series(`"node":"a"`)), `{node="a"}
@@ -249,19 +250,23 @@ func TestQueryRange(t *testing.T) {
 func TestQueryPointsAtTheMistake(t *testing.T) {
 	long := strings.Repeat("a", 200)
 	for _, c := range []struct{ expression, place, want string }{
-		{"sum(rate(", "1:8", "the expression has a mistake here:\n  sum(rate(\n         ^\nparse error: why"},
+		{"sum(rate(", "1:8", "the expression has a mistake here:\n  sum(rate(\n         ^\nparse " +
+			"error: why"},
 		{"sum(\n\tü + )", "2:7",
-			"line 2 of the expression has a mistake here:\n  \\u0009ü + )\n            ^\nparse error: why"},
+			"line 2 of the expression has a mistake here:\n  \\u0009ü + )\n            ^\nparse " +
+				"error: why"},
 		{"up{", "1:4", "the expression has a mistake here:\n  up{\n     ^\nparse error: why"},
-		{long + "}" + long, "1:201", "the expression has a mistake here:\n  …" + strings.Repeat("a", 60) +
+		{long + "}" + long, "1:201", "the expression has a mistake here:\n  …" +
+			strings.Repeat("a", 60) +
 			"}" +
 			strings.Repeat("a", 29) + "…\n  " + strings.Repeat(" ", 61) + "^\nparse error: why"},
 		{"up", "9:1", `invalid parameter "query": 9:1: parse error: why`},
 		{"up", "1:99999999999999999999",
 			`invalid parameter "query": 1:99999999999999999999: parse error: why`},
 	} {
-		f := play(t, `{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": `+
-			c.place+`: parse error: why"}`)
+		f := play(t,
+			`{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": `+
+				c.place+`: parse error: why"}`)
 		f.status = 400
 		out, _, err := queried(t, queryCmd{PromQL: "-"}, c.expression+"\n")
 		if err == nil || err.Error() != c.want || out != "" {
@@ -285,7 +290,8 @@ func TestQueryExitCodes(t *testing.T) {
 	}{
 		{"up", 200, success("scalar", `[0,"1"]`), 0, ""},
 		{"--help", 200, "", 0, ""},
-		{"up --from=-1h --to now --limit 5 --timeout 30s", 200, success("matrix", "[]"), 0, "no series"},
+		{"up --from=-1h --to now --limit 5 --timeout 30s", 200, success("matrix", "[]"), 0,
+			"no series"},
 		{"up --at now-1h", 200, success("vector", "[]"), 0, "no series"},
 		{"up", 401, `{"status":"error","errorType":"unauthorized","error":"unknown API key"}`, 1,
 			"unknown API key"},
@@ -378,12 +384,14 @@ func TestQueryQuantiles(t *testing.T) {
 		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "-Inf", "-1", "10")}}, 0.9, "-1"},
 		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "0", "1", "5"), b(0, "1", "+Inf",
 			"5")}}, 0.9, "1"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(3, "-1", "1", "3"), b(0, "1", "2", "1")}},
+		{queryHistogram{Count: "4", Buckets: []queryBucket{b(3, "-1", "1", "3"),
+			b(0, "1", "2", "1")}},
 			0.375, "0.5"},
 		{queryHistogram{Count: "4", Buckets: []queryBucket{b(1, "-2", "-1", "1"), b(3, "-1", "1",
 			"3")}}, 0.625, "-0.5"},
 		{queryHistogram{Count: "4", Buckets: []queryBucket{b(3, "-1", "1", "4")}}, 0.5, "0"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(0, "-5", "5", "2"), b(0, "5", "9", "2")}},
+		{queryHistogram{Count: "4", Buckets: []queryBucket{b(0, "-5", "5", "2"),
+			b(0, "5", "9", "2")}},
 			0.25, "0"},
 		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "0", "1", "5")}}, 0.9, "NaN"},
 		// half were NaN
@@ -414,7 +422,8 @@ func TestQueryDoesNotSteerTheTerminal(t *testing.T) {
 		cmd  queryCmd
 		body string
 	}{
-		{queryCmd{Buckets: true}, vector}, {queryCmd{CSV: true}, vector}, {queryCmd{JSON: true}, vector},
+		{queryCmd{Buckets: true}, vector}, {queryCmd{CSV: true}, vector},
+		{queryCmd{JSON: true}, vector},
 		{ranged, matrix}, {rangedCSV, matrix}, {queryCmd{}, success("string", `[1,"`+evil+`"]`)},
 		{queryCmd{}, success(`x`+evil, "[]")},
 		{queryCmd{}, `{"status":"error","error":"invalid parameter \"query\": 1:1: ` + evil + `"}`},
@@ -425,7 +434,8 @@ func TestQueryDoesNotSteerTheTerminal(t *testing.T) {
 			out = plainLines(err.Error()) // as main prints it
 		}
 		out = colours.ReplaceAllString(out, "") + errs
-		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hidden(r) }); i >= 0 {
+		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hidden(r) }); i >=
+			0 {
 			t.Errorf("%+v prints %q", c.cmd, out[max(0, i-40):min(len(out), i+40)])
 		}
 		if !strings.Contains(out, `\u`) {

@@ -86,8 +86,9 @@ const maxTime = 1<<48 - 1
 // parseTime reads what the API takes as a time, and now with a duration taken off it. Numbers from
 // 10^11 on are milliseconds, as in the API.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
-	wrong := usageError{fmt.Errorf("--%s: %q is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, "+
-		"seconds or milliseconds since 1970, now or now-1h", flag, text)}
+	wrong := usageError{fmt.Errorf(
+		"--%s: %q is not a time: use RFC 3339 such as 2026-09-03T00:48:05Z, "+
+			"seconds or milliseconds since 1970, now or now-1h", flag, text)}
 	if text == "now" {
 		return now, nil
 	}

@@ -29,7 +29,8 @@ type engine struct {
 func (c *config) kafka() engine {
 	// ApiVersions, version 0, from a client without a name: size, key, version, correlation, name.
 	hello := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
-	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello, unset: noBrokers}
+	return engine{name: "kafka.brokers", addresses: c.Kafka.Brokers, tls: c.Kafka.TLS, hello: hello,
+		unset: noBrokers}
 }
 
 func (c *config) cassandra() engine {
@@ -58,7 +59,8 @@ func cassandraEngine(name string, hosts []string, tls certs.Client) engine {
 }
 
 func (c *config) redis() engine {
-	return engine{name: "redis.addresses", addresses: c.Redis.Addresses, optional: true, tls: c.Redis.TLS, names: c.Redis.Addresses, hello: []byte("PING\r\n")}
+	return engine{name: "redis.addresses", addresses: c.Redis.Addresses, optional: true,
+		tls: c.Redis.TLS, names: c.Redis.Addresses, hello: []byte("PING\r\n")}
 }
 
 // readable reads the files of the engines' TLS and returns everything that is wrong with them, as a
@@ -118,7 +120,8 @@ func reach(ctx context.Context, log *slog.Logger, patience time.Duration, engine
 		switch {
 		case errs[i] == nil:
 		case e.optional:
-			log.Warn("Redis cannot be reached; reads go to the store, and limits count in each process", "engine", e.name, "error", errs[i])
+			log.Warn("Redis cannot be reached; reads go to the store, and limits count in each "+
+				"process", "engine", e.name, "error", errs[i])
 		default:
 			fatal = append(fatal, errs[i])
 		}
@@ -155,7 +158,8 @@ func (e *engine) knock(ctx context.Context, log *slog.Logger, address string) er
 }
 
 // greet returns the certificate of one address.
-func (e *engine) greet(ctx context.Context, log *slog.Logger, address string) (*x509.Certificate, error) {
+func (e *engine) greet(ctx context.Context, log *slog.Logger,
+	address string) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	return e.tls.Dialer(log, e.names...).Greet(ctx, address, e.hello)
@@ -194,5 +198,6 @@ func (e *engine) unreached(err error, remedy string) error {
 	if errors.As(err, new(*certs.Error)) { // which has a remedy of its own
 		return fmt.Errorf("%s: %w", e.name, err)
 	}
-	return fmt.Errorf("%s: cannot reach %s: %w%s", e.name, strings.Join(e.addresses, ", "), err, remedy)
+	return fmt.Errorf("%s: cannot reach %s: %w%s", e.name, strings.Join(e.addresses, ", "),
+		err, remedy)
 }

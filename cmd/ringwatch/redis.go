@@ -23,7 +23,8 @@ func (p *process) openReader() (*recent.Reader, error) {
 
 // newLimit counts what accounts bring that was not there, over all ingest processes that share a
 // Redis, or in this one.
-func (p *process) newLimit(of string, perHour int64) (func(ctx context.Context, account string, n int64) time.Duration, error) {
+func (p *process) newLimit(of string, perHour int64) (func(ctx context.Context, account string,
+	n int64) time.Duration, error) {
 	reader, err := p.openReader()
 	if err != nil {
 		return nil, err

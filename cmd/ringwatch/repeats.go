@@ -50,7 +50,8 @@ type repeated struct {
 }
 
 func newRepeats() *repeats {
-	return &repeats{now: time.Now, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) }, kinds: map[kind]*repeated{}}
+	return &repeats{now: time.Now, after: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
+		kinds: map[kind]*repeated{}}
 }
 
 // wrap returns a handler that writes to next.
@@ -121,14 +122,16 @@ func (r *repeats) say(shortest time.Duration) {
 		if k.message == "" && k.of == "" {
 			known.last.Message = "more lines of various kinds, the last: " + known.last.Message
 		}
-		known.last.AddAttrs(slog.Int("repeated", known.count), slog.Duration("over", over.Round(time.Second)))
+		known.last.AddAttrs(slog.Int("repeated", known.count),
+			slog.Duration("over", over.Round(time.Second)))
 		lines = append(lines, line{known.last, known.handler})
 		r.kinds[k] = &repeated{since: now}
 	}
 	r.mu.Unlock()
 	slices.SortFunc(lines, func(a, b line) int { return a.Time.Compare(b.Time) })
 	for _, l := range lines {
-		_ = l.handler.Handle(context.Background(), l.Record) // nothing can be said of a log that cannot be written
+		// nothing can be said of a log that cannot be written
+		_ = l.handler.Handle(context.Background(), l.Record)
 	}
 }
 

@@ -42,7 +42,8 @@ func newSaid() *said {
 		}
 		return a
 	}
-	s.Logger = slog.New(s.wrap(slog.NewTextHandler(&s.out, &slog.HandlerOptions{ReplaceAttr: leave})))
+	s.Logger = slog.New(
+		s.wrap(slog.NewTextHandler(&s.out, &slog.HandlerOptions{ReplaceAttr: leave})))
 	return s
 }
 
@@ -76,7 +77,8 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 		s.Warn("a frame could not be forwarded", "request", i)
 		s.Info("access", "request", i%2)
 		if i%2 == 0 {
-			s.Warn("a request failed", "reason", []string{"store", "timeout"}[i/2%2], "error", errors.New(fmt.Sprint(i)))
+			s.Warn("a request failed", "reason", []string{"store", "timeout"}[i/2%2],
+				"error", errors.New(fmt.Sprint(i)))
 			store.Error("consuming begins again", "after", i)
 		}
 	}
@@ -91,10 +93,13 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 	}
 	s.out.Reset()
 	s.out.WriteString(strings.Join(others, ""))
-	s.want(t, `level=WARN msg="a frame could not be forwarded" request=0`, `level=WARN msg="a request failed" reason=store error=0`,
-		`level=ERROR msg="consuming begins again" group=store after=0`, `level=WARN msg="a request failed" reason=timeout error=2`)
+	s.want(t, `level=WARN msg="a frame could not be forwarded" request=0`,
+		`level=WARN msg="a request failed" reason=store error=0`,
+		`level=ERROR msg="consuming begins again" group=store after=0`,
+		`level=WARN msg="a request failed" reason=timeout error=2`)
 	s.pass(47670 * time.Millisecond) // all have begun a minute ago or a hundredth of a second less
-	s.want(t, `level=WARN msg="a request failed" reason=store error=1232 repeated=308 over=1m0s`, `level=ERROR msg="consuming begins again" group=store after=1232 repeated=616 over=1m0s`,
+	s.want(t, `level=WARN msg="a request failed" reason=store error=1232 repeated=308 over=1m0s`,
+		`level=ERROR msg="consuming begins again" group=store after=1232 repeated=616 over=1m0s`,
 		`level=WARN msg="a frame could not be forwarded" request=1233 repeated=1233 over=1m0s`)
 	s.pass(time.Second)
 	s.want(t, `level=WARN msg="a request failed" reason=timeout error=1230 repeated=307 over=1m1s`)
@@ -129,7 +134,9 @@ func TestKindsOfLinesAreBounded(t *testing.T) {
 	}
 	s.out.Reset()
 	s.pass(time.Minute)
-	s.want(t, fmt.Sprintf(`level=WARN msg="more lines of various kinds, the last: a library says 9999" repeated=%d over=1m0s`, 10_000-maxKinds-1))
+	s.want(t,
+		fmt.Sprintf(
+			`level=WARN msg="more lines of various kinds, the last: a library says 9999" repeated=%d over=1m0s`, 10_000-maxKinds-1))
 }
 
 // TestNothingSaidIsLost has many write while time passes, and adds up.
@@ -206,7 +213,8 @@ ingest: {listen: "127.0.0.1:%d"}
 		t.Fatal(err)
 	}
 	log := filepath.Join(dir, "ingest.log")
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ingest", Path: self, Args: []string{"ingest", "--config", config}, Env: []string{asRingwatch}, Log: log})
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ingest", Path: self,
+		Args: []string{"ingest", "--config", config}, Env: []string{asRingwatch}, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,13 +33,15 @@ import (
 func tables(t *testing.T, session *gocql.Session, keyspace string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	names := session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?", keyspace).IterContext(t.Context())
+	names := session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?",
+		keyspace).IterContext(t.Context())
 	for name := ""; names.Scan(&name); {
 		columns := "*"
 		if name == "fresh" {
 			columns = "account, node, window, at, frame, key_at"
 		}
-		rows := session.Query("SELECT JSON " + columns + " FROM " + keyspace + "." + name).PageSize(100).IterContext(t.Context())
+		rows := session.Query("SELECT JSON " + columns + " FROM " + keyspace + "." + name).PageSize(
+			100).IterContext(t.Context())
 		for row := ""; rows.Scan(&row); {
 			all[name] = append(all[name], row)
 		}
@@ -65,7 +67,8 @@ func sameTables(t *testing.T, before, after map[string][]string) {
 	for name := range before {
 		rows += len(before[name])
 		if !slices.Equal(before[name], after[name]) {
-			t.Errorf("table %s: %d rows before, %d after, and they differ", name, len(before[name]), len(after[name]))
+			t.Errorf("table %s: %d rows before, %d after, and they differ", name, len(before[name]),
+				len(after[name]))
 		}
 	}
 	if rows == 0 || len(before) != len(after) {
@@ -82,8 +85,9 @@ func TestReplayChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	l, err := line.Start(t.Context(), line.Config{Dir: dir, Binary: self, Env: []string{asRingwatch},
-		Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
+	l, err := line.Start(t.Context(),
+		line.Config{Dir: dir, Binary: self, Env: []string{asRingwatch},
+			Cassandra: ", grace: 3s", Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +115,8 @@ func TestReplayChangesNothing(t *testing.T) {
 				eventually(t, "a frame to be taken", func(ctx context.Context) error {
 					return l.Post(ctx, l.Key, b)
 				})
-				what[i] = append(what[i], sent{at: at, accepted: true, entities: copyEntities(n.Entities)})
+				what[i] = append(what[i],
+					sent{at: at, accepted: true, entities: copyEntities(n.Entities)})
 				accepted++
 			}
 		}
@@ -144,28 +149,35 @@ func TestReplayChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "replay.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(text, "store: {listen: \"127.0.0.1:%d\"}\n", port), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(text, "store: {listen: \"127.0.0.1:%d\"}\n", port),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self, Args: []string{"store", "--config", config, "--from", "2h"},
-		Env: []string{asRingwatch}, Log: filepath.Join(dir, "replay.log")})
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch store", Path: self,
+		Args: []string{"store", "--config", config, "--from", "2h"},
+		Env:  []string{asRingwatch}, Log: filepath.Join(dir, "replay.log")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	eventually(t, "all frames to be handled again and all windows to be closed", func(ctx context.Context) error {
-		m, err := metricsOf(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
-		if err != nil {
-			return err
-		}
-		if n := m["ringwatch_store_frames_written_total"]; n < float64(accepted) || m["ringwatch_store_windows_open"] > 0 {
-			return fmt.Errorf("%v frames of %d, %v windows are open", n, accepted, m["ringwatch_store_windows_open"])
-		}
-		if m[`ringwatch_store_windows_closed_total{result="unchanged"}`] == 0 || m[`ringwatch_store_windows_closed_total{result="written"}`]+m[`ringwatch_store_windows_closed_total{result="merged"}`] > 0 {
-			return errors.New("windows were written again")
-		}
-		return nil
-	})
+	eventually(t, "all frames to be handled again and all windows to be closed",
+		func(ctx context.Context) error {
+			m, err := metricsOf(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+			if err != nil {
+				return err
+			}
+			if n := m["ringwatch_store_frames_written_total"]; n < float64(accepted) ||
+				m["ringwatch_store_windows_open"] > 0 {
+				return fmt.Errorf("%v frames of %d, %v windows are open", n, accepted,
+					m["ringwatch_store_windows_open"])
+			}
+			if m[`ringwatch_store_windows_closed_total{result="unchanged"}`] == 0 ||
+				m[`ringwatch_store_windows_closed_total{result="written"}`]+
+					m[`ringwatch_store_windows_closed_total{result="merged"}`] > 0 {
+				return errors.New("windows were written again")
+			}
+			return nil
+		})
 	sameTables(t, before, tables(t, session, "ringwatch"))
 }
 
@@ -197,7 +209,8 @@ type backfill struct {
 
 func (b backfill) start(t *testing.T, files ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), b.self, append([]string{"backfill", "--config", b.config}, files...)...)
+	cmd := exec.CommandContext(t.Context(), b.self,
+		append([]string{"backfill", "--config", b.config}, files...)...)
 	cmd.Env = append(os.Environ(), asRingwatch)
 	out := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -240,7 +253,8 @@ func TestBackfill(t *testing.T) {
 	dir := t.TempDir()
 	cassandra := engines.SharedCassandra(t)
 	b := backfill{self, filepath.Join(dir, "ringwatch.yaml")}
-	text := fmt.Sprintf("accounts: [{name: acme}]\ncassandra: {hosts: [%q], keyspace: backfill}\n", cassandra.Addr())
+	text := fmt.Sprintf("accounts: [{name: acme}]\ncassandra: {hosts: [%q], keyspace: backfill}\n",
+		cassandra.Addr())
 	if err := os.WriteFile(b.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +266,8 @@ func TestBackfill(t *testing.T) {
 		return path
 	}
 	first := frame.WindowOf(time.Now().Add(-3 * time.Hour).UnixMilli())
-	nodes := []*frametest.Node{frametest.New("prod", 1, 3), frametest.New("prod", 2, 3), frametest.New("prod", 3, 3)}
+	nodes := []*frametest.Node{frametest.New("prod", 1, 3), frametest.New("prod", 2, 3),
+		frametest.New("prod", 3, 3)}
 	goodFrames, good := recorded(nodes[0], first, 150)
 	cutFrames, cut := recorded(nodes[1], first, 100)
 	longFrames, long := recorded(nodes[2], first, 1200)
@@ -263,19 +278,24 @@ func TestBackfill(t *testing.T) {
 	if code, out := b.run(t); code != exitUsage || !strings.Contains(out, "file") {
 		t.Errorf("without a file: exit %d", code)
 	}
-	if code, out := b.run(t, file("good.rwf", goodFrames...)); code != exitUsage || !strings.Contains(out, "--account") {
+	if code, out := b.run(t, file("good.rwf", goodFrames...)); code != exitUsage ||
+		!strings.Contains(out, "--account") {
 		t.Errorf("without its account: exit %d", code)
 	}
 	t.Setenv("RINGWATCH_ACCOUNT", "acme")
 	// Everything that can be wrong, and one good file behind it.
 	whole := bytes.Join(cutFrames, nil)
-	code, out := b.run(t, filepath.Join(dir, "none.rwf"), file("text.rwf", []byte("this is no recording at all")), file("cut.rwf", whole[:len(whole)-3]),
+	code, out := b.run(t, filepath.Join(dir, "none.rwf"),
+		file("text.rwf", []byte("this is no recording at all")),
+		file("cut.rwf", whole[:len(whole)-3]),
 		file("old.rwf", append(old, damaged)...), file("good.rwf", goodFrames...))
 	if code != exitFailed {
 		t.Errorf("exit %d", code)
 	}
-	for _, want := range []string{"none.rwf: open", "text.rwf: store: not a recording: byte 0", "cut.rwf: store: not a recording: the frame at byte", "cut.rwf: 99 frames loaded",
-		"old.rwf: 0 frames loaded, 3 older than cassandra.raw_ttl, 1 damaged", "old.rwf: 4 frames were left out", "good.rwf: 150 frames loaded"} {
+	for _, want := range []string{"none.rwf: open", "text.rwf: store: not a recording: byte 0",
+		"cut.rwf: store: not a recording: the frame at byte", "cut.rwf: 99 frames loaded",
+		"old.rwf: 0 frames loaded, 3 older than cassandra.raw_ttl, 1 damaged",
+		"old.rwf: 4 frames were left out", "good.rwf: 150 frames loaded"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q", want)
 		}
@@ -297,7 +317,8 @@ func TestBackfill(t *testing.T) {
 		for i := range what {
 			byAt[what[i].at] = &what[i]
 		}
-		all, report, err := db.Reader(store.Dashboard("acme"), memory.Unbounded()).Read(t.Context(), "acme", node.ID, first, first+3*3600_000)
+		all, report, err := db.Reader(store.Dashboard("acme"), memory.Unbounded()).Read(t.Context(),
+			"acme", node.ID, first, first+3*3600_000)
 		if err == nil {
 			err = compare(all, node, byAt)
 		}
@@ -325,7 +346,8 @@ func TestBackfill(t *testing.T) {
 	session := mustCQL(t, cassandra.Addr())
 	eventually(t, "the first thousand frames", func(ctx context.Context) error {
 		n := 0
-		if err := session.Query("SELECT count(*) FROM backfill.fresh").ScanContext(ctx, &n); err != nil || n < 150+99+1000 {
+		if err := session.Query("SELECT count(*) FROM backfill.fresh").ScanContext(ctx,
+			&n); err != nil || n < 150+99+1000 {
 			return fmt.Errorf("%d frames are there, %v", n, err)
 		}
 		return nil
@@ -334,10 +356,12 @@ func TestBackfill(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(buffer.String(), "stopped in "+pipe) {
+	if code := cmd.ProcessState.ExitCode(); code != exitFailed ||
+		!strings.Contains(buffer.String(), "stopped in "+pipe) {
 		t.Errorf("exit %d: %s", code, buffer)
 	}
-	check(nodes[2], long[:1000], false) // ten seconds may not be enough to close them on a crowded machine
+	// ten seconds may not be enough to close them on a crowded machine
+	check(nodes[2], long[:1000], false)
 	if code, _ := b.run(t, file("long.rwf", longFrames...)); code != 0 {
 		t.Errorf("again: exit %d", code)
 	}
@@ -345,7 +369,8 @@ func TestBackfill(t *testing.T) {
 
 	before := tables(t, session, "backfill")
 	delete(before, "fresh") // keeps when a frame was received, and a recording does not say
-	if code, _ := b.run(t, file("good.rwf", goodFrames...), file("long.rwf", longFrames...)); code != 0 {
+	if code, _ := b.run(t, file("good.rwf", goodFrames...),
+		file("long.rwf", longFrames...)); code != 0 {
 		t.Errorf("all again: exit %d", code)
 	}
 	after := tables(t, session, "backfill")

@@ -45,7 +45,8 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 	if c.Day != "" {
 		var err error
 		if from, err = time.Parse(time.DateOnly, c.Day); err != nil {
-			return usageError{fmt.Errorf("--day: %q is not a day: write one such as 2026-11-20", c.Day)}
+			return usageError{fmt.Errorf("--day: %q is not a day: write one such as 2026-11-20",
+				c.Day)}
 		}
 		if !from.Before(to.Add(-report.Step)) {
 			return usageError{

@@ -6,7 +6,8 @@ import "strings"
 type roff struct{ strings.Builder }
 
 // escapeRoff makes of text what roff prints as it is.
-var escapeRoff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+var escapeRoff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`,
+	"~", `\(ti`)
 
 // macro writes a request with its arguments.
 func (p *roff) macro(name string, args ...string) {

@@ -25,7 +25,8 @@ func enroll(log *stream.Log) func(context.Context, []roster.Record) error {
 		entries := make([]stream.Entry, len(list))
 		for i := range list {
 			rec := &list[i]
-			entries[i] = stream.Entry{Account: rec.Account, Cluster: rec.Cluster, Key: rec.Node.String()}
+			entries[i] = stream.Entry{Account: rec.Account, Cluster: rec.Cluster,
+				Key: rec.Node.String()}
 			var err error
 			if entries[i].Value, err = rec.Pack(); err != nil {
 				return err

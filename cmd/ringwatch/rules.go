@@ -40,8 +40,12 @@ type rulesCheckCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*rulesCheckCmd) Help() string {
-	return "Checks rule files as promtool check rules does. FORM says where a rule is evaluated: cluster means by the process that has the cluster, account means by one process, over the account's recorded series. " +
-		"A rule that mixes clusters in another way is an error. Files that use each other's recorded series are checked together. It needs no server. It exits with 1 if a file is wrong.\n\n" +
+	return "Checks rule files as promtool check rules does. FORM says where a rule is evaluated: " +
+		"cluster means by the process that has the cluster, account means by one process, over " +
+		"the account's recorded series. " +
+		"A rule that mixes clusters in another way is an error. Files that use each other's " +
+		"recorded series are checked together. It needs no server. It exits with 1 if a file is " +
+		"wrong.\n\n" +
 		"Example: ringwatch rules check rules/*.yaml"
 }
 
@@ -163,7 +167,8 @@ func showCheckedJSON(out io.Writer, checked []rules.Checked) error {
 			if r.Alert {
 				kind = "alerting"
 			}
-			one.Rules = append(one.Rules, rule{r.Group, r.Name, kind, formText(r), r.Lookback.Seconds()})
+			one.Rules = append(one.Rules, rule{r.Group, r.Name, kind, formText(r),
+				r.Lookback.Seconds()})
 		}
 		list = append(list, one)
 	}
@@ -180,8 +185,10 @@ type rulesTestCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*rulesTestCmd) Help() string {
-	return "Runs the files of promtool test rules as they are. It needs no server. It exits with 1 if a test fails.\n\n" +
-		"Example: ringwatch rules test rules/*_test.yaml\n\nExample: ringwatch rules test --run NodeDown"
+	return "Runs the files of promtool test rules as they are. It needs no server. It exits with " +
+		"1 if a test fails.\n\n" +
+		"Example: ringwatch rules test rules/*_test.yaml\n\nExample: ringwatch rules test " +
+		"--run NodeDown"
 }
 
 // Run implements the command.
@@ -202,7 +209,9 @@ func (c *rulesTestCmd) run(ctx context.Context, out io.Writer) error {
 			names = append(names, strings.TrimSuffix(file, ".yaml")+"_test.yaml")
 		}
 		o.ReadFile = rules.Shipped.ReadFile
-		o.Glob = func(pattern string) ([]string, error) { return []string{path.Clean(pattern)}, nil }
+		o.Glob = func(pattern string) ([]string, error) {
+			return []string{path.Clean(pattern)}, nil
+		}
 	}
 	failed := false
 	for _, name := range names {

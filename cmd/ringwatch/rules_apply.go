@@ -25,9 +25,12 @@ type rulesApplyCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*rulesApplyCmd) Help() string {
-	return "Gives rule files to the key's account, through the API. A file replaces one of the same name. " +
-		"Files are checked together with the account's others, and each is applied whole or not at " +
-		"all. The key needs the scope rules. Evaluation begins some seconds later; ringwatch rules " +
+	return "Gives rule files to the key's account, through the API. A file replaces one of the " +
+		"same name. " +
+		"Files are checked together with the account's others, and each is applied whole " +
+		"or not at " +
+		"all. The key needs the scope rules. Evaluation begins some seconds later; " +
+		"ringwatch rules " +
 		"list shows when.\n\nExample: ringwatch rules apply team.yaml"
 }
 
@@ -59,7 +62,8 @@ func (c *rulesApplyCmd) run(ctx context.Context, out io.Writer) error {
 		}
 		var of rules.AppliedFile
 		if err := json.Unmarshal(body, &of); err != nil {
-			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version", err)
+			return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's "+
+				"version", err)
 		}
 		fmt.Fprintf(out, "applied %s: %d rules\n", plain(of.Name), of.Rules)
 	}
@@ -75,7 +79,8 @@ type rulesListCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*rulesListCmd) Help() string {
-	return "Shows the account's rules as they are evaluated: state, when each was evaluated last, how " +
+	return "Shows the account's rules as they are evaluated: state, when each was evaluated " +
+		"last, how " +
 		"long that took in the slowest cluster, and why it failed, if it did.\n\n" +
 		"Example: ringwatch rules list --type alert"
 }
@@ -120,7 +125,8 @@ func (c *rulesListCmd) run(ctx context.Context, out io.Writer, now time.Time) er
 			if !r.LastEvaluation.IsZero() {
 				last = now.Sub(r.LastEvaluation).Round(time.Second).String()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(g.Name), plain(r.Name), plain(state), last,
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(g.Name), plain(r.Name), plain(state),
+				last,
 				time.Duration(r.EvaluationTime*1e9).Round(10*time.Microsecond), plain(g.File))
 			if r.LastError != "" {
 				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, r.LastError))

@@ -69,8 +69,10 @@ func (p *process) deviations() (map[string][]byte, error) {
 	return map[string][]byte{"deviations.yaml": text}, nil
 }
 
-var errNoEngine = errors.New("the rule looks back further than rules.max_lookback, and this process " +
-	"cannot read the past: run the role beside the API (ringwatch all), or raise rules.max_lookback")
+var errNoEngine = errors.New(
+	"the rule looks back further than rules.max_lookback, and this process " +
+		"cannot read the past: run the role beside the API (ringwatch all), or raise " +
+		"rules.max_lookback")
 
 // past answers selectors that look back further than memory does, once the API is there.
 func (p *process) past(ctx context.Context, name string) storage.Queryable {

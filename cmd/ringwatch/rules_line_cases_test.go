@@ -44,7 +44,8 @@ func TestRulesLine(t *testing.T) {
 func (l *rulesLine) add(account, cluster string) *lineNode {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := &lineNode{Node: frametest.New(cluster, uint64(len(l.nodes)+1), 1), account: account, load: 1}
+	n := &lineNode{Node: frametest.New(cluster, uint64(len(l.nodes)+1), 1), account: account,
+		load: 1}
 	n.Interval = 1000
 	l.nodes = append(l.nodes, n)
 	return n
@@ -223,7 +224,8 @@ func (l *rulesLine) testApart(t *testing.T) {
 		return nil
 	})
 	for who, want := range map[string]int{"zeta": 2, "acme": 1} {
-		a, err := promRules(l.board, mustSelectors(t))(account.Principal{Account: who}, url.Values{})
+		a, err := promRules(l.board, mustSelectors(t))(account.Principal{Account: who},
+			url.Values{})
 		b, err2 := json.Marshal(a)
 		if err != nil || err2 != nil || strings.Count(string(b), `"interval"`) != want ||
 			strings.Contains(string(b), "Own") != (who == "zeta") {

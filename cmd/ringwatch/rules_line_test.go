@@ -41,12 +41,13 @@ type rulesLine struct {
 	roles  map[string]*engines.Process // of rules, by name
 	ports  map[string]int
 
-	mu      sync.Mutex
-	nodes   []*lineNode
-	topic   []notify.Alert         // changes in their order
-	states  map[string]rules.State // by account/cluster
-	pending map[string]int64       // the newest instant at which an alert was pending, by account, name and node
-	told    map[string][]string    // by people's Alertmanager: states by account and name
+	mu     sync.Mutex
+	nodes  []*lineNode
+	topic  []notify.Alert         // changes in their order
+	states map[string]rules.State // by account/cluster
+	// the newest instant at which an alert was pending, by account, name and node
+	pending map[string]int64
+	told    map[string][]string // by people's Alertmanager: states by account and name
 	board   *rules.Board
 }
 
@@ -75,7 +76,8 @@ func newRulesLine(t *testing.T) *rulesLine {
 		t.Fatal(err)
 	}
 	l := &rulesLine{T: t, dir: t.TempDir(), self: self, keys: map[string]string{},
-		roles: map[string]*engines.Process{}, ports: map[string]int{}, states: map[string]rules.State{},
+		roles: map[string]*engines.Process{}, ports: map[string]int{},
+		states:  map[string]rules.State{},
 		pending: map[string]int64{}, told: map[string][]string{}}
 	people := httptest.NewServer(http.HandlerFunc(l.hear))
 	t.Cleanup(people.Close)
@@ -98,7 +100,8 @@ receivers: [{name: people, webhook_configs: [{url: %q, send_resolved: true}]}]
 	accounts := ""
 	for _, name := range []string{"acme", "zeta"} {
 		l.keys[name] = account.NewKey()
-		accounts += fmt.Sprintf("  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}\n",
+		accounts += fmt.Sprintf("  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: "+
+			"%s, scopes: [read, write]}]}\n",
 			name, account.Hash(l.keys[name]))
 	}
 	for name, port := range l.ports {
@@ -110,14 +113,16 @@ redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 rules: {listen: "127.0.0.1:%d", shipped: false, files: [%q], accounts: {zeta: [%q]}, resend_delay: 3s, delay: 500ms, settle: 5s}
 notify: {alertmanagers: [{static_configs: [{targets: [%q]}]}], late_spacing: 2s, firing_lasts: 60s}
-`, accounts, l.kafka.Addr(), name, redis.Addr(), l.ingest, port, l.file(""), l.file("zeta"), l.am.Addr())
+`, accounts, l.kafka.Addr(), name, redis.Addr(), l.ingest, port, l.file(""), l.file("zeta"),
+			l.am.Addr())
 		if err := os.WriteFile(l.config(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ingest := l.process("ingest", "one")
 	l.start("one")
-	for port, p := range map[int]*engines.Process{l.ingest: ingest, l.ports["one"]: l.roles["one"]} {
+	for port, p := range map[int]*engines.Process{l.ingest: ingest,
+		l.ports["one"]: l.roles["one"]} {
 		eventually(t, "the roles to be ready", func(ctx context.Context) error {
 			if !p.Running() {
 				t.Fatalf("%s has ended", p.LogFile())
@@ -208,7 +213,8 @@ func (l *rulesLine) follow() {
 	alerts := notify.DefaultConfig().Topic
 	alerts.Partitions = 4
 	c := rules.DefaultConfig()
-	c.Shipped, c.Files, c.Accounts = false, []string{l.file("")}, map[string][]string{"zeta": {l.file("zeta")}}
+	c.Shipped, c.Files, c.Accounts = false, []string{l.file("")},
+		map[string][]string{"zeta": {l.file("zeta")}}
 	board, err := rules.NewBoard(c, rules.Deps{})
 	if err != nil {
 		l.Fatal(err)
@@ -259,7 +265,8 @@ func (l *rulesLine) follow() {
 
 // frames follows what rules record: the series ALERTS, for what is pending.
 func (l *rulesLine) frames(ctx context.Context) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(l.kafka.Addr()), kgo.ConsumeTopics("ringwatch.frames"),
+	client, err := kgo.NewClient(kgo.SeedBrokers(l.kafka.Addr()),
+		kgo.ConsumeTopics("ringwatch.frames"),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		l.Error(err)

@@ -28,7 +28,8 @@ func (w *whole) testRelabel(t *testing.T) {
 	}
 	t.Log(out.String())
 	// What rules see of a disk comes back as recorded series, so PromQL has it by what disks hold.
-	for _, name := range []string{"os_filesystem_size_bytes:sum", "os_filesystem_available_bytes:sum",
+	for _, name := range []string{"os_filesystem_size_bytes:sum",
+		"os_filesystem_available_bytes:sum",
 		"os_filesystem_used:ratio"} {
 		expr := "volume:" + name + `{volume=~"data|root",node="` + w.node + `"} > 0`
 		eventually(t, expr, func(ctx context.Context) error {
@@ -114,7 +115,8 @@ os_filesystem_size_bytes
 		effect.Unchanged != 1 {
 		t.Errorf("%v %s", err, out.String())
 	}
-	if code := run([]string{"rules", "relabel", "--node", "x", "--file", filepath.Join(t.TempDir(), "none")}); code != exitUsage {
+	if code := run([]string{"rules", "relabel", "--node", "x", "--file",
+		filepath.Join(t.TempDir(), "none")}); code != exitUsage {
 		t.Errorf("a file that is not there: %d", code)
 	}
 }

@@ -85,9 +85,10 @@ func (p *process) openLog(ctx context.Context, c stream.LogConfig) (*stream.Log,
 	if err != nil {
 		return nil, err
 	}
-	err = retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable, func(ctx context.Context) error {
-		return stream.EnsureLog(ctx, topics, p.Kafka.framesConfig, c)
-	})
+	err = retry(ctx, p.log, "the topic "+c.Topic, stream.Retryable,
+		func(ctx context.Context) error {
+			return stream.EnsureLog(ctx, topics, p.Kafka.framesConfig, c)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -382,7 +383,8 @@ func (p *process) boardParts() (
 		if e.Value != nil {
 			var err error
 			if s, err = rules.UnpackState(e.Value); err != nil {
-				p.log.Warn("the state of a cluster's rules cannot be read", "cluster", e.Cluster, "error", err)
+				p.log.Warn("the state of a cluster's rules cannot be read", "cluster", e.Cluster,
+					"error", err)
 				return nil
 			}
 		}
@@ -392,7 +394,9 @@ func (p *process) boardParts() (
 	return board, publish, func(ctx context.Context) error {
 		return together(ctx,
 			func(ctx context.Context) error { return p.keepReading(ctx, p.statesLog(), nil, put) },
-			func(ctx context.Context) error { return p.keepReading(ctx, p.filesLog(), &files, given.take) },
+			func(ctx context.Context) error {
+				return p.keepReading(ctx, p.filesLog(), &files, given.take)
+			},
 			func(ctx context.Context) error {
 				for ctx.Err() == nil {
 					board.Look(time.Now())
@@ -448,11 +452,13 @@ func promRules(
 	board *rules.Board, selectors *selector.Parser,
 ) func(account.Principal, url.Values) (any, error) {
 	bad := func(field, text string) error {
-		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field, Message: text}
+		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field,
+			Message: text}
 	}
 	return func(who account.Principal, q url.Values) (any, error) {
 		f := rules.Filter{Type: q.Get("type"), Files: q["file[]"], Groups: q["rule_group[]"],
-			Names: q["rule_name[]"], Owns: who.Owns, WithoutAlerts: q.Get("exclude_alerts") == "true"}
+			Names: q["rule_name[]"], Owns: who.Owns,
+			WithoutAlerts: q.Get("exclude_alerts") == "true"}
 		if f.Type != "" && f.Type != "alert" && f.Type != "record" {
 			return nil, bad("type", "type must be alert or record: leave it out for all rules")
 		}
@@ -468,7 +474,8 @@ func promRules(
 		if text := q.Get("group_limit"); text != "" {
 			var err error
 			if limit, err = strconv.Atoi(text); err != nil || limit < 0 {
-				return nil, bad("group_limit", "group_limit must be a number of groups: 0 means all")
+				return nil, bad("group_limit",
+					"group_limit must be a number of groups: 0 means all")
 			}
 		} else if token != "" {
 			return nil, bad("group_next_token", "group_next_token needs group_limit: set both")

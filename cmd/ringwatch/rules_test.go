@@ -26,7 +26,8 @@ func TestRulesCheck(t *testing.T) {
 	if err := (&rulesCheckCmd{Lint: "all", LintFatal: true}).run(&out); err != nil {
 		t.Errorf("shipped rules: %v\n%s", err, &out)
 	}
-	for _, want := range []string{"Checking cassandra.yaml\n  SUCCESS: ", "Checking ringwatch.yaml\n  SUCCESS: ",
+	for _, want := range []string{"Checking cassandra.yaml\n  SUCCESS: ",
+		"Checking ringwatch.yaml\n  SUCCESS: ",
 		"CassandraHints", "LOOKS BACK"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
@@ -83,7 +84,8 @@ func TestRulesCheck(t *testing.T) {
 	}
 
 	out.Reset()
-	if err := (&rulesCheckCmd{JSON: true, Lint: "all", Files: []string{filepath.Join(dir, "mixes.yaml")}}).run(&out); !errors.Is(err, errRules) {
+	if err := (&rulesCheckCmd{JSON: true, Lint: "all",
+		Files: []string{filepath.Join(dir, "mixes.yaml")}}).run(&out); !errors.Is(err, errRules) {
 		t.Error(err)
 	}
 	var list []struct {

@@ -82,12 +82,14 @@ func (p *process) keySocket(db keyBook) part {
 	return func(ctx context.Context) error {
 		l, err := listenKeys(p.Data.Dir)
 		if err != nil {
-			p.log.Error("ringwatch key cannot be answered while this process runs", "directory", p.Data.Dir, "error", err)
+			p.log.Error("ringwatch key cannot be answered while this process runs",
+				"directory", p.Data.Dir, "error", err)
 			<-ctx.Done()
 			return nil
 		}
 		defer os.Remove(filepath.Join(p.Data.Dir, socketName))
-		server := &http.Server{Handler: p.answer(db), ReadTimeout: keyTimeout, WriteTimeout: keyTimeout}
+		server := &http.Server{Handler: p.answer(db), ReadTimeout: keyTimeout,
+			WriteTimeout: keyTimeout}
 		stop := context.AfterFunc(ctx, func() { server.Close() })
 		defer stop()
 		if err := server.Serve(l); ctx.Err() == nil {
@@ -131,7 +133,8 @@ func told[T any](do func(context.Context, T) error) http.HandlerFunc {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		} else if err != nil {
-			http.Error(w, "this is no request of ringwatch key: "+err.Error(), http.StatusBadRequest)
+			http.Error(w, "this is no request of ringwatch key: "+err.Error(),
+				http.StatusBadRequest)
 		} else if err := do(r.Context(), said); err != nil {
 			refuseKey(w, err)
 		}
@@ -169,7 +172,8 @@ func askRunning(dir string) *runningKeys {
 		})
 		return conn, err
 	}
-	return &runningKeys{http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: keyTimeout}}
+	return &runningKeys{http.Client{Transport: &http.Transport{DialContext: dial},
+		Timeout: keyTimeout}}
 }
 
 func (k *runningKeys) Keys(ctx context.Context) (list []store.Key, err error) {

@@ -42,7 +42,8 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 		fmt.Printf("the stream lies in %s: ringwatch all makes what it needs there\n", p.Data.Dir)
 	}
 	if p.Cassandra.Dir != "" {
-		fmt.Printf("rows lie in %s: ringwatch all makes their tables, and nothing is to be applied\n",
+		fmt.Printf("rows lie in %s: ringwatch all makes their tables, and nothing is to "+
+			"be applied\n",
 			p.Cassandra.Dir)
 		return nil
 	}
@@ -51,7 +52,8 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	done, err := db.ApplyChanges(ctx, store.Changes{Alter: true, AllowShorterTTL: c.AllowShorterTTL})
+	done, err := db.ApplyChanges(ctx,
+		store.Changes{Alter: true, AllowShorterTTL: c.AllowShorterTTL})
 	for _, what := range done {
 		fmt.Println(what)
 	}
@@ -60,7 +62,8 @@ func (c *schemaApplyCmd) Run(ctx context.Context) error {
 	}
 	fmt.Printf("keyspace %s is there\n", p.Cassandra.Keyspace)
 	if len(done) > 0 && p.Cassandra.Username != "" {
-		fmt.Println("if Ringwatch's services use another role, give it the rights that ringwatch schema grants prints")
+		fmt.Println("if Ringwatch's services use another role, give it the rights that ringwatch " +
+			"schema grants prints")
 	}
 	return nil
 }
@@ -108,7 +111,9 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FROM\tUNTIL\tGENERATION\tDATA EXPIRES\tWRITTEN BY\tWRITTEN AT")
 	for _, r := range o.Ranges {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"), moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), plain(r.By), moment(r.Written, "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", moment(r.At, "the beginning"),
+			moment(r.Until, "-"), r.Generation, moment(r.Expires, "-"), plain(r.By),
+			moment(r.Written, "-"))
 	}
 	fmt.Fprintln(w)
 	where := p.Cassandra.Keyspace
@@ -127,10 +132,13 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if p.Cassandra.Dir != "" {
-		fmt.Println("\nsizes are of files of rows, rounded up to whole MiB, without what is in the log alone; partitions have no files of their own")
+		fmt.Println("\nsizes are of files of rows, rounded up to whole MiB, without what is in " +
+			"the log alone; partitions have no files of their own")
 		return nil
 	}
-	fmt.Printf("\nsizes are what %d Cassandra node(s) say of their SSTables (system_views.disk_usage, max_partition_size): all replicas, whole MiB rounded up at each node, without memtables; partitions before compression\n", o.Nodes)
+	fmt.Printf("\nsizes are what %d Cassandra node(s) say of their SSTables "+
+		"(system_views.disk_usage, max_partition_size): all replicas, whole MiB rounded up at "+
+		"each node, without memtables; partitions before compression\n", o.Nodes)
 	if o.Away > 0 {
 		fmt.Printf("%d node(s) did not say: %v\n", o.Away, o.Why)
 	}
@@ -166,7 +174,8 @@ func (c *schemaCutoverCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if off.Abs() > clockSlack {
-		return fmt.Errorf("this machine's clock and Cassandra's differ by %s, and a cutover needs clocks that agree: set them first", off.Round(time.Second))
+		return fmt.Errorf("this machine's clock and Cassandra's differ by %s, and a cutover "+
+			"needs clocks that agree: set them first", off.Round(time.Second))
 	}
 	cut, err := db.Cutover(ctx, c.To, c.At, caller())
 	if err != nil {
@@ -174,7 +183,8 @@ func (c *schemaCutoverCmd) Run(ctx context.Context) error {
 	}
 	fmt.Printf("%s serves from %s on\n", cut.Generation, moment(cut.At, "the beginning"))
 	if p.Cassandra.Username != "" {
-		fmt.Println("before then, give the role of Ringwatch's services the rights that ringwatch schema grants prints")
+		fmt.Println("before then, give the role of Ringwatch's services the rights that " +
+			"ringwatch schema grants prints")
 	}
 	return nil
 }

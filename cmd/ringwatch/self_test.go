@@ -45,7 +45,8 @@ func (w *whole) testSelf(t *testing.T) {
 				return err
 			}
 			list := a.Data.Result
-			if len(list) != 1 || list[0].Value[1] != "1" || list[0].Metric["cluster"] != "ringwatch-self" ||
+			if len(list) != 1 || list[0].Value[1] != "1" ||
+				list[0].Metric["cluster"] != "ringwatch-self" ||
 				list[0].Metric["node"] != "" {
 				return fmt.Errorf("the answer is %s", body)
 			}
@@ -87,31 +88,35 @@ func (w *whole) testSelf(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "descriptions of what agents, rules and we ourselves give", func(ctx context.Context) error {
-		var metadata struct {
-			Data map[string][]struct{ Type, Help, Unit string }
-		}
-		body, err := api.get(ctx, "/api/v1/metadata", nil)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(body, &metadata); err != nil {
-			return err
-		}
-		for _, name := range []string{"cassandra_table_read_latency_seconds", "os_load1", "up", "ALERTS",
-			"ringwatch_ingest_seconds", "go_goroutines", "cluster:os_cpu_busy:ratio_rate5m"} {
-			if len(metadata.Data[name]) != 1 {
-				return fmt.Errorf("there is no %s among %d metrics", name, len(metadata.Data))
+	eventually(t, "descriptions of what agents, rules and we ourselves give",
+		func(ctx context.Context) error {
+			var metadata struct {
+				Data map[string][]struct{ Type, Help, Unit string }
 			}
-		}
-		for name, of := range metadata.Data {
-			if len(of) != 1 || of[0].Help == "" ||
-				strings.HasPrefix(of[0].Help, "Not described") != (name == "cluster:nodes:count") { // testRules'
-				t.Errorf("%s is said to be %+v", name, of)
+			body, err := api.get(ctx, "/api/v1/metadata", nil)
+			if err != nil {
+				return err
 			}
-		}
-		return nil
-	})
+			if err := json.Unmarshal(body, &metadata); err != nil {
+				return err
+			}
+			for _, name := range []string{"cassandra_table_read_latency_seconds", "os_load1", "up",
+				"ALERTS",
+				"ringwatch_ingest_seconds", "go_goroutines", "cluster:os_cpu_busy:ratio_rate5m"} {
+				if len(metadata.Data[name]) != 1 {
+					return fmt.Errorf("there is no %s among %d metrics", name, len(metadata.Data))
+				}
+			}
+			for name, of := range metadata.Data {
+				if len(of) != 1 || of[0].Help == "" ||
+					// testRules'
+					strings.HasPrefix(of[0].Help, "Not described") !=
+						(name == "cluster:nodes:count") {
+					t.Errorf("%s is said to be %+v", name, of)
+				}
+			}
+			return nil
+		})
 	nodes, err := w.Nodes(t.Context()) // processes are none
 	if err != nil || len(nodes) != 1 || nodes[0].ID != w.node {
 		t.Errorf("processes are among the nodes: %v, %v", nodes, err)

@@ -30,9 +30,12 @@ type seriesCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*seriesCmd) Help() string {
-	return "Shows one metric of a node over time, as a plot and a table. A counter is shown as its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
-		"Example: ringwatch series 127.0.0.1 'cassandra_client_request_latency_seconds{request=\"Read\"}' --period 15m\n\n" +
-		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h --step 1m\n\n" +
+	return "Shows one metric of a node over time, as a plot and a table. A counter is shown as " +
+		"its rate per second, a histogram as the p99 of each interval, a gauge as it is.\n\n" +
+		"Example: ringwatch series 127.0.0.1 " +
+		"'cassandra_client_request_latency_seconds{request=\"Read\"}' --period 15m\n\n" +
+		"Example: ringwatch series 127.0.0.1 cassandra_compaction_pending_tasks --period 6h " +
+		"--step 1m\n\n" +
 		"Example: ringwatch series 127.0.0.1 os_load1 --period 90d --step 1d"
 }
 
@@ -72,7 +75,8 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
-		return fmt.Errorf("%s has no values of %s in the last %s: ringwatch latest %s shows what it has", plain(node.name()), c.Metric, c.Period, plain(node.name()))
+		return fmt.Errorf("%s has no values of %s in the last %s: ringwatch latest %s shows "+
+			"what it has", plain(node.name()), c.Metric, c.Period, plain(node.name()))
 	}
 	curves := make([]curve, len(series))
 	for i := range series {
@@ -92,7 +96,8 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if hidden > 0 {
-		_, err = fmt.Fprintf(out, "and %d more series: --top %d shows them all\n", hidden, hidden+len(curves))
+		_, err = fmt.Fprintf(out, "and %d more series: --top %d shows them all\n", hidden,
+			hidden+len(curves))
 	}
 	return err
 }
@@ -212,7 +217,8 @@ func plot(out io.Writer, curves []curve) error {
 	if picture == "" {
 		return nil // texts, or too few values for a line
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s to %s\n\n", picture, first.Local().Format(time.DateTime), last.Local().Format(time.DateTime))
+	_, err := fmt.Fprintf(out, "%s\n%s to %s\n\n", picture, first.Local().Format(time.DateTime),
+		last.Local().Format(time.DateTime))
 	return err
 }
 
@@ -221,7 +227,8 @@ func plot(out io.Writer, curves []curve) error {
 func (c *curve) patience(first, last time.Time) time.Duration {
 	patience := 2 * place(first, last)
 	for i := 1; i < len(c.at); i++ {
-		patience = max(patience, min(c.at[i].Sub(c.at[i-1]), 2*time.Minute)) // a slow agent's usual distance is no gap
+		// a slow agent's usual distance is no gap
+		patience = max(patience, min(c.at[i].Sub(c.at[i-1]), 2*time.Minute))
 	}
 	return patience
 }
@@ -280,6 +287,7 @@ func (c *seriesCmd) table(out io.Writer, curves []curve) error {
 	if err := t.Flush(); err != nil || hidden == 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "the newest %d of %d rows: --rows 0 shows them all\n", c.Rows, len(times))
+	_, err := fmt.Fprintf(out, "the newest %d of %d rows: --rows 0 shows them all\n", c.Rows,
+		len(times))
 	return err
 }

@@ -32,24 +32,30 @@ func (p *process) seriesParts(db *store.Store) (*series.Index, *series.Loader, e
 // seriesSource is store.Store in the words of series. What it reads is not a request's: the index
 // has its own bound.
 func seriesSource(db *store.Store) series.Source {
-	reader := func(account string) store.Reader { return db.Reader(store.Dashboard(account), memory.Unbounded()) }
+	reader := func(account string) store.Reader {
+		return db.Reader(store.Dashboard(account), memory.Unbounded())
+	}
 	return series.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
 			known, err := reader(account).Nodes(ctx, account)
-			ids := make([]uuid.UUID, len(known)) // one that changed its cluster's name is there twice, which does no harm
+			// one that changed its cluster's name is there twice, which does no harm
+			ids := make([]uuid.UUID, len(known))
 			for i := range known {
 				ids[i] = known[i].ID
 			}
 			return ids, err
 		},
-		Of: func(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+		Of: func(ctx context.Context, account string, node uuid.UUID,
+			from int64) ([]window.DictionaryID, error) {
 			return reader(account).DictionariesOf(ctx, account, node, from)
 		},
-		Written: func(ctx context.Context, account string, since int64) ([]window.DictionaryID, error) {
+		Written: func(ctx context.Context, account string,
+			since int64) ([]window.DictionaryID, error) {
 			return reader(account).DictionariesWritten(ctx, account, since)
 		},
 		WrittenFor: store.WrittenFor,
-		Read: func(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+		Read: func(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID,
+			take func(window.Hash, *window.Dictionary)) error {
 			return reader(account).ReadDictionaries(ctx, account, node, ids, take)
 		},
 	}
@@ -69,7 +75,8 @@ func (p *process) young(db *store.Store, reader *query.Reader, index *series.Ind
 		for every := time.NewTicker(youngEvery); ; {
 			for _, a := range p.config.Accounts {
 				if err := addYoung(ctx, a.Name, db, reader, index); err != nil && ctx.Err() == nil {
-					p.log.Debug("the series of new nodes will be loaded later", "account", a.Name, "error", err)
+					p.log.Debug("the series of new nodes will be loaded later", "account", a.Name,
+						"error", err)
 				}
 			}
 			select {

@@ -21,7 +21,8 @@ import (
 
 // maySelectNothing are series that a healthy node or process need not have, with the reason.
 var maySelectNothing = map[string]string{
-	"ringwatch_agent_trouble_info": "it is there while the agent has trouble, and has a sentence then",
+	"ringwatch_agent_trouble_info": "it is there while the agent has trouble, and has a " +
+		"sentence then",
 }
 
 // shippedExprs returns the shipped expressions by group and rule, and the recorded ones by name.
@@ -53,7 +54,8 @@ func shippedExprs(t *testing.T) (byGroup map[string]map[string]string, recorded 
 
 // bare takes comparisons off an expression, so that it has a value whatever that is, and writes
 // recorded series out. What an and or unless takes away is returned beside it.
-func bare(t *testing.T, expr parser.Expr, recorded map[string]string) (text parser.Expr, also []parser.Expr) {
+func bare(t *testing.T, expr parser.Expr, recorded map[string]string) (text parser.Expr,
+	also []parser.Expr) {
 	in := func(e parser.Expr) parser.Expr {
 		e, more := bare(t, e, recorded)
 		also = append(also, more...)
@@ -112,7 +114,8 @@ func (w *whole) testShippedRules(t *testing.T) {
 				continue
 			}
 			if strings.HasPrefix(name, "volume:") {
-				continue // PromQL does not see the label volume: testRelabel asks for what is recorded
+				// PromQL does not see the label volume: testRelabel asks for what is recorded
+				continue
 			}
 			expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 			if err != nil {
@@ -138,7 +141,9 @@ func (w *whole) testShippedRules(t *testing.T) {
 		}
 		for name, text := range waiting {
 			selects := slices.Collect(maps.Keys(maySelectNothing))
-			if slices.ContainsFunc(selects, func(s string) bool { return strings.Contains(text, s) }) {
+			if slices.ContainsFunc(selects, func(s string) bool {
+				return strings.Contains(text, s)
+			}) {
 				empty[name] = true
 				continue
 			}

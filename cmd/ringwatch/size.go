@@ -23,8 +23,10 @@ type sizeCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*sizeCmd) Help() string {
-	return "Says what a fleet needs, as one process in a directory (embedded) and as a line of roles and engines, and which of the two to take. " +
-		"The figures follow from the kept benchmarks, where half of the nodes are idle. CORES are of all processes of a part together, MEMORY and DISK of each. " +
+	return "Says what a fleet needs, as one process in a directory (embedded) and as a line of " +
+		"roles and engines, and which of the two to take. " +
+		"The figures follow from the kept benchmarks, where half of the nodes are idle. CORES " +
+		"are of all processes of a part together, MEMORY and DISK of each. " +
 		"Asks nobody and needs no key.\n\n" +
 		"Example: ringwatch size --nodes 300\n\n" +
 		"Example: ringwatch size --nodes 10000 --series 5000 --interval 5s --retention 30d --json"
@@ -42,8 +44,9 @@ func (c *sizeCmd) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fleet := sizing.Fleet{Nodes: c.Nodes, Series: c.Series, Interval: interval, Retention: retention,
-		Replicas: c.Replicas}
+	fleet := sizing.Fleet{Nodes: c.Nodes, Series: c.Series, Interval: interval,
+		Retention: retention,
+		Replicas:  c.Replicas}
 	if err := fleet.Validate(); err != nil {
 		return usageError{err}
 	}
@@ -63,10 +66,12 @@ func sizeText(a sizing.Advice) string {
 	fmt.Fprintf(&sb, "The nodes send %s samples in %s frames a second, %s.\n",
 		short(a.SamplesPerSecond), short(a.FramesPerSecond), human(a.BytesPerSecond, "bytes"))
 	if a.Deployment == sizing.Embedded {
-		sb.WriteString("Take one process in a directory (embedded), or a line if answers must go on " +
-			"while a process is down.\n")
+		sb.WriteString(
+			"Take one process in a directory (embedded), or a line if answers must go on " +
+				"while a process is down.\n")
 	} else {
-		sb.WriteString("Take a line of roles and engines: one process in a directory does not keep up.\n")
+		sb.WriteString("Take a line of roles and engines: one process in a directory does " +
+			"not keep up.\n")
 	}
 	if !a.Measured {
 		sb.WriteString("No fleet as large was measured: the figures go on in proportion.\n")
@@ -92,7 +97,8 @@ func sizeText(a sizing.Advice) string {
 		table("EMBEDDED", a.Embedded)
 	}
 	table("LINE", a.Line)
-	sb.WriteString("\nCORES are of all processes of a part, MEMORY and DISK of each. Leave Cassandra " +
+	sb.WriteString("\nCORES are of all processes of a part, MEMORY and DISK of each. Leave " +
+		"Cassandra " +
 		"as much disk free again.\n")
 	return sb.String()
 }

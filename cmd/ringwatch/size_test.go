@@ -60,7 +60,8 @@ func TestSizeRefuses(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
 		{"--nodes=0", "nodes is 0: use 1 to 1000000"},
 		{"--nodes=5 --series=-1", "series is -1: use 1 to 1000000"},
-		{"--nodes=5 --interval=soon", `--interval: "soon" is not a duration: use a number and a unit`},
+		{"--nodes=5 --interval=soon",
+			`--interval: "soon" is not a duration: use a number and a unit`},
 		{"--nodes=5 --interval=1h", "interval is 1h0m0s: use 1s to 5m0s"},
 		{"--nodes=5 --retention=1m", "retention is 1m0s: use 1h to 1825d"},
 		{"--nodes=5 --replicas=0", "replicas is 0: use 1 to 9"},

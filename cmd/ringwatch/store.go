@@ -25,12 +25,15 @@ func (c *storeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return usageError{err}
 	}
-	p, err := c.start(ctx, "store", func(c *config) []engine { return []engine{c.kafka(), c.cassandra()} })
+	p, err := c.start(ctx, "store", func(c *config) []engine {
+		return []engine{c.kafka(), c.cassandra()}
+	})
 	if err != nil {
 		return err
 	}
 	p.from = from
-	ops, err := p.ops(p.Store, p.storeState.ready, p.storeState.warning) // at once: making the topic and the tables may have to wait
+	// at once: making the topic and the tables may have to wait
+	ops, err := p.ops(p.Store, p.storeState.ready, p.storeState.warning)
 	if err != nil {
 		return err
 	}
@@ -69,7 +72,8 @@ func (s *storeState) warning(ctx context.Context) string {
 	if db := s.store.Load(); db != nil {
 		list = append(list, db.Warning(ctx))
 	}
-	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "\nwarning: ")
+	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }),
+		"\nwarning: ")
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.
@@ -83,7 +87,8 @@ func parseFrom(text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case err != nil:
-		return at, fmt.Errorf("--from: %q is neither a time such as 2026-11-20T08:00:00Z nor a duration such as 3h", text)
+		return at, fmt.Errorf("--from: %q is neither a time such as 2026-11-20T08:00:00Z nor a "+
+			"duration such as 3h", text)
 	case !at.Before(now):
 		return at, errors.New("--from lies in the future: give a time in the past")
 	}
@@ -137,7 +142,8 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	p.Cassandra.Log, p.Cassandra.Now, p.Cassandra.Memory = p.log, clock, p.budget
-	p.Cassandra.Ring, p.Cassandra.Registerer = p.Ring, prometheus.WrapRegistererWith(prometheus.Labels{"reader": "store"}, p.metrics)
+	p.Cassandra.Ring, p.Cassandra.Registerer = p.Ring, prometheus.WrapRegistererWith(
+		prometheus.Labels{"reader": "store"}, p.metrics)
 	if p.throttle != nil {
 		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)
 	}

@@ -63,13 +63,15 @@ func (p *process) openStream() (stream.Engine, error) {
 		return nil, errNoStream
 	}
 	dir := filepath.Join(p.Data.Dir, "stream")
-	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.streamBytes(), Registerer: p.metrics}, p.log)
+	f, err := files.Open(files.Config{Dir: dir, MaxBytes: p.streamBytes(), Registerer: p.metrics},
+		p.log)
 	if err != nil {
 		return nil, usageError{unwritable(err)}
 	}
 	p.log.Info("the stream is kept in files", "directory", dir)
 	p.topics, p.closeStream, p.streamWarns = f, f.Close, f.Warning
-	p.Cassandra.Besides = func() int64 { return min(f.Bytes(), p.streamBytes()) } // rows do not go for a moment's peak
+	// rows do not go for a moment's peak
+	p.Cassandra.Besides = func() int64 { return min(f.Bytes(), p.streamBytes()) }
 	return f, nil
 }
 
@@ -83,7 +85,8 @@ func (p *process) warning(db *store.Store) func(context.Context) string {
 		if warns != nil {
 			list = append(list, warns())
 		}
-		return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }), "; ")
+		return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }),
+			"; ")
 	}
 }
 
@@ -116,7 +119,8 @@ func (p *process) ensureTopic(ctx context.Context, c stream.Config) (stream.Engi
 func (p *process) again(e stream.Engine) recent.Again {
 	return func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
 		wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
-		w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until, Wanted: wanted}
+		w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until,
+			Wanted: wanted}
 		return stream.Again(ctx, e, p.Kafka.Topic, w, f)
 	}
 }

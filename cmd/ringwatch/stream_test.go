@@ -61,7 +61,9 @@ api: {listen: "127.0.0.1:%d"}
 	at := base - pastSpan
 	send := func(until int64) {
 		t.Helper()
-		eventually(t, line.ingest, func(ctx context.Context) error { return ready(ctx, line.ingest) })
+		eventually(t, line.ingest, func(ctx context.Context) error {
+			return ready(ctx, line.ingest)
+		})
 		for ; at <= until; at += pastEvery {
 			f.send(t, line.ingest, at)
 		}
@@ -74,7 +76,8 @@ api: {listen: "127.0.0.1:%d"}
 	p = begin()
 	send(base - pastSpan/3)
 	code, stderr := start(t, "all", "--config", config, "--data", data)
-	if code != 2 || !strings.Contains(stderr, "another process has "+filepath.Join(data, "stream")) {
+	if code != 2 ||
+		!strings.Contains(stderr, "another process has "+filepath.Join(data, "stream")) {
 		t.Errorf("a second process: exit code %d, %s", code, stderr)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)

@@ -40,7 +40,8 @@ type tailCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*tailCmd) Help() string {
-	return "Prints the frames as they come into Kafka, one line each, until Ctrl-C. It reads the topic " +
+	return "Prints the frames as they come into Kafka, one line each, until Ctrl-C. It reads " +
+		"the topic " +
 		"of the configuration beside all consumers and takes nothing from them.\n\n" +
 		"Example: ringwatch tail --config ringwatch.yaml --cluster 'prod-*'\n\n" +
 		"Example: ringwatch tail --node 10.0.0.7 --match os_load1 --since 10m --json"
@@ -53,7 +54,8 @@ func (c *tailCmd) run(ctx context.Context, out io.Writer) error {
 	for flag, globs := range map[string][]string{"cluster": {c.Cluster}, "match": c.Match} {
 		for _, glob := range globs {
 			if _, err := path.Match(glob, ""); err != nil {
-				return usageError{fmt.Errorf("--%s: %q is no pattern: use letters, * and ?", flag, glob)}
+				return usageError{fmt.Errorf("--%s: %q is no pattern: use letters, * and ?",
+					flag, glob)}
 			}
 		}
 	}
@@ -98,7 +100,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || at.After(now) {
 		return at, usageError{fmt.Errorf(
-			"--since: %q is neither a past time such as 2026-11-20T08:00:00Z nor a duration such as 10m", text)}
+			"--since: %q is neither a past time such as 2026-11-20T08:00:00Z nor a duration "+
+				"such as 10m", text)}
 	}
 	return at, nil
 }
@@ -150,7 +153,8 @@ func (t *tail) wanted(account, cluster string) bool {
 
 func globMatches(glob, name string) bool {
 	// A cluster's name may have a slash, which path.Match's * stops at.
-	ok, _ := path.Match(strings.ReplaceAll(glob, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	ok, _ := path.Match(strings.ReplaceAll(glob, "/", "\x00"),
+		strings.ReplaceAll(name, "/", "\x00"))
 	return ok
 }
 
@@ -197,7 +201,8 @@ func (t *tail) frame(r stream.Record) error {
 	if h.IsKey() {
 		shown.Kind = "key"
 	}
-	if t.Node != "" && !isAddress(n.address, t.Node) && !strings.HasPrefix(shown.Node, strings.ToLower(t.Node)) {
+	if t.Node != "" && !isAddress(n.address, t.Node) &&
+		!strings.HasPrefix(shown.Node, strings.ToLower(t.Node)) {
 		return nil
 	}
 	early := r.Received.Before(t.since)
@@ -249,9 +254,11 @@ func (t *tail) follow(n *tailNode, account string, id uuid.UUID) error {
 	}
 	if followed == tailFollowed {
 		return usageError{fmt.Errorf(
-			"--match shows the values of %d nodes at most: choose some with --cluster or --node", tailFollowed)}
+			"--match shows the values of %d nodes at most: choose some with --cluster or --node",
+			tailFollowed)}
 	}
-	n.follower = window.NewFollower(window.Node{Account: account, ID: id}, frame.NewWanted(t.matches, nil))
+	n.follower = window.NewFollower(window.Node{Account: account, ID: id},
+		frame.NewWanted(t.matches, nil))
 	return nil
 }
 
@@ -315,7 +322,8 @@ func (t *tail) print(f *tailFrame) error {
 	case node == "":
 		node, _, _ = strings.Cut(f.Node, "-")
 	}
-	fmt.Fprintf(t.out, columns, at, plain(f.Account+"/"+f.Cluster), plain(node), f.Kind, strconv.Itoa(f.Bytes), after)
+	fmt.Fprintf(t.out, columns, at, plain(f.Account+"/"+f.Cluster), plain(node), f.Kind,
+		strconv.Itoa(f.Bytes), after)
 	for _, v := range f.Values {
 		short := labels.NewBuilder(v.Series).Del(ofTheNode...).Labels()
 		name := short.Get(labels.MetricName)
@@ -327,7 +335,8 @@ func (t *tail) print(f *tailFrame) error {
 			}
 		}
 		rest := labels.NewBuilder(short).Del(labels.MetricName).Labels().String()
-		fmt.Fprintf(t.out, "  %s%s %s\n", plain(name), plain(strings.TrimSuffix(rest, "{}")), plain(text))
+		fmt.Fprintf(t.out, "  %s%s %s\n", plain(name), plain(strings.TrimSuffix(rest, "{}")),
+			plain(text))
 	}
 	if f.Error != "" {
 		fmt.Fprintf(t.out, "  no values: %s\n", plain(f.Error))

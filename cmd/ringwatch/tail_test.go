@@ -27,12 +27,14 @@ func TestTail(t *testing.T) {
 	c, broker := stream.DefaultConfig(), engines.SharedKafka(t)
 	c.Topic, c.Partitions, c.PublishTimeout = "ringwatch.tail", 2, time.Minute
 	file := filepath.Join(t.TempDir(), "ringwatch.yaml")
-	text := fmt.Sprintf("kafka: {brokers: [%q], topic: %s}\nlog: {level: error}\n", broker.Addr(), c.Topic)
+	text := fmt.Sprintf("kafka: {brokers: [%q], topic: %s}\nlog: {level: error}\n", broker.Addr(),
+		c.Topic)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	base := tailCmd{roleFlags: roleFlags{Config: file, Wait: 4 * time.Minute}}
-	if err := base.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), c.Topic) {
+	if err := base.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) ||
+		!strings.Contains(err.Error(), c.Topic) {
 		t.Errorf("without a topic: %v", err)
 	}
 	k := mustStream(t, broker)
@@ -71,7 +73,8 @@ func TestTail(t *testing.T) {
 		f := strings.Fields(text)
 		seen[strings.Join(f[1:4], " ")] = true
 	}
-	for _, want := range []string{"CLUSTER NODE FRAME", "acme/prod-1 10.0.0.1 key", "acme/prod-1 10.0.0.1 delta", "zeta/prod/two 10.0.0.2 key",
+	for _, want := range []string{"CLUSTER NODE FRAME", "acme/prod-1 10.0.0.1 key",
+		"acme/prod-1 10.0.0.1 delta", "zeta/prod/two 10.0.0.2 key",
 		"acme/prod-1 " + lonely.ID.String()[:8] + " delta"} {
 		if !seen[want] {
 			t.Errorf("no line says %q: %v", want, seen)
@@ -88,7 +91,8 @@ func TestTail(t *testing.T) {
 		got = append(got, lines())
 	}
 	shown := strings.Join(got, "\n")
-	for _, want := range []string{"\n  node_load1 2.5", `cassandra_table_read_latency_seconds{keyspace="shop", table="table_0"} count 0 sum 0`} {
+	for _, want := range []string{"\n  node_load1 2.5",
+		`cassandra_table_read_latency_seconds{keyspace="shop", table="table_0"} count 0 sum 0`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in\n%s", want, shown)
 		}
@@ -118,8 +122,10 @@ func TestTail(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &f); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
-	if f.Account != "acme" || f.Cluster != "prod-1" || f.Node != one.ID.String() || f.Address != "10.0.0.1" || f.Kind != kind || f.Error != "" ||
-		len(f.Values) != 1 || f.Values[0].Value != "7" || f.Values[0].Series["__name__"] != "node_load1" || f.Values[0].Series["rack"] == "" {
+	if f.Account != "acme" || f.Cluster != "prod-1" || f.Node != one.ID.String() ||
+		f.Address != "10.0.0.1" || f.Kind != kind || f.Error != "" ||
+		len(f.Values) != 1 || f.Values[0].Value != "7" ||
+		f.Values[0].Series["__name__"] != "node_load1" || f.Values[0].Series["rack"] == "" {
 		t.Errorf("%s", line)
 	}
 
@@ -171,7 +177,8 @@ func tailing(t *testing.T, c *tailCmd) (next func() string) {
 }
 
 func TestTailRefusesWhatIsNoTime(t *testing.T) {
-	for _, text := range []string{"yesterday", "-5m", time.Now().Add(time.Hour).Format(time.RFC3339)} {
+	for _, text := range []string{"yesterday", "-5m",
+		time.Now().Add(time.Hour).Format(time.RFC3339)} {
 		if _, err := parseSince(text, time.Now()); !errors.As(err, new(usageError)) {
 			t.Errorf("--since %s: %v", text, err)
 		}
@@ -188,8 +195,10 @@ func TestIsAddress(t *testing.T) {
 		address, text string
 		want          bool
 	}{
-		{"10.0.0.7:7000", "10.0.0.7", true}, {"10.0.0.7:7000", "10.0.0.7:7000", true}, {"10.0.0.7", "10.0.0.7", true},
-		{"[2001:db8::5]:7000", "2001:db8::5", true}, {"10.0.0.70:7000", "10.0.0.7", false}, {"", "10.0.0.7", false},
+		{"10.0.0.7:7000", "10.0.0.7", true}, {"10.0.0.7:7000", "10.0.0.7:7000", true},
+		{"10.0.0.7", "10.0.0.7", true},
+		{"[2001:db8::5]:7000", "2001:db8::5", true}, {"10.0.0.70:7000", "10.0.0.7", false},
+		{"", "10.0.0.7", false},
 	} {
 		if got := isAddress(c.address, c.text); got != c.want {
 			t.Errorf("%q for %q: %v", c.text, c.address, got)

@@ -20,7 +20,10 @@ func (c *config) validateThrottle() error {
 	largest := c.Throttle.Largest()
 	for _, name := range slices.Sorted(maps.Keys(largest)) {
 		if n := largest[name]; n < c.Ring.GroupKeys {
-			wrong = append(wrong, fmt.Errorf("classes.%s: %d operations at once, the least of burst and concurrency, are fewer than ring.group_keys (%d), so a group of keys could never be read: raise them, or lower that", name, n, c.Ring.GroupKeys))
+			wrong = append(wrong,
+				fmt.Errorf("classes.%s: %d operations at once, the least of burst and "+
+					"concurrency, are fewer than ring.group_keys (%d), so a group of keys could "+
+					"never be read: raise them, or lower that", name, n, c.Ring.GroupKeys))
 		}
 	}
 	return errors.Join(wrong...)
@@ -50,12 +53,15 @@ func (p *process) throttled() (*throttle.Throttle, []part, error) {
 
 // apiWork is throttle.Throttle.Usage in the words of api.
 func apiWork(t *throttle.Throttle) api.Work {
-	return func(ctx context.Context, keep func(client string) bool, by []string) ([]api.WorkRate, string, error) {
+	return func(ctx context.Context, keep func(client string) bool,
+		by []string) ([]api.WorkRate, string, error) {
 		report, err := t.Usage(ctx)
 		if err != nil {
 			return nil, "", err
 		}
-		kept := slices.DeleteFunc(report.Usage, func(u throttle.Usage) bool { return !keep(u.Client) })
+		kept := slices.DeleteFunc(report.Usage, func(u throttle.Usage) bool {
+			return !keep(u.Client)
+		})
 		groups := throttle.Group(kept, func(w throttle.Work) throttle.Work {
 			var of throttle.Work
 			for _, part := range by {
@@ -75,9 +81,12 @@ func apiWork(t *throttle.Throttle) api.Work {
 		var list []api.WorkRate
 		for _, u := range groups {
 			r := api.WorkRate{
-				Class: u.Class, Client: u.Client, Keyspace: u.Keyspace, Table: u.Table, Datacenter: u.Datacenter,
-				OperationsPerSecond: u.OperationsPerSecond, RequestsPerSecond: u.RequestsPerSecond, RefusedPerSecond: u.RefusedPerSecond, Waiting: u.Waiting, Running: u.Running,
-				MeanSeconds: u.Mean.Seconds(), P50Seconds: u.P50.Seconds(), P99Seconds: u.P99.Seconds(),
+				Class: u.Class, Client: u.Client, Keyspace: u.Keyspace, Table: u.Table,
+				Datacenter:          u.Datacenter,
+				OperationsPerSecond: u.OperationsPerSecond, RequestsPerSecond: u.RequestsPerSecond,
+				RefusedPerSecond: u.RefusedPerSecond, Waiting: u.Waiting, Running: u.Running,
+				MeanSeconds: u.Mean.Seconds(), P50Seconds: u.P50.Seconds(),
+				P99Seconds: u.P99.Seconds(),
 			}
 			for _, c := range report.Classes {
 				if c.Class == u.Class {

@@ -27,7 +27,9 @@ type topCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
-	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others by the p99 of client reads. Rates and p99 cover the last 20 seconds, or two of the agent's intervals if these are longer. q quits.\n\n" +
+	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others " +
+		"by the p99 of client reads. Rates and p99 cover the last 20 seconds, or two of the " +
+		"agent's intervals if these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
 }
 
@@ -65,7 +67,8 @@ func (c *topCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
 		if err != nil || len(rows) == 0 {
 			return screen{title: "ringwatch top   0 nodes", text: "no nodes yet"}, err
 		}
-		return screen{title: fmt.Sprintf("ringwatch top   %d nodes", len(rows)), text: topTable(rows)}, nil
+		return screen{title: fmt.Sprintf("ringwatch top   %d nodes", len(rows)),
+			text: topTable(rows)}, nil
 	}, options...)
 }
 
@@ -78,8 +81,9 @@ type topRow struct {
 const (
 	requestLatency = "cassandra_client_request_latency_seconds"
 	pendingTasks   = "cassandra_compaction_pending_tasks"
-	topAtOnce      = 8                // nodes asked at a time
-	topStep        = 20 * time.Second // short enough to follow, long enough for a p99 of a quiet node
+	topAtOnce      = 8 // nodes asked at a time
+	// short enough to follow, long enough for a p99 of a quiet node
+	topStep = 20 * time.Second
 )
 
 // top asks for every node's row, worst first.
@@ -102,7 +106,9 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 			// Two steps: the last value's interval is the last step.
 			step := max(topStep, 2*time.Duration(nodes[i].IntervalMS)*time.Millisecond)
 			series, _, err := c.metrics(ctx, nodes[i].ID, url.Values{
-				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks}, "period": {model.Duration(2 * step).String()}, "step": {model.Duration(step).String()},
+				"metrics": {requestLatency + `{request=~"Read|Write"}`, pendingTasks},
+				"period":  {model.Duration(2 * step).String()},
+				"step":    {model.Duration(step).String()},
 			})
 			if err != nil {
 				return err
@@ -115,7 +121,9 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b topRow) int {
-		return cmp.Or(cmp.Compare(badness(b.State), badness(a.State)), cmp.Compare(b.readP99, a.readP99)) // NaN is the least
+		// NaN is the least
+		return cmp.Or(cmp.Compare(badness(b.State), badness(a.State)),
+			cmp.Compare(b.readP99, a.readP99))
 	})
 	return rows, nil
 }
@@ -154,8 +162,10 @@ func topTable(rows []topRow) string {
 	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tSTATE\tAGE\tREQ/S\tREAD P99\tWRITE P99\tPENDING")
 	for i := range rows {
 		r := &rows[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.called()), plain(r.Cluster), plain(r.Datacenter), plain(r.State), r.age(),
-			human(r.requests, ""), human(r.readP99, "seconds"), human(r.writeP99, "seconds"), human(r.pending, ""))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.called()), plain(r.Cluster),
+			plain(r.Datacenter), plain(r.State), r.age(),
+			human(r.requests, ""), human(r.readP99, "seconds"), human(r.writeP99, "seconds"),
+			human(r.pending, ""))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	return sb.String()

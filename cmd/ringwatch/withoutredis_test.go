@@ -33,15 +33,19 @@ func startAll(t *testing.T, name, redis string) *oneProcess {
 	}
 	ports := engines.FreePorts(t, 2)
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
-	p := &oneProcess{dir: t.TempDir(), self: self, key: account.NewKey(), ingest: "http://" + at(0), api: "http://" + at(1)}
-	text := fmt.Sprintf(`accounts: [{name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}]
+	p := &oneProcess{dir: t.TempDir(), self: self, key: account.NewKey(), ingest: "http://" + at(0),
+		api: "http://" + at(1)}
+	text := fmt.Sprintf(
+		`accounts: [{name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}]
 kafka: {brokers: [%q], topic: without-%s, partitions: 2, instance_id: %s}
 cassandra: {hosts: [%q], keyspace: without_%s, timeout: 30s}
 ingest: {listen: %q}
 api: {listen: %q}
 rules: {shipped: false}
-%s`, account.Hash(p.key), engines.SharedKafka(t).Addr(), name, name, engines.SharedCassandra(t).Addr(), name, at(0), at(1), redis)
-	if err := os.WriteFile(filepath.Join(p.dir, "ringwatch.yaml"), []byte(text), 0o600); err != nil {
+%s`, account.Hash(p.key), engines.SharedKafka(t).Addr(), name, name,
+		engines.SharedCassandra(t).Addr(), name, at(0), at(1), redis)
+	if err := os.WriteFile(filepath.Join(p.dir, "ringwatch.yaml"), []byte(text),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.start(t)
@@ -52,7 +56,8 @@ func (p *oneProcess) start(t *testing.T) {
 	t.Helper()
 	var err error
 	p.Process, err = engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all", Path: p.self,
-		Args: []string{"all", "--wait", "5m", "--config", filepath.Join(p.dir, "ringwatch.yaml")}, Env: []string{asRingwatch}, Log: filepath.Join(p.dir, "all.log")})
+		Args: []string{"all", "--wait", "5m", "--config", filepath.Join(p.dir, "ringwatch.yaml")},
+		Env:  []string{asRingwatch}, Log: filepath.Join(p.dir, "all.log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,9 +124,11 @@ func (p *oneProcess) recent(ctx context.Context, call, path string) (string, err
 // both the same. The one without answers from its memory, also after it was killed: then the log
 // fills it again.
 func TestWithoutRedis(t *testing.T) {
-	with := startAll(t, "redis", fmt.Sprintf("redis: {addresses: [%q], refresh: 1s}", engines.SharedRedis(t).Addr()))
+	with := startAll(t, "redis", fmt.Sprintf("redis: {addresses: [%q], refresh: 1s}",
+		engines.SharedRedis(t).Addr()))
 	without := startAll(t, "memory", "redis: {refresh: 1s}")
-	if b, err := os.ReadFile(without.LogFile()); err != nil || !strings.Contains(string(b), "redis.addresses is empty") {
+	if b, err := os.ReadFile(without.LogFile()); err != nil ||
+		!strings.Contains(string(b), "redis.addresses is empty") {
 		t.Error("the log does not say that the process keeps everything itself", err)
 	}
 	node := frametest.New("shop", uint64(time.Now().UnixNano()), 3) // another one in each run
@@ -144,7 +151,8 @@ func TestWithoutRedis(t *testing.T) {
 	}
 	const match = `?metrics={__name__=~".%2B"}`
 	newest := "/v1/nodes/" + node.ID.String() + "/metrics" + match
-	span := fmt.Sprintf("%s&from=%d&to=%d", newest, end.Add(-2*time.Minute).UnixMilli(), end.Add(-time.Minute).UnixMilli())
+	span := fmt.Sprintf("%s&from=%d&to=%d", newest, end.Add(-2*time.Minute).UnixMilli(),
+		end.Add(-time.Minute).UnixMilli())
 	agree := func(call, path string) (same string) {
 		t.Helper()
 		eventually(t, call+" is the same from both", func(ctx context.Context) error {
@@ -178,7 +186,9 @@ func TestWithoutRedis(t *testing.T) {
 		t.Errorf("the range is another one after a restart:\n%.300s\n%.300s", after, before)
 	}
 	m, err := metricsOf(t.Context(), without.api+"/metrics")
-	if err != nil || m["ringwatch_recent_walked_frames_total"] == 0 || m["ringwatch_recent_memory_bytes"] == 0 {
-		t.Errorf("the memory was not filled from the log: %v frames, %v bytes, %v", m["ringwatch_recent_walked_frames_total"], m["ringwatch_recent_memory_bytes"], err)
+	if err != nil || m["ringwatch_recent_walked_frames_total"] == 0 ||
+		m["ringwatch_recent_memory_bytes"] == 0 {
+		t.Errorf("the memory was not filled from the log: %v frames, %v bytes, %v",
+			m["ringwatch_recent_walked_frames_total"], m["ringwatch_recent_memory_bytes"], err)
 	}
 }

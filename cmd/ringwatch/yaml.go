@@ -31,7 +31,8 @@ import (
 func decodeYAML(text []byte, into any) (unset map[string]bool, err error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("the file is not YAML: %s", firstLine(yaml.FormatError(err, false, false)))
+		return nil, fmt.Errorf("the file is not YAML: %s",
+			firstLine(yaml.FormatError(err, false, false)))
 	}
 	d := yamlDecoder{unset: map[string]bool{}}
 	for _, doc := range file.Docs {
@@ -48,7 +49,8 @@ type yamlDecoder struct {
 }
 
 func (d *yamlDecoder) fail(n ast.Node, path, format string, args ...any) {
-	d.errs = append(d.errs, fmt.Errorf("line %d: %s: %s", n.GetToken().Position.Line, path, fmt.Sprintf(format, args...)))
+	d.errs = append(d.errs, fmt.Errorf("line %d: %s: %s", n.GetToken().Position.Line, path,
+		fmt.Sprintf(format, args...)))
 }
 
 func (d *yamlDecoder) value(n ast.Node, v reflect.Value, path string) {
@@ -97,7 +99,8 @@ func (d *yamlDecoder) mapping(n ast.Node, v reflect.Value, path string) {
 	switched := switchedOn(v)
 	switch {
 	case !ok && switched != nil:
-		d.fail(n, path, "expected keys and values: write {} to switch it on, with some of %s as you need them", keyList(fields))
+		d.fail(n, path, "expected keys and values: write {} to switch it on, with some of %s as "+
+			"you need them", keyList(fields))
 		return
 	case !ok:
 		d.fail(n, path, "expected keys and values")
@@ -282,7 +285,8 @@ func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
 			d.fail(n, path, "%q is neither true nor false", text)
 		}
 		v.SetBool(b)
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint,
+		reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		digits, factor := text, int64(1)
 		for unit, f := range byteUnits {
 			if s, ok := strings.CutSuffix(text, unit); ok {
@@ -290,7 +294,8 @@ func (d *yamlDecoder) scalar(n ast.Node, v reflect.Value, path string) {
 			}
 		}
 		i, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || i*factor/factor != i || v.CanInt() && v.OverflowInt(i*factor) || v.CanUint() && (i < 0 || v.OverflowUint(uint64(i*factor))) {
+		if err != nil || i*factor/factor != i || v.CanInt() && v.OverflowInt(i*factor) ||
+			v.CanUint() && (i < 0 || v.OverflowUint(uint64(i*factor))) {
 			d.fail(n, path, "%q is not a number that fits here", text)
 			return
 		}
@@ -344,7 +349,8 @@ func snake(name string) string {
 	for i, c := range runes {
 		if unicode.IsUpper(c) {
 			afterLower := i > 0 && unicode.IsLower(runes[i-1])
-			startsWord := i > 0 && i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsLower(runes[i+1])
+			startsWord := i > 0 && i+1 < len(runes) && unicode.IsUpper(runes[i-1]) &&
+				unicode.IsLower(runes[i+1])
 			if afterLower || startsWord {
 				b.WriteByte('_')
 			}

@@ -35,7 +35,8 @@ topic: {topic: ringwatch.alerts, partitions: 4}
 		auth.Username != "0123" || a.Prometheus.Timeout.String() != "3s" {
 		t.Errorf("%+v", auth)
 	}
-	_, err = decodeYAML([]byte("alertmanagers:\n  - timeuot: 3s\n  - basic_auth: {password: \"${RW_NOT}\"}\n"),
+	_, err = decodeYAML(
+		[]byte("alertmanagers:\n  - timeuot: 3s\n  - basic_auth: {password: \"${RW_NOT}\"}\n"),
 		&c)
 	for _, want := range []string{"line 2: alertmanagers[0]: ", "timeuot", "line 3", "RW_NOT"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -79,10 +80,12 @@ expires: 2027-01-31
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Name != "kept" || s.MaxBytes != 8<<20 || s.RawTTL != 14*24*time.Hour || s.Ratio != 0.5 || !s.On || s.Inner.Listen != ":0" {
+	if s.Name != "kept" || s.MaxBytes != 8<<20 || s.RawTTL != 14*24*time.Hour || s.Ratio != 0.5 ||
+		!s.On || s.Inner.Listen != ":0" {
 		t.Errorf("got %+v", s)
 	}
-	if len(s.Hosts) != 2 || s.Hosts[1] != "a: b # no yaml" || s.Accounts[0].SHA256 != "00ff" || s.Settings["k"] != "v" || s.Expires.Year() != 2027 {
+	if len(s.Hosts) != 2 || s.Hosts[1] != "a: b # no yaml" || s.Accounts[0].SHA256 != "00ff" ||
+		s.Settings["k"] != "v" || s.Expires.Year() != 2027 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -102,21 +105,26 @@ hook: 1
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		"line 2: nmae: unknown key: use one of accounts, expires, hosts,", "line 3: raw_ttl: \"5 fortnights\" is not a duration", "line 4: max_bytes:",
-		"line 5: hosts: expected a list", "line 6: name: the environment variable RW_TEST_NOT_SET is not set", "inner.listne: unknown key: use one of listen",
+		"line 2: nmae: unknown key: use one of accounts, expires, hosts,",
+		"line 3: raw_ttl: \"5 fortnights\" is not a duration", "line 4: max_bytes:",
+		"line 5: hosts: expected a list",
+		"line 6: name: the environment variable RW_TEST_NOT_SET is not set",
+		"inner.listne: unknown key: use one of listen",
 		"line 8: hook: unknown key",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in\n%v", want, err)
 		}
 	}
-	if _, err := decodeYAML([]byte("a: [1"), &s); err == nil || strings.Contains(err.Error(), "\n") {
+	if _, err := decodeYAML([]byte("a: [1"), &s); err == nil ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("broken YAML: %v", err)
 	}
 }
 
 func TestSnakeKeepsInitialismsTogether(t *testing.T) {
-	for in, want := range map[string]string{"MaxFrameBytes": "max_frame_bytes", "SHA256": "sha256", "RawTTL": "raw_ttl", "TTLSeconds": "ttl_seconds", "ID": "id"} {
+	for in, want := range map[string]string{"MaxFrameBytes": "max_frame_bytes", "SHA256": "sha256",
+		"RawTTL": "raw_ttl", "TTLSeconds": "ttl_seconds", "ID": "id"} {
 		if got := snake(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}

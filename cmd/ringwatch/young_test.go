@@ -66,14 +66,15 @@ func (w *whole) testYoung(t *testing.T) {
 		})
 	}()
 	for range 3 {
-		eventually(t, "the node's last 15 minutes without Cassandra", func(ctx context.Context) error {
-			_ = send(ctx)
-			values, err := range15(ctx)
-			if err == nil && values < len(sent)-1 { // the newest may still be on its way
-				err = fmt.Errorf("%d values of %d frames", values, len(sent))
-			}
-			return err
-		})
+		eventually(t, "the node's last 15 minutes without Cassandra",
+			func(ctx context.Context) error {
+				_ = send(ctx)
+				values, err := range15(ctx)
+				if err == nil && values < len(sent)-1 { // the newest may still be on its way
+					err = fmt.Errorf("%d values of %d frames", values, len(sent))
+				}
+				return err
+			})
 	}
 }
 

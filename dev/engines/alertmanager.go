@@ -86,7 +86,9 @@ func startAlertmanager(
 		args = append(args, "--log.level=debug")
 	}
 	server.name = "Alertmanager"
-	server.probe = func(ctx context.Context) error { return alertmanagerAnswers(ctx, server.Addr()) }
+	server.probe = func(ctx context.Context) error {
+		return alertmanagerAnswers(ctx, server.Addr())
+	}
 	server.launch = func() (*Process, error) {
 		hold.release()
 		return StartProcess(ProcessConfig{

@@ -21,10 +21,11 @@ type CassandraConfig struct {
 
 	Version string // one of CassandraVersions; CassandraVersion by default
 
-	ListenAddress string // 127.0.0.1 by default; 127.0.0.2 and so on make several nodes on one machine
-	NativePort    int    // CQL; 0: a free one, as for the other ports
-	StoragePort   int    // between nodes
-	JMXPort       int    // always on 127.0.0.1, without a password
+	// 127.0.0.1 by default; 127.0.0.2 and so on make several nodes on one machine
+	ListenAddress string
+	NativePort    int // CQL; 0: a free one, as for the other ports
+	StoragePort   int // between nodes
+	JMXPort       int // always on 127.0.0.1, without a password
 
 	ClusterName string   // "ringwatch" by default; belongs to the data from the first start on
 	Datacenter  string   // "dc1" by default
@@ -94,7 +95,9 @@ func StartCassandra(ctx context.Context, c CassandraConfig) (*Cassandra, error) 
 		}
 	}
 	fixed := c.NativePort != 0 && c.StoragePort != 0 && c.JMXPort != 0
-	return startOnFreePorts(fixed, func() (*Cassandra, error) { return startCassandra(ctx, c, classPath) })
+	return startOnFreePorts(fixed, func() (*Cassandra, error) {
+		return startCassandra(ctx, c, classPath)
+	})
 }
 
 func (c CassandraConfig) withDefaults() CassandraConfig {
@@ -139,16 +142,20 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 		return nil, err
 	}
 	java := filepath.Join(c.JavaHome, "bin", "java")
-	node := &Cassandra{Host: c.ListenAddress, NativePort: c.NativePort, StoragePort: c.StoragePort, JMXPort: c.JMXPort, Dir: c.Dir}
+	node := &Cassandra{Host: c.ListenAddress, NativePort: c.NativePort, StoragePort: c.StoragePort,
+		JMXPort: c.JMXPort, Dir: c.Dir}
 	node.name = "Cassandra"
-	node.probe = func(ctx context.Context) error { return cassandraAnswers(ctx, node.Addr(), c.TLS) }
+	node.probe = func(ctx context.Context) error {
+		return cassandraAnswers(ctx, node.Addr(), c.TLS)
+	}
 	node.launch = func() (*Process, error) {
 		hold.release()
 		if _, err := c.TLS.store(c.Dir); err != nil { // the certificate of now
 			return nil, err
 		}
 		return StartProcess(ProcessConfig{
-			Name: node.name, Path: java, Args: c.javaArgs(classPath), Env: c.Env, Dir: c.Dir, Log: c.Log,
+			Name: node.name, Path: java, Args: c.javaArgs(classPath), Env: c.Env, Dir: c.Dir,
+			Log:      c.Log,
 			Detached: c.Detached, TimerSlack: c.TimerSlack, Started: c.Started,
 		})
 	}
@@ -195,8 +202,9 @@ func (c CassandraConfig) settings() map[string]any {
 		seeds = []string{net.JoinHostPort(c.ListenAddress, strconv.Itoa(c.StoragePort))}
 	}
 	s := map[string]any{
-		"cluster_name":          c.ClusterName,
-		"num_tokens":            4, // fewer ranges, faster starts; one machine has nothing to balance
+		"cluster_name": c.ClusterName,
+		// fewer ranges, faster starts; one machine has nothing to balance
+		"num_tokens":            4,
 		"partitioner":           "org.apache.cassandra.dht.Murmur3Partitioner",
 		"endpoint_snitch":       "GossipingPropertyFileSnitch",
 		"listen_address":        c.ListenAddress,
@@ -209,7 +217,8 @@ func (c CassandraConfig) settings() map[string]any {
 			"parameters": []map[string]any{{"seeds": strings.Join(seeds, ",")}},
 		}},
 	}
-	if c.Extra["commitlog_sync"] == nil { // each way has keys of its own, and Cassandra refuses another's
+	// each way has keys of its own, and Cassandra refuses another's
+	if c.Extra["commitlog_sync"] == nil {
 		s["commitlog_sync"] = "group"
 		s["commitlog_sync_group_window"] = c.GroupWindow.String()
 		s["concurrent_writes"] = groupWriters
@@ -244,7 +253,8 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 	args = append(args, jvmOptions(c.Version)...)
 	for jar := range strings.SplitSeq(classPath, ":") {
 		if strings.HasPrefix(filepath.Base(jar), "jamm-") {
-			args = append(args, "-javaagent:"+jar) // measures what its memtables and caches really hold
+			// measures what its memtables and caches really hold
+			args = append(args, "-javaagent:"+jar)
 		}
 	}
 	args = append(args,
@@ -256,8 +266,10 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 		"-Dcassandra.jmx.local.port="+strconv.Itoa(c.JMXPort),
 		"-XX:ErrorFile="+filepath.Join(c.Dir, "hs_err_pid%p.log"),
 	)
-	if bootstraps, set := c.Extra["auto_bootstrap"]; len(c.Seeds) > 0 && set && bootstraps == false {
-		args = append(args, "-Dcassandra.ring_delay_ms=60000") // how long its seeds may take to answer; who bootstraps sleeps for as long, too
+	if bootstraps, set := c.Extra["auto_bootstrap"]; len(c.Seeds) > 0 && set &&
+		bootstraps == false {
+		// how long its seeds may take to answer; who bootstraps sleeps for as long, too
+		args = append(args, "-Dcassandra.ring_delay_ms=60000")
 	}
 	args = append(args, c.JVMArgs...)
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")

@@ -28,11 +28,14 @@ func cqlSession(t *testing.T, addr string) *gocql.Session {
 
 // One node goes through its whole life here: a start costs seconds.
 func TestCassandra(t *testing.T) {
-	node := MustCassandra(t, func(c *CassandraConfig) { c.Datacenter, c.Rack, c.ClusterName = "north", "r7", "its life" })
+	node := MustCassandra(t, func(c *CassandraConfig) {
+		c.Datacenter, c.Rack, c.ClusterName = "north", "r7", "its life"
+	})
 
 	session := cqlSession(t, node.Addr())
 	var cluster, dc, rack, version string
-	if err := session.Query("SELECT cluster_name, data_center, rack, release_version FROM system.local").Scan(&cluster, &dc, &rack, &version); err != nil {
+	if err := session.Query("SELECT cluster_name, data_center, rack, release_version FROM "+
+		"system.local").Scan(&cluster, &dc, &rack, &version); err != nil {
 		t.Fatal(err)
 	}
 	if cluster != "its life" || dc != "north" || rack != "r7" || version != CassandraVersion {
@@ -57,7 +60,8 @@ func TestCassandra(t *testing.T) {
 	}
 
 	t.Run("port taken", func(t *testing.T) {
-		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), NativePort: node.NativePort})
+		_, err := StartCassandra(t.Context(),
+			CassandraConfig{Dir: t.TempDir(), NativePort: node.NativePort})
 		if !errors.Is(err, ErrPortTaken) {
 			t.Errorf("the error is not ErrPortTaken")
 		}
@@ -91,7 +95,8 @@ func TestCassandra(t *testing.T) {
 		t.Error("a restarted node has the old process")
 	}
 	var v string
-	if err := cqlSession(t, node.Addr()).Query("SELECT v FROM k.t WHERE id = 1").Scan(&v); err != nil || v != "kept" {
+	if err := cqlSession(t, node.Addr()).Query("SELECT v FROM k.t WHERE id = 1").Scan(
+		&v); err != nil || v != "kept" {
 		t.Errorf("after a restart the row is %q, %v", v, err)
 	}
 }
@@ -99,11 +104,13 @@ func TestCassandra(t *testing.T) {
 func TestCassandraThatCannotStart(t *testing.T) {
 	Needed(t, "Cassandra")
 	t.Run("bad setting", func(t *testing.T) {
-		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), Extra: map[string]any{"no_such_setting": 1}})
+		_, err := StartCassandra(t.Context(),
+			CassandraConfig{Dir: t.TempDir(), Extra: map[string]any{"no_such_setting": 1}})
 		oneSentence(t, err, "Cassandra ended while starting", "no_such_setting", "cassandra.log")
 	})
 	t.Run("missing agent", func(t *testing.T) {
-		_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), JVMArgs: []string{"-javaagent:/nowhere/agent.jar=x"}})
+		_, err := StartCassandra(t.Context(),
+			CassandraConfig{Dir: t.TempDir(), JVMArgs: []string{"-javaagent:/nowhere/agent.jar=x"}})
 		oneSentence(t, err, "/nowhere/agent.jar", "make build")
 	})
 }

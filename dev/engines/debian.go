@@ -37,7 +37,8 @@ const policyFile = "/usr/sbin/policy-rc.d"
 // ensureDebian installs a package of Debian's when one of its programs is missing and this
 // process may do so, and keeps the package from starting a service of its own. It returns missing
 // where it may not.
-func ensureDebian(ctx context.Context, progress func(string), name string, missing error, programs ...string) error {
+func ensureDebian(ctx context.Context, progress func(string), name string, missing error,
+	programs ...string) error {
 	if progress == nil {
 		progress = func(string) {}
 	}
@@ -50,18 +51,23 @@ func ensureDebian(ctx context.Context, progress func(string), name string, missi
 	progress("installing " + name + " from Debian")
 	if _, err := os.Stat(policyFile); errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(policyFile, []byte("#!/bin/sh\nexit 101\n"), 0o755); err != nil {
-			return fmt.Errorf("cannot keep Debian from starting a service of %s: %w; %w", name, err, missing)
+			return fmt.Errorf("cannot keep Debian from starting a service of %s: %w; %w", name,
+				err, missing)
 		}
 		defer os.Remove(policyFile)
 	}
-	for _, args := range [][]string{{"update", "-q"}, {"install", "-y", "-q", "--no-install-recommends", name}} {
-		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"}, args...)...)
+	for _, args := range [][]string{{"update", "-q"},
+		{"install", "-y", "-q", "--no-install-recommends", name}} {
+		cmd := exec.CommandContext(ctx, "apt-get",
+			append([]string{"-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3"},
+				args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = time.Minute
 		if out, err := cmd.CombinedOutput(); err != nil {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return fmt.Errorf("apt-get %s failed (%w): %s; run apt-get install %s by hand to see why", args[0], err, shorten(lines[len(lines)-1]), name)
+			return fmt.Errorf("apt-get %s failed (%w): %s; run apt-get install %s by hand to "+
+				"see why", args[0], err, shorten(lines[len(lines)-1]), name)
 		}
 	}
 	if !haveAll(programs) {

@@ -101,7 +101,8 @@ func (e *Engine) Ready(ctx context.Context) error { return e.probe(ctx) }
 
 // startReady launches a process and waits until probe passes. On any failure the process is gone
 // when it returns.
-func startReady(ctx context.Context, name string, launch func() (*Process, error), probe func(context.Context) error) (*Process, error) {
+func startReady(ctx context.Context, name string, launch func() (*Process, error),
+	probe func(context.Context) error) (*Process, error) {
 	proc, err := launch()
 	if err != nil {
 		return nil, err
@@ -115,7 +116,8 @@ func startReady(ctx context.Context, name string, launch func() (*Process, error
 
 // await polls probe until it passes, the process ends, ctx ends, or the time for a start has
 // passed.
-func await(ctx context.Context, name string, proc *Process, probe func(context.Context) error) error {
+func await(ctx context.Context, name string, proc *Process,
+	probe func(context.Context) error) error {
 	began := time.Now()
 	within := startTimeout()
 	deadline := time.NewTimer(within)
@@ -163,10 +165,12 @@ var ErrDied = errors.New("ended while starting")
 func diedError(name string, proc *Process) error {
 	line, bindFailed, remedy := diagnose(proc.LogFile())
 	if bindFailed {
-		return fmt.Errorf("%s: a port it needs %w (%s): stop what listens there or choose another port; its log is %s",
+		return fmt.Errorf("%s: a port it needs %w (%s): stop what listens there or choose "+
+			"another port; its log is %s",
 			name, ErrPortTaken, line, proc.LogFile())
 	}
-	return fmt.Errorf("%s %w (%s): %s: %s; its log is %s", name, ErrDied, proc.exit(), line, remedy, proc.LogFile())
+	return fmt.Errorf("%s %w (%s): %s: %s; its log is %s", name, ErrDied, proc.exit(), line, remedy,
+		proc.LogFile())
 }
 
 // startOnFreePorts runs start until it succeeds or fails for another reason than a taken port.

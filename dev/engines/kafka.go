@@ -27,7 +27,8 @@ type KafkaConfig struct {
 	Port           int    // for clients; 0: a free one
 	ControllerPort int    // for itself; 0: a free one
 
-	Heap    string            // a JVM size; "384M" by default: with 256M one was seen to end while it started
+	// a JVM size; "384M" by default: with 256M one was seen to end while it started
+	Heap    string
 	JVMArgs []string          // more JVM arguments; they win over the defaults
 	Extra   map[string]string // more keys of server.properties; they win over the defaults
 	TLS     *TLS              // to clients; nil: none
@@ -95,16 +96,20 @@ func startKafka(ctx context.Context, c KafkaConfig, classPath string) (*Kafka, e
 	if err := c.format(ctx, java, classPath); err != nil {
 		return nil, err
 	}
-	broker := &Kafka{Host: c.ListenAddress, Port: c.Port, ControllerPort: c.ControllerPort, Dir: c.Dir}
+	broker := &Kafka{Host: c.ListenAddress, Port: c.Port, ControllerPort: c.ControllerPort,
+		Dir: c.Dir}
 	broker.name = "Kafka"
-	broker.probe = func(ctx context.Context) error { return kafkaAnswers(ctx, broker.Addr(), c.TLS) }
+	broker.probe = func(ctx context.Context) error {
+		return kafkaAnswers(ctx, broker.Addr(), c.TLS)
+	}
 	broker.launch = func() (*Process, error) {
 		hold.release()
 		if _, err := c.TLS.store(c.Dir); err != nil { // the certificate of now
 			return nil, err
 		}
 		return StartProcess(ProcessConfig{
-			Name: broker.name, Path: java, Args: c.javaArgs(classPath, "kafka.Kafka", c.propertiesFile()), Dir: c.Dir, Log: c.Log,
+			Name: broker.name, Path: java, Args: c.javaArgs(classPath, "kafka.Kafka",
+				c.propertiesFile()), Dir: c.Dir, Log: c.Log,
 			Detached: c.Detached, Started: c.Started,
 		})
 	}
@@ -172,7 +177,8 @@ func (c KafkaConfig) writeFiles() error {
 	for _, key := range keys {
 		fmt.Fprintf(&text, "%s=%s\n", key, properties[key])
 	}
-	for name, text := range map[string]string{"server.properties": text.String(), "log4j2.properties": kafkaLog4j} {
+	for name, text := range map[string]string{"server.properties": text.String(),
+		"log4j2.properties": kafkaLog4j} {
 		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("cannot write Kafka's configuration: %w", err)
 		}
@@ -189,14 +195,16 @@ func (c KafkaConfig) format(ctx context.Context, java, classPath string) error {
 	_, _ = rand.Read(id[:]) // never fails
 	clusterID := base64.RawURLEncoding.EncodeToString(id[:])
 	clusterID = "R" + clusterID[1:] // an id that begins with a dash reads as an option
-	args := append([]string{"-XX:TieredStopAtLevel=1"}, c.javaArgs(classPath, "kafka.tools.StorageTool",
-		"format", "--ignore-formatted", "-t", clusterID, "-c", c.propertiesFile())...)
+	args := append([]string{"-XX:TieredStopAtLevel=1"},
+		c.javaArgs(classPath, "kafka.tools.StorageTool",
+			"format", "--ignore-formatted", "-t", clusterID, "-c", c.propertiesFile())...)
 	if out, err := exec.CommandContext(ctx, java, args...).CombinedOutput(); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("gave up formatting Kafka's directory: %w", ctx.Err())
 		}
 		line, _, remedy := diagnoseText(string(out))
-		return fmt.Errorf("cannot prepare Kafka's directory %s (%w): %s: %s", c.Dir, err, line, remedy)
+		return fmt.Errorf("cannot prepare Kafka's directory %s (%w): %s: %s", c.Dir, err,
+			line, remedy)
 	}
 	return nil
 }
@@ -241,7 +249,9 @@ func kafkaAnswers(ctx context.Context, addr string, secure *TLS) error {
 	conn.Close()
 	opts := []kgo.Opt{kgo.SeedBrokers(addr)}
 	if secure != nil {
-		opts = append(opts, kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) { return secure.dial(ctx, addr) }))
+		opts = append(opts, kgo.Dialer(func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return secure.dial(ctx, addr)
+		}))
 	}
 	client, err := kgo.NewClient(opts...)
 	if err != nil {

@@ -18,7 +18,8 @@ func TestKafka(t *testing.T) {
 	if _, err := kadm.NewClient(producer).CreateTopic(t.Context(), 2, 1, nil, "lines"); err != nil {
 		t.Fatal(err)
 	}
-	if err := producer.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Value: []byte("kept")}).FirstErr(); err != nil {
+	if err := producer.ProduceSync(t.Context(), &kgo.Record{Topic: "lines", Value: []byte("kept")}).
+		FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	producer.Close()
@@ -54,7 +55,8 @@ func TestKafka(t *testing.T) {
 
 func consumeOne(t *testing.T, addr, topic, want string) {
 	t.Helper()
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +72,7 @@ func consumeOne(t *testing.T, addr, topic, want string) {
 
 func TestKafkaThatCannotStart(t *testing.T) {
 	Needed(t, "Kafka")
-	_, err := StartKafka(t.Context(), KafkaConfig{Dir: t.TempDir(), Extra: map[string]string{"num.io.threads": "many"}})
+	_, err := StartKafka(t.Context(),
+		KafkaConfig{Dir: t.TempDir(), Extra: map[string]string{"num.io.threads": "many"}})
 	oneSentence(t, err, "num.io.threads")
 }

@@ -28,7 +28,8 @@ func parseLock(text string) ([]lockEntry, error) {
 	for lines.Scan() {
 		sum, file, ok := strings.Cut(lines.Text(), "  ")
 		if !ok || len(sum) != 2*sha256.Size || file == "" || file != filepath.Base(file) {
-			return nil, fmt.Errorf("a lock file has the bad line %q: run go generate ./dev/engines", lines.Text())
+			return nil, fmt.Errorf("a lock file has the bad line %q: run go generate ./dev/engines",
+				lines.Text())
 		}
 		entries = append(entries, lockEntry{sum, file})
 	}
@@ -50,7 +51,8 @@ func verify(dir string, entries []lockEntry) error {
 			return fmt.Errorf("cannot check %s: %w", e.file, err)
 		}
 		if sum != e.sum {
-			return fmt.Errorf("%s has the SHA-256 %s instead of %s, so the engine %w", e.file, sum[:12]+"…", e.sum[:12]+"…", ErrLockMismatch)
+			return fmt.Errorf("%s has the SHA-256 %s instead of %s, so the engine %w", e.file,
+				sum[:12]+"…", e.sum[:12]+"…", ErrLockMismatch)
 		}
 	}
 	return nil

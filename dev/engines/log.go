@@ -15,8 +15,10 @@ const logStartMark = "---- starting "
 const maxDiagnosed = 256 << 10
 
 var (
-	bindFailure = regexp.MustCompile(`(?i)address already in use|port already in use|is in use by another process|failed to bind|BindException`)
-	complaint   = regexp.MustCompile(`ERROR|FATAL|Caused by:|Exception|Error:|error:|# |Can't|Cannot|Failed`)
+	bindFailure = regexp.MustCompile(
+		`(?i)address already in use|port already in use|is in use by another process|failed to bind|BindException`)
+	complaint = regexp.MustCompile(
+		`ERROR|FATAL|Caused by:|Exception|Error:|error:|# |Can't|Cannot|Failed`)
 	stackFrame  = regexp.MustCompile(`^(at |\.\.\. \d+ )`)
 	plainStatus = regexp.MustCompile(`INFO |DEBUG `)
 )
@@ -26,14 +28,22 @@ var remedies = []struct {
 	sign   *regexp.Regexp
 	remedy string
 }{
-	{regexp.MustCompile(`Error opening zip file|agent library failed|processing of -javaagent failed`), "build the agent's jar (make build) or leave the -javaagent argument out"},
-	{regexp.MustCompile(`UnsupportedClassVersionError|Unrecognized option|Unrecognized VM option`), "run it with Java 17 (JAVA_HOME)"},
-	{regexp.MustCompile(`Invalid (initial|maximum) heap size`), "give its heap as a JVM size such as 1G"},
+	{regexp.MustCompile(
+		`Error opening zip file|agent library failed|processing of -javaagent failed`),
+		"build the agent's jar (make build) or leave the -javaagent argument out"},
+	{regexp.MustCompile(`UnsupportedClassVersionError|Unrecognized option|Unrecognized VM option`),
+		"run it with Java 17 (JAVA_HOME)"},
+	{regexp.MustCompile(`Invalid (initial|maximum) heap size`),
+		"give its heap as a JVM size such as 1G"},
 	{regexp.MustCompile(`OutOfMemoryError`), "give it a larger heap"},
-	{regexp.MustCompile(`Cannot allocate memory|insufficient memory|could not reserve enough space`), "free some memory or give it a smaller heap"},
+	{regexp.MustCompile(
+		`Cannot allocate memory|insufficient memory|could not reserve enough space`),
+		"free some memory or give it a smaller heap"},
 	{regexp.MustCompile(`No space left on device`), "free some disk space"},
-	{regexp.MustCompile(`Invalid cluster.id|INCONSISTENT|Saved cluster name`), "its data belongs to another cluster: remove its data directory or use the old name"},
-	{regexp.MustCompile(`Permission denied|AccessDenied`), "make its directory writable for this user"},
+	{regexp.MustCompile(`Invalid cluster.id|INCONSISTENT|Saved cluster name`),
+		"its data belongs to another cluster: remove its data directory or use the old name"},
+	{regexp.MustCompile(`Permission denied|AccessDenied`),
+		"make its directory writable for this user"},
 }
 
 // diagnose reads the end of a log since the last start and returns its most telling line, whether

@@ -38,7 +38,8 @@ func (b *portBlocks) next() int {
 
 func (b *portBlocks) claim() bool {
 	for _, i := range rand.Perm((lastChosenPort - firstChosenPort) / portBlock) {
-		claim, err := net.Listen("unix", "@ringwatch-ports-"+strconv.Itoa(firstChosenPort+i*portBlock))
+		claim, err := net.Listen("unix",
+			"@ringwatch-ports-"+strconv.Itoa(firstChosenPort+i*portBlock))
 		if err != nil {
 			continue
 		}

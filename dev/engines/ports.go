@@ -26,7 +26,8 @@ func (h *portHold) take(host string, port *int, need string) error {
 	if *port != 0 {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(*port)))
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("port %d on %s %w; %s needs it: stop what listens there or choose another port", *port, host, ErrPortTaken, need)
+			return fmt.Errorf("port %d on %s %w; %s needs it: stop what listens there or choose "+
+				"another port", *port, host, ErrPortTaken, need)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot listen on port %d of %s for %s: %w", *port, host, need, err)

@@ -19,7 +19,8 @@ import (
 // A test binary that is killed must not leave engines behind.
 func TestProcessDiesWithItsStarter(t *testing.T) {
 	if dir := os.Getenv("RINGWATCH_TEST_STARTER"); dir != "" {
-		p, err := StartProcess(ProcessConfig{Name: "cat", Path: "/bin/sleep", Args: []string{"600"}, Log: filepath.Join(dir, "log")})
+		p, err := StartProcess(ProcessConfig{Name: "cat", Path: "/bin/sleep", Args: []string{"600"},
+			Log: filepath.Join(dir, "log")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,8 @@ func TestProcessDiesWithItsStarter(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	var told Identity
 	p, err := StartProcess(ProcessConfig{
-		Name: "sleep", Path: "/bin/sleep", Args: []string{"600"}, Log: filepath.Join(t.TempDir(), "log"), Detached: true,
+		Name: "sleep", Path: "/bin/sleep", Args: []string{"600"},
+		Log: filepath.Join(t.TempDir(), "log"), Detached: true,
 		Started: func(id Identity) error { told = id; return nil },
 	})
 	if err != nil {
@@ -69,7 +71,8 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("Started was told %v, alive %v", told, told.Alive())
 	}
 	other := Identity{Pid: told.Pid, Started: told.Started + 1}
-	if killed, err := other.Stop(t.Context(), time.Minute); other.Alive() || killed || err != nil || !told.Alive() {
+	if killed, err := other.Stop(t.Context(), time.Minute); other.Alive() || killed || err != nil ||
+		!told.Alive() {
 		t.Error("another process with the same id was taken for this one")
 	}
 	if killed, err := told.Stop(t.Context(), time.Minute); killed || err != nil || told.Alive() {
@@ -82,7 +85,9 @@ func TestIdentity(t *testing.T) {
 
 func TestStopKillsWhatDoesNotObey(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	p, err := StartProcess(ProcessConfig{Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", `trap "" TERM; echo ready; while :; do read x; done </dev/zero`}, Log: log})
+	p, err := StartProcess(ProcessConfig{Name: "stubborn", Path: "/bin/sh",
+		Args: []string{"-c", `trap "" TERM; echo ready; while :; do read x; done </dev/zero`},
+		Log:  log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +127,8 @@ func TestChosenPorts(t *testing.T) {
 			t.Errorf("port %d is held and yet free", port)
 		}
 	}
-	oneSentence(t, PortFree("127.0.0.1", occupied(t), "Kafka"), "is taken by another process", "Kafka needs it")
+	oneSentence(t, PortFree("127.0.0.1", occupied(t), "Kafka"), "is taken by another process",
+		"Kafka needs it")
 
 	// A start that loses its port to another process is tried again on others.
 	attempts := 0
@@ -168,9 +174,17 @@ func TestDiagnose(t *testing.T) {
 		name, log, line string
 		bindFailed      bool
 	}{
-		{"only this start counts", "ERROR old\n" + logStartMark + "X\nINFO fine\nFATAL new\n\tat somewhere\n", "FATAL new", false},
-		{"Cassandra's storage port", logStartMark + "X\nERROR /127.0.0.1:7000 is in use by another process.\nINFO bye\n", "ERROR /127.0.0.1:7000 is in use by another process.", true},
-		{"Redis's port", logStartMark + "X\n1:M # Warning: Could not create server TCP listening socket 127.0.0.1:6379: bind: Address already in use\n", "1:M # Warning: Could not create server TCP listening socket 127.0.0.1:6379: bind: Address already in use", true},
+		{"only this start counts",
+			"ERROR old\n" + logStartMark + "X\nINFO fine\nFATAL new\n\tat somewhere\n", "FATAL new",
+			false},
+		{"Cassandra's storage port",
+			logStartMark + "X\nERROR /127.0.0.1:7000 is in use by another process.\nINFO bye\n",
+			"ERROR /127.0.0.1:7000 is in use by another process.", true},
+		{"Redis's port",
+			logStartMark + "X\n1:M # Warning: Could not create server TCP listening socket " +
+				"127.0.0.1:6379: bind: Address already in use\n",
+			"1:M # Warning: Could not create server TCP listening socket 127.0.0.1:6379: bind: " +
+				"Address already in use", true},
 		{"no complaint", logStartMark + "X\nhello\n\n", "hello", false},
 		{"nothing", "", "it wrote nothing", false},
 	} {
@@ -190,7 +204,8 @@ func TestDiagnose(t *testing.T) {
 func TestTimerSlack(t *testing.T) {
 	for _, detached := range []bool{false, true} {
 		p, err := StartProcess(ProcessConfig{
-			Name: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600; true"}, Log: filepath.Join(t.TempDir(), "log"),
+			Name: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600; true"},
+			Log:      filepath.Join(t.TempDir(), "log"),
 			Detached: detached, TimerSlack: 3 * time.Millisecond,
 		})
 		if err != nil {

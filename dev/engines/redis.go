@@ -21,10 +21,11 @@ type RedisConfig struct {
 	ListenAddress string // 127.0.0.1 by default
 	Port          int    // 0: a free one
 
-	MaxMemory string   // in Redis's units, e.g. "256mb"; empty: no limit
-	Policy    string   // what to evict at that limit; "volatile-ttl" by default: what would expire soonest
-	Extra     []string // more arguments, e.g. "--io-threads", "2"
-	TLS       *TLS     // nil: none
+	MaxMemory string // in Redis's units, e.g. "256mb"; empty: no limit
+	// what to evict at that limit; "volatile-ttl" by default: what would expire soonest
+	Policy string
+	Extra  []string // more arguments, e.g. "--io-threads", "2"
+	TLS    *TLS     // nil: none
 
 	Log string // Dir/redis.log by default
 
@@ -57,7 +58,9 @@ func StartRedis(ctx context.Context, c RedisConfig) (*Redis, error) {
 	if err := makeDir(c.Dir); err != nil {
 		return nil, err
 	}
-	return startOnFreePorts(c.Port != 0, func() (*Redis, error) { return startRedis(ctx, c, program) })
+	return startOnFreePorts(c.Port != 0, func() (*Redis, error) {
+		return startRedis(ctx, c, program)
+	})
 }
 
 func startRedis(ctx context.Context, c RedisConfig, program string) (*Redis, error) {
@@ -80,10 +83,13 @@ func startRedis(ctx context.Context, c RedisConfig, program string) (*Redis, err
 	args = append(args, c.Extra...)
 	server := &Redis{Host: c.ListenAddress, Port: c.Port}
 	server.name = "Redis"
-	server.probe = func(ctx context.Context) error { return redisAnswers(ctx, server.Addr(), c.TLS) }
+	server.probe = func(ctx context.Context) error {
+		return redisAnswers(ctx, server.Addr(), c.TLS)
+	}
 	server.launch = func() (*Process, error) {
 		hold.release()
-		return StartProcess(ProcessConfig{Name: server.name, Path: program, Args: args, Log: c.Log, Detached: c.Detached, Started: c.Started})
+		return StartProcess(ProcessConfig{Name: server.name, Path: program, Args: args, Log: c.Log,
+			Detached: c.Detached, Started: c.Started})
 	}
 	var err error
 	if server.proc, err = startReady(ctx, server.name, server.launch, server.probe); err != nil {

@@ -9,19 +9,24 @@ import (
 
 func TestRedis(t *testing.T) {
 	server := MustRedis(t, func(c *RedisConfig) { c.MaxMemory = "32mb" })
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()},
+		DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := client.Do(t.Context(), client.B().Set().Key("k").Value("v").Build()).Error(); err != nil {
+	if err := client.Do(t.Context(), client.B().Set().Key("k").Value("v").Build()).Error(); err !=
+		nil {
 		t.Fatal(err)
 	}
-	if v, err := client.Do(t.Context(), client.B().Get().Key("k").Build()).ToString(); err != nil || v != "v" {
+	if v, err := client.Do(t.Context(), client.B().Get().Key("k").Build()).ToString(); err != nil ||
+		v != "v" {
 		t.Errorf("GET is %q, %v", v, err)
 	}
-	settings, err := client.Do(t.Context(), client.B().ConfigGet().Parameter("maxmemory", "save", "appendonly").Build()).AsStrMap()
-	if err != nil || settings["maxmemory"] != "33554432" || settings["save"] != "" || settings["appendonly"] != "no" {
+	settings, err := client.Do(t.Context(), client.B().ConfigGet().Parameter("maxmemory", "save",
+		"appendonly").Build()).AsStrMap()
+	if err != nil || settings["maxmemory"] != "33554432" || settings["save"] != "" ||
+		settings["appendonly"] != "no" {
 		t.Errorf("the settings are %v, %v", settings, err)
 	}
 

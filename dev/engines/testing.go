@@ -47,7 +47,9 @@ func Needed(tb testing.TB, what string) {
 func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	tb.Helper()
 	Needed(tb, "Cassandra")
-	c := CassandraConfig{Dir: tb.TempDir(), GroupWindow: testWindow, Progress: func(line string) { tb.Log(line) }}
+	c := CassandraConfig{Dir: tb.TempDir(), GroupWindow: testWindow, Progress: func(line string) {
+		tb.Log(line)
+	}}
 	for _, f := range change {
 		f(&c)
 	}

@@ -43,8 +43,10 @@ func (t *TLS) config() (*tls.Config, error) {
 		return nil, fmt.Errorf("the engine's certificate cannot be used: %w", err)
 	}
 	return &tls.Config{
-		InsecureSkipVerify:   true, // it is the engine that we have started
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
+		InsecureSkipVerify: true, // it is the engine that we have started
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &pair, nil
+		},
 	}, nil
 }
 
@@ -88,12 +90,15 @@ func (t *TLS) cassandra(dir string) (map[string]any, error) {
 	file, err := t.store(dir)
 	return map[string]any{
 		"enabled": true, "optional": false, "require_client_auth": true,
-		"ssl_context_factory": map[string]any{"class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory"},
-		"keystore":            file, "truststore": t.CAFile,
+		"ssl_context_factory": map[string]any{
+			"class_name": "org.apache.cassandra.security.PEMBasedSslContextFactory",
+		},
+		"keystore": file, "truststore": t.CAFile,
 	}, err
 }
 
 // redis are Redis's arguments for it.
 func (t *TLS) redis() []string {
-	return []string{"--tls-cert-file", t.CertFile, "--tls-key-file", t.KeyFile, "--tls-ca-cert-file", t.CAFile, "--tls-auth-clients", "yes"}
+	return []string{"--tls-cert-file", t.CertFile, "--tls-key-file", t.KeyFile,
+		"--tls-ca-cert-file", t.CAFile, "--tls-auth-clients", "yes"}
 }

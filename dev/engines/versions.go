@@ -65,7 +65,8 @@ func cassandraJars(ctx context.Context, version string, progress func(string)) (
 			return b.fetch(ctx, progress)
 		}
 	}
-	return "", fmt.Errorf("there is no Cassandra %s among the engines: choose one of %s", version, strings.Join(CassandraVersions(), ", "))
+	return "", fmt.Errorf("there is no Cassandra %s among the engines: choose one of %s", version,
+		strings.Join(CassandraVersions(), ", "))
 }
 
 // needsJava11 tells the versions that do not run on Java 17.
@@ -74,7 +75,9 @@ func needsJava11(version string) bool { return strings.HasPrefix(version, "4.") 
 // fitSettings turns cassandra.yaml's settings of 5.0 into those of another version.
 func fitSettings(version string, settings map[string]any) {
 	if strings.HasPrefix(version, "4.0.") {
-		if window, err := time.ParseDuration(fmt.Sprint(settings["commitlog_sync_group_window"])); err == nil { // durations with a unit came with 4.1
+		// durations with a unit came with 4.1
+		if window, err := time.ParseDuration(
+			fmt.Sprint(settings["commitlog_sync_group_window"])); err == nil {
 			delete(settings, "commitlog_sync_group_window")
 			settings["commitlog_sync_group_window_in_ms"] = window.Milliseconds()
 		}

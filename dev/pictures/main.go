@@ -39,7 +39,8 @@ func pictures(node string) []picture {
 			"--period", "5m", "--rows", "4",
 		}, 0},
 		{"query", []string{
-			"query", `sum by (request) (histogram_count(rate(cassandra_client_request_latency_seconds[30s])))`,
+			"query",
+			`sum by (request) (histogram_count(rate(cassandra_client_request_latency_seconds[30s])))`,
 			"--period", "5m",
 		}, 0},
 	}
@@ -73,7 +74,8 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		lines := append([]string{typed(p.args)}, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
+		lines := append([]string{typed(p.args)}, strings.Split(strings.TrimRight(text, "\n"),
+			"\n")...)
 		if p.lines > 0 {
 			lines = lines[:min(len(lines), p.lines)]
 		}

@@ -50,10 +50,12 @@ func draw(lines []string, t theme) string {
 	width := int(math.Ceil(float64(widest)*charWidth + 2*margin))
 	height := int(math.Ceil(float64(len(lines))*lineHeight + afterCommand + 2*margin))
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" `+
-		`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="%[3]d">`+"\n",
+	fmt.Fprintf(&out,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" `+
+			`font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="%[3]d">`+"\n",
 		width, height, fontSize)
-	fmt.Fprintf(&out, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="%s" stroke="%s"/>`+"\n",
+	fmt.Fprintf(&out, `<rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="%s" stroke="%s"/>`+
+		"\n",
 		width-1, height-1, t.back, t.edge)
 	for i, line := range lines {
 		y := margin + afterCommand + lineHeight*(float64(i)+0.8)
@@ -112,7 +114,8 @@ func (t *theme) write(out *strings.Builder, column int, y float64, text, color s
 	if text == "" {
 		return
 	}
-	fmt.Fprintf(out, `<text x="%.1f" y="%.1f" fill="%s" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve">%s</text>`+"\n",
+	fmt.Fprintf(out,
+		`<text x="%.1f" y="%.1f" fill="%s" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve">%s</text>`+"\n",
 		margin+float64(column)*charWidth, y, color, float64(utf8.RuneCountInString(text))*charWidth,
 		strings.ReplaceAll(html.EscapeString(text), "  ", " \u00a0"))
 }

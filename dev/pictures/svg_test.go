@@ -10,7 +10,8 @@ import (
 func TestDraw(t *testing.T) {
 	for name, colors := range themes {
 		svg := draw([]string{
-			prompt + `ringwatch query '<a> & "b"'`, "NODE  STATE", "  1.5 ┤\x1b[94m╭──\x1b[0m \x1b[91m■\x1b[0m", "",
+			prompt + `ringwatch query '<a> & "b"'`, "NODE  STATE",
+			"  1.5 ┤\x1b[94m╭──\x1b[0m \x1b[91m■\x1b[0m", "",
 		}, colors)
 		texts := 0
 		for d := xml.NewDecoder(strings.NewReader(svg)); ; {
@@ -29,7 +30,8 @@ func TestDraw(t *testing.T) {
 			t.Errorf("%s: %d texts\n%s", name, texts, svg)
 		}
 		for _, want := range []string{
-			`fill="` + colors.lines[12] + `"`, `fill="` + colors.lines[9] + `"`, ">╭──<", "&lt;a&gt; &amp; &#34;b&#34;",
+			`fill="` + colors.lines[12] + `"`, `fill="` + colors.lines[9] + `"`, ">╭──<",
+			"&lt;a&gt; &amp; &#34;b&#34;",
 			">NODE \u00a0STATE<",
 		} {
 			if !strings.Contains(svg, want) {

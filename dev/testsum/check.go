@@ -114,10 +114,13 @@ func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 // tag "full". What has not changed since it passed is not run again, as go test does it.
 func checkJava(ctx context.Context, o options, show *screen) (linted, tested tally) {
 	began := time.Now()
-	target := filepath.Join(o.Java, "target", "check") // as the profile says; of its own, for make test may run beside
+	// as the profile says; of its own, for make test may run beside
+	target := filepath.Join(o.Java, "target", "check")
 	passed := filepath.Join(target, "passed")
-	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"), "frame/testdata") {
-		if tested, err := readReports(target); err == nil && tested.failed == 0 && tested.passed > 0 {
+	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"),
+		"frame/testdata") {
+		if tested, err := readReports(target); err == nil && tested.failed == 0 &&
+			tested.passed > 0 {
 			show.say(fmt.Sprintf("ok    %-28s (cached)", "java"))
 			return tally{passed: 1}, tested
 		}

@@ -13,7 +13,10 @@ func TestLint(t *testing.T) {
 	var out strings.Builder
 	show := newScreen(&out)
 	ctx := context.Background()
-	if sum := lint(ctx, show, linter{"good", func(context.Context) string { return complaints(ctx, ".", "true") }}); sum != (tally{passed: 1}) {
+	if sum := lint(ctx, show,
+		linter{"good", func(context.Context) string {
+			return complaints(ctx, ".", "true")
+		}}); sum != (tally{passed: 1}) {
 		t.Errorf("what is fine counts as %+v", sum)
 	}
 	sum := lint(ctx, show, linter{"bad", func(context.Context) string {

@@ -18,7 +18,8 @@ type target struct{ pkg, name string }
 
 // targets lists the fuzz tests of packages.
 func targets(ctx context.Context, packages []string) ([]target, error) {
-	out, err := exec.CommandContext(ctx, "go", append([]string{"test", "-run", "^$", "-list", "^Fuzz"}, packages...)...).Output()
+	out, err := exec.CommandContext(ctx, "go",
+		append([]string{"test", "-run", "^$", "-list", "^Fuzz"}, packages...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the fuzz tests: %w", err)
 	}
@@ -58,7 +59,8 @@ func runFuzz(ctx context.Context, o options, show *screen) (sum tally) {
 	for _, t := range list {
 		show.say(fmt.Sprintf("fuzzing %s %s for %s", short(t.pkg), t.name, fuzzFor))
 		var tail []string
-		err := stream(command(ctx, "go", "test", t.pkg, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", fuzzFor), func(out io.Reader) {
+		err := stream(command(ctx, "go", "test", t.pkg, "-run", "^$", "-fuzz", "^"+t.name+"$",
+			"-fuzztime", fuzzFor), func(out io.Reader) {
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				tail = append(tail[max(0, len(tail)-40):], lines.Text())
 			}

@@ -167,7 +167,8 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 		if show.brief && p.failed == 0 && e.Elapsed < 5 {
 			return true
 		}
-		show.say(fmt.Sprintf("%s%-28s %4d passed %3d failed %7.1f s", word, short(e.Package), p.passed, p.failed, e.Elapsed))
+		show.say(fmt.Sprintf("%s%-28s %4d passed %3d failed %7.1f s", word, short(e.Package),
+			p.passed, p.failed, e.Elapsed))
 		return true
 	}
 	return false // "start", and "skip": no test files

@@ -65,7 +65,8 @@ func check(ctx context.Context, o options) tally {
 		tested.failed++
 	}
 	show.repeat()
-	fmt.Printf("%d linters and %d tests passed, %d failed; make test runs %d more, which need engines or long\n",
+	fmt.Printf("%d linters and %d tests passed, %d failed; make test runs %d more, which need "+
+		"engines or long\n",
 		linted.passed, tested.passed, linted.failed+tested.failed, tested.skipped)
 	linted.add(tested)
 	return linted
@@ -133,7 +134,8 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			show.say(lines.Text())
 		}
-		_, _ = io.Copy(io.Discard, out) // after a line too long to scan; the command must not block on a full pipe
+		// after a line too long to scan; the command must not block on a full pipe
+		_, _ = io.Copy(io.Discard, out)
 	})
 	if err != nil {
 		show.say("the build failed: " + err.Error())
@@ -144,7 +146,9 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 
 func runGo(ctx context.Context, o options, show *screen) tally {
 	if o.Timeout == 0 {
-		o.Timeout = time.Hour // the slowest takes some twenty minutes; other work may make the machine several times slower
+		// the slowest takes some twenty minutes; other work may make the machine several times
+		// slower
+		o.Timeout = time.Hour
 		if o.Full {
 			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
 		}

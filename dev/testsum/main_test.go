@@ -76,7 +76,8 @@ func TestRepeat(t *testing.T) {
 {"Action":"fail","Package":"q"}`), show)
 	out.Reset()
 	show.repeat()
-	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the log:\nq\n    panic: boom\n"; out.String() != want {
+	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the " +
+		"log:\nq\n    panic: boom\n"; out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}
 }
@@ -118,7 +119,8 @@ func TestReadReports(t *testing.T) {
 	if want := (tally{passed: 4, failed: 2, skipped: 1}); got != want || err != nil {
 		t.Errorf("counted %+v, %v, want %+v", got, err, want)
 	}
-	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := readReports(project); err == nil {
@@ -128,8 +130,10 @@ func TestReadReports(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	const module = "github.com/ringwatch/ringwatch/"
-	got := slowFirst([]string{module + "account", module + "agent", module + "api", module + "ring", module + "window"}, slow)
-	if want := []string{module + "agent", module + "ring", module + "api", module + "account", module + "window"}; !slices.Equal(got, want) {
+	got := slowFirst([]string{module + "account", module + "agent", module + "api", module + "ring",
+		module + "window"}, slow)
+	if want := []string{module + "agent", module + "ring", module + "api", module + "account",
+		module + "window"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, name := range slices.Concat(slow, slowShort) {
@@ -143,7 +147,8 @@ func TestOrder(t *testing.T) {
 		want       int
 		why        string
 	}{
-		{2, 16 << 30, 3, "memory for all"}, {2, 8 << 30, 2, "memory for two"}, {2, 0, 2, "unknown memory"}, {64, 128 << 30, 64, "many processors"},
+		{2, 16 << 30, 3, "memory for all"}, {2, 8 << 30, 2, "memory for two"},
+		{2, 0, 2, "unknown memory"}, {64, 128 << 30, 64, "many processors"},
 	} {
 		if got := atOnce(c.processors, c.memory); got != c.want {
 			t.Errorf("%s: %d packages at once, want %d", c.why, got, c.want)

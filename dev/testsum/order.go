@@ -14,7 +14,8 @@ import (
 // store, which keeps the processors busy: cmd/ringwatch ends with its heaviest test, of the whole
 // line with a browser, and what runs beside that then should wait.
 var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines",
-	"ring/throttle", "stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor",
+	"ring/throttle", "stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query",
+	"doctor",
 	"query/series"}
 
 // slowShort are those of the tests that need no engines.

@@ -15,10 +15,11 @@ import (
 
 // screen prints for a person, and every half minute names what has been running for long.
 type screen struct {
-	mu     sync.Mutex
-	out    io.Writer
-	began  time.Time
-	brief  bool                 // only packages that fail or take long, and nothing of tests left out
+	mu    sync.Mutex
+	out   io.Writer
+	began time.Time
+	// only packages that fail or take long, and nothing of tests left out
+	brief  bool
 	active map[string]time.Time // running tests
 	failed []string             // what failed and why, in a few lines each
 	took   []timed              // tests that have ended, without subtests

@@ -48,14 +48,16 @@ func readReports(project string) (tally, error) {
 				return sum, fmt.Errorf("cannot read the test report %s: %w", file, err)
 			}
 			failed := suite.Failures + suite.Errors
-			sum.add(tally{passed: suite.Tests - failed - suite.Skipped, failed: failed, skipped: suite.Skipped})
+			sum.add(tally{passed: suite.Tests - failed - suite.Skipped, failed: failed,
+				skipped: suite.Skipped})
 		}
 	}
 	return sum, nil
 }
 
 // mavenAdvice is what Maven says after every failure.
-var mavenAdvice = regexp.MustCompile(`^\[ERROR\] *$|\[Help 1\]|Re-run Maven|To see the full stack trace|For more information about|See dump files`)
+var mavenAdvice = regexp.MustCompile(
+	`^\[ERROR\] *$|\[Help 1\]|Re-run Maven|To see the full stack trace|For more information about|See dump files`)
 
 // showMaven passes on what a person wants to see of Maven's output: a line per test class, and
 // complaints.
@@ -67,9 +69,11 @@ func showMaven(out io.Reader, show *screen) {
 		if mavenAdvice.MatchString(line) {
 			continue
 		}
-		if strings.Contains(line, "Tests run:") || strings.HasPrefix(line, "[ERROR]") || strings.HasPrefix(line, "[INFO] Running ") {
+		if strings.Contains(line, "Tests run:") || strings.HasPrefix(line, "[ERROR]") ||
+			strings.HasPrefix(line, "[INFO] Running ") {
 			show.say(strings.TrimPrefix(line, "[INFO] "))
 		}
 	}
-	_, _ = io.Copy(io.Discard, out) // after a line too long to scan; Maven must not block on a full pipe
+	// after a line too long to scan; Maven must not block on a full pipe
+	_, _ = io.Copy(io.Discard, out)
 }

@@ -10,13 +10,18 @@ import (
 func TestUntidy(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"good.go":                "package a\n",
-		"good.md":                "# A\n\nb\n",
-		"empty.yaml":             "",
-		"other.png":              "x ",
-		"fits.go":                "package a\n\n// " + strings.Repeat("wörds ", 16) + "x\n",
-		"drawing.go":             "package a\n\n//  " + strings.Repeat("a ─► b ", 20) + "x\n",
-		"wide.go":                "package a\n\nfunc f() {\n\t// " + strings.Repeat("words ", 16) + "x\n}\n",
+		"good.go":    "package a\n",
+		"good.md":    "# A\n\nb\n",
+		"empty.yaml": "",
+		"other.png":  "x ",
+		"fits.go":    "package a\n\n// " + strings.Repeat("wörds ", 16) + "x\n",
+		"drawing.go": "package a\n\n//  " + strings.Repeat("a ─► b ", 20) + "x\n",
+		"wide.go": "package a\n\nfunc f() {\n\t// " + strings.Repeat("words ", 16) +
+			"x\n}\n",
+		"wide_code.go": "package a\n\nvar A = f(" + strings.Repeat("aaa, ", 19) + "a)\n",
+		"quoted.go": "package a\n\nvar A = `" + strings.Repeat("words\n ", 3) +
+			strings.Repeat("words ", 20) + "`\n",
+		"word.go":                "package a\n\nvar A = \"" + strings.Repeat("words", 20) + "\"\n",
 		"testdata/bad.md":        "x ",
 		"node_modules/x/bad.go":  "package  a",
 		"a/wide.go":              "package  a\n",
@@ -46,7 +51,8 @@ c/blank.md:2: blanks end the line
 d/open.yaml: the last line does not end
 e/Tab.java:2: a tab; Java is indented with spaces here
 f/windows.md:1: a carriage return ends the line
-wide.go:4: the comment has 104 columns, and 100 are allowed`
+wide.go:4: the line has 104 columns, and 100 are allowed
+wide_code.go:3: the line has 107 columns, and 100 are allowed`
 	if got := untidy("."); got != want {
 		t.Errorf("it says\n%s\nwant\n%s", got, want)
 	}

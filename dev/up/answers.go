@@ -59,7 +59,8 @@ func (a answerCheck) wait(ctx context.Context, say *sayer, dead func() error) (s
 			if ctx.Err() == context.Canceled {
 				return "", ctx.Err()
 			}
-			return "", fmt.Errorf("the metrics did not come back within %.0f s (%v; the agent's last word is %q): see ringwatch.log and cassandra.log in .ringwatch/logs",
+			return "", fmt.Errorf("the metrics did not come back within %.0f s (%v; the agent's "+
+				"last word is %q): see ringwatch.log and cassandra.log in .ringwatch/logs",
 				time.Since(began).Seconds(), err, agentWord(a.cassandraLog))
 		case <-tick.C:
 		}
@@ -165,7 +166,8 @@ func hasValues(answer any) bool {
 	case map[string]any:
 		for name, element := range answer {
 			list, isList := element.([]any)
-			if (name == "value" && element != nil) || (name == "values" && isList && len(list) > 0) || hasValues(element) {
+			if (name == "value" && element != nil) ||
+				(name == "values" && isList && len(list) > 0) || hasValues(element) {
 				return true
 			}
 		}

@@ -94,7 +94,8 @@ func describe(ctx context.Context, st *state, s service) string {
 	defer cancel()
 	if err := s.answers(ctx); err != nil {
 		line, _ := engines.LastWords(st.log(s.name))
-		return fmt.Sprintf("runs (process %d) and does not answer on %s; its log says: %s", id.Pid, s.addr, line)
+		return fmt.Sprintf("runs (process %d) and does not answer on %s; its log says: %s", id.Pid,
+			s.addr, line)
 	}
 	return fmt.Sprintf("answers on %s (process %d)", s.addr, id.Pid)
 }

@@ -28,10 +28,13 @@ type cli struct {
 
 func main() {
 	var args cli
-	parsed := kong.Parse(&args, kong.Name("up"), kong.Description("Runs Ringwatch and a monitored Cassandra on this machine."), kong.UsageOnError())
+	parsed := kong.Parse(&args, kong.Name("up"),
+		kong.Description("Runs Ringwatch and a monitored Cassandra on this machine."),
+		kong.UsageOnError())
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	context.AfterFunc(ctx, cancel) // a second Ctrl-C ends this process at once; what runs stays written down
+	// a second Ctrl-C ends this process at once; what runs stays written down
+	context.AfterFunc(ctx, cancel)
 	state, err := openState(args.Dir)
 	if err == nil {
 		parsed.BindTo(ctx, (*context.Context)(nil))

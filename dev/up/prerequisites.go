@@ -49,8 +49,10 @@ func checkPorts(starting []service) error {
 			err := engines.PortFree("127.0.0.1", p.number, p.need)
 			switch {
 			case errors.Is(err, engines.ErrPortTaken):
-				taken = append(taken, fmt.Errorf("port %d is taken and %s needs it: stop what listens there, or set %s to a free port",
-					p.number, p.need, p.setting))
+				taken = append(taken,
+					fmt.Errorf("port %d is taken and %s needs it: stop what listens there, or "+
+						"set %s to a free port",
+						p.number, p.need, p.setting))
 			case err != nil:
 				taken = append(taken, err)
 			}

@@ -13,13 +13,14 @@ import (
 
 // service is one process of the stack.
 type service struct {
-	name    string // of its pid file, log and data directory
-	title   string // for people
-	addr    string // where it can be reached
-	ports   []port
-	memory  int64 // bytes it will need, heap and all
-	engine  bool
-	start   func(context.Context, func(engines.Identity) error) error // waits until it answers, if it is an engine
+	name   string // of its pid file, log and data directory
+	title  string // for people
+	addr   string // where it can be reached
+	ports  []port
+	memory int64 // bytes it will need, heap and all
+	engine bool
+	// waits until it answers, if it is an engine
+	start   func(context.Context, func(engines.Identity) error) error
 	answers func(context.Context) error
 }
 
@@ -54,12 +55,15 @@ func redis(st *state, set settings) service {
 		memory: 256 * mebi,
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartRedis(ctx, engines.RedisConfig{
-				Dir: st.data("redis"), Log: st.log("redis"), Port: set.RedisPort, MaxMemory: set.RedisMemory,
-				Detached: !st.attached, Started: started,
+				Dir: st.data("redis"), Log: st.log("redis"), Port: set.RedisPort,
+				MaxMemory: set.RedisMemory,
+				Detached:  !st.attached, Started: started,
 			})
 			return err
 		},
-		answers: func(ctx context.Context) error { return engines.RedisAnswers(ctx, local(set.RedisPort)) },
+		answers: func(ctx context.Context) error {
+			return engines.RedisAnswers(ctx, local(set.RedisPort))
+		},
 	}
 }
 
@@ -73,12 +77,15 @@ func kafka(st *state, set settings) service {
 		memory: heapBytes(set.KafkaHeap) + 256*mebi,
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartKafka(ctx, engines.KafkaConfig{
-				Dir: st.data("kafka"), Log: st.log("kafka"), Port: set.KafkaPort, ControllerPort: set.KafkaControllerPort,
-				Heap: set.KafkaHeap, Detached: !st.attached, Started: started,
+				Dir: st.data("kafka"), Log: st.log("kafka"), Port: set.KafkaPort,
+				ControllerPort: set.KafkaControllerPort,
+				Heap:           set.KafkaHeap, Detached: !st.attached, Started: started,
 			})
 			return err
 		},
-		answers: func(ctx context.Context) error { return engines.KafkaAnswers(ctx, local(set.KafkaPort)) },
+		answers: func(ctx context.Context) error {
+			return engines.KafkaAnswers(ctx, local(set.KafkaPort))
+		},
 	}
 }
 
@@ -86,7 +93,8 @@ func kafka(st *state, set settings) service {
 func cassandra(st *state, set settings) service {
 	ports := []port{
 		{set.CassandraPort, "Cassandra's CQL", "RINGWATCH_CASSANDRA_PORT"},
-		{set.CassandraStoragePort, "Cassandra's node-to-node traffic", "RINGWATCH_CASSANDRA_STORAGE_PORT"},
+		{set.CassandraStoragePort, "Cassandra's node-to-node traffic",
+			"RINGWATCH_CASSANDRA_STORAGE_PORT"},
 		{set.CassandraJMXPort, "Cassandra's JMX", "RINGWATCH_CASSANDRA_JMX_PORT"},
 	}
 	var agentArgs []string
@@ -101,17 +109,21 @@ func cassandra(st *state, set settings) service {
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartCassandra(ctx, engines.CassandraConfig{
 				Dir: st.data("cassandra"), Log: st.log("cassandra"), NativePort: set.CassandraPort,
-				StoragePort: set.CassandraStoragePort, JMXPort: set.CassandraJMXPort, Heap: set.CassandraHeap,
+				StoragePort: set.CassandraStoragePort, JMXPort: set.CassandraJMXPort,
+				Heap:    set.CassandraHeap,
 				JVMArgs: agentArgs, Detached: !st.attached, Started: started,
 			})
 			return err
 		},
-		answers: func(ctx context.Context) error { return engines.CassandraAnswers(ctx, local(set.CassandraPort)) },
+		answers: func(ctx context.Context) error {
+			return engines.CassandraAnswers(ctx, local(set.CassandraPort))
+		},
 	}
 }
 
 func ringwatch(st *state, set settings) service {
-	args := []string{"all", "--config", st.path("ringwatch.yaml"), "--wait", engines.StartTimeout.String()}
+	args := []string{"all", "--config", st.path("ringwatch.yaml"), "--wait",
+		engines.StartTimeout.String()}
 	return service{
 		name: "ringwatch", title: "ringwatch", addr: set.apiURL(),
 		ports: []port{
@@ -122,7 +134,8 @@ func ringwatch(st *state, set settings) service {
 		start: func(_ context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartProcess(engines.ProcessConfig{
 				Name: "ringwatch", Path: st.binary(), Args: args,
-				Dir: st.checkout, Log: st.log("ringwatch"), Detached: !st.attached, Started: started,
+				Dir: st.checkout, Log: st.log("ringwatch"), Detached: !st.attached,
+				Started: started,
 			})
 			return err
 		},

@@ -53,7 +53,8 @@ func (s settings) differences(asked settings) []string {
 	running, wanted := reflect.ValueOf(s), reflect.ValueOf(asked)
 	for i := range running.NumField() {
 		if has, want := running.Field(i).Interface(), wanted.Field(i).Interface(); has != want {
-			found = append(found, fmt.Sprintf("%s is %v, not %v", running.Type().Field(i).Tag.Get("yaml"), has, want))
+			found = append(found,
+				fmt.Sprintf("%s is %v, not %v", running.Type().Field(i).Tag.Get("yaml"), has, want))
 		}
 	}
 	return found

@@ -60,7 +60,8 @@ func (s *state) lock() (unlock func(), err error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, errors.New("another make up, make down or make clean-data is at work in this checkout: wait until it is done")
+		return nil, errors.New("another make up, make down or make clean-data is at work in this " +
+			"checkout: wait until it is done")
 	}
 	return func() { f.Close() }, nil
 }
@@ -83,7 +84,8 @@ func (s *state) recorded(name string) (engines.Identity, bool) {
 	return id, id.Alive()
 }
 
-func (s *state) forget(name string) { _ = os.Remove(s.pidFile(name)) } // a stale file names no running process
+// a stale file names no running process
+func (s *state) forget(name string) { _ = os.Remove(s.pidFile(name)) }
 
 func (s *state) savedSettings() (settings, bool) {
 	var saved settings
@@ -139,16 +141,20 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"cli.yaml", fmt.Sprintf("api: %s\nkey: %s\n", set.apiURL(), key), 0o600},
 		{"agent.key", key + "\n", 0o600},
 		{"self.key", own + "\n", 0o600},
-		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"), local(set.AgentPort)), 0o644},
-		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]), hex.EncodeToString(ownSum[:]),
-			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort), s.path("self.key"),
+		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"),
+			local(set.AgentPort)), 0o644},
+		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
+			hex.EncodeToString(ownSum[:]),
+			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
+			s.path("self.key"),
 			local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
 			return fmt.Errorf("cannot write the configuration: %w", err)
 		}
-		if err := os.Chmod(path, file.mode); err != nil { // WriteFile leaves an existing file's mode
+		// WriteFile leaves an existing file's mode
+		if err := os.Chmod(path, file.mode); err != nil {
 			return fmt.Errorf("cannot protect the configuration: %w", err)
 		}
 	}
@@ -160,7 +166,8 @@ func (s *state) where(set settings) string {
 	if !set.Line {
 		return fmt.Sprintf("data:\n  dir: %q\n  max_bytes: 10GiB\n", s.data("ringwatch"))
 	}
-	return fmt.Sprintf(lineYAML, local(set.KafkaPort), local(set.CassandraPort), local(set.RedisPort))
+	return fmt.Sprintf(lineYAML, local(set.KafkaPort), local(set.CassandraPort),
+		local(set.RedisPort))
 }
 
 const lineYAML = `kafka:

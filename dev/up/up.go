@@ -60,7 +60,8 @@ func (c *upCmd) Run(ctx context.Context, st *state) error {
 }
 
 // prepare checks and fetches everything before the first process starts.
-func (c *upCmd) prepare(ctx context.Context, st *state, starting []service, say *sayer) (key string, err error) {
+func (c *upCmd) prepare(ctx context.Context, st *state, starting []service,
+	say *sayer) (key string, err error) {
 	if len(starting) > 0 {
 		if !c.Settings.EnginesOnly {
 			if err := st.built(); err != nil {
@@ -99,7 +100,8 @@ type launch struct {
 // bringUp starts the engines and ringwatch side by side, and returns Cassandra's host id once its
 // metrics are answered. ringwatch waits for the engines itself: its ingest is there before the
 // agent's first frame, which else comes again later and later.
-func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key string) (host string, err error) {
+func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service,
+	key string) (host string, err error) {
 	isStarting := map[string]bool{}
 	for _, s := range starting {
 		isStarting[s.name] = true
@@ -149,7 +151,8 @@ func (l *launch) bringUp(ctx context.Context, c *upCmd, starting []service, key 
 // ensure starts a service and waits until it answers, or only waits when it runs already. One
 // that ends meanwhile is started. launched is told when a process that it was asked to start is
 // there.
-func (l *launch) ensure(ctx context.Context, s service, start bool, launched chan<- struct{}) error {
+func (l *launch) ensure(ctx context.Context, s service, start bool,
+	launched chan<- struct{}) error {
 	if !start {
 		launched = nil // nobody waits for it
 	}
@@ -170,7 +173,8 @@ func (l *launch) ensure(ctx context.Context, s service, start bool, launched cha
 				return ctx.Err()
 			}
 			return fmt.Errorf("%s runs but does not answer on %s (%v): "+
-				"run make down, then make up; its log is %s", s.title, s.addr, err, l.st.log(s.name))
+				"run make down, then make up; its log is %s", s.title, s.addr, err,
+				l.st.log(s.name))
 		case <-tick.C:
 		}
 		_, runs := l.st.recorded(s.name)
@@ -225,7 +229,8 @@ func firstDead(st *state, all []service) error {
 	for _, s := range all {
 		if _, runs := st.recorded(s.name); !runs {
 			line, remedy := engines.LastWords(st.log(s.name))
-			return fmt.Errorf("%s ended: %s: %s; its log is %s", s.title, line, remedy, st.log(s.name))
+			return fmt.Errorf("%s ended: %s: %s; its log is %s", s.title, line, remedy,
+				st.log(s.name))
 		}
 	}
 	return nil
@@ -268,8 +273,11 @@ func (s *sayer) done(st *state, set settings, key, host string) {
 	}
 	fmt.Println()
 	if !set.EnginesOnly {
-		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n", set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)
-		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match 'cassandra_table_*'\n  bin/ringwatch query 'topk(3, os_load1)' --period 15m\n  bin/ringwatch alerts\n  bin/ringwatch top\n", host)
+		fmt.Printf("API        %s   ingest %s   agent  http://%s/metrics\nAPI key    %s\n\n",
+			set.apiURL(), local(set.IngestPort), local(set.AgentPort), key)
+		fmt.Printf("Try:\n  bin/ringwatch nodes\n  bin/ringwatch latest %s --match "+
+			"'cassandra_table_*'\n  bin/ringwatch query 'topk(3, os_load1)' --period 15m\n  "+
+			"bin/ringwatch alerts\n  bin/ringwatch top\n", host)
 		fmt.Printf("  curl -H 'Authorization: Bearer %s' '%s'\n\n", key, metricsURL(set, host))
 	}
 	fmt.Fprintf(os.Stdout, "Logs are in %s. To stop everything: make down\n", st.path("logs"))

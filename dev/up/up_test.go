@@ -26,8 +26,10 @@ func testStack(t *testing.T) (*state, *upCmd) {
 	p := engines.FreePorts(t, 6)
 	return st, &upCmd{Wait: time.Minute, Settings: settings{
 		APIPort: 9470, IngestPort: 9471, AgentPort: 9472,
-		CassandraPort: p[0], CassandraStoragePort: p[1], CassandraJMXPort: p[2], KafkaPort: p[3], KafkaControllerPort: p[4], RedisPort: p[5],
-		CassandraHeap: "512M", KafkaHeap: "256M", RedisMemory: "64mb", EnginesOnly: true, Line: true,
+		CassandraPort: p[0], CassandraStoragePort: p[1], CassandraJMXPort: p[2], KafkaPort: p[3],
+		KafkaControllerPort: p[4], RedisPort: p[5],
+		CassandraHeap: "512M", KafkaHeap: "256M", RedisMemory: "64mb", EnginesOnly: true,
+		Line: true,
 	}}
 }
 
@@ -83,7 +85,8 @@ func TestStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := pids()
-	if second["redis"] == first["redis"] || second["kafka"] != first["kafka"] || second["cassandra"] != first["cassandra"] {
+	if second["redis"] == first["redis"] || second["kafka"] != first["kafka"] ||
+		second["cassandra"] != first["cassandra"] {
 		t.Errorf("after Redis died, %v became %v", first, second)
 	}
 

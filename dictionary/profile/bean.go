@@ -99,7 +99,8 @@ func (o *objectName) applies(b *bean) (only map[int]string, ok bool) {
 			continue
 		}
 		t := newText(b.properties[i].value)
-		if len(t.parts) != 2 || t.parts[0].plain != "" || t.parts[1].plain != "" || strings.ContainsAny(p.value, "*?") {
+		if len(t.parts) != 2 || t.parts[0].plain != "" || t.parts[1].plain != "" ||
+			strings.ContainsAny(p.value, "*?") {
 			return nil, false
 		}
 		if only == nil {

@@ -37,11 +37,13 @@ var attributes = map[figure]string{
 	figure99: "99thPercentile", figure999: "999thPercentile",
 }
 
-var quantiles = []figure{figureMean, figureMax, figure50, figure75, figure95, figure98, figure99, figure999}
+var quantiles = []figure{figureMean, figureMax, figure50, figure75, figure95, figure98, figure99,
+	figure999}
 
 // kinds are which figures a kind of metric has.
 var kinds = map[string][]figure{
-	"gauge": {figureValue}, "percent": {figurePercent}, "counter": {figureCount}, "meter": {figureCount, figureRate},
+	"gauge": {figureValue}, "percent": {figurePercent}, "counter": {figureCount},
+	"meter":     {figureCount, figureRate},
 	"histogram": append([]figure{figureCount}, quantiles...),
 	"timer":     append([]figure{figureCount, figureRate}, quantiles...),
 	"latency":   append([]figure{figureCount, figureRate}, quantiles...),
@@ -106,14 +108,18 @@ func newCatalogue(file string) (*catalogue, error) {
 			c.metric(beans, aliases, renamed, source{entity: f[1], series: f[2], kind: f[3]}, f[4])
 			c.origins[f[1]+"/"+f[2]] = origin{f[4], f[3]}
 			if series, ok := strings.CutPrefix(f[2], "cassandra_table_"); ok && f[1] == "table" {
-				c.metric(beans, aliases, renamed, source{entity: "index_table", series: "cassandra_index_table_" + series, kind: f[3]}, f[4])
+				c.metric(beans, aliases, renamed,
+					source{entity: "index_table", series: "cassandra_index_table_" + series,
+						kind: f[3]}, f[4])
 				c.origins["index_table/cassandra_index_table_"+series] = origin{f[4], f[3]}
 			}
 			if f[1] == "dropped_message" {
-				c.metric(beans, nil, nil, source{entity: f[1] + oldOf, series: f[2], kind: f[3]}, f[4])
+				c.metric(beans, nil, nil, source{entity: f[1] + oldOf, series: f[2], kind: f[3]},
+					f[4])
 			}
 		case len(f) >= 4 && (f[0] == "sum" || f[0] == "largest" || f[0] == "smallest"):
-			s := source{entity: f[1] + sumOf, series: c.series["table/"+f[len(f)-1]], kind: f[2], scope: f[1], how: f[0]}
+			s := source{entity: f[1] + sumOf, series: c.series["table/"+f[len(f)-1]], kind: f[2],
+				scope: f[1], how: f[0]}
 			if s.series == "" {
 				return nil, fmt.Errorf("profile: beans.txt: no table has %s", f[3])
 			}
@@ -124,7 +130,8 @@ func newCatalogue(file string) (*catalogue, error) {
 			}
 			c.metric(beans, names, nil, s, f[3])
 		case f[0] == "attribute" && len(f) == 5:
-			c.sources = append(c.sources, source{entity: f[1], series: f[2], bean: f[3], attribute: newAttribute(f[4])})
+			c.sources = append(c.sources, source{entity: f[1], series: f[2], bean: f[3],
+				attribute: newAttribute(f[4])})
 			// a metric that the agent counts to another type than Cassandra does
 			if b := newBean(f[3]); b.domain+"." == mcacRegistry && f[4] == "Count" {
 				c.origins[f[1]+"/"+f[2]] = origin{b.property("name"), "counter"}
@@ -137,11 +144,13 @@ func newCatalogue(file string) (*catalogue, error) {
 }
 
 // metric adds what a metric's beans say.
-func (c *catalogue) metric(beans, aliases map[string][]string, renamed map[string]string, s source, name string) {
+func (c *catalogue) metric(beans, aliases map[string][]string, renamed map[string]string, s source,
+	name string) {
 	c.series[s.entity+"/"+name] = s.series
 	s.figures = kinds[s.kind]
 	for _, of := range beans[s.entity] {
-		if s.kind == "latency" && strings.HasSuffix(s.entity, "table") && strings.Contains(of, "ColumnFamily") {
+		if s.kind == "latency" && strings.HasSuffix(s.entity, "table") &&
+			strings.Contains(of, "ColumnFamily") {
 			continue // the old type never had them
 		}
 		names := append([]string{name}, aliases[name]...)
@@ -155,7 +164,8 @@ func (c *catalogue) metric(beans, aliases map[string][]string, renamed map[strin
 		}
 		if before, ok := strings.CutSuffix(name, "Latency"); ok && s.kind == "latency" {
 			one := s
-			one.kind, one.bean, one.figures = "total", strings.ReplaceAll(of, "{name}", before+"TotalLatency"), []figure{figureTotal}
+			one.kind, one.bean, one.figures = "total", strings.ReplaceAll(of, "{name}",
+				before+"TotalLatency"), []figure{figureTotal}
 			c.sources = append(c.sources, one)
 		}
 	}
@@ -196,7 +206,8 @@ func (c *catalogue) compile(n namer) map[string][]shown {
 		if s.kind == "buckets" && !figuresOfArrays {
 			continue
 		}
-		one := shown{entity: s.entity, system: -1, words: strings.HasPrefix(s.bean, "org.apache.cassandra."), buckets: s.kind == "buckets"}
+		one := shown{entity: s.entity, system: -1,
+			words: strings.HasPrefix(s.bean, "org.apache.cassandra."), buckets: s.kind == "buckets"}
 		for _, m := range label.FindAllStringSubmatch(s.bean, -1) {
 			one.system = 0 // the first, which may be a keyspace
 			one.labels = append(one.labels, m[1])
@@ -225,7 +236,8 @@ func (c *catalogue) compile(n namer) map[string][]shown {
 	return all
 }
 
-func (c *catalogue) show(all map[string][]shown, n namer, series string, one shown, b *bean, a attribute) {
+func (c *catalogue) show(all map[string][]shown, n namer, series string, one shown, b *bean,
+	a attribute) {
 	if one.named = n.name(b, a); one.named == nil {
 		return
 	}
@@ -236,5 +248,6 @@ func (c *catalogue) show(all map[string][]shown, n namer, series string, one sho
 
 // same reports whether another makes the same series: a metric has some beans of two names.
 func (s *shown) same(of *shown) bool {
-	return s.entity == of.entity && s.is == of.is && s.figure == of.figure && fmt.Sprint(*s.named) == fmt.Sprint(*of.named)
+	return s.entity == of.entity && s.is == of.is && s.figure == of.figure &&
+		fmt.Sprint(*s.named) == fmt.Sprint(*of.named)
 }

@@ -47,7 +47,8 @@ func (c *criteo) name(b *bean, a attribute) *named {
 		name += p.key + "=" + p.value
 	}
 	own := append(slices.Clone(a.path), a.name)
-	name = strings.ToLower(strings.ReplaceAll(criteoParts.ReplaceAllString(name, ":"), " ", "_") + ":" + own[0])
+	name = strings.ToLower(strings.ReplaceAll(criteoParts.ReplaceAllString(name, ":"), " ", "_") +
+		":" + own[0])
 	if slices.ContainsFunc(c.refused, func(p *regexp.Regexp) bool { return p.MatchString(name) }) {
 		return nil
 	}

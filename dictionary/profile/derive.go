@@ -18,8 +18,10 @@ const oldOf = "_old"
 
 // oldMessages are what messages were called before 4.0, and are still counted as.
 var oldMessages = map[string]string{
-	"BATCH_REMOVE_REQ": "BATCH_REMOVE", "BATCH_STORE_REQ": "BATCH_STORE", "COUNTER_MUTATION_REQ": "COUNTER_MUTATION", "HINT_REQ": "HINT",
-	"MUTATION_REQ": "MUTATION", "RANGE_REQ": "RANGE_SLICE", "READ_REPAIR_REQ": "READ_REPAIR", "READ_REQ": "READ", "REQUEST_RSP": "REQUEST_RESPONSE",
+	"BATCH_REMOVE_REQ": "BATCH_REMOVE", "BATCH_STORE_REQ": "BATCH_STORE",
+	"COUNTER_MUTATION_REQ": "COUNTER_MUTATION", "HINT_REQ": "HINT",
+	"MUTATION_REQ": "MUTATION", "RANGE_REQ": "RANGE_SLICE", "READ_REPAIR_REQ": "READ_REPAIR",
+	"READ_REQ": "READ", "REQUEST_RSP": "REQUEST_RESPONSE",
 }
 
 // derive adds to a state what Cassandra and the JVM have, and frames leave to who asks: sums over
@@ -29,7 +31,8 @@ func derive(list []window.Series) []window.Series {
 	if err != nil || len(list) == 0 {
 		return list
 	}
-	d := deriving{sums: map[string]*window.Series{}, wanted: map[string][]*source{}, metrics: map[*source]*window.Metric{}, renamed: map[string]*window.Metric{}}
+	d := deriving{sums: map[string]*window.Series{}, wanted: map[string][]*source{},
+		metrics: map[*source]*window.Metric{}, renamed: map[string]*window.Metric{}}
 	for i := range c.sums {
 		d.wanted[c.sums[i].series] = append(d.wanted[c.sums[i].series], &c.sums[i])
 	}
@@ -63,7 +66,8 @@ func (d *deriving) take(s *window.Series) {
 			d.sum(of, s)
 		}
 	}
-	if old := oldMessages[s.Labels.Get("message")]; old != "" && s.Metric.Type == "dropped_message" {
+	if old := oldMessages[s.Labels.Get("message")]; old != "" &&
+		s.Metric.Type == "dropped_message" {
 		d.old(s, old)
 	}
 	switch name {
@@ -73,7 +77,8 @@ func (d *deriving) take(s *window.Series) {
 		if heap(s.Labels.Get("pool")) {
 			return
 		}
-		d.number("node"+sumOf, strings.Replace(name, "memory_pool", "non_heap", 1), "", s, scaled(s))
+		d.number("node"+sumOf, strings.Replace(name, "memory_pool", "non_heap", 1), "", s,
+			scaled(s))
 	case "cassandra_cache_hits_total":
 		d.ratio("cache", "cassandra_cache_hit_ratio", "cache", s, true)
 	case "cassandra_cache_requests_total":
@@ -88,7 +93,8 @@ func (d *deriving) take(s *window.Series) {
 
 // heap reports whether a memory pool of that name is a part of the heap, as HotSpot calls them.
 func heap(pool string) bool {
-	return !strings.HasPrefix(pool, "Code") && pool != "Metaspace" && pool != "Compressed Class Space"
+	return !strings.HasPrefix(pool, "Code") && pool != "Metaspace" &&
+		pool != "Compressed Class Space"
 }
 
 // sum adds a table's value to its keyspace's or the node's.
@@ -108,7 +114,8 @@ func (d *deriving) sum(of *source, s *window.Series) {
 			d.metrics[of] = m
 		}
 		to = d.add(key, m, s, "keyspace", keyspace)
-		to.Ints, to.Doubles, to.Histograms = slices.Clone(last(s.Ints)), slices.Clone(last(s.Doubles)), slices.Clone(last(s.Histograms))
+		to.Ints, to.Doubles, to.Histograms = slices.Clone(last(s.Ints)),
+			slices.Clone(last(s.Doubles)), slices.Clone(last(s.Histograms))
 		return
 	}
 	switch {
@@ -132,7 +139,9 @@ func (of *source) together(a, b int64) int64 {
 }
 
 func sameBounds(a, b *window.Metric) bool {
-	return a.Bounds == b.Bounds || a.Bounds != nil && b.Bounds != nil && a.Bounds.Exponent == b.Bounds.Exponent && slices.Equal(a.Bounds.Upper, b.Bounds.Upper)
+	return a.Bounds == b.Bounds ||
+		a.Bounds != nil && b.Bounds != nil && a.Bounds.Exponent == b.Bounds.Exponent &&
+			slices.Equal(a.Bounds.Upper, b.Bounds.Upper)
 }
 
 func last[T any](list []T) []T { return list[max(0, len(list)-1):] }
@@ -149,7 +158,8 @@ func added(a, b *window.Histogram) window.Histogram {
 			h.Filled, h.Counts = append(h.Filled, b.Filled[j]), append(h.Counts, b.Counts[j])
 			j++
 		default:
-			h.Filled, h.Counts = append(h.Filled, a.Filled[i]), append(h.Counts, a.Counts[i]+b.Counts[j])
+			h.Filled, h.Counts = append(h.Filled, a.Filled[i]), append(h.Counts,
+				a.Counts[i]+b.Counts[j])
 			i, j = i+1, j+1
 		}
 	}
@@ -157,8 +167,10 @@ func added(a, b *window.Histogram) window.Histogram {
 }
 
 // add adds a series at the time of another.
-func (d *deriving) add(key string, m *window.Metric, at *window.Series, label, value string) *window.Series {
-	s := &window.Series{Metric: m, At: last(at.At), Labels: labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name)}
+func (d *deriving) add(key string, m *window.Metric, at *window.Series,
+	label, value string) *window.Series {
+	s := &window.Series{Metric: m, At: last(at.At), Labels: labels.FromStrings(labels.MetricName,
+		m.Type+"/"+m.Name)}
 	if value != "" {
 		s.Labels = labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name, label, value)
 	}
@@ -172,7 +184,8 @@ func (d *deriving) number(entity, name, of string, s *window.Series, value float
 	key := entity + "/" + name + "/" + of
 	to := d.sums[key]
 	if to == nil {
-		to = d.add(key, &window.Metric{Type: entity, Name: name, Kind: frame.GaugeDouble}, s, "", "")
+		to = d.add(key, &window.Metric{Type: entity, Name: name, Kind: frame.GaugeDouble},
+			s, "", "")
 		to.Doubles = []float64{0}
 	}
 	to.Doubles[0] += value
@@ -188,7 +201,8 @@ func (d *deriving) old(s *window.Series, message string) {
 		d.renamed[m.Name] = m
 	}
 	of := *s
-	of.Metric, of.Labels = m, labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name, "message", message)
+	of.Metric, of.Labels = m, labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name, "message",
+		message)
 	d.order = append(d.order, &of)
 }
 
@@ -198,7 +212,8 @@ func (d *deriving) ratio(entity, name, label string, s *window.Series, of bool) 
 	key := entity + "/" + name + "/" + value
 	to := d.sums[key]
 	if to == nil {
-		to = d.add(key, &window.Metric{Type: entity, Name: name, Kind: frame.GaugeDouble}, s, label, value)
+		to = d.add(key, &window.Metric{Type: entity, Name: name, Kind: frame.GaugeDouble}, s,
+			label, value)
 		to.Ints, to.Doubles = []int64{0, 0}, []float64{0}
 	}
 	if of {

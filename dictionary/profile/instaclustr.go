@@ -33,7 +33,8 @@ func ofInstaclustr() (shower, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &instaclustr{series: map[string][]instaclustrName{}, labels: map[string][]string{}, rest: rules.(*byRules)}
+	n := &instaclustr{series: map[string][]instaclustrName{}, labels: map[string][]string{},
+		rest: rules.(*byRules)}
 	n.rest.jvm = nil // the exporter has names of its own for that
 	file, err := files.ReadFile("instaclustr_exporter.txt")
 	if err != nil {
@@ -82,7 +83,8 @@ func (n *instaclustr) row(c *catalogue, f []string) {
 // lately implements shower.
 func (n *instaclustr) lately(series string) bool {
 	for key, names := range n.series {
-		if strings.HasSuffix(key, "/"+series) && slices.ContainsFunc(names, func(of instaclustrName) bool { return of.summary }) {
+		if strings.HasSuffix(key, "/"+series) &&
+			slices.ContainsFunc(names, func(of instaclustrName) bool { return of.summary }) {
 			return true
 		}
 	}
@@ -92,16 +94,23 @@ func (n *instaclustr) lately(series string) bool {
 // show implements shower.
 func (n *instaclustr) show(o *output, s *state) error {
 	host := hostOf(s.node.Fact("address"))
-	all := [][2]string{{"cassandra_cluster", s.node.Cluster}, {"cassandra_datacenter", s.node.Datacenter}, {"cassandra_node", host}, {"cassandra_rack", s.node.Rack}}
+	all := [][2]string{{"cassandra_cluster", s.node.Cluster},
+		{"cassandra_datacenter", s.node.Datacenter}, {"cassandra_node", host},
+		{"cassandra_rack", s.node.Rack}}
 	for i := range s.now {
 		of := &s.now[i]
-		if of.Metric.Name == "cassandra_node_gossip_running" { // the exporter counts the node among its endpoints
-			o.add(of, "cassandra_endpoint_active", "gauge", scaled(of), func(label func(name, value string)) {
-				each(label, all, [][2]string{{"endpoint", host}, {"endpoint_datacenter", s.node.Datacenter}, {"endpoint_rack", s.node.Rack}})
-			})
+		// the exporter counts the node among its endpoints
+		if of.Metric.Name == "cassandra_node_gossip_running" {
+			o.add(of, "cassandra_endpoint_active", "gauge", scaled(of),
+				func(label func(name, value string)) {
+					each(label, all,
+						[][2]string{{"endpoint", host}, {"endpoint_datacenter", s.node.Datacenter},
+							{"endpoint_rack", s.node.Rack}})
+				})
 		}
 		// by consistency these are there too, and sums would count them twice
-		if request := of.Labels.Get("request"); of.Metric.Type == "client_request" && (request == "Read" || request == "Write") {
+		if request := of.Labels.Get("request"); of.Metric.Type == "client_request" &&
+			(request == "Read" || request == "Write") {
 			continue
 		}
 		names := n.series[of.Metric.Type+"/"+of.Metric.Name]
@@ -110,7 +119,8 @@ func (n *instaclustr) show(o *output, s *state) error {
 			if names[j].summary {
 				summary(o, s, of, names[j].name, own, all)
 			} else if isNumber(of) {
-				o.add(of, names[j].name, names[j].kind, scaled(of), func(label func(name, value string)) { each(label, own, all) })
+				o.add(of, names[j].name, names[j].kind, scaled(of),
+					func(label func(name, value string)) { each(label, own, all) })
 			}
 		}
 	}
@@ -160,10 +170,14 @@ func (n *instaclustr) own(of *window.Series, name *instaclustrName) [][2]string 
 
 // entityLabels are an entity's labels in our order, of the types that the table names.
 var entityLabels = map[string][]string{
-	"table": {"keyspace", "table"}, "index_table": {"keyspace", "table", "index"}, "thread_pool": {"path", "pool"},
-	"client_request": {"request"}, "client_request_by_consistency": {"request", "consistency"}, "cache": {"cache"},
-	"dropped_message": {"message"}, "messaging_datacenter": {"from_datacenter"}, "peer": {"peer"}, "gc": {"gc"},
-	"filesystem": {"device", "mount"}, "memory_pool": {"pool"}, "jvm_buffer_pool": {"pool"}, "buffer_pool": {"pool"},
+	"table": {"keyspace", "table"}, "index_table": {"keyspace", "table", "index"},
+	"thread_pool":    {"path", "pool"},
+	"client_request": {"request"}, "client_request_by_consistency": {"request", "consistency"},
+	"cache":           {"cache"},
+	"dropped_message": {"message"}, "messaging_datacenter": {"from_datacenter"}, "peer": {"peer"},
+	"gc":         {"gc"},
+	"filesystem": {"device", "mount"}, "memory_pool": {"pool"}, "jvm_buffer_pool": {"pool"},
+	"buffer_pool": {"pool"},
 }
 
 func each(label func(name, value string), lists ...[][2]string) {
@@ -185,19 +199,22 @@ func summary(o *output, s *state, of *window.Series, name string, own, all [][2]
 	for _, q := range []struct {
 		name string
 		f    figure
-	}{{"0.5", figure50}, {"0.75", figure75}, {"0.95", figure95}, {"0.98", figure98}, {"0.99", figure99}, {"0.999", figure999}} {
+	}{{"0.5", figure50}, {"0.75", figure75}, {"0.95", figure95}, {"0.98", figure98},
+		{"0.99", figure99}, {"0.999", figure999}} {
 		v, ok := d.figure(q.f)
 		if !ok || d.total == 0 && of.Metric.Kind != frame.Histogram {
 			break
 		}
-		o.add(of, name, "gauge", shifted(v, of.Metric.Bounds.Exponent), func(label func(name, value string)) {
-			each(label, own, all, [][2]string{{"quantile", q.name}})
-		})
+		o.add(of, name, "gauge", shifted(v, of.Metric.Bounds.Exponent),
+			func(label func(name, value string)) {
+				each(label, own, all, [][2]string{{"quantile", q.name}})
+			})
 	}
 	last := len(of.At) - 1
 	labels := func(label func(name, value string)) { each(label, own, all) }
 	if of.Metric.HasSum {
-		o.add(of, name+"_sum", "untyped", shifted(float64(of.Histograms[last].Sum), of.Metric.Exponent), labels)
+		o.add(of, name+"_sum", "untyped", shifted(float64(of.Histograms[last].Sum),
+			of.Metric.Exponent), labels)
 	}
 	o.add(of, name+"_count", "untyped", float64(of.Histograms[last].Count()), labels)
 }

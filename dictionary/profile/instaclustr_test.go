@@ -20,10 +20,12 @@ func TestInstaclustrQuantiles(t *testing.T) {
 		Kind: frame.GaugeHistogram, Bounds: &frame.Bounds{Upper: []int64{1, 2, 4}}}
 	of := func(at int64, m *window.Metric, table string, counts ...int64) window.Series {
 		return window.Series{Metric: m, At: []int64{at},
-			Labels:     labels.FromStrings(labels.MetricName, m.Name, "keyspace", "ks", "table", table),
+			Labels: labels.FromStrings(labels.MetricName, m.Name, "keyspace", "ks",
+				"table", table),
 			Histograms: []window.Histogram{window.NewHistogram(counts, 7)}}
 	}
-	before := []window.Series{of(1, latency, "busy", 9, 0, 0, 0, 0), of(1, latency, "rested", 0, 5, 0, 0, 0)}
+	before := []window.Series{of(1, latency, "busy", 9, 0, 0, 0, 0),
+		of(1, latency, "rested", 0, 5, 0, 0, 0)}
 	shown, err := Named("instaclustr_exporter").Show(t.Context(), sampleNode(), []window.Series{
 		of(2, latency, "busy", 9, 0, 0, 1, 0), // in two minutes, one of up to 60 µs
 		of(2, latency, "rested", 0, 5, 0, 0, 0),
@@ -35,7 +37,8 @@ func TestInstaclustrQuantiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reads, bytes = "cassandra_table_operation_latency_seconds", "cassandra_table_estimated_partition_size_bytes"
+	const reads, bytes = "cassandra_table_operation_latency_seconds",
+		"cassandra_table_estimated_partition_size_bytes"
 	want := map[string]float64{}
 	summary := func(name, table string, count, sum, quantile float64) {
 		want[name+"_count "+table], want[name+"_sum "+table] = count, sum

@@ -39,9 +39,11 @@ func (s *state) loads() []window.Series {
 		if of == nil || whole <= 0 {
 			return
 		}
-		m := &window.Metric{Type: "node" + sumOf, Name: loadOf[of.Metric.Name], Kind: frame.GaugeDouble}
-		list = append(list, window.Series{Metric: m, At: last(of.At), Doubles: []float64{min(part/whole, 1)},
-			Labels: labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name)})
+		m := &window.Metric{Type: "node" + sumOf, Name: loadOf[of.Metric.Name],
+			Kind: frame.GaugeDouble}
+		list = append(list, window.Series{Metric: m, At: last(of.At),
+			Doubles: []float64{min(part/whole, 1)},
+			Labels:  labels.FromStrings(labels.MetricName, m.Type+"/"+m.Name)})
 	}
 	add(process, used, cpus)
 	add(machine, busy, all)

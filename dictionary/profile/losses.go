@@ -52,7 +52,9 @@ func Losses(order []string) ([]Loss, error) {
 		slices.Sort(names)
 		list = append(list, Loss{key[0], key[1], slices.Compact(names)})
 	}
-	slices.SortFunc(list, func(a, b Loss) int { return cmp.Compare(a.Profile+" "+a.By, b.Profile+" "+b.By) })
+	slices.SortFunc(list, func(a, b Loss) int {
+		return cmp.Compare(a.Profile+" "+a.By, b.Profile+" "+b.By)
+	})
 	return list, nil
 }
 
@@ -86,7 +88,9 @@ func (f *family) share(later *family) bool {
 		return false
 	}
 	for i := range later.series {
-		if !slices.ContainsFunc(f.series, func(of sample) bool { return of.has(&later.series[i]) }) {
+		if !slices.ContainsFunc(f.series, func(of sample) bool {
+			return of.has(&later.series[i])
+		}) {
 			return false
 		}
 	}
@@ -133,7 +137,8 @@ func sampled(name string) ([]*family, error) {
 			if now[i].Metric.Kind.IsHistogram() {
 				kind = "histogram"
 			}
-			add(now[i].Metric.Name, kind, sample{now[i].Metric.Type + "/" + now[i].Metric.Name, entityOf(now[i].Labels)}, name)
+			add(now[i].Metric.Name, kind, sample{now[i].Metric.Type + "/" + now[i].Metric.Name,
+				entityOf(now[i].Labels)}, name)
 		}
 		return order, nil
 	}
@@ -173,7 +178,8 @@ func sampled(name string) ([]*family, error) {
 func entityOf(l labels.Labels) map[string]string {
 	m := map[string]string{}
 	l.Range(func(l labels.Label) {
-		if !slices.Contains([]string{labels.MetricName, "cluster", "datacenter", "rack", "node"}, l.Name) {
+		if !slices.Contains([]string{labels.MetricName, "cluster", "datacenter", "rack", "node"},
+			l.Name) {
 			m[l.Name] = l.Value
 		}
 	})
@@ -181,11 +187,13 @@ func entityOf(l labels.Labels) map[string]string {
 }
 
 func sampleNode() *window.Node {
-	return &window.Node{Cluster: "c", ID: uuid.UUID{1}, Identity: frame.Identity{Datacenter: "dc", Rack: "r", Facts: []frame.Fact{{Name: "address", Value: "10.0.0.1:7000"}}}}
+	return &window.Node{Cluster: "c", ID: uuid.UUID{1}, Identity: frame.Identity{Datacenter: "dc",
+		Rack: "r", Facts: []frame.Fact{{Name: "address", Value: "10.0.0.1:7000"}}}}
 }
 
 // sampleValues are what an entity's labels are in the sample.
-var sampleValues = map[string]string{"cache": "KeyCache", "request": "CASRead", "peer": "10.0.0.2:7000", "gc": "G1", "pool": "p", "mount": "/", "device": "sda"}
+var sampleValues = map[string]string{"cache": "KeyCache", "request": "CASRead",
+	"peer": "10.0.0.2:7000", "gc": "G1", "pool": "p", "mount": "/", "device": "sda"}
 
 // sampleState is a value of every series that beans.txt or a profile's table speaks of.
 func sampleState() ([]window.Series, error) {
@@ -197,7 +205,9 @@ func sampleState() ([]window.Series, error) {
 	var now []window.Series
 	known := map[string]bool{}
 	add := func(entity, name, kind string, own []string) {
-		if known[name] || strings.HasSuffix(entity, sumOf) || strings.HasSuffix(entity, oldOf) || entity == "index_table" { // few nodes have one
+		// few nodes have one
+		if known[name] || strings.HasSuffix(entity, sumOf) || strings.HasSuffix(entity, oldOf) ||
+			entity == "index_table" {
 			return
 		}
 		known[name] = true
@@ -205,7 +215,8 @@ func sampleState() ([]window.Series, error) {
 		s := window.Series{Metric: m, At: []int64{1}}
 		switch kind {
 		case "latency", "timer", "histogram", "buckets", "total":
-			m.Kind, m.Bounds, m.HasSum, m.Unit = frame.Histogram, bounds, kind == "latency", "seconds"
+			m.Kind, m.Bounds, m.HasSum, m.Unit = frame.Histogram, bounds, kind == "latency",
+				"seconds"
 			s.Histograms = []window.Histogram{window.NewHistogram([]int64{1, 0, 0, 0}, 1)}
 		default:
 			s.Ints = []int64{1}
@@ -225,8 +236,10 @@ func sampleState() ([]window.Series, error) {
 		}
 		add(s.entity, s.series, s.kind, own)
 	}
-	for _, one := range []struct{ entity, series string }{{"node", "cassandra_node_gossip_running"}, {"node", "cassandra_node_peers_up"}, {"peer", "cassandra_peer_up"},
-		{"filesystem", "os_filesystem_size_bytes"}, {"filesystem", "os_filesystem_available_bytes"}, {"filesystem", "os_filesystem_free_bytes"}} {
+	for _, one := range []struct{ entity, series string }{{"node", "cassandra_node_gossip_running"},
+		{"node", "cassandra_node_peers_up"}, {"peer", "cassandra_peer_up"},
+		{"filesystem", "os_filesystem_size_bytes"}, {"filesystem", "os_filesystem_available_bytes"},
+		{"filesystem", "os_filesystem_free_bytes"}} {
 		add(one.entity, one.series, "gauge", entityLabels[one.entity])
 	}
 	return now, nil

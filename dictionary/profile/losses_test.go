@@ -14,7 +14,9 @@ func TestLosses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(losses, func(l Loss) bool { return l.Profile == profile && slices.Contains(l.Names, name) })
+		return slices.ContainsFunc(losses, func(l Loss) bool {
+			return l.Profile == profile && slices.Contains(l.Names, name)
+		})
 	}
 	for _, c := range []struct {
 		order         string
@@ -22,12 +24,18 @@ func TestLosses(t *testing.T) {
 		lost          bool
 	}{
 		// a summary where the first has a histogram, and another value under the same label
-		{"ringwatch instaclustr_exporter", "instaclustr_exporter", "cassandra_table_sstables_per_read", true},
+		{"ringwatch instaclustr_exporter", "instaclustr_exporter",
+			"cassandra_table_sstables_per_read", true},
 		{"ringwatch instaclustr_exporter", "instaclustr_exporter", "cassandra_cache_entries", true},
-		{"ringwatch instaclustr_exporter", "instaclustr_exporter", "cassandra_table_live_sstables", false}, // the labels of both
-		{"instaclustr_exporter ringwatch", "instaclustr_exporter", "cassandra_cache_entries", false},
+		// the labels of both
+		{"ringwatch instaclustr_exporter", "instaclustr_exporter", "cassandra_table_live_sstables",
+			false},
+		{"instaclustr_exporter ringwatch", "instaclustr_exporter", "cassandra_cache_entries",
+			false},
 		{"instaclustr_exporter ringwatch", "ringwatch", "cassandra_cache_entries", true},
-		{"jmx_exporter grafana_mixin", "grafana_mixin", "cassandra_table_readlatency_seconds_count", false}, // the same
+		// the same
+		{"jmx_exporter grafana_mixin", "grafana_mixin", "cassandra_table_readlatency_seconds_count",
+			false},
 		{"jmx_exporter criteo_exporter", "criteo_exporter", "cassandra_stats", false},
 	} {
 		if got := find(strings.Fields(c.order), c.profile, c.name); got != c.lost {

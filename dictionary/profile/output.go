@@ -41,7 +41,8 @@ func newOutput(ctx context.Context, profile string, node *window.Node) *output {
 
 // add adds one series. Of two with the same labels the first one is kept; a label without a value
 // is none. A label of the node that the profile has too is the profile's.
-func (o *output) add(of *window.Series, name, kind string, value float64, own func(label func(name, value string))) {
+func (o *output) add(of *window.Series, name, kind string, value float64,
+	own func(label func(name, value string))) {
 	if o.err != nil {
 		return
 	}
@@ -57,8 +58,12 @@ func (o *output) add(of *window.Series, name, kind string, value float64, own fu
 			o.builder.Add(l.Name, l.Value)
 		}
 	}
-	for _, l := range [...]labels.Label{{Name: "cluster", Value: o.node.Cluster}, {Name: "datacenter", Value: o.node.Datacenter}, {Name: "rack", Value: o.node.Rack}, {Name: "node", Value: o.node.ID.String()}} {
-		if l.Value != "" && !slices.ContainsFunc(o.own, func(own labels.Label) bool { return own.Name == l.Name }) {
+	for _, l := range [...]labels.Label{{Name: "cluster", Value: o.node.Cluster},
+		{Name: "datacenter", Value: o.node.Datacenter}, {Name: "rack", Value: o.node.Rack},
+		{Name: "node", Value: o.node.ID.String()}} {
+		if l.Value != "" && !slices.ContainsFunc(o.own, func(own labels.Label) bool {
+			return own.Name == l.Name
+		}) {
 			o.builder.Add(l.Name, l.Value)
 		}
 	}
@@ -72,7 +77,8 @@ func (o *output) add(of *window.Series, name, kind string, value float64, own fu
 	head, there := o.shown.Heads[name]
 	switch {
 	case !there:
-		o.shown.Heads[name] = Head{kind, fmt.Sprintf("What profile %s makes of %s.", o.profile, of.Metric.Name)}
+		o.shown.Heads[name] = Head{kind, fmt.Sprintf("What profile %s makes of %s.", o.profile,
+			of.Metric.Name)}
 		o.metrics[name] = &window.Metric{Type: of.Metric.Type, Name: name, Kind: frame.GaugeDouble}
 	case head.Type != kind:
 		o.shown.Heads[name] = Head{"untyped", head.Help}
@@ -80,7 +86,8 @@ func (o *output) add(of *window.Series, name, kind string, value float64, own fu
 	if o.ctx == sampling {
 		o.shown.from = append(o.shown.from, of.Metric.Type+"/"+of.Metric.Name)
 	}
-	s := window.Series{Labels: all, Metric: o.metrics[name], At: of.At[len(of.At)-1:], Doubles: []float64{value}}
+	s := window.Series{Labels: all, Metric: o.metrics[name], At: of.At[len(of.At)-1:],
+		Doubles: []float64{value}}
 	o.shown.Series = append(o.shown.Series, s)
 	if o.owed += s.Bytes() + seriesBytes; o.owed > askEvery {
 		o.ask()

@@ -100,7 +100,9 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 	known := map[string]bool{}
 	for i := range now {
 		m := now[i].Metric
-		if moves := m.Kind.IsHistogram() && len(now[i].Histograms[0].Filled) > 0 || now[i].Ints != nil && now[i].Ints[0] != 0; moves && !known[m.Name] && by.lately(m.Name) {
+		if moves := m.Kind.IsHistogram() && len(now[i].Histograms[0].Filled) > 0 ||
+			now[i].Ints != nil && now[i].Ints[0] != 0; moves && !known[m.Name] &&
+			by.lately(m.Name) {
 			known[m.Name] = true
 			names = append(names, m.Name)
 		}
@@ -111,7 +113,8 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 // Show returns a node's newest values under the profile's names. now has one value in each series,
 // before those of Span before, each at its last instant, or nothing if there was nothing: then what
 // was ever counted was counted lately. It takes memory of the context's lease as the answer grows.
-func (p *Profile) Show(ctx context.Context, node *window.Node, now, before []window.Series) (*Shown, error) {
+func (p *Profile) Show(ctx context.Context, node *window.Node,
+	now, before []window.Series) (*Shown, error) {
 	by, err := p.shower()
 	if err != nil {
 		return nil, err

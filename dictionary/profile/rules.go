@@ -97,7 +97,8 @@ func newRules(config string) (*rules, error) {
 		r.excluded = append(r.excluded, newObjectName(name))
 	}
 	for _, of := range c.Rules {
-		pattern, err := regexp.Compile(of.Pattern) // anywhere: each begins with a domain's end, which is there once
+		// anywhere: each begins with a domain's end, which is there once
+		pattern, err := regexp.Compile(of.Pattern)
 		if err != nil {
 			return nil, fmt.Errorf("profile: %w", err)
 		}
@@ -145,7 +146,9 @@ func (r *rules) name(b *bean, a attribute) *named {
 			continue
 		}
 		expand := func(s string) string {
-			return group.ReplaceAllStringFunc(s, func(ref string) string { return match[ref[1]-'0'] })
+			return group.ReplaceAllStringFunc(s, func(ref string) string {
+				return match[ref[1]-'0']
+			})
 		}
 		n := &named{kind: of.kind, factor: of.factor, only: only}
 		name := safe(expand(of.name))

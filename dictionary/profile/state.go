@@ -196,7 +196,8 @@ func (d *distribution) figure(f figure) (float64, bool) {
 	return d.quantile(fraction[f]), true
 }
 
-var fraction = map[figure]float64{figure50: .5, figure75: .75, figure95: .95, figure98: .98, figure99: .99, figure999: .999}
+var fraction = map[figure]float64{figure50: .5, figure75: .75, figure95: .95, figure98: .98,
+	figure99: .99, figure999: .999}
 
 // quantile returns the upper bound of the bucket that a fraction of what was counted reaches into.
 func (d *distribution) quantile(q float64) float64 {

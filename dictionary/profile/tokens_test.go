@@ -24,7 +24,8 @@ func TestTokens(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	value := func() string {
-		words := []string{"system", "system_auth", "KeyCache", "Read", "ks", "T1", "t-2", "READ_REQ", "a.b", "10.0.0.1_7000", "Zq", "x_total"}
+		words := []string{"system", "system_auth", "KeyCache", "Read", "ks", "T1", "t-2",
+			"READ_REQ", "a.b", "10.0.0.1_7000", "Zq", "x_total"}
 		return words[random.IntN(len(words))] + strings.Repeat("y", random.IntN(2))
 	}
 	for _, p := range profiles {
@@ -67,11 +68,13 @@ func TestTokens(t *testing.T) {
 			for name, v := range values {
 				builder.Set(name, v)
 			}
-			of := window.Series{Labels: builder.Labels(), Metric: &window.Metric{Type: s.entity, Name: s.series, Kind: frame.Gauge}}
+			of := window.Series{Labels: builder.Labels(),
+				Metric: &window.Metric{Type: s.entity, Name: s.series, Kind: frame.Gauge}}
 			var got, scratch []string
 			for i := range by.series[s.series] {
 				one := &by.series[s.series][i]
-				if one.entity == s.entity && slices.Contains(s.figures, one.figure) && one.values(&scratch, &of) {
+				if one.entity == s.entity && slices.Contains(s.figures, one.figure) &&
+					one.values(&scratch, &of) {
 					got = append(got, said(one.figure, one.named, scratch))
 				}
 			}
@@ -80,7 +83,8 @@ func TestTokens(t *testing.T) {
 					t.Errorf("%s: %v: no %s in %s", p.Name, b, w, got)
 				}
 			}
-			if want == nil && s.kind != "total" && s.figures != nil && len(got) > 0 && len(c.beansOf(s)) == 1 {
+			if want == nil && s.kind != "total" && s.figures != nil && len(got) > 0 &&
+				len(c.beansOf(s)) == 1 {
 				t.Errorf("%s: %v is not shown, and %s are", p.Name, b, got)
 			}
 		}

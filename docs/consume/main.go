@@ -22,7 +22,8 @@ func main() {
 func consume(ctx context.Context, out io.Writer, topic string, brokers ...string) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic),
 		kgo.ConsumerGroup("my-team"), // the first start begins two windows back:
-		kgo.ConsumeStartOffset(kgo.NewOffset().AfterMilli(time.Now().Add(-10*time.Minute).UnixMilli())))
+		kgo.ConsumeStartOffset(
+			kgo.NewOffset().AfterMilli(time.Now().Add(-10*time.Minute).UnixMilli())))
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,8 @@ func consume(ctx context.Context, out io.Writer, topic string, brokers ...string
 	load := frame.NewWanted(func(metric string) bool { return metric == "os_load1" }, nil)
 	nodes := map[string]*window.Follower{} // each keeps its node's last key frames
 	for {
-		fetches := client.PollFetches(ctx) // the offsets of the poll before are committed now and then
+		// the offsets of the poll before are committed now and then
+		fetches := client.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
 			return err
 		}
@@ -47,7 +49,8 @@ func consume(ctx context.Context, out io.Writer, topic string, brokers ...string
 				m := c.Of.Metrics[c.Metric]
 				fmt.Fprintln(out, h.Time(), c.Labels(), frame.Scale(c.Int, m.Exponent))
 			})
-			if err != nil { // a delta frame whose key frame came before we began: wait for the next window
+			// a delta frame whose key frame came before we began: wait for the next window
+			if err != nil {
 				fmt.Fprintln(os.Stderr, node, err)
 			}
 		}

@@ -58,7 +58,8 @@ func TestConsume(t *testing.T) {
 		if !lines.Scan() {
 			t.Fatalf("no line%s: %v", load, lines.Err())
 		}
-		if line := lines.Text(); !strings.HasSuffix(line, load) || !strings.Contains(line, `cluster="prod-1"`) {
+		if line := lines.Text(); !strings.HasSuffix(line, load) ||
+			!strings.Contains(line, `cluster="prod-1"`) {
 			t.Errorf("%s, want%s", line, load)
 		}
 	}

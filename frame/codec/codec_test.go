@@ -86,7 +86,8 @@ func TestUvarintAt(t *testing.T) {
 			at = next
 		}
 	}
-	if got, next := UvarintAt([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, 0); got != 0 || next != 11 {
+	if got, next := UvarintAt([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 2},
+		0); got != 0 || next != 11 {
 		t.Errorf("a varint of 65 bits: %d, next at %d", got, next)
 	}
 }
@@ -108,7 +109,9 @@ func TestHostile(t *testing.T) {
 			t.Errorf("%s: it reads on", name)
 		}
 	}
-	for name, b := range map[string][]byte{"no UTF-8": {1, 0xff}, "a varint without end": {0xff, 0xff}, "a varint of 65 bits": {255, 255, 255, 255, 255, 255, 255, 255, 255, 2}} {
+	for name, b := range map[string][]byte{"no UTF-8": {1, 0xff},
+		"a varint without end": {0xff, 0xff}, "a varint of 65 bits": {255, 255, 255, 255, 255, 255,
+			255, 255, 255, 2}} {
 		r := New(b, &format)
 		if r.Text("a text"); !errors.Is(r.Err, errMalformed) {
 			t.Errorf("%s: %v", name, r.Err)

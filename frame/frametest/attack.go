@@ -16,7 +16,8 @@ import (
 
 // attack is the header of a hostile frame.
 func attack(node uuid.UUID, cluster string, at int64) frame.Header {
-	return frame.Header{Compression: frame.Zstd, Node: node, Cluster: cluster, Started: 1, Sequence: 1, At: at, Interval: 5000}
+	return frame.Header{Compression: frame.Zstd, Node: node, Cluster: cluster, Started: 1,
+		Sequence: 1, At: at, Interval: 5000}
 }
 
 func mustAppend(f *frame.Frame) []byte {
@@ -29,16 +30,20 @@ func mustAppend(f *frame.Frame) []byte {
 
 // HistogramFrame is a key frame of so many entities with so many histograms each, of bounds
 // buckets. With values each has counted one thing. 1,000 × 4,000 with values take 7 kB.
-func HistogramFrame(node uuid.UUID, cluster string, at int64, entities, metrics, bounds int, values bool) []byte {
-	f := &frame.Frame{Header: attack(node, cluster, at), Bounds: []frame.Bounds{{}}, Templates: []frame.Template{{Type: "attack", Labels: []string{"number"}}}}
+func HistogramFrame(node uuid.UUID, cluster string, at int64, entities, metrics, bounds int,
+	values bool) []byte {
+	f := &frame.Frame{Header: attack(node, cluster, at), Bounds: []frame.Bounds{{}},
+		Templates: []frame.Template{{Type: "attack", Labels: []string{"number"}}}}
 	for i := range bounds {
 		f.Bounds[0].Upper = append(f.Bounds[0].Upper, int64(i))
 	}
 	t := &f.Templates[0]
-	one := slices.Repeat([]frame.Buckets{{Index: []int32{int32(bounds)}, Count: []int64{1}}}, entities)
+	one := slices.Repeat([]frame.Buckets{{Index: []int32{int32(bounds)}, Count: []int64{1}}},
+		entities)
 	group := frame.Group{}
 	for m := range metrics {
-		t.Metrics = append(t.Metrics, frame.Metric{Name: fmt.Sprintf("m%04d", m), Kind: frame.Histogram})
+		t.Metrics = append(t.Metrics, frame.Metric{Name: fmt.Sprintf("m%04d", m),
+			Kind: frame.Histogram})
 		group.Columns = append(group.Columns, frame.Column{Metric: m, All: true, Histograms: one})
 	}
 	rows := frame.Entities{}
@@ -105,7 +110,8 @@ func Restamp(b []byte, node uuid.UUID, at int64) []byte {
 	copy(b[13:], node[:])
 	// Cluster, started and sequence stand before the instant; the latter two are a byte each.
 	offset := 13 + len(node) + 1 + len(h.Cluster) + 2
-	if now := binary.AppendUvarint(nil, uint64(at)); len(now) != len(binary.AppendUvarint(nil, uint64(h.At))) {
+	if now := binary.AppendUvarint(nil,
+		uint64(at)); len(now) != len(binary.AppendUvarint(nil, uint64(h.At))) {
 		panic("the instants differ in length")
 	} else {
 		copy(b[offset:], now)

@@ -54,15 +54,18 @@ func New(cluster string, n uint64, tables int) *Node {
 	for i := range node.ID {
 		node.ID[i] = byte(r.Uint32())
 	}
-	node.Identity = frame.Identity{Datacenter: "dc1", Rack: "rack" + strconv.FormatUint(n%3+1, 10), Facts: []frame.Fact{
-		{Name: "address", Value: "10.0.0." + strconv.FormatUint(n, 10)},
-		{Name: "cassandra_version", Value: "5.0.9"},
-	}}
-	var micros []int64 // upper bounds of a latency histogram, each about a fifth above the last, as Cassandra's are
+	node.Identity = frame.Identity{Datacenter: "dc1", Rack: "rack" + strconv.FormatUint(n%3+1, 10),
+		Facts: []frame.Fact{
+			{Name: "address", Value: "10.0.0." + strconv.FormatUint(n, 10)},
+			{Name: "cassandra_version", Value: "5.0.9"},
+		}}
+	// upper bounds of a latency histogram, each about a fifth above the last, as Cassandra's are
+	var micros []int64
 	for v := int64(1); len(micros) < 90; v = max(v+1, v*6/5) {
 		micros = append(micros, v)
 	}
-	node.Bounds = []frame.Bounds{{Exponent: -6, Upper: micros}, {Exponent: 0, Upper: []int64{0, 1, 2, 3, 4, 5, 10, 20, 50, 100}}}
+	node.Bounds = []frame.Bounds{{Exponent: -6, Upper: micros},
+		{Exponent: 0, Upper: []int64{0, 1, 2, 3, 4, 5, 10, 20, 50, 100}}}
 	node.Templates = []frame.Template{
 		{Type: "node", Metrics: []frame.Metric{
 			{Name: "cassandra_compaction_pending_tasks", Kind: frame.Gauge},
@@ -73,11 +76,13 @@ func New(cluster string, n uint64, tables int) *Node {
 		{Type: "table", Labels: []string{"keyspace", "table"}, Metrics: []frame.Metric{
 			{Name: "cassandra_table_live_disk_space_bytes", Kind: frame.Gauge, Unit: "bytes"},
 			{Name: "cassandra_table_memtable_switches_total", Kind: frame.Counter},
-			{Name: "cassandra_table_read_latency_seconds", Kind: frame.Histogram, Unit: "seconds", Exponent: -6, HasSum: true},
+			{Name: "cassandra_table_read_latency_seconds", Kind: frame.Histogram, Unit: "seconds",
+				Exponent: -6, HasSum: true},
 			{Name: "cassandra_table_sstables_per_size", Kind: frame.GaugeHistogram, Bounds: 1},
 		}},
 		{Type: "client_request", Labels: []string{"request"}, Metrics: []frame.Metric{
-			{Name: "cassandra_client_request_latency_seconds", Kind: frame.Histogram, Unit: "seconds"},
+			{Name: "cassandra_client_request_latency_seconds", Kind: frame.Histogram,
+				Unit: "seconds"},
 		}},
 	}
 	node.Entities = make([][]Entity, len(node.Templates))
@@ -142,7 +147,8 @@ func (n *Node) Step() {
 // otherwise a delta frame.
 func (n *Node) Frame(at int64) []byte {
 	f := &frame.Frame{Header: frame.Header{
-		Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.started, Sequence: n.sequence, At: at, Interval: n.Interval,
+		Compression: frame.Zstd, Node: n.ID, Cluster: n.Cluster, Started: n.started,
+		Sequence: n.sequence, At: at, Interval: n.Interval,
 	}}
 	n.sequence++
 	if n.key != nil && frame.WindowOf(n.key.At) == frame.WindowOf(at) {

@@ -50,7 +50,8 @@ type Group struct {
 
 // Entry is one thing that operators ask for.
 type Entry struct {
-	Name        string   `json:"name"` // as in the file, for instance cf::{keyspace}::{table}::reads
+	// as in the file, for instance cf::{keyspace}::{table}::reads
+	Name        string   `json:"name"`
 	Of          Of       `json:"of"`
 	Group       string   `json:"-"`
 	Description string   `json:"description"`
@@ -146,7 +147,8 @@ func (c *Catalog) index() error {
 			key := strings.ToLower(name)
 			if other := c.names[key]; other != nil {
 				if other == e {
-					return fmt.Errorf("entry %s: the name %s is used twice: choose another", e.Name, name)
+					return fmt.Errorf("entry %s: the name %s is used twice: choose another",
+						e.Name, name)
 				}
 				return fmt.Errorf("entry %s: the name %s is entry %s's already: choose another",
 					e.Name, name, other.Name)

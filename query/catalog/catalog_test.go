@@ -35,8 +35,10 @@ func TestShipped(t *testing.T) {
 		}
 		for i := range e.Values {
 			v := &e.Values[i]
-			for _, scope := range []catalog.Scope{{}, {Node: "7"}, {Cluster: `a"b\`, Datacenter: "d"}, {Keyspace: "k", Table: "t"}} {
-				for _, keep := range [][]string{{"cluster"}, {"cluster", "datacenter"}, catalog.NodeLabels} {
+			for _, scope := range []catalog.Scope{{}, {Node: "7"},
+				{Cluster: `a"b\`, Datacenter: "d"}, {Keyspace: "k", Table: "t"}} {
+				for _, keep := range [][]string{{"cluster"}, {"cluster", "datacenter"},
+					catalog.NodeLabels} {
 					expr := v.Expr(scope, catalog.Labels(e.Of, keep...), 5*time.Minute)
 					if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
 						t.Errorf("%s %s: %v: %s", e.Name, v.Type, err, expr)
@@ -49,8 +51,10 @@ func TestShipped(t *testing.T) {
 		t.Errorf("there are %v entries", n)
 	}
 	t.Logf("%v entries", n)
-	for _, name := range []string{"n::reads", "n::writes", "n::compactions", "n::cpuUtilization", "n::diskUtilization",
-		"n::osLoad", "n::clientRequestRead", "n::clientRequestWrite", "n::cpuutilization", "cf::shop::orders::reads"} {
+	for _, name := range []string{"n::reads", "n::writes", "n::compactions", "n::cpuUtilization",
+		"n::diskUtilization",
+		"n::osLoad", "n::clientRequestRead", "n::clientRequestWrite", "n::cpuutilization",
+		"cf::shop::orders::reads"} {
 		if _, err := c.Lookup(name); err != nil {
 			t.Error(err)
 		}
@@ -60,12 +64,14 @@ func TestShipped(t *testing.T) {
 // TestMetricsAreTheAgents: every name is one that agents send or that package query makes.
 func TestMetricsAreTheAgents(t *testing.T) {
 	known := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
-		"cassandra_hints_succeeded_total": true, "cassandra_hints_failed_total": true, "cassandra_hints_timed_out_total": true}
+		"cassandra_hints_succeeded_total": true, "cassandra_hints_failed_total": true,
+		"cassandra_hints_timed_out_total": true}
 	text, err := os.ReadFile("../../agent/METRICS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\|").FindAllStringSubmatch(
+		string(text), -1) {
 		known[m[1]] = true
 	}
 	for _, e := range mustShipped(t).All() {
@@ -177,15 +183,19 @@ func TestWrong(t *testing.T) {
 			"have the form n::NAME"},
 		"no description": {replace("Orders.", ""), "entry n::orders: the description is " +
 			"missing"},
-		"an unknown unit": {replace("per_second", "parsecs"), `type "count": unknown unit "parsecs": use one of count,`},
+		"an unknown unit": {replace("per_second", "parsecs"),
+			`type "count": unknown unit "parsecs": use one of count,`},
 		"no PromQL": {replace("rate(", "rate(("), "entry n::orders: type \"count\": " +
 			"promql: "},
-		"no scope":             {replace("$scope", `cluster="other"`), "the selector of shop_orders_total has no $scope"},
-		"no labels":            {replace("sum by ($by)", "sum"), "promql has no by ($by)"},
-		"a scalar":             {replace("sum by ($by) (rate(shop_orders_total{$scope}[$range]))", "scalar(sum by ($by) (x{$scope}))"), "promql is a scalar"},
+		"no scope": {replace("$scope", `cluster="other"`),
+			"the selector of shop_orders_total has no $scope"},
+		"no labels": {replace("sum by ($by)", "sum"), "promql has no by ($by)"},
+		"a scalar": {replace("sum by ($by) (rate(shop_orders_total{$scope}[$range]))",
+			"scalar(sum by ($by) (x{$scope}))"), "promql is a scalar"},
 		"an empty range":       {replace("{min: 1}", "{}"), "healthy has neither min nor max"},
 		"a range turned round": {replace("{min: 1}", "{min: 2, max: 1}"), "min 2 is above max 1"},
-		"an infinite range":    {replace("{min: 1}", "{max: .inf}"), "healthy: +Inf is not a number"},
+		"an infinite range": {replace("{min: 1}", "{max: .inf}"),
+			"healthy: +Inf is not a number"},
 		"a percentage of 120": {replace("{min: 1}", "{max: 120}\n        # ") + "      - {name: " +
 			"n::p, description: P., type: a, unit: percent, promql: 'sum by ($by) (a{$scope})', " +
 			"healthy: {max: 120}}\n", "percentages lie between 0 and 100"},

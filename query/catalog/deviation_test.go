@@ -110,7 +110,8 @@ func TestTablesAgainstTheirPast(t *testing.T) {
 	if len(got) != 2 || got["same"] != 0 || math.Abs(got["grown"]-30) > 0.01 {
 		t.Errorf("%v", got)
 	}
-	if got := deviations(t, "load 1h\n"+of("new", "_x673 7x100"), "cf::{keyspace}::{table}::sstables",
+	if got := deviations(t, "load 1h\n"+of("new", "_x673 7x100"),
+		"cf::{keyspace}::{table}::sstables",
 		4*week+2*time.Hour, "table"); len(
 		got,
 	) != 0 {

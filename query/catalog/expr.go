@@ -21,7 +21,8 @@ type Scope struct {
 // matchers returns the scope as it stands between the braces of a selector.
 func (s Scope) matchers() string {
 	var list []string
-	for _, m := range [][2]string{{"cluster", s.Cluster}, {"datacenter", s.Datacenter}, {"node", s.Node},
+	for _, m := range [][2]string{{"cluster", s.Cluster}, {"datacenter", s.Datacenter},
+		{"node", s.Node},
 		{"keyspace", s.Keyspace}, {"table", s.Table}} {
 		if m[1] != "" {
 			list = append(list, m[0]+"="+strconv.Quote(m[1]))

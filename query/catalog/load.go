@@ -106,7 +106,8 @@ func Load(name string, text []byte) (*Catalog, error) {
 	if n > maxEntries {
 		wrong = append(
 			wrong,
-			fmt.Errorf("%s has %d entries, and %d are allowed: leave some out", name, n, maxEntries),
+			fmt.Errorf("%s has %d entries, and %d are allowed: leave some out", name, n,
+				maxEntries),
 		)
 	}
 	if err := c.index(); err != nil {
@@ -183,7 +184,8 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 	}
 	if e.Of == "" {
 		return e, errors.New(
-			"the name must have the form n::NAME, ks::{keyspace}::NAME or cf::{keyspace}::{table}::NAME",
+			"the name must have the form n::NAME, ks::{keyspace}::NAME or " +
+				"cf::{keyspace}::{table}::NAME",
 		)
 	}
 	for _, alias := range f.Aliases {

@@ -67,7 +67,8 @@ func TestOperations(t *testing.T) {
 		for range random.IntN(60) {
 			r.list = append(r.list, hostile(random, r.steps.N))
 		}
-		for _, name := range []string{"sum", "avg", "min", "max", "count", "group", "stddev", "stdvar"} {
+		for _, name := range []string{"sum", "avg", "min", "max", "count", "group", "stddev",
+			"stdvar"} {
 			agrees(t, e, r, name, 0)
 		}
 		agrees(t, e, r, "quantile", random.Float64())
@@ -79,7 +80,8 @@ func TestOperations(t *testing.T) {
 
 // hostile returns numbers that rules are made of, and others between them.
 func hostile(random *rand.Rand, n int) []float64 {
-	list := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), kernel.Missing,
+	list := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
+		kernel.Missing,
 		kernel.Missing, 1, 1, 2, 3, math.MaxFloat64, 1e-300, 0.1}
 	row := make([]float64, n)
 	for i := range row {

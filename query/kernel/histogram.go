@@ -214,7 +214,8 @@ func (s *Slider) Rise(
 				return false, ctx.Err()
 			}
 			s.rise(h, h.falls[fallsFrom:fallsTo], from, to-1, wanted, row, i)
-			e := edges{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from, from: after, to: until}
+			e := edges{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from, from: after,
+				to: until}
 			factor := e.factor(true, h.Counts[from], row.Counts[i], width, rate)
 			row.Counts[i] *= factor
 			row.Sums[i] *= factor
@@ -239,7 +240,8 @@ func (r *HistogramRow) begin(step int) int {
 
 // rise writes what was counted from one sample to another: the difference, and what was counted
 // before each beginning anew. The engine does not look at a first sample that ends at one.
-func (s *Slider) rise(h *Histograms, falls []histogramFall, first, last int, wanted bool, row *HistogramRow, step int) {
+func (s *Slider) rise(h *Histograms, falls []histogramFall, first, last int, wanted bool,
+	row *HistogramRow, step int) {
 	count, sum := h.Counts[last], h.Sums[last]
 	if len(falls) > 0 && falls[0].at == first+1 {
 		// nothing of the first

@@ -36,21 +36,39 @@ type Func func(w *Window, width float64) (float64, bool)
 
 // functions are those that are known by name.
 var functions = map[string]Func{
-	"rate":              func(w *Window, width float64) (float64, bool) { return extrapolated(w, width, true, true) },
-	"increase":          func(w *Window, width float64) (float64, bool) { return extrapolated(w, width, true, false) },
-	"delta":             func(w *Window, width float64) (float64, bool) { return extrapolated(w, width, false, false) },
-	"irate":             func(w *Window, _ float64) (float64, bool) { return lastTwo(w, true) },
-	"idelta":            func(w *Window, _ float64) (float64, bool) { return lastTwo(w, false) },
-	"sum_over_time":     sum,
-	"avg_over_time":     mean,
-	"min_over_time":     func(w *Window, _ float64) (float64, bool) { return w.known.least.find(w), true },
-	"max_over_time":     func(w *Window, _ float64) (float64, bool) { return w.known.greatest.find(w), true },
-	"count_over_time":   func(w *Window, _ float64) (float64, bool) { return float64(len(w.Values)), true },
+	"rate": func(w *Window, width float64) (float64, bool) {
+		return extrapolated(w, width, true, true)
+	},
+	"increase": func(w *Window, width float64) (float64, bool) {
+		return extrapolated(w, width, true, false)
+	},
+	"delta": func(w *Window, width float64) (float64, bool) {
+		return extrapolated(w, width, false, false)
+	},
+	"irate":         func(w *Window, _ float64) (float64, bool) { return lastTwo(w, true) },
+	"idelta":        func(w *Window, _ float64) (float64, bool) { return lastTwo(w, false) },
+	"sum_over_time": sum,
+	"avg_over_time": mean,
+	"min_over_time": func(w *Window, _ float64) (float64, bool) {
+		return w.known.least.find(w), true
+	},
+	"max_over_time": func(w *Window, _ float64) (float64, bool) {
+		return w.known.greatest.find(w), true
+	},
+	"count_over_time": func(w *Window, _ float64) (float64, bool) {
+		return float64(len(w.Values)), true
+	},
 	"present_over_time": func(*Window, float64) (float64, bool) { return 1, true },
-	"last_over_time":    func(w *Window, _ float64) (float64, bool) { return w.Values[len(w.Values)-1], true },
-	"first_over_time":   func(w *Window, _ float64) (float64, bool) { return w.Values[0], true },
-	"resets":            func(w *Window, _ float64) (float64, bool) { return float64(len(w.falls)), true },
-	"changes":           func(w *Window, _ float64) (float64, bool) { return w.known.turns.in(w), true },
+	"last_over_time": func(w *Window, _ float64) (float64, bool) {
+		return w.Values[len(w.Values)-1], true
+	},
+	"first_over_time": func(w *Window, _ float64) (float64, bool) { return w.Values[0], true },
+	"resets": func(w *Window, _ float64) (float64, bool) {
+		return float64(len(w.falls)), true
+	},
+	"changes": func(w *Window, _ float64) (float64, bool) {
+		return w.known.turns.in(w), true
+	},
 }
 
 // Function returns a function of range vectors; nil if it is not known.

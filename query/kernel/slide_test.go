@@ -58,7 +58,8 @@ func TestFunctions(t *testing.T) {
 			Every: 1 + int64(random.IntN(12_000)), N: 1 + random.IntN(20)}
 		width := time.Duration(1+random.IntN(30)) * time.Second
 		for _, name := range []string{"min_over_time", "max_over_time", "changes", "resets",
-			"sum_over_time", "avg_over_time", "count_over_time", "last_over_time", "first_over_time",
+			"sum_over_time", "avg_over_time", "count_over_time", "last_over_time",
+			"first_over_time",
 			"present_over_time", "rate", "increase", "delta", "irate", "idelta"} {
 			slides(t, e, r, name, steps, width)
 		}
@@ -106,7 +107,8 @@ func slides(
 				got = textOf(i, "", v)
 			}
 			if got != want[i] {
-				t.Fatalf("%s of %v, step %d of %v: %q, want %q", expr, r.list[0], i, steps, got, want[i])
+				t.Fatalf("%s of %v, step %d of %v: %q, want %q", expr, r.list[0], i, steps,
+					got, want[i])
 			}
 		}
 	}

@@ -192,7 +192,8 @@ func (e *Expressions) vector(depth int) string {
 	case 6, 7:
 		return fmt.Sprintf(pick(e, "histogram_quantile(0.9, %s)", "histogram_quantile(0.5, %s)",
 			"histogram_fraction(0, 0.01, %s)", "histogram_avg(%s)",
-			"histogram_count(%s)", "histogram_sum(%s)", "histogram_stddev(%s)", "histogram_stdvar(%s)", "%s"),
+			"histogram_count(%s)", "histogram_sum(%s)", "histogram_stddev(%s)",
+			"histogram_stdvar(%s)", "%s"),
 			e.histogram(depth))
 	case 8:
 		return fmt.Sprintf("histogram_quantile(%s, sum by (le, cluster) (rate(%s)))",
@@ -202,7 +203,8 @@ func (e *Expressions) vector(depth int) string {
 		return fmt.Sprintf(pick(e, "abs(%s)", "ceil(%s)", "-%s", "sgn(%s)", "sqrt(%s)", "ln(%s)",
 			"clamp(%s, 1, 100)", "round(%s, 0.5)", "timestamp(%s)", "absent(%s)", "sort(%s)",
 			"vector(scalar(%s))", "exp(%s)",
-			`label_replace(%s, "d", "$1", "node", "(.).*")`, `label_join(%s, "d", "/", "cluster", "rack")`,
+			`label_replace(%s, "d", "$1", "node", "(.).*")`,
+			`label_join(%s, "d", "/", "cluster", "rack")`,
 			"minute(%s)", "day_of_week(%s)"), v)
 	case 10: // one metric with itself or another of its entity
 		a, b := pick(e, Gauges[:3]...), pick(e, Gauges[:3]...)

@@ -57,7 +57,9 @@ func NewMemory(t testing.TB, frames Frames) *Memory {
 			}
 			s.windows[id] = append(s.windows[id], w)
 		}
-		slices.SortFunc(s.windows[id], func(a, b *window.Window) int { return cmp.Compare(a.Start, b.Start) })
+		slices.SortFunc(s.windows[id], func(a, b *window.Window) int {
+			return cmp.Compare(a.Start, b.Start)
+		})
 		s.nodes = append(s.nodes, s.windows[id][len(s.windows[id])-1].Node)
 		s.roll(id)
 	}
@@ -159,7 +161,8 @@ func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to i
 
 // Rollups is query.Sources.Rollups.
 func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
-	to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
+	[]string, error) {
 	if since, is := s.RollupFrom[level]; is {
 		from = max(from, since)
 	}

@@ -105,7 +105,8 @@ type appender struct{ *Storage }
 
 // Append implements storage.AppenderV2.
 func (a appender) Append(
-	_ storage.SeriesRef, l labels.Labels, st, t int64, v float64, h *histogram.Histogram, fh *histogram.FloatHistogram, _ storage.AppendV2Options,
+	_ storage.SeriesRef, l labels.Labels, st, t int64, v float64, h *histogram.Histogram,
+	fh *histogram.FloatHistogram, _ storage.AppendV2Options,
 ) (storage.SeriesRef, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -206,7 +207,8 @@ const prefix = "test_"
 // but for the metric's own.
 func stored(name string) string {
 	if name != labels.MetricName && (slices.Contains(place,
-		name) || name == labels.BucketLabel || strings.HasPrefix(name, "__") || strings.HasPrefix(name, prefix)) {
+		name) || name == labels.BucketLabel || strings.HasPrefix(name, "__") ||
+		strings.HasPrefix(name, prefix)) {
 		return prefix + name
 	}
 	return name
@@ -218,7 +220,8 @@ func (g *given) frames(shift int64, cluster string) ([][]byte, string) {
 	if name == "" {
 		return nil, "a series without a name"
 	}
-	t := frame.Template{Type: "test", Metrics: []frame.Metric{{Name: name, Kind: frame.GaugeDouble}}}
+	t := frame.Template{Type: "test",
+		Metrics: []frame.Metric{{Name: name, Kind: frame.GaugeDouble}}}
 	var row []string
 	g.labels.Range(func(l labels.Label) {
 		if l.Name != labels.MetricName {
@@ -251,7 +254,8 @@ func (g *given) frames(shift int64, cluster string) ([][]byte, string) {
 			if reason != "" {
 				return nil, reason
 			}
-			of.Metrics[0], f.Bounds, column.Histograms = m, []frame.Bounds{bounds}, []frame.Buckets{buckets}
+			of.Metrics[0], f.Bounds, column.Histograms = m, []frame.Bounds{bounds},
+				[]frame.Buckets{buckets}
 		}
 		f.Templates = []frame.Template{of}
 		if there {
@@ -315,7 +319,8 @@ func asBuckets(
 			return m, b, out, "a part of an observation"
 		}
 		if total += bucket.Count; bucket.Count > 0 {
-			out.Index, out.Count = append(out.Index, bucket.Index), append(out.Count, int64(bucket.Count))
+			out.Index, out.Count = append(out.Index, bucket.Index), append(out.Count,
+				int64(bucket.Count))
 		}
 	}
 	if total != h.Count {
@@ -330,8 +335,9 @@ next:
 	for ; exponent >= -9; exponent-- {
 		list = list[:0]
 		for _, v := range values {
-			n, err := strconv.ParseInt(strings.TrimSuffix(strconv.FormatFloat(v*math.Pow10(-exponent), 'f',
-				-1, 64), ".0"), 10, 64)
+			n, err := strconv.ParseInt(
+				strings.TrimSuffix(strconv.FormatFloat(v*math.Pow10(-exponent), 'f',
+					-1, 64), ".0"), 10, 64)
 			if err != nil || frame.Scale(n, exponent) != v {
 				continue next
 			}

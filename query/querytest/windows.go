@@ -27,11 +27,13 @@ func (e *Expressions) Windowed() Windowed {
 		GaugeHistograms[0])...)}
 	if e.IntN(6) > 0 {
 		w.Function = pick(e, "rate", "rate", "increase", "max_over_time", "min_over_time",
-			"avg_over_time", "sum_over_time", "last_over_time", "first_over_time", "present_over_time",
+			"avg_over_time", "sum_over_time", "last_over_time", "first_over_time",
+			"present_over_time",
 			"count_over_time", "delta", "deriv", "irate", "changes", "quantile_over_time")
 	}
 	w.Window = pick(e, 45*time.Second, time.Minute, 90*time.Second, 2*time.Minute, 299*time.Second,
-		5*time.Minute, 5*time.Minute, 320*time.Second, 7*time.Minute, 10*time.Minute, 620*time.Second,
+		5*time.Minute, 5*time.Minute, 320*time.Second, 7*time.Minute, 10*time.Minute,
+		620*time.Second,
 		20*time.Minute, 47*time.Minute, time.Hour, time.Hour, 65*time.Minute, 2*time.Hour)
 	modifiers := ""
 	if e.IntN(3) == 0 {

@@ -15,7 +15,8 @@ func TestNewerCounts(t *testing.T) {
 	first := writer.Changed("a", "north", id, 100, func(r *Record) { r.Since = 90 })
 	writer.Take(first)
 	end := &End{Why: Forgotten, At: 50, By: "me"}
-	second := writer.Changed("a", "north", id, 20, func(r *Record) { r.End = end }) // a clock behind
+	// a clock behind
+	second := writer.Changed("a", "north", id, 20, func(r *Record) { r.End = end })
 	for _, order := range [][]Record{{first, second}, {second, first}, {second, second, first}} {
 		var r Roster
 		for _, rec := range order {
@@ -30,13 +31,16 @@ func TestNewerCounts(t *testing.T) {
 			r.Take(again)
 		}
 		rec, known := r.Get("a", "north", id)
-		if !known || !reflect.DeepEqual(rec, second) || rec.Since != 90 || r.End("a", "north", id) == nil {
+		if !known || !reflect.DeepEqual(rec, second) || rec.Since != 90 ||
+			r.End("a", "north", id) == nil {
 			t.Errorf("%v: %+v", order, rec)
 		}
-		if r.End("b", "north", id) != nil || r.End("a", "south", id) != nil || len(r.Left("b", Forgotten)) > 0 {
+		if r.End("b", "north", id) != nil || r.End("a", "south", id) != nil ||
+			len(r.Left("b", Forgotten)) > 0 {
 			t.Error("another's node has left, too")
 		}
-		if len(r.Left("a", Forgotten)) != 1 || len(r.Left("a", Moved)) > 0 || len(r.Before(50)) > 0 || len(r.Before(51)) != 1 {
+		if len(r.Left("a", Forgotten)) != 1 || len(r.Left("a", Moved)) > 0 ||
+			len(r.Before(50)) > 0 || len(r.Before(51)) != 1 {
 			t.Errorf("%+v", r.Before(51))
 		}
 		nothing := Record{Account: "a", Cluster: "north", Node: id, Nothing: true}
@@ -56,7 +60,8 @@ func TestNewerCounts(t *testing.T) {
 func TestBoundOfAnAccount(t *testing.T) {
 	var r Roster
 	for i := range MaxRecords + 10 {
-		r.Take(Record{Account: "a", Cluster: "c", Node: uuid.UUID{byte(i), byte(i >> 8), byte(i >> 16)}, Stamp: 1})
+		r.Take(Record{Account: "a", Cluster: "c",
+			Node: uuid.UUID{byte(i), byte(i >> 8), byte(i >> 16)}, Stamp: 1})
 	}
 	if n := r.of["a"].count; n != MaxRecords {
 		t.Errorf("%d records", n)

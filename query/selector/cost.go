@@ -17,7 +17,8 @@ type LimitError struct {
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s: the request has %d, and %d are allowed; %s", e.What, e.Has, e.Allowed, e.Remedy)
+	return fmt.Sprintf("%s: the request has %d, and %d are allowed; %s", e.What, e.Has, e.Allowed,
+		e.Remedy)
 }
 
 // cost is what is counted of regular expressions, and of the matchers around them.
@@ -66,7 +67,8 @@ func (r *Request) check() error {
 		{`classes such as \pL, and - where case is ignored, in the regular expressions of a request`,
 			r.cost.wide, maxWide, "use . or name the characters"},
 		{"instructions in the compiled regular expressions of a request", r.cost.instructions,
-			limit.MaxInstructions, "repeat less, as in .* for .{0,1000}, or ask for less at a time"},
+			limit.MaxInstructions,
+			"repeat less, as in .* for .{0,1000}, or ask for less at a time"},
 	} {
 		if of.Has > of.Allowed {
 			return &of

@@ -13,7 +13,8 @@ func FuzzSelector(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, text := range []string{`up`, `{__name__=~"a{0,9}b{0,9}"}`, `a{b=~"(?i)(x|y){2,30}"}`, `{a!~"[[:^alpha:]\\p{Greek}]*"}`, `a{b="\xff"}`} {
+	for _, text := range []string{`up`, `{__name__=~"a{0,9}b{0,9}"}`, `a{b=~"(?i)(x|y){2,30}"}`,
+		`{a!~"[[:^alpha:]\\p{Greek}]*"}`, `a{b="\xff"}`} {
 		f.Add(text)
 	}
 	bound := memorytest.Bound{Base: 16 << 20, Factor: 256, Time: time.Minute}

@@ -61,7 +61,8 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.CacheBytes < 0 {
-		wrong = append(wrong, fmt.Errorf("cache_bytes is %d: use 0 to keep nothing, or more", c.CacheBytes))
+		wrong = append(wrong, fmt.Errorf("cache_bytes is %d: use 0 to keep nothing, or more",
+			c.CacheBytes))
 	}
 	return errors.Join(wrong...)
 }
@@ -91,7 +92,8 @@ func New(c Config) (*Parser, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("selectors: %w", err)
 	}
-	p := &Parser{config: c, parser: parser.NewParser(parser.Options{}), slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	p := &Parser{config: c, parser: parser.NewParser(parser.Options{}),
+		slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if c.CacheBytes == 0 {
 		return p, nil
 	}

@@ -61,13 +61,14 @@ func disjoint(n, each int) string {
 func attacks() map[string]string {
 	repeat := strings.Repeat
 	list := map[string]string{
-		"repetitions":             repeated(14_000),
-		"ten times that":          repeated(140_000),
-		"few repetitions":         repeated(90),
-		"alternatives":            "(" + hostIDs(2000) + ")",
-		"alternatives that fit":   ".*(" + hostIDs(200) + ")",
-		"alternatives in dots":    repeat("a.|", 2700) + "b",
-		"nested repetitions":      "(?:(?:(?:a{0,10}b){0,10}c){0,10}d){0,1}" + repeat("(?:(?:x{30}y){30})", 400),
+		"repetitions":           repeated(14_000),
+		"ten times that":        repeated(140_000),
+		"few repetitions":       repeated(90),
+		"alternatives":          "(" + hostIDs(2000) + ")",
+		"alternatives that fit": ".*(" + hostIDs(200) + ")",
+		"alternatives in dots":  repeat("a.|", 2700) + "b",
+		"nested repetitions": "(?:(?:(?:a{0,10}b){0,10}c){0,10}d){0,1}" +
+			repeat("(?:(?:x{30}y){30})", 400),
 		"repetitions of classes":  repeat(`(?:[^a]\d){0,500}`, 400),
 		"case":                    "(?i)" + repeat("ks", 7000),
 		"ranges without case":     "(?i)" + repeat(`[B-\x{1E943}]`, 500),
@@ -124,7 +125,8 @@ func TestAttacks(t *testing.T) {
 func TestRefused(t *testing.T) {
 	all := attacks()
 	for name, want := range map[string]selector.LimitError{
-		"repetitions":         {What: "bytes of one regular expression", Has: 14_004, Allowed: 8192},
+		"repetitions": {What: "bytes of one regular expression", Has: 14_004,
+			Allowed: 8192},
 		"levels that fit":     {},
 		"fewer of these":      {},
 		"one expression":      {},
@@ -132,7 +134,8 @@ func TestRefused(t *testing.T) {
 		"ranges without case": {What: "classes", Has: 500, Allowed: 32},
 		"classes of letters":  {What: "classes", Has: 2700, Allowed: 32},
 	} {
-		_, err := mustParser(t, nil).Request(t.Context()).Selector(fmt.Sprintf(`{a=~%q}`, all[name]))
+		_, err := mustParser(t, nil).Request(t.Context()).Selector(fmt.Sprintf(`{a=~%q}`,
+			all[name]))
 		checkLimit(t, name, err, want)
 	}
 	for _, of := range []struct {
@@ -151,7 +154,8 @@ func TestRefused(t *testing.T) {
 		}
 		p = mustParser(t, func(c *selector.Config) { c.MaxInstructions = of.instructions - 1 })
 		checkLimit(t, of.text, p.Request(t.Context()).Regexp(of.text),
-			selector.LimitError{What: "instructions", Has: of.instructions, Allowed: of.instructions - 1})
+			selector.LimitError{What: "instructions", Has: of.instructions,
+				Allowed: of.instructions - 1})
 	}
 }
 
@@ -205,7 +209,8 @@ func checkLimitIs(t *testing.T, name string, err error, what string) {
 func TestUsual(t *testing.T) {
 	p := mustParser(t, nil)
 	for text, value := range map[string]string{
-		`{node=~"` + hostIDs(200) + `"}`:                       strings.Split(hostIDs(200), "|")[117],
+		`{node=~"` + hostIDs(200) + `"}`: strings.Split(hostIDs(200),
+			"|")[117],
 		`{node=~"(` + hostIDs(200) + `)"}`:                     strings.Split(hostIDs(200), "|")[3],
 		`cassandra_table_read_latency_seconds{table=~"o.*"}`:   "orders",
 		`{table=~"(?i)ORD[a-z]+_[0-9]{1,3}"}`:                  "orders_17",
@@ -232,7 +237,8 @@ func TestCacheIsBounded(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range 2000 {
-		if _, err := p.Request(t.Context()).Selector(fmt.Sprintf(`{a=~"x{0,300}%d.*"}`, i)); err != nil {
+		if _, err := p.Request(t.Context()).Selector(fmt.Sprintf(`{a=~"x{0,300}%d.*"}`, i)); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +293,8 @@ func TestEnded(t *testing.T) {
 func TestConfig(t *testing.T) {
 	c := selector.Config{CacheBytes: -1}
 	_, err := selector.New(c)
-	for _, key := range []string{"max_regexp_bytes", "max_total_bytes", "max_instructions", "max_matchers", "cache_bytes"} {
+	for _, key := range []string{"max_regexp_bytes", "max_total_bytes", "max_instructions",
+		"max_matchers", "cache_bytes"} {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("the error does not name %s: %v", key, err)
 		}

@@ -36,7 +36,9 @@ func (b *Block) Entities() iter.Seq[[]labels.Label] {
 			e := b.v.entities[id]
 			list = list[:0]
 			for i, name := range b.v.schemas[e.schema] {
-				list = append(list, labels.Label{Name: b.v.symbols[name], Value: b.v.symbols[b.v.values[int(e.at)+i]]})
+				list = append(list,
+					labels.Label{Name: b.v.symbols[name],
+						Value: b.v.symbols[b.v.values[int(e.at)+i]]})
 			}
 			if !yield(list) {
 				return

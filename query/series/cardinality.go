@@ -44,7 +44,8 @@ func (s *Selection) Cardinality(limit int) Cardinality {
 		recorded = s.recorded.tally()
 	}
 	c.Series = own.series + recorded.series
-	metrics, values, bytes, pairs := top{limit: limit}, top{limit: limit}, top{limit: limit}, top{limit: limit}
+	metrics, values, bytes, pairs := top{limit: limit}, top{limit: limit}, top{limit: limit},
+		top{limit: limit}
 	all := append(own.labels(), recorded.labels()...)
 	slices.Sort(all)
 	for _, label := range slices.Compact(all) {
@@ -72,7 +73,8 @@ func (s *Selection) Cardinality(limit int) Cardinality {
 		values.push(pair{label, "", different})
 		bytes.push(pair{label, "", size})
 	}
-	c.Metrics, c.Values, c.TextBytes, c.ByPair = metrics.counts(""), values.counts(""), bytes.counts(""), pairs.counts("=")
+	c.Metrics, c.Values, c.TextBytes, c.ByPair = metrics.counts(""), values.counts(""),
+		bytes.counts(""), pairs.counts("=")
 	return c
 }
 

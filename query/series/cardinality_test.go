@@ -15,7 +15,8 @@ import (
 
 // counted is what Cardinality says, counted series by series.
 func counted(sets map[string]labels.Labels, limit int) (c Cardinality) {
-	metrics, values, bytes, pairs := map[string]uint64{}, map[string]uint64{}, map[string]uint64{}, map[labels.Label]uint64{}
+	metrics, values, bytes, pairs := map[string]uint64{}, map[string]uint64{}, map[string]uint64{},
+		map[labels.Label]uint64{}
 	for _, set := range sets {
 		c.Series++
 		metrics[set.Get(labels.MetricName)]++
@@ -30,14 +31,17 @@ func counted(sets map[string]labels.Labels, limit int) (c Cardinality) {
 		for name, n := range of {
 			list = append(list, Count{name, n})
 		}
-		slices.SortFunc(list, func(a, b Count) int { return cmp.Or(-cmp.Compare(a.N, b.N), cmp.Compare(a.Name, b.Name)) })
+		slices.SortFunc(list, func(a, b Count) int {
+			return cmp.Or(-cmp.Compare(a.N, b.N), cmp.Compare(a.Name, b.Name))
+		})
 		return list[:min(limit, len(list))]
 	}
 	ofPairs := map[string]uint64{}
 	for l, n := range pairs {
 		ofPairs[l.Name+"="+l.Value] = n
 	}
-	c.Metrics, c.Values, c.TextBytes, c.ByPair = list(metrics), list(values), list(bytes), list(ofPairs)
+	c.Metrics, c.Values, c.TextBytes, c.ByPair = list(metrics), list(values), list(bytes),
+		list(ofPairs)
 	return c
 }
 
@@ -57,7 +61,8 @@ func compareCardinality(t *testing.T, s *Selection, want map[string]labels.Label
 // in since when, are counted from what they share.
 func TestCardinalityOfAFleet(t *testing.T) {
 	const nodes, tables, metrics = 10_000, 1000, 10
-	d := window.Dictionary{Cluster: "c", Datacenter: "dc", Rack: "r", Type: "table", Key: "table", Labels: []string{"table"}}
+	d := window.Dictionary{Cluster: "c", Datacenter: "dc", Rack: "r", Type: "table", Key: "table",
+		Labels: []string{"table"}}
 	for i := range tables {
 		d.Rows = append(d.Rows, []string{fmt.Sprintf("t%04d", i)})
 	}
@@ -73,7 +78,8 @@ func TestCardinalityOfAFleet(t *testing.T) {
 		var ids []window.DictionaryID
 		hash := window.HashOf(n.Append(nil))
 		for day := range 2 + int64(i%300) { // so there are 300 profiles
-			ids = append(ids, window.DictionaryID{Node: n.Node, Day: now - day*dayMillis, Key: n.Key, Hash: hash})
+			ids = append(ids, window.DictionaryID{Node: n.Node, Day: now - day*dayMillis,
+				Key: n.Key, Hash: hash})
 		}
 		x.Add("acme", n.Node, ids, map[window.Hash]*window.Dictionary{hash: &n})
 	}
@@ -83,7 +89,8 @@ func TestCardinalityOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := s.Cardinality(2)
-	t.Logf("counted %d series in %v, with at most %d bytes", c.Series, time.Since(began), s.CardinalityBytes())
+	t.Logf("counted %d series in %v, with at most %d bytes", c.Series, time.Since(began),
+		s.CardinalityBytes())
 	const all = nodes * tables * metrics
 	want := Cardinality{From: c.From, Series: all, Pairs: nodes + tables + metrics + 3,
 		Metrics:   []Count{{"m0", nodes * tables}, {"m1", nodes * tables}},

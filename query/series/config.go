@@ -46,7 +46,8 @@ func (c *Config) Validate() error {
 		wrong = append(wrong, fmt.Errorf("refresh is %v: use 1s to 1h", c.Refresh))
 	}
 	if c.Recheck < c.Refresh {
-		wrong = append(wrong, fmt.Errorf("recheck is %v: use at least refresh, %v", c.Recheck, c.Refresh))
+		wrong = append(wrong, fmt.Errorf("recheck is %v: use at least refresh, %v", c.Recheck,
+			c.Refresh))
 	}
 	if c.Readers < 1 || c.Readers > 1000 {
 		wrong = append(wrong, fmt.Errorf("readers is %d: use 1 to 1000", c.Readers))
@@ -62,12 +63,14 @@ type Source struct {
 	// Nodes returns the account's nodes.
 	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
 	// Of returns which dictionaries a node has on the day of a time and on those after it.
-	Of func(ctx context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error)
+	Of func(ctx context.Context, account string, node uuid.UUID,
+		from int64) ([]window.DictionaryID, error)
 	// Written returns which dictionaries were written since a time that lies at most WrittenFor
 	// back.
 	Written func(ctx context.Context, account string, since int64) ([]window.DictionaryID, error)
 	// WrittenFor is how far back Written knows.
 	WrittenFor time.Duration
 	// Read calls take for those of a node's dictionaries that can be read.
-	Read func(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error
+	Read func(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID,
+		take func(window.Hash, *window.Dictionary)) error
 }

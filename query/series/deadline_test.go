@@ -31,14 +31,17 @@ func wide(t *testing.T, nodes, tables int) *Index {
 	t.Helper()
 	x := NewIndex(0)
 	for n := range nodes {
-		d := &window.Dictionary{Node: uuid.UUID{byte(n), 1}, Cluster: fmt.Sprint("c", n), Type: "table",
-			Key: "table", Labels: []string{"table"}}
+		d := &window.Dictionary{Node: uuid.UUID{byte(n), 1}, Cluster: fmt.Sprint("c", n),
+			Type: "table",
+			Key:  "table", Labels: []string{"table"}}
 		for i := range tables {
 			d.Rows = append(d.Rows, []string{fmt.Sprintf("t%d_%06d", n, i)})
-			d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: fmt.Sprintf("m%d_%06d", n, i), Unit: "u"})
+			d.Metrics = append(d.Metrics,
+				window.Metric{Type: "table", Name: fmt.Sprintf("m%d_%06d", n, i), Unit: "u"})
 		}
 		f := factOf("acme", day0, d)
-		if left := x.Add(f.account, f.id.Node, []window.DictionaryID{f.id}, map[window.Hash]*window.Dictionary{f.id.Hash: d}); left > 0 {
+		if left := x.Add(f.account, f.id.Node, []window.DictionaryID{f.id},
+			map[window.Hash]*window.Dictionary{f.id.Hash: d}); left > 0 {
 			t.Fatal(left, " are left out")
 		}
 	}
@@ -49,7 +52,8 @@ func wide(t *testing.T, nodes, tables int) *Index {
 func TestEndsWithContext(t *testing.T) {
 	const tables = 1000
 	x := wide(t, 5, tables)
-	texts := map[string]int{labels.MetricName: 5 * tables, "table": 5 * tables, "cluster": 5, "node": 5}
+	texts := map[string]int{labels.MetricName: 5 * tables, "table": 5 * tables, "cluster": 5,
+		"node": 5}
 	for label := range texts {
 		for name, ask := range map[string]func(*Selection){
 			"count":  func(s *Selection) { s.Count() },
@@ -62,7 +66,8 @@ func TestEndsWithContext(t *testing.T) {
 		} {
 			m := labels.MustNewMatcher(labels.MatchRegexp, label, ".*[0-9a-f]+.*")
 			ctx := &ending{left: 3}
-			s, err := x.Select("acme", Query{Context: ctx, From: day0, To: day0, Selectors: [][]*labels.Matcher{{m}}})
+			s, err := x.Select("acme", Query{Context: ctx, From: day0, To: day0,
+				Selectors: [][]*labels.Matcher{{m}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,14 +78,16 @@ func TestEndsWithContext(t *testing.T) {
 				t.Errorf("%s of %s: it went on with %d texts", name, label, ctx.after)
 			}
 			ctx = &ending{left: 1 << 30}
-			if s, err = x.Select("acme", Query{Context: ctx, From: day0, To: day0, Selectors: [][]*labels.Matcher{{m}}}); err != nil {
+			if s, err = x.Select("acme", Query{Context: ctx, From: day0, To: day0,
+				Selectors: [][]*labels.Matcher{{m}}}); err != nil {
 				t.Fatal(err)
 			}
 			if ask(s); s.Err() != nil {
 				t.Errorf("%s of %s: %v", name, label, s.Err())
 			}
 			if asked := 1<<30 - ctx.left; asked < texts[label] {
-				t.Errorf("%s of %s: the context was asked %d times for %d texts", name, label, asked, texts[label])
+				t.Errorf("%s of %s: the context was asked %d times for %d texts", name, label,
+					asked, texts[label])
 			}
 		}
 	}

@@ -44,7 +44,8 @@ type Loader struct {
 
 // progress is how far an account is.
 type progress struct {
-	known     time.Time           // what was written before is in the Index, or of a node in waiting; zero: nothing is
+	// what was written before is in the Index, or of a node in waiting; zero: nothing is
+	known     time.Time
 	rechecked time.Time           //
 	waiting   map[uuid.UUID]int64 // nodes to be read, and from when on
 	loaded    bool                // all nodes were read: what waits is only checked again
@@ -63,7 +64,8 @@ func NewLoader(c Config, source Source, index *Index, reg prometheus.Registerer)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	l := &Loader{config: c, source: source, index: index, accounts: map[string]*progress{}, reading: make(chan struct{}, c.Readers)}
+	l := &Loader{config: c, source: source, index: index, accounts: map[string]*progress{},
+		reading: make(chan struct{}, c.Readers)}
 	l.metrics = newMetrics(l, reg)
 	return l, nil
 }
@@ -160,7 +162,9 @@ func (l *Loader) refresh(ctx context.Context, account string, p *progress, now t
 	if !p.loaded {
 		p.loaded = true
 		s := l.index.Stats()
-		l.config.Log.Info("series: loaded", "account", account, "nodes", s.Nodes, "series", s.Series, "bytes", s.Bytes, "took", l.config.Clock().Sub(p.began).Round(time.Millisecond))
+		l.config.Log.Info("series: loaded", "account", account, "nodes", s.Nodes,
+			"series", s.Series, "bytes", s.Bytes,
+			"took", l.config.Clock().Sub(p.began).Round(time.Millisecond))
 	}
 	return nil
 }
@@ -262,10 +266,12 @@ func (l *Loader) begin(ctx context.Context) error {
 func (l *Loader) end() { <-l.reading }
 
 // add reads those of a node's dictionaries that are not known and puts all of them into the index.
-func (l *Loader) add(ctx context.Context, account string, node uuid.UUID, ids []window.DictionaryID) error {
+func (l *Loader) add(ctx context.Context, account string, node uuid.UUID,
+	ids []window.DictionaryID) error {
 	dictionaries := map[window.Hash]*window.Dictionary{}
 	if unknown := l.index.Unknown(account, node, ids); len(unknown) > 0 {
-		err := l.source.Read(ctx, account, node, unknown, func(h window.Hash, d *window.Dictionary) { dictionaries[h] = d })
+		err := l.source.Read(ctx, account, node, unknown,
+			func(h window.Hash, d *window.Dictionary) { dictionaries[h] = d })
 		if err != nil {
 			return err
 		}
@@ -288,7 +294,8 @@ func (l *Loader) State() string {
 	case trouble != nil && last == 0:
 		return fmt.Sprintf("not loaded yet: %v", *trouble)
 	case trouble != nil:
-		return fmt.Sprintf("as of %s: %v", time.UnixMilli(last).UTC().Format(time.RFC3339), *trouble)
+		return fmt.Sprintf("as of %s: %v", time.UnixMilli(last).UTC().Format(time.RFC3339),
+			*trouble)
 	case last == 0 || pending > 0:
 		return fmt.Sprintf("loading, %d nodes are missing", pending)
 	}

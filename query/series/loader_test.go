@@ -63,18 +63,22 @@ func (s *shelf) source() Source {
 			}
 			return nodes, err
 		},
-		Of: func(_ context.Context, account string, node uuid.UUID, from int64) ([]window.DictionaryID, error) {
+		Of: func(_ context.Context, account string, node uuid.UUID,
+			from int64) ([]window.DictionaryID, error) {
 			return s.ids(func(_ int, f *fact) bool {
 				return f.account == account && f.id.Node == node && f.day >= from-from%dayMillis
 			})
 		},
-		Written: func(_ context.Context, account string, since int64) ([]window.DictionaryID, error) {
+		Written: func(_ context.Context, account string,
+			since int64) ([]window.DictionaryID, error) {
 			return s.ids(func(i int, f *fact) bool {
-				return f.account == account && s.at[i] >= max(since, s.now-writtenFor.Milliseconds())
+				return f.account == account &&
+					s.at[i] >= max(since, s.now-writtenFor.Milliseconds())
 			})
 		},
 		WrittenFor: writtenFor,
-		Read: func(_ context.Context, account string, node uuid.UUID, ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+		Read: func(_ context.Context, account string, node uuid.UUID, ids []window.DictionaryID,
+			take func(window.Hash, *window.Dictionary)) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.reads++
@@ -105,7 +109,9 @@ func TestLoaderMissesNothing(t *testing.T) {
 			s := &shelf{pick: r.IntN}
 			accounts := []string{"acme"}
 			c := DefaultConfig()
-			c.Keep, c.Readers, c.Clock, c.Log = 14*24*time.Hour, 3, func() time.Time { return time.UnixMilli(now) }, slog.New(slog.DiscardHandler)
+			c.Keep, c.Readers, c.Clock, c.Log = 14*24*time.Hour, 3, func() time.Time {
+				return time.UnixMilli(now)
+			}, slog.New(slog.DiscardHandler)
 			c.Accounts = func() []string { return accounts }
 			x := NewIndex(c.MaxBytes)
 			l, err := NewLoader(c, s.source(), x, prometheus.NewRegistry())
@@ -142,7 +148,9 @@ func TestLoaderMissesNothing(t *testing.T) {
 				q := Query{From: day0, To: now + 2*dayMillis, Selectors: w.query().Selectors}
 				for _, account := range accounts {
 					compared++
-					compare(t, x, account, q, kept.direct(account, q, now-c.Keep.Milliseconds()-(now-c.Keep.Milliseconds())%dayMillis))
+					compare(t, x, account, q,
+						kept.direct(account, q,
+							now-c.Keep.Milliseconds()-(now-c.Keep.Milliseconds())%dayMillis))
 				}
 			}
 			s.failing, accounts = 0, []string{"other"}
@@ -151,7 +159,8 @@ func TestLoaderMissesNothing(t *testing.T) {
 			}
 			before := s.reads
 			if err := l.Refresh(t.Context()); err != nil || s.reads != before {
-				t.Errorf("a refresh with nothing new reads %d nodes' dictionaries: %v", s.reads-before, err)
+				t.Errorf("a refresh with nothing new reads %d nodes' dictionaries: %v",
+					s.reads-before, err)
 			}
 			if _, err := x.Select("acme", Query{}); !errors.Is(err, ErrLoading) {
 				t.Errorf("of an account that is no more: %v", err)

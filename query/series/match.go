@@ -86,9 +86,11 @@ func (e *end) reached() bool {
 
 // compile makes a selector. Of what rules recorded, all labels but the name are the entities'. The
 // caller holds the pool's lock.
-func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool, end *end, recorded bool) *selector {
-	s := &selector{v: v, end: end, owns: owns, places: make([]verdict, len(v.places)), shapes: make([]verdict, len(v.shapes)),
-		lists: memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
+func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool, end *end,
+	recorded bool) *selector {
+	s := &selector{v: v, end: end, owns: owns, places: make([]verdict, len(v.places)),
+		shapes: make([]verdict, len(v.shapes)),
+		lists:  memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
 		if recorded && m.Name != labels.MetricName {
 			s.rest = append(s.rest, p.compileEntity(v, m, end))
@@ -124,7 +126,8 @@ func (v *shared) selectorBytes(matchers []*labels.Matcher) int {
 }
 
 func (p *pool) compileEntity(v *shared, m *labels.Matcher, end *end) entityMatcher {
-	e := entityMatcher{Matcher: m, end: end, columns: make([]int8, len(v.schemas)), absent: m.Matches(""), symbol: unused}
+	e := entityMatcher{Matcher: m, end: end, columns: make([]int8, len(v.schemas)),
+		absent: m.Matches(""), symbol: unused}
 	label, known := p.symbolOf[m.Name]
 	for i, names := range v.schemas {
 		e.columns[i] = lacking
@@ -160,7 +163,8 @@ func (s *selector) place(n uint32) bool {
 			return false
 		}
 		p := &s.v.places[n]
-		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) && all(s.fixed[0], p.cluster) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
+		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) &&
+			all(s.fixed[0], p.cluster) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
 	}
 	return s.places[n] == yes
 }
@@ -172,7 +176,8 @@ func (s *selector) shape(n uint32) (metrics, entities []uint32, ok bool) {
 		return nil, nil, false
 	}
 	sh := &s.v.shapes[n]
-	if metrics = s.lists.get(sh.list, func() []uint32 { return s.metrics(sh.list) }); len(metrics) > 0 {
+	if metrics = s.lists.get(sh.list, func() []uint32 { return s.metrics(sh.list) }); len(metrics) >
+		0 {
 		entities = s.sets.get(sh.set, func() []uint32 { return s.entities(sh.set) })
 	}
 	ok = len(entities) > 0

@@ -11,22 +11,30 @@ type metrics struct {
 
 func newMetrics(l *Loader, reg prometheus.Registerer) *metrics {
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "series", Name: name, Help: help})
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "series",
+			Name: name, Help: help})
 	}
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ringwatch", Subsystem: "series", Name: name, Help: help})
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ringwatch",
+			Subsystem: "series", Name: name, Help: help})
 	}
 	m := &metrics{
-		nodes:        gauge("nodes", "Nodes in the index of series."),
-		series:       gauge("series", "Series in the index: metrics × entities of all dictionaries, of each once for all its days."),
-		bytes:        gauge("bytes", "What the index takes in memory, estimated."),
-		pending:      gauge("nodes_pending", "Nodes whose series are not loaded yet."),
-		missing:      gauge("dictionaries_missing", "Dictionaries that cannot be read or that max_bytes left out: their series are not found."),
-		failures:     counter("refresh_failures_total", "Refreshes of the index that failed; the next one does what is left."),
+		nodes: gauge("nodes", "Nodes in the index of series."),
+		series: gauge("series",
+			"Series in the index: metrics × entities of all dictionaries, of each once for "+
+				"all its days."),
+		bytes:   gauge("bytes", "What the index takes in memory, estimated."),
+		pending: gauge("nodes_pending", "Nodes whose series are not loaded yet."),
+		missing: gauge("dictionaries_missing",
+			"Dictionaries that cannot be read or that max_bytes left out: their series are "+
+				"not found."),
+		failures: counter("refresh_failures_total",
+			"Refreshes of the index that failed; the next one does what is left."),
 		dictionaries: counter("dictionaries_read_total", "Dictionaries read from the store."),
 	}
 	if reg != nil {
-		age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch", Subsystem: "series", Name: "refresh_age_seconds",
+		age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch",
+			Subsystem: "series", Name: "refresh_age_seconds",
 			Help: "Time since the index was refreshed; -1 before the first time."}, func() float64 {
 			last := l.last.Load()
 			if last == 0 {
@@ -34,7 +42,8 @@ func newMetrics(l *Loader, reg prometheus.Registerer) *metrics {
 			}
 			return float64(l.config.Clock().UnixMilli()-last) / 1000
 		})
-		reg.MustRegister(m.nodes, m.series, m.bytes, m.pending, m.missing, m.failures, m.dictionaries, age)
+		reg.MustRegister(m.nodes, m.series, m.bytes, m.pending, m.missing, m.failures,
+			m.dictionaries, age)
 	}
 	return m
 }

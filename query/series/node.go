@@ -55,7 +55,9 @@ func (p *pool) node(id uuid.UUID, entries []entry) *node {
 	// By hash last: nodes alike have their spans in the same order, and two readings of one node
 	// its hashes.
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first), cmp.Compare(a.shape, b.shape), cmp.Compare(a.place, b.place), slices.Compare(a.hash[:], b.hash[:]))
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first),
+			cmp.Compare(a.shape, b.shape), cmp.Compare(a.place, b.place),
+			slices.Compare(a.hash[:], b.hash[:]))
 	})
 	n := &node{nodeRef: nodeRef{id: id}, hashes: make([]window.Hash, len(entries))}
 	spans := make([]span, len(entries))

@@ -72,8 +72,10 @@ type digest [16]byte
 
 func newPool() *pool {
 	return &pool{
-		symbolOf: map[string]uint32{}, schemaOf: map[string]uint32{}, entityOf: map[string]uint32{}, metricOf: map[metric]uint32{},
-		listOf: map[digest]uint32{}, setOf: map[digest]uint32{}, shapeOf: map[shape]uint32{}, placeOf: map[place]uint32{}, nameOf: map[uint32]uint32{}, profileOf: map[digest]uint32{},
+		symbolOf: map[string]uint32{}, schemaOf: map[string]uint32{}, entityOf: map[string]uint32{},
+		metricOf: map[metric]uint32{},
+		listOf:   map[digest]uint32{}, setOf: map[digest]uint32{}, shapeOf: map[shape]uint32{},
+		placeOf: map[place]uint32{}, nameOf: map[uint32]uint32{}, profileOf: map[digest]uint32{},
 	}
 }
 
@@ -125,7 +127,8 @@ func digestOf(ids []uint32) digest {
 
 // shapeFrom returns the shape of a dictionary.
 func (p *pool) shapeFrom(d *window.Dictionary) uint32 {
-	return p.shape(shape{typ: p.symbol(d.Type), list: p.list(p.metricsFrom(d)), set: p.set(p.entitiesFrom(d))})
+	return p.shape(shape{typ: p.symbol(d.Type), list: p.list(p.metricsFrom(d)),
+		set: p.set(p.entitiesFrom(d))})
 }
 
 func (p *pool) shape(s shape) uint32 {
@@ -140,7 +143,8 @@ func (p *pool) metricsFrom(d *window.Dictionary) []uint32 {
 	ids := make([]uint32, 0, len(d.Metrics))
 	for i := range d.Metrics {
 		m := &d.Metrics[i]
-		ids = append(ids, p.metric(metric{name: p.symbol(m.Name), unit: p.symbol(m.Unit), kind: m.Kind}))
+		ids = append(ids,
+			p.metric(metric{name: p.symbol(m.Name), unit: p.symbol(m.Unit), kind: m.Kind}))
 	}
 	return ids
 }
@@ -148,7 +152,8 @@ func (p *pool) metricsFrom(d *window.Dictionary) []uint32 {
 func (p *pool) metric(m metric) uint32 {
 	return put(p.metricOf, m, func() int {
 		p.metrics = append(p.metrics, m)
-		p.ordinals = append(p.ordinals, put(p.nameOf, m.name, func() int { p.names++; return p.names - 1 }))
+		p.ordinals = append(p.ordinals,
+			put(p.nameOf, m.name, func() int { p.names++; return p.names - 1 }))
 		p.bytes += listBytes
 		return len(p.metrics) - 1
 	})
@@ -157,7 +162,9 @@ func (p *pool) metric(m metric) uint32 {
 // list returns the number of a list of metrics. Of those with one name, because the definition
 // changed within a window, the last stays.
 func (p *pool) list(ids []uint32) uint32 {
-	slices.SortStableFunc(ids, func(a, b uint32) int { return cmp.Compare(p.metrics[a].name, p.metrics[b].name) })
+	slices.SortStableFunc(ids, func(a, b uint32) int {
+		return cmp.Compare(p.metrics[a].name, p.metrics[b].name)
+	})
 	unique := ids[:0]
 	for i, id := range ids {
 		if i+1 == len(ids) || p.metrics[ids[i+1]].name != p.metrics[id].name {
@@ -179,14 +186,17 @@ func (p *pool) entitiesFrom(d *window.Dictionary) []uint32 {
 			columns = append(columns, i)
 		}
 	}
-	slices.SortFunc(columns, func(a, b int) int { return strings.Compare(d.Labels[a], d.Labels[b]) })
+	slices.SortFunc(columns, func(a, b int) int {
+		return strings.Compare(d.Labels[a], d.Labels[b])
+	})
 	ids := make([]uint32, 0, len(d.Rows))
 	var names, values []uint32
 	for _, row := range d.Rows {
 		names, values = names[:0], values[:0]
 		for _, c := range columns {
 			if row[c] != "" { // to Prometheus an empty label is none
-				names, values = append(names, p.symbol(d.Labels[c])), append(values, p.symbol(row[c]))
+				names, values = append(names, p.symbol(d.Labels[c])), append(values,
+					p.symbol(row[c]))
 			}
 		}
 		ids = append(ids, p.entity(p.schema(names), values))
@@ -258,7 +268,9 @@ func (p *pool) copyShape(from *shared, n uint32) uint32 {
 	metrics := make([]uint32, 0, len(from.lists[s.list]))
 	for _, id := range from.lists[s.list] {
 		m := from.metrics[id]
-		metrics = append(metrics, p.metric(metric{name: p.symbol(from.symbols[m.name]), unit: p.symbol(from.symbols[m.unit]), kind: m.kind}))
+		metrics = append(metrics,
+			p.metric(metric{name: p.symbol(from.symbols[m.name]),
+				unit: p.symbol(from.symbols[m.unit]), kind: m.kind}))
 	}
 	set := from.sets[s.set].ids
 	entities := make([]uint32, 0, len(set))
@@ -267,11 +279,13 @@ func (p *pool) copyShape(from *shared, n uint32) uint32 {
 		e := from.entities[id]
 		names, values = names[:0], values[:0]
 		for i, name := range from.schemas[e.schema] {
-			names, values = append(names, p.symbol(from.symbols[name])), append(values, p.symbol(from.symbols[from.values[int(e.at)+i]]))
+			names, values = append(names, p.symbol(from.symbols[name])), append(values,
+				p.symbol(from.symbols[from.values[int(e.at)+i]]))
 		}
 		entities = append(entities, p.entity(p.schema(names), values))
 	}
-	return p.shape(shape{typ: p.symbol(from.symbols[s.typ]), list: p.list(metrics), set: p.set(entities)})
+	return p.shape(shape{typ: p.symbol(from.symbols[s.typ]), list: p.list(metrics),
+		set: p.set(entities)})
 }
 
 // isFixed reports whether a label is the node's and not an entity's.

@@ -16,7 +16,8 @@ import (
 var ErrLoading = errors.New("series: the list of nodes is being loaded")
 
 // ErrTooLarge says that a query's selectors are too many for the account's number of series.
-var ErrTooLarge = errors.New("series: the request has too many selectors and regular expressions for so many series: use fewer at a time")
+var ErrTooLarge = errors.New("series: the request has too many selectors and regular expressions " +
+	"for so many series: use fewer at a time")
 
 // maxSelectorBytes bounds what a query takes to look at each text, list and set once.
 const maxSelectorBytes = 64 << 20
@@ -56,7 +57,8 @@ type Selection struct {
 	computed    int
 	recorded    *Selection // of what rules record; nil: they record nothing
 	isRecorded  bool       // it is such a one itself
-	seen        []int      // by ordinal of a metric's name: the last answer, counted from 1, in which it is
+	// by ordinal of a metric's name: the last answer, counted from 1, in which it is
+	seen []int
 }
 
 // Err returns why the selection is not whole: the error of the query's context, if that has ended
@@ -93,7 +95,8 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	if len(alternatives) == 0 {
 		alternatives = [][]*labels.Matcher{nil}
 	}
-	s := &Selection{isRecorded: recorded, end: end{ctx: q.Context}, first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	s := &Selection{isRecorded: recorded, end: end{ctx: q.Context},
+		first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !recorded && !a.listed && len(a.nodes) == 0 {
@@ -142,7 +145,8 @@ func (s *Selection) Blocks() iter.Seq[Block] {
 		for _, n := range s.nodes {
 			for _, b := range s.of(n).blocks {
 				p := &s.v.places[b.place]
-				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v, b.metrics, b.entities}) {
+				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v,
+					b.metrics, b.entities}) {
 					return
 				}
 			}
@@ -220,7 +224,8 @@ func (s *Selection) answer(p *profile, selectors []*selector) *answer {
 				continue
 			}
 			if metrics, entities, ok := sel.shape(of.shape); ok {
-				a.blocks = s.add(a.blocks, block{s.v.shapes[of.shape].typ, of.place, metrics, entities})
+				a.blocks = s.add(a.blocks, block{s.v.shapes[of.shape].typ, of.place, metrics,
+					entities})
 			}
 		}
 	}
@@ -269,7 +274,9 @@ func (v *shared) subtract(dst []block, a, b block) []block {
 	if len(other) > 0 {
 		dst = append(dst, block{a.typ, a.place, other, a.entities})
 	}
-	if left, _ := split(a.entities, b.entities, func(id uint32) uint32 { return id }); len(left) > 0 {
+	if left, _ := split(a.entities, b.entities, func(id uint32) uint32 {
+		return id
+	}); len(left) > 0 {
 		dst = append(dst, block{a.typ, a.place, common, left})
 	}
 	return dst

@@ -46,9 +46,10 @@ type account struct {
 
 	changes uint64 // what changes stood at when a node was last replaced
 
-	listed  bool                  // its nodes are known
-	pending int                   // of these, not loaded
-	missing map[missingKey]uint16 // dictionaries that could not be read, or had no room, with their newest day
+	listed  bool // its nodes are known
+	pending int  // of these, not loaded
+	// dictionaries that could not be read, or had no room, with their newest day
+	missing map[missingKey]uint16
 }
 
 type missingKey struct {
@@ -80,7 +81,8 @@ func (x *Index) account(name string, create bool) *account {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if a = x.accounts[name]; a == nil {
-		a = &account{pool: newPool(), nodes: map[uuid.UUID]*node{}, missing: map[missingKey]uint16{}}
+		a = &account{pool: newPool(), nodes: map[uuid.UUID]*node{},
+			missing: map[missingKey]uint16{}}
 		x.accounts[name] = a
 	}
 	return a
@@ -120,7 +122,9 @@ func (x *Index) has(name string, id uuid.UUID, ids []window.DictionaryID) bool {
 	a.mu.Lock()
 	n, v := a.nodes[id], a.pool.shared
 	a.mu.Unlock()
-	return !slices.ContainsFunc(ids, func(d window.DictionaryID) bool { return !v.has(n, d.Hash, dayOf(d.Day)) })
+	return !slices.ContainsFunc(ids, func(d window.DictionaryID) bool {
+		return !v.has(n, d.Hash, dayOf(d.Day))
+	})
 }
 
 // all returns the accounts there are.
@@ -136,7 +140,8 @@ func (x *Index) all() []*account {
 
 // Unknown returns of each dictionary that the Index does not have the newest of the given IDs.
 // All are of one node.
-func (x *Index) Unknown(accountName string, node uuid.UUID, ids []window.DictionaryID) []window.DictionaryID {
+func (x *Index) Unknown(accountName string, node uuid.UUID,
+	ids []window.DictionaryID) []window.DictionaryID {
 	a := x.of(accountName, node)
 	a.mu.Lock()
 	n := a.nodes[node] // immutable
@@ -165,7 +170,8 @@ func (x *Index) Unknown(accountName string, node uuid.UUID, ids []window.Diction
 // Add says that a node had these dictionaries on these days. Those that the Index does not have
 // must be in dictionaries, else they are left out. It may be repeated. It returns how many IDs
 // were left out, because they are nowhere or the account has its bytes.
-func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID, dictionaries map[window.Hash]*window.Dictionary) (left int) {
+func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID,
+	dictionaries map[window.Hash]*window.Dictionary) (left int) {
 	days := map[window.Hash][]uint16{}
 	var order []window.Hash
 	for _, d := range ids {
@@ -187,7 +193,8 @@ func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID,
 			if a.pool.has(before, h, days[h]...) {
 				continue
 			}
-		} else if d := dictionaries[h]; d == nil || x.maxBytes > 0 && a.pool.bytes+a.bytes > x.maxBytes {
+		} else if d := dictionaries[h]; d == nil ||
+			x.maxBytes > 0 && a.pool.bytes+a.bytes > x.maxBytes {
 			left += len(days[h])
 			a.lacks(missingKey{id, h}, slices.Max(days[h]))
 			continue
@@ -323,7 +330,8 @@ func (v *shared) compare(x, y nodeRef) int {
 }
 
 func (p place) compare(o place) int {
-	for _, c := range [3][2]string{{p.cluster, o.cluster}, {p.datacenter, o.datacenter}, {p.rack, o.rack}} {
+	for _, c := range [3][2]string{{p.cluster, o.cluster}, {p.datacenter, o.datacenter},
+		{p.rack, o.rack}} {
 		if d := strings.Compare(c[0], c[1]); d != 0 {
 			return d
 		}
@@ -333,8 +341,10 @@ func (p place) compare(o place) int {
 
 // Stats is how large an Index is.
 type Stats struct {
-	Nodes   int
-	Series  int // of each node on its newest day; of a type that changed on that day, those of its largest dictionary
+	Nodes int
+	// of each node on its newest day; of a type that changed on that day, those of its largest
+	// dictionary
+	Series  int
 	Bytes   int // an estimate of the memory it takes
 	Pending int // nodes that are known and not loaded
 	Missing int // dictionaries that cannot be read or have no room

@@ -29,7 +29,8 @@ type fact struct {
 }
 
 func factOf(account string, day int64, d *window.Dictionary) fact {
-	return fact{account, day, d, window.DictionaryID{Node: d.Node, Day: day, Key: d.Key, Hash: window.HashOf(d.Append(nil))}}
+	return fact{account, day, d, window.DictionaryID{Node: d.Node, Day: day, Key: d.Key,
+		Hash: window.HashOf(d.Append(nil))}}
 }
 
 // world makes dictionaries of few words, so that everything is alike by chance.
@@ -47,10 +48,12 @@ func (w *world) word(of string, n int) string {
 }
 
 func (w *world) dictionary(node uuid.UUID) *window.Dictionary {
-	d := &window.Dictionary{Node: node, Cluster: "c" + fmt.Sprint(w.pick(3)), Datacenter: w.word("dc", 2), Rack: w.word("r", 2)}
+	d := &window.Dictionary{Node: node, Cluster: "c" + fmt.Sprint(w.pick(3)),
+		Datacenter: w.word("dc", 2), Rack: w.word("r", 2)}
 	d.Type = []string{"node", "table", "pool"}[w.pick(3)]
 	d.Key = d.Type
-	d.Labels = slices.Clone([][]string{{}, {"keyspace"}, {"table", "keyspace"}, {"pool"}, {"pool", "table"}}[w.pick(5)])
+	d.Labels = slices.Clone([][]string{{}, {"keyspace"}, {"table", "keyspace"}, {"pool"},
+		{"pool", "table"}}[w.pick(5)])
 	rows := map[string][]string{}
 	for range 1 + w.pick(6) {
 		row := make([]string, len(d.Labels))
@@ -59,9 +62,12 @@ func (w *world) dictionary(node uuid.UUID) *window.Dictionary {
 		}
 		rows[window.RowKey(row)] = row
 	}
-	d.Rows = slices.SortedFunc(maps.Values(rows), func(a, b []string) int { return slices.Compare(a, b) })
+	d.Rows = slices.SortedFunc(maps.Values(rows), func(a, b []string) int {
+		return slices.Compare(a, b)
+	})
 	for range 1 + w.pick(4) { // a name may be there twice, with another definition
-		d.Metrics = append(d.Metrics, window.Metric{Type: d.Type, Name: fmt.Sprint("m", w.pick(6)), Kind: frame.Kind(w.pick(3)), Unit: w.word("u", 1)})
+		d.Metrics = append(d.Metrics, window.Metric{Type: d.Type, Name: fmt.Sprint("m", w.pick(6)),
+			Kind: frame.Kind(w.pick(3)), Unit: w.word("u", 1)})
 	}
 	return d
 }
@@ -70,9 +76,11 @@ func (w *world) dictionary(node uuid.UUID) *window.Dictionary {
 // two recorders.
 func (w *world) recorded(i int) *window.Dictionary {
 	cluster := []string{"c0", "c1", frame.EveryCluster}[i]
-	d := &window.Dictionary{Node: frame.RecorderID("acme", cluster, "g"), Cluster: cluster, Type: "recorded"}
+	d := &window.Dictionary{Node: frame.RecorderID("acme", cluster, "g"), Cluster: cluster,
+		Type: "recorded"}
 	d.Key = d.Type
-	d.Labels = slices.Clone([][]string{{"cluster"}, {"node", "cluster"}, {"table", "cluster", "rack"}, {"datacenter"}, {"table"}}[w.pick(5)])
+	d.Labels = slices.Clone([][]string{{"cluster"}, {"node", "cluster"},
+		{"table", "cluster", "rack"}, {"datacenter"}, {"table"}}[w.pick(5)])
 	rows := map[string][]string{}
 	for range 1 + w.pick(6) {
 		row := make([]string, len(d.Labels))
@@ -83,13 +91,17 @@ func (w *world) recorded(i int) *window.Dictionary {
 			case "node":
 				row[i] = w.nodes[w.pick(len(w.nodes))].String()
 			default:
-				row[i] = w.word(map[string]string{"table": "t", "rack": "r", "datacenter": "dc"}[l], 3)
+				row[i] = w.word(map[string]string{"table": "t", "rack": "r", "datacenter": "dc"}[l],
+					3)
 			}
 		}
 		rows[window.RowKey(row)] = row
 	}
-	d.Rows = slices.SortedFunc(maps.Values(rows), func(a, b []string) int { return slices.Compare(a, b) })
-	d.Metrics = []window.Metric{{Type: d.Type, Name: fmt.Sprintf("recorder%d:m%d", i, w.pick(2)), Kind: frame.GaugeDouble}}
+	d.Rows = slices.SortedFunc(maps.Values(rows), func(a, b []string) int {
+		return slices.Compare(a, b)
+	})
+	d.Metrics = []window.Metric{{Type: d.Type, Name: fmt.Sprintf("recorder%d:m%d", i, w.pick(2)),
+		Kind: frame.GaugeDouble}}
 	return d
 }
 
@@ -128,7 +140,8 @@ func labelSets(d *window.Dictionary) map[string]labels.Labels {
 		for _, row := range d.Rows {
 			all := map[string]string{labels.MetricName: m.Name}
 			if !frame.IsRecorder(d.Node) {
-				all["cluster"], all["datacenter"], all["rack"], all["node"] = d.Cluster, d.Datacenter, d.Rack, d.Node.String()
+				all["cluster"], all["datacenter"], all["rack"], all["node"] = d.Cluster,
+					d.Datacenter, d.Rack, d.Node.String()
 			}
 			for i, l := range d.Labels {
 				all[l] = row[i]
@@ -145,12 +158,15 @@ func labelSets(d *window.Dictionary) map[string]labels.Labels {
 func (w *world) direct(account string, q Query, from int64) map[string]labels.Labels {
 	found := map[string]labels.Labels{}
 	for _, f := range w.facts {
-		if f.account != account || f.day+dayMillis <= q.From-lead.Milliseconds() || f.day > q.To || f.day < from || q.Owns != nil && !q.Owns(f.d.Cluster) {
+		if f.account != account || f.day+dayMillis <= q.From-lead.Milliseconds() || f.day > q.To ||
+			f.day < from || q.Owns != nil && !q.Owns(f.d.Cluster) {
 			continue
 		}
 		for k, set := range labelSets(f.d) {
 			if slices.ContainsFunc(q.Selectors, func(ms []*labels.Matcher) bool {
-				return !slices.ContainsFunc(ms, func(m *labels.Matcher) bool { return !m.Matches(set.Get(m.Name)) })
+				return !slices.ContainsFunc(ms, func(m *labels.Matcher) bool {
+					return !m.Matches(set.Get(m.Name))
+				})
 			}) {
 				found[k] = set
 			}
@@ -160,19 +176,22 @@ func (w *world) direct(account string, q Query, from int64) map[string]labels.La
 }
 
 func (w *world) query() Query {
-	q := Query{From: day0 + int64(w.pick(11*24))*3600_000, Selectors: make([][]*labels.Matcher, 1+w.pick(3))}
+	q := Query{From: day0 + int64(w.pick(11*24))*3600_000,
+		Selectors: make([][]*labels.Matcher, 1+w.pick(3))}
 	q.To = q.From + int64(w.pick(3*24))*3600_000
 	if w.pick(3) == 0 {
 		q.Owns = func(cluster string) bool { return cluster != "c1" }
 	}
-	names := []string{labels.MetricName, "cluster", "datacenter", "rack", "node", "keyspace", "table", "pool", "nosuch"}
+	names := []string{labels.MetricName, "cluster", "datacenter", "rack", "node", "keyspace",
+		"table", "pool", "nosuch"}
 	for i := range q.Selectors {
 		for range w.pick(4) {
 			name := names[w.pick(len(names))]
 			var value string
 			switch name {
 			case labels.MetricName:
-				value = []string{fmt.Sprint("m", w.pick(7)), fmt.Sprintf("recorder%d:m%d", w.pick(3), w.pick(2))}[w.pick(2)]
+				value = []string{fmt.Sprint("m", w.pick(7)),
+					fmt.Sprintf("recorder%d:m%d", w.pick(3), w.pick(2))}[w.pick(2)]
 			case "cluster":
 				value = fmt.Sprint("c", w.pick(4))
 			case "node":
@@ -182,7 +201,8 @@ func (w *world) query() Query {
 			}
 			kind := labels.MatchType(w.pick(4))
 			if kind == labels.MatchRegexp || kind == labels.MatchNotRegexp {
-				value = []string{value, value + "|" + value + "1", ".+", ".*", "", "[a-m]1|.2", value + ".*", "(?i)" + strings.ToUpper(value), ".+:.+"}[w.pick(9)]
+				value = []string{value, value + "|" + value + "1", ".+", ".*", "", "[a-m]1|.2",
+					value + ".*", "(?i)" + strings.ToUpper(value), ".+:.+"}[w.pick(9)]
 			}
 			q.Selectors[i] = append(q.Selectors[i], labels.MustNewMatcher(kind, name, value))
 		}
@@ -191,7 +211,8 @@ func (w *world) query() Query {
 }
 
 func (w *world) add(x *Index, f fact) {
-	x.Add(f.account, f.id.Node, []window.DictionaryID{f.id}, map[window.Hash]*window.Dictionary{f.id.Hash: f.d})
+	x.Add(f.account, f.id.Node, []window.DictionaryID{f.id},
+		map[window.Hash]*window.Dictionary{f.id.Hash: f.d})
 }
 
 var everything = [][]*labels.Matcher{nil}
@@ -236,14 +257,17 @@ func compare(t *testing.T, x *Index, account string, q Query, want map[string]la
 		})
 	}
 	if series, n := s.Count(); series != len(want) || n != len(nodes) || len(s.Nodes()) != n {
-		t.Fatalf("%v: counted %d of %d nodes (%v), want %d of %d", q, series, n, s.Nodes(), len(want), len(nodes))
+		t.Fatalf("%v: counted %d of %d nodes (%v), want %d of %d", q, series, n, s.Nodes(),
+			len(want), len(nodes))
 	}
 	compareCardinality(t, s, want)
 	if names := s.Names(); !slices.Equal(names, slices.Sorted(maps.Keys(values))) {
 		t.Fatalf("%v: names %v, want %v", q, names, slices.Sorted(maps.Keys(values)))
 	}
-	for _, name := range []string{labels.MetricName, "cluster", "datacenter", "rack", "node", "keyspace", "table", "pool", "nosuch"} {
-		if got, want := s.Values(name), slices.Sorted(maps.Keys(values[name])); !slices.Equal(got, want) {
+	for _, name := range []string{labels.MetricName, "cluster", "datacenter", "rack", "node",
+		"keyspace", "table", "pool", "nosuch"} {
+		if got, want := s.Values(name), slices.Sorted(maps.Keys(values[name])); !slices.Equal(got,
+			want) {
 			t.Fatalf("%v: values of %s %v, want %v", q, name, got, want)
 		}
 	}

@@ -47,8 +47,9 @@ func (m sums) add(ids []uint32, n uint64) {
 
 // tally counts by node, and then by list.
 func (s *Selection) tally() *tally {
-	t := &tally{Selection: s, places: make([]uint64, len(s.v.places)), columns: map[uint32][]column{},
-		names: make([]uint64, len(s.v.symbols)), counts: make([]uint64, len(s.v.symbols))}
+	t := &tally{Selection: s, places: make([]uint64, len(s.v.places)),
+		columns: map[uint32][]column{},
+		names:   make([]uint64, len(s.v.symbols)), counts: make([]uint64, len(s.v.symbols))}
 	nodes := map[*answer]uint64{}
 	for _, n := range s.nodes {
 		nodes[s.of(n)]++
@@ -83,7 +84,8 @@ func (t *tally) countEntities(lists sums) {
 			t.entities[id] += of.n
 		}
 	}
-	ends := make([]int, len(t.v.schemas)+1) // where a schema's entities begin, and then where they end
+	// where a schema's entities begin, and then where they end
+	ends := make([]int, len(t.v.schemas)+1)
 	for id, n := range t.entities {
 		if n > 0 {
 			ends[t.v.entities[id].schema+1]++

@@ -10,14 +10,17 @@ import (
 // with each place of each shape.
 func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
-		profiles, shapes, places := make([]bool, len(s.v.profiles)), make([]bool, len(s.v.shapes)), make([]bool, len(s.v.places))
+		profiles, shapes, places := make([]bool, len(s.v.profiles)), make([]bool, len(s.v.shapes)),
+			make([]bool, len(s.v.places))
 		for _, n := range s.nodes {
-			if profiles[n.profile] || len(sel.node) > 0 && (s.end.reached() || !all(sel.node, n.id.String())) {
+			if profiles[n.profile] ||
+				len(sel.node) > 0 && (s.end.reached() || !all(sel.node, n.id.String())) {
 				continue
 			}
 			profiles[n.profile] = true
 			for _, of := range s.v.profiles[n.profile].spans {
-				if shapes[of.shape] && places[of.place] || of.first > s.last || of.last < s.first || !sel.place(of.place) {
+				if shapes[of.shape] && places[of.place] || of.first > s.last || of.last < s.first ||
+					!sel.place(of.place) {
 					continue
 				}
 				if metrics, entities, ok := sel.shape(of.shape); ok {
@@ -48,7 +51,9 @@ func (s *Selection) Names() []string {
 	for i, is := range places {
 		if p := s.v.places[i]; is && !s.isRecorded {
 			names["node"] = true
-			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] || p.cluster != "", names["datacenter"] || p.datacenter != "", names["rack"] || p.rack != ""
+			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] ||
+				p.cluster != "", names["datacenter"] || p.datacenter != "", names["rack"] ||
+				p.rack != ""
 		}
 	}
 	for i, is := range schemas {
@@ -111,7 +116,9 @@ func (s *Selection) symbols(label string) []bool {
 	marks := make([]bool, len(s.v.symbols))
 	columns := make([]int, len(s.v.schemas))
 	for i, names := range s.v.schemas {
-		columns[i] = slices.IndexFunc(names, func(name uint32) bool { return s.v.symbols[name] == label })
+		columns[i] = slices.IndexFunc(names, func(name uint32) bool {
+			return s.v.symbols[name] == label
+		})
 	}
 	s.each(func(_ uint32, metrics, entities []uint32) {
 		if label == labels.MetricName {

@@ -37,7 +37,8 @@ func (e *Error) Is(target error) bool { return target == ErrThrottled }
 func (e *Error) Unwrap() error { return e.cause }
 
 // enter lets a request begin, at once or when its turn has come.
-func (t *Throttle) enter(ctx context.Context, c *class, w Work, n float64, began time.Time) (*waiter, error) {
+func (t *Throttle) enter(ctx context.Context, c *class, w Work, n float64,
+	began time.Time) (*waiter, error) {
 	request := &waiter{n: n, tally: t.usage.of(w), ended: make(chan struct{})}
 	c.mu.Lock()
 	c.note(w.Client, n, began)
@@ -86,17 +87,22 @@ func (t *Throttle) enter(ctx context.Context, c *class, w Work, n float64, began
 		return nil, ctx.Err() // the caller left
 	}
 	e := &Error{Class: c.name, Waited: now.Sub(began), cause: ctx.Err()}
-	e.RetryAfter = min(max(time.Duration((ahead+n)/rate*float64(time.Second)), 100*time.Millisecond), 10*time.Second)
+	e.RetryAfter = min(max(time.Duration((ahead+n)/rate*float64(time.Second)),
+		100*time.Millisecond), 10*time.Second)
 	reason := "deadline"
 	if state == crowded {
 		reason = "crowded"
 	}
 	t.refused(c, request.tally, n, reason)
-	remedy := fmt.Sprintf("try again in %s, ask for less, or raise throttle.classes.%s", e.RetryAfter.Round(100*time.Millisecond), c.name)
-	e.message = fmt.Sprintf("%s operations of class %s have waited %s: all clients together may do %s a second and %d at once, and %s wait here; %s",
-		number(n), c.name, e.Waited.Round(time.Millisecond), number(c.limits.OperationsPerSecond), c.limits.Concurrency, number(ahead), remedy)
+	remedy := fmt.Sprintf("try again in %s, ask for less, or raise throttle.classes.%s",
+		e.RetryAfter.Round(100*time.Millisecond), c.name)
+	e.message = fmt.Sprintf("%s operations of class %s have waited %s: all clients together may "+
+		"do %s a second and %d at once, and %s wait here; %s",
+		number(n), c.name, e.Waited.Round(time.Millisecond), number(c.limits.OperationsPerSecond),
+		c.limits.Concurrency, number(ahead), remedy)
 	if state == crowded {
-		e.message = fmt.Sprintf("%s operations of class %s are refused: %d requests wait here, most of them of this client; %s", number(n), c.name, t.config.MaxWaiting, remedy)
+		e.message = fmt.Sprintf("%s operations of class %s are refused: %d requests wait here, "+
+			"most of them of this client; %s", number(n), c.name, t.config.MaxWaiting, remedy)
 	}
 	return nil, e
 }

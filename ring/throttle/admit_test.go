@@ -16,7 +16,8 @@ import (
 func narrow(t *testing.T, change ...func(*Config)) *Throttle {
 	t.Helper()
 	c := DefaultConfig()
-	c.Classes = map[string]Class{"x": {OperationsPerSecond: 1e6, Burst: 1e6, Concurrency: 1, MaxWait: time.Hour}}
+	c.Classes = map[string]Class{"x": {OperationsPerSecond: 1e6, Burst: 1e6, Concurrency: 1,
+		MaxWait: time.Hour}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -35,18 +36,23 @@ func mustAdmit(t *testing.T, th *Throttle, client string) func(time.Duration, er
 // TestRefusals: who has waited long enough is told so, why, and what to do.
 func TestRefusals(t *testing.T) {
 	th := narrow(t, func(c *Config) {
-		c.Classes["y"] = Class{OperationsPerSecond: 100, Burst: 100, Concurrency: 1, MaxWait: 20 * time.Millisecond}
+		c.Classes["y"] = Class{OperationsPerSecond: 100, Burst: 100, Concurrency: 1,
+			MaxWait: 20 * time.Millisecond}
 	})
 	busy := mustAdmit(t, th, "a/b")
 	defer busy(0, nil)
-	soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond) // not over before it is asked
+	// not over before it is asked
+	soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := th.Admit(soon, Work{Class: "x"}, 1); true {
 		var e *Error
-		if !errors.Is(err, ErrThrottled) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &e) || e.Class != "x" || e.Waited <= 0 || e.RetryAfter < 100*time.Millisecond {
+		if !errors.Is(err, ErrThrottled) || !errors.Is(err, context.DeadlineExceeded) ||
+			!errors.As(err, &e) || e.Class != "x" || e.Waited <= 0 ||
+			e.RetryAfter < 100*time.Millisecond {
 			t.Errorf("%+v", err)
 		}
-		for _, want := range []string{"class x", "waited", "1000000 a second", "1 at once", "try again in", "throttle.classes.x"} {
+		for _, want := range []string{"class x", "waited", "1000000 a second", "1 at once",
+			"try again in", "throttle.classes.x"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("nothing of %q in %q", want, err)
 			}
@@ -57,7 +63,8 @@ func TestRefusals(t *testing.T) {
 	} else {
 		defer done(0, nil)
 	}
-	if _, err := th.Admit(t.Context(), Work{Class: "y"}, 1); !errors.Is(err, ErrThrottled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := th.Admit(t.Context(), Work{Class: "y"}, 1); !errors.Is(err, ErrThrottled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beyond max_wait: %v", err)
 	}
 	left, leave := context.WithCancel(t.Context())
@@ -67,13 +74,16 @@ func TestRefusals(t *testing.T) {
 		}
 		leave()
 	}()
-	if _, err := th.Admit(left, Work{Class: "x"}, 1); !errors.Is(err, context.Canceled) || errors.Is(err, ErrThrottled) {
+	if _, err := th.Admit(left, Work{Class: "x"}, 1); !errors.Is(err, context.Canceled) ||
+		errors.Is(err, ErrThrottled) {
 		t.Errorf("the caller left: %v", err)
 	}
-	if _, err := th.Admit(t.Context(), Work{Class: "x"}, 2); !errors.Is(err, ErrThrottled) || !strings.Contains(err.Error(), "at most 1 at a time") {
+	if _, err := th.Admit(t.Context(), Work{Class: "x"}, 2); !errors.Is(err, ErrThrottled) ||
+		!strings.Contains(err.Error(), "at most 1 at a time") {
 		t.Errorf("too large: %v", err)
 	}
-	if _, err := th.Admit(t.Context(), Work{Class: "bluk"}, 1); !errors.Is(err, ErrClass) || !strings.Contains(err.Error(), "bulk, dashboard, serving, x") {
+	if _, err := th.Admit(t.Context(), Work{Class: "bluk"}, 1); !errors.Is(err, ErrClass) ||
+		!strings.Contains(err.Error(), "bulk, dashboard, serving, x") {
 		t.Errorf("no class: %v", err)
 	}
 	if _, err := th.Admit(t.Context(), Work{Class: "x"}, 0); err == nil {
@@ -121,7 +131,9 @@ func TestFairBetweenClients(t *testing.T) {
 				done(0, nil)
 			})
 		}
-		eventually(t, client+" does not wait", func() bool { return value(t, th, "waiting_operations", "x") == waiting+float64(n) })
+		eventually(t, client+" does not wait", func() bool {
+			return value(t, th, "waiting_operations", "x") == waiting+float64(n)
+		})
 	}
 	crowd("a/greedy", 200)
 	crowd("b/modest", 20)
@@ -170,7 +182,8 @@ func TestCrowded(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := next(); !errors.Is(err, ErrThrottled) || !strings.Contains(err.Error(), "most of them of this client") {
+		if err := next(); !errors.Is(err, ErrThrottled) ||
+			!strings.Contains(err.Error(), "most of them of this client") {
 			t.Error(err)
 		}
 	}
@@ -217,8 +230,10 @@ func health(t *testing.T, process func(Config) *Throttle) {
 		if err != nil || len(report.Classes) != 3 {
 			t.Fatal(report, err)
 		}
-		bulk, dashboard, serving = report.Classes[0].Factor, report.Classes[1].Factor, report.Classes[2].Factor
-		if dashboard < 1 && bulk > 0.05+1e-5 || serving < 1 && dashboard > 0.2+1e-5 || bulk < 0.05-1e-5 || dashboard < 0.2-1e-5 || serving < 0.5-1e-5 {
+		bulk, dashboard, serving = report.Classes[0].Factor, report.Classes[1].Factor,
+			report.Classes[2].Factor
+		if dashboard < 1 && bulk > 0.05+1e-5 || serving < 1 && dashboard > 0.2+1e-5 ||
+			bulk < 0.05-1e-5 || dashboard < 0.2-1e-5 || serving < 0.5-1e-5 {
 			t.Fatalf("bulk %g, dashboard %g, serving %g", bulk, dashboard, serving)
 		}
 		return bulk, dashboard, serving
@@ -243,7 +258,9 @@ func health(t *testing.T, process func(Config) *Throttle) {
 	})
 	eventually(t, "the metrics do not say so", func() bool {
 		ask(a, Serving, 0, context.DeadlineExceeded)
-		return value(t, a, "health_factor", Bulk) < 0.06 && value(t, b, "health_factor", Bulk) < 0.06 && value(t, b, "health_factor", Dashboard) < 0.21
+		return value(t, a, "health_factor", Bulk) < 0.06 &&
+			value(t, b, "health_factor", Bulk) < 0.06 &&
+			value(t, b, "health_factor", Dashboard) < 0.21
 	})
 	eventually(t, "it does not come back", func() bool {
 		ask(a, Serving, time.Millisecond, nil)
@@ -270,11 +287,18 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	bad := Config{Name: "A b", DefaultClass: "none", SlowShare: 2, Classes: map[string]Class{
-		"bulk": {OperationsPerSecond: -1, Concurrency: -1, MaxWait: -1, Shrink: 11, Floor: 2, TargetLatency: -1}, "Big": {}, "other": {}, "few": {OperationsPerSecond: 100, Burst: 1},
+		"bulk": {OperationsPerSecond: -1, Concurrency: -1, MaxWait: -1, Shrink: 11, Floor: 2,
+			TargetLatency: -1}, "Big": {}, "other": {}, "few": {OperationsPerSecond: 100, Burst: 1},
 	}}
 	_, err := New(bad, nil, prometheus.NewRegistry())
-	for _, want := range []string{"throttle: ", `name is "A b"`, `default_class is "none"`, "Big, bulk, dashboard, few, other, serving", "slow_share is 2", "failed_share is 0", "local_fraction", "classes.bulk.operations_per_second is -1", "classes.bulk.concurrency is -1",
-		"classes.bulk.max_wait", "classes.bulk.shrink is 11", "classes.bulk.floor is 2", "classes.bulk.target_latency", "classes.Big: a class needs a name", "classes.other: a class needs a name", "classes.few.burst is 1", "refresh is", "lease is", "timeout is", "health_window",
+	for _, want := range []string{"throttle: ", `name is "A b"`, `default_class is "none"`,
+		"Big, bulk, dashboard, few, other, serving", "slow_share is 2", "failed_share is 0",
+		"local_fraction", "classes.bulk.operations_per_second is -1",
+		"classes.bulk.concurrency is -1",
+		"classes.bulk.max_wait", "classes.bulk.shrink is 11", "classes.bulk.floor is 2",
+		"classes.bulk.target_latency", "classes.Big: a class needs a name",
+		"classes.other: a class needs a name", "classes.few.burst is 1", "refresh is", "lease is",
+		"timeout is", "health_window",
 		"target_latency", "usage_interval", "max_waiting"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
@@ -285,10 +309,13 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	all := c.classes()
-	if bulk := all["bulk"]; bulk.Burst != 7 || bulk.Concurrency != builtin[Bulk].Concurrency || bulk.TargetLatency != builtin[Bulk].TargetLatency {
+	if bulk := all["bulk"]; bulk.Burst != 7 || bulk.Concurrency != builtin[Bulk].Concurrency ||
+		bulk.TargetLatency != builtin[Bulk].TargetLatency {
 		t.Errorf("%+v", bulk)
 	}
-	if mine := all["mine"]; mine.Shrink != 1 || mine.OperationsPerSecond != builtin[Dashboard].OperationsPerSecond || mine.TargetLatency != c.TargetLatency {
+	if mine := all["mine"]; mine.Shrink != 1 ||
+		mine.OperationsPerSecond != builtin[Dashboard].OperationsPerSecond ||
+		mine.TargetLatency != c.TargetLatency {
 		t.Errorf("%+v", mine)
 	}
 	if _, ok := all[Serving]; !ok {
@@ -323,7 +350,8 @@ func ExampleThrottle_Admit() {
 	defer cancel()
 	go t.Run(ctx)
 	keys := []string{"a", "b"}
-	done, err := t.Admit(ctx, Work{Class: Serving, Client: "acme/shop", Keyspace: "shop", Table: "items", Datacenter: "dc1"}, len(keys))
+	done, err := t.Admit(ctx, Work{Class: Serving, Client: "acme/shop", Keyspace: "shop",
+		Table: "items", Datacenter: "dc1"}, len(keys))
 	if err != nil {
 		fmt.Println("not now:", err)
 		return

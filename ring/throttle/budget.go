@@ -148,6 +148,7 @@ func (b *budget) grant(now, until time.Time, told, granted, share, cap, target f
 
 // leave gives everything back that is not in use.
 func (b *budget) leave() {
-	b.tokens, b.share, b.cap, b.target, b.level, b.alone, b.until = 0, 0, 0, 0, 0, false, time.Time{}
+	b.tokens, b.share, b.cap, b.target, b.level, b.alone, b.until = 0, 0, 0, 0, 0, false,
+		time.Time{}
 	b.taken = 0
 }

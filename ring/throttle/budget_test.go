@@ -11,7 +11,8 @@ import (
 // way than the slots, and there is always a time at which the next request may begin.
 func TestAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := Class{OperationsPerSecond: float64(rapid.IntRange(1, 1000).Draw(t, "rate")), Concurrency: rapid.IntRange(1, 50).Draw(t, "slots"), Floor: 0.1, Shrink: 1}
+		limits := Class{OperationsPerSecond: float64(rapid.IntRange(1, 1000).Draw(t, "rate")),
+			Concurrency: rapid.IntRange(1, 50).Draw(t, "slots"), Floor: 0.1, Shrink: 1}
 		limits.Burst = rapid.IntRange(2, 2000).Draw(t, "burst")
 		solo := rapid.Bool().Draw(t, "solo")
 		b := budget{limits: limits, fraction: 0.1, factor: 1, solo: solo}
@@ -53,7 +54,8 @@ func TestAlone(t *testing.T) {
 			total := 0.0
 			for i := len(all) - 1; i >= 0; i-- { // every time that ends now
 				total += all[i].n
-				most := b.localBurst() + b.localRate()*now.Sub(all[i].at).Seconds() + max(0, all[len(all)-1].n-b.localBurst())
+				most := b.localBurst() + b.localRate()*now.Sub(all[i].at).Seconds() +
+					max(0, all[len(all)-1].n-b.localBurst())
 				if total > most+1e-6 {
 					t.Fatalf("%g have begun in %s where %g may", total, now.Sub(all[i].at), most)
 				}
@@ -91,7 +93,8 @@ func TestLeaseEnds(t *testing.T) {
 	b := leased()
 	b.goAlone(now)
 	if n := count(b, end.Add(-1)); n != 20 {
-		t.Errorf("%d begin in its second alone", n) // of the 50 that came what is above the local burst is lost
+		// of the 50 that came what is above the local burst is lost
+		t.Errorf("%d begin in its second alone", n)
 	}
 	if n := count(b, end.Add(500*time.Millisecond)); n != 5 {
 		t.Errorf("%d begin in half a second alone at a tenth of 100", n)
@@ -144,16 +147,19 @@ func TestGauge(t *testing.T) {
 			p := g.feed(&c, 3, now, o)
 			judged, unwell := g.began.Equal(now), seen.slow > max(1, seen.n*c.SlowShare)
 			switch {
-			case p < 0 || p > 3, p-before > pressureUp+1e-9, before-p > healthMost*pressureDown+1e-9:
+			case p < 0 || p > 3, p-before > pressureUp+1e-9,
+				before-p > healthMost*pressureDown+1e-9:
 				t.Fatalf("from %g to %g", before, p)
-			case judged != (seen.n >= healthLeast) && !judged, judged && unwell && p <= before && before < 3, (!judged || !unwell) && p > before:
+			case judged != (seen.n >= healthLeast) && !judged, judged && unwell && p <= before &&
+				before < 3, (!judged || !unwell) && p > before:
 				t.Fatalf("%+v (judged: %t) leads from %g to %g", seen, judged, before, p)
 			}
 			if judged {
 				seen = observed{}
 			}
 			fb, fd, fs := bulk.factor(p), dashboard.factor(p), serving.factor(p)
-			if fb < bulk.Floor-1e-9 || fd < dashboard.Floor-1e-9 || fs < serving.Floor-1e-9 || fd < 1 && fb > bulk.Floor+1e-9 || fs < 1 && fd > dashboard.Floor+1e-9 {
+			if fb < bulk.Floor-1e-9 || fd < dashboard.Floor-1e-9 || fs < serving.Floor-1e-9 ||
+				fd < 1 && fb > bulk.Floor+1e-9 || fs < 1 && fd > dashboard.Floor+1e-9 {
 				t.Fatalf("bulk %g, dashboard %g, serving %g", fb, fd, fs)
 			}
 			before = p

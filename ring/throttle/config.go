@@ -44,8 +44,10 @@ type Config struct {
 	// TargetLatency is what an operation should take. The cluster is unwell when more than
 	// SlowShare of them take longer, or more than FailedShare fail.
 	TargetLatency time.Duration `yaml:"target_latency"`
-	SlowShare     float64       `yaml:"slow_share"`   // 0.05: the 95th percentile is above the target
-	FailedShare   float64       `yaml:"failed_share"` // timeouts and overload are rare in a cluster that is well
+	// 0.05: the 95th percentile is above the target
+	SlowShare float64 `yaml:"slow_share"`
+	// timeouts and overload are rare in a cluster that is well
+	FailedShare float64 `yaml:"failed_share"`
 	// HealthWindow is how long health is measured before it is acted upon.
 	HealthWindow time.Duration `yaml:"health_window"`
 
@@ -84,9 +86,12 @@ const (
 )
 
 var builtin = map[string]Class{
-	Serving:   {OperationsPerSecond: 50_000, Burst: 50_000, Concurrency: 4096, MaxWait: 250 * time.Millisecond, Shrink: 3, Floor: 0.5},
-	Dashboard: {OperationsPerSecond: 20_000, Burst: 20_000, Concurrency: 2048, MaxWait: 2 * time.Second, Shrink: 2, Floor: 0.2},
-	Bulk:      {OperationsPerSecond: 5_000, Burst: 5_000, Concurrency: 1024, MaxWait: 30 * time.Second, Shrink: 1, Floor: 0.05, TargetLatency: 500 * time.Millisecond},
+	Serving: {OperationsPerSecond: 50_000, Burst: 50_000, Concurrency: 4096,
+		MaxWait: 250 * time.Millisecond, Shrink: 3, Floor: 0.5},
+	Dashboard: {OperationsPerSecond: 20_000, Burst: 20_000, Concurrency: 2048,
+		MaxWait: 2 * time.Second, Shrink: 2, Floor: 0.2},
+	Bulk: {OperationsPerSecond: 5_000, Burst: 5_000, Concurrency: 1024,
+		MaxWait: 30 * time.Second, Shrink: 1, Floor: 0.05, TargetLatency: 500 * time.Millisecond},
 }
 
 // DefaultConfig has limits for a cluster of some ten nodes, and for up to ten processes without
@@ -94,8 +99,10 @@ var builtin = map[string]Class{
 func DefaultConfig() Config {
 	return Config{
 		Name:          "ringwatch",
-		TargetLatency: 125 * time.Millisecond, SlowShare: 0.05, FailedShare: 0.01, HealthWindow: 500 * time.Millisecond,
-		Refresh: 200 * time.Millisecond, Lease: 1500 * time.Millisecond, Timeout: 100 * time.Millisecond, LocalFraction: 0.1,
+		TargetLatency: 125 * time.Millisecond, SlowShare: 0.05, FailedShare: 0.01,
+		HealthWindow: 500 * time.Millisecond,
+		Refresh:      200 * time.Millisecond, Lease: 1500 * time.Millisecond,
+		Timeout: 100 * time.Millisecond, LocalFraction: 0.1,
 		MaxWaiting:    10_000,
 		UsageInterval: 2 * time.Second, UsageKeys: 300,
 		Clock: time.Now,
@@ -114,8 +121,13 @@ func (c *Config) classes() map[string]Class {
 			k.Burst = max(2, int(k.OperationsPerSecond))
 		}
 		all[name] = Class{
-			OperationsPerSecond: either(k.OperationsPerSecond, base.OperationsPerSecond), Burst: either(k.Burst, base.Burst), Concurrency: either(k.Concurrency, base.Concurrency),
-			MaxWait: either(k.MaxWait, base.MaxWait), Shrink: either(k.Shrink, base.Shrink), Floor: either(k.Floor, base.Floor), TargetLatency: either(k.TargetLatency, base.TargetLatency),
+			OperationsPerSecond: either(k.OperationsPerSecond, base.OperationsPerSecond),
+			Burst:               either(k.Burst, base.Burst),
+			Concurrency:         either(k.Concurrency, base.Concurrency),
+			MaxWait:             either(k.MaxWait, base.MaxWait),
+			Shrink:              either(k.Shrink, base.Shrink),
+			Floor:               either(k.Floor, base.Floor),
+			TargetLatency:       either(k.TargetLatency, base.TargetLatency),
 		}
 	}
 	for name, k := range all {
@@ -149,19 +161,24 @@ func (c *Config) Validate() error {
 	var wrong []error
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
 	if !namePattern.MatchString(c.Name) {
-		say("name is %q: use 1 to 63 characters of a-z, 0-9, _ and -, and do not begin with _ or -", c.Name)
+		say("name is %q: use 1 to 63 characters of a-z, 0-9, _ and -, and do not begin with _ or -",
+			c.Name)
 	}
 	classes := c.classes()
 	for _, name := range slices.Sorted(maps.Keys(classes)) {
 		k := classes[name]
 		at := "classes." + name
 		if !namePattern.MatchString(name) || name == other {
-			say("%s: a class needs a name of 1 to 63 characters of a-z, 0-9, _ and -, which does not begin with _ or - and is not %s", at, other)
+			say("%s: a class needs a name of 1 to 63 characters of a-z, 0-9, _ and -, which does "+
+				"not begin with _ or - and is not %s", at, other)
 		}
 		if !(k.OperationsPerSecond >= 0.01 && k.OperationsPerSecond <= 1e7) {
 			say("%s.operations_per_second is %g: use 0.01 to 10000000", at, k.OperationsPerSecond)
-		} else if least := max(2, k.OperationsPerSecond*2*c.Refresh.Seconds()); float64(k.Burst) < least || k.Burst > 1e8 {
-			say("%s.burst is %d: use at least %.0f, the operations of two refreshes, so that the rate can be reached, and at most 100000000", at, k.Burst, least)
+		} else if least := max(2,
+			k.OperationsPerSecond*2*c.Refresh.Seconds()); float64(k.Burst) < least ||
+			k.Burst > 1e8 {
+			say("%s.burst is %d: use at least %.0f, the operations of two refreshes, so that the "+
+				"rate can be reached, and at most 100000000", at, k.Burst, least)
 		}
 		if k.Concurrency < 1 || k.Concurrency > 1e6 {
 			say("%s.concurrency is %d: use 1 to 1000000", at, k.Concurrency)
@@ -180,12 +197,14 @@ func (c *Config) Validate() error {
 		}
 	}
 	if _, known := classes[c.DefaultClass]; c.DefaultClass != "" && !known {
-		say("default_class is %q, which is not a class: use one of %s, or leave it empty to refuse unknown classes", c.DefaultClass, names(classes))
+		say("default_class is %q, which is not a class: use one of %s, or leave it empty to "+
+			"refuse unknown classes", c.DefaultClass, names(classes))
 	}
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"slow_share", c.SlowShare}, {"failed_share", c.FailedShare}, {"local_fraction", c.LocalFraction}} {
+	}{{"slow_share", c.SlowShare}, {"failed_share", c.FailedShare},
+		{"local_fraction", c.LocalFraction}} {
 		if !(part.value > 0 && part.value <= 1) {
 			say("%s is %g: use more than 0 and at most 1", part.name, part.value)
 		}
@@ -194,12 +213,14 @@ func (c *Config) Validate() error {
 		say("refresh is %v: use at least 20ms", c.Refresh)
 	}
 	if c.Lease <= 0 || c.Lease < 3*c.Refresh {
-		say("lease is %v: use at least three times refresh (%v), so that one lost answer costs no share", c.Lease, c.Refresh)
+		say("lease is %v: use at least three times refresh (%v), so that one lost answer costs "+
+			"no share", c.Lease, c.Refresh)
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"target_latency", c.TargetLatency}, {"health_window", c.HealthWindow}, {"timeout", c.Timeout}} {
+	}{{"target_latency", c.TargetLatency}, {"health_window", c.HealthWindow},
+		{"timeout", c.Timeout}} {
 		if d.value <= 0 {
 			say("%s is %v: use more than 0", d.name, d.value)
 		}
@@ -208,7 +229,8 @@ func (c *Config) Validate() error {
 		say("usage_interval is %v: use at least 100ms", c.UsageInterval)
 	}
 	if c.MaxWaiting < 1 || c.UsageKeys < 1 || c.UsageKeys > 10_000 {
-		say("max_waiting is %d and usage_keys is %d: use more than 0, and at most 10000 keys", c.MaxWaiting, c.UsageKeys)
+		say("max_waiting is %d and usage_keys is %d: use more than 0, and at most 10000 keys",
+			c.MaxWaiting, c.UsageKeys)
 	}
 	return errors.Join(wrong...)
 }

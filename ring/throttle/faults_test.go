@@ -66,7 +66,9 @@ func outlive(t *testing.T, address string, signal syscall.Signal) {
 	eventually(t, "it gets nothing of what is free", func() bool { return running.Load() == 4 })
 	for range 3 { // refreshes
 		before := value(t, th, "leases_total", "granted")
-		eventually(t, "it asks no more", func() bool { return value(t, th, "leases_total", "granted") > before })
+		eventually(t, "it asks no more", func() bool {
+			return value(t, th, "leases_total", "granted") > before
+		})
 	}
 	if n := running.Load(); n != 4 {
 		t.Errorf("%d are under way beside the other's 12 of 16", n)
@@ -81,21 +83,28 @@ func outlive(t *testing.T, address string, signal syscall.Signal) {
 // neither nothing nor everything, says so, and is one of all again afterwards.
 func TestRedisAway(t *testing.T) {
 	server := engines.MustRedis(t)
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 100, MaxWait: time.Hour}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 100,
+			MaxWait: time.Hour}})
 	c.Lease, c.Timeout, c.LocalFraction = 600*time.Millisecond, 100*time.Millisecond, 0.1
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, DisableRetry: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()},
+		DisableCache: true, DisableRetry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	th := mustNew(t, c, func(_ context.Context, f func(rueidis.Client) error) error { return f(client) })
+	th := mustNew(t, c, func(_ context.Context, f func(rueidis.Client) error) error {
+		return f(client)
+	})
 	run(t, th)
 	crew := work(t, 50, 1, Work{Class: "x", Client: "a/b"}, th)
 	alone := func() bool { return value(t, th, "alone", "x") == 1 }
 	gets := func(what string) {
 		t.Helper()
 		granted := value(t, th, "leases_total", "granted")
-		eventually(t, what, func() bool { return value(t, th, "leases_total", "granted") > granted+2 && !alone() })
+		eventually(t, what, func() bool {
+			return value(t, th, "leases_total", "granted") > granted+2 && !alone()
+		})
 	}
 	gets("it gets no lease")
 	for _, fault := range []struct {
@@ -112,19 +121,25 @@ func TestRedisAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, fault.name+": it does not know", func() bool {
-			return alone() && value(t, th, "share_operations_per_second", "x") == 100 && value(t, th, "share_slots", "x") == 10
+			return alone() && value(t, th, "share_operations_per_second", "x") == 100 &&
+				value(t, th, "share_slots", "x") == 10
 		})
 		before, at := crew.begun.Load(), time.Now()
-		eventually(t, fault.name+": it stands still", func() bool { return crew.begun.Load() > before+150 })
+		eventually(t, fault.name+": it stands still", func() bool {
+			return crew.begun.Load() > before+150
+		})
 		// What began between the two looks at the clock is at most a burst of its own and its rate.
-		if most := 100 + 100*time.Since(at).Seconds() + 50; float64(crew.begun.Load()-before) > most {
+		if most := 100 + 100*time.Since(at).Seconds() + 50; float64(crew.begun.Load()-before) >
+			most {
 			t.Errorf("%s: %d have begun where %g may", fault.name, crew.begun.Load()-before, most)
 		}
 		if err := fault.end(); err != nil {
 			t.Fatal(err)
 		}
 		gets(fault.name + ": it gets no lease afterwards")
-		eventually(t, fault.name+": it has not all again", func() bool { return value(t, th, "share_operations_per_second", "x") == 1000 })
+		eventually(t, fault.name+": it has not all again", func() bool {
+			return value(t, th, "share_operations_per_second", "x") == 1000
+		})
 	}
 	crew.end()
 }
@@ -133,12 +148,15 @@ func TestRedisAway(t *testing.T) {
 func TestWipe(t *testing.T) {
 	server := engines.MustRedis(t)
 	do := connect(t, server.Addr())
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1e5, Burst: 1e5, Concurrency: 40, MaxWait: time.Hour}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 1e5, Burst: 1e5, Concurrency: 40,
+			MaxWait: time.Hour}})
 	a, b := mustNew(t, c, do), mustNew(t, c, do)
 	ask := func(th *Throttle, fraction, cap float64) float64 {
 		t.Helper()
 		th.config.LocalFraction = fraction
-		v, err := th.share(t.Context(), []*asking{{class: th.classes["x"], cap: cap, head: 1, need: 40, demand: 1, weight: 1}})
+		v, err := th.share(t.Context(),
+			[]*asking{{class: th.classes["x"], cap: cap, head: 1, need: 40, demand: 1, weight: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +165,9 @@ func TestWipe(t *testing.T) {
 	if n := ask(a, 1, 0); n != 40 {
 		t.Fatalf("the only one gets %g of 40", n)
 	}
-	if err := do(t.Context(), func(c rueidis.Client) error { return c.Do(t.Context(), c.B().Flushall().Build()).Error() }); err != nil {
+	if err := do(t.Context(), func(c rueidis.Client) error {
+		return c.Do(t.Context(), c.B().Flushall().Build()).Error()
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if n := ask(b, 0.1, 0); n != 4 {

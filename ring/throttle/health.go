@@ -57,7 +57,8 @@ func (g *gauge) feed(c *Config, most float64, now time.Time, o observed) float64
 	windows := float64(now.Sub(g.began)) / float64(c.HealthWindow)
 	if windows >= 1 && g.seen.n >= healthLeast || windows >= healthMost {
 		// One alone proves nothing.
-		if g.seen.failed > math.Max(1, g.seen.n*c.FailedShare) || g.seen.slow > math.Max(1, g.seen.n*c.SlowShare) {
+		if g.seen.failed > math.Max(1, g.seen.n*c.FailedShare) ||
+			g.seen.slow > math.Max(1, g.seen.n*c.SlowShare) {
 			g.pressure = math.Min(most, g.pressure+pressureUp)
 		} else {
 			g.pressure = math.Max(0, g.pressure-pressureDown*windows)

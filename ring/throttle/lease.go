@@ -166,7 +166,8 @@ func (t *Throttle) share(ctx context.Context, list []*asking) ([]float64, error)
 		return nil, err
 	}
 	if len(answer) != 1+4*len(list) {
-		return nil, fmt.Errorf("throttle: Redis answers %d numbers for %d classes", len(answer), len(list))
+		return nil, fmt.Errorf("throttle: Redis answers %d numbers for %d classes", len(answer),
+			len(list))
 	}
 	numbers := make([]float64, len(answer))
 	for i, text := range answer {
@@ -186,12 +187,16 @@ func (t *Throttle) arguments(list []*asking) (keys, args []string) {
 	micros := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 	c := &t.config
 	keys = []string{t.key("health")}
-	args = []string{t.id, micros(c.Lease), micros(c.Refresh), float(seen.n), float(seen.slow), float(seen.failed), micros(c.HealthWindow), float(c.SlowShare), float(c.FailedShare), float(t.most)}
+	args = []string{t.id, micros(c.Lease), micros(c.Refresh), float(seen.n), float(seen.slow),
+		float(seen.failed), micros(c.HealthWindow), float(c.SlowShare), float(c.FailedShare),
+		float(t.most)}
 	for _, a := range list {
 		keys = append(keys, t.key("c:"+a.name))
 		k := &a.limits
 		settle := max(1, float64(int(float64(k.Concurrency)*c.LocalFraction)))
-		for _, v := range []float64{k.OperationsPerSecond, float64(k.Burst), float64(k.Concurrency), float64(k.Shrink), k.Floor, settle, a.held, a.taken, a.cap, a.used, a.head, a.need, a.demand, float64(a.weight)} {
+		for _, v := range []float64{k.OperationsPerSecond, float64(k.Burst), float64(k.Concurrency),
+			float64(k.Shrink), k.Floor, settle, a.held, a.taken, a.cap, a.used, a.head, a.need,
+			a.demand, float64(a.weight)} {
 			args = append(args, float(v))
 		}
 	}

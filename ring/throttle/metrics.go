@@ -23,18 +23,35 @@ func newMetrics(t *Throttle) *metrics {
 	}
 	work := []string{"class", "client", "keyspace", "table", "datacenter"}
 	m := &metrics{
-		t:          t,
-		waits:      prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ringwatch_throttle_wait_seconds", Help: "How long requests that were admitted have waited.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)}, []string{"class"}),
-		refusals:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_throttle_refused_total", Help: "Requests refused, by reason: deadline (waited too long), crowded (too many wait), large (more at once than the class can do)."}, []string{"class", "reason"}),
-		leases:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ringwatch_throttle_leases_total", Help: "Requests for leases, by result: granted or failed."}, []string{"result"}),
-		share:      desc("share_operations_per_second", "What this process may do of a class: by its lease, or without Redis.", "class"),
-		slots:      desc("share_slots", "How many operations of a class this process may have under way.", "class"),
-		running:    desc("running_operations", "Operations of a class under way in this process.", "class"),
-		waiting:    desc("waiting_operations", "Operations of a class that wait in this process.", "class"),
-		factor:     desc("health_factor", "The part of its limits that a class has by the cluster's health: 1 is all.", "class"),
-		alone:      desc("alone", "1 while a class goes on without Redis in this process.", "class"),
-		operations: desc("operations_total", "Operations that have begun, by who asked for what; the rarest are other.", work...),
-		refused:    desc("refused_operations_total", "Operations that were refused, by who asked for what; the rarest are other.", work...),
+		t: t,
+		waits: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: "ringwatch_throttle_wait_seconds",
+				Help:    "How long requests that were admitted have waited.",
+				Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)}, []string{"class"}),
+		refusals: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_throttle_refused_total",
+				Help: "Requests refused, by reason: deadline (waited too long), crowded (too " +
+					"many wait), large (more at once than the class can do)."},
+			[]string{"class", "reason"}),
+		leases: prometheus.NewCounterVec(
+			prometheus.CounterOpts{Name: "ringwatch_throttle_leases_total",
+				Help: "Requests for leases, by result: granted or failed."}, []string{"result"}),
+		share: desc("share_operations_per_second",
+			"What this process may do of a class: by its lease, or without Redis.", "class"),
+		slots: desc("share_slots",
+			"How many operations of a class this process may have under way.", "class"),
+		running: desc("running_operations", "Operations of a class under way in this process.",
+			"class"),
+		waiting: desc("waiting_operations", "Operations of a class that wait in this process.",
+			"class"),
+		factor: desc("health_factor",
+			"The part of its limits that a class has by the cluster's health: 1 is all.", "class"),
+		alone: desc("alone", "1 while a class goes on without Redis in this process.",
+			"class"),
+		operations: desc("operations_total",
+			"Operations that have begun, by who asked for what; the rarest are other.", work...),
+		refused: desc("refused_operations_total",
+			"Operations that were refused, by who asked for what; the rarest are other.", work...),
 	}
 	for _, result := range []string{"granted", "failed"} {
 		m.leases.WithLabelValues(result)
@@ -59,7 +76,8 @@ func (m *metrics) Describe(out chan<- *prometheus.Desc) {
 	m.waits.Describe(out)
 	m.refusals.Describe(out)
 	m.leases.Describe(out)
-	for _, d := range []*prometheus.Desc{m.share, m.slots, m.running, m.waiting, m.factor, m.alone, m.operations, m.refused} {
+	for _, d := range []*prometheus.Desc{m.share, m.slots, m.running, m.waiting, m.factor, m.alone,
+		m.operations, m.refused} {
 		out <- d
 	}
 }
@@ -81,7 +99,8 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		if b.alone || b.leased(now) {
 			share = c.rate(now)
 		}
-		values := map[*prometheus.Desc]float64{m.share: share, m.slots: slots, m.running: b.used, m.waiting: c.queue.ops, m.factor: b.factor, m.alone: alone}
+		values := map[*prometheus.Desc]float64{m.share: share, m.slots: slots, m.running: b.used,
+			m.waiting: c.queue.ops, m.factor: b.factor, m.alone: alone}
 		c.mu.Unlock()
 		for desc, v := range values {
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, c.name)
@@ -89,7 +108,9 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, u := range m.t.usage.totals() {
 		labels := []string{u.Class, u.Client, u.Keyspace, u.Table, u.Datacenter}
-		out <- prometheus.MustNewConstMetric(m.operations, prometheus.CounterValue, u.operations, labels...)
-		out <- prometheus.MustNewConstMetric(m.refused, prometheus.CounterValue, u.refused, labels...)
+		out <- prometheus.MustNewConstMetric(m.operations, prometheus.CounterValue, u.operations,
+			labels...)
+		out <- prometheus.MustNewConstMetric(m.refused, prometheus.CounterValue, u.refused,
+			labels...)
 	}
 }

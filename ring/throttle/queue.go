@@ -23,9 +23,10 @@ const (
 // client is who must not starve others: its requests wait in line, and its tag says how much it
 // has had.
 type client struct {
-	name        string
-	tag         float64 // virtual time at which all that it has had would have ended, had each client had the same
-	order       uint64  // of two with the same tag the one that came first
+	name string
+	// virtual time at which all that it has had would have ended, had each client had the same
+	tag         float64
+	order       uint64 // of two with the same tag the one that came first
 	first, last *waiter
 	waiting     int
 	at          int // in heap, -1: nothing waits

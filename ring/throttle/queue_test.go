@@ -81,7 +81,8 @@ func TestQueue(t *testing.T) {
 					return
 				}
 				if line := lines[w.client.name]; len(line) != most || line[most-1] != w {
-					t.Fatalf("longest is of %s with %d, the most are %d", w.client.name, len(line), most)
+					t.Fatalf("longest is of %s with %d, the most are %d", w.client.name, len(line),
+						most)
 				}
 			},
 			"": func(t *rapid.T) {
@@ -93,7 +94,8 @@ func TestQueue(t *testing.T) {
 					}
 				}
 				if q.waiting != requests || q.ops != ops || (q.head() == nil) != (requests == 0) {
-					t.Fatalf("%d requests of %g operations wait, it says %d of %g", requests, ops, q.waiting, q.ops)
+					t.Fatalf("%d requests of %g operations wait, it says %d of %g", requests, ops,
+						q.waiting, q.ops)
 				}
 				for p := range got {
 					if !both(p) {

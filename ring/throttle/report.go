@@ -16,11 +16,12 @@ import (
 type Usage struct {
 	Work
 	OperationsPerSecond float64
-	RequestsPerSecond   float64       // that ended
-	RefusedPerSecond    float64       // operations
-	Waiting             float64       // operations
-	Running             float64       // operations
-	Mean, P50, P99      time.Duration // of requests that ended; 0: none did. Quantiles are right to some 20 %
+	RequestsPerSecond   float64 // that ended
+	RefusedPerSecond    float64 // operations
+	Waiting             float64 // operations
+	Running             float64 // operations
+	// of requests that ended; 0: none did. Quantiles are right to some 20 %
+	Mean, P50, P99 time.Duration
 
 	requests, seconds float64
 	times             [buckets]float64
@@ -31,7 +32,8 @@ type ClassUsage struct {
 	Class               string
 	OperationsPerSecond float64 // the configured limit
 	Concurrency         int     // the configured limit
-	Factor              float64 // the part of both that the cluster's health leaves, as this process knows
+	// the part of both that the cluster's health leaves, as this process knows
+	Factor float64
 }
 
 // Report is who asks for how much of what.
@@ -86,7 +88,9 @@ func (t *Throttle) publish(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, t.config.Timeout)
 	defer cancel()
 	err = t.do(call, func(client rueidis.Client) error {
-		err := publishing.Exec(call, client, []string{t.key("usage"), t.key("u:" + t.id)}, []string{t.id, strconv.FormatInt(t.usageTTL().Milliseconds(), 10), string(text)}).Error()
+		err := publishing.Exec(call, client, []string{t.key("usage"), t.key("u:" + t.id)},
+			[]string{t.id, strconv.FormatInt(t.usageTTL().Milliseconds(), 10),
+				string(text)}).Error()
 		if rueidis.IsRedisNil(err) {
 			return nil
 		}
@@ -109,7 +113,8 @@ func (t *Throttle) Usage(ctx context.Context) (Report, error) {
 	pressure := t.gauge.pressure
 	t.mu.Unlock()
 	for _, c := range t.order {
-		report.Classes = append(report.Classes, ClassUsage{c.name, c.limits.OperationsPerSecond, c.limits.Concurrency, c.limits.factor(pressure)})
+		report.Classes = append(report.Classes, ClassUsage{c.name, c.limits.OperationsPerSecond,
+			c.limits.Concurrency, c.limits.factor(pressure)})
 	}
 	var all []published
 	if last := t.usage.last(now); now.Sub(last.ended) < t.usageTTL() {
@@ -135,7 +140,8 @@ func (t *Throttle) others(ctx context.Context) (list []published, err error) {
 	call, cancel := context.WithTimeout(ctx, max(time.Second, t.config.Timeout))
 	defer cancel()
 	err = t.do(call, func(client rueidis.Client) error {
-		ids, err := client.Do(call, client.B().Zrange().Key(t.key("usage")).Min("0").Max("-1").Build()).AsStrSlice()
+		ids, err := client.Do(call,
+			client.B().Zrange().Key(t.key("usage")).Min("0").Max("-1").Build()).AsStrSlice()
 		if err != nil {
 			return err
 		}
@@ -154,7 +160,9 @@ func (t *Throttle) others(ctx context.Context) (list []published, err error) {
 		}
 		for _, text := range texts {
 			var p published
-			if b, err := text.AsBytes(); err == nil && json.Unmarshal(b, &p) == nil && p.Seconds > 0 { // else it has expired, or is of another version
+			// else it has expired, or is of another version
+			if b, err := text.AsBytes(); err == nil && json.Unmarshal(b, &p) == nil &&
+				p.Seconds > 0 {
 				list = append(list, p)
 			}
 		}
@@ -168,7 +176,8 @@ func sum(all []published) []Usage {
 	var list []Usage
 	for _, p := range all {
 		for _, r := range p.Rows {
-			u := Usage{Work: r.Work, OperationsPerSecond: r.Operations / p.Seconds, RequestsPerSecond: r.Requests / p.Seconds, RefusedPerSecond: r.Refused / p.Seconds,
+			u := Usage{Work: r.Work, OperationsPerSecond: r.Operations / p.Seconds,
+				RequestsPerSecond: r.Requests / p.Seconds, RefusedPerSecond: r.Refused / p.Seconds,
 				Waiting: r.Waiting, Running: r.Running, requests: r.Requests, seconds: r.Seconds}
 			for _, b := range r.Times {
 				if i := int(b[0]); i >= 0 && i < buckets {
@@ -213,8 +222,11 @@ func Group(list []Usage, by func(Work) Work) []Usage {
 		}
 	}
 	slices.SortFunc(sums, func(a, b Usage) int {
-		return cmp.Or(cmp.Compare(b.OperationsPerSecond, a.OperationsPerSecond), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Client, b.Client),
-			cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Datacenter, b.Datacenter))
+		return cmp.Or(cmp.Compare(b.OperationsPerSecond, a.OperationsPerSecond),
+			cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Class, b.Class),
+			cmp.Compare(a.Client, b.Client),
+			cmp.Compare(a.Keyspace, b.Keyspace), cmp.Compare(a.Table, b.Table),
+			cmp.Compare(a.Datacenter, b.Datacenter))
 	})
 	return sums
 }

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 // connect returns what calls with a client of a Redis, as what recent.Reader.Redis returns does.
 func connect(t testing.TB, address string) func(context.Context, func(rueidis.Client) error) error {
 	t.Helper()
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true, DisableRetry: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address},
+		DisableCache: true, DisableRetry: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func unique(name string) string {
 	return fmt.Sprintf("%s-%d", strings.ReplaceAll(strings.ToLower(name), "/", "-"), fleets.Add(1))
 }
 
-func mustNew(t testing.TB, c Config, do func(context.Context, func(rueidis.Client) error) error) *Throttle {
+func mustNew(t testing.TB, c Config,
+	do func(context.Context, func(rueidis.Client) error) error) *Throttle {
 	t.Helper()
 	th, err := New(c, do, prometheus.NewRegistry())
 	if err != nil {
@@ -63,7 +65,8 @@ func mustNew(t testing.TB, c Config, do func(context.Context, func(rueidis.Clien
 	return th
 }
 
-func redisMicros(t testing.TB, do func(context.Context, func(rueidis.Client) error) error) (us int64) {
+func redisMicros(t testing.TB,
+	do func(context.Context, func(rueidis.Client) error) error) (us int64) {
 	t.Helper()
 	err := do(t.Context(), func(c rueidis.Client) error {
 		v, err := c.Do(t.Context(), c.B().Time().Build()).AsIntSlice()
@@ -83,8 +86,10 @@ func redisMicros(t testing.TB, do func(context.Context, func(rueidis.Client) err
 func TestShares(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
 	rapid.Check(t, func(rt *rapid.T) {
-		limits := Class{OperationsPerSecond: float64(rapid.IntRange(1, 100_000).Draw(rt, "rate")), Concurrency: rapid.IntRange(1, 100).Draw(rt, "slots")}
-		limits.Burst = max(2, int(limits.OperationsPerSecond*rapid.Float64Range(0.4, 3).Draw(rt, "burst"))+1)
+		limits := Class{OperationsPerSecond: float64(rapid.IntRange(1, 100_000).Draw(rt, "rate")),
+			Concurrency: rapid.IntRange(1, 100).Draw(rt, "slots")}
+		limits.Burst = max(2,
+			int(limits.OperationsPerSecond*rapid.Float64Range(0.4, 3).Draw(rt, "burst"))+1)
 		c := patient(unique("shares"), map[string]Class{"x": limits})
 		c.LocalFraction = 0.5
 		limits = c.classes()["x"]
@@ -110,23 +115,30 @@ func TestShares(t *testing.T) {
 				p.head = float64(rapid.IntRange(0, int(most)).Draw(rt, "head"))
 			}
 			largest = max(largest, p.head)
-			a := &asking{class: p.classes["x"], held: p.held, cap: p.cap, used: p.used, head: p.head, need: min(float64(limits.Concurrency), p.used+p.head*float64(rapid.IntRange(1, 10).Draw(rt, "waiting"))),
-				demand: float64(rapid.IntRange(0, 200_000).Draw(rt, "demand")), weight: rapid.IntRange(1, 20).Draw(rt, "clients")}
+			a := &asking{class: p.classes["x"], held: p.held, cap: p.cap, used: p.used,
+				head: p.head,
+				need: min(float64(limits.Concurrency),
+					p.used+p.head*float64(rapid.IntRange(1, 10).Draw(rt, "waiting"))),
+				demand: float64(rapid.IntRange(0, 200_000).Draw(rt, "demand")),
+				weight: rapid.IntRange(1, 20).Draw(rt, "clients")}
 			answer, err := p.share(t.Context(), []*asking{a})
 			if err != nil {
 				rt.Fatal(err)
 			}
 			granted, share, cap, target := answer[1], answer[2], answer[3], answer[4]
-			if granted < 0 || share < 0 || share > limits.OperationsPerSecond+1e-3 || cap < p.cap || target < 0 {
+			if granted < 0 || share < 0 || share > limits.OperationsPerSecond+1e-3 || cap < p.cap ||
+				target < 0 {
 				rt.Fatalf("%v is the answer to %+v", answer, a)
 			}
 			if granted > 0 && a.held+granted < a.head-1e-5 {
-				rt.Fatalf("%g are given to who has %g and needs %g: they are of no use", granted, a.held, a.head)
+				rt.Fatalf("%g are given to who has %g and needs %g: they are of no use", granted,
+					a.held, a.head)
 			}
 			p.held += granted
 			p.cap = max(min(cap, target), p.used)
 			got += granted
-			bound := float64(limits.Burst) + limits.OperationsPerSecond*float64(redisMicros(t, do)-began)/1e6 + largest
+			bound := float64(limits.Burst) +
+				limits.OperationsPerSecond*float64(redisMicros(t, do)-began)/1e6 + largest
 			if got > bound+1e-3 {
 				rt.Fatalf("%g were given where %g may", got, bound)
 			}
@@ -205,10 +217,13 @@ return answer`)
 // however much this one asks for; and who asks for little gets it.
 func TestClientsCountTheSame(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 4000, Burst: 4000, Concurrency: 400}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 4000, Burst: 4000, Concurrency: 400}})
 	ask := func(p *Throttle, cap, demand float64, clients int) []float64 {
 		t.Helper()
-		answer, err := p.share(t.Context(), []*asking{{class: p.classes["x"], cap: cap, used: cap, head: 1, need: 400, demand: demand, weight: clients}})
+		answer, err := p.share(t.Context(),
+			[]*asking{{class: p.classes["x"], cap: cap, used: cap, head: 1, need: 400,
+				demand: demand, weight: clients}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +241,8 @@ func TestClientsCountTheSame(t *testing.T) {
 			clients = 3
 		}
 		if v := ask(p, 0, demand, clients); math.Abs(v[1]-want) > 1 {
-			t.Errorf("%g operations a second for %d clients that ask for %g, want %g", v[1], clients, demand, want)
+			t.Errorf("%g operations a second for %d clients that ask for %g, want %g", v[1],
+				clients, demand, want)
 		}
 	}
 	if v := ask(three, 0, 1e5, 3); math.Abs(v[3]-240) > 2 {
@@ -237,11 +253,13 @@ func TestClientsCountTheSame(t *testing.T) {
 // TestOwed: who asks first does not get what the other, who asks a little later, is owed.
 func TestOwed(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 400}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 1000, Concurrency: 400}})
 	first, second := mustNew(t, c, do), mustNew(t, c, do)
 	ask := func(p *Throttle) float64 {
 		t.Helper()
-		answer, err := p.share(t.Context(), []*asking{{class: p.classes["x"], head: 1, need: 400, demand: 1e6, weight: 1}})
+		answer, err := p.share(t.Context(),
+			[]*asking{{class: p.classes["x"], head: 1, need: 400, demand: 1e6, weight: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +288,9 @@ func BenchmarkShare(b *testing.B) {
 	}
 	ask := func(i int) {
 		th := all[i%len(all)]
-		if _, err := th.share(b.Context(), []*asking{{class: th.classes[Bulk], cap: 5, used: 5, head: 10, need: 100, demand: float64(i % 300), weight: 1 + i%3}}); err != nil {
+		if _, err := th.share(b.Context(),
+			[]*asking{{class: th.classes[Bulk], cap: 5, used: 5, head: 10, need: 100,
+				demand: float64(i % 300), weight: 1 + i%3}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -303,11 +323,13 @@ func BenchmarkShare(b *testing.B) {
 // TestHeldCounts: what a process holds and does not use is not given to others as well.
 func TestHeldCounts(t *testing.T) {
 	do := connect(t, engines.SharedRedis(t).Addr())
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 500, Concurrency: 1000}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 1000, Burst: 500, Concurrency: 1000}})
 	out := 0.0
 	ask := func(p *Throttle) {
 		t.Helper()
-		answer, err := p.share(t.Context(), []*asking{{class: p.classes["x"], head: 250, need: 250, weight: 1}})
+		answer, err := p.share(t.Context(),
+			[]*asking{{class: p.classes["x"], head: 250, need: 250, weight: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +338,8 @@ func TestHeldCounts(t *testing.T) {
 	holder := mustNew(t, c, do)
 	eventually(t, "it gets nothing", func() bool { ask(holder); return out > 0 })
 	from := redisMicros(t, do)
-	eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 900_000 }) // and the bucket is as full as it may be
+	// and the bucket is as full as it may be
+	eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 900_000 })
 	from = redisMicros(t, do)
 	for range 5 {
 		ask(mustNew(t, c, do))

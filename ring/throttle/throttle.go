@@ -85,7 +85,8 @@ type Throttle struct {
 // New checks the configuration and registers metrics. do calls a function with a client of Redis,
 // as what recent.Reader.Redis returns does; nil: this process is alone and has the whole of each
 // class. Nothing is asked before Run.
-func New(c Config, do func(context.Context, func(rueidis.Client) error) error, reg prometheus.Registerer) (*Throttle, error) {
+func New(c Config, do func(context.Context, func(rueidis.Client) error) error,
+	reg prometheus.Registerer) (*Throttle, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -94,12 +95,14 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	t := &Throttle{config: c, do: do, id: hex.EncodeToString(id[:]), classes: map[string]*class{}, kick: make(chan struct{}, 1)}
+	t := &Throttle{config: c, do: do, id: hex.EncodeToString(id[:]), classes: map[string]*class{},
+		kick: make(chan struct{}, 1)}
 	limits := c.classes()
 	t.usage.init(&t.config)
 	t.metrics = newMetrics(t)
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		k := &class{name: name, limits: limits[name], t: t, clients: map[string]struct{}{}, budget: budget{limits: limits[name], fraction: c.LocalFraction, factor: 1}}
+		k := &class{name: name, limits: limits[name], t: t, clients: map[string]struct{}{},
+			budget: budget{limits: limits[name], fraction: c.LocalFraction, factor: 1}}
 		if do == nil {
 			k.budget.solo, k.budget.fraction = true, 1
 			k.budget.goAlone(c.Clock())
@@ -116,11 +119,13 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error, r
 // must be called once when they have ended, with how long Cassandra took and whether it failed in
 // a way that tells of its health: timeouts and overload, not what is wrong with the question. The
 // error is an *Error, ErrClass, or ctx's if that was cancelled.
-func (t *Throttle) Admit(ctx context.Context, w Work, n int) (done func(took time.Duration, err error), err error) {
+func (t *Throttle) Admit(ctx context.Context, w Work,
+	n int) (done func(took time.Duration, err error), err error) {
 	c, known := t.classes[w.Class]
 	if !known {
 		if c = t.classes[t.config.DefaultClass]; c == nil {
-			return nil, fmt.Errorf("%w %q: the classes are %s; add it to throttle.classes, or set throttle.default_class", ErrClass, w.Class, names(t.classes))
+			return nil, fmt.Errorf("%w %q: the classes are %s; add it to throttle.classes, or "+
+				"set throttle.default_class", ErrClass, w.Class, names(t.classes))
 		}
 		w.Class = c.name
 	}
@@ -133,7 +138,10 @@ func (t *Throttle) Admit(ctx context.Context, w Work, n int) (done func(took tim
 	began := t.config.Clock()
 	if most := min(c.limits.Burst, c.limits.Concurrency); n > most {
 		t.refused(c, t.usage.of(w), float64(n), "large")
-		return nil, &Error{Class: c.name, message: fmt.Sprintf("%d operations at once are more than class %s can ever do: ask for at most %d at a time, or raise throttle.classes.%s.burst and concurrency", n, c.name, most, c.name)}
+		return nil, &Error{Class: c.name,
+			message: fmt.Sprintf("%d operations at once are more than class %s can ever do: ask "+
+				"for at most %d at a time, or raise throttle.classes.%s.burst and concurrency", n,
+				c.name, most, c.name)}
 	}
 	request, err := t.enter(ctx, c, w, float64(n), began)
 	if err != nil {

@@ -105,7 +105,8 @@ func work(t *testing.T, workers, n int, w Work, all ...*Throttle) *crew {
 					}
 					c.begun.Add(int64(n))
 					now := c.running.Add(int64(n))
-					for most := c.most.Load(); now > most && !c.most.CompareAndSwap(most, now); most = c.most.Load() {
+					for most := c.most.Load(); now > most &&
+						!c.most.CompareAndSwap(most, now); most = c.most.Load() {
 					}
 					<-time.After(time.Millisecond)
 					c.running.Add(int64(-n))
@@ -154,7 +155,9 @@ func TestOverAllProcesses(t *testing.T) { onBothSides(t, overAllProcesses) }
 
 func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 	const rate, burst, slots = 2000, 1000, 24
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: rate, Burst: burst, Concurrency: slots, MaxWait: time.Hour}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: rate, Burst: burst, Concurrency: slots,
+			MaxWait: time.Hour}})
 	var all []*Throttle
 	for range 4 {
 		all = append(all, process(c))
@@ -182,7 +185,8 @@ func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 			t.Errorf("%g leases failed", n)
 		}
 		eventually(t, "something is left", func() bool {
-			return value(t, th, "running_operations", "x") == 0 && value(t, th, "waiting_operations", "x") == 0
+			return value(t, th, "running_operations", "x") == 0 &&
+				value(t, th, "waiting_operations", "x") == 0
 		})
 	}
 }
@@ -192,7 +196,9 @@ func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 func TestLargeRequests(t *testing.T) { onBothSides(t, largeRequests) }
 
 func largeRequests(t *testing.T, process func(Config) *Throttle) {
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 10_000, Burst: 4000, Concurrency: 100, MaxWait: time.Hour}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 10_000, Burst: 4000, Concurrency: 100,
+			MaxWait: time.Hour}})
 	var wg sync.WaitGroup
 	var running atomic.Int64
 	for range 3 {
@@ -247,7 +253,8 @@ func TestIdle(t *testing.T) {
 	if n := calls(); n != 0 {
 		t.Errorf("%d calls before any work", n)
 	}
-	done, err := th.Admit(t.Context(), Work{Class: Serving, Client: "a/b", Keyspace: "k", Table: "t"}, 5)
+	done, err := th.Admit(t.Context(), Work{Class: Serving, Client: "a/b", Keyspace: "k",
+		Table: "t"}, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +262,9 @@ func TestIdle(t *testing.T) {
 		t.Error("nothing was asked")
 	}
 	done(time.Millisecond, nil)
-	eventually(t, "the lease is not given back", func() bool { return value(t, th, "share_operations_per_second", Serving) == 0 })
+	eventually(t, "the lease is not given back", func() bool {
+		return value(t, th, "share_operations_per_second", Serving) == 0
+	})
 	held := func() (fields int) {
 		if err := do(t.Context(), func(c rueidis.Client) error {
 			n, err := c.Do(t.Context(), c.B().Hlen().Key(th.key("c:serving")).Build()).AsInt64()
@@ -271,7 +280,8 @@ func TestIdle(t *testing.T) {
 	if err := do(t.Context(), func(c rueidis.Client) error {
 		keys, err := c.Do(t.Context(), c.B().Keys().Pattern("*").Build()).AsStrSlice()
 		for _, key := range keys {
-			if ttl, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64(); err != nil || ttl == -1 {
+			if ttl, err := c.Do(t.Context(), c.B().Pttl().Key(key).Build()).AsInt64(); err != nil ||
+				ttl == -1 {
 				t.Errorf("%s has the TTL %d %v", key, ttl, err)
 			}
 			if strings.Contains(key, "bulk") || strings.Contains(key, "dashboard") {
@@ -302,17 +312,21 @@ const childEnv = "RINGWATCH_THROTTLE_CHILD"
 // says so.
 func child() {
 	address, name, _ := strings.Cut(os.Getenv(childEnv), " ")
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address}, DisableCache: true})
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{address},
+		DisableCache: true})
 	if err != nil {
 		panic(err)
 	}
-	th, err := New(mortal(name), func(_ context.Context, f func(rueidis.Client) error) error { return f(client) }, prometheus.NewRegistry())
+	th, err := New(mortal(name), func(_ context.Context, f func(rueidis.Client) error) error {
+		return f(client)
+	}, prometheus.NewRegistry())
 	if err != nil {
 		panic(err)
 	}
 	go th.Run(context.Background())
 	for range 12 {
-		if _, err := th.Admit(context.Background(), Work{Class: "x", Client: "a/child"}, 1); err != nil {
+		if _, err := th.Admit(context.Background(), Work{Class: "x", Client: "a/child"},
+			1); err != nil {
 			panic(err)
 		}
 	}
@@ -322,7 +336,10 @@ func child() {
 
 // mortal is a configuration whose leases end soon.
 func mortal(name string) Config {
-	c := patient(name, map[string]Class{"x": {OperationsPerSecond: 2000, Burst: 2000, Concurrency: 16, MaxWait: time.Hour}})
-	c.Lease, c.LocalFraction = 15*time.Second, 0.01 // a process that is held up for some seconds is not dead
+	c := patient(name,
+		map[string]Class{"x": {OperationsPerSecond: 2000, Burst: 2000, Concurrency: 16,
+			MaxWait: time.Hour}})
+	// a process that is held up for some seconds is not dead
+	c.Lease, c.LocalFraction = 15*time.Second, 0.01
 	return c
 }

@@ -131,7 +131,8 @@ func (u *usage) rows() []row {
 		if y.now == (counts{}) && y.queued == 0 && y.running == 0 {
 			continue
 		}
-		r := row{Work: y.work, Operations: y.now.operations, Refused: y.now.refused, Requests: y.now.requests, Seconds: y.now.seconds, Waiting: y.queued, Running: y.running}
+		r := row{Work: y.work, Operations: y.now.operations, Refused: y.now.refused,
+			Requests: y.now.requests, Seconds: y.now.seconds, Waiting: y.queued, Running: y.running}
 		for i, n := range y.now.times {
 			if n > 0 {
 				r.Times = append(r.Times, [2]float64{float64(i), float64(n)})

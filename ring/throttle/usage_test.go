@@ -13,13 +13,17 @@ import (
 // datacenter, and is gone when they ask no more.
 func TestUsage(t *testing.T) {
 	server := engines.SharedRedis(t)
-	c := patient(unique(t.Name()), map[string]Class{"x": {OperationsPerSecond: 1e5, Burst: 1e5, Concurrency: 60, MaxWait: time.Hour}})
+	c := patient(unique(t.Name()),
+		map[string]Class{"x": {OperationsPerSecond: 1e5, Burst: 1e5, Concurrency: 60,
+			MaxWait: time.Hour}})
 	c.UsageInterval = 200 * time.Millisecond
 	a, b := mustNew(t, c, connect(t, server.Addr())), mustNew(t, c, connect(t, server.Addr()))
 	run(t, a)
 	run(t, b)
-	shop := Work{Class: "x", Client: "acme/shop", Keyspace: "shop", Table: "items", Datacenter: "dc1"}
-	fleet := Work{Class: Dashboard, Client: "acme/grafana", Keyspace: "ringwatch", Table: "raw", Datacenter: "dc2"}
+	shop := Work{Class: "x", Client: "acme/shop", Keyspace: "shop", Table: "items",
+		Datacenter: "dc1"}
+	fleet := Work{Class: Dashboard, Client: "acme/grafana", Keyspace: "ringwatch", Table: "raw",
+		Datacenter: "dc2"}
 	first, second := work(t, 4, 5, shop, a, b), work(t, 2, 1, fleet, b)
 	report := func(th *Throttle) map[Work]Usage {
 		t.Helper()
@@ -36,14 +40,17 @@ func TestUsage(t *testing.T) {
 		}
 		return m
 	}
-	both := func(u Usage) bool { return u.OperationsPerSecond > 0 && u.P50 > 0 && u.P99 >= u.P50 && u.Mean > 0 }
+	both := func(u Usage) bool {
+		return u.OperationsPerSecond > 0 && u.P50 > 0 && u.P99 >= u.P50 && u.Mean > 0
+	}
 	var seen Usage
 	eventually(t, "the work is not seen from both processes", func() bool {
 		x, y := report(a), report(b)
 		seen = x[shop]
 		return both(x[shop]) && both(x[fleet]) && both(y[shop]) && both(y[fleet])
 	})
-	if seen.P50 < 800*time.Microsecond || seen.P99 > 1300*time.Microsecond { // each says that it took 1 ms
+	// each says that it took 1 ms
+	if seen.P50 < 800*time.Microsecond || seen.P99 > 1300*time.Microsecond {
 		t.Errorf("%+v", seen)
 	}
 	eventually(t, "two processes are not two", func() bool {
@@ -63,7 +70,8 @@ func TestUsage(t *testing.T) {
 		sums[u.Class] += u.OperationsPerSecond
 	}
 	for _, u := range by {
-		if u.Client != "" || math.Abs(u.OperationsPerSecond-sums[u.Class]) > 1e-6 || u.RequestsPerSecond > 0 && u.P99 < 800*time.Microsecond {
+		if u.Client != "" || math.Abs(u.OperationsPerSecond-sums[u.Class]) > 1e-6 ||
+			u.RequestsPerSecond > 0 && u.P99 < 800*time.Microsecond {
 			t.Errorf("%+v of %v", u, sums)
 		}
 	}
@@ -76,7 +84,9 @@ func TestUsage(t *testing.T) {
 	if total != begun {
 		t.Errorf("%g operations are counted of %g", total, begun)
 	}
-	eventually(t, "what is over is shown yet", func() bool { return len(report(a)) == 0 && len(report(b)) == 0 })
+	eventually(t, "what is over is shown yet", func() bool {
+		return len(report(a)) == 0 && len(report(b)) == 0
+	})
 }
 
 // TestUsageWithoutRedis tells of this process, and says so.
@@ -177,11 +187,13 @@ func TestUsageIsBounded(t *testing.T) {
 	if u := th.usage.tallies[Work{Class: Serving, Client: "a/new"}]; u == nil {
 		t.Error("who asks no more makes no room")
 	}
-	for _, took := range []time.Duration{0, time.Microsecond, 50 * time.Microsecond, 3 * time.Millisecond, time.Second, time.Hour} {
+	for _, took := range []time.Duration{0, time.Microsecond, 50 * time.Microsecond,
+		3 * time.Millisecond, time.Second, time.Hour} {
 		var times [buckets]float64
 		times[bucketOf(took)]++
 		got := quantile(&times, 0.99)
-		if took >= 50*time.Microsecond && took < time.Minute && math.Abs(float64(got-took))/float64(took) > 0.2 {
+		if took >= 50*time.Microsecond && took < time.Minute &&
+			math.Abs(float64(got-took))/float64(took) > 0.2 {
 			t.Errorf("%s is shown as %s", took, got)
 		}
 	}

@@ -48,7 +48,8 @@ func (n *Notifier) newAlertmanagers(i int, found *discovery) (*alertmanagers, er
 		return nil, err
 	}
 	if c.Prometheus.SigV4Config != nil {
-		client.Transport, err = sigv4.NewSigV4RoundTripper(c.Prometheus.SigV4Config, client.Transport)
+		client.Transport, err = sigv4.NewSigV4RoundTripper(c.Prometheus.SigV4Config,
+			client.Transport)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +128,8 @@ func (a *alertmanagers) run(ctx context.Context, stopping <-chan struct{}) error
 		lost += r.book.abandon("stopped")
 	}
 	if lost += a.waiting.abandon("stopped"); lost > 0 {
-		a.log.Warn("stopped before all Alertmanagers took all alerts", "outlet", a.name, "lost", lost)
+		a.log.Warn("stopped before all Alertmanagers took all alerts", "outlet", a.name,
+			"lost", lost)
 	}
 	return nil
 }
@@ -140,7 +142,8 @@ func (a *alertmanagers) sync(
 	for _, g := range groups {
 		found, err := addresses(g, a.config)
 		if err != nil {
-			a.log.Error("discovery found a target that is not an Alertmanager", "outlet", a.name, "error", err)
+			a.log.Error("discovery found a target that is not an Alertmanager", "outlet", a.name,
+				"error", err)
 			continue
 		}
 		for _, u := range found {
@@ -159,7 +162,8 @@ func (a *alertmanagers) sync(
 			if len(a.books) == 0 && len(urls) == 0 { // all are gone: what waits is for who comes
 				a.waiting = r.book
 			} else if lost := r.book.abandon("removed"); lost > 0 {
-				a.log.Warn("an Alertmanager is no longer discovered; the alerts that waited for it are dropped",
+				a.log.Warn("an Alertmanager is no longer discovered; the alerts that waited for "+
+					"it are dropped",
 					"outlet", a.name, "alertmanager", u, "lost", lost)
 			}
 		}
@@ -206,7 +210,8 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) err
 	}
 	return post(ctx, a.client, to, time.Duration(a.config.Timeout), alerts, func(status int) bool {
 		switch status { // all others are the operator's to mend, and then the alert is welcome
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+			http.StatusUnprocessableEntity:
 			return true
 		}
 		return false
@@ -217,8 +222,9 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) err
 // resolve one that fires, and one to come would not resolve one that ended.
 func (a *alertmanagers) postable(f flight, now time.Time) postable {
 	p := postable{
-		Labels: f.alert.Labels, Annotations: f.alert.Annotations, GeneratorURL: f.alert.GeneratorURL,
-		StartsAt: f.alert.StartsAt,
+		Labels: f.alert.Labels, Annotations: f.alert.Annotations,
+		GeneratorURL: f.alert.GeneratorURL,
+		StartsAt:     f.alert.StartsAt,
 	}
 	if p.StartsAt.After(now) {
 		p.StartsAt = now

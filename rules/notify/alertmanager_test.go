@@ -116,7 +116,8 @@ func ask(t *testing.T, am *engines.Alertmanager, password string) (map[string]st
 	}
 	m := map[string]string{}
 	for _, a := range list {
-		m[a.Labels["alertname"]] = a.Status.State + " since " + a.StartsAt.UTC().Format(time.RFC3339)
+		m[a.Labels["alertname"]] = a.Status.State + " since " +
+			a.StartsAt.UTC().Format(time.RFC3339)
 	}
 	return m, nil
 }

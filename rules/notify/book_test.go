@@ -68,7 +68,8 @@ func TestBookSpacing(t *testing.T) {
 	newest := firing("short", 0)
 	newest.Value = 9
 	for _, a := range []Alert{
-		firing("short", 0), newest, resolved("short", 0, 1), firing("long", 0), resolved("long", 0, 9),
+		firing("short", 0), newest, resolved("short", 0, 1), firing("long", 0),
+		resolved("long", 0, 9),
 	} {
 		b.put(&a, at(9))
 	}

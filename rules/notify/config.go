@@ -71,9 +71,11 @@ func (c Config) Validate() error {
 	}
 	for i := range c.Alertmanagers {
 		a := &c.Alertmanagers[i]
-		check(len(a.Prometheus.ServiceDiscoveryConfigs) > 0, "alertmanagers[%d] names no Alertmanager: "+
-			"give it static_configs, file_sd_configs or dns_sd_configs", i)
-		check(!strings.Contains(a.Account, "/"), "alertmanagers[%d]: account %q must not have a slash", i,
+		check(len(a.Prometheus.ServiceDiscoveryConfigs) > 0,
+			"alertmanagers[%d] names no Alertmanager: "+
+				"give it static_configs, file_sd_configs or dns_sd_configs", i)
+		check(!strings.Contains(a.Account, "/"),
+			"alertmanagers[%d]: account %q must not have a slash", i,
 			a.Account)
 	}
 	for i, w := range c.Webhooks {

@@ -27,7 +27,8 @@ func AlertOf(e stream.Entry) (Alert, error) {
 	}
 	a.Account, a.Cluster = e.Account, e.Cluster
 	if a.State != Firing && a.State != Resolved {
-		return Alert{}, fmt.Errorf("notify: an entry of the topic is not an alert: state %q", a.State)
+		return Alert{}, fmt.Errorf("notify: an entry of the topic is not an alert: state %q",
+			a.State)
 	}
 	return a, nil
 }

@@ -234,7 +234,8 @@ func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
 	s.ledger.receivers.Set(1)
 	s.worker.run(ctx, stopping)
 	if lost := s.book.abandon("stopped"); lost > 0 {
-		s.log.Warn("stopped before a receiver took all alerts", "receiver", s.worker.name, "lost", lost)
+		s.log.Warn("stopped before a receiver took all alerts", "receiver", s.worker.name,
+			"lost", lost)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ func TestAlertmanagerTLS(t *testing.T) {
 	told := newPeople(t)
 	cert, key := newCertificate(t)
 	am := engines.MustAlertmanager(t, told.quick(), func(c *engines.AlertmanagerConfig) {
-		c.Web = fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q}\n%s", cert, key, basicAuth)
+		c.Web = fmt.Sprintf("tls_server_config: {cert_file: %q, key_file: %q}\n%s", cert, key,
+			basicAuth)
 	})
 	c := testConfig()
 	c.LateSpacing, c.StopTimeout = 0, time.Second
@@ -57,8 +58,9 @@ func newCertificate(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &pair.PublicKey, pair)
 	if err != nil {

@@ -40,7 +40,8 @@ func TestAlertJSON(t *testing.T) {
 	}
 	other := a
 	other.Account = "zeta"
-	if again := firing("a", 3); a.Identity() == again.Identity() || a.Identity() == other.Identity() {
+	if again := firing("a", 3); a.Identity() == again.Identity() ||
+		a.Identity() == other.Identity() {
 		t.Error("two firings have one identity")
 	}
 }

@@ -72,8 +72,9 @@ func webhookOf(receiver string, a *Alert) webhookMessage {
 		Version: "4", GroupKey: "{}:" + a.Labels.String(), Status: a.State, Receiver: receiver,
 		GroupLabels: a.Labels, CommonLabels: a.Labels, CommonAnnotations: a.Annotations,
 		Alerts: []webhookAlert{{
-			Status: a.State, Labels: a.Labels, Annotations: a.Annotations, StartsAt: a.StartsAt.UTC(),
-			EndsAt: a.EndsAt.UTC(), GeneratorURL: a.GeneratorURL, Fingerprint: a.Fingerprint(),
+			Status: a.State, Labels: a.Labels, Annotations: a.Annotations,
+			StartsAt: a.StartsAt.UTC(),
+			EndsAt:   a.EndsAt.UTC(), GeneratorURL: a.GeneratorURL, Fingerprint: a.Fingerprint(),
 		}},
 	}
 }

@@ -142,7 +142,8 @@ dns_sd_configs: [{names: [alertmanager.example.org], type: SRV}]
 		len(a.Prometheus.ServiceDiscoveryConfigs) != 1 {
 		t.Errorf("%+v", a)
 	}
-	w := webhookConfig(t, "{url: 'https://h/hush', http_config: {authorization: {credentials: hush}}}")
+	w := webhookConfig(t, "{url: 'https://h/hush', http_config: {authorization: {credentials: "+
+		"hush}}}")
 	c = Config{Alertmanagers: []Alertmanager{a}, Webhooks: []Webhook{w}}
 	if text := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(text, "hush") ||
 		!strings.Contains(text, "alertmanager.example.org") {

@@ -59,7 +59,8 @@ func (w *worker) run(ctx context.Context, stopping <-chan struct{}) {
 			singles = len(batch)
 		case errors.Is(err, errRefused):
 			w.book.landed(batch, "refused", w.now())
-			w.log.Error("a receiver refuses an alert for good; the alert is dropped", "receiver", w.name,
+			w.log.Error("a receiver refuses an alert for good; the alert is dropped",
+				"receiver", w.name,
 				"alert", batch[0].alert.Labels.String(), "error", err)
 		default:
 			w.book.back(batch)
@@ -69,7 +70,8 @@ func (w *worker) run(ctx context.Context, stopping <-chan struct{}) {
 					"error", err)
 			}
 			backoff = min(max(2*backoff, w.retryMin), w.retryMax)
-			pause := backoff/2 + rand.N(backoff/2+1) // receivers of many processes come back at once
+			// receivers of many processes come back at once
+			pause := backoff/2 + rand.N(backoff/2+1)
 			if hurry {
 				w.wait(ctx, nil, w.retryMin, nil)
 			} else {

@@ -97,7 +97,8 @@ func measure(text []byte, limits selector.Config) error {
 // check finds everything that is wrong with rules.
 func check(rules []*relabel.Config) error {
 	if len(rules) > maxRules {
-		return fmt.Errorf("the file has %d rules, and %d are allowed: leave some out", len(rules), maxRules)
+		return fmt.Errorf("the file has %d rules, and %d are allowed: leave some out", len(rules),
+			maxRules)
 	}
 	var wrong []error
 	for i, r := range rules {
@@ -126,7 +127,8 @@ func checkRule(r *relabel.Config) error {
 	case relabel.Replace, relabel.Lowercase, relabel.Uppercase, relabel.HashMod:
 		if slices.Contains(Fixed, r.TargetLabel) {
 			return fmt.Errorf(
-				"target_label %s may not be changed, since it says to whom a series belongs: choose another",
+				"target_label %s may not be changed, since it says to whom a series belongs: "+
+					"choose another",
 				r.TargetLabel,
 			)
 		}
@@ -134,7 +136,8 @@ func checkRule(r *relabel.Config) error {
 		for _, name := range Fixed {
 			if r.Regex.MatchString(name) == (r.Action == relabel.LabelDrop) {
 				return fmt.Errorf(
-					"%s would remove the label %s, which says to whom a series belongs: exclude it "+
+					"%s would remove the label %s, which says to whom a series belongs: "+
+						"exclude it "+
 						"in the regex",
 					r.Action,
 					name,

@@ -74,8 +74,10 @@ func TestMounts(t *testing.T) {
 			t.Errorf("%s: %s %s: %s", c.where, c.device, c.mount, got)
 		}
 	}
-	for _, l := range []labels.Labels{labels.FromStrings("__name__", "os_network_received_bytes_total", "device", "eth0"),
-		labels.FromStrings("__name__", "cassandra_table_live_sstables", "keyspace", "a", "table", "b"), labels.EmptyLabels()} {
+	for _, l := range []labels.Labels{labels.FromStrings("__name__",
+		"os_network_received_bytes_total", "device", "eth0"),
+		labels.FromStrings("__name__", "cassandra_table_live_sstables", "keyspace", "a", "table",
+			"b"), labels.EmptyLabels()} {
 		if got, keep := m.Labels(l); !keep || !labels.Equal(got, l) {
 			t.Errorf("%s becomes %s", l, got)
 		}
@@ -106,7 +108,8 @@ func TestAsPrometheus(t *testing.T) {
 		got.String() != want {
 		t.Errorf("%s", got)
 	}
-	for _, dropped := range []labels.Labels{labels.FromStrings("mount", "/tmp"), labels.FromStrings("mount", "a", "device", "a")} {
+	for _, dropped := range []labels.Labels{labels.FromStrings("mount", "/tmp"),
+		labels.FromStrings("mount", "a", "device", "a")} {
 		if _, keep := m.Labels(dropped); keep {
 			t.Errorf("%s is kept", dropped)
 		}
@@ -123,20 +126,24 @@ func TestWrongRules(t *testing.T) {
 		"no regular expression": {"- {regex: 'a(', target_label: b}", "own.yaml: rule 1: regex: "},
 		"a dear one": {"- {regex: " +
 			"'((a{0,100}){0,10}b{0,900}){1}(c{0,1000}){1}((d{0,999}))(e{0,999})(f{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})(.{0,999})', target_label: b}", "instructions"},
-		"a long one": {"- {regex: '" + strings.Repeat("a", 9000) + "', target_label: b}", "bytes of one regular expression"},
+		"a long one": {"- {regex: '" + strings.Repeat("a", 9000) + "', target_label: b}",
+			"bytes of one regular expression"},
 		"the node": {"- {target_label: node, replacement: other}", "rule 1: " +
 			"target_label node may not be changed"},
-		"the name": {"- {target_label: __name__, replacement: other}", "target_label __name__ may not be changed"},
+		"the name": {"- {target_label: __name__, replacement: other}",
+			"target_label __name__ may not be changed"},
 		"dropping the cluster": {"- {action: labeldrop, regex: c.*}", "labeldrop would " +
 			"remove the label cluster"},
 		"keeping too little": {"- {action: labelkeep, regex: mount}", "labelkeep would " +
 			"remove the label __name__"},
 		"too many": {strings.Repeat("- {target_label: a}\n", 201), "the file has " +
 			"201 rules, and 200 are allowed"},
-		"a long replacement":       {"- {target_label: a, replacement: '" + strings.Repeat("x", 2000) + "'}", "replacement has 2000 bytes"},
-		"an empty rule":            {"- ", "rule 1: it is empty"},
-		"more than fits a file":    {"#" + strings.Repeat("x", 64<<10), "more than 65536 bytes"},
-		"a bomb of YAML's anchors": {"- &a {regex: x, target_label: y}\n- {regex: *a}", "own.yaml: "},
+		"a long replacement": {"- {target_label: a, replacement: '" +
+			strings.Repeat("x", 2000) + "'}", "replacement has 2000 bytes"},
+		"an empty rule":         {"- ", "rule 1: it is empty"},
+		"more than fits a file": {"#" + strings.Repeat("x", 64<<10), "more than 65536 bytes"},
+		"a bomb of YAML's anchors": {"- &a {regex: x, target_label: y}\n- {regex: *a}",
+			"own.yaml: "},
 	} {
 		if _, err := load(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -145,7 +152,8 @@ func TestWrongRules(t *testing.T) {
 	if m, err := load(""); err != nil || m.Rules() != 0 {
 		t.Errorf("%v", err)
 	}
-	if _, err := relabel.LoadFile(filepath.Join(t.TempDir(), "none.yaml"), selector.DefaultConfig()); err == nil ||
+	if _, err := relabel.LoadFile(filepath.Join(t.TempDir(), "none.yaml"),
+		selector.DefaultConfig()); err == nil ||
 		!os.IsNotExist(unwrap(err)) {
 		t.Error(err)
 	}
@@ -161,7 +169,8 @@ func TestBounds(t *testing.T) {
 	)
 	mapping := "- {action: labelmap, regex: '(.*)', replacement: 'a_$1'}\n"
 	bound := memorytest.Bound{Base: 16 << 20, Factor: 64, Time: time.Minute}
-	for name, text := range map[string]string{"values": doubling, "labels": strings.Repeat(mapping, 100)} {
+	for name, text := range map[string]string{"values": doubling,
+		"labels": strings.Repeat(mapping, 100)} {
 		m, err := load(text)
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +240,9 @@ func BenchmarkKnown(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sets := func() []labels.Labels { return []labels.Labels{labels.FromStrings("device", "sda", "mount", "/")} }
+	sets := func() []labels.Labels {
+		return []labels.Labels{labels.FromStrings("device", "sda", "mount", "/")}
+	}
 	for b.Loop() {
 		c.Results("one", sets)
 	}

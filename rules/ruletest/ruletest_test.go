@@ -61,25 +61,32 @@ func mustPromtool(t testing.TB) string {
 // changes are texts of testdata/test.yaml and rules.yaml and what to put there. Each changes one
 // thing that a test says or a rule does.
 var changes = [][2]string{
-	{"evaluation_interval: 1m", "evaluation_interval: 30s"}, {"evaluation_interval: 1m", "evaluation_interval: 2m"},
+	{"evaluation_interval: 1m", "evaluation_interval: 30s"},
+	{"evaluation_interval: 1m", "evaluation_interval: 2m"},
 	{"[first, second]", "[second, first]"}, {"[first, second]", "[first, first]"},
 	{"rul*.yaml", "none*.yaml"}, {"zone: z1}\n    external_url", "zone: z2}\n    external_url"},
-	{"https://rules.example\n", "https://other.example\n"}, {"interval: 30s\n    external", "interval: 1m\n    external"},
+	{"https://rules.example\n", "https://other.example\n"},
+	{"interval: 30s\n    external", "interval: 1m\n    external"},
 	{"'1 1 5x20'", "'1 1 3x20'"}, {"'1 1 5x20'", "'1 1 5x3 stale'"}, {"'3.5x20'", "'3.5x4 1x20'"},
 	{"'_x3 1x4 stale'", "'1x4 stale'"}, {"'_x3 1x4 stale'", "'_x3 1x14'"},
 	{`node="n1"}', value: 5}`, `node="n1"}', value: 5.0000001}`},
 	{`node="n2"}', value: 3.5}`, `node="n1"}', value: 3.5}`}, {`made="here"`, `made="there"`},
-	{"{value: 4}", "{value: 4, labels: '{a=\"b\"}'}"}, {"{value: 4}\n", "{value: 4}\n          - {value: 5, labels: x}\n"},
+	{"{value: 4}", "{value: 4, labels: '{a=\"b\"}'}"},
+	{"{value: 4}\n", "{value: 4}\n          - {value: 5, labels: x}\n"},
 	{"[2m:]", "[1m:]"}, {"exp_samples", "exp_sample"}, {"eval_time: 4m\n", "eval_time: 2m\n"},
 	{"- eval_time: 3m\n        alertname: Slow", "- eval_time: 3m30s\n        alertname: Slow"},
 	{"- eval_time: 3m\n        alertname: Slow", "- eval_time: 2m\n        alertname: Slow"},
 	{"alertname: Gone", "alertname: Elsewhere"}, {"alertname: Gone", "alertname: ''"},
 	{"severity: page, zone: z1", "severity: page"}, {"n1 takes 5s", "n1 takes 6s"},
 	{", also: 2 nodes}", "}"}, {"{exp_labels: {node: n3}}", "{exp_labels: {node: n4}}"},
-	{"values: '2x10'", "values: '4x10'"}, {"values: '2x10'", "values: 'nonsense'"}, {"eval_time: 10m", "eval_time: 11m"},
-	{"for: 2m", "for: 10m"}, {"for: 2m", "for: 0s"}, {"keep_firing_for: 3m", "keep_firing_for: 30s"},
-	{"latency:max > 3", "latency:max > 4"}, {"latency:max > 3", "latency:max >"}, {"max by", "min by"},
-	{"$value 4.0", "$value 6.0"}, {"toUpper", "toLower"}, {"toUpper", "toNothing"}, {"rate(", "increase("},
+	{"values: '2x10'", "values: '4x10'"}, {"values: '2x10'", "values: 'nonsense'"},
+	{"eval_time: 10m", "eval_time: 11m"},
+	{"for: 2m", "for: 10m"}, {"for: 2m", "for: 0s"},
+	{"keep_firing_for: 3m", "keep_firing_for: 30s"},
+	{"latency:max > 3", "latency:max > 4"}, {"latency:max > 3", "latency:max >"},
+	{"max by", "min by"},
+	{"$value 4.0", "$value 6.0"}, {"toUpper", "toLower"}, {"toUpper", "toNothing"},
+	{"rate(", "increase("},
 	{"{made: here}", "{made: there}"}, {`query "count(latency)"`, `query "sum(latency)"`},
 }
 
@@ -119,7 +126,8 @@ func TestEqualsPromtool(t *testing.T) {
 			t.Errorf("%q is in %d of two files", change[0], found)
 		}
 		file := filepath.Join(dir, "test.yaml")
-		said, err := exec.CommandContext(t.Context(), promtool, "test", "rules", file).CombinedOutput()
+		said, err := exec.CommandContext(t.Context(), promtool, "test", "rules",
+			file).CombinedOutput()
 		r := ruletest.Options{}.Run(t.Context(), file)
 		var ours strings.Builder
 		if err := r.Print(&ours); err != nil {
@@ -134,7 +142,8 @@ func TestEqualsPromtool(t *testing.T) {
 		}
 		failed++
 		if got, want := namedIn(ours.String()), namedIn(string(said)); got != want {
-			t.Errorf("%q → %q\npromtool names %s\n%s\nwe name %s\n%s", change[0], change[1], want, said,
+			t.Errorf("%q → %q\npromtool names %s\n%s\nwe name %s\n%s", change[0], change[1],
+				want, said,
 				got, &ours)
 		}
 	}
@@ -183,7 +192,8 @@ groups:
 `
 	o := ruletest.Options{
 		ReadFile: func(name string) ([]byte, error) {
-			return []byte(map[string]string{"dir/t.yaml": tests, "dir/rules.yaml": rules}[name]), nil
+			return []byte(map[string]string{"dir/t.yaml": tests, "dir/rules.yaml": rules}[name]),
+				nil
 		},
 		Glob: func(pattern string) ([]string, error) { return []string{pattern}, nil },
 	}

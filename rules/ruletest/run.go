@@ -88,7 +88,8 @@ func (l *loader) Load(
 	if err != nil {
 		return nil, []error{err}
 	}
-	groups, errs := rulefmt.Parse(text, ignoreUnknown, scheme, l.Parser, slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.Parse(text, ignoreUnknown, scheme, l.Parser,
+		slog.New(slog.DiscardHandler))
 	for i := range errs {
 		errs[i] = fmt.Errorf("%s: %w", name, errs[i])
 	}

@@ -42,16 +42,20 @@ const (
 // Order compares parts as the rows of a window hold them: all values, then all buckets, so that who
 // asks for rates and averages does not read buckets.
 func Order(a, b window.PartID) int {
-	return cmp.Or(cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Piece, b.Piece))
+	return cmp.Or(cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Type, b.Type),
+		cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Piece, b.Piece))
 }
 
 // Head is what a head row says beside the span's own head.
 type Head struct {
-	Edition int64           // of the span's other rows
-	Bytes   int64           // what the span's rows weigh together, its head among them, before compression
-	Stamps  []int64         // hours: by window, when the frames were read that it is made of, µs since the Unix epoch; 0: there are none
-	First   []window.PartID // windows: the first part of each row after the head
-	Blob    []byte          // the span's own head
+	Edition int64 // of the span's other rows
+	// what the span's rows weigh together, its head among them, before compression
+	Bytes int64
+	// hours: by window, when the frames were read that it is made of, µs since the Unix epoch; 0:
+	// there are none
+	Stamps []int64
+	First  []window.PartID // windows: the first part of each row after the head
+	Blob   []byte          // the span's own head
 }
 
 // Append appends the head row.
@@ -200,7 +204,8 @@ func (h *Head) RowOf(id window.PartID) int {
 
 // Row is a row of an hour or a run of rollups, without whose it is and when.
 type Row struct {
-	Type string // of entities, by the dictionary's key; empty in what belongs to the span as a whole
+	// of entities, by the dictionary's key; empty in what belongs to the span as a whole
+	Type string
 	Part string
 	Blob []byte
 }

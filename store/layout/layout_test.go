@@ -36,7 +36,8 @@ func someParts(r *rand.Rand, n int) []window.Part {
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
-		list = append(list, window.Part{PartID: id, Key: fmt.Sprint("type", id.Type), Metric: fmt.Sprint("metric", id.Metric), Small: small, Blob: b})
+		list = append(list, window.Part{PartID: id, Key: fmt.Sprint("type", id.Type),
+			Metric: fmt.Sprint("metric", id.Metric), Small: small, Blob: b})
 	}
 	return list
 }
@@ -53,9 +54,11 @@ func TestWindowRows(t *testing.T) {
 		if len(rows) != len(first) || len(rows) > MaxRows {
 			t.Fatalf("%d rows, %d named", len(rows), len(first))
 		}
-		head := Head{Edition: int64(r.IntN(300_000)), Bytes: 77, First: first, Blob: []byte("the head")}
+		head := Head{Edition: int64(r.IntN(300_000)), Bytes: 77, First: first,
+			Blob: []byte("the head")}
 		back, err := ReadHead(head.Append(nil))
-		if err != nil || back.Edition != head.Edition || back.Bytes != 77 || !slices.Equal(back.First, first) || string(back.Blob) != "the head" {
+		if err != nil || back.Edition != head.Edition || back.Bytes != 77 ||
+			!slices.Equal(back.First, first) || string(back.Blob) != "the head" {
 			t.Fatalf("%+v, %v", back, err)
 		}
 		for id, b := range want {
@@ -64,7 +67,8 @@ func TestWindowRows(t *testing.T) {
 				t.Fatalf("%+v is in no row", id)
 			}
 			var found []window.StoredPart
-			if err := ReadParts(rows[row], func(o window.PartID) bool { return o == id }, func(p window.StoredPart) { found = append(found, p) }); err != nil {
+			if err := ReadParts(rows[row], func(o window.PartID) bool { return o == id },
+				func(p window.StoredPart) { found = append(found, p) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(found) != 1 || !bytes.Equal(found[0].Blob, b) {
@@ -118,11 +122,15 @@ func TestHourRows(t *testing.T) {
 			if (len(asked) < before) != slices.Contains(named[row.Type], row.Part) {
 				t.Fatalf("row %s of %s is named wrongly", row.Part, row.Type)
 			}
-			if err := want.Take(row.Type, row.Part, at+1, row.Blob, func(window.StoredPart) { t.Fatal("of another edition") }); err != nil {
+			if err := want.Take(row.Type, row.Part, at+1, row.Blob, func(window.StoredPart) {
+				t.Fatal("of another edition")
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want.Missing(func(typ, part string, _ int64) { t.Fatalf("%s of %s was not found", part, typ) })
+		want.Missing(func(typ, part string, _ int64) {
+			t.Fatalf("%s of %s was not found", part, typ)
+		})
 		if len(asked) > 0 {
 			t.Fatalf("%d parts were not found", len(asked))
 		}
@@ -130,7 +138,8 @@ func TestHourRows(t *testing.T) {
 }
 
 func TestStampsOfAnHour(t *testing.T) {
-	h := Head{Edition: 1, Stamps: []int64{1_700_000_000_000_000, 0, 1_700_000_300_000_123, 0, 0, 0, 0, 0, 0, 0, 0, 1_700_000_000_000_001}}
+	h := Head{Edition: 1, Stamps: []int64{1_700_000_000_000_000, 0, 1_700_000_300_000_123, 0, 0, 0,
+		0, 0, 0, 0, 0, 1_700_000_000_000_001}}
 	back, err := ReadHead(h.Append(nil))
 	if err != nil || !slices.Equal(back.Stamps, h.Stamps) {
 		t.Fatalf("%v, %v", back.Stamps, err)

@@ -31,7 +31,8 @@ type Engine interface {
 	// PutNew writes a row if there is none with its key, and reports whether it did. Of several at
 	// the same time, in all processes, one does. If a row is there, its columns are scanned into
 	// into.
-	PutNew(ctx context.Context, w Work, t *Table, row Row, columns []string, into ...any) (bool, error)
+	PutNew(ctx context.Context, w Work, t *Table, row Row, columns []string,
+		into ...any) (bool, error)
 
 	// Read calls row for the rows that the query names, until it returns false. row gets them by
 	// calling scan once, which returns false after the last one and after an error; row then
@@ -44,13 +45,15 @@ type Engine interface {
 	// query's Key is not used; In is not allowed. take is called once for each key, with its index,
 	// in any order, one call at a time: with why this key could not be read, or with a scan as
 	// Read's. The error is about all of them; then take was not called.
-	ReadMany(ctx context.Context, w Work, q Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error
+	ReadMany(ctx context.Context, w Work, q Query, keys [][]any,
+		take func(i int, scan func(into ...any) bool, err error)) error
 
 	// Partitions calls found with those of a list of partitions that have rows, in any order. They
 	// differ in the last column of their key alone: key has the others, and last is a list of
 	// values for that. found gets the last column by scanning, as in Read. It reads no values, so
 	// that it is fast where those are large.
-	Partitions(ctx context.Context, w Work, t *Table, key []any, last any, found func(scan func(into ...any) bool) bool) error
+	Partitions(ctx context.Context, w Work, t *Table, key []any, last any,
+		found func(scan func(into ...any) bool) bool) error
 }
 
 // Row is a row that is to be written.

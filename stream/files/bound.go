@@ -52,7 +52,8 @@ func (f *Files) shrink() {
 	list := f.list()
 	for _, t := range list {
 		for _, path := range t.aside() {
-			f.log.Warn("the stream has more bytes than it may; what was set aside goes first", "file", path)
+			f.log.Warn("the stream has more bytes than it may; what was set aside goes first",
+				"file", path)
 			if err := os.Remove(path); err != nil {
 				f.log.Error("a file of the stream cannot be removed", "error", err)
 			}
@@ -105,13 +106,15 @@ func (f *Files) Warning() string {
 	shrunk := f.shrunk
 	f.mu.Unlock()
 	if time.Since(shrunk) < shrunkFor {
-		list = append(list, fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest frames go "+
-			"before their time, last at %s: raise data.max_bytes", f.config.Dir,
-			shrunk.UTC().Format(time.RFC3339)))
+		list = append(list,
+			fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest frames go "+
+				"before their time, last at %s: raise data.max_bytes", f.config.Dir,
+				shrunk.UTC().Format(time.RFC3339)))
 	}
 	if n := f.hurt.Load(); n > 0 {
-		list = append(list, fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
-			"what is whole is served, and the log names them", n, f.config.Dir))
+		list = append(list,
+			fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
+				"what is whole is served, and the log names them", n, f.config.Dir))
 	}
 	return strings.Join(list, "; ")
 }

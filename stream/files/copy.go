@@ -22,7 +22,8 @@ func Copy(from, to string, effects func() error) error {
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	if err := copyTopic(filepath.Join(from, commitsTopic.Name), filepath.Join(to, commitsTopic.Name)); err != nil {
+	if err := copyTopic(filepath.Join(from, commitsTopic.Name),
+		filepath.Join(to, commitsTopic.Name)); err != nil {
 		return fmt.Errorf("stream: cannot copy %s: %w", from, err)
 	}
 	if err := effects(); err != nil {

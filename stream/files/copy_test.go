@@ -20,7 +20,8 @@ func TestCopy(t *testing.T) {
 		t.Helper()
 		var list []stream.Message
 		for range 50 {
-			list = append(list, stream.Message{Key: []byte("acme/c0"), Value: make([]byte, 1<<10), Time: time.Now()})
+			list = append(list, stream.Message{Key: []byte("acme/c0"), Value: make([]byte, 1<<10),
+				Time: time.Now()})
 		}
 		streamtest.Foreign(t, f, c, list...)
 	}
@@ -34,7 +35,8 @@ func TestCopy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(to, func(path, what string) { t.Errorf("%s: %s", path, what) }); err != nil {
+		if err := Check(to, func(path, what string) { t.Errorf("%s: %s", path, what) }); err !=
+			nil {
 			t.Fatal(err)
 		}
 		copied := mustOpen(t, smallSegments(to))

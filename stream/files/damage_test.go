@@ -53,7 +53,8 @@ func offsets(t *testing.T, dir string) (list []place) {
 			if err != nil {
 				break // the end, or what a kill has left
 			}
-			list = append(list, place{filepath.Base(s.path), begin, scan.pos, h.partition, h.offset})
+			list = append(list, place{filepath.Base(s.path), begin, scan.pos, h.partition,
+				h.offset})
 		}
 		if err := file.Close(); err != nil {
 			t.Fatal(err)
@@ -160,7 +161,8 @@ func TestDamage(t *testing.T) {
 				return err == nil && len(names) > 0
 			})
 			if after := readAll(t, f, c.Topic); len(after) != len(served)+1 {
-				t.Errorf("%d records are served of what was mended, want %d", len(after), len(served)+1)
+				t.Errorf("%d records are served of what was mended, want %d", len(after),
+					len(served)+1)
 			}
 		}
 		streamtest.Eventually(t, "the log names the file", func() bool { return log.has(name) })
@@ -352,7 +354,8 @@ func TestRetention(t *testing.T) {
 	if n := testutil.ToFloat64(f.metrics.removed.WithLabelValues("max_bytes")); n < 3 {
 		t.Errorf("%v files were removed", n)
 	}
-	if n, err := testutil.GatherAndCount(metrics, removed, "ringwatch_stream_bytes"); n != 3 || err != nil {
+	if n, err := testutil.GatherAndCount(metrics, removed, "ringwatch_stream_bytes"); n != 3 ||
+		err != nil {
 		t.Errorf("%d metrics, %v", n, err)
 	}
 	w := streamtest.NewWorker(streamtest.NewBoard())

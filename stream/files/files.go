@@ -92,7 +92,8 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}), grown: make(chan struct{}, 1),
+	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
+		grown:  make(chan struct{}, 1),
 		topics: map[string]*topic{},
 		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
 			at: map[groupKey]map[int32]int64{}}}
@@ -123,7 +124,8 @@ func lockDir(dir string) (*os.File, error) {
 
 func take(lock *os.File, dir string) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: another process has %s: stop it, or name another directory", ErrInUse, dir)
+		return fmt.Errorf("%w: another process has %s: stop it, or name another directory",
+			ErrInUse, dir)
 	}
 	return nil
 }
@@ -182,7 +184,8 @@ func (f *Files) Ensure(_ context.Context, want stream.Topic) error {
 				want.Name)
 		}
 		var err error
-		if t, err = f.openTopic(filepath.Join(f.config.Dir, "topics", want.Name), want); err != nil {
+		if t, err = f.openTopic(filepath.Join(f.config.Dir, "topics", want.Name),
+			want); err != nil {
 			return err
 		}
 	}

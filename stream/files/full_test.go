@@ -114,7 +114,8 @@ func full() {
 		must(err)
 		ends, err := p.Fence(context.Background(), nil)
 		must(err)
-		r := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0}, Until: ends}
+		r := stream.Reading{Topic: c.Topic, At: map[int32]int64{0: 0, 1: 0, 2: 0, 3: 0},
+			Until: ends}
 		must(f.Read(context.Background(), r, func(m *stream.Message) error {
 			if value := string(m.Value); !acknowledged[value] || all[value] {
 				return fmt.Errorf("%.10q is there twice, or was not acknowledged", value)

@@ -67,7 +67,8 @@ func load() {
 				must(producer.Publish(context.Background(), "acme", cluster, b))
 				say("frame %s %s", cluster, value)
 				if n%10 == 0 {
-					must(log.Publish(context.Background(), streamtest.Entry(cluster, "last", value)))
+					must(log.Publish(context.Background(),
+						streamtest.Entry(cluster, "last", value)))
 					say("entry %s %s", cluster, value)
 				}
 			}
@@ -240,7 +241,8 @@ func (h *heard) check(t *testing.T, dir string) {
 	}
 	for cluster, want := range h.entries {
 		if newest[cluster] < want {
-			t.Errorf("%s: the last entry is %q, and %q was acknowledged", cluster, newest[cluster], want)
+			t.Errorf("%s: the last entry is %q, and %q was acknowledged", cluster, newest[cluster],
+				want)
 		}
 	}
 }

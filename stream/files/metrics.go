@@ -17,7 +17,8 @@ func newMetrics(f *Files) *metrics {
 	m := &metrics{
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_stream_files_removed_total",
-			Help: "Files of the stream that were removed, by reason: retention, or max_bytes: too large.",
+			Help: "Files of the stream that were removed, by reason: retention, or max_bytes: " +
+				"too large.",
 		}, []string{"reason"}),
 		damaged: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_stream_damaged_total",

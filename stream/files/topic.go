@@ -52,8 +52,9 @@ func openTopic(
 	if err := durable.Dir(dir); err != nil {
 		return nil, err
 	}
-	t := &topic{dir: dir, of: of, log: of.log, size: size, settings: settings, changed: make(chan struct{}),
-		work: make(chan struct{}, 1)}
+	t := &topic{dir: dir, of: of, log: of.log, size: size, settings: settings,
+		changed: make(chan struct{}),
+		work:    make(chan struct{}, 1)}
 	if err := t.load(); err != nil {
 		return nil, err
 	}
@@ -123,7 +124,8 @@ func (t *topic) load() error {
 		}
 		if replaced != math.MaxUint64 && id+1 != replaced {
 			t.of.tellDamage()
-			t.log.Error("files of the stream are missing; what they had is lost", "directory", t.dir,
+			t.log.Error("files of the stream are missing; what they had is lost",
+				"directory", t.dir,
 				"after", filepath.Base(s.path))
 		}
 		replaced = s.first

@@ -62,8 +62,9 @@ func (p *publisher) enqueue(m *stream.Message, done func(error)) error {
 		one.Time = time.Now()
 	}
 	if one.bytes > int(p.settings.MaxMessageBytes) {
-		return stream.Because(fmt.Errorf("stream: a message has %d bytes, more than %d, its topic's "+
-			"bound", one.bytes, p.settings.MaxMessageBytes), stream.ErrRefused)
+		return stream.Because(
+			fmt.Errorf("stream: a message has %d bytes, more than %d, its topic's "+
+				"bound", one.bytes, p.settings.MaxMessageBytes), stream.ErrRefused)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +208,8 @@ func (t *topic) answer(group []*pending, err error, stopping bool) (again bool) 
 	t.mu.Lock()
 	if (err == nil) != (t.trouble == nil) {
 		if err != nil {
-			t.log.Error("the stream cannot be written; it is tried again", "directory", t.dir, "error", err)
+			t.log.Error("the stream cannot be written; it is tried again", "directory", t.dir,
+				"error", err)
 		} else {
 			t.log.Info("the stream can be written again", "directory", t.dir)
 		}

@@ -24,7 +24,9 @@ func TestPublishWithoutKafka(t *testing.T) {
 	c.MaxMessageBytes, c.MaxBufferedBytes = 1<<20, 1<<20
 	streamtest.MustTopic(t, k, c)
 	p, reg := streamtest.MustProducer(t, k, c)
-	streamtest.Eventually(t, "Publish works", func() bool { return p.Publish(t.Context(), "acme", "prod", []byte("first")) == nil })
+	streamtest.Eventually(t, "Publish works", func() bool {
+		return p.Publish(t.Context(), "acme", "prod", []byte("first")) == nil
+	})
 
 	fails := func(state string) {
 		t.Helper()
@@ -38,7 +40,8 @@ func TestPublishWithoutKafka(t *testing.T) {
 				if !errors.Is(err, stream.ErrPublish) || !stream.Retryable(err) {
 					t.Errorf("%s: %v", state, err)
 				}
-				if took := time.Since(began); took > c.PublishTimeout+time.Minute { // without a bound it would wait for the broker
+				// without a bound it would wait for the broker
+				if took := time.Since(began); took > c.PublishTimeout+time.Minute {
 					t.Errorf("%s: Publish took %s", state, took)
 				}
 				mu.Lock()
@@ -93,7 +96,8 @@ func TestNoKafkaAtAll(t *testing.T) {
 	c := stream.DefaultConfig()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if err := stream.EnsureTopic(ctx, k, c); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1: check that Kafka runs there") {
+	if err := stream.EnsureTopic(ctx, k, c); err == nil ||
+		!strings.Contains(err.Error(), "127.0.0.1:1: check that Kafka runs there") {
 		t.Errorf("EnsureTopic: %v", err)
 	}
 	w := streamtest.NewWorker(streamtest.NewBoard())
@@ -118,14 +122,16 @@ func TestLogKafkaAway(t *testing.T) {
 	}
 	published := make(chan error, 1)
 	go func() {
-		published <- l.Publish(t.Context(), streamtest.Entry("prod", "a", "1"), streamtest.Entry("prod", "a", "2"))
+		published <- l.Publish(t.Context(), streamtest.Entry("prod", "a", "1"),
+			streamtest.Entry("prod", "a", "2"))
 	}()
 	streamtest.Eventually(t, "entries wait", func() bool {
 		return streamtest.Metric(t, reg, "ringwatch_stream_log_pending") == 2
 	})
 	given, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := l.Publish(given, streamtest.Entry("other", "x", "1")); !errors.Is(err, stream.ErrLog) || !stream.Retryable(err) {
+	if err := l.Publish(given, streamtest.Entry("other", "x", "1")); !errors.Is(err,
+		stream.ErrLog) || !stream.Retryable(err) {
 		t.Errorf("given up: %v", err)
 	}
 	if err := broker.Restart(t.Context()); err != nil {

@@ -30,8 +30,9 @@ type Config struct {
 	// once instead of after the session timeout; one that is shut down keeps them for that long.
 	InstanceID string `yaml:"instance_id"`
 
-	ReplicationFactor int16 `yaml:"replication_factor"`  // 1 on one broker, 3 in production
-	MinInsyncReplicas int16 `yaml:"min_insync_replicas"` // how many replicas "all in-sync" are at least; 2 beside a replication factor of 3
+	ReplicationFactor int16 `yaml:"replication_factor"` // 1 on one broker, 3 in production
+	// how many replicas "all in-sync" are at least; 2 beside a replication factor of 3
+	MinInsyncReplicas int16 `yaml:"min_insync_replicas"`
 }
 
 // SASL is how to log in to Kafka.
@@ -67,8 +68,11 @@ func (c Config) Validate() error {
 		_, port, err := net.SplitHostPort(b)
 		check(err == nil && port != "", "broker %q is not host:port", b)
 	}
-	check(c.ReplicationFactor >= 1, "replication_factor is %d: use 1 on one broker, 3 in production", c.ReplicationFactor)
-	check(c.MinInsyncReplicas >= 1 && c.MinInsyncReplicas <= c.ReplicationFactor, "min_insync_replicas is %d: use 1 to replication_factor, %d", c.MinInsyncReplicas, c.ReplicationFactor)
+	check(c.ReplicationFactor >= 1,
+		"replication_factor is %d: use 1 on one broker, 3 in production", c.ReplicationFactor)
+	check(c.MinInsyncReplicas >= 1 && c.MinInsyncReplicas <= c.ReplicationFactor,
+		"min_insync_replicas is %d: use 1 to replication_factor, %d", c.MinInsyncReplicas,
+		c.ReplicationFactor)
 	if c.SASL != (SASL{}) {
 		_, err := c.SASL.mechanism()
 		check(err == nil, "%v", err)
@@ -86,7 +90,8 @@ func (s SASL) mechanism() (sasl.Mechanism, error) {
 	case "SCRAM-SHA-512":
 		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
 	}
-	return nil, fmt.Errorf("sasl mechanism %q: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.Mechanism)
+	return nil, fmt.Errorf("sasl mechanism %q: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512",
+		s.Mechanism)
 }
 
 // Kafka is a stream.Engine. Each of its calls has a client of its own.
@@ -123,9 +128,10 @@ func (k *Kafka) client(opts ...kgo.Opt) (*kgo.Client, error) {
 	)
 	if c.TLS.Enabled {
 		files, dialer := c.TLS.Dialer(k.log), &net.Dialer{Timeout: dialTimeout}
-		opts = append(opts, kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
-			return files.Over(ctx, dialer, network, address)
-		}))
+		opts = append(opts,
+			kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
+				return files.Over(ctx, dialer, network, address)
+			}))
 	} else {
 		opts = append(opts, kgo.DialTimeout(dialTimeout))
 	}
@@ -145,7 +151,8 @@ func (k *Kafka) client(opts ...kgo.Opt) (*kgo.Client, error) {
 
 // explained gives an error of Kafka's the cause that the stream has a word for.
 func explained(err error) error {
-	for _, never := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTopicException} {
+	for _, never := range []error{kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord,
+		kerr.InvalidTopicException} {
 		if errors.Is(err, never) {
 			return stream.Because(err, stream.ErrRefused)
 		}

@@ -18,25 +18,32 @@ func TestValidate(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Error(err)
 	}
-	err := Config{Brokers: []string{"nowhere"}, SASL: SASL{Mechanism: "X", Password: "hush"}}.Validate()
+	err := Config{Brokers: []string{"nowhere"},
+		SASL: SASL{Mechanism: "X", Password: "hush"}}.Validate()
 	for _, want := range []string{`broker "nowhere"`, "replication_factor", "min_insync_replicas",
 		`mechanism "X"`, "sasl needs user"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
 		}
 	}
-	if _, err := New(DefaultConfig(), quiet); err == nil || !strings.Contains(err.Error(), "brokers is empty") {
+	if _, err := New(DefaultConfig(), quiet); err == nil ||
+		!strings.Contains(err.Error(), "brokers is empty") {
 		t.Errorf("no brokers: %v", err)
 	}
-	if dump := fmt.Sprintf("%v %+v %#v", SASL{Password: "hush"}, Config{SASL: SASL{Password: "hush"}}, &SASL{Password: "hush"}); strings.Contains(dump, "hush") {
+	if dump := fmt.Sprintf("%v %+v %#v", SASL{Password: "hush"},
+		Config{SASL: SASL{Password: "hush"}}, &SASL{Password: "hush"}); strings.Contains(dump,
+		"hush") {
 		t.Errorf("the password is printed: %s", dump)
 	}
 }
 
 func TestRetryable(t *testing.T) {
 	for err, want := range map[error]bool{
-		nil: false, kerr.MessageTooLarge: false, kerr.InvalidRecord: false, kerr.NotEnoughReplicas: true, kerr.UnknownTopicOrPartition: true, kerr.TopicAuthorizationFailed: true,
-		context.DeadlineExceeded: true, kgo.ErrMaxBuffered: true, kgo.ErrClientClosed: true, errors.New("something"): true,
+		nil: false, kerr.MessageTooLarge: false, kerr.InvalidRecord: false,
+		kerr.NotEnoughReplicas: true, kerr.UnknownTopicOrPartition: true,
+		kerr.TopicAuthorizationFailed: true,
+		context.DeadlineExceeded:      true, kgo.ErrMaxBuffered: true, kgo.ErrClientClosed: true,
+		errors.New("something"): true,
 	} {
 		err = explained(err)
 		if got := stream.Retryable(err); got != want {
@@ -46,7 +53,8 @@ func TestRetryable(t *testing.T) {
 			t.Errorf("wrapping changes Retryable(%v)", err)
 		}
 	}
-	if err := explained(kgo.ErrMaxBuffered); !errors.Is(err, stream.ErrFull) || !errors.Is(err, kgo.ErrMaxBuffered) {
+	if err := explained(kgo.ErrMaxBuffered); !errors.Is(err, stream.ErrFull) ||
+		!errors.Is(err, kgo.ErrMaxBuffered) {
 		t.Errorf("a full buffer is %v", err)
 	}
 	if err := explained(kgo.ErrRecordTimeout); !errors.Is(err, context.DeadlineExceeded) {

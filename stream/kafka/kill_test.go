@@ -59,7 +59,8 @@ func child() {
 	c.Topic = os.Getenv(childTopic)
 	cc := streamtest.ConsumerConfig(c)
 	cc.SessionTimeout = time.Second
-	consumer, err := stream.NewConsumer(k, cc, &scribe{streamtest.NewWorker(streamtest.NewBoard()), file}, prometheus.NewRegistry(), quiet)
+	consumer, err := stream.NewConsumer(k, cc, &scribe{streamtest.NewWorker(streamtest.NewBoard()),
+		file}, prometheus.NewRegistry(), quiet)
 	if err != nil {
 		panic(err)
 	}
@@ -94,7 +95,8 @@ func effects(t *testing.T, path string) (list []effect) {
 
 func TestKilledConsumer(t *testing.T) {
 	broker := engines.MustKafka(t, func(c *engines.KafkaConfig) {
-		c.Extra = map[string]string{"group.min.session.timeout.ms": "500"} // a killed member is soon forgotten
+		// a killed member is soon forgotten
+		c.Extra = map[string]string{"group.min.session.timeout.ms": "500"}
 	})
 	k := mustKafka(t, broker)
 	c := streamtest.Config(t)
@@ -105,7 +107,8 @@ func TestKilledConsumer(t *testing.T) {
 	published := make(chan error, 1)
 	go func() {
 		for i := range records {
-			if err := p.Publish(context.Background(), "acme", "c"+strconv.Itoa(i%10), []byte(strconv.Itoa(i))); err != nil {
+			if err := p.Publish(context.Background(), "acme", "c"+strconv.Itoa(i%10),
+				[]byte(strconv.Itoa(i))); err != nil {
 				published <- err
 				return
 			}
@@ -126,7 +129,8 @@ func TestKilledConsumer(t *testing.T) {
 			}
 		}
 		process := exec.Command(os.Args[0])
-		process.Env = append(os.Environ(), childTopic+"="+c.Topic, childBroker+"="+broker.Addr(), childEffect+"="+path)
+		process.Env = append(os.Environ(), childTopic+"="+c.Topic, childBroker+"="+broker.Addr(),
+			childEffect+"="+path)
 		process.Stderr = os.Stderr
 		if err := process.Start(); err != nil {
 			t.Fatal(err)
@@ -166,7 +170,8 @@ func TestKilledConsumer(t *testing.T) {
 			// Who is held up for longer than its session lasts loses a partition, and begins at
 			// its LowWater when it has it again.
 			if anew := ok && e.offset < want && e.offset%10 == 0; e.offset != want && !anew {
-				t.Errorf("life %d: offset %d of partition %d where %d is next", life, e.offset, e.partition, want)
+				t.Errorf("life %d: offset %d of partition %d where %d is next", life, e.offset,
+					e.partition, want)
 			}
 			next[e.partition] = e.offset + 1
 			seen[e.value] = true
@@ -174,7 +179,8 @@ func TestKilledConsumer(t *testing.T) {
 		for partition, offset := range next {
 			handled[partition] = max(handled[partition], offset)
 		}
-		t.Logf("life %d: resumed at %v, got to %v, %d of %d seen", life, resume, next, len(seen), records)
+		t.Logf("life %d: resumed at %v, got to %v, %d of %d seen", life, resume, next, len(seen),
+			records)
 	}
 	if err := <-published; err != nil {
 		t.Fatal(err)

@@ -26,7 +26,9 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // TestContract: Kafka is what package stream asks for.
 func TestContract(t *testing.T) {
-	streamtest.Test(t, func(t *testing.T) stream.Engine { return mustKafka(t, engines.SharedKafka(t)) })
+	streamtest.Test(t, func(t *testing.T) stream.Engine {
+		return mustKafka(t, engines.SharedKafka(t))
+	})
 }
 
 // TestCopyTopics: topics of a directory are copied to Kafka.
@@ -54,7 +56,8 @@ func mustKafka(t *testing.T, broker *engines.Kafka) *Kafka {
 // mustClient is a Kafka client that owes nothing to the code under test.
 func mustClient(t *testing.T, k *Kafka, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(k.config.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(k.config.Brokers...),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,8 @@ func committed(t *testing.T, k *Kafka, group string) map[int32]int64 {
 	t.Helper()
 	admin := kadm.NewClient(mustClient(t, k))
 	var offsets kadm.OffsetResponses
-	streamtest.Eventually(t, "the group's coordinator answers", func() (ok bool) { // a new broker has none yet
+	// a new broker has none yet
+	streamtest.Eventually(t, "the group's coordinator answers", func() (ok bool) {
 		var err error
 		offsets, err = admin.FetchOffsets(t.Context(), group)
 		return err == nil

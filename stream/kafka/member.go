@@ -48,7 +48,8 @@ func (m *member) options() []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ConsumeTopics(m.Topic),
 		kgo.ConsumerGroup(m.Group),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()), // who keeps its partitions goes on during a rebalance
+		// who keeps its partitions goes on during a rebalance
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(m.SessionTimeout),
@@ -68,7 +69,8 @@ func (m *member) options() []kgo.Opt {
 		// effects are idempotent.
 		kgo.ConsumeResetOffset(kgo.RewindOffset(15 * time.Minute)),
 		kgo.FetchMaxBytes(m.MaxFetchBytes),
-		kgo.FetchMaxPartitionBytes(min(m.MaxFetchBytes, 8<<20)), // so that one partition's backlog does not starve the others
+		// so that one partition's backlog does not starve the others
+		kgo.FetchMaxPartitionBytes(min(m.MaxFetchBytes, 8<<20)),
 		// A fleet's frames come one by one. Fetching each as it comes would cost the broker and the
 		// consumer more than the frame does, so a fetch waits for some, for a moment.
 		kgo.FetchMinBytes(min(fetchBytes, m.MaxFetchBytes)),
@@ -110,9 +112,11 @@ func (m *member) take(got *stream.Polled, fetches kgo.Fetches) error {
 		switch {
 		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		case errors.As(err, &loss):
-			got.Troubles = append(got.Troubles, fmt.Errorf("Kafka has lost records of partition %d: %w", partition, err))
+			got.Troubles = append(got.Troubles,
+				fmt.Errorf("Kafka has lost records of partition %d: %w", partition, err))
 		case errors.As(err, &group):
-			got.Troubles = append(got.Troubles, fmt.Errorf("the consumer group cannot be reached: %w", err))
+			got.Troubles = append(got.Troubles,
+				fmt.Errorf("the consumer group cannot be reached: %w", err))
 		default:
 			fatal = fmt.Errorf("stream: cannot fetch partition %d of %s: %w", partition, topic, err)
 		}
@@ -145,7 +149,8 @@ func (m *member) Commit(ctx context.Context, offsets map[int32]int64) (kept []in
 		at[p] = kgo.EpochOffset{Epoch: -1, Offset: offset}
 	}
 	m.client.Load().CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{m.Topic: at},
-		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse,
+			err error) {
 			if err != nil {
 				failed = err
 				return
@@ -197,7 +202,8 @@ func (m *member) Leave(ctx context.Context) error {
 
 // adjust moves the start of newly assigned partitions to the first record at or after Since, where
 // that is behind or they are to be read again.
-func (m *member) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (m *member) adjust(ctx context.Context,
+	offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	client := m.client.Load()
 	if client == nil {
 		return nil, errors.New("stream: the client is not ready yet") // the group joins again
@@ -210,14 +216,16 @@ func (m *member) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	since := m.Since()
 	listed, err := kadm.NewClient(client).ListOffsetsAfterMilli(bounded, since.UnixMilli(), m.Topic)
 	if err != nil {
-		return nil, fmt.Errorf("stream: cannot find where %s is: %w", since.UTC().Format(time.RFC3339), err)
+		return nil, fmt.Errorf("stream: cannot find where %s is: %w",
+			since.UTC().Format(time.RFC3339), err)
 	}
 	for p, committed := range offsets[m.Topic] {
 		l, ok := listed.Lookup(m.Topic, p)
 		if !ok || l.Err != nil {
 			continue
 		}
-		if l.Offset > committed.EpochOffset().Offset && m.Again == nil || m.Again != nil && m.Again(p) {
+		if l.Offset > committed.EpochOffset().Offset && m.Again == nil ||
+			m.Again != nil && m.Again(p) {
 			offsets[m.Topic][p] = kgo.NewOffset().At(l.Offset).WithEpoch(-1)
 		}
 	}

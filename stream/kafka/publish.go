@@ -24,11 +24,14 @@ func (k *Kafka) Open(t stream.Topic) (stream.Publisher, error) {
 	opts := []kgo.Opt{
 		kgo.DefaultProduceTopic(t.Name),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
-		kgo.ProducerLinger(0), // an agent waits for every frame; under load frames batch by themselves while a request is out
+		// an agent waits for every frame; under load frames batch by themselves while a request
+		// is out
+		kgo.ProducerLinger(0),
 		kgo.ProducerBatchMaxBytes(t.MaxMessageBytes),
 		kgo.MaxBufferedBytes(t.MaxBufferedBytes),
 		kgo.ProduceRequestTimeout(t.Timeout),
-		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(string) func(*kgo.Record, int) int {
+		kgo.RecordPartitioner(kgo.BasicConsistentPartitioner(func(string) func(*kgo.Record,
+			int) int {
 			return func(r *kgo.Record, n int) int {
 				if isMark(r.Key) {
 					return int(r.Partition)
@@ -38,7 +41,8 @@ func (k *Kafka) Open(t stream.Topic) (stream.Publisher, error) {
 		})),
 	}
 	if !t.Compact {
-		opts = append(opts, kgo.ProducerBatchCompression(kgo.NoCompression())) // frames are compressed
+		// frames are compressed
+		opts = append(opts, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	}
 	if t.GiveUp {
 		opts = append(opts, kgo.RecordDeliveryTimeout(t.Timeout),

@@ -14,11 +14,13 @@ import (
 
 // Read implements stream.Engine.
 func (k *Kafka) Read(ctx context.Context, r stream.Reading, f func(*stream.Message) error) error {
-	opts := []kgo.Opt{kgo.FetchMaxBytes(8 << 20), kgo.FetchMaxPartitionBytes(8 << 20), kgo.FetchMaxWait(500 * time.Millisecond),
+	opts := []kgo.Opt{kgo.FetchMaxBytes(8 << 20), kgo.FetchMaxPartitionBytes(8 << 20),
+		kgo.FetchMaxWait(500 * time.Millisecond),
 		// Else an outage that outlasts the retention would begin again at the end.
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart())}
 	if r.At == nil {
-		opts = append(opts, kgo.ConsumeTopics(r.Topic), kgo.ConsumeStartOffset(kgo.NewOffset().AfterMilli(r.Since.UnixMilli())))
+		opts = append(opts, kgo.ConsumeTopics(r.Topic),
+			kgo.ConsumeStartOffset(kgo.NewOffset().AfterMilli(r.Since.UnixMilli())))
 	}
 	client, err := k.client(opts...)
 	if err != nil {
@@ -71,7 +73,8 @@ func (k *Kafka) Read(ctx context.Context, r stream.Reading, f func(*stream.Messa
 }
 
 func message(r *kgo.Record) stream.Message {
-	return stream.Message{Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp, Key: r.Key, Value: r.Value}
+	return stream.Message{Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp, Key: r.Key,
+		Value: r.Value}
 }
 
 // isThere returns an ErrNoTopic if Kafka says that there is no such topic.
@@ -81,14 +84,16 @@ func isThere(ctx context.Context, admin *kadm.Client, topic string) error {
 	case err != nil:
 		return fmt.Errorf("stream: cannot ask Kafka for the topic %s: %w", topic, err)
 	case !topics.Has(topic):
-		return fmt.Errorf("%w: %s; start the role ingest once, or correct kafka.topic", stream.ErrNoTopic, topic)
+		return fmt.Errorf("%w: %s; start the role ingest once, or correct kafka.topic",
+			stream.ErrNoTopic, topic)
 	}
 	return nil
 }
 
 // starts returns by partition the offset to begin at, where Kafka still has something, and the one
 // to stop before. Partitions without anything between them are in neither.
-func starts(ctx context.Context, admin *kadm.Client, r stream.Reading) (map[int32]kgo.Offset, map[int32]int64, error) {
+func starts(ctx context.Context, admin *kadm.Client,
+	r stream.Reading) (map[int32]kgo.Offset, map[int32]int64, error) {
 	from, left := map[int32]kgo.Offset{}, map[int32]int64{}
 	if r.Until == nil {
 		for p, at := range r.At {
@@ -112,7 +117,8 @@ func starts(ctx context.Context, admin *kadm.Client, r stream.Reading) (map[int3
 		listed := first
 		if at == stream.BySince {
 			if since == nil {
-				if since, err = admin.ListOffsetsAfterMilli(ctx, r.Since.UnixMilli(), r.Topic); err != nil {
+				if since, err = admin.ListOffsetsAfterMilli(ctx, r.Since.UnixMilli(),
+					r.Topic); err != nil {
 					return nil, nil, err
 				}
 			}

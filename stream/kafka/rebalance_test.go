@@ -31,11 +31,14 @@ func TestRebalance(t *testing.T) {
 	}
 	stopOne := streamtest.Run(t, one)
 	publish(30)
-	streamtest.Eventually(t, "the first consumer handles", func() bool { return first.Handled() > 0 })
+	streamtest.Eventually(t, "the first consumer handles", func() bool {
+		return first.Handled() > 0
+	})
 	stopTwo := streamtest.Run(t, two)
 	streamtest.Eventually(t, "both have partitions", func() bool {
 		publish(5)
-		return first.Partitions() > 0 && second.Partitions() > 0 && first.Partitions()+second.Partitions() == int(c.Partitions)
+		return first.Partitions() > 0 && second.Partitions() > 0 &&
+			first.Partitions()+second.Partitions() == int(c.Partitions)
 	})
 	// The first one cannot do its work for a while: it keeps its records, and its partitions
 	// until it leaves.
@@ -50,14 +53,17 @@ func TestRebalance(t *testing.T) {
 		return nil
 	})
 	publish(10)
-	streamtest.Eventually(t, "the first consumer tries again", func() bool { return streamtest.Metric(t, regOne, "ringwatch_stream_handle_retries_total") > 2 })
+	streamtest.Eventually(t, "the first consumer tries again", func() bool {
+		return streamtest.Metric(t, regOne, "ringwatch_stream_handle_retries_total") > 2
+	})
 	if streamtest.Metric(t, regOne, "ringwatch_stream_pending_age_seconds") <= 0 {
 		t.Error("pending records have no age")
 	}
 	third := streamtest.NewWorker(b)
 	three, regThree := streamtest.MustConsumer(t, k, streamtest.ConsumerConfig(c), third)
 	stopThree := streamtest.Run(t, three)
-	streamtest.Eventually(t, "a third consumer gets a partition although the first is stuck", func() bool { publish(1); return third.Partitions() > 0 })
+	streamtest.Eventually(t, "a third consumer gets a partition although the first is stuck",
+		func() bool { publish(1); return third.Partitions() > 0 })
 	broken.Lock()
 	failing = false
 	broken.Unlock()

@@ -49,8 +49,9 @@ func (k *Kafka) ensure(ctx context.Context, w wantedTopic) error {
 	case errors.As(err, new(*certs.Error)):
 		return fmt.Errorf("stream: %w", err)
 	}
-	return fmt.Errorf("stream: cannot make topic %s on %s: check that Kafka runs there and lets us "+
-		"create topics: %w", w.Name, strings.Join(k.config.Brokers, ","), err)
+	return fmt.Errorf(
+		"stream: cannot make topic %s on %s: check that Kafka runs there and lets us "+
+			"create topics: %w", w.Name, strings.Join(k.config.Brokers, ","), err)
 }
 
 func (k *Kafka) settings(t stream.Topic) map[string]*string {
@@ -95,7 +96,8 @@ func (w *wantedTopic) await(ctx context.Context, admin *kadm.Client) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("stream: topic %s was created, but its partitions have no leaders yet: %w",
+			return fmt.Errorf("stream: topic %s was created, but its partitions have no "+
+				"leaders yet: %w",
 				w.Name, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
@@ -110,7 +112,8 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 	have, err := settingsOf(ctx, admin, w.Name)
 	// A topic that another process is making is there before each broker knows it.
 	for deadline := time.Now().Add(spreads); errors.Is(err, kerr.UnknownTopicOrPartition) &&
-		time.Now().Before(deadline) && ctx.Err() == nil; have, err = settingsOf(ctx, admin, w.Name) {
+		time.Now().Before(deadline) && ctx.Err() == nil; have, err = settingsOf(ctx, admin,
+		w.Name) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(50 * time.Millisecond):
@@ -124,7 +127,8 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 	}
 	for name, want := range w.settings {
 		if name != "max.message.bytes" && have[name] != *want {
-			log.Warn("the topic differs from the configuration; change one of them", "topic", w.Name,
+			log.Warn("the topic differs from the configuration; change one of them",
+				"topic", w.Name,
 				"setting", name, "topic_has", have[name], "configured", *want)
 		}
 	}
@@ -141,14 +145,17 @@ func (w *wantedTopic) suits(have map[string]string) error {
 	}
 	limit, err := strconv.Atoi(have["max.message.bytes"])
 	if err != nil || limit < need {
-		errs = append(errs, fmt.Errorf("%w: %s takes messages of %s bytes and ours need %d: set its "+
-			"max.message.bytes to %[4]d, or lower %s", stream.ErrTopic, w.Name,
-			have["max.message.bytes"], need, key))
+		errs = append(errs,
+			fmt.Errorf("%w: %s takes messages of %s bytes and ours need %d: set its "+
+				"max.message.bytes to %[4]d, or lower %s", stream.ErrTopic, w.Name,
+				have["max.message.bytes"], need, key))
 	}
 	switch policy := have["cleanup.policy"]; {
 	case w.Compact && !strings.Contains(policy, "compact"):
-		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which forgets the last entry "+
-			"of a key: set it to %s", stream.ErrTopic, w.Name, policy, *w.settings["cleanup.policy"]))
+		errs = append(errs,
+			fmt.Errorf("%w: %s has cleanup.policy %s, which forgets the last entry "+
+				"of a key: set it to %s", stream.ErrTopic, w.Name, policy,
+				*w.settings["cleanup.policy"]))
 	case !w.Compact && policy != "delete":
 		errs = append(errs, fmt.Errorf("%w: %s has cleanup.policy %s, which would drop all but a "+
 			"cluster's last frame: set it to delete", stream.ErrTopic, w.Name, policy))

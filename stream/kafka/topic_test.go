@@ -30,7 +30,8 @@ func TestEnsureTopic(t *testing.T) {
 	wg.Wait()
 	admin := kadm.NewClient(mustClient(t, k))
 	topics, err := admin.ListTopics(t.Context(), c.Topic)
-	if err != nil || len(topics[c.Topic].Partitions) != 4 || topics[c.Topic].Partitions.NumReplicas() != 1 {
+	if err != nil || len(topics[c.Topic].Partitions) != 4 ||
+		topics[c.Topic].Partitions.NumReplicas() != 1 {
 		t.Errorf("%v, %v", topics, err)
 	}
 	resources, err := admin.DescribeTopicConfigs(t.Context(), c.Topic)
@@ -41,13 +42,17 @@ func TestEnsureTopic(t *testing.T) {
 	for _, s := range resources[0].Configs {
 		have[s.Key] = s.MaybeValue()
 	}
-	for name, want := range map[string]string{"retention.ms": "18000000", "max.message.bytes": "17825792", "cleanup.policy": "delete", "min.insync.replicas": "1", "compression.type": "producer"} {
+	for name, want := range map[string]string{"retention.ms": "18000000",
+		"max.message.bytes": "17825792", "cleanup.policy": "delete", "min.insync.replicas": "1",
+		"compression.type": "producer"} {
 		if have[name] != want {
 			t.Errorf("%s is %s, want %s", name, have[name], want)
 		}
 	}
 	c.MaxMessageBytes = 20 << 20
-	if err := stream.EnsureTopic(t.Context(), k, c); !errors.Is(err, stream.ErrTopic) || !strings.Contains(err.Error(), "17825792") || !strings.Contains(err.Error(), "max.message.bytes to 20971520") {
+	if err := stream.EnsureTopic(t.Context(), k, c); !errors.Is(err, stream.ErrTopic) ||
+		!strings.Contains(err.Error(), "17825792") ||
+		!strings.Contains(err.Error(), "max.message.bytes to 20971520") {
 		t.Errorf("a smaller limit: %v", err)
 	}
 	c.MaxMessageBytes, c.Retention = 1<<20, time.Hour
@@ -55,7 +60,9 @@ func TestEnsureTopic(t *testing.T) {
 		t.Errorf("a topic that someone tuned: %v", err)
 	}
 	c.Topic += ".compacted"
-	if _, err := admin.CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": kadm.StringPtr("compact"), "max.message.bytes": kadm.StringPtr("2000000")}, c.Topic); err != nil {
+	if _, err := admin.CreateTopic(t.Context(), 1, 1,
+		map[string]*string{"cleanup.policy": kadm.StringPtr("compact"),
+			"max.message.bytes": kadm.StringPtr("2000000")}, c.Topic); err != nil {
 		t.Fatal(err)
 	}
 	streamtest.Eventually(t, "the broker knows the compacted topic", func() bool {
@@ -66,7 +73,9 @@ func TestEnsureTopic(t *testing.T) {
 		t.Errorf("a compacted topic: %v", err)
 	}
 	c.Topic, k.config.ReplicationFactor = c.Topic+".three", 3
-	if err := stream.EnsureTopic(t.Context(), k, c); !errors.Is(err, kerr.InvalidReplicationFactor) || !strings.Contains(err.Error(), "fewer brokers") {
+	if err := stream.EnsureTopic(t.Context(), k,
+		c); !errors.Is(err, kerr.InvalidReplicationFactor) ||
+		!strings.Contains(err.Error(), "fewer brokers") {
 		t.Errorf("too few brokers: %v", err)
 	}
 }

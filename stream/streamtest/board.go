@@ -76,7 +76,8 @@ func (w *Worker) Handle(ctx context.Context, records []stream.Record) error {
 	}
 	for _, r := range records {
 		if next, ok := w.next[r.Partition]; ok && r.Offset != next {
-			w.Board.err = fmt.Errorf("partition %d: offset %d where %d is next", r.Partition, r.Offset, next)
+			w.Board.err = fmt.Errorf("partition %d: offset %d where %d is next", r.Partition,
+				r.Offset, next)
 		}
 		w.next[r.Partition] = r.Offset + 1
 		w.Board.seen[fmt.Sprintf("%d/%d", r.Partition, r.Offset)]++

@@ -47,7 +47,9 @@ func testConsume(t *testing.T, e stream.Engine) {
 	}
 	order := map[string]int{}
 	for _, r := range w.Kept() { // values are still what they were
-		if want := fmt.Sprintf("%s %d", r.Cluster, order[r.Cluster]); string(r.Value) != want || r.Account != "acme" || r.Received.Before(before) || time.Until(r.Received) > time.Second {
+		if want := fmt.Sprintf("%s %d", r.Cluster, order[r.Cluster]); string(r.Value) != want ||
+			r.Account != "acme" || r.Received.Before(before) ||
+			time.Until(r.Received) > time.Second {
 			t.Fatalf("got %+v, want %q", r, want)
 		}
 		order[r.Cluster]++
@@ -177,7 +179,8 @@ func testMaxAge(t *testing.T, e stream.Engine) {
 		if i < 5 {
 			at = at.Add(-time.Hour)
 		}
-		list = append(list, stream.Message{Key: []byte("acme/prod"), Value: []byte{byte(i)}, Time: at})
+		list = append(list, stream.Message{Key: []byte("acme/prod"), Value: []byte{byte(i)},
+			Time: at})
 	}
 	Foreign(t, e, c, list...)
 	w := NewWorker(NewBoard())
@@ -201,7 +204,8 @@ func testFrom(t *testing.T, e stream.Engine) {
 	var list []stream.Message
 	for i := range 40 {
 		list = append(list, stream.Message{Key: fmt.Appendf(nil, "acme/prod%d", i%2),
-			Value: []byte{byte(i)}, Partition: int32(i % 2), Time: start.Add(time.Duration(i/2) * time.Minute)})
+			Value: []byte{byte(i)}, Partition: int32(i % 2),
+			Time: start.Add(time.Duration(i/2) * time.Minute)})
 	}
 	Foreign(t, e, c, list...)
 	first := NewWorker(NewBoard())

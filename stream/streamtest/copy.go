@@ -132,11 +132,13 @@ func copyLog(t *testing.T, from, to stream.Engine) {
 	l := LogConfig(c)
 	here, _ := MustLog(t, from, c, l)
 	there, _ := MustLog(t, to, c, l)
-	if err := here.Publish(t.Context(), Entry("prod", "a", "1"), Entry("prod", "a", "2"), Entry("two", "b", "1"),
+	if err := here.Publish(t.Context(), Entry("prod", "a", "1"), Entry("prod", "a", "2"),
+		Entry("two", "b", "1"),
 		Entry("two", "gone", "1")); err != nil {
 		t.Fatal(err)
 	}
-	for _, last := range []string{"acme:prod:a=2 acme:two:b=1 acme:two:gone=1", "acme:prod:a=2 acme:two:b=1"} {
+	for _, last := range []string{"acme:prod:a=2 acme:two:b=1 acme:two:gone=1",
+		"acme:prod:a=2 acme:two:b=1"} {
 		if _, err := stream.CopyLog(t.Context(), from, to, c, l); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +149,9 @@ func copyLog(t *testing.T, from, to stream.Engine) {
 			}
 			slices.SortFunc(
 				list,
-				func(a, b stream.Entry) int { return strings.Compare(a.Cluster+a.Key, b.Cluster+b.Key) },
+				func(a, b stream.Entry) int {
+					return strings.Compare(a.Cluster+a.Key, b.Cluster+b.Key)
+				},
 			)
 			at := map[string]int64{}
 			for _, e := range list {

@@ -172,7 +172,8 @@ func ConsumeLedger(t *testing.T, reg *prometheus.Registry) {
 func PublishLedger(t *testing.T, reg *prometheus.Registry) {
 	t.Helper()
 	get := func(name string) float64 { return Metric(t, reg, "ringwatch_stream_publish_"+name) }
-	a, p, d, w := get("accepted_total"), get("published_total"), get("dropped_total"), get("pending")
+	a, p, d, w := get("accepted_total"), get("published_total"), get("dropped_total"),
+		get("pending")
 	if a != p+d || w != 0 || a == 0 {
 		t.Errorf("ledger: accepted %v, published %v, dropped %v, pending %v", a, p, d, w)
 	}
@@ -183,7 +184,8 @@ func PublishLedger(t *testing.T, reg *prometheus.Registry) {
 func Committed(t *testing.T, e stream.Engine, c stream.Config, group string) map[int32]int64 {
 	t.Helper()
 	assigned := map[int32]bool{}
-	m, err := e.Join(stream.Membership{Topic: c.Topic, Group: group, SessionTimeout: 10 * time.Second,
+	m, err := e.Join(stream.Membership{Topic: c.Topic, Group: group,
+		SessionTimeout:   10 * time.Second,
 		RebalanceTimeout: time.Minute, MaxFetchBytes: 1 << 20, MaxMessages: 1,
 		Assigned: func(list []int32) {
 			for _, p := range list {

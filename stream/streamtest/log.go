@@ -74,7 +74,8 @@ func testLog(t *testing.T, e stream.Engine) {
 	}
 	prod := stream.PartitionOf("acme", "prod", 4)
 	entries, at, err := l.Last(ctx, []int32{prod})
-	if err != nil || !strings.HasPrefix(Show(entries), "acme:prod:b=1 acme:prod:a=2") || len(at) != 1 {
+	if err != nil || !strings.HasPrefix(Show(entries), "acme:prod:b=1 acme:prod:a=2") ||
+		len(at) != 1 {
 		t.Errorf("of a partition: %s %v %v", Show(entries), at, err)
 	}
 	for _, e := range entries {
@@ -83,7 +84,8 @@ func testLog(t *testing.T, e stream.Engine) {
 		}
 	}
 	read := 0
-	if _, err := l.Read(ctx, nil, func(stream.Entry) error { read++; return nil }); err != nil || read != 7 {
+	if _, err := l.Read(ctx, nil, func(stream.Entry) error { read++; return nil }); err != nil ||
+		read != 7 {
 		t.Errorf("Read handed on %d of 7 entries, %v", read, err)
 	}
 	all, at, err := l.Last(ctx, nil)
@@ -105,7 +107,8 @@ func testLog(t *testing.T, e stream.Engine) {
 		t.Errorf("followed %v, %v", seen, err)
 	}
 	enough := errors.New("enough")
-	if _, err := l.Read(ctx, nil, func(stream.Entry) error { return enough }); !errors.Is(err, enough) {
+	if _, err := l.Read(ctx, nil, func(stream.Entry) error { return enough }); !errors.Is(err,
+		enough) {
 		t.Errorf("the error of who reads: %v", err)
 	}
 	less := LogConfig(c)

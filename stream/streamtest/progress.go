@@ -73,14 +73,16 @@ func testProgress(t *testing.T, e stream.Engine) {
 	Eventually(t, "the others go on", func() bool {
 		through := ask()
 		if through[mine].After(after) {
-			t.Fatalf("partition %d is said to be handled until %s, and a record of %s is not", mine, through[mine], before)
+			t.Fatalf("partition %d is said to be handled until %s, and a record of %s is not", mine,
+				through[mine], before)
 		}
 		return through[(mine+1)%4].After(after)
 	})
 	failing.Store(false)
 	caughtUp(after)
 	// A record that ingest did not write is stepped over.
-	Foreign(t, e, c, stream.Message{Partition: mine, Key: []byte("no key of ours"), Value: []byte("x")})
+	Foreign(t, e, c, stream.Message{Partition: mine, Key: []byte("no key of ours"),
+		Value: []byte("x")})
 	caughtUp(time.Now())
 	stop()
 	if p, err := consumer.Progress(t.Context()); err != nil || len(p.Through) > 0 {

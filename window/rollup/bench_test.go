@@ -21,7 +21,8 @@ func equal(name, value string) *labels.Matcher {
 }
 
 // recorded are the windows of an hour of a node like a recorded one, at 20 s, with so many tables.
-func recorded(tb testing.TB, name string, tables int, start int64) (list []*window.Window, series int) {
+func recorded(tb testing.TB, name string, tables int,
+	start int64) (list []*window.Window, series int) {
 	shape, err := fleet.Read("../../bench/recordings/"+name+".rwf", name, tables, 20_000)
 	if err != nil {
 		tb.Fatal(err)
@@ -50,7 +51,9 @@ func eachRecorded(b *testing.B, f func(b *testing.B, windows []*window.Window, s
 	for _, name := range []string{"idle", "busy"} {
 		for _, tables := range []int{10, 100} {
 			windows, series := recorded(b, name, tables, rollup.Hour.Start(begin))
-			b.Run(fmt.Sprintf("%s/tables=%d", name, tables), func(b *testing.B) { f(b, windows, series) })
+			b.Run(fmt.Sprintf("%s/tables=%d", name, tables), func(b *testing.B) {
+				f(b, windows, series)
+			})
 		}
 	}
 }
@@ -82,7 +85,8 @@ func BenchmarkHour(b *testing.B) {
 		}
 		ms := (cpu() - all).Seconds() * 1e3 / float64(b.N)
 		b.ReportMetric(ms*2000/float64(series), "cpu-ms/2000series")
-		b.ReportMetric(encoding.Seconds()*1e3/float64(b.N)*2000/float64(series), "encode-ms/2000series")
+		b.ReportMetric(encoding.Seconds()*1e3/float64(b.N)*2000/float64(series),
+			"encode-ms/2000series")
 		b.ReportMetric(float64(bytes), "B/run")
 		b.ReportMetric(float64(len(e.Parts)), "parts/run")
 	})
@@ -97,10 +101,12 @@ func eachMetric(b *testing.B, f func(b *testing.B, windows []*window.Window, nam
 	})
 }
 
-var benchMetrics = []string{"cassandra_table_all_memtables_live_data_size_bytes", "cassandra_table_read_latency_seconds"}
+var benchMetrics = []string{"cassandra_table_all_memtables_live_data_size_bytes",
+	"cassandra_table_read_latency_seconds"}
 
 // one returns a run's head and the parts of one metric.
-func one(b *testing.B, s *stored, start int64, name string) (*rollup.RunHead, []int, []window.StoredPart) {
+func one(b *testing.B, s *stored, start int64,
+	name string) (*rollup.RunHead, []int, []window.StoredPart) {
 	h, err := rollup.DecodeRunHead(s.Level, start, s.heads[start])
 	if err != nil {
 		b.Fatal(err)
@@ -112,7 +118,8 @@ func one(b *testing.B, s *stored, start int64, name string) (*rollup.RunHead, []
 		}
 		for m := range d.Metrics {
 			if d.Metrics[m].Name == name {
-				return h, []int{i}, slices.DeleteFunc(slices.Clone(s.parts[start]), func(p window.StoredPart) bool { return p.Type != i || p.Metric != m })
+				return h, []int{i}, slices.DeleteFunc(slices.Clone(s.parts[start]),
+					func(p window.StoredPart) bool { return p.Type != i || p.Metric != m })
 			}
 		}
 	}
@@ -180,12 +187,14 @@ func BenchmarkYear(b *testing.B) {
 			}
 			reading += cpu() - began
 			points = 0
-			for _, series := range rollup.Select(year, 0, math.MaxInt64, equal(labels.MetricName, name)) {
+			for _, series := range rollup.Select(year, 0, math.MaxInt64,
+				equal(labels.MetricName, name)) {
 				points += series.Len()
 			}
 		}
 		b.ReportMetric(reading.Seconds()*1e3/float64(b.N), "read-ms/op")
-		b.ReportMetric(float64((cpu()-all).Nanoseconds())/float64(b.N)/float64(points), "cpu-ns/point")
+		b.ReportMetric(float64((cpu()-all).Nanoseconds())/float64(b.N)/float64(points),
+			"cpu-ns/point")
 	})
 }
 
@@ -213,7 +222,8 @@ func BenchmarkMerge(b *testing.B) {
 		}
 		ms := (cpu() - all).Seconds() * 1e3 / float64(b.N)
 		b.ReportMetric(ms*2000/float64(series), "cpu-ms/2000series")
-		b.ReportMetric(reading.Seconds()*1e3/float64(b.N)*2000/float64(series), "read-ms/2000series")
+		b.ReportMetric(reading.Seconds()*1e3/float64(b.N)*2000/float64(series),
+			"read-ms/2000series")
 	})
 }
 

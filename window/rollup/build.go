@@ -23,7 +23,9 @@ func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error)
 		dictionaries = append(dictionaries, t.Dictionary)
 	}
 	for _, g := range unite(dictionaries) {
-		b := windowBuilder{owes: owes{allow: allow}, group: g, out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+		b := windowBuilder{owes: owes{allow: allow}, group: g,
+			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)),
+				columns: make([]*column, len(g.Metrics))}}
 		for _, t := range w.Types {
 			m := g.maps[t.Dictionary]
 			if m == nil {
@@ -82,7 +84,8 @@ func (c *cell) bytes() int {
 	if c.hist == nil {
 		return own
 	}
-	return own + hist + bucket*(len(c.hist.first.index)+len(c.hist.last.index)+len(c.hist.total.index))
+	return own + hist +
+		bucket*(len(c.hist.first.index)+len(c.hist.last.index)+len(c.hist.total.index))
 }
 
 func (b *windowBuilder) column(w *window.Window, metric int) *column {
@@ -141,7 +144,8 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 		out.counts[row] = n
 		if !cell.zero() {
 			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, b.keep(cell))
-			if b.take(2 * cell.bytes()); b.err != nil { // twice, for lists grow by as much as they have
+			// twice, for lists grow by as much as they have
+			if b.take(2 * cell.bytes()); b.err != nil {
 				return nil
 			}
 		}
@@ -226,7 +230,8 @@ func (f *feed) row(of []*window.Cells) (cell, uint32) {
 
 func (f *feed) begin() {
 	if f.size > 0 && f.before == nil {
-		f.before, f.since, f.total = make([]int64, f.size), make([]int64, f.size), make([]int64, f.size)
+		f.before, f.since, f.total = make([]int64, f.size), make([]int64, f.size), make([]int64,
+			f.size)
 	}
 }
 

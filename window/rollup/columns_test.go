@@ -61,7 +61,8 @@ func TestColumnsGrow(t *testing.T) {
 				compared += want[i].Len()
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("level %s, since %d, %d to %d:\n%+v, want\n%+v", level.Name, since, from, to,
+				t.Fatalf("level %s, since %d, %d to %d:\n%+v, want\n%+v", level.Name, since,
+					from, to,
 					got, want)
 			}
 		}

@@ -26,7 +26,8 @@ func (a *cell) then(kind frame.Kind, b *cell) cell {
 		c.min, c.max, c.total = min(a.min, b.min), max(a.max, b.max), a.total.Add(b.total)
 	case frame.GaugeDouble:
 		c.min, c.max = lower(a.min, b.min), higher(a.max, b.max)
-		c.total.Lo = math.Float64bits(canonical(math.Float64frombits(a.total.Lo) + math.Float64frombits(b.total.Lo)))
+		c.total.Lo = math.Float64bits(
+			canonical(math.Float64frombits(a.total.Lo) + math.Float64frombits(b.total.Lo)))
 	case frame.Counter:
 		c.total.Lo = a.total.Lo + uint64(increase(a.last, b.first)) + b.total.Lo
 	}

@@ -145,7 +145,8 @@ func (p *partReader) readClasses() {
 	for slot := range p.o.classes {
 		p.o.classes[slot] = 0
 		if len(packed) > 0 {
-			p.o.classes[slot] = packed[slot*runClassBits/8] >> (slot * runClassBits % 8) & (1<<runClassBits - 1)
+			p.o.classes[slot] = packed[slot*runClassBits/8] >> (slot * runClassBits % 8) &
+				(1<<runClassBits - 1)
 		}
 	}
 }

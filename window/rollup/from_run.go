@@ -181,7 +181,8 @@ type opener struct {
 
 // open opens the types that are wanted.
 func (o *opener) open(types []int, find window.Dictionaries) {
-	o.period, o.counts, o.classes = make([]int, o.slots), make([]uint32, o.slots), make([]byte, o.slots)
+	o.period, o.counts, o.classes = make([]int, o.slots), make([]uint32, o.slots), make([]byte,
+		o.slots)
 	for slot := range o.period {
 		o.period[slot] = -1
 	}
@@ -208,11 +209,13 @@ func (o *opener) openType(t *RunType, find window.Dictionaries) (*openType, erro
 		return nil, err
 	}
 	if t.metrics != len(d.Metrics) {
-		return nil, fmt.Errorf("%w: the head knows %d metrics, the dictionary %d", ErrMalformed, t.metrics, len(d.Metrics))
+		return nil, fmt.Errorf("%w: the head knows %d metrics, the dictionary %d", ErrMalformed,
+			t.metrics, len(d.Metrics))
 	}
 	for _, p := range t.pieces {
 		if int(p.first[len(p.first)-1]) >= len(d.Rows) {
-			return nil, fmt.Errorf("%w: a piece of metric %d begins after the last entity", ErrMalformed, p.metric)
+			return nil, fmt.Errorf("%w: a piece of metric %d begins after the last entity",
+				ErrMalformed, p.metric)
 		}
 	}
 	of := &openType{RunType: t, dictionary: d}
@@ -305,11 +308,13 @@ func (o *opener) metric(parts []window.StoredPart) {
 	}
 	firsts := t.firsts(id.Metric)
 	in := partReader{o: o, t: t, columns: make([]column, len(o.head.Periods)),
-		runReader: runReader{Metric: &t.dictionary.Metrics[id.Metric], keeper: &o.keeper, owes: &o.owes}}
+		runReader: runReader{Metric: &t.dictionary.Metrics[id.Metric], keeper: &o.keeper,
+			owes: &o.owes}}
 	read, next := 0, 0
 	for _, p := range parts {
 		if p.Facet != window.Values || p.Piece < 0 || p.Piece > len(firsts) || p.Piece < next {
-			o.damaged(p.PartID, fmt.Errorf("%w: the head knows no such part, or it comes twice", ErrMalformed))
+			o.damaged(p.PartID, fmt.Errorf("%w: the head knows no such part, or it comes twice",
+				ErrMalformed))
 			continue
 		}
 		in.missing(firsts, next, p.Piece)
@@ -329,7 +334,8 @@ func (o *opener) metric(parts []window.StoredPart) {
 }
 
 func (o *opener) damaged(id window.PartID, err error) {
-	o.damage = append(o.damage, fmt.Errorf("part %d of metric %d of type %d: %w", id.Piece, id.Metric, id.Type, err))
+	o.damage = append(o.damage, fmt.Errorf("part %d of metric %d of type %d: %w", id.Piece,
+		id.Metric, id.Type, err))
 }
 
 // Rollups returns what was read, a rollup for each period, ascending.
@@ -347,7 +353,8 @@ func (r *Run) Rollups() []*Rollup {
 			own[j] = &types[i*len(open)+j]
 			*own[j] = Type{Dictionary: t.dictionary, live: t.live[slot], run: t, period: i}
 		}
-		rollups[i] = Rollup{Level: r.head.Level, Start: p.Start, Instants: p.Instants, Parts: p.Parts, Types: own}
+		rollups[i] = Rollup{Level: r.head.Level, Start: p.Start, Instants: p.Instants,
+			Parts: p.Parts, Types: own}
 		list[i] = &rollups[i]
 	}
 	return list

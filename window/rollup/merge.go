@@ -19,7 +19,8 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 	var kept keeper
 	for _, g := range unite(dictionariesOf(parts)) {
 		m := merger{group: g, keeper: &kept,
-			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)), columns: make([]*column, len(g.Metrics))}}
+			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)),
+				columns: make([]*column, len(g.Metrics))}}
 		for i, p := range parts {
 			for _, t := range p.Types {
 				if to := g.maps[t.Dictionary]; to != nil {

@@ -26,7 +26,8 @@ func (l *line) from(n int) *line {
 	out := *l
 	out.start, out.count = after(l.start, n), after(l.count, n)
 	out.rising = l.rising.from(n)
-	out.min, out.max, out.sum, out.hist = after(l.min, n), after(l.max, n), after(l.sum, n), after(l.hist, n)
+	out.min, out.max, out.sum, out.hist = after(l.min, n), after(l.max, n), after(l.sum,
+		n), after(l.hist, n)
 	if l.counted != nil {
 		r := l.counted.from(n)
 		out.counted = &r

@@ -49,7 +49,9 @@ func TestRecordedInRollups(t *testing.T) {
 					t.Fatal("seed", seed, level.Name, by, err)
 				}
 				of := slices.DeleteFunc(slices.Clone(samples), func(s window.Series) bool {
-					return slices.ContainsFunc(by, func(m *labels.Matcher) bool { return !m.Matches(s.Labels.Get(m.Name)) })
+					return slices.ContainsFunc(by, func(m *labels.Matcher) bool {
+						return !m.Matches(s.Labels.Get(m.Name))
+					})
 				})
 				if d := rolluptest.Diff(got, rolluptest.Direct(of, level)); d != "" {
 					t.Fatalf("seed %d, level %s, %v:\n%s", seed, level.Name, by, d)

@@ -76,7 +76,9 @@ type Rollup struct {
 	Start    int64 // milliseconds since the Unix epoch
 	Instants int   // frames of the period
 	Parts    []Part
-	Types    []*Type // by ascending Dictionary.Key; one for each entity type, or several if the node changed its cluster, datacenter or rack
+	// by ascending Dictionary.Key; one for each entity type, or several if the node changed its
+	// cluster, datacenter or rack
+	Types []*Type
 }
 
 // Part says what a coarser rollup was made of: a period of the next finer level and its Instants. A
@@ -89,8 +91,9 @@ type Part struct {
 // Type is what a rollup holds of one entity type.
 type Type struct {
 	*window.Dictionary
-	live    []uint32  // by row: at how many instants the entity was there
-	columns []*column // by metric; nil: every live entity has a value wherever it is there, and that is zero
+	live []uint32 // by row: at how many instants the entity was there
+	// by metric; nil: every live entity has a value wherever it is there, and that is zero
+	columns []*column
 	run     *openType // has the columns of types that were read from a run; columns is nil then
 	period  int       // of the run's
 }
@@ -135,9 +138,11 @@ func (c *column) cell(row int32) *cell {
 // the sum.
 type cell struct {
 	first, last int64
-	min, max    int64    // gauges
-	total       Int128   // gauges: sum (of doubles, the bits in Lo); else in Lo the increase or, in gauge histograms, the sum
-	hist        *buckets // histograms; nil: no counts
+	min, max    int64 // gauges
+	// gauges: sum (of doubles, the bits in Lo); else in Lo the increase or, in gauge histograms,
+	// the sum
+	total Int128
+	hist  *buckets // histograms; nil: no counts
 }
 
 // buckets are the counts of a histogram's cell. Cells share them where they are equal; they never
@@ -153,5 +158,6 @@ type sparse struct {
 var zeroCell = cell{}
 
 func (c *cell) zero() bool {
-	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == Int128{} && c.hist == nil
+	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == Int128{} &&
+		c.hist == nil
 }

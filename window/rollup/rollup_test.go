@@ -32,7 +32,8 @@ type stored struct {
 }
 
 func newStored(level rollup.Level) *stored {
-	return &stored{level, map[int64][]byte{}, map[int64][]window.StoredPart{}, map[window.Hash][]byte{}, map[window.Hash]*window.Dictionary{}}
+	return &stored{level, map[int64][]byte{}, map[int64][]window.StoredPart{},
+		map[window.Hash][]byte{}, map[window.Hash]*window.Dictionary{}}
 }
 
 // runOf returns the start and the length of the run that a period is in.
@@ -128,7 +129,8 @@ func history(pick windowtest.Pick) []*window.Window {
 	var list []*window.Window
 	for start := frame.WindowOf(begin); start < end; start += frame.WindowMillis {
 		if len(frames[start]) > 0 {
-			if w, _, err := window.Build(window.Node{Account: "acme"}, frames[start]); err == nil && len(w.Times) > 0 {
+			if w, _, err := window.Build(window.Node{Account: "acme"}, frames[start]); err == nil &&
+				len(w.Times) > 0 {
 				list = append(list, w)
 			}
 		}
@@ -209,7 +211,8 @@ func TestWiden(t *testing.T) {
 			if err != nil {
 				t.Fatal("seed", seed, err)
 			}
-			if d := rolluptest.Diff(got, rolluptest.Direct(all(windows), level)); d != "" || len(got) == 0 {
+			if d := rolluptest.Diff(got, rolluptest.Direct(all(windows), level)); d != "" ||
+				len(got) == 0 {
 				t.Fatalf("seed %d, level %s:\n%s", seed, level.Name, d)
 			}
 		}
@@ -271,7 +274,8 @@ func TestEqualRollupsGiveEqualBytes(t *testing.T) {
 	if !reflect.DeepEqual(a, encoded()) {
 		t.Fatal("merged in another order they have other bytes")
 	}
-	if !reflect.DeepEqual(fives, rollup.EncodeRun(rollup.Hour.Start(begin), 4*rollup.Hour.Millis, parts)) {
+	if !reflect.DeepEqual(fives, rollup.EncodeRun(rollup.Hour.Start(begin), 4*rollup.Hour.Millis,
+		parts)) {
 		t.Fatal("in another order they have other bytes")
 	}
 }
@@ -310,26 +314,35 @@ func TestBounds(t *testing.T) {
 		ints   []int64
 		floats []float64
 	}{
-		{"gauges beyond 64 bits", frame.Metric{Name: "g", Kind: frame.Gauge}, []int64{huge, huge, huge, -huge, math.MinInt64, huge}, nil},
-		{"negative gauges beyond 64 bits", frame.Metric{Name: "g", Kind: frame.Gauge}, []int64{math.MinInt64, math.MinInt64, math.MinInt64, -1}, nil},
-		{"counters that start again", frame.Metric{Name: "c", Kind: frame.Counter}, []int64{5, huge, 3, 3, 0, huge, 1}, nil},
-		{"signed zeros", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil, []float64{math.Copysign(0, -1), 0, math.Copysign(0, -1)}},
-		{"infinities", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil, []float64{math.Inf(1), math.Inf(-1), 0.1, 0.2, 0.3}},
-		{"still doubles whose sum rounds", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil, []float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}},
+		{"gauges beyond 64 bits", frame.Metric{Name: "g", Kind: frame.Gauge},
+			[]int64{huge, huge, huge, -huge, math.MinInt64, huge}, nil},
+		{"negative gauges beyond 64 bits", frame.Metric{Name: "g", Kind: frame.Gauge},
+			[]int64{math.MinInt64, math.MinInt64, math.MinInt64, -1}, nil},
+		{"counters that start again", frame.Metric{Name: "c", Kind: frame.Counter},
+			[]int64{5, huge, 3, 3, 0, huge, 1}, nil},
+		{"signed zeros", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil,
+			[]float64{math.Copysign(0, -1), 0, math.Copysign(0, -1)}},
+		{"infinities", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil,
+			[]float64{math.Inf(1), math.Inf(-1), 0.1, 0.2, 0.3}},
+		{"still doubles whose sum rounds", frame.Metric{Name: "d", Kind: frame.GaugeDouble}, nil,
+			[]float64{0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var windows []*window.Window
 			for i := range max(len(c.ints), len(c.floats)) {
 				at := begin + int64(i)*1000 + int64(i/3)*frame.WindowMillis
-				f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "c", Started: 1, Sequence: uint64(i), At: at, Interval: 1000},
-					Templates: []frame.Template{{Type: "node", Metrics: []frame.Metric{c.metric}}}, Added: []frame.Entities{{Rows: [][]string{{}}}}}
+				f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "c", Started: 1,
+					Sequence: uint64(i), At: at, Interval: 1000},
+					Templates: []frame.Template{{Type: "node", Metrics: []frame.Metric{c.metric}}},
+					Added:     []frame.Entities{{Rows: [][]string{{}}}}}
 				col := frame.Column{All: true}
 				if c.ints != nil {
 					col.Ints = c.ints[i : i+1]
 				} else {
 					col.Doubles = c.floats[i : i+1]
 				}
-				if c.ints == nil && math.Float64bits(c.floats[i]) != 0 || c.ints != nil && c.ints[i] != 0 {
+				if c.ints == nil && math.Float64bits(c.floats[i]) != 0 ||
+					c.ints != nil && c.ints[i] != 0 {
 					f.Values = []frame.Group{{Columns: []frame.Column{col}}}
 				}
 				b, err := f.Append(nil, nil)
@@ -348,7 +361,8 @@ func TestBounds(t *testing.T) {
 			}
 			for level, rollups := range levels(t, windows) {
 				got, err := rolluptest.Of(rollup.Select(rollups, 0, math.MaxInt64))
-				if d := rolluptest.Diff(got, rolluptest.Direct(all(windows), level)); err != nil || d != "" || len(got) != 1 {
+				if d := rolluptest.Diff(got, rolluptest.Direct(all(windows), level)); err != nil ||
+					d != "" || len(got) != 1 {
 					t.Fatal(level.Name, err, d, got)
 				}
 			}

@@ -139,11 +139,15 @@ func (e *RunEncoder) number(in *runInput) int {
 	}
 	b := in.Dictionary.Append(nil)
 	hash := window.HashOf(b)
-	n := slices.IndexFunc(e.types, func(t *runType) bool { return t.dictionary.Key == in.Key && t.dictionary.Hash == hash })
+	n := slices.IndexFunc(e.types, func(t *runType) bool {
+		return t.dictionary.Key == in.Key && t.dictionary.Hash == hash
+	})
 	if n < 0 {
 		n = len(e.types)
-		t := &runType{dictionary: window.EncodedDictionary{Key: in.Key, Hash: hash, Blob: b}, live: in.liveCounts(),
-			states: make([]byte, len(in.Metrics)), told: make([]bool, len(in.Metrics)), pieces: map[int][]int32{}}
+		t := &runType{dictionary: window.EncodedDictionary{Key: in.Key, Hash: hash, Blob: b},
+			live:   in.liveCounts(),
+			states: make([]byte, len(in.Metrics)), told: make([]bool, len(in.Metrics)),
+			pieces: map[int][]int32{}}
 		for m := range t.states {
 			t.states[m] = stateAbsent
 		}
@@ -172,8 +176,10 @@ func (t *runType) append(parts []window.Part, in *runInput, number, metric int) 
 	}
 	key := in.MetricKey(metric)
 	add := func(piece int, b []byte) {
-		parts = append(parts, window.Part{PartID: window.PartID{Type: number, Metric: metric, Facet: window.Values, Piece: piece},
-			Key: t.dictionary.Key, Metric: key, Small: state == stateSmall, Blob: b})
+		parts = append(parts,
+			window.Part{PartID: window.PartID{Type: number, Metric: metric, Facet: window.Values,
+				Piece: piece},
+				Key: t.dictionary.Key, Metric: key, Small: state == stateSmall, Blob: b})
 	}
 	from := 0
 	for i, c := range cuts {

@@ -55,7 +55,8 @@ func (c *cell) isStill(kind frame.Kind, n uint32) bool {
 	case frame.Histogram:
 		return c.total == Int128{} && len(c.totals().index) == 0 && c.lasts().equal(c.firsts())
 	}
-	return c.total.Lo == uint64(c.first)*uint64(n) && c.lasts().equal(c.firsts()) && c.totals().isTimes(c.firsts(), int64(n))
+	return c.total.Lo == uint64(c.first)*uint64(n) && c.lasts().equal(c.firsts()) &&
+		c.totals().isTimes(c.firsts(), int64(n))
 }
 
 // sumOf returns the bits of n times a double.
@@ -138,7 +139,8 @@ func (w *cellWriter) appendBuckets(dst []byte, sum int64, s sparse) []byte {
 		for end < len(s.index) && s.index[end] == s.index[end-1]+1 {
 			end++
 		}
-		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(s.index[i]-next)), uint64(end-i-1))
+		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(s.index[i]-next)),
+			uint64(end-i-1))
 		next = s.index[end-1] + 1
 		for ; i < end; i++ {
 			dst = appendWord(dst, w.Kind, s.count[i])

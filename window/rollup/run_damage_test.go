@@ -40,7 +40,8 @@ func damagedRun(t testing.TB) (s *stored, start int64, list []*rollup.Rollup) {
 
 // known reports whether an error is one that a reader tells from others.
 func known(err error) bool {
-	return errors.Is(err, rollup.ErrMalformed) || errors.Is(err, rollup.ErrVersion) || errors.Is(err, window.ErrDictionary)
+	return errors.Is(err, rollup.ErrMalformed) || errors.Is(err, rollup.ErrVersion) ||
+		errors.Is(err, window.ErrDictionary)
 }
 
 // TestDamagedParts: cut and with bits flipped, a part is left out and named, or it says something;
@@ -66,7 +67,8 @@ func TestDamagedParts(t *testing.T) {
 		some := points(t, got...)
 		for series, values := range whole {
 			if !contains(series, name) && !reflect.DeepEqual(some[series], values) {
-				t.Fatalf("with a damaged part of %s, %s is %v, it was %v", name, series, some[series], values)
+				t.Fatalf("with a damaged part of %s, %s is %v, it was %v", name, series,
+					some[series], values)
 			}
 		}
 		if len(damage) == 1 {
@@ -128,7 +130,8 @@ func TestDamagedHeads(t *testing.T) {
 	read(append(bytes.Clone(head), 0), true)
 	b := bytes.Clone(head)
 	b[0]++
-	if _, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, b); !errors.Is(err, rollup.ErrVersion) {
+	if _, err := rollup.DecodeRunHead(rollup.FiveMinutes, start, b); !errors.Is(err,
+		rollup.ErrVersion) {
 		t.Fatal("of a newer version:", err)
 	}
 }
@@ -155,7 +158,8 @@ func TestPartsThatAreNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := p
 			change(&other)
-			got, damage := rollup.FromRun(h, nil, s.find, append(slices.Clone(s.parts[start]), other))
+			got, damage := rollup.FromRun(h, nil, s.find,
+				append(slices.Clone(s.parts[start]), other))
 			if len(damage) != 1 || !errors.Is(damage[0], rollup.ErrMalformed) {
 				t.Fatal(damage)
 			}
@@ -164,9 +168,12 @@ func TestPartsThatAreNot(t *testing.T) {
 			}
 		})
 	}
-	lost := func(string, window.Hash) (*window.Dictionary, error) { return nil, window.ErrDictionary }
+	lost := func(string, window.Hash) (*window.Dictionary, error) {
+		return nil, window.ErrDictionary
+	}
 	got, damage := rollup.FromRun(h, nil, lost, s.parts[start])
-	if len(damage) != len(h.Types) || !errors.Is(damage[0], window.ErrDictionary) || len(points(t, got...)) > 0 {
+	if len(damage) != len(h.Types) || !errors.Is(damage[0], window.ErrDictionary) ||
+		len(points(t, got...)) > 0 {
 		t.Fatal("without dictionaries:", damage)
 	}
 }
@@ -198,7 +205,8 @@ func TestRunsWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rollup.OpenRun(&most{1 << 20}, h, nil, s.find, s.parts[start]); !errors.Is(err, errMost) {
+	if _, _, err := rollup.OpenRun(&most{1 << 20}, h, nil, s.find, s.parts[start]); !errors.Is(err,
+		errMost) {
 		t.Fatal("within 1 MiB:", err)
 	}
 	m := &most{64 << 20}

@@ -47,7 +47,9 @@ func (t *RunType) state(m int) byte {
 
 // firsts returns the first rows of a metric's pieces, without that of the first piece, which is 0.
 func (t *RunType) firsts(m int) []int32 {
-	i, found := slices.BinarySearchFunc(t.pieces, m, func(p metricPieces, m int) int { return p.metric - m })
+	i, found := slices.BinarySearchFunc(t.pieces, m, func(p metricPieces, m int) int {
+		return p.metric - m
+	})
 	if !found {
 		return nil
 	}
@@ -57,8 +59,10 @@ func (t *RunType) firsts(m int) []int32 {
 // PartsOf returns the parts that answer for metric m of type number t, ascending: those that have
 // any of the rows, all if rows is nil. A run's parts have all facets in one, which is
 // window.Values.
-func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32, facets ...window.Facet) (list []window.PartID) {
-	if t < 0 || t >= len(h.Types) || !h.Types[t].Stored(m) || len(facets) > 0 && !slices.Contains(facets, window.Values) {
+func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32,
+	facets ...window.Facet) (list []window.PartID) {
+	if t < 0 || t >= len(h.Types) || !h.Types[t].Stored(m) ||
+		len(facets) > 0 && !slices.Contains(facets, window.Values) {
 		return nil
 	}
 	firsts := h.Types[t].firsts(m)
@@ -70,7 +74,8 @@ func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32, face
 			}
 		}
 		if has {
-			list = append(list, window.PartID{Type: t, Metric: m, Facet: window.Values, Piece: piece})
+			list = append(list, window.PartID{Type: t, Metric: m, Facet: window.Values,
+				Piece: piece})
 		}
 	}
 	return list
@@ -98,7 +103,8 @@ func DecodeRunHead(level Level, start int64, b []byte) (*RunHead, error) {
 	h.Periods = make([]Period, 0, n)
 	for range n {
 		next += r.Number("a gap of periods", slots-next)
-		p := Period{Start: start + int64(next)*level.Millis, Instants: r.Number("the instants", maxCount+1)}
+		p := Period{Start: start + int64(next)*level.Millis,
+			Instants: r.Number("the instants", maxCount+1)}
 		p.Parts = r.parts(level, finer, p.Start)
 		if r.Err != nil {
 			break
@@ -128,7 +134,8 @@ func (r *reader) parts(level, finer Level, start int64) (list []Part) {
 		r.Fail("parts of the finest level")
 	}
 	for next := start; n > 0 && r.Err == nil; n-- {
-		p := Part{Start: next + int64(r.Number("a gap of parts", int(level.Millis/finer.Millis)))*finer.Millis}
+		p := Part{Start: next +
+			int64(r.Number("a gap of parts", int(level.Millis/finer.Millis)))*finer.Millis}
 		p.Instants = r.Number("the instants of a part", maxCount+1)
 		if next = p.Start + finer.Millis; next > start+level.Millis {
 			r.Fail("a part after the period")

@@ -27,7 +27,8 @@ func points(t testing.TB, list ...*rollup.Rollup) rolluptest.Points {
 
 // eachRun calls f with the runs of random histories, of all levels, as they are before they are
 // encoded.
-func eachRun(t *testing.T, seeds, stream uint64, f func(level rollup.Level, start int64, list []*rollup.Rollup)) {
+func eachRun(t *testing.T, seeds, stream uint64, f func(level rollup.Level, start int64,
+	list []*rollup.Rollup)) {
 	for seed := range seeds {
 		windows := history(rand.New(rand.NewPCG(seed, stream)).IntN)
 		var list []*rollup.Rollup
@@ -68,7 +69,8 @@ func TestRunGivesItsPeriodsBack(t *testing.T) {
 			t.Fatalf("%d periods of %d", len(got), len(list))
 		}
 		for i, r := range got {
-			if r.Start != list[i].Start || r.Instants != list[i].Instants || !slices.Equal(r.Parts, list[i].Parts) || r.Level != level {
+			if r.Start != list[i].Start || r.Instants != list[i].Instants ||
+				!slices.Equal(r.Parts, list[i].Parts) || r.Level != level {
 				t.Fatalf("period %d is %+v, it was %+v", i, r, list[i])
 			}
 			if d := rolluptest.Diff(points(t, r), points(t, list[i])); d != "" {
@@ -107,13 +109,17 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !h.Types[p.Type].Stored(p.PartID.Metric) || h.Types[p.Type].Small(p.PartID.Metric) != p.Small || p.Small != (len(p.Blob) <= window.SmallBytes) {
+			if !h.Types[p.Type].Stored(p.PartID.Metric) ||
+				h.Types[p.Type].Small(p.PartID.Metric) != p.Small ||
+				p.Small != (len(p.Blob) <= window.SmallBytes) {
 				t.Fatalf("part %+v of %d bytes is not as the head says", p.PartID, len(p.Blob))
 			}
-			if ids := h.PartsOf(p.Type, d, p.PartID.Metric, nil); len(ids) != 1 || ids[0] != p.PartID {
+			if ids := h.PartsOf(p.Type, d, p.PartID.Metric, nil); len(ids) != 1 ||
+				ids[0] != p.PartID {
 				t.Fatalf("the parts of %+v are %+v", p.PartID, ids)
 			}
-			got, damage := rollup.FromRun(h, []int{p.Type}, s.find, partsOf(rollup.Encoded{Parts: e.Parts[i : i+1]}))
+			got, damage := rollup.FromRun(h, []int{p.Type}, s.find,
+				partsOf(rollup.Encoded{Parts: e.Parts[i : i+1]}))
 			if len(damage) > 0 {
 				t.Fatal(damage)
 			}
@@ -159,7 +165,8 @@ func TestRunsGrow(t *testing.T) {
 			t.Fatal(d)
 		}
 		if len(e.Parts) > 0 && all.Bytes() <= before {
-			t.Fatalf("%d parts take no memory: %d bytes, then %d", len(e.Parts), before, all.Bytes())
+			t.Fatalf("%d parts take no memory: %d bytes, then %d", len(e.Parts), before,
+				all.Bytes())
 		}
 	})
 }
@@ -170,7 +177,8 @@ func TestTotalsOfHistograms(t *testing.T) {
 	histograms := 0
 	eachRun(t, 20, 36, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		whole := rollup.Select(list, 0, math.MaxInt64)
-		totals, err := rollup.SelectContext(t.Context(), nil, []window.Facet{window.Values}, list, 0, math.MaxInt64)
+		totals, err := rollup.SelectContext(t.Context(), nil, []window.Facet{window.Values}, list,
+			0, math.MaxInt64)
 		if err != nil || len(totals) != len(whole) {
 			t.Fatalf("%d series, want %d: %v", len(totals), len(whole), err)
 		}
@@ -181,7 +189,8 @@ func TestTotalsOfHistograms(t *testing.T) {
 			for j := range whole[i].Start {
 				want := whole[i].At(j)
 				histograms++
-				for _, counts := range []*[]int64{&want.FirstCounts, &want.LastCounts, &want.Increases} {
+				for _, counts := range []*[]int64{&want.FirstCounts, &want.LastCounts,
+					&want.Increases} {
 					var sum int64
 					for _, n := range *counts {
 						sum += n
@@ -228,10 +237,11 @@ func TestRunInChunks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				of := slices.DeleteFunc(slices.Clone(single[i].parts[r.Start]), func(p window.StoredPart) bool {
-					d, err := single[i].find("", h.Types[p.Type].Hash)
-					return err != nil || !slices.Contains(chunk, d.Metrics[p.Metric].Name)
-				})
+				of := slices.DeleteFunc(slices.Clone(single[i].parts[r.Start]),
+					func(p window.StoredPart) bool {
+						d, err := single[i].find("", h.Types[p.Type].Hash)
+						return err != nil || !slices.Contains(chunk, d.Metrics[p.Metric].Name)
+					})
 				got, damage := rollup.FromRun(h, nil, single[i].find, of)
 				if len(damage) > 0 || len(got) != 1 {
 					t.Fatal(damage, len(got))
@@ -249,7 +259,8 @@ func TestRunInChunks(t *testing.T) {
 		})
 		got.Parts = parts
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("level %s: in chunks\n%x\n%+v\nwhole\n%x\n%+v", level.Name, got.Head, got.Parts, want.Head, want.Parts)
+			t.Fatalf("level %s: in chunks\n%x\n%+v\nwhole\n%x\n%+v", level.Name, got.Head,
+				got.Parts, want.Head, want.Parts)
 		}
 	})
 }
@@ -257,19 +268,22 @@ func TestRunInChunks(t *testing.T) {
 // large are windows of an hour of a node with so many tables, whose counter moves at random.
 func large(t testing.TB, tables int) (list []*window.Window) {
 	rnd := rand.New(rand.NewPCG(7, 34))
-	template := frame.Template{Type: "table", Labels: []string{"table"}, Metrics: []frame.Metric{{Name: "reads", Kind: frame.Counter}}}
+	template := frame.Template{Type: "table", Labels: []string{"table"},
+		Metrics: []frame.Metric{{Name: "reads", Kind: frame.Counter}}}
 	rows := make([][]string, tables)
 	for i := range rows {
 		rows[i] = []string{fmt.Sprintf("t%06d", i)}
 	}
 	now := make([]int64, tables)
-	for start := rollup.Hour.Start(begin); start < rollup.Hour.Start(begin)+rollup.Hour.Millis; start += frame.WindowMillis {
+	for start := rollup.Hour.Start(begin); start < rollup.Hour.Start(begin)+
+		rollup.Hour.Millis; start += frame.WindowMillis {
 		var frames [][]byte
 		for at := start; at < start+frame.WindowMillis; at += 150_000 {
 			for i := range now {
 				now[i] += rnd.Int64N(1 << 28)
 			}
-			f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "c", Started: 1, At: at, Interval: 150_000},
+			f := frame.Frame{Header: frame.Header{Node: [16]byte{1}, Cluster: "c", Started: 1,
+				At: at, Interval: 150_000},
 				Templates: []frame.Template{template}, Added: []frame.Entities{{Rows: rows}},
 				Values: []frame.Group{{Columns: []frame.Column{{All: true, Ints: now}}}}}
 			b, err := f.Append(nil, nil)
@@ -332,8 +346,10 @@ func TestRunInPieces(t *testing.T) {
 			if len(ids) != 1 {
 				t.Fatalf("row %d is in %+v", row, ids)
 			}
-			if in := len(rollup.Select(got, 0, math.MaxInt64, equal("table", d.Rows[row][0]))) > 0; in != (ids[0].Piece == piece) {
-				t.Fatalf("row %d is said to be in piece %d; in piece %d: %v", row, ids[0].Piece, piece, in)
+			if in := len(rollup.Select(got, 0, math.MaxInt64, equal("table", d.Rows[row][0]))) >
+				0; in != (ids[0].Piece == piece) {
+				t.Fatalf("row %d is said to be in piece %d; in piece %d: %v", row, ids[0].Piece,
+					piece, in)
 			}
 		}
 	}
@@ -351,7 +367,8 @@ func TestRunInPieces(t *testing.T) {
 		alone, _ := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
 		lost := points(t, alone...)
 		if len(some)+len(lost) != len(whole) {
-			t.Fatalf("without piece %d of %d series there are %d of %d", piece, len(lost), len(some), len(whole))
+			t.Fatalf("without piece %d of %d series there are %d of %d", piece, len(lost),
+				len(some), len(whole))
 		}
 		for series, values := range some {
 			if !reflect.DeepEqual(values, whole[series]) {
@@ -359,7 +376,8 @@ func TestRunInPieces(t *testing.T) {
 			}
 		}
 	}
-	if ids := h.PartsOf(0, nil, 0, []int32{0, 5999}); len(ids) != 2 || ids[0].Piece != 0 || ids[1].Piece != len(e.Parts)-1 {
+	if ids := h.PartsOf(0, nil, 0, []int32{0, 5999}); len(ids) != 2 || ids[0].Piece != 0 ||
+		ids[1].Piece != len(e.Parts)-1 {
 		t.Fatalf("the parts of the first and the last row are %+v", ids)
 	}
 	if ids := h.PartsOf(0, nil, 0, nil, window.Buckets); ids != nil {

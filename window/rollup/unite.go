@@ -76,7 +76,9 @@ func uniteOne(key string, ds []*window.Dictionary) *group {
 	var different []*window.Dictionary
 	like := make([]int, len(ds)) // by dictionary: the number of the one that says the same
 	for i, d := range ds {
-		if like[i] = slices.IndexFunc(different, func(o *window.Dictionary) bool { return sameDictionary(d, o) }); like[i] < 0 {
+		if like[i] = slices.IndexFunc(different, func(o *window.Dictionary) bool {
+			return sameDictionary(d, o)
+		}); like[i] < 0 {
 			like[i] = len(different)
 			different = append(different, d)
 		}
@@ -92,7 +94,9 @@ func uniteOne(key string, ds []*window.Dictionary) *group {
 // entities in the same order.
 func sameDictionary(a, b *window.Dictionary) bool {
 	return slices.Equal(a.Labels, b.Labels) && len(a.Rows) == len(b.Rows) &&
-		slices.EqualFunc(a.Metrics, b.Metrics, func(a, b window.Metric) bool { return a.Same(&b) }) &&
+		slices.EqualFunc(a.Metrics, b.Metrics, func(a, b window.Metric) bool {
+			return a.Same(&b)
+		}) &&
 		slices.EqualFunc(a.Rows, b.Rows, slices.Equal[[]string])
 }
 
@@ -111,7 +115,9 @@ func uniteDifferent(key string, ds []*window.Dictionary) *group {
 		return slices.CompareFunc(a.Metrics, b.Metrics, compareMetrics)
 	})
 	first := sorted[0]
-	out := &window.Dictionary{Node: first.Node, Cluster: first.Cluster, Datacenter: first.Datacenter, Rack: first.Rack, Key: key, Type: first.Type, Labels: first.Labels}
+	out := &window.Dictionary{Node: first.Node, Cluster: first.Cluster,
+		Datacenter: first.Datacenter, Rack: first.Rack, Key: key, Type: first.Type,
+		Labels: first.Labels}
 	for _, d := range sorted {
 		if !slices.Equal(d.Labels, out.Labels) {
 			out.Labels = slices.Concat(out.Labels, d.Labels)
@@ -189,10 +195,12 @@ func compareMetrics(a, b window.Metric) int {
 		}
 		return 0
 	}
-	c := cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Unit, b.Unit), cmp.Compare(a.Exponent, b.Exponent),
+	c := cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
+		strings.Compare(a.Unit, b.Unit), cmp.Compare(a.Exponent, b.Exponent),
 		cmp.Compare(flag(a.HasSum), flag(b.HasSum)), cmp.Compare(a.Buckets(), b.Buckets()))
 	if c == 0 && a.Bounds != nil && b.Bounds != nil {
-		c = cmp.Or(cmp.Compare(a.Bounds.Exponent, b.Bounds.Exponent), slices.Compare(a.Bounds.Upper, b.Bounds.Upper))
+		c = cmp.Or(cmp.Compare(a.Bounds.Exponent, b.Bounds.Exponent),
+			slices.Compare(a.Bounds.Upper, b.Bounds.Upper))
 	}
 	return c
 }

@@ -10,7 +10,8 @@ import (
 // encode fills a frame with the node's state against n.key, by FORMAT.md and as plainly as can be.
 func (n *Node) encode(f *frame.Frame) {
 	if n.key == nil {
-		f.Identity = frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: []frame.Fact{{Name: "os", Value: "Linux"}}}
+		f.Identity = frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack,
+			Facts: []frame.Fact{{Name: "os", Value: "Linux"}}}
 		f.Bounds = n.bounds
 		for _, t := range n.types {
 			f.Templates = append(f.Templates, t.Template)
@@ -36,7 +37,8 @@ func (n *Node) encode(f *frame.Frame) {
 		var rows [][]string
 		for _, e := range t.live {
 			if !slices.ContainsFunc(base, func(b *entity) bool { return b.born == e.born }) {
-				live, number, before = append(live, e), append(number, len(base)+len(rows)), append(before, nil)
+				live, number, before = append(live, e), append(number, len(base)+len(rows)),
+					append(before, nil)
 				rows = append(rows, e.labels)
 			}
 		}

@@ -101,7 +101,8 @@ func NewNode(pick Pick) *Node {
 		n.ID[i] = byte(pick(256))
 	}
 	n.ID[0] |= 1
-	n.bounds = []frame.Bounds{{Exponent: -6, Upper: []int64{1, 2, 5, 10}}, {Upper: []int64{-3, 0, 100}}}
+	n.bounds = []frame.Bounds{{Exponent: -6, Upper: []int64{1, 2, 5, 10}},
+		{Upper: []int64{-3, 0, 100}}}
 	n.templates()
 	return n
 }
@@ -116,7 +117,8 @@ func (n *Node) templates() {
 			t.Labels = []string{"keyspace", "table"}[:1+n.pick(2)]
 		}
 		for i := range 1 + n.pick(4) {
-			m := frame.Metric{Name: fmt.Sprintf("%s_%d", name, i), Kind: frame.Kind(n.pick(6)), Unit: "bytes"}
+			m := frame.Metric{Name: fmt.Sprintf("%s_%d", name, i), Kind: frame.Kind(n.pick(6)),
+				Unit: "bytes"}
 			switch m.Kind {
 			case frame.Counter, frame.Gauge:
 				m.Exponent = -3 * n.pick(2)
@@ -142,7 +144,8 @@ func (n *Node) Step(at int64, key bool) Sent {
 		}
 	}
 	n.live()
-	f := &frame.Frame{Header: frame.Header{Compression: n.Compression, Node: n.ID, Cluster: n.Cluster, Started: n.started, Sequence: n.sequence, At: at, Interval: n.Interval}}
+	f := &frame.Frame{Header: frame.Header{Compression: n.Compression, Node: n.ID,
+		Cluster: n.Cluster, Started: n.started, Sequence: n.sequence, At: at, Interval: n.Interval}}
 	n.sequence++
 	if key {
 		n.key = nil
@@ -262,11 +265,13 @@ func (n *Node) samples(at int64) Samples {
 					continue
 				}
 				m := &t.Metrics[i]
-				b := labels.NewBuilder(labels.FromStrings(labels.MetricName, m.Name, "cluster", n.Cluster, "datacenter", n.Datacenter, "rack", n.Rack, "node", n.ID.String()))
+				b := labels.NewBuilder(labels.FromStrings(labels.MetricName, m.Name, "cluster",
+					n.Cluster, "datacenter", n.Datacenter, "rack", n.Rack, "node", n.ID.String()))
 				for j, l := range t.Labels {
 					b.Set(l, e.labels[j])
 				}
-				wm := window.Metric{Kind: m.Kind, Unit: m.Unit, Exponent: m.Exponent, HasSum: m.HasSum}
+				wm := window.Metric{Kind: m.Kind, Unit: m.Unit, Exponent: m.Exponent,
+					HasSum: m.HasSum}
 				if m.Kind.IsHistogram() {
 					wm.Bounds = &n.bounds[m.Bounds]
 				}
@@ -309,8 +314,10 @@ func Of(list []window.Series) (Samples, error) {
 		if out[k] != nil {
 			return nil, fmt.Errorf("series %s is there twice", k)
 		}
-		if len(s.At) == 0 || len(s.Ints)+len(s.Doubles)+len(s.Histograms)+len(s.Strings) != len(s.At) {
-			return nil, fmt.Errorf("series %s has %d instants and another number of values", k, len(s.At))
+		if len(s.At) == 0 ||
+			len(s.Ints)+len(s.Doubles)+len(s.Histograms)+len(s.Strings) != len(s.At) {
+			return nil, fmt.Errorf("series %s has %d instants and another number of values", k,
+				len(s.At))
 		}
 		for j, at := range s.At {
 			if j > 0 && s.At[j-1] >= at {

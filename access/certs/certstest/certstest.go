@@ -27,7 +27,8 @@ type Authority struct {
 func New(tb testing.TB, name string) *Authority {
 	tb.Helper()
 	a := &Authority{key: newKey(tb)}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(1000 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	a.cert = parse(tb, template, template, a.key, a.key)
 	return a
@@ -47,10 +48,13 @@ func (a *Authority) Issue(tb testing.TB, certFile, keyFile, commonName string, n
 }
 
 // IssueUntil is Issue with an end.
-func (a *Authority) IssueUntil(tb testing.TB, until time.Time, certFile, keyFile, commonName string, names ...string) {
+func (a *Authority) IssueUntil(tb testing.TB, until time.Time, certFile, keyFile, commonName string,
+	names ...string) {
 	tb.Helper()
 	key := newKey(tb)
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: commonName}, NotBefore: time.Now().Add(-47 * time.Hour), NotAfter: until,
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject: pkix.Name{CommonName: commonName}, NotBefore: time.Now().Add(-47 * time.Hour),
+		NotAfter:    until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
@@ -97,7 +101,8 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func parse(tb testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) *x509.Certificate {
+func parse(tb testing.TB, template, parent *x509.Certificate,
+	key, signer *ecdsa.PrivateKey) *x509.Certificate {
 	tb.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
 	if err != nil {

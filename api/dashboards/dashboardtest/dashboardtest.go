@@ -105,7 +105,8 @@ func Expand(text string, values map[string]string) (string, error) {
 		return v
 	})
 	if len(missing) > 0 {
-		return "", fmt.Errorf("%q uses %s, which is not defined before it", text, strings.Join(missing, ", "))
+		return "", fmt.Errorf("%q uses %s, which is not defined before it", text,
+			strings.Join(missing, ", "))
 	}
 	return out, nil
 }

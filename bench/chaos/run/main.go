@@ -42,7 +42,8 @@ func main() {
 		"between two faults of processes, on average; of engines twice that")
 	flag.Float64Var(&o.away, "away", 2, "minutes that Kafka is away, on average")
 	flag.StringVar(&o.embedded, "embedded", "both",
-		"both: the line and then one process with a directory; only: that alone; no: the line alone")
+		"both: the line and then one process with a directory; only: that alone; no: "+
+			"the line alone")
 	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program")
 	flag.StringVar(&o.work, "work", "",
 		"folder for data and logs, which are left there; empty: a temporary one")
@@ -119,10 +120,14 @@ func run(ctx context.Context, o options) error {
 // keep prints the result and keeps it. What was wrong is an error.
 func keep(o options, found map[string]*chaos.Report) error {
 	result := &bench.Result{Name: "chaos", Command: "make chaos", Detail: found,
-		Notes: "Every role as two processes, with Kafka, Cassandra and Redis, then one ringwatch all " +
-			"with a directory (embedded_). Nodes of two accounts send ids, and readers check every " +
-			"answer. lost, doubled and wrong are values, holes are answers that call themselves complete " +
-			"and lack what was acknowledged 15 s before. recovery is from a fault's end until a frame was " +
+		Notes: "Every role as two processes, with Kafka, Cassandra and Redis, then one " +
+			"ringwatch all " +
+			"with a directory (embedded_). Nodes of two accounts send ids, and readers " +
+			"check every " +
+			"answer. lost, doubled and wrong are values, holes are answers that call themselves " +
+			"complete " +
+			"and lack what was acknowledged 15 s before. recovery is from a fault's end until a " +
+			"frame was " +
 			"taken and a question had a right and complete answer, whatever else was wrong then."}
 	keeps := func(arg string) bool { return strings.HasPrefix(arg, "-work=") } // says nothing
 	if args := slices.DeleteFunc(slices.Clone(os.Args[1:]), keeps); len(args) > 0 {
@@ -140,11 +145,13 @@ func keep(o options, found map[string]*chaos.Report) error {
 			prefix = "embedded_"
 		}
 		for _, v := range []bench.Value{
-			{Key: "kills", Value: r.Kills}, {Key: "acked", Value: r.Acked}, {Key: "lost", Value: r.Lost},
+			{Key: "kills", Value: r.Kills}, {Key: "acked", Value: r.Acked},
+			{Key: "lost", Value: r.Lost},
 			{Key: "doubled", Value: r.Doubled}, {Key: "wrong", Value: r.Wrong},
 			{Key: "recovery_p99_s", Value: bench.Quantile(r.Recovery, 0.99)},
 			{Key: "recovery_p50_s", Value: bench.Quantile(r.Recovery, 0.5)},
-			{Key: "holes", Value: r.Holes}, {Key: "ended", Value: r.Ended}, {Key: "again", Value: r.Again},
+			{Key: "holes", Value: r.Holes}, {Key: "ended", Value: r.Ended},
+			{Key: "again", Value: r.Again},
 			{Key: "answers", Value: r.Answers}, {Key: "partial", Value: r.Partial},
 			{Key: "failed", Value: r.Failed}, {Key: "minutes", Value: r.Seconds / 60},
 		} {

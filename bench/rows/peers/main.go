@@ -74,7 +74,8 @@ func serve(s side, in *bufio.Reader) error {
 				parts[table] = map[uint64]bool{}
 			}
 			parts[table][part] = true
-			if err := s.put(name(table, part), append(partition, clustering...), value); err != nil {
+			if err := s.put(name(table, part), append(partition, clustering...),
+				value); err != nil {
 				return err
 			}
 		case 'C':
@@ -199,7 +200,8 @@ type pebbles struct {
 
 func openPebble(dir string) (side, error) {
 	cache := pebble.NewCache(16 << 20)
-	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: 16 << 20, Logger: quiet{}})
+	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: 16 << 20,
+		Logger: quiet{}})
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +232,8 @@ func (p *pebbles) commit() error {
 func (p *pebbles) read(part, prefix []byte) (rows, size int, err error) {
 	from := append(bytes.Clone(part), prefix...)
 	it, err := p.db.NewIter(
-		&pebble.IterOptions{LowerBound: from, UpperBound: append(bytes.Clone(from), 255, 255, 255, 255)},
+		&pebble.IterOptions{LowerBound: from, UpperBound: append(bytes.Clone(from), 255, 255,
+			255, 255)},
 	)
 	if err != nil {
 		return 0, 0, err

@@ -42,7 +42,8 @@ func (f Fleet) Validate() error {
 		}
 	}
 	check(f.Nodes >= 1 && f.Nodes <= mostNodes, "nodes is %d: use 1 to %d", f.Nodes, mostNodes)
-	check(f.Series >= 1 && f.Series <= mostSeries, "series is %d: use 1 to %d", f.Series, mostSeries)
+	check(f.Series >= 1 && f.Series <= mostSeries, "series is %d: use 1 to %d", f.Series,
+		mostSeries)
 	check(f.Interval >= leastInterval && f.Interval <= mostInterval,
 		"interval is %s: use %s to %s", f.Interval, leastInterval, mostInterval)
 	longest := store.DefaultConfig().DayTTL
@@ -86,8 +87,9 @@ type Advice struct {
 // Size returns what a valid fleet needs.
 func Size(f Fleet) Advice {
 	a := Advice{
-		SamplesPerSecond: f.samples(time.Second), FramesPerSecond: f.frames(), BytesPerSecond: f.bytes(),
-		Deployment: Line, Embedded: f.embedded(), Line: f.line(),
+		SamplesPerSecond: f.samples(time.Second), FramesPerSecond: f.frames(),
+		BytesPerSecond: f.bytes(),
+		Deployment:     Line, Embedded: f.embedded(), Line: f.line(),
 	}
 	a.Measured = a.SamplesPerSecond <= samplesOf(measuredNodes)
 	if a.SamplesPerSecond <= embeddedMost {
@@ -123,7 +125,8 @@ const windowLength = 5 * time.Minute
 
 // cores that a cost comes to.
 func (f Fleet) cores(c cost) float64 {
-	each := c.node + c.frame.Seconds()/f.Interval.Seconds() + c.window.Seconds()/windowLength.Seconds() +
+	each := c.node + c.frame.Seconds()/f.Interval.Seconds() +
+		c.window.Seconds()/windowLength.Seconds() +
 		c.hour.Seconds()/time.Hour.Seconds()
 	return f.weight() * each
 }

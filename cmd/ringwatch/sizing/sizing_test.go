@@ -45,7 +45,8 @@ func number(t *testing.T, values map[string]any, key string) float64 {
 func near(t *testing.T, what string, got, measured float64) {
 	t.Helper()
 	if !(got <= measured*factor && got >= measured/factor) {
-		t.Errorf("%s: %.4g, but %.4g was measured: correct cmd/ringwatch/sizing/measured.go", what, got, measured)
+		t.Errorf("%s: %.4g, but %.4g was measured: correct cmd/ringwatch/sizing/measured.go", what,
+			got, measured)
 	}
 }
 
@@ -201,8 +202,10 @@ func TestStored(t *testing.T) {
 	near(t, "bytes of a sample", hourBytes, number(t, peers, "bytes_per_sample"))
 	near(t, "bytes of a sample, store.json", hourBytes,
 		number(t, result(t, "store", nil), "bytes_per_sample"))
-	near(t, "bytes of a window's sample", windowBytes, number(t, peers, "v3_big_short_bytes_per_sample"))
-	near(t, "bytes of a frame's sample", freshBytes, number(t, peers, "v3_big_fresh_bytes_per_sample"))
+	near(t, "bytes of a window's sample", windowBytes,
+		number(t, peers, "v3_big_short_bytes_per_sample"))
+	near(t, "bytes of a frame's sample", freshBytes,
+		number(t, peers, "v3_big_fresh_bytes_per_sample"))
 	tables, perMinute := detail.Tables["v3 big"], 60/measuredInterval.Seconds()
 	near(t, "bytes of a rollup of 5 minutes", rollup5Bytes, tables["rollup_5m"]*5*perMinute)
 	near(t, "bytes of a rollup of an hour", rollupHBytes, tables["rollup_1h"]*60*perMinute)
@@ -234,7 +237,8 @@ func TestIndex(t *testing.T) {
 	series := result(t, "series", nil)
 	api := float64(measuredFleet(int(number(t, series, "nodes"))).memory(apiRoom, 1)) / 1e6
 	if index := number(t, series, "apart_heap_mb"); api < 2*index {
-		t.Errorf("the API gets %.0f MB, and an index of nodes that share no table takes %.0f", api, index)
+		t.Errorf("the API gets %.0f MB, and an index of nodes that share no table takes %.0f",
+			api, index)
 	}
 	if nodes := number(t, result(t, "query", nil), "fleet_nodes"); nodes != measuredNodes {
 		t.Errorf("a question about %.0f nodes was measured, not about %d", nodes, measuredNodes)
@@ -267,7 +271,8 @@ func TestSize(t *testing.T) {
 		}
 		for _, n := range got.Line {
 			each := n.Cores / float64(n.Processes)
-			if n.Processes < 1 || n.Part != "Redis" && each > coresEach+1e-9 || n.MemoryBytes < 20e6 {
+			if n.Processes < 1 || n.Part != "Redis" && each > coresEach+1e-9 ||
+				n.MemoryBytes < 20e6 {
 				t.Errorf("%+v: %+v", f, n)
 			}
 			if n.Partitions != 0 && n.Part != "Kafka" && n.Partitions < 4*n.Processes {
@@ -284,6 +289,7 @@ func TestSize(t *testing.T) {
 	long, short := measuredFleet(1_000), measuredFleet(1_000)
 	long.Retention = 10 * short.Retention
 	if long.stored() <= short.stored() || long.stored() > 10*short.stored() {
-		t.Errorf("ten times the retention keeps %.3g bytes and not %.3g", long.stored(), short.stored())
+		t.Errorf("ten times the retention keeps %.3g bytes and not %.3g", long.stored(),
+			short.stored())
 	}
 }

@@ -14,7 +14,9 @@ import (
 func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	home, err := engines.JavaHome(ctx, engines.CassandraVersion, func(line string) { fmt.Fprintln(os.Stderr, line) })
+	home, err := engines.JavaHome(ctx, engines.CassandraVersion, func(line string) {
+		fmt.Fprintln(os.Stderr, line)
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "javahome:", err)
 		os.Exit(1)

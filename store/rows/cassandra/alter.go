@@ -25,7 +25,9 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Change
 		}
 		found = true
 		return true
-	}, "SELECT default_time_to_live, gc_grace_seconds, compaction, compression, comment, read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+	}, "SELECT default_time_to_live, gc_grace_seconds, compaction, compression, comment, "+
+		"read_repair, speculative_retry FROM system_schema.tables WHERE keyspace_name = ? AND "+
+		"table_name = ?",
 		s.config.Keyspace, t.Name)
 	if err != nil {
 		return nil, err
@@ -40,7 +42,9 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Change
 		"compression":          holds(compresses, compression(t.Compression)),
 		"comment":              comment == t.Comment,
 		"read_repair":          strings.EqualFold(repair, "NONE"),
-		"speculative_retry":    strings.EqualFold(speculative, "NEVER") || strings.EqualFold(speculative, "NONE"), // Cassandra gives it its older name back
+		// Cassandra gives it its older name back
+		"speculative_retry": strings.EqualFold(speculative, "NEVER") ||
+			strings.EqualFold(speculative, "NONE"),
 	}
 	var set, names []string
 	for _, o := range options(t) {
@@ -52,17 +56,21 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Change
 		return nil, nil
 	}
 	if !c.Alter {
-		s.log.Warn("store: a table has other settings than the configuration says; ringwatch schema apply would set them", "table", t.Name, "settings", strings.Join(names, ", "))
+		s.log.Warn("store: a table has other settings than the configuration says; ringwatch "+
+			"schema apply would set them", "table", t.Name, "settings", strings.Join(names, ", "))
 		return nil, nil
 	}
-	if shorter := seconds(t.TTL) > 0 && (ttl == 0 || seconds(t.TTL) < ttl); shorter && !c.AllowShorterTTL {
+	if shorter := seconds(t.TTL) > 0 && (ttl == 0 || seconds(t.TTL) < ttl); shorter &&
+		!c.AllowShorterTTL {
 		was := "for ever"
 		if ttl > 0 {
 			was = (time.Duration(ttl) * time.Second).String()
 		}
-		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; set it back, or use --allow-shorter-ttl", rows.ErrLoss, t.Name, was, t.TTL)
+		return nil, fmt.Errorf("%w: table %s keeps its rows %s and the configuration says %s; "+
+			"set it back, or use --allow-shorter-ttl", rows.ErrLoss, t.Name, was, t.TTL)
 	}
-	return []step{{"set " + strings.Join(names, ", ") + " of " + t.Name, "ALTER TABLE " + s.Name(t.Name) + " WITH " + strings.Join(set, " AND ")}}, nil
+	return []step{{"set " + strings.Join(names, ", ") + " of " + t.Name,
+		"ALTER TABLE " + s.Name(t.Name) + " WITH " + strings.Join(set, " AND ")}}, nil
 }
 
 // holds reports whether a table's setting has all that is wanted. Classes are named with their
@@ -77,28 +85,37 @@ func holds(have, want map[string]string) bool {
 }
 
 // planKeyspace returns what is to be done about the keyspace, and what of it would lose data.
-func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []step, refused []error, err error) {
+func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []step, refused []error,
+	err error) {
 	var have map[string]string
 	err = s.each(ctx, func(scan func(...any) bool) bool { return scan(&have) },
-		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", s.config.Keyspace)
+		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
+		s.config.Keyspace)
 	if err != nil {
 		return nil, nil, err
 	}
 	want := s.config.replication()
 	if have == nil {
-		return []step{{"created keyspace " + s.config.Keyspace, "CREATE KEYSPACE IF NOT EXISTS " + s.config.Keyspace + " WITH replication = " + mapLiteral(want)}}, nil, nil
+		return []step{{"created keyspace " + s.config.Keyspace,
+			"CREATE KEYSPACE IF NOT EXISTS " + s.config.Keyspace + " WITH replication = " +
+				mapLiteral(want)}}, nil, nil
 	}
 	more, refusal := compareReplication(s.config.Keyspace, have, want)
 	switch {
 	case refusal != nil && c.Alter:
 		return nil, []error{refusal}, nil
 	case refusal != nil:
-		s.log.Warn("store: the keyspace's replication is not the configuration's", "have", have, "want", want)
+		s.log.Warn("store: the keyspace's replication is not the configuration's", "have", have,
+			"want", want)
 	case more != "" && c.Alter:
-		return []step{{"set replication to " + mapLiteral(want) + "; now run nodetool repair --full " + s.config.Keyspace + " on every node: until then reads may miss older data",
-			"ALTER KEYSPACE " + s.config.Keyspace + " WITH replication = " + mapLiteral(want)}}, nil, nil
+		return []step{{"set replication to " + mapLiteral(want) +
+				"; now run nodetool repair --full " + s.config.Keyspace +
+				" on every node: until then reads may miss older data",
+				"ALTER KEYSPACE " + s.config.Keyspace + " WITH replication = " + mapLiteral(want)}},
+			nil, nil
 	case more != "":
-		s.log.Warn("store: the keyspace has fewer replicas than the configuration says; ringwatch schema apply would add them", "have", have, "want", want)
+		s.log.Warn("store: the keyspace has fewer replicas than the configuration says; "+
+			"ringwatch schema apply would add them", "have", have, "want", want)
 	}
 	return nil, nil, nil
 }
@@ -106,13 +123,16 @@ func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []ste
 // compareReplication says what of have is less than wanted, or why want cannot be had without
 // losing copies. A keyspace that an operator has made with a strategy of their own is left as it is
 // where the configuration names no datacenters.
-func compareReplication(keyspace string, have, want map[string]string) (more string, refused error) {
+func compareReplication(keyspace string,
+	have, want map[string]string) (more string, refused error) {
 	class := have["class"][strings.LastIndex(have["class"], ".")+1:]
 	if class != want["class"] {
 		if want["class"] == "SimpleStrategy" {
 			return "", nil
 		}
-		return "", fmt.Errorf("%w: keyspace %s is replicated by %s, the configuration says %s; change it by hand with ALTER KEYSPACE and then run nodetool repair --full %s on every node",
+		return "", fmt.Errorf("%w: keyspace %s is replicated by %s, the configuration says %s; "+
+			"change it by hand with ALTER KEYSPACE and then run nodetool repair --full %s "+
+			"on every node",
 			rows.ErrLoss, keyspace, class, want["class"], keyspace)
 	}
 	for _, k := range slices.Sorted(maps.Keys(have)) {
@@ -125,7 +145,9 @@ func compareReplication(keyspace string, have, want map[string]string) (more str
 			if k != "replication_factor" {
 				where = " in datacenter " + k
 			}
-			return "", fmt.Errorf("%w: keyspace %s keeps %d copies%s and the configuration says %d; set it back, or lower it by hand with ALTER KEYSPACE", rows.ErrLoss, keyspace, has, where, wants)
+			return "", fmt.Errorf("%w: keyspace %s keeps %d copies%s and the configuration says "+
+				"%d; set it back, or lower it by hand with ALTER KEYSPACE", rows.ErrLoss, keyspace,
+				has, where, wants)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(want)) {

@@ -10,7 +10,8 @@ import (
 
 func TestCompareReplication(t *testing.T) {
 	simple := func(n string) map[string]string {
-		return map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": n}
+		return map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy",
+			"replication_factor": n}
 	}
 	topology := func(pairs ...string) map[string]string {
 		m := map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy"}
@@ -39,7 +40,8 @@ func TestCompareReplication(t *testing.T) {
 		{topology("a", "3", "b", "3"), short(topology("a", "3", "b", "2")), false, true},
 	} {
 		more, err := compareReplication("k", c.have, c.want)
-		if (more != "") != c.more || (err != nil) != c.refused || err != nil && !errors.Is(err, rows.ErrLoss) {
+		if (more != "") != c.more || (err != nil) != c.refused ||
+			err != nil && !errors.Is(err, rows.ErrLoss) {
 			t.Errorf("case %d: more %q, %v", i, more, err)
 		}
 	}

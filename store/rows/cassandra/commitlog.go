@@ -15,12 +15,14 @@ import (
 // CommitLog is what Cassandra says of how safe a write is that it has acknowledged.
 type CommitLog struct {
 	Keyspace string
-	Replicas int               // of the keyspace where this process writes; 0: the keyspace is not there yet
+	// of the keyspace where this process writes; 0: the keyspace is not there yet
+	Replicas int
 	Sync     map[string]string // commitlog_sync (periodic, group or batch) by node
 }
 
 // CommitLogRemedy is what to do about CommitLog.Risk.
-const CommitLogRemedy = "set commitlog_sync: group and commitlog_sync_group_window: 10ms in cassandra.yaml (4.0: commitlog_sync_group_window_in_ms: 10) and " +
+const CommitLogRemedy = "set commitlog_sync: group and commitlog_sync_group_window: 10ms in " +
+	"cassandra.yaml (4.0: commitlog_sync_group_window_in_ms: 10) and " +
 	"restart the node, or keep three replicas"
 
 // Risk says in a sentence how an acknowledged frame can be lost, or returns "". With several
@@ -31,8 +33,10 @@ func (c CommitLog) Risk() string {
 	}
 	for _, node := range slices.Sorted(maps.Keys(c.Sync)) {
 		if c.Sync[node] == "periodic" {
-			return fmt.Sprintf("acknowledged frames can be lost: keyspace %s has one replica and Cassandra at %s has commitlog_sync periodic, so that a crash of it loses up to its last "+
-				"commitlog_sync_period (10 s by default)", c.Keyspace, node)
+			return fmt.Sprintf(
+				"acknowledged frames can be lost: keyspace %s has one replica and Cassandra at "+
+					"%s has commitlog_sync periodic, so that a crash of it loses up to its last "+
+					"commitlog_sync_period (10 s by default)", c.Keyspace, node)
 		}
 	}
 	return ""
@@ -48,7 +52,8 @@ func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 		return c, err
 	}
 	var replication map[string]string
-	err = session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?", c.Keyspace).Consistency(gocql.One).ScanContext(ctx, &replication)
+	err = session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
+		c.Keyspace).Consistency(gocql.One).ScanContext(ctx, &replication)
 	if err != nil && !errors.Is(err, gocql.ErrNotFound) {
 		return c, judged(err)
 	}
@@ -59,7 +64,8 @@ func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 			continue
 		}
 		var sync string
-		err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").SetHostID(h.HostID()).Consistency(gocql.One).ScanContext(ctx, &sync)
+		err := session.Query("SELECT value FROM system_views.settings WHERE name = "+
+			"'commitlog_sync'").SetHostID(h.HostID()).Consistency(gocql.One).ScanContext(ctx, &sync)
 		if err != nil {
 			if first == nil {
 				first = judged(err)

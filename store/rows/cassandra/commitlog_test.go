@@ -14,7 +14,8 @@ import (
 // TestWarning: a Cassandra with one replica whose commit log is synced periodically is named, in
 // one line and with the remedy; others are not.
 func TestWarning(t *testing.T) {
-	open := func(t *testing.T, node *engines.Cassandra, log *bytes.Buffer, change ...func(*Config)) *Session {
+	open := func(t *testing.T, node *engines.Cassandra, log *bytes.Buffer,
+		change ...func(*Config)) *Session {
 		config := testConfig(t, node.Addr())
 		for _, f := range change {
 			f(&config)
@@ -22,7 +23,8 @@ func TestWarning(t *testing.T) {
 		config.Log = slog.New(slog.NewTextHandler(log, nil))
 		s := mustConnect(t, config)
 		// Only the keyspace: the tables are nobody's business here.
-		if err := execute(t, s, "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+" WITH replication = "+mapLiteral(config.replication())); err != nil {
+		if err := execute(t, s, "CREATE KEYSPACE IF NOT EXISTS "+config.Keyspace+
+			" WITH replication = "+mapLiteral(config.replication())); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -34,7 +36,8 @@ func TestWarning(t *testing.T) {
 		var log bytes.Buffer
 		s := open(t, engines.SharedCassandra(t), &log)
 		c, err := s.CommitLog(t.Context())
-		if err != nil || c.Replicas != 1 || len(c.Sync) != 1 || c.Sync[engines.SharedCassandra(t).Addr()] != "group" {
+		if err != nil || c.Replicas != 1 || len(c.Sync) != 1 ||
+			c.Sync[engines.SharedCassandra(t).Addr()] != "group" {
 			t.Errorf("the engines' Cassandra is %+v, %v", c, err)
 		}
 		if text := s.Warning(t.Context()); text != "" || strings.Contains(log.String(), "lost") {
@@ -49,14 +52,16 @@ func TestWarning(t *testing.T) {
 		t.Run("periodic "+version, func(t *testing.T) {
 			node := engines.MustCassandra(t, periodic, func(c *engines.CassandraConfig) {
 				if c.Version = version; version == engines.Cassandra40 {
-					c.Extra = map[string]any{"commitlog_sync": "periodic", "commitlog_sync_period_in_ms": 10_000}
+					c.Extra = map[string]any{"commitlog_sync": "periodic",
+						"commitlog_sync_period_in_ms": 10_000}
 				}
 			})
 			var log bytes.Buffer
 			s := open(t, node, &log)
 			for range 3 {
 				text := s.Warning(t.Context())
-				for _, part := range []string{"one replica", node.Addr(), "periodic", "commitlog_sync: group", "three replicas", s.config.Keyspace} {
+				for _, part := range []string{"one replica", node.Addr(), "periodic",
+					"commitlog_sync: group", "three replicas", s.config.Keyspace} {
 					if !strings.Contains(text, part) {
 						t.Errorf("it does not say %q: %s", part, text)
 					}
@@ -66,7 +71,10 @@ func TestWarning(t *testing.T) {
 				t.Errorf("%d lines in the log:\n%s", n, &log)
 			}
 			log.Reset()
-			three := open(t, node, &log, func(c *Config) { c.ReplicationFactor = 3; c.Consistency = "QUORUM" })
+			three := open(t, node, &log, func(c *Config) {
+				c.ReplicationFactor = 3
+				c.Consistency = "QUORUM"
+			})
 			if text := three.Warning(t.Context()); text != "" {
 				t.Errorf("three replicas: %s", text)
 			}
@@ -77,12 +85,16 @@ func TestWarning(t *testing.T) {
 	}
 	t.Run("no rights", func(t *testing.T) {
 		node := engines.MustCassandra(t, periodic, func(c *engines.CassandraConfig) {
-			c.Extra["authenticator"], c.Extra["authorizer"] = "PasswordAuthenticator", "CassandraAuthorizer"
+			c.Extra["authenticator"], c.Extra["authorizer"] = "PasswordAuthenticator",
+				"CassandraAuthorizer"
 		})
 		config := testConfig(t, node.Addr())
 		config.Username, config.Password = "cassandra", "cassandra"
 		admin := mustConnect(t, config)
-		for _, statement := range []string{"CREATE KEYSPACE " + config.Keyspace + " WITH replication = " + mapLiteral(config.replication()), "CREATE ROLE service WITH LOGIN = true AND PASSWORD = 'service'", fmt.Sprintf("GRANT SELECT ON KEYSPACE %s TO service", config.Keyspace)} {
+		for _, statement := range []string{"CREATE KEYSPACE " + config.Keyspace +
+			" WITH replication = " + mapLiteral(config.replication()),
+			"CREATE ROLE service WITH LOGIN = true AND PASSWORD = 'service'",
+			fmt.Sprintf("GRANT SELECT ON KEYSPACE %s TO service", config.Keyspace)} {
 			if err := execute(t, admin, statement); err != nil {
 				t.Fatal(err)
 			}
@@ -107,12 +119,18 @@ func TestReplicas(t *testing.T) {
 		want        int
 	}{
 		{nil, "", 0},
-		{map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "1"}, "", 1},
-		{map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy", "replication_factor": "1"}, "dc1", 1},
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3", "dc2": "1"}, "dc1", 3},
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3", "dc2": "1"}, "dc2", 1},
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3", "dc2": "1"}, "", 1},
-		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy", "dc1": "3/1"}, "dc1", 3},
+		{map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy",
+			"replication_factor": "1"}, "", 1},
+		{map[string]string{"class": "org.apache.cassandra.locator.SimpleStrategy",
+			"replication_factor": "1"}, "dc1", 1},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy",
+			"dc1": "3", "dc2": "1"}, "dc1", 3},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy",
+			"dc1": "3", "dc2": "1"}, "dc2", 1},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy",
+			"dc1": "3", "dc2": "1"}, "", 1},
+		{map[string]string{"class": "org.apache.cassandra.locator.NetworkTopologyStrategy",
+			"dc1": "3/1"}, "dc1", 3},
 		{map[string]string{"class": "org.apache.cassandra.locator.EverywhereStrategy"}, "", 0},
 	} {
 		if got := replicas(c.replication, c.datacenter); got != c.want {

@@ -20,25 +20,33 @@ import (
 
 // Config is how a Session finds its Cassandra and what it does there.
 type Config struct {
-	Hosts              []string // contact points, "host" or "host:port"
-	Keyspace           string
-	ReplicationFactor  int      // in each of Datacenters
-	Datacenters        []string // where the keyspace is replicated to; none: Datacenter, or all if that is empty
-	Datacenter         string   // the local one: queries go nowhere else; empty: any node
-	Consistency        string   // of reads and writes
-	Username, Password string   // empty: no authentication
+	Hosts             []string // contact points, "host" or "host:port"
+	Keyspace          string
+	ReplicationFactor int // in each of Datacenters
+	// where the keyspace is replicated to; none: Datacenter, or all if that is empty
+	Datacenters        []string
+	Datacenter         string // the local one: queries go nowhere else; empty: any node
+	Consistency        string // of reads and writes
+	Username, Password string // empty: no authentication
 	TLS                certs.Client
 	Timeout            time.Duration // of one query
 
-	Ring       ring.Config           // how many partitions at once are read, at Consistency and in Datacenter
-	Admit      ring.Admit            // is asked before calls whose Work has a class; nil: all may begin
+	// how many partitions at once are read, at Consistency and in Datacenter
+	Ring ring.Config
+	// is asked before calls whose Work has a class; nil: all may begin
+	Admit      ring.Admit
 	Registerer prometheus.Registerer // takes the ring's metrics; nil: nobody
 
-	Settle   time.Duration                         // how long Cassandra may contradict itself about the schema; 0: half a minute
-	Retried  func()                                // is told when a change of the schema is tried again; nil: nobody
-	Observed func()                                // is told after each statement, batch and page; nil: nobody
-	Counted  func(table string, read, written int) // is told of the rows of each statement, batch and page; nil: nobody
-	Log      *slog.Logger                          // takes what an operator should know; nil: slog.Default()
+	// how long Cassandra may contradict itself about the schema; 0: half a minute
+	Settle time.Duration
+	// is told when a change of the schema is tried again; nil: nobody
+	Retried func()
+	// is told after each statement, batch and page; nil: nobody
+	Observed func()
+	// is told of the rows of each statement, batch and page; nil: nobody
+	Counted func(table string, read, written int)
+	// takes what an operator should know; nil: slog.Default()
+	Log *slog.Logger
 }
 
 var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
@@ -67,8 +75,11 @@ func (c *Config) Validate() error {
 	}
 	if level, err := gocql.ParseConsistencyWrapper(c.Consistency); err != nil {
 		bad("consistency: Cassandra does not know %q; use LOCAL_QUORUM", c.Consistency)
-	} else if level == gocql.Any || (level == gocql.One || level == gocql.LocalOne || level == gocql.Two || level == gocql.Three) && c.ReplicationFactor > 1 {
-		bad("consistency: %s with %d replicas lets a read miss what was written; use LOCAL_QUORUM", c.Consistency, c.ReplicationFactor)
+	} else if level == gocql.Any ||
+		(level == gocql.One || level == gocql.LocalOne || level == gocql.Two ||
+			level == gocql.Three) && c.ReplicationFactor > 1 {
+		bad("consistency: %s with %d replicas lets a read miss what was written; use LOCAL_QUORUM",
+			c.Consistency, c.ReplicationFactor)
 	}
 	if c.Username == "" && c.Password != "" {
 		bad("username: it is empty, and a password is set: set both or neither")
@@ -108,7 +119,8 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster.Consistency = level
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
-		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username, Password: c.Password}
+		cluster.Authenticator = gocql.PasswordAuthenticator{Username: c.Username,
+			Password: c.Password}
 	}
 	if c.TLS.Enabled {
 		cluster.Dialer = c.TLS.Dialer(c.Log, c.Hosts...)
@@ -119,9 +131,12 @@ func (c *Config) cluster() *gocql.ClusterConfig {
 		fallback = gocql.DCAwareRoundRobinPolicy(c.Datacenter)
 	}
 	cluster.PoolConfig.HostSelectionPolicy = gocql.TokenAwareHostPolicy(fallback)
-	cluster.DefaultIdempotence = true               // every statement here is: they carry their own keys and timestamps
-	cluster.ReconnectInterval = time.Second         // a node that comes back is used at once; it costs a connection attempt a second
-	cluster.Metadata.CacheMode = gocql.KeyspaceOnly // tables of others do not interest us, and there may be thousands
+	// every statement here is: they carry their own keys and timestamps
+	cluster.DefaultIdempotence = true
+	// a node that comes back is used at once; it costs a connection attempt a second
+	cluster.ReconnectInterval = time.Second
+	// tables of others do not interest us, and there may be thousands
+	cluster.Metadata.CacheMode = gocql.KeyspaceOnly
 	cluster.MaxWaitSchemaAgreement = schemaWait
 	cluster.PageSize = 500 // rows are kilobytes
 	if c.Observed != nil || c.Counted != nil {
@@ -152,7 +167,8 @@ func (c *Config) ringAdmit() ring.Admit {
 	if c.Admit == nil {
 		return nil
 	}
-	return func(ctx context.Context, w ring.Work, keyspace, table string, n int) (func(time.Duration, error), error) {
+	return func(ctx context.Context, w ring.Work, keyspace, table string,
+		n int) (func(time.Duration, error), error) {
 		if w.Class == unasked {
 			return func(time.Duration, error) {}, nil
 		}

@@ -16,8 +16,10 @@ func (o observer) ObserveQuery(_ context.Context, q gocql.ObservedQuery) {
 	if o.Observed != nil {
 		o.Observed()
 	}
-	statement := strings.ReplaceAll(q.Statement, `"`, "")                                     // package ring quotes
-	if o.Counted == nil || q.Err != nil || !strings.Contains(statement, " "+o.Keyspace+".") { // Cassandra's own tables are not ours
+	// package ring quotes
+	statement := strings.ReplaceAll(q.Statement, `"`, "")
+	// Cassandra's own tables are not ours
+	if o.Counted == nil || q.Err != nil || !strings.Contains(statement, " "+o.Keyspace+".") {
 		return
 	}
 	if table := tableOf(statement); strings.HasPrefix(statement, "SELECT ") {

@@ -30,8 +30,11 @@ func (s *Session) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...r
 	for len(list) > 0 {
 		n, size := 0, 0
 		for n < len(list) && n < batchRows {
-			if len(list[n].Key) != len(t.Partition)+len(t.Clustering) || len(list[n].Values) != len(t.Values) {
-				return fmt.Errorf("rows: a row of %s has %d values in its key and %d others, which is not the table's number", t.Name, len(list[n].Key), len(list[n].Values))
+			if len(list[n].Key) != len(t.Partition)+len(t.Clustering) ||
+				len(list[n].Values) != len(t.Values) {
+				return fmt.Errorf("rows: a row of %s has %d values in its key and %d others, "+
+					"which is not the table's number", t.Name, len(list[n].Key),
+					len(list[n].Values))
 			}
 			more := weight(&list[n])
 			if n > 0 && size+more > batchBytes {
@@ -49,7 +52,8 @@ func (s *Session) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...r
 }
 
 // mutation returns what writes rows at once.
-func (s *Session) mutation(session *gocql.Session, t *rows.Table, list []rows.Row) func(context.Context) error {
+func (s *Session) mutation(session *gocql.Session, t *rows.Table,
+	list []rows.Row) func(context.Context) error {
 	stamp := list[0].Stamp
 	if len(list) == 1 {
 		f := formOf(&list[0], false)
@@ -109,7 +113,8 @@ func (s *Session) insert(t *rows.Table, f form, condition string) string {
 			names = append(names, c.Name)
 		}
 	}
-	statement := "INSERT INTO " + s.Name(t.Name) + " (" + strings.Join(names, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")" + condition
+	statement := "INSERT INTO " + s.Name(t.Name) + " (" + strings.Join(names, ", ") +
+		") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")" + condition
 	switch {
 	case f.stamped && f.ttl:
 		return statement + " USING TIMESTAMP ? AND TTL ?"
@@ -142,9 +147,12 @@ func (f form) values(r *rows.Row) []any {
 }
 
 // PutNew writes a row if there is none with its key; see rows.Engine.
-func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row, columns []string, into ...any) (bool, error) {
-	if row.Stamp != 0 || len(row.Key) != len(t.Partition)+len(t.Clustering) || len(row.Values) != len(t.Values) || len(columns) != len(into) {
-		return false, fmt.Errorf("rows: a new row of %s has a write time, or another number of values than it should", t.Name)
+func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row rows.Row,
+	columns []string, into ...any) (bool, error) {
+	if row.Stamp != 0 || len(row.Key) != len(t.Partition)+len(t.Clustering) ||
+		len(row.Values) != len(t.Values) || len(columns) != len(into) {
+		return false, fmt.Errorf("rows: a new row of %s has a write time, or another number of "+
+			"values than it should", t.Name)
 	}
 	session, err := s.CQL()
 	if err != nil {
@@ -153,7 +161,8 @@ func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row ro
 	f := formOf(&row, false)
 	// All datacenters take part, and the answer says what its columns are: it has those of a row
 	// that is there.
-	q := session.Query(s.insert(t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(gocql.Serial).NoSkipMetadata()
+	q := session.Query(s.insert(t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(
+		gocql.Serial).NoSkipMetadata()
 	done := false
 	err = s.Run(ctx, w, t.Name, func(ctx context.Context) error {
 		iter := q.IterContext(ctx)

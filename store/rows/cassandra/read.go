@@ -11,9 +11,11 @@ import (
 )
 
 // Read reads rows of a partition; see rows.Engine.
-func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query, row func(scan func(into ...any) bool) bool) error {
+func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
+	row func(scan func(into ...any) bool) bool) error {
 	if len(q.Key) != len(q.Table.Partition) {
-		return fmt.Errorf("rows: a query of %s has %d values in its key, and the partition's has %d", q.Table.Name, len(q.Key), len(q.Table.Partition))
+		return fmt.Errorf("rows: a query of %s has %d values in its key, and the "+
+			"partition's has %d", q.Table.Name, len(q.Key), len(q.Table.Partition))
 	}
 	if len(q.Columns) == 0 {
 		return fmt.Errorf("rows: a query of %s reads no column", q.Table.Name)
@@ -72,7 +74,8 @@ func slice(q *rows.Query) (string, []any, error) {
 		need++
 	}
 	if need > len(q.Table.Clustering) {
-		return "", nil, fmt.Errorf("rows: a query of %s restricts %d clustering columns, and it has %d", q.Table.Name, need, len(q.Table.Clustering))
+		return "", nil, fmt.Errorf("rows: a query of %s restricts %d clustering columns, and "+
+			"it has %d", q.Table.Name, need, len(q.Table.Clustering))
 	}
 	if need == 0 {
 		return "", nil, nil
@@ -104,9 +107,11 @@ func slice(q *rows.Query) (string, []any, error) {
 }
 
 // Partitions tells which of a list of partitions have rows; see rows.Engine.
-func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, key []any, last any, found func(scan func(into ...any) bool) bool) error {
+func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, key []any, last any,
+	found func(scan func(into ...any) bool) bool) error {
 	if len(key)+1 != len(t.Partition) {
-		return fmt.Errorf("rows: partitions of %s are named by %d values beside the list, and it takes %d", t.Name, len(key), len(t.Partition)-1)
+		return fmt.Errorf("rows: partitions of %s are named by %d values beside the list, and it "+
+			"takes %d", t.Name, len(key), len(t.Partition)-1)
 	}
 	session, err := s.CQL()
 	if err != nil {
@@ -121,7 +126,8 @@ func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, ke
 			where = append(where, c.Name+" IN ?")
 		}
 	}
-	statement := "SELECT DISTINCT " + strings.Join(names, ", ") + " FROM " + s.Name(t.Name) + " WHERE " + strings.Join(where, " AND ")
+	statement := "SELECT DISTINCT " + strings.Join(names, ", ") + " FROM " + s.Name(t.Name) +
+		" WHERE " + strings.Join(where, " AND ")
 	list := reflect.ValueOf(last)
 	skipped := make([]any, len(key), len(key)+1)
 	for from := 0; from < list.Len(); from += partitionsInQuery {
@@ -156,7 +162,9 @@ func (s *Session) ring() (*ring.Reader, error) {
 		return s.reader, err
 	}
 	c := s.config.Ring
-	c.Datacenter, c.Consistency, c.CacheBytes, c.CacheTTL = s.config.Datacenter, s.config.Consistency, 0, nil // what was just written must be found
+	// what was just written must be found
+	c.Datacenter, c.Consistency, c.CacheBytes, c.CacheTTL = s.config.Datacenter,
+		s.config.Consistency, 0, nil
 	reader, err := ring.New(session, c, s.config.ringAdmit(), s.config.Registerer)
 	if err == nil {
 		s.reader = reader
@@ -166,10 +174,12 @@ func (s *Session) ring() (*ring.Reader, error) {
 
 // ReadMany reads many partitions at once; see rows.Engine. Keys are grouped by the replicas that
 // have them.
-func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any, take func(i int, scan func(into ...any) bool, err error)) error {
+func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any,
+	take func(i int, scan func(into ...any) bool, err error)) error {
 	where, args, err := slice(&q)
 	if err == nil && (q.In != nil || q.Written != "" || len(q.Columns) == 0) {
-		err = fmt.Errorf("rows: a query of many partitions of %s has a list or asks for write times, or reads no column", q.Table.Name)
+		err = fmt.Errorf("rows: a query of many partitions of %s has a list or asks for write "+
+			"times, or reads no column", q.Table.Name)
 	}
 	if err != nil {
 		return err
@@ -185,7 +195,8 @@ func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys 
 	for i, key := range keys {
 		list[i] = allBound(key)
 	}
-	about := ring.Query{Keyspace: s.config.Keyspace, Table: q.Table.Name, Columns: q.Columns, Where: where, Args: args, Limit: q.Limit, Work: ring.Work{Class: w.Class, Client: w.Client}}
+	about := ring.Query{Keyspace: s.config.Keyspace, Table: q.Table.Name, Columns: q.Columns,
+		Where: where, Args: args, Limit: q.Limit, Work: ring.Work{Class: w.Class, Client: w.Client}}
 	var failed error // of a key, first
 	var broken error // a value that is not what the caller scans it into
 	err = reader.Stream(ctx, about, list, func(i int, r ring.Result) {

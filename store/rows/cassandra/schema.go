@@ -14,7 +14,10 @@ import (
 
 // ErrDisagreement is wrapped by Apply's error about nodes that do not have one schema, because one
 // of them is away or frozen. It is retryable.
-var ErrDisagreement error = &rows.Error{Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool describecluster"), Retryable: true}
+var ErrDisagreement error = &rows.Error{
+	Err: errors.New("store: Cassandra's nodes do not agree on the schema; see nodetool " +
+		"describecluster"), Retryable: true,
+}
 
 // Apply creates what is missing of keyspace, tables and columns, alters what differs if it may,
 // and returns a sentence for each change. Without Changes.Alter it warns of settings that differ
@@ -49,7 +52,8 @@ func (s *Session) retry(ctx context.Context, what string, f func() error) error 
 }
 
 // applyOnce returns what it has done, even if it fails then.
-func (s *Session) applyOnce(ctx context.Context, c rows.Changes, schema rows.Schema) (done []string, err error) {
+func (s *Session) applyOnce(ctx context.Context, c rows.Changes,
+	schema rows.Schema) (done []string, err error) {
 	plan, err := s.plan(ctx, c, schema)
 	if err != nil && !errors.Is(err, rows.ErrLoss) {
 		return nil, err
@@ -100,7 +104,8 @@ func (s *Session) plan(ctx context.Context, c rows.Changes, schema rows.Schema) 
 			continue
 		}
 		for _, m := range missing {
-			steps = append(steps, step{"added column " + m.Name + " to " + t.Name, fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.Name(t.Name), m.Name, kinds[m.Kind])})
+			steps = append(steps, step{"added column " + m.Name + " to " + t.Name,
+				fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.Name(t.Name), m.Name, kinds[m.Kind])})
 		}
 		more, err := s.planSettings(ctx, t, c)
 		if errors.Is(err, rows.ErrLoss) {
@@ -157,7 +162,9 @@ func (s *Session) Empty(ctx context.Context, t *rows.Table) (bool, error) {
 // Create creates tables that are not there.
 func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
 	for _, t := range list {
-		if err := s.retry(ctx, "create "+t.Name, func() error { return s.change(ctx, s.create(t)) }); err != nil {
+		if err := s.retry(ctx, "create "+t.Name, func() error {
+			return s.change(ctx, s.create(t))
+		}); err != nil {
 			return err
 		}
 	}
@@ -167,7 +174,8 @@ func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
 // Drop drops a table, if it is there.
 func (s *Session) Drop(ctx context.Context, t *rows.Table) error {
 	drop := func() error { return s.change(ctx, "DROP TABLE IF EXISTS "+s.Name(t.Name)) }
-	return s.retry(ctx, "drop "+t.Name, drop) // a change may take a busy Cassandra longer than a query may
+	// a change may take a busy Cassandra longer than a query may
+	return s.retry(ctx, "drop "+t.Name, drop)
 }
 
 // change runs a schema statement on the node with the lowest host id that is up. All processes do,
@@ -193,7 +201,8 @@ func (s *Session) change(ctx context.Context, statement string) error {
 		if !errors.As(err, &exists) {
 			s.note(err)
 			if errors.Is(err, rows.ErrDenied) {
-				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see docs/STORE.md, Roles in Cassandra", rows.ErrRights, err)
+				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see "+
+					"docs/STORE.md, Roles in Cassandra", rows.ErrRights, err)
 			}
 			return fmt.Errorf("store: schema change failed: %w", err)
 		}
@@ -219,7 +228,8 @@ func (s *Session) agreement(ctx context.Context) error {
 
 // check compares a table's columns with what they should be. Further regular columns are a newer
 // version's and do no harm; regular ones that are missing are an older version's, and returned.
-func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing []rows.Column, err error) {
+func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing []rows.Column,
+	err error) {
 	want := map[string]string{}
 	describe := func(list []rows.Column, kind string) {
 		for i, c := range list {
@@ -252,7 +262,8 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 		}
 		delete(want, name)
 		return true
-	}, "SELECT column_name, clustering_order, kind, position, type FROM system_schema.columns WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name)
+	}, "SELECT column_name, clustering_order, kind, position, type FROM system_schema.columns "+
+		"WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name)
 	if err != nil || !found {
 		return false, nil, err
 	}
@@ -267,13 +278,16 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return true, nil, fmt.Errorf("%w: %s is not a table of Ringwatch's (%s); set another keyspace, or rename or drop that table", rows.ErrLayout, s.Name(t.Name), strings.Join(wrong, "; "))
+		return true, nil, fmt.Errorf("%w: %s is not a table of Ringwatch's (%s); set another "+
+			"keyspace, or rename or drop that table", rows.ErrLayout, s.Name(t.Name),
+			strings.Join(wrong, "; "))
 	}
 	return true, missing, nil
 }
 
 // each runs a query of Cassandra's own tables.
-func (s *Session) each(ctx context.Context, row func(scan func(into ...any) bool) bool, statement string, args ...any) error {
+func (s *Session) each(ctx context.Context, row func(scan func(into ...any) bool) bool,
+	statement string, args ...any) error {
 	session, err := s.CQL()
 	if err != nil {
 		return err

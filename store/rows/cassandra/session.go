@@ -30,7 +30,8 @@ type Session struct {
 	reading sync.Mutex
 	reader  *ring.Reader // once somebody has read many partitions at once
 
-	applying   atomic.Pointer[error] // why the tables are not there yet; nil: they are, or nobody has asked
+	// why the tables are not there yet; nil: they are, or nobody has asked
+	applying   atomic.Pointer[error]
 	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
 	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
 	warning    warning               // how acknowledged frames can be lost
@@ -63,7 +64,8 @@ func (s *Session) Connect(ctx context.Context) error {
 		}
 		err = judged(err)
 		s.note(err)
-		s.log.Warn("store: cannot connect to Cassandra; trying again", "hosts", s.config.Hosts, "error", err)
+		s.log.Warn("store: cannot connect to Cassandra; trying again", "hosts", s.config.Hosts,
+			"error", err)
 		if ended := wait.Sleep(ctx); ended != nil {
 			return fmt.Errorf("store: gave up connecting to Cassandra: %w: %w", ended, err)
 		}
@@ -92,7 +94,8 @@ func (s *Session) Close() {
 	select {
 	case <-ended:
 	case <-time.After(closeTimeout):
-		s.log.Warn("store: the driver did not end the connection to Cassandra in time; left it", "after", closeTimeout)
+		s.log.Warn("store: the driver did not end the connection to Cassandra in time; left it",
+			"after", closeTimeout)
 	}
 }
 
@@ -121,7 +124,8 @@ func (s *Session) Connected() error {
 func (s *Session) Name(table string) string { return s.config.Keyspace + "." + table }
 
 // admit asks the throttle for one call, and returns what is to be called when that has ended.
-func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(took time.Duration, err error), error) {
+func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(took time.Duration,
+	err error), error) {
 	if w.Class == "" || s.config.Admit == nil {
 		return func(time.Duration, error) {}, nil
 	}
@@ -131,7 +135,8 @@ func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(to
 		wait, cancel = context.WithTimeout(ctx, w.Patience)
 		defer cancel()
 	}
-	done, err := s.config.Admit(wait, ring.Work{Class: w.Class, Client: w.Client}, s.config.Keyspace, table, 1)
+	done, err := s.config.Admit(wait, ring.Work{Class: w.Class, Client: w.Client},
+		s.config.Keyspace, table, 1)
 	if err != nil {
 		return nil, judged(err)
 	}
@@ -144,7 +149,8 @@ func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(to
 }
 
 // Run runs a statement or a batch that returns nothing; table is what it is about.
-func (s *Session) Run(ctx context.Context, w rows.Work, table string, execute func(context.Context) error) error {
+func (s *Session) Run(ctx context.Context, w rows.Work, table string,
+	execute func(context.Context) error) error {
 	done, err := s.admit(ctx, w, table)
 	if err != nil {
 		return err
@@ -160,7 +166,8 @@ func (s *Session) Run(ctx context.Context, w rows.Work, table string, execute fu
 
 // Scan runs a query about a table and calls row until it returns false. What the throttle is told
 // to have taken is the time to the first page: how many follow is the question's size.
-func (s *Session) Scan(ctx context.Context, w rows.Work, table string, q *gocql.Query, row func(scan func(into ...any) bool) bool) error {
+func (s *Session) Scan(ctx context.Context, w rows.Work, table string, q *gocql.Query,
+	row func(scan func(into ...any) bool) bool) error {
 	done, err := s.admit(ctx, w, table)
 	if err != nil {
 		return err

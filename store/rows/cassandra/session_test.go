@@ -23,8 +23,10 @@ var keyspaces atomic.Int64
 
 func testConfig(t *testing.T, addr string) Config {
 	return Config{
-		Hosts: []string{addr}, Keyspace: fmt.Sprintf("rows_%d_%d", os.Getpid(), keyspaces.Add(1)), ReplicationFactor: 1, Consistency: "LOCAL_QUORUM",
-		Timeout: time.Minute, Ring: ring.DefaultConfig(), Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Hosts: []string{addr}, Keyspace: fmt.Sprintf("rows_%d_%d", os.Getpid(), keyspaces.Add(1)),
+		ReplicationFactor: 1, Consistency: "LOCAL_QUORUM",
+		Timeout: time.Minute, Ring: ring.DefaultConfig(),
+		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }
 
@@ -62,7 +64,8 @@ func TestContract(t *testing.T) {
 	rowstest.Run(t, func(t *testing.T, admit rowstest.Admit, tables ...*rows.Table) rows.Engine {
 		c := testConfig(t, node.Addr())
 		if admit != nil {
-			c.Admit = func(ctx context.Context, w ring.Work, _, table string, n int) (func(time.Duration, error), error) {
+			c.Admit = func(ctx context.Context, w ring.Work, _, table string,
+				n int) (func(time.Duration, error), error) {
 				return admit(ctx, rows.Work{Class: w.Class, Client: w.Client}, table, n)
 			}
 		}
@@ -78,9 +81,11 @@ func TestNotConnected(t *testing.T) {
 	s := New(testConfig(t, "127.0.0.1:1"))
 	table := &rows.Table{Name: "t", Partition: []rows.Column{{Name: "p"}}}
 	for what, err := range map[string]error{
-		"put":  s.Put(t.Context(), rows.Work{}, table, rows.Row{Key: []any{"p"}}),
-		"read": s.Read(t.Context(), rows.Work{}, rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"p"}}, nil),
-		"many": s.ReadMany(t.Context(), rows.Work{}, rows.Query{Table: table, Columns: []string{"p"}}, nil, nil),
+		"put": s.Put(t.Context(), rows.Work{}, table, rows.Row{Key: []any{"p"}}),
+		"read": s.Read(t.Context(), rows.Work{}, rows.Query{Table: table, Key: []any{"p"},
+			Columns: []string{"p"}}, nil),
+		"many": s.ReadMany(t.Context(), rows.Work{},
+			rows.Query{Table: table, Columns: []string{"p"}}, nil, nil),
 	} {
 		if !errors.Is(err, rows.ErrNotConnected) || !rows.Retryable(err) {
 			t.Errorf("%s: %v", what, err)
@@ -95,16 +100,19 @@ func TestContradictionHasAnEnd(t *testing.T) {
 	retries := 0
 	c.Retried = func() { retries++ }
 	s := mustConnect(t, c)
-	table := &rows.Table{Name: "t", Partition: []rows.Column{{Name: "p"}}, Values: []rows.Column{{Name: "v"}}, Compression: rows.Fast}
+	table := &rows.Table{Name: "t", Partition: []rows.Column{{Name: "p"}},
+		Values: []rows.Column{{Name: "v"}}, Compression: rows.Fast}
 	schema := schemaOf(table)
 	if _, err := s.Apply(t.Context(), rows.Changes{}, schema); err != nil {
 		t.Fatal(err)
 	}
 	schema.Seed = func(ctx context.Context) error {
-		return s.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"gone"}}, func(scan func(...any) bool) bool { return scan(nil) })
+		return s.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"p"},
+			Columns: []string{"gone"}}, func(scan func(...any) bool) bool { return scan(nil) })
 	}
 	_, err := s.Apply(t.Context(), rows.Changes{}, schema)
-	if err == nil || rows.Retryable(err) || errors.Is(err, ErrSettling) || !strings.Contains(err.Error(), "gone") {
+	if err == nil || rows.Retryable(err) || errors.Is(err, ErrSettling) ||
+		!strings.Contains(err.Error(), "gone") {
 		t.Errorf("got %v", err)
 	}
 	if retries == 0 {

@@ -19,7 +19,8 @@ import (
 
 // ErrSettling is wrapped by Apply's error while Cassandra contradicts itself about the schema. It
 // is retryable, for Config.Settle.
-var ErrSettling error = &rows.Error{Err: errors.New("store: Cassandra is still making the tables"), Retryable: true}
+var ErrSettling error = &rows.Error{Err: errors.New("store: Cassandra is still making the tables"),
+	Retryable: true}
 
 // errNotThere says that system_schema lacks something that was just created, or has only a part of
 // it.
@@ -44,7 +45,8 @@ func unsettled(err error) bool {
 	switch refused.Code() {
 	case gocql.ErrCodeInvalid:
 		return true
-	case gocql.ErrCodeConfig: // two nodes created the table; one of them is about to learn of the other's
+	case gocql.ErrCodeConfig:
+		// two nodes created the table; one of them is about to learn of the other's
 		return strings.Contains(refused.Message(), "ID mismatch")
 	}
 	return false
@@ -65,7 +67,8 @@ func (s *settling) judge(err error) error {
 		s.since = time.Now()
 	}
 	if lasted := time.Since(s.since); lasted > s.bound {
-		return fmt.Errorf("store: Cassandra contradicts itself about the schema for %s: %w", lasted.Round(time.Second), err)
+		return fmt.Errorf("store: Cassandra contradicts itself about the schema for %s: %w",
+			lasted.Round(time.Second), err)
 	}
 	return fmt.Errorf("%w: %w", ErrSettling, err)
 }
@@ -86,5 +89,6 @@ func (s *Session) probe(ctx context.Context, t *rows.Table) error {
 		}
 	}
 	return s.each(ctx, func(func(...any) bool) bool { return false },
-		"SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" WHERE "+strings.Join(where, " AND ")+" LIMIT 1", key...)
+		"SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" WHERE "+
+			strings.Join(where, " AND ")+" LIMIT 1", key...)
 }

@@ -18,9 +18,11 @@ func (s *Session) Use(ctx context.Context) (rows.Use, error) {
 		if !scan(&name, &ttl) {
 			return false
 		}
-		u.Tables = append(u.Tables, rows.TableUse{Name: name, TTL: time.Duration(ttl) * time.Second})
+		u.Tables = append(u.Tables,
+			rows.TableUse{Name: name, TTL: time.Duration(ttl) * time.Second})
 		return true
-	}, "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?", s.config.Keyspace)
+	}, "SELECT table_name, default_time_to_live FROM system_schema.tables WHERE keyspace_name = ?",
+		s.config.Keyspace)
 	if err != nil {
 		return u, err
 	}
@@ -39,11 +41,14 @@ func (s *Session) Use(ctx context.Context) (rows.Use, error) {
 }
 
 // sizesAt adds what one node has.
-func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string, tables []rows.TableUse) error {
+func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string,
+	tables []rows.TableUse) error {
 	disk, partition := make([]int64, len(tables)), make([]int64, len(tables))
 	for i, t := range tables {
-		for view, into := range map[string]*int64{"disk_usage": &disk[i], "max_partition_size": &partition[i]} {
-			iter := session.Query("SELECT mebibytes FROM system_views."+view+" WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name).
+		for view, into := range map[string]*int64{"disk_usage": &disk[i],
+			"max_partition_size": &partition[i]} {
+			iter := session.Query("SELECT mebibytes FROM system_views."+view+
+				" WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name).
 				SetHostID(host).Consistency(gocql.One).IterContext(ctx)
 			for iter.Scan(into) {
 			}
@@ -60,13 +65,15 @@ func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host stri
 }
 
 // TTL returns how long a table keeps its rows; 0: for ever.
-func (s *Session) TTL(ctx context.Context, table string) (ttl time.Duration, found bool, err error) {
+func (s *Session) TTL(ctx context.Context,
+	table string) (ttl time.Duration, found bool, err error) {
 	var n int64
 	err = s.each(ctx, func(scan func(...any) bool) bool {
 		more := scan(&n)
 		found = found || more
 		return more
-	}, "SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, table)
+	}, "SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND "+
+		"table_name = ?", s.config.Keyspace, table)
 	return time.Duration(n) * time.Second, found, err
 }
 
@@ -74,6 +81,7 @@ func (s *Session) TTL(ctx context.Context, table string) (ttl time.Duration, fou
 // can tell.
 func (s *Session) ClockOff(ctx context.Context) (time.Duration, error) {
 	var id gocql.UUID
-	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) }, "SELECT now() FROM system.local")
+	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) },
+		"SELECT now() FROM system.local")
 	return time.Until(id.Time()), err
 }

@@ -24,7 +24,8 @@ func compaction(t *rows.Table) map[string]string {
 	case size > 48:
 		size, name = (size+23)/24, "DAYS"
 	}
-	return map[string]string{"class": "TimeWindowCompactionStrategy", "compaction_window_unit": name, "compaction_window_size": strconv.Itoa(size)}
+	return map[string]string{"class": "TimeWindowCompactionStrategy",
+		"compaction_window_unit": name, "compaction_window_size": strconv.Itoa(size)}
 }
 
 func compression(c rows.Compression) map[string]string {

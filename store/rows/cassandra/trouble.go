@@ -47,8 +47,10 @@ func throttled(err error) bool { return errors.Is(err, throttle.ErrThrottled) }
 // retryable reports whether Cassandra is away, overloaded, starting or did not answer in time.
 func retryable(err error) bool {
 	for _, known := range []error{
-		gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed, gocql.ErrNoStreams, gocql.ErrTooManyTimeouts, gocql.ErrUnavailable, gocql.ErrSessionClosed,
-		gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
+		gocql.ErrNoConnections, gocql.ErrTimeoutNoResponse, gocql.ErrConnectionClosed,
+		gocql.ErrNoStreams, gocql.ErrTooManyTimeouts, gocql.ErrUnavailable, gocql.ErrSessionClosed,
+		gocql.ErrHostQueryFailed, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED,
+		syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed,
 	} {
 		if errors.Is(err, known) {
 			return true
@@ -57,8 +59,10 @@ func retryable(err error) bool {
 	var request gocql.RequestError
 	if errors.As(err, &request) {
 		switch request.Code() {
-		case gocql.ErrCodeServer, gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded, gocql.ErrCodeBootstrapping, gocql.ErrCodeTruncate, gocql.ErrCodeWriteTimeout,
-			gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure, gocql.ErrCodeCDCWriteFailure,
+		case gocql.ErrCodeServer, gocql.ErrCodeUnavailable, gocql.ErrCodeOverloaded,
+			gocql.ErrCodeBootstrapping, gocql.ErrCodeTruncate, gocql.ErrCodeWriteTimeout,
+			gocql.ErrCodeReadTimeout, gocql.ErrCodeReadFailure, gocql.ErrCodeWriteFailure,
+			gocql.ErrCodeCDCWriteFailure,
 			gocql.ErrCodeCASWriteUnknown, gocql.ErrCodeUnprepared:
 			return true
 		}
@@ -80,19 +84,26 @@ func explain(err error) string {
 	)
 	switch {
 	case errors.As(err, &writeTimeout):
-		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs or has a full disk: %d of %d replicas wrote in time", writeTimeout.Received, writeTimeout.BlockFor)
+		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs or has a full disk: "+
+			"%d of %d replicas wrote in time", writeTimeout.Received, writeTimeout.BlockFor)
 	case errors.As(err, &readTimeout):
-		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs: %d of %d replicas answered in time", readTimeout.Received, readTimeout.BlockFor)
+		return fmt.Sprintf("Cassandra is overloaded, or a node of it hangs: %d of %d replicas "+
+			"answered in time", readTimeout.Received, readTimeout.BlockFor)
 	case errors.As(err, &writeFailure):
-		return fmt.Sprintf("%d of Cassandra's replicas failed to write: look into their logs", writeFailure.NumFailures)
+		return fmt.Sprintf("%d of Cassandra's replicas failed to write: look into their logs",
+			writeFailure.NumFailures)
 	case errors.As(err, &readFailure):
-		return fmt.Sprintf("%d of Cassandra's replicas failed to read: look into their logs", readFailure.NumFailures)
+		return fmt.Sprintf("%d of Cassandra's replicas failed to read: look into their logs",
+			readFailure.NumFailures)
 	case errors.As(err, &unavailable):
-		return fmt.Sprintf("%d replicas are up, and %d are needed: see nodetool status", unavailable.Alive, unavailable.Required)
+		return fmt.Sprintf("%d replicas are up, and %d are needed: see nodetool status",
+			unavailable.Alive, unavailable.Required)
 	case errors.As(err, &refused):
 		switch refused.Code() {
-		case gocql.ErrCodeInvalid, gocql.ErrCodeSyntax, gocql.ErrCodeConfig, gocql.ErrCodeUnprepared:
-			return "Cassandra refuses the statement; if its tables were changed, run ringwatch schema apply"
+		case gocql.ErrCodeInvalid, gocql.ErrCodeSyntax, gocql.ErrCodeConfig,
+			gocql.ErrCodeUnprepared:
+			return "Cassandra refuses the statement; if its tables were changed, run ringwatch " +
+				"schema apply"
 		case gocql.ErrCodeUnauthorized, gocql.ErrCodeCredentials:
 			return "Cassandra does not permit it: see docs/STORE.md, Roles in Cassandra"
 		}
@@ -122,8 +133,10 @@ func (s *Session) note(err error) {
 	}
 	s.trouble.Store(&err)
 	now := time.Now().UnixNano()
-	if last := s.complained.Load(); now-last > int64(quiet) && s.complained.CompareAndSwap(last, now) {
-		s.log.Warn("store: Cassandra fails; calls that can be repeated are repeated", "error", err, "retryable", rows.Retryable(err))
+	if last := s.complained.Load(); now-last > int64(quiet) &&
+		s.complained.CompareAndSwap(last, now) {
+		s.log.Warn("store: Cassandra fails; calls that can be repeated are repeated", "error", err,
+			"retryable", rows.Retryable(err))
 	}
 }
 

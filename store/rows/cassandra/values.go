@@ -10,8 +10,10 @@ import (
 // kinds are Cassandra's names of rows' kinds. Times are its timestamps, so that a person at cqlsh
 // can read them.
 var kinds = map[rows.Kind]string{
-	rows.Text: "text", rows.UUID: "uuid", rows.Time: "timestamp", rows.Int32: "int", rows.Int64: "bigint", rows.Double: "double", rows.Blob: "blob",
-	rows.Texts: "frozen<list<text>>", rows.TextMap: "frozen<map<text, text>>", rows.BlobMap: "frozen<map<text, blob>>",
+	rows.Text: "text", rows.UUID: "uuid", rows.Time: "timestamp", rows.Int32: "int",
+	rows.Int64: "bigint", rows.Double: "double", rows.Blob: "blob",
+	rows.Texts: "frozen<list<text>>", rows.TextMap: "frozen<map<text, text>>",
+	rows.BlobMap: "frozen<map<text, blob>>",
 }
 
 // bound returns a value as the driver takes it.

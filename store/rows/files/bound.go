@@ -57,7 +57,8 @@ func (e *Engine) tooMany(bytes int64) (gone []*file) {
 	}
 	now := e.config.Now()
 	lived := func(f *file) float64 {
-		return (float64(now.UnixMicro()) - float64(f.First)) / (float64(f.Expires)*1e6 - float64(f.First))
+		return (float64(now.UnixMicro()) - float64(f.First)) /
+			(float64(f.Expires)*1e6 - float64(f.First))
 	}
 	list := slices.DeleteFunc(e.all(), func(f *file) bool {
 		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
@@ -86,7 +87,8 @@ func (e *Engine) removeAside() (bytes int64) {
 			e.log.Warn("rows: cannot remove what is set aside", "error", err)
 			continue
 		}
-		e.log.Warn("rows: the directory is too large; what was set aside goes first", "file", entry.Name())
+		e.log.Warn("rows: the directory is too large; what was set aside goes first",
+			"file", entry.Name())
 		bytes += info.Size()
 	}
 	return bytes
@@ -112,15 +114,19 @@ func (e *Engine) Warning(context.Context) string {
 	}
 	last := time.Unix(e.shrunk.Load(), 0)
 	if over := e.over.Load(); over > 0 {
-		list = append(list, fmt.Sprintf("%s has %d MiB more than max_bytes, and what is left is too new "+
-			"to remove: raise data.max_bytes", e.dir, over>>20+1))
+		list = append(list,
+			fmt.Sprintf("%s has %d MiB more than max_bytes, and what is left is too new "+
+				"to remove: raise data.max_bytes", e.dir, over>>20+1))
 	} else if e.config.Now().Sub(last) < shrunkFor {
-		list = append(list, fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest rows go "+
-			"before their time, last at %s: raise data.max_bytes", e.dir, last.UTC().Format(time.RFC3339)))
+		list = append(list,
+			fmt.Sprintf("%s is as large as max_bytes lets it be: the oldest rows go "+
+				"before their time, last at %s: raise data.max_bytes", e.dir,
+				last.UTC().Format(time.RFC3339)))
 	}
 	if n := e.hurt.Load(); n > 0 {
-		list = append(list, fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
-			"what is good is served, and the log names them", n, e.dir))
+		list = append(list,
+			fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
+				"what is good is served, and the log names them", n, e.dir))
 	}
 	return strings.Join(list, "; ")
 }

@@ -36,7 +36,8 @@ func Check(dir string, damaged func(path, what string)) error {
 	}
 	var n int
 	if _, err := fmt.Sscanf(string(b), formatText, &n); err == nil && n > format {
-		return fmt.Errorf("%w: %s has format %d, and this program knows %d", ErrVersion, dir, n, format)
+		return fmt.Errorf("%w: %s has format %d, and this program knows %d", ErrVersion, dir,
+			n, format)
 	}
 	if _, err := small(tablesName); err != nil {
 		return fmt.Errorf("rows: %w", err)

@@ -61,7 +61,8 @@ func TestCheck(t *testing.T) {
 	if err := Check(dir, nil); !errors.Is(err, ErrInUse) {
 		t.Errorf("of an open directory: %v", err)
 	}
-	if err := Check(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "no directory of rows") {
+	if err := Check(t.TempDir(), nil); err == nil ||
+		!strings.Contains(err.Error(), "no directory of rows") {
 		t.Errorf("of another directory: %v", err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 func mustOpen(t *testing.T, dir string, c Config, tables ...*rows.Table) *Engine {
 	t.Helper()
 	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+		c.Log = slog.New(slog.NewTextHandler(t.Output(),
+			&slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	e, err := Open(dir, c)
 	if err != nil {
@@ -28,7 +29,8 @@ func mustOpen(t *testing.T, dir string, c Config, tables ...*rows.Table) *Engine
 func TestContract(t *testing.T) {
 	for name, bytes := range map[string]int{"in memory": 0, "in files": 1 << 13} {
 		t.Run(name, func(t *testing.T) {
-			rowstest.Run(t, func(t *testing.T, admit rowstest.Admit, tables ...*rows.Table) rows.Engine {
+			rowstest.Run(t, func(t *testing.T, admit rowstest.Admit,
+				tables ...*rows.Table) rows.Engine {
 				return mustOpen(t, t.TempDir(), Config{MemoryBytes: bytes, Admit: admit}, tables...)
 			})
 		})

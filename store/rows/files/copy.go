@@ -40,7 +40,8 @@ func copyAll(from, to string) error {
 		return err
 	}
 	for _, n := range numbers {
-		if err := durable.Copy(logPath(from, n), logPath(to, n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := durable.Copy(logPath(from, n), logPath(to, n)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -48,7 +48,8 @@ func wideTable() *rows.Table {
 		Partition:  []rows.Column{{Name: "p", Kind: rows.Int64}},
 		Clustering: []rows.Column{{Name: "c", Kind: rows.Int64}},
 		Values:     []rows.Column{{Name: "x", Kind: rows.Blob}, {Name: "y", Kind: rows.Int64}},
-		TTL:        24 * time.Hour, AgeUnit: time.Hour, Grace: time.Hour, Compression: rows.Zip(1, 4),
+		TTL:        24 * time.Hour, AgeUnit: time.Hour, Grace: time.Hour,
+		Compression: rows.Zip(1, 4),
 	}
 }
 
@@ -94,7 +95,8 @@ func child(dir string) {
 				n := next
 				next++
 				mu.Unlock()
-				if err := e.Put(context.Background(), rows.Work{}, wideTable(), putOf(n)...); err != nil {
+				if err := e.Put(context.Background(), rows.Work{}, wideTable(),
+					putOf(n)...); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					os.Exit(1)
 				}
@@ -139,7 +141,8 @@ func load(t *testing.T, dir, notes string, first int64, enough int) (acknowledge
 	}
 	cmd.Wait()
 	if len(acknowledged) < enough || complaints.Len() > 0 {
-		t.Fatalf("the child acknowledged %d puts and says %s", len(acknowledged), complaints.String())
+		t.Fatalf("the child acknowledged %d puts and says %s", len(acknowledged),
+			complaints.String())
 	}
 	return acknowledged
 }
@@ -325,7 +328,8 @@ func TestModes(t *testing.T) {
 func TestNewerFormat(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, Config{}).Close()
-	must(t, new(disk).replace(filepath.Join(dir, formatName), fmt.Appendf(nil, formatText, format+1)))
+	must(t, new(disk).replace(filepath.Join(dir, formatName),
+		fmt.Appendf(nil, formatText, format+1)))
 	if _, err := Open(dir, Config{}); err == nil || !strings.Contains(err.Error(), "newer") ||
 		strings.Contains(err.Error(), "\n") {
 		t.Fatalf("a newer directory: %v", err)

@@ -186,6 +186,7 @@ func damageOne(t *testing.T, random *rand.Rand, dir, path string) {
 		}
 	}
 	if now := lost(t, e); now != gone {
-		t.Fatalf("%s %s: %d rows were missing, and when it was mended %d", relative, what, gone, now)
+		t.Fatalf("%s %s: %d rows were missing, and when it was mended %d", relative, what,
+			gone, now)
 	}
 }

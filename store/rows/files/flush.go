@@ -38,7 +38,8 @@ func (e *Engine) runFlush() {
 			}
 			if !told {
 				e.log.Error(
-					"rows: cannot write files; when memory is full, nothing is taken until this works",
+					"rows: cannot write files; when memory is full, nothing is taken "+
+						"until this works",
 					"directory", e.dir, "error", err,
 				)
 			}

@@ -54,7 +54,8 @@ func TestFullDisk(t *testing.T) {
 							mu.Unlock()
 							continue
 						}
-						if !rows.Retryable(err) || !strings.Contains(rows.Explained(err).Error(), "full") {
+						if !rows.Retryable(err) || !strings.Contains(rows.Explained(err).Error(),
+							"full") {
 							t.Errorf("a full disk: %v", rows.Explained(err))
 							return
 						}

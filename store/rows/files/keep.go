@@ -135,7 +135,8 @@ func (e *Engine) due() []*file {
 		}
 		if f.dead(now) && f.Width > 0 {
 			// Mostly it hides what was written in the same moment, and goes with that.
-			if !f.Shrunk && f.size > worthShrinking && now > f.Expires+2*f.Width && e.hides(f, now) {
+			if !f.Shrunk && f.size > worthShrinking && now > f.Expires+2*f.Width &&
+				e.hides(f, now) {
 				return []*file{f}
 			}
 			continue
@@ -152,7 +153,8 @@ func (e *Engine) due() []*file {
 			if n := sameSize(files); n > 0 {
 				return files[:n]
 			}
-		case p.from > 0 && now+int64(k.TTL/time.Second) >= p.from+p.width+ended && k.AgeUnit >= time.Hour:
+		case p.from > 0 && now+int64(k.TTL/time.Second) >= p.from+p.width+ended &&
+			k.AgeUnit >= time.Hour:
 			// Nothing comes here any more: one file is read fastest.
 			rest := int64(0)
 			for _, f := range files[:len(files)-1] {
@@ -253,7 +255,8 @@ func (e *Engine) found(f *file, err error) {
 
 func (e *Engine) tellDamage(f *file, err error) {
 	e.hurtIn("rows")
-	e.log.Error("rows: a file is damaged; what is good of it is served", "file", f.path, "error", err)
+	e.log.Error("rows: a file is damaged; what is good of it is served", "file", f.path,
+		"error", err)
 }
 
 // hurtIn counts what was found damaged or missing: rows, log or missing.

@@ -19,9 +19,10 @@ type metrics struct {
 
 func newMetrics(e *Engine) *metrics {
 	m := &metrics{
-		synced: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ringwatch_rows_log_sync_seconds",
-			Help:    "Time to write and sync a group of rows to the log.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12)}),
+		synced: prometheus.NewHistogram(
+			prometheus.HistogramOpts{Name: "ringwatch_rows_log_sync_seconds",
+				Help:    "Time to write and sync a group of rows to the log.",
+				Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12)}),
 		refused: prometheus.NewCounter(
 			prometheus.CounterOpts{
 				Name: "ringwatch_rows_refused_total",
@@ -31,7 +32,8 @@ func newMetrics(e *Engine) *metrics {
 		removed: prometheus.NewCounterVec(
 			prometheus.CounterOpts{
 				Name: "ringwatch_rows_files_removed_total",
-				Help: "Files of rows that were removed, by reason: expired, or max_bytes: too large.",
+				Help: "Files of rows that were removed, by reason: expired, or max_bytes: " +
+					"too large.",
 			},
 			[]string{"reason"},
 		),
@@ -51,7 +53,8 @@ func newMetrics(e *Engine) *metrics {
 		over: prometheus.NewGauge(
 			prometheus.GaugeOpts{
 				Name: "ringwatch_rows_over_max_bytes",
-				Help: "By how much the directory is larger than max_bytes; what is left is too new to remove.",
+				Help: "By how much the directory is larger than max_bytes; what is left is too " +
+					"new to remove.",
 			},
 		),
 	}

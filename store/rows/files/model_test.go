@@ -157,13 +157,15 @@ func compare(
 	}))
 	for c := range int64(12) {
 		if m := model[fmt.Sprint(table.Name, p, c)]; m != nil {
-			if texts := []string{m[0].read(now), m[1].read(now)}; texts[0] != "none" || texts[1] != "none" {
+			if texts := []string{m[0].read(now), m[1].read(now)}; texts[0] != "none" ||
+				texts[1] != "none" {
 				want = append(want, fmt.Sprint(c, " ", texts))
 			}
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Fatalf("%s %d:\n%s\nwant\n%s", table.Name, p, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Fatalf("%s %d:\n%s\nwant\n%s", table.Name, p, strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
 	}
 }
 
@@ -242,7 +244,10 @@ func TestMaxBytes(t *testing.T) {
 		)
 		now.step(time.Minute)
 	}
-	until(t, "the directory is small", func() bool { wake(e.look); return e.Bytes() <= most-besides })
+	until(t, "the directory is small", func() bool {
+		wake(e.look)
+		return e.Bytes() <= most-besides
+	})
 	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 ||
 		!strings.Contains(log.String(), "too large") {
 		t.Errorf("nothing is said of it: %s", log.String())

@@ -62,7 +62,8 @@ func (k *known) encode(
 				return nil, 0, err
 			}
 			if string(own) != string(partition) {
-				return nil, 0, fmt.Errorf("rows: rows of several partitions of %s are written at once", k.Name)
+				return nil, 0, fmt.Errorf("rows: rows of several partitions of %s are written "+
+					"at once", k.Name)
 			}
 		}
 		if row, err = k.encodeRow(row[:0], r, now, stamp); err != nil {
@@ -127,7 +128,8 @@ func (k *known) encodeRow(
 		dst = codec.AppendText(codec.AppendUvarint(dst, uint64(i+1)), string(value))
 	}
 	if len(dst) > maxRow {
-		return nil, fmt.Errorf("rows: a row of %s has %d bytes; %d is the most", k.Name, len(dst), maxRow)
+		return nil, fmt.Errorf("rows: a row of %s has %d bytes; %d is the most", k.Name,
+			len(dst), maxRow)
 	}
 	return dst, nil
 }

@@ -22,7 +22,8 @@ const formatText = "Ringwatch rows %d\n"
 
 // open makes the directory ready: its lock, its format, what it has.
 func (e *Engine) open() error {
-	for _, dir := range []string{e.dir, filepath.Join(e.dir, logDir), filepath.Join(e.dir, rowsDir)} {
+	for _, dir := range []string{e.dir, filepath.Join(e.dir, logDir),
+		filepath.Join(e.dir, rowsDir)} {
 		if err := durable.Dir(dir); err != nil {
 			return fmt.Errorf("rows: cannot make %s: %w", dir, err)
 		}
@@ -47,8 +48,10 @@ func (e *Engine) open() error {
 	if err := e.readLogs(kept); err != nil {
 		return err
 	}
-	if ahead := time.Duration(e.stamped.Load()-e.config.Now().UnixMicro()) * time.Microsecond; ahead > wrongClock {
-		e.log.Warn("rows: the clock is behind what was written last, and new rows count as later all the "+
+	if ahead := time.Duration(e.stamped.Load()-e.config.Now().UnixMicro()) *
+		time.Microsecond; ahead > wrongClock {
+		e.log.Warn("rows: the clock is behind what was written last, and new rows count as "+
+			"later all the "+
 			"same; set it if it is wrong", "by", ahead.Round(time.Second))
 	}
 	wake(e.look)

@@ -146,7 +146,8 @@ func (e *Engine) note(err error) {
 		e.log.Info("rows: writing works again", "directory", e.dir)
 	case err != nil:
 		if e.trouble.Store(&err); before == nil {
-			e.log.Error("rows: nothing can be written; callers try again", "directory", e.dir, "error", err)
+			e.log.Error("rows: nothing can be written; callers try again", "directory", e.dir,
+				"error", err)
 		}
 	}
 }

@@ -380,7 +380,8 @@ func (v *view) open(i int) *merged {
 		if len(found[i]) > 0 {
 			list = append(
 				list,
-				&memorySource{key: slices.Clone(v.partition), part: len(v.partition), rows: found[i]},
+				&memorySource{key: slices.Clone(v.partition), part: len(v.partition),
+					rows: found[i]},
 			)
 		}
 	}

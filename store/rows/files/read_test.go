@@ -18,7 +18,8 @@ func TestReadTakesLittle(t *testing.T) {
 	must(t, e.Flush(t.Context()))
 	read := func(i int64) {
 		found := false
-		q := rows.Query{Table: table, Key: putOf(i)[0].Key[:len(table.Partition)], Columns: []string{"y"}}
+		q := rows.Query{Table: table, Key: putOf(i)[0].Key[:len(table.Partition)],
+			Columns: []string{"y"}}
 		must(t, e.Read(t.Context(), rows.Work{}, q, func(scan func(...any) bool) bool {
 			found = scan(nil)
 			return false

@@ -94,7 +94,8 @@ func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
 	}); err != nil {
 		return err
 	}
-	if err := e.Flush(ctx); err != nil { // else what is in memory would be in a table that is made anew
+	// else what is in memory would be in a table that is made anew
+	if err := e.Flush(ctx); err != nil {
 		return err
 	}
 	e.keeping.Lock()
@@ -129,7 +130,8 @@ func (e *Engine) Use(context.Context) (rows.Use, error) {
 func (e *Engine) Create(ctx context.Context, list ...*rows.Table) error {
 	return e.change(ctx, func(tables map[string]*known) error {
 		for _, t := range list {
-			if !tableName.MatchString(t.Name) || len(t.Partition) == 0 || len(t.Values) > maxColumns {
+			if !tableName.MatchString(t.Name) || len(t.Partition) == 0 ||
+				len(t.Values) > maxColumns {
 				return fmt.Errorf("rows: %q cannot be a table", t.Name)
 			}
 			k, err := extend(tables[t.Name], t)

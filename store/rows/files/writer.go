@@ -125,7 +125,8 @@ func appendRow(dst, last, key []byte, part int, cells []cell, before *cell) []by
 	for i := range cells {
 		c := &cells[i]
 		if i == 0 || same == 0 {
-			dst = codec.AppendSvarint(codec.AppendSvarint(dst, c.stamp-before.stamp), c.expires-before.expires)
+			dst = codec.AppendSvarint(codec.AppendSvarint(dst, c.stamp-before.stamp),
+				c.expires-before.expires)
 			before.stamp, before.expires = c.stamp, c.expires
 		}
 		dst = codec.AppendUvarint(dst, uint64(c.column))
@@ -143,7 +144,8 @@ func (w *writer) cut() error {
 		w.indexFirst = bytes.Clone(w.first)
 	}
 	w.index = codec.AppendUvarint(
-		codec.AppendText(codec.AppendText(w.index, string(w.first)), string(w.last)), uint64(w.at()),
+		codec.AppendText(codec.AppendText(w.index, string(w.first)), string(w.last)),
+		uint64(w.at()),
 	)
 	w.indexed++
 	w.meta.Highest = append(w.meta.Highest[:0], w.last...)

@@ -16,11 +16,12 @@ import (
 // modelTable is a table of two clustering columns and two values.
 func modelTable(descending bool) *rows.Table {
 	t := &rows.Table{
-		Name:       "model",
-		Partition:  []rows.Column{{Name: "p", Kind: rows.Text}},
-		Clustering: []rows.Column{{Name: "a", Kind: rows.Text}, {Name: "b", Kind: rows.Int64, Descending: descending}},
-		Values:     []rows.Column{{Name: "x", Kind: rows.Blob}, {Name: "y", Kind: rows.Int64}},
-		TTL:        time.Hour, Grace: time.Hour, Compression: rows.Fast,
+		Name:      "model",
+		Partition: []rows.Column{{Name: "p", Kind: rows.Text}},
+		Clustering: []rows.Column{{Name: "a", Kind: rows.Text},
+			{Name: "b", Kind: rows.Int64, Descending: descending}},
+		Values: []rows.Column{{Name: "x", Kind: rows.Blob}, {Name: "y", Kind: rows.Int64}},
+		TTL:    time.Hour, Grace: time.Hour, Compression: rows.Fast,
 	}
 	if descending {
 		t.Name = "model_descending"
@@ -57,7 +58,8 @@ func slicesOfModel(t *testing.T, open Open) {
 	var list []rows.Row
 	for i, stamp := range random.Perm(600) {
 		k := modelKey{names[random.IntN(len(names))], int64(random.IntN(20) - 10)}
-		row := rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, nil}, Stamp: 2 * int64(stamp+1)}
+		row := rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, nil},
+			Stamp: 2 * int64(stamp+1)}
 		if model[k] == nil {
 			model[k] = &modelRow{}
 		}
@@ -76,7 +78,8 @@ func slicesOfModel(t *testing.T, open Open) {
 		cut := random.IntN(len(some) + 1)
 		for _, table := range []*rows.Table{up, down} {
 			wg.Go(func() {
-				for _, part := range [][]rows.Row{some[:cut], some[cut:], some[:cut]} { // some of it twice
+				// some of it twice
+				for _, part := range [][]rows.Row{some[:cut], some[cut:], some[:cut]} {
 					if err := e.Put(ctx, rows.Work{}, table, part...); err != nil {
 						t.Error(err)
 					}
@@ -93,7 +96,9 @@ func slicesOfModel(t *testing.T, open Open) {
 			if model[k] == nil {
 				model[k] = &modelRow{}
 			}
-			same = append(same, rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, int64(1000 + i)}, Stamp: 2*int64(stamp+1) + 1})
+			same = append(same,
+				rows.Row{Key: []any{"p", k.a, k.b}, Values: []any{nil, int64(1000 + i)},
+					Stamp: 2*int64(stamp+1) + 1})
 			model[k].y.put(int64(1000+i), 2*int64(stamp+1)+1)
 		}
 		for _, table := range []*rows.Table{up, down} {
@@ -102,7 +107,8 @@ func slicesOfModel(t *testing.T, open Open) {
 	}
 	for n := range 150 {
 		table := []*rows.Table{up, down}[n%2]
-		q := rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"b", "x", "a", "y"}, Written: "y"}
+		q := rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"b", "x", "a", "y"},
+			Written: "y"}
 		form := random.IntN(8)
 		if form >= 1 && form <= 4 {
 			q.Equal = []any{names[random.IntN(len(names))]}
@@ -151,7 +157,8 @@ func slicesOfModel(t *testing.T, open Open) {
 			return true
 		})
 		if want := ask(model, &q); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%+v (%v):\n%s\nwant\n%s", q, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Fatalf("%+v (%v):\n%s\nwant\n%s", q, err, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	q := rows.Query{Table: up, Key: []any{"p"}, In: []string{}, Columns: []string{"a"}}

@@ -18,7 +18,8 @@ import (
 )
 
 // Admit is asked before each call of an engine whose Work has a class, for n operations on a table.
-type Admit func(ctx context.Context, w rows.Work, table string, n int) (done func(took time.Duration, err error), err error)
+type Admit func(ctx context.Context, w rows.Work, table string,
+	n int) (done func(took time.Duration, err error), err error)
 
 // Open returns an engine that has these tables and no row. admit may be nil: then all calls may
 // begin.
@@ -46,15 +47,22 @@ func must(t *testing.T, err error) {
 // everything is a table with a column of each kind.
 func everything() *rows.Table {
 	return &rows.Table{
-		Name:       "everything",
-		Comment:    "a table's comment",
-		Partition:  []rows.Column{{Name: "account", Kind: rows.Text}, {Name: "node", Kind: rows.UUID}, {Name: "bucket", Kind: rows.Time}},
-		Clustering: []rows.Column{{Name: "kind", Kind: rows.Text}, {Name: "at", Kind: rows.Time, Descending: true}},
+		Name:    "everything",
+		Comment: "a table's comment",
+		Partition: []rows.Column{{Name: "account", Kind: rows.Text},
+			{Name: "node", Kind: rows.UUID}, {Name: "bucket", Kind: rows.Time}},
+		Clustering: []rows.Column{{Name: "kind", Kind: rows.Text},
+			{Name: "at", Kind: rows.Time, Descending: true}},
 		Values: []rows.Column{
-			{Name: "text", Kind: rows.Text}, {Name: "id", Kind: rows.UUID}, {Name: "moment", Kind: rows.Time}, {Name: "small", Kind: rows.Int32}, {Name: "large", Kind: rows.Int64},
-			{Name: "real", Kind: rows.Double}, {Name: "bytes", Kind: rows.Blob}, {Name: "texts", Kind: rows.Texts}, {Name: "named", Kind: rows.TextMap}, {Name: "blobs", Kind: rows.BlobMap},
+			{Name: "text", Kind: rows.Text}, {Name: "id", Kind: rows.UUID},
+			{Name: "moment", Kind: rows.Time}, {Name: "small", Kind: rows.Int32},
+			{Name: "large", Kind: rows.Int64},
+			{Name: "real", Kind: rows.Double}, {Name: "bytes", Kind: rows.Blob},
+			{Name: "texts", Kind: rows.Texts}, {Name: "named", Kind: rows.TextMap},
+			{Name: "blobs", Kind: rows.BlobMap},
 		},
-		TTL: time.Hour, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Zip(1, 16), Everywhere: true,
+		TTL: time.Hour, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: rows.Zip(1, 16),
+		Everywhere: true,
 	}
 }
 
@@ -72,28 +80,35 @@ type all struct {
 }
 
 func (a *all) values() []any {
-	return []any{a.Text, a.ID, a.Moment, a.Small, a.Large, a.Real, a.Bytes, a.Texts, a.Named, a.Blobs}
+	return []any{a.Text, a.ID, a.Moment, a.Small, a.Large, a.Real, a.Bytes, a.Texts,
+		a.Named, a.Blobs}
 }
 
 func (a *all) into() []any {
-	return []any{&a.Text, &a.ID, &a.Moment, &a.Small, &a.Large, &a.Real, &a.Bytes, &a.Texts, &a.Named, &a.Blobs}
+	return []any{&a.Text, &a.ID, &a.Moment, &a.Small, &a.Large, &a.Real, &a.Bytes, &a.Texts,
+		&a.Named, &a.Blobs}
 }
 
-var allColumns = []string{"text", "id", "moment", "small", "large", "real", "bytes", "texts", "named", "blobs"}
+var allColumns = []string{"text", "id", "moment", "small", "large", "real", "bytes", "texts",
+	"named", "blobs"}
 
 // kinds: values of each kind come back as they were, and those that were not written as none.
 func kinds(t *testing.T, open Open) {
 	table := everything()
 	e, ctx := open(t, nil, table), t.Context()
 	node := uuid.New()
-	key := func(kind string, at int64) []any { return []any{"acme", node, int64(-300_000), kind, at} }
-	full := all{"ä'\"\x00;", uuid.New(), 1_700_000_000_001, -1 << 31, -1 << 63, 0.1, []byte{0, 255}, []string{"", "b", "a"}, map[string]string{"": "x", "y": ""}, map[string][]byte{"k": {1}}}
+	key := func(kind string, at int64) []any {
+		return []any{"acme", node, int64(-300_000), kind, at}
+	}
+	full := all{"ä'\"\x00;", uuid.New(), 1_700_000_000_001, -1 << 31, -1 << 63, 0.1, []byte{0, 255},
+		[]string{"", "b", "a"}, map[string]string{"": "x", "y": ""}, map[string][]byte{"k": {1}}}
 	none := make([]any, len(allColumns))
 	must(t, e.Put(ctx, rows.Work{}, table,
 		rows.Row{Key: key("b", -5), Values: full.values(), Stamp: 1_000_001},
 		rows.Row{Key: key("a", 7), Values: none},
 		rows.Row{Key: key("a", 9), Values: (&all{}).values()}))
-	query := rows.Query{Table: table, Key: []any{"acme", node, int64(-300_000)}, Columns: append([]string{"kind", "at"}, allColumns...), Written: "large"}
+	query := rows.Query{Table: table, Key: []any{"acme", node, int64(-300_000)},
+		Columns: append([]string{"kind", "at"}, allColumns...), Written: "large"}
 	var got []all
 	var order []string
 	must(t, e.Read(ctx, rows.Work{}, query, func(scan func(...any) bool) bool {
@@ -155,23 +170,27 @@ func large(t *testing.T, open Open) {
 			size = 20 << 10
 		}
 		want[i] = size
-		list = append(list, rows.Row{Key: []any{"large", "a", i}, Values: []any{[]byte(strings.Repeat("x", size)), i}, TTL: time.Hour})
+		list = append(list,
+			rows.Row{Key: []any{"large", "a", i}, Values: []any{[]byte(strings.Repeat("x", size)),
+				i}, TTL: time.Hour})
 	}
 	must(t, e.Put(ctx, rows.Work{}, table, list...))
 	must(t, e.Put(ctx, rows.Work{}, table))
 	next := int64(0)
-	must(t, e.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"large"}, Columns: []string{"b", "x"}, Page: 70}, func(scan func(...any) bool) bool {
-		var b int64
-		var x []byte
-		if !scan(&b, &x) {
-			return false
-		}
-		if b != next || len(x) != want[b] {
-			t.Fatalf("row %d with %d bytes, want row %d with %d", b, len(x), next, want[b])
-		}
-		next++
-		return true
-	}))
+	must(t,
+		e.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"large"},
+			Columns: []string{"b", "x"}, Page: 70}, func(scan func(...any) bool) bool {
+			var b int64
+			var x []byte
+			if !scan(&b, &x) {
+				return false
+			}
+			if b != next || len(x) != want[b] {
+				t.Fatalf("row %d with %d bytes, want row %d with %d", b, len(x), next, want[b])
+			}
+			next++
+			return true
+		}))
 	if next != 3000 {
 		t.Errorf("%d rows", next)
 	}
@@ -186,7 +205,10 @@ func expiry(t *testing.T, open Open) {
 	e, ctx := open(t, nil, forever, brief), t.Context()
 	put := func(table *rows.Table, b, stamp int64, ttl time.Duration) {
 		t.Helper()
-		must(t, e.Put(ctx, rows.Work{}, table, rows.Row{Key: []any{"p", "a", b}, Values: []any{[]byte("x"), stamp}, Stamp: stamp, TTL: ttl}))
+		must(t,
+			e.Put(ctx, rows.Work{}, table,
+				rows.Row{Key: []any{"p", "a", b}, Values: []any{[]byte("x"), stamp}, Stamp: stamp,
+					TTL: ttl}))
 	}
 	now := time.Now().UnixMicro()
 	put(forever, 1, now, 0)
@@ -199,14 +221,16 @@ func expiry(t *testing.T, open Open) {
 	left := func() string {
 		var list []string
 		for _, table := range []*rows.Table{forever, brief} {
-			must(t, e.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"b"}}, func(scan func(...any) bool) bool {
-				var b int64
-				if !scan(&b) {
-					return false
-				}
-				list = append(list, fmt.Sprint(b))
-				return true
-			}))
+			must(t,
+				e.Read(ctx, rows.Work{}, rows.Query{Table: table, Key: []any{"p"},
+					Columns: []string{"b"}}, func(scan func(...any) bool) bool {
+					var b int64
+					if !scan(&b) {
+						return false
+					}
+					list = append(list, fmt.Sprint(b))
+					return true
+				}))
 		}
 		return strings.Join(list, " ")
 	}
@@ -224,8 +248,9 @@ func putNew(t *testing.T, open Open) {
 	table := &rows.Table{
 		Name:      "firsts",
 		Partition: []rows.Column{{Name: "id", Kind: rows.Text}},
-		Values:    []rows.Column{{Name: "account", Kind: rows.Text}, {Name: "node", Kind: rows.UUID}, {Name: "first_at", Kind: rows.Time}},
-		Grace:     time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{{Name: "account", Kind: rows.Text},
+			{Name: "node", Kind: rows.UUID}, {Name: "first_at", Kind: rows.Time}},
+		Grace: time.Hour, Compression: rows.Fast,
 	}
 	e, ctx := open(t, nil, table), t.Context()
 	type answer struct {
@@ -241,7 +266,9 @@ func putNew(t *testing.T, open Open) {
 		a.node = uuid.New()
 		wg.Go(func() {
 			var err error
-			a.done, err = e.PutNew(ctx, rows.Work{}, table, rows.Row{Key: []any{"k"}, Values: []any{"acme", a.node, int64(5)}}, []string{"first_at", "node"}, &a.at, &a.is)
+			a.done, err = e.PutNew(ctx, rows.Work{}, table,
+				rows.Row{Key: []any{"k"}, Values: []any{"acme", a.node, int64(5)}},
+				[]string{"first_at", "node"}, &a.at, &a.is)
 			if err != nil {
 				t.Error(err)
 			}
@@ -262,7 +289,8 @@ func putNew(t *testing.T, open Open) {
 			t.Errorf("told of %s at %d, want %s", a.is, a.at, first)
 		}
 	}
-	if done, err := e.PutNew(ctx, rows.Work{}, table, rows.Row{Key: []any{"other"}, Values: []any{nil, first, nil}}, nil); err != nil || !done {
+	if done, err := e.PutNew(ctx, rows.Work{}, table,
+		rows.Row{Key: []any{"other"}, Values: []any{nil, first, nil}}, nil); err != nil || !done {
 		t.Errorf("another key: %v, %v", done, err)
 	}
 }
@@ -278,22 +306,25 @@ func many(t *testing.T, open Open) {
 		key := []any{"acme", node, b}
 		keys, buckets = append(keys, key), append(buckets, b)
 		for at := range b % 3 {
-			must(t, e.Put(ctx, rows.Work{}, table, rows.Row{Key: append(key[:3:3], "k", at), Values: none}))
+			must(t,
+				e.Put(ctx, rows.Work{}, table, rows.Row{Key: append(key[:3:3], "k", at),
+					Values: none}))
 		}
 	}
 	keys = append(keys, []any{"other", node, int64(1)}, []any{"acme", uuid.New(), int64(1)})
 	got := make([]string, len(keys))
-	must(t, e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, Columns: []string{"node", "at"}}, keys, func(i int, scan func(...any) bool, err error) {
-		if err != nil {
-			t.Errorf("key %d: %v", i, err)
-			return
-		}
-		got[i] += "."
-		var id uuid.UUID
-		for at := int64(0); scan(&id, &at); {
-			got[i] += fmt.Sprint(at, id == node, " ")
-		}
-	}))
+	must(t, e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, Columns: []string{"node", "at"}},
+		keys, func(i int, scan func(...any) bool, err error) {
+			if err != nil {
+				t.Errorf("key %d: %v", i, err)
+				return
+			}
+			got[i] += "."
+			var id uuid.UUID
+			for at := int64(0); scan(&id, &at); {
+				got[i] += fmt.Sprint(at, id == node, " ")
+			}
+		}))
 	for i, answer := range got {
 		want := "."
 		if i < 130 {
@@ -304,31 +335,37 @@ func many(t *testing.T, open Open) {
 		}
 	}
 	newest := 0
-	must(t, e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, Columns: []string{"at"}, Equal: []any{"k"}, From: int64(1), Limit: 1}, keys, func(_ int, scan func(...any) bool, err error) {
-		for at := int64(0); err == nil && scan(&at); newest++ {
-			if at != 1 {
-				t.Errorf("newest %d", at)
+	must(t, e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, Columns: []string{"at"},
+		Equal: []any{"k"}, From: int64(1), Limit: 1}, keys,
+		func(_ int, scan func(...any) bool, err error) {
+			for at := int64(0); err == nil && scan(&at); newest++ {
+				if at != 1 {
+					t.Errorf("newest %d", at)
+				}
 			}
-		}
-	}))
+		}))
 	if newest != 43 {
 		t.Errorf("%d partitions have a row at 1, want 43", newest)
 	}
 	var having []int64
-	must(t, e.Partitions(ctx, rows.Work{}, table, []any{"acme", node}, append(buckets, 1_000), func(scan func(...any) bool) bool {
-		var b int64
-		if !scan(&b) {
-			return false
-		}
-		having = append(having, b)
-		return true
-	}))
+	must(t, e.Partitions(ctx, rows.Work{}, table, []any{"acme", node}, append(buckets, 1_000),
+		func(scan func(...any) bool) bool {
+			var b int64
+			if !scan(&b) {
+				return false
+			}
+			having = append(having, b)
+			return true
+		}))
 	slices.Sort(having)
-	if want := slices.DeleteFunc(slices.Clone(buckets), func(b int64) bool { return b%3 == 0 }); !slices.Equal(having, want) {
+	if want := slices.DeleteFunc(slices.Clone(buckets), func(b int64) bool {
+		return b%3 == 0
+	}); !slices.Equal(having, want) {
 		t.Errorf("partitions %v, want %v", having, want)
 	}
 	calls := 0
-	must(t, e.Partitions(ctx, rows.Work{}, table, []any{"acme", node}, buckets, func(scan func(...any) bool) bool { calls++; scan(nil); return false }))
+	must(t, e.Partitions(ctx, rows.Work{}, table, []any{"acme", node}, buckets,
+		func(scan func(...any) bool) bool { calls++; scan(nil); return false }))
 	if calls != 1 {
 		t.Errorf("found was called %d times", calls)
 	}
@@ -340,7 +377,8 @@ func work(t *testing.T, open Open) {
 	var mu sync.Mutex
 	asked, ended := map[string]int{}, 0
 	patient := false
-	admit := func(ctx context.Context, w rows.Work, table string, n int) (func(time.Duration, error), error) {
+	admit := func(ctx context.Context, w rows.Work, table string,
+		n int) (func(time.Duration, error), error) {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[w.Class+" "+w.Client+" "+table] += n
@@ -387,9 +425,11 @@ func work(t *testing.T, open Open) {
 		t.Errorf("%d rows, %v, patient %v", n, err, patient)
 	}
 	must(t, e.ReadMany(ctx, w, query, [][]any{{"p"}}, func(int, func(...any) bool, error) {}))
-	must(t, e.ReadMany(ctx, rows.Work{}, query, [][]any{{"p"}}, func(int, func(...any) bool, error) {}))
+	must(t, e.ReadMany(ctx, rows.Work{}, query, [][]any{{"p"}},
+		func(int, func(...any) bool, error) {}))
 	mu.Lock()
-	if want := map[string]int{"refused  " + table.Name: 2, "bulk acme " + table.Name: 3}; !reflect.DeepEqual(asked, want) || ended != 3 {
+	if want := map[string]int{"refused  " + table.Name: 2,
+		"bulk acme " + table.Name: 3}; !reflect.DeepEqual(asked, want) || ended != 3 {
 		t.Errorf("asked %v, want %v; %d ended", asked, want, ended)
 	}
 	mu.Unlock()
@@ -415,23 +455,31 @@ func mistakes(t *testing.T, open Open) {
 	}
 	row := rows.Row{Key: []any{"p", "a", int64(1)}, Values: []any{nil, int64(1)}}
 	for what, err := range map[string]error{
-		"put into no table":  e.Put(ctx, rows.Work{}, &nowhere, row),
-		"put into no column": e.Put(ctx, rows.Work{}, &wider, rows.Row{Key: row.Key, Values: []any{nil, nil, int64(1)}}),
-		"read no table":      read(rows.Query{Table: &nowhere, Key: []any{"p"}, Columns: []string{"y"}}),
-		"read no column":     read(rows.Query{Table: table, Key: []any{"p"}, Columns: []string{"z"}}),
-		"read many of none":  e.ReadMany(ctx, rows.Work{}, rows.Query{Table: &nowhere, Columns: []string{"y"}}, [][]any{{"p"}}, func(int, func(...any) bool, error) {}),
+		"put into no table": e.Put(ctx, rows.Work{}, &nowhere, row),
+		"put into no column": e.Put(ctx, rows.Work{}, &wider,
+			rows.Row{Key: row.Key, Values: []any{nil, nil, int64(1)}}),
+		"read no table": read(rows.Query{Table: &nowhere, Key: []any{"p"},
+			Columns: []string{"y"}}),
+		"read no column": read(rows.Query{Table: table, Key: []any{"p"},
+			Columns: []string{"z"}}),
+		"read many of none": e.ReadMany(ctx, rows.Work{},
+			rows.Query{Table: &nowhere, Columns: []string{"y"}}, [][]any{{"p"}},
+			func(int, func(...any) bool, error) {}),
 	} {
 		if !errors.Is(err, rows.ErrUnknown) || rows.Retryable(err) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for what, err := range map[string]error{
-		"short key":    e.Put(ctx, rows.Work{}, table, rows.Row{Key: []any{"p"}, Values: row.Values}),
+		"short key": e.Put(ctx, rows.Work{}, table,
+			rows.Row{Key: []any{"p"}, Values: row.Values}),
 		"short values": e.Put(ctx, rows.Work{}, table, rows.Row{Key: row.Key}),
 		"no key":       read(rows.Query{Table: table, Columns: []string{"y"}}),
 		"no columns":   read(rows.Query{Table: table, Key: []any{"p"}}),
-		"too narrow":   read(rows.Query{Table: table, Key: []any{"p"}, Equal: []any{"a", int64(1)}, From: int64(1), Columns: []string{"y"}}),
-		"many lists":   e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, In: []string{"a"}, Columns: []string{"y"}}, nil, nil),
+		"too narrow": read(rows.Query{Table: table, Key: []any{"p"}, Equal: []any{"a", int64(1)},
+			From: int64(1), Columns: []string{"y"}}),
+		"many lists": e.ReadMany(ctx, rows.Work{}, rows.Query{Table: table, In: []string{"a"},
+			Columns: []string{"y"}}, nil, nil),
 	} {
 		if err == nil || rows.Retryable(err) {
 			t.Errorf("%s: %v", what, err)
@@ -439,7 +487,8 @@ func mistakes(t *testing.T, open Open) {
 	}
 	over, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := e.Put(over, rows.Work{}, table, row); !errors.Is(err, context.Canceled) || rows.Retryable(err) {
+	if err := e.Put(over, rows.Work{}, table, row); !errors.Is(err, context.Canceled) ||
+		rows.Retryable(err) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

@@ -29,7 +29,8 @@ func TestLose(t *testing.T) {
 	for range 100 {
 		one(t, random, seen)
 	}
-	for _, what := range []string{"tail", "part", "none", "zeros", "new", "no new", "back", "gone", "old",
+	for _, what := range []string{"tail", "part", "none", "zeros", "new", "no new", "back",
+		"gone", "old",
 		"other", "dir", "no dir"} {
 		if !seen[what] {
 			t.Errorf("never seen: %s", what)

@@ -58,7 +58,8 @@ func Of(list []rollup.Series) (Points, error) {
 		}
 		for j := range s.Start {
 			p := s.At(j)
-			if j > 0 && s.Start[j-1] >= p.Start || p.Start != s.Level.Start(p.Start) || p.Count <= 0 {
+			if j > 0 && s.Start[j-1] >= p.Start || p.Start != s.Level.Start(p.Start) ||
+				p.Count <= 0 {
 				return nil, fmt.Errorf("series %s: point %+v of level %s", k, p, s.Level.Name)
 			}
 			var v string
@@ -66,11 +67,13 @@ func Of(list []rollup.Series) (Points, error) {
 			case frame.Gauge:
 				v = fmt.Sprint(p.Count, p.First, p.Last, p.Min, p.Max, p.Sum)
 			case frame.GaugeDouble:
-				v = fmt.Sprint(p.Count, bits(p.FirstDouble), bits(p.LastDouble), bits(p.MinDouble), bits(p.MaxDouble), bits(p.SumDouble))
+				v = fmt.Sprint(p.Count, bits(p.FirstDouble), bits(p.LastDouble), bits(p.MinDouble),
+					bits(p.MaxDouble), bits(p.SumDouble))
 			case frame.Counter:
 				v = fmt.Sprint(p.Count, p.First, p.Last, p.Increase)
 			default:
-				v = fmt.Sprint(p.Count, p.First, p.Last, p.Increase, p.FirstCounts, p.LastCounts, p.Increases)
+				v = fmt.Sprint(p.Count, p.First, p.Last, p.Increase, p.FirstCounts, p.LastCounts,
+					p.Increases)
 			}
 			if err := out.set(k, p.Start, v); err != nil {
 				return nil, err
@@ -94,7 +97,8 @@ func Direct(list []window.Series, level rollup.Level) Points {
 			for to < len(s.At) && level.Start(s.At[to]) == start {
 				to++
 			}
-			if err := out.set(key(s.Labels, s.Metric), start, direct(s, from, to, level)); err != nil {
+			if err := out.set(key(s.Labels, s.Metric), start,
+				direct(s, from, to, level)); err != nil {
 				panic(err)
 			}
 			from = to
@@ -124,7 +128,8 @@ func direct(s *window.Series, from, to int, level rollup.Level) string {
 				high = v
 			}
 		}
-		return fmt.Sprint(n, bits(s.Doubles[from]), bits(s.Doubles[to-1]), bits(low), bits(high), bits(sumOf(s.At[from:to], s.Doubles[from:to], level)))
+		return fmt.Sprint(n, bits(s.Doubles[from]), bits(s.Doubles[to-1]), bits(low), bits(high),
+			bits(sumOf(s.At[from:to], s.Doubles[from:to], level)))
 	case frame.Counter:
 		total := int64(0)
 		for i := max(from, 1); i < to; i++ {
