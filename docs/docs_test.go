@@ -291,8 +291,18 @@ var (
 	ourMetric = regexp.MustCompile(`^ringwatch_[a-z_]+$`)
 )
 
-// TestDataPathNamesExist looks up every name that docs/DATAPATH.md puts in code type: Go names in
-// the code, Java classes among the agent's files, metrics in either.
+// hopPages returns the pages that have a section for each hop.
+func hopPages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob("hops/*.md")
+	if err != nil || len(list) == 0 {
+		t.Fatalf("no pages of hops: %v", err)
+	}
+	return list
+}
+
+// TestDataPathNamesExist looks up every name that DATAPATH.md and the pages of hops put in code
+// type: Go names in the code, Java classes among the agent's files, metrics in either.
 func TestDataPathNamesExist(t *testing.T) {
 	names, literals := declared(t)
 	var java strings.Builder
@@ -306,12 +316,11 @@ func TestDataPathNamesExist(t *testing.T) {
 		return nil
 	})
 	checked := 0
-	for _, m := range code.FindAllStringSubmatch(mustRead(t, "DATAPATH.md"), -1) {
-		name := m[1]
+	check := func(page, name string) {
 		switch {
 		case goName.MatchString(name), testName.MatchString(name):
 			if !names[name] {
-				t.Errorf("DATAPATH.md names %s, which is not declared", name)
+				t.Errorf("%s names %s, which is not declared", page, name)
 			}
 		case ourMetric.MatchString(name):
 			// A package writes a metric in one piece, or its own prefix once and leaves _total to
@@ -319,31 +328,39 @@ func TestDataPathNamesExist(t *testing.T) {
 			_, own, _ := strings.Cut(strings.TrimPrefix(name, "ringwatch_"), "_")
 			if !literals[name] && !literals[own] && !literals[strings.TrimSuffix(own, "_total")] &&
 				!strings.Contains(java.String(), strings.TrimPrefix(name, "ringwatch_agent_")) {
-				t.Errorf("DATAPATH.md names metric %s, which nothing makes", name)
+				t.Errorf("%s names metric %s, which nothing makes", page, name)
 			}
 		case javaName.MatchString(name):
 			class, method, _ := strings.Cut(name, ".")
 			text, ok := files[class]
 			if !ok || !strings.Contains(text, method) {
-				t.Errorf("DATAPATH.md names %s, which the agent does not have", name)
+				t.Errorf("%s names %s, which the agent does not have", page, name)
 			}
 		default:
-			continue
+			return
 		}
 		checked++
 	}
+	for _, page := range append(hopPages(t), "DATAPATH.md") {
+		for _, m := range code.FindAllStringSubmatch(mustRead(t, page), -1) {
+			check(page, m[1])
+		}
+	}
 	if checked < 170 {
-		t.Errorf("only %d names found in DATAPATH.md", checked)
+		t.Errorf("only %d names found in DATAPATH.md and the pages of hops", checked)
 	}
 }
 
-// hopLines are what DATAPATH.md says of every hop, in this order.
+// hopLines are what the pages say of every hop, in this order.
 var hopLines = []string{"Runs in", "Bound", "May drop", "Counted by", "Promise"}
 
 // TestDataPathHopsAreComplete wants a title with a name in code type and all five lines in each
 // section of a hop.
 func TestDataPathHopsAreComplete(t *testing.T) {
-	hops := strings.Split(mustRead(t, "DATAPATH.md"), "\n### ")[1:]
+	var hops []string
+	for _, page := range hopPages(t) {
+		hops = append(hops, strings.Split(mustRead(t, page), "\n### ")[1:]...)
+	}
 	label := regexp.MustCompile(`(?m)^- \*\*([^*]+):\*\* \S`)
 	for _, hop := range hops {
 		title, rest, _ := strings.Cut(hop, "\n")
@@ -360,7 +377,7 @@ func TestDataPathHopsAreComplete(t *testing.T) {
 		}
 	}
 	if len(hops) < 45 {
-		t.Errorf("DATAPATH.md has only %d hops", len(hops))
+		t.Errorf("the pages have only %d hops", len(hops))
 	}
 }
 
@@ -369,11 +386,7 @@ var makeTarget = regexp.MustCompile("(?m)(?:`|^ *|\\$ )make ([a-z][a-z-]*[a-z])"
 // TestReadmeCommandsExist looks up every make target that a document names.
 func TestReadmeCommandsExist(t *testing.T) {
 	makefile := mustRead(t, "../Makefile")
-	docs, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, doc := range append(docs, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md") {
+	for _, doc := range pages(t) {
 		for _, m := range makeTarget.FindAllStringSubmatch(mustRead(t, doc), -1) {
 			if !regexp.MustCompile(`(?m)^`+m[1]+`( [a-z -]*)?:`).MatchString(makefile) &&
 				!(strings.HasPrefix(m[1], "bench-") && strings.Contains(makefile, "bench-%:")) {

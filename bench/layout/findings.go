@@ -283,7 +283,7 @@ func (f *findings) find(home, key string) *cell {
 	return &cell{}
 }
 
-// table prints what docs/STORE.md shows.
+// table prints what docs/STORE-COSTS.md shows.
 func (f *findings) table(w io.Writer) {
 	homes := strings.Split(f.homes, ",")
 	fmt.Fprint(w, "\n| ms, CPU ms here + Cassandra's | rows |")

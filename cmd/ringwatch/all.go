@@ -23,7 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// The wiring. Every arrow is one call; docs/DATAPATH.md has a section for each.
+// The wiring. Every arrow is one call; docs/hops has a section for each.
 //
 //	agent ──POST──► ingest.Server ──Publish──► Kafka ──┬─ stream.Consumer "store"  ──► store.Writer  ──► Cassandra
 //	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis, or recent.Memory
