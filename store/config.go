@@ -48,7 +48,7 @@ type Config struct {
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
 	// TLS to Cassandra. A node's certificate must have the node's address, a host name of Hosts, or
-	// TLS.ServerName: see docs/RATIONALE.md.
+	// TLS.ServerName: see docs/rationale/building.md.
 	TLS certs.Client `yaml:"tls"`
 	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch
 	// schema cutover.

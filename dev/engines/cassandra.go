@@ -232,13 +232,13 @@ func (c CassandraConfig) settings() map[string]any {
 
 // groupWindow is how long Cassandra gathers writes before it syncs its commit log and
 // acknowledges them: what is acknowledged then survives a crash, where the default (periodic)
-// loses up to 10 s. See docs/RATIONALE.md for what it costs.
+// loses up to 10 s. See docs/rationale/building.md for what it costs.
 const groupWindow = 10 * time.Millisecond
 
 // timerSlack keeps Cassandra from spending most of its time on looking for work: as long as any
 // comes, one of its threads sleeps for 10 µs again and again (SEPWorker.doWaitSpin), which with
-// the kernel's slack is some 15,000 times a second. See docs/RATIONALE.md for what it gains and
-// costs.
+// the kernel's slack is some 15,000 times a second. See docs/rationale/building.md for what it
+// gains and costs.
 const timerSlack = time.Millisecond
 
 // KernelSlack is what Linux gives a process by default.
