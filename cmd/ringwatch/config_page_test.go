@@ -15,29 +15,40 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 )
 
-// configRow is a row of a table of keys in docs/CONFIG.md.
+// configPages have the keys of the configuration, each in one of them.
+var configPages = []string{"CONFIG.md", "CONFIG-ENGINES.md", "CONFIG-API.md"}
+
+// configRow is a row of a table of keys in these pages.
 var configRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (–|`[^`]*`) \\| (.*) \\|$")
 
-// TestConfigPageIsComplete: docs/CONFIG.md has a row for each key of the configuration, none for
-// what is no key, and its defaults are the program's.
-func TestConfigPageIsComplete(t *testing.T) {
-	b, err := os.ReadFile("../../docs/CONFIG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, _, found := strings.Cut(string(b), "\n## The agent\n") // docs/ checks the agent's
-	if !found {
-		t.Fatal("docs/CONFIG.md has no section The agent, which ends the roles' keys")
-	}
+// TestConfigPagesAreComplete: the pages have one row for each key of the configuration, none for
+// what is no key, and their defaults are the program's.
+func TestConfigPagesAreComplete(t *testing.T) {
 	rows := map[string]string{}
-	for _, m := range configRow.FindAllStringSubmatch(page, -1) {
-		if _, twice := rows[m[1]]; twice {
-			t.Errorf("CONFIG.md has two rows for %s", m[1])
+	agents := false
+	for _, name := range configPages {
+		b, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.TrimSpace(m[3]) == "" {
-			t.Errorf("CONFIG.md gives no reason for %s", m[1])
+		page, _, found := strings.Cut(string(b), "\n## The agent\n") // docs/ checks the agent's
+		agents = agents || found
+		of := configRow.FindAllStringSubmatch(page, -1)
+		if len(of) == 0 {
+			t.Errorf("docs/%s has no keys", name)
 		}
-		rows[m[1]] = m[2]
+		for _, m := range of {
+			if _, twice := rows[m[1]]; twice {
+				t.Errorf("%s has a second row for %s", name, m[1])
+			}
+			if strings.TrimSpace(m[3]) == "" {
+				t.Errorf("%s gives no reason for %s", name, m[1])
+			}
+			rows[m[1]] = m[2]
+		}
+	}
+	if !agents {
+		t.Fatal("docs/CONFIG.md has no section The agent, which ends the roles' keys")
 	}
 	c := defaultConfig()
 	keys := map[string]reflect.Value{}
@@ -53,17 +64,17 @@ func TestConfigPageIsComplete(t *testing.T) {
 	for key, value := range keys {
 		row, ok := rows[key]
 		if !ok {
-			t.Errorf("CONFIG.md has no row for %s, whose default is %v: add one with the reason",
+			t.Errorf("no page has a row for %s, whose default is %v: add one with the reason",
 				key, value)
 			continue
 		}
 		if err := sameDefault(row, value); err != nil {
-			t.Errorf("CONFIG.md, %s: %v", key, err)
+			t.Errorf("the row of %s: %v", key, err)
 		}
 	}
 	for key := range rows {
 		if _, ok := keys[key]; !ok {
-			t.Errorf("CONFIG.md has a row for %s, which is no key", key)
+			t.Errorf("a page has a row for %s, which is no key", key)
 		}
 	}
 	if len(keys) < 200 {
