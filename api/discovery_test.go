@@ -184,7 +184,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// scraper is a real Prometheus, started with the configuration in docs/PROMETHEUS.md.
+// scraper is a real Prometheus, started with the configuration in docs/QUERYING.md.
 type scraper struct {
 	*testing.T
 	url string
@@ -198,13 +198,13 @@ func mustPrometheus(t *testing.T, api, key string) *scraper {
 	if err != nil {
 		t.Fatalf("prometheus is missing: apt-get install prometheus (%v)", err)
 	}
-	page, err := os.ReadFile("../docs/PROMETHEUS.md")
+	page, err := os.ReadFile("../docs/QUERYING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	block := configBlock.FindSubmatch(page)
 	if block == nil || !strings.Contains(string(block[1]), "127.0.0.1:9470") {
-		t.Fatal("docs/PROMETHEUS.md has no configuration for Prometheus")
+		t.Fatal("docs/QUERYING.md has no configuration for Prometheus")
 	}
 	dir, port := t.TempDir(), engines.FreePorts(t, 1)[0]
 	for name, text := range map[string]string{"prometheus.yml": strings.ReplaceAll(string(block[1]),
@@ -332,7 +332,7 @@ func (f *fixture) goLive(shape func()) *live {
 func (l *live) end() { l.stop(); <-l.ended }
 
 // TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that
-// docs/PROMETHEUS.md prints.
+// docs/QUERYING.md prints.
 func TestPrometheus(t *testing.T) {
 	f := newFixture(t, inMemory, 0, 0, 0)
 	for i := range 4 {

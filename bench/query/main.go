@@ -90,7 +90,7 @@ func main() {
 	flag.StringVar(&o.results, "results", "", "folder for the result; empty: none is kept")
 	flag.BoolVar(&o.markdown, "markdown", false,
 		"measure nothing, print the table of the result that is kept in bench/results, for "+
-			"docs/QUERY.md")
+			"docs/QUERY-ENGINE.md")
 	flag.Parse()
 	if err := o.check(flag.Args(), *sides, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "query:", err)
