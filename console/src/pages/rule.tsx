@@ -1,5 +1,6 @@
 // One rule, or one of its alerts: what it asks, how that went, and what to do.
 import { useEffect, useState } from "preact/hooks";
+import { AlertList, AlertState, evaluated, Health, type Known, Label } from "../alerts";
 import { type Labels, query, syntax, type Tree } from "../api";
 import { Chart } from "../chart";
 import { type Data, useData } from "../data";
@@ -21,7 +22,6 @@ import {
   watchedOf,
   where,
 } from "../watch";
-import { AlertList, AlertState, evaluated, Health, type Known, Label } from "./alerts";
 
 /** The page of the rule, or the alert, that the address names. */
 export function RulePage({ data }: { data: Data<Known> }) {

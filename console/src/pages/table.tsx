@@ -5,6 +5,7 @@ import { matchers, together } from "../ask";
 import { Chart, MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Shown } from "../faces";
+import { figureColumns, leftOut, valuesBy } from "../figures";
 import { Heat } from "../heat";
 import { type Ask, mostLines } from "../lines";
 import { type Mark, useMarks } from "../marks";
@@ -12,7 +13,6 @@ import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures } from "../tables";
 import { rangeOf, windowOf } from "../time";
-import { figureColumns, leftOut, valuesBy } from "./tables";
 
 /** What a heat map can show. */
 const operations: [string, string, string][] = [
