@@ -170,7 +170,8 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
   });
   const sides = tree.value && rule.type === "alerting" ? comparison(rule.query, tree.value) : null;
   const all = sides?.left ?? rule.query;
-  // The role rules may map labels, so an alert may have some that the series of the API do not have.
+  // The role rules may map labels, so an alert may have some that the series of the API do not
+  // have.
   const near = alert && (tree.value || tree.error) ? only(all, alert, rule, where) : null;
   const seen = useData(near && `labels ${near}`, (s) => query(near!, s), { every: 86_400_000 });
   if (!tree.value && !tree.error) return <Loading what="the graph" rows={4} />;

@@ -84,7 +84,8 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
         line("largest", `max(cassandra_table_max_partition_size_bytes{${where}})`),
         line(
           "p99",
-          `histogram_quantile(0.99, sum(cassandra_table_estimated_partition_size_bytes{${where}})) >= 0`,
+          "histogram_quantile(0.99, " +
+            `sum(cassandra_table_estimated_partition_size_bytes{${where}})) >= 0`,
         ),
         line("mean", `avg(cassandra_table_mean_partition_size_bytes{${where}})`),
       ],
@@ -110,7 +111,8 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
         line("key cache", `avg(cassandra_table_key_cache_hit_ratio{${where}} >= 0)`),
         line(
           "row cache",
-          `${rate("row_cache_hit_total")} / ((${rate("row_cache_hit_total")} + ${rate("row_cache_miss_total")}) > 0)`,
+          `${rate("row_cache_hit_total")} / ` +
+            `((${rate("row_cache_hit_total")} + ${rate("row_cache_miss_total")}) > 0)`,
         ),
       ],
     },
