@@ -137,7 +137,8 @@ async function charts() {
   });
   await page.goto(`${BASE}/#/cluster/bench?range=1h`);
   const end = Date.now() + 60_000;
-  while (held.length < 12 && Date.now() < end) await page.waitForTimeout(50); // until all have asked
+  // until all have asked
+  while (held.length < 12 && Date.now() < end) await page.waitForTimeout(50);
   hold.on = false;
   await Promise.all(held.map((send) => send()));
   const drawn = await page.waitForFunction(

@@ -1,4 +1,5 @@
-// The API as the console uses it. The shapes come from the OpenAPI file: openapi.d.ts is made of it.
+// The API as the console uses it. The shapes come from the OpenAPI file, of which openapi.d.ts is
+// made.
 import type { components } from "./openapi";
 
 type Schemas = components["schemas"];

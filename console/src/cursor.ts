@@ -9,7 +9,7 @@ export function point(at: number | null, by: object): void {
   for (const tell of told) tell(at, by);
 }
 
-/** Calls tell whenever another picture is pointed at, until the function that it returns is called. */
+/** Calls tell whenever another picture is pointed at, until what it returns is called. */
 export function onPoint(tell: Told): () => void {
   told.add(tell);
   return () => void told.delete(tell);

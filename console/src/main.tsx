@@ -8,7 +8,8 @@ import { usePlace } from "./place";
 import { Shell, SignIn } from "./shell";
 
 /** The pages. That of the fleet comes with the console; the others come when they are opened, or
- *  when there is nothing else to do. Explore's editor is larger than the rest together: it waits. */
+ *  when there is nothing else to do. Explore's editor is larger than the rest together, so it
+ *  waits. */
 const later: Record<string, () => Promise<ComponentType>> = {
   cluster: () => import("./pages/cluster").then((m) => m.ClusterPage),
   node: () => import("./pages/node").then((m) => m.NodePage),

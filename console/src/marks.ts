@@ -18,7 +18,8 @@ const markColours = { restart: "--warn", schema: "--accent", version: "--accent"
 /** Their signs. */
 export const markSigns = { restart: "↻", schema: "§", version: "v", alert: "▲" };
 
-/** Draws a mark at x from top to bottom: a dashed line with its sign. scale is of the canvas's pixels. */
+/** Draws a mark at x from top to bottom: a dashed line with its sign. scale is of the canvas's
+ *  pixels. */
 export function mark(
   ctx: CanvasRenderingContext2D,
   { kind }: Mark,
@@ -44,8 +45,8 @@ export function mark(
 }
 
 /**
- * The marks of the nodes that the matchers mean, asked for once a minute. names are those of nodes, by
- * id.
+ * The marks of the nodes that the matchers mean, asked for once a minute. names are those of nodes,
+ * by id.
  */
 export function useMarks(
   matchers: string,

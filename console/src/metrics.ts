@@ -18,11 +18,14 @@ interface Group {
   by: string;
 }
 
+const requests =
+  /^cassandra_(client|cql|batch|dropped_message|read_coordination|denylist|cidr|paxos|accord)_/;
+
 const groups: Group[] = [
   { name: "Recorded by rules", of: /:/, by: "" },
   {
     name: "Client requests",
-    of: /^cassandra_(client|cql|batch|dropped_message|read_coordination|denylist|cidr|paxos|accord)_/,
+    of: requests,
     by: "cluster, request, message",
   },
   { name: "Tables", of: /^cassandra_table_/, by: "cluster, keyspace, table" },

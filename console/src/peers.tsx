@@ -8,7 +8,8 @@ import { link } from "./place";
 import { type Column, Table } from "./table";
 import { format, number, quote } from "./units";
 
-/** What is compared here, over half an hour; rules of the catalogue record the rest, if asked to. */
+/** What is compared here, over half an hour; rules of the catalogue record the rest, if asked
+ *  to. */
 const compared = [
   "n::cpuUtilization",
   "n::clientRequestRead",
@@ -162,8 +163,8 @@ export function Peers({
                   height={320}
                 />
                 <p class="dim">
-                  The distance from the median, in usual spreads of the nodes. To compare more, set{" "}
-                  <code>rules: {"{deviations: true}"}</code> in the configuration.
+                  The distance is from the median, in usual spreads of the nodes. To compare more,
+                  set <code>rules: {"{deviations: true}"}</code> in the configuration.
                 </p>
               </>
             )

@@ -189,7 +189,8 @@ function rangeText(grid: Grid, row: number, unit: string): string {
   return `${format(grid.edges[row], unit)} to ${format(grid.edges[row + 1], unit)}`;
 }
 
-/** The ends of the colours, which are logarithmic: a few slow ones are seen beside many fast ones. */
+/** The ends of the colours, which are logarithmic: a few slow ones are seen beside many fast
+ *  ones. */
 function endsOf(grid: Grid): { low: number; high: number } {
   let high = 0;
   let low = Number.POSITIVE_INFINITY;

@@ -92,7 +92,8 @@ export function letter(i: number): string {
   return i < 26 ? String.fromCharCode(65 + i) : letter(Math.floor(i / 26) - 1) + letter(i % 26);
 }
 
-/** The expressions as a panel that Grafana takes; its data source is a variable of the dashboard. */
+/** The expressions as a panel that Grafana takes; its data source is a variable of the
+ *  dashboard. */
 export function grafanaOf(exprs: string[]): string {
   const datasource = { type: "prometheus", uid: "${datasource}" };
   const units = exprs.map((e) => grafanaUnits[unitOf(e)]);

@@ -34,9 +34,9 @@ function useRowHeight(tall: boolean): number {
 }
 
 /**
- * A table. The rows that come are in the order of their worth; a click on a head sorts by that column,
- * first the most, then the least, then as they came. A row may lead somewhere. On a phone the first
- * column, a name, has a line of its own, and the others share the next.
+ * A table. The rows that come are in the order of their worth; a click on a head sorts by that
+ * column, first the most, then the least, then as they came. A row may lead somewhere. On a phone
+ * the first column, a name, has a line of its own, and the others share the next.
  */
 export function Table<T>({
   name,

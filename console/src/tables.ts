@@ -28,7 +28,8 @@ const count =
 const quantile =
   (part: number, metric: string): Exact =>
   (where, by, seconds, at = "") =>
-    `histogram_quantile(${part}, sum by (${by}) (rate(${metric}{${where}}[${seconds}s]${at}))) >= 0`;
+    `histogram_quantile(${part}, ` +
+    `sum by (${by}) (rate(${metric}{${where}}[${seconds}s]${at}))) >= 0`;
 
 const gauge =
   (how: string, metric: string): Exact =>

@@ -31,8 +31,8 @@ export function watchedOf(groups: RuleGroup[]): Watched[] {
   return list;
 }
 
-/** The alerts of rules, and of those that no rule of the list has: firing ones first, then the worst,
- *  then the newest. */
+/** The alerts of rules, and of those that no rule of the list has: firing ones first, then the
+ *  worst, then the newest. */
 export function firedOf(list: Watched[], all: Alert[] = []): Fired[] {
   const fired: Fired[] = list.flatMap((of) =>
     (of.rule.alerts ?? []).map((alert) => ({ alert, of })),

@@ -33,7 +33,9 @@ export const tests = {
     const busy =
       `100 - 100 * sum(rate(os_cpu_seconds_total{${scope},mode=~"idle|iowait"}[80s]))` +
       ` / sum(rate(os_cpu_seconds_total{${scope}}[80s]))`;
-    const full = `max(100 - 100 * os_filesystem_available_bytes{${scope}} / os_filesystem_size_bytes{${scope}})`;
+    const full =
+      `max(100 - 100 * os_filesystem_available_bytes{${scope}}` +
+      ` / os_filesystem_size_bytes{${scope}})`;
     const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
     for (const [title, line, expr] of [
       ["Requests", "Write", rate],

@@ -13,7 +13,8 @@ const pages = {
   tables: "#/tables",
   table: `#/tables/${CLUSTER}/shop/orders`,
   explore:
-    "#/explore?expr=sum%20by%20(request)%20(rate(cassandra_client_request_latency_seconds_count[5m]))",
+    "#/explore?expr=sum%20by%20(request)" +
+    "%20(rate(cassandra_client_request_latency_seconds_count[5m]))",
   metrics: "#/explore",
   alerts: "#/alerts",
   pipeline: "#/pipeline",

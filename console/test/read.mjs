@@ -35,8 +35,8 @@ export async function shows(page, t, selector, text) {
   );
 }
 
-/** The texts of tables and legends that have less room than they need. A name has a line of its own,
- *  but nothing bounds how long it is: names count only if asked for. */
+/** The texts of tables and legends that have less room than they need. A name has a line of its
+ *  own, but nothing bounds how long it is: names count only if asked for. */
 export async function cutTexts(page, names = false) {
   const cells = `.table [role="cell"]${names ? "" : ":not(:first-child)"}`;
   return page

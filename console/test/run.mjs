@@ -7,16 +7,18 @@
 // the environment where they are:
 //
 //   BASE       URL of the API
-//   KEY        a key of the account that owns the monitored cluster, OTHER_KEY one of another account
+//   KEY        a key of the account that owns the monitored cluster, OTHER_KEY one of another
+//              account
 //   CLUSTER    name of the monitored cluster, NODE the id of its node
 //   STAGE      URL of what changes the world when a test asks for it (see t.stage)
 //   CHROMIUM   path of the browser; /usr/bin/chromium if left out
 //   ONLY       runs only tests whose names contain this
 //   LANES      how many tests run at once; 3 if left out
 //
-// Tests run in lanes, each test on a signed-in page that its lane keeps from test to test. What a test
-// needs otherwise its file says under options: a key, a size, own (a browser context for it alone),
-// first (it waits long, so it begins first), alone (it changes what others see, so it comes last).
+// Tests run in lanes, each test on a signed-in page that its lane keeps from test to test. What a
+// test needs otherwise its file says under options: a key, a size, own (a browser context for it
+// alone), first (it waits long, so it begins first), alone (it changes what others see, so it comes
+// last).
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -186,7 +188,8 @@ async function clean(page, { width = 1280, height = 900, colorScheme = "dark" })
   });
 }
 
-/** Runs a test on a page of its lane, or on one of its own. A page on which one failed is not kept. */
+/** Runs a test on a page of its lane, or on one of its own. A page on which one failed is not
+ *  kept. */
 async function run({ name, test, options }, lane) {
   const key = options.key ?? KEY;
   const began = Date.now();

@@ -47,7 +47,8 @@ test("a metric is plotted by its type", () => {
   );
   assert.equal(
     plot("cassandra_table_partition_size_bytes"),
-    "histogram_quantile(0.99, sum by (cluster, keyspace, table) (cassandra_table_partition_size_bytes))",
+    "histogram_quantile(0.99, " +
+      "sum by (cluster, keyspace, table) (cassandra_table_partition_size_bytes))",
   );
 });
 

@@ -14,13 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// tidied are the endings of the files that untidy reads. Prettier has a stricter view of the
-// console's.
-var tidied = []string{".go", ".java", ".md", ".yaml", ".yml", ".sh", ".xml", ".mod", ".cql"}
+// tidied are the endings of the files that untidy reads.
+var tidied = append([]string{".yaml", ".yml", ".sh", ".xml", ".mod", ".cql"}, narrow...)
+
+// narrow are the endings of the files whose lines have 100 columns at most. Prettier has a stricter
+// view of the console's, but breaks neither comments nor long strings.
+var narrow = []string{".go", ".java", ".md", ".ts", ".tsx", ".mjs", ".css"}
 
 // untidy returns a line for each file below root that is not as gofmt and .editorconfig want it:
-// Go as gofmt writes it, no wider than 100 columns; in Java no tabs; everywhere no blanks at a
-// line's end, no carriage returns and a newline at the end.
+// Go as gofmt writes it; code and prose no wider than 100 columns; in Java no tabs; everywhere no
+// blanks at a line's end, no carriage returns and a newline at the end. What openapi-typescript
+// writes stays as it is.
 func untidy(root string) string {
 	var said []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -36,7 +40,8 @@ func untidy(root string) string {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() || !slices.Contains(tidied, filepath.Ext(path)) {
+		if !d.Type().IsRegular() || !slices.Contains(tidied, filepath.Ext(path)) ||
+			strings.HasSuffix(path, ".d.ts") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -60,11 +65,9 @@ const columns = 100
 // unbroken is how long a word is that is no fault of its line: an address, a name of an MBean.
 const unbroken = 60
 
-// wideLine says where a line of Go is too wide, or nothing. What cannot be broken may be: text in
-// backquotes and the tags of fields, drawings and examples in comments, which are indented, and a
-// long word.
-func wideLine(text []byte) string {
-	quoted := backquoted(text)
+// wideLine says where a line is too wide, or nothing. What cannot be broken may be: the lines of
+// these numbers, drawings and examples in comments, which are indented, and a long word.
+func wideLine(text []byte, unbreakable map[int]bool) string {
 	for i, line := range strings.Split(string(text), "\n") {
 		width := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
 		prose, comment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "//")
@@ -72,12 +75,37 @@ func wideLine(text []byte) string {
 		long := slices.ContainsFunc(strings.Fields(line), func(word string) bool {
 			return len(word) > unbroken
 		})
-		if width > columns && !quoted[i+1] && !example && !long {
+		if width > columns && !unbreakable[i+1] && !example && !long {
 			return fmt.Sprintf(":%d: the line has %d columns, and %d are allowed", i+1,
 				width, columns)
 		}
 	}
 	return ""
+}
+
+// unbreakable returns the numbers of the lines that nobody can break: in Go those of text in
+// backquotes and of the tags of fields, in Markdown tables and blocks of code.
+func unbreakable(ending string, text []byte) map[int]bool {
+	switch ending {
+	case ".go":
+		return backquoted(text)
+	case ".md":
+		return tablesAndCode(text)
+	}
+	return nil
+}
+
+// tablesAndCode returns the numbers of the lines of tables and of blocks of code between fences.
+func tablesAndCode(text []byte) map[int]bool {
+	lines := map[int]bool{}
+	code := false
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimLeft(line, " >")
+		fence := strings.HasPrefix(line, "```")
+		code = code != fence
+		lines[i+1] = code || fence || strings.HasPrefix(line, "|")
+	}
+	return lines
 }
 
 // backquoted returns the numbers of the lines that text in backquotes has a part of.
@@ -109,7 +137,7 @@ func untidiness(ending string, text []byte) string {
 		case !bytes.Equal(formatted, text):
 			return ": gofmt -w changes it"
 		}
-		return wideLine(text)
+		return wideLine(text, unbreakable(ending, text))
 	}
 	for i, line := range bytes.Split(text, []byte("\n")) {
 		switch {
@@ -123,6 +151,9 @@ func untidiness(ending string, text []byte) string {
 	}
 	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 		return ": the last line does not end"
+	}
+	if slices.Contains(narrow, ending) {
+		return wideLine(text, unbreakable(ending, text))
 	}
 	return ""
 }

@@ -1,4 +1,5 @@
-// Adds a node: a key that is made on the spot, what to write where, and whether its first frame came.
+// Adds a node: a key that is made on the spot, what to write where, and whether its first frame
+// came.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type MadeKey, type Me, makeKey, me, type Node, nodes } from "../api";
 import { useData, useNow } from "../data";
@@ -194,12 +195,17 @@ function Files({ ingest, keyText, cluster }: { ingest: string; keyText: string; 
   const jar = good ? asked : usual.jar;
   const plain = /^[a-z]+:\/\/[^/]+$/i.test(ingest.replace(/\/+$/, ""));
   const authority = /^https:/i.test(ingest)
-    ? "\n  # ca_file: /etc/ringwatch/ca.crt   # if an authority of your own signed ingest's certificate"
+    ? "\n  # ca_file: /etc/ringwatch/ca.crt" +
+      "   # if an authority of your own signed ingest's certificate"
     : "";
+  const named =
+    cluster && !cluster.includes("*")
+      ? `\ncluster: ${yaml(cluster)}   # instead of the name in cassandra.yaml`
+      : "";
   const text = `ingest:
   urls: [${yaml(ingest.replace(/\/+$/, ""))}]
   key_file: ${usual.key}${authority}
-interval: 5s${cluster && !cluster.includes("*") ? `\ncluster: ${yaml(cluster)}   # instead of the name in cassandra.yaml` : ""}
+interval: 5s${named}
 `;
   return (
     <>
@@ -329,7 +335,8 @@ export function newNodes(before: Map<string, string>, now: Node[]): Node[] {
   });
 }
 
-/** Waits for the first frame of a node that was not there, or was silent, when the page was opened. */
+/** Waits for the first frame of a node that was not there, or was silent, when the page was
+ *  opened. */
 function Arrival() {
   const list = useData("arrivals", (s) => nodes({}, s), { keep: true });
   const [before, setBefore] = useState<Map<string, string> | null>(null);
@@ -346,6 +353,9 @@ function Arrival() {
     // Who has come once stays, with what is known of it now.
     setSeen((old) => [...old.filter((n) => !fresh.some((f) => f.id === n.id)), ...fresh]);
   }, [list.value]);
+  const were = before
+    ? `${before.size} ${before.size === 1 ? "node was" : "nodes were"} there`
+    : "…";
   return (
     <section class="panel step arrival" aria-labelledby="step-frame" data-arrived={seen.length}>
       <h2 id="step-frame">
@@ -379,10 +389,9 @@ function Arrival() {
           sentence(list.error.message)
         ) : (
           <>
-            {before ? `${before.size} ${before.size === 1 ? "node was" : "nodes were"} there` : "…"}{" "}
-            when this page was opened {length((now - began) / 1000)} ago. A node that was down and
-            sends again counts too. The first frame comes some seconds after Cassandra has started.
-            If it does not come, look in Cassandra's log for <code>ringwatch-agent:</code>.
+            {were} when this page was opened {length((now - began) / 1000)} ago. A node that was
+            down and sends again counts too. The first frame comes some seconds after Cassandra has
+            started. If it does not come, look in Cassandra's log for <code>ringwatch-agent:</code>.
           </>
         )}
       </p>

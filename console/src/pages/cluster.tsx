@@ -250,14 +250,18 @@ function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
     findings.push({
       severity: "warning",
       name: "Versions differ",
-      text: `Cassandra ${spread(versions, 40)}: finish the upgrade before schema changes and repairs.`,
+      text:
+        `Cassandra ${spread(versions, 40)}: ` +
+        "finish the upgrade before schema changes and repairs.",
     });
   }
   if (schemas.length > 1) {
     findings.push({
       severity: "warning",
       name: "Schemas differ",
-      text: `${spread(schemas, 8)}: wait a minute. If they still differ, restart the nodes with the rarer one.`,
+      text:
+        `${spread(schemas, 8)}: wait a minute. ` +
+        "If they still differ, restart the nodes with the rarer one.",
     });
   }
   const [version, withVersion] = versions[0] ?? ["", 0];
@@ -270,7 +274,10 @@ function textsOf(list: Sample[]): { facts: Fact[]; findings: Finding[] } {
         versions.length === 0
           ? "No node reports its version."
           : versions.length === 1
-            ? `Cassandra ${version} on ${withVersion === 1 ? "the one node that reports" : `all ${withVersion} nodes that report`} it.`
+            ? `Cassandra ${version} on ` +
+              (withVersion === 1
+                ? "the one node that reports it."
+                : `all ${withVersion} nodes that report it.`)
             : `${versions.length} versions: ${spread(versions, 40)}.`,
         versions.map(([v]) => v).join(", "),
       ],

@@ -61,11 +61,13 @@ const fresh: Query = { expr: "", graph: true, table: false, off: false };
 const examples: [string, string][] = [
   [
     "Requests a second, by cluster and kind",
-    'sum by (cluster, request) (rate(cassandra_client_request_latency_seconds_count{node!=""}[5m]))',
+    "sum by (cluster, request) " +
+      '(rate(cassandra_client_request_latency_seconds_count{node!=""}[5m]))',
   ],
   [
     "Read latency p99, by node",
-    'histogram_quantile(0.99, sum by (node) (rate(cassandra_client_request_latency_seconds{node!="",request="Read"}[5m])))',
+    "histogram_quantile(0.99, sum by (node) " +
+      '(rate(cassandra_client_request_latency_seconds{node!="",request="Read"}[5m])))',
   ],
   [
     "Latency of writes as a heat map",

@@ -35,15 +35,18 @@ export interface Row {
 
 const rate = "5m";
 const latency = (request: string) =>
-  `histogram_quantile(0.99, sum by (node) (rate(cassandra_client_request_latency_seconds{$scope,request="${request}"}[${rate}])))`;
+  "histogram_quantile(0.99, sum by (node) " +
+  `(rate(cassandra_client_request_latency_seconds{$scope,request="${request}"}[${rate}])))`;
 
 /** What the table shows of each node, asked at once. */
 const figures = (scope: Scope) =>
   together([
     latency("Read"),
     latency("Write"),
-    `100 * max by (node) (1 - os_filesystem_available_bytes{$scope} / os_filesystem_size_bytes{$scope})`,
-    `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{$scope,mode=~"idle|iowait"}[${rate}])) / sum by (node) (rate(os_cpu_seconds_total{$scope}[${rate}])))`,
+    "100 * max by (node) " +
+      "(1 - os_filesystem_available_bytes{$scope} / os_filesystem_size_bytes{$scope})",
+    `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{$scope,mode=~"idle|iowait"}[${rate}]))` +
+      ` / sum by (node) (rate(os_cpu_seconds_total{$scope}[${rate}])))`,
   ]).replaceAll("$scope", () => matchers(scope));
 
 /** By node and place in the question, the number. */

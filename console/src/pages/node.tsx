@@ -68,7 +68,8 @@ function Whole({ node }: { node: Node }) {
     ...(other ? [{ matchers: matchers({ node: other.id }), name: nameOf(other) }] : []),
     ...(!other && ago ? [{ matchers: scope, offset: ago[0], name: ago[1] }] : []),
   ];
-  const both = `node=~${quote([node, ...(other ? [other] : [])].map((n) => literal(n.id)).join("|"))}`;
+  const ids = [node, ...(other ? [other] : [])].map((n) => literal(n.id));
+  const both = `node=~${quote(ids.join("|"))}`;
   const marks = useMarks(both, range, names);
   const fired = useData("alerts", alerts, { every: 5000, keep: true });
   const groups = useCatalog();
@@ -111,7 +112,8 @@ function stateOf(node: Node): Finding[] {
   const out: Finding[] = [];
   const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
   if (node.left) {
-    const text = `It was ${happened(node, [])}, and no alert is about it. If it sends again it is back.`;
+    const text =
+      `It was ${happened(node, [])}, and no alert is about it. ` + "If it sends again it is back.";
     out.push({ severity: "warning", name: "The node has left", text });
   }
   if (node.state === "down") {

@@ -1,4 +1,5 @@
-// Where a value is right now: what each hop between an agent and an answer does, and how fresh it is.
+// Where a value is right now: what each hop between an agent and an answer does, and how fresh it
+// is.
 import { type Answer, query, type Sample } from "../api";
 import { Near } from "../board";
 import { Chart } from "../chart";
@@ -335,7 +336,9 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
       {chart("Closing and rolling up windows", "seconds", [
         line("closing, p99", p99("ringwatch_store_window_close_seconds", rare)),
         {
-          expr: `histogram_quantile(0.99, sum by (level) (rate(ringwatch_store_rollup_compute_seconds${rare})))`,
+          expr:
+            "histogram_quantile(0.99, sum by (level) " +
+            `(rate(ringwatch_store_rollup_compute_seconds${rare})))`,
           legend: (l) => `rollup of ${l.level ?? ""}, p99`,
         },
       ])}

@@ -1,5 +1,6 @@
 // One rule, or one of its alerts: what it asks, how that went, and what to do.
 import { useEffect, useState } from "preact/hooks";
+import { AlertList, AlertState, evaluated, Health, type Known, Label } from "../alerts";
 import { type Labels, query, syntax, type Tree } from "../api";
 import { Chart } from "../chart";
 import { type Data, useData } from "../data";
@@ -21,7 +22,6 @@ import {
   watchedOf,
   where,
 } from "../watch";
-import { AlertList, AlertState, evaluated, Health, type Known, Label } from "./alerts";
 
 /** The page of the rule, or the alert, that the address names. */
 export function RulePage({ data }: { data: Data<Known> }) {
@@ -170,7 +170,8 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
   });
   const sides = tree.value && rule.type === "alerting" ? comparison(rule.query, tree.value) : null;
   const all = sides?.left ?? rule.query;
-  // The role rules may map labels, so an alert may have some that the series of the API do not have.
+  // The role rules may map labels, so an alert may have some that the series of the API do not
+  // have.
   const near = alert && (tree.value || tree.error) ? only(all, alert, rule, where) : null;
   const seen = useData(near && `labels ${near}`, (s) => query(near!, s), { every: 86_400_000 });
   if (!tree.value && !tree.error) return <Loading what="the graph" rows={4} />;

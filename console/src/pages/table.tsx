@@ -5,6 +5,7 @@ import { matchers, together } from "../ask";
 import { Chart, MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Shown } from "../faces";
+import { figureColumns, leftOut, valuesBy } from "../figures";
 import { Heat } from "../heat";
 import { type Ask, mostLines } from "../lines";
 import { type Mark, useMarks } from "../marks";
@@ -12,7 +13,6 @@ import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures } from "../tables";
 import { rangeOf, windowOf } from "../time";
-import { figureColumns, leftOut, valuesBy } from "./tables";
 
 /** What a heat map can show. */
 const operations: [string, string, string][] = [
@@ -84,7 +84,8 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
         line("largest", `max(cassandra_table_max_partition_size_bytes{${where}})`),
         line(
           "p99",
-          `histogram_quantile(0.99, sum(cassandra_table_estimated_partition_size_bytes{${where}})) >= 0`,
+          "histogram_quantile(0.99, " +
+            `sum(cassandra_table_estimated_partition_size_bytes{${where}})) >= 0`,
         ),
         line("mean", `avg(cassandra_table_mean_partition_size_bytes{${where}})`),
       ],
@@ -110,7 +111,8 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
         line("key cache", `avg(cassandra_table_key_cache_hit_ratio{${where}} >= 0)`),
         line(
           "row cache",
-          `${rate("row_cache_hit_total")} / ((${rate("row_cache_hit_total")} + ${rate("row_cache_miss_total")}) > 0)`,
+          `${rate("row_cache_hit_total")} / ` +
+            `((${rate("row_cache_hit_total")} + ${rate("row_cache_miss_total")}) > 0)`,
         ),
       ],
     },

@@ -30,7 +30,8 @@ public final class Agent {
         Thread thread = new Thread(work, name);
         thread.setDaemon(true);
         thread.setPriority(Thread.MIN_PRIORITY);
-        thread.setUncaughtExceptionHandler((dead, thrown) -> complain(dead.getName() + " stopped: " + thrown));
+        thread.setUncaughtExceptionHandler(
+                (dead, thrown) -> complain(dead.getName() + " stopped: " + thrown));
         return thread;
     }
 

@@ -47,7 +47,8 @@ public final class Check {
         line(out, "cluster", config.cluster);
         line(out, "paused", config.paused ? true : null);
         line(out, "listen", config.listenHost == null ? null
-                : (config.listenHost.indexOf(':') < 0 ? config.listenHost : "[" + config.listenHost + "]") + ":" + config.listenPort);
+                : (config.listenHost.indexOf(':') < 0 ? config.listenHost
+                        : "[" + config.listenHost + "]") + ":" + config.listenPort);
         for (Profile profile : config.profiles) {
             line(out, profile.isOfFile() ? "profile_of_file" : "profile", profile);
         }

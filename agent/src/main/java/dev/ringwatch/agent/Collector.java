@@ -70,33 +70,40 @@ final class Collector {
     private long forcedKeyAt;
 
     /** @param model locked by the caller */
-    Collector(Config config, NodeBeans nodeBeans, Model model, FrameQueue queue, Sender sender, Thread sending) {
+    Collector(Config config, NodeBeans nodeBeans, Model model, FrameQueue queue, Sender sender,
+            Thread sending) {
         this.model = model;
         this.queue = queue;
         this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(nodeBeans.clusterName());
         model.cluster(cluster);
-        encoder = new FrameEncoder(nodeBeans.hostId(), cluster, config.intervalMs, Compressor.best());
+        encoder = new FrameEncoder(nodeBeans.hostId(), cluster, config.intervalMs,
+                Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
         String hostName = HostName.read();
         if (!hostName.isEmpty()) {
             model.fact("hostname", hostName);
         }
-        if (!config.filters.isEmpty()) { // those of keyspaces are asked for one by one, when they are registered
-            model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
+        if (!config.filters.isEmpty()) {
+            // those of keyspaces are asked for one by one, when they are registered
+            model.show((template, metric) -> template.labelCount() > 0
+                    && template.label(0).equals("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));
         }
         model.describe("endpoint_datacenter", peer -> nodeBeans.datacenterOf(peer[0]));
         model.describe("endpoint_rack", peer -> nodeBeans.rackOf(peer[0]));
         model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
-        model.describe("compaction_strategy_class", table -> TableFacts.compactionStrategy(table[0], table[1]));
+        model.describe("compaction_strategy_class",
+                table -> TableFacts.compactionStrategy(table[0], table[1]));
         OsSource os = new OsSource(model);
         NetworkSource network = new NetworkSource(model);
         DiskSource disks = new DiskSource(model, nodeBeans.directories());
         cost = new OwnCost(model, queue, sender, sending);
-        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters, config.maxEntities, Agent::say);
-        Beans beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(), CassandraMetricsRegistry.Metrics.getMetrics(),
+        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters,
+                config.maxEntities, Agent::say);
+        Beans beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(),
+                CassandraMetricsRegistry.Metrics.getMetrics(),
                 config.filters, Agent::say, Agent::thread);
         cost.also(beans);
         beans.showCosts(model);

@@ -29,7 +29,9 @@ final class Config {
     /** Longer than a window would leave windows without frames. */
     static final long MAX_INTERVAL_MS = 300_000;
     static final long MIN_INTERVAL_MS = 1_000;
-    private static final String KEYS = "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, profiles, cql, paused";
+    private static final String KEYS =
+            "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, "
+            + "profiles, cql, paused";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -85,7 +87,8 @@ final class Config {
     static Config load(String file) throws Invalid {
         String text;
         try (InputStream in = Files.newInputStream(regular(Path.of(file)))) {
-            text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(in.readNBytes(MAX_BYTES + 1))).toString();
+            text = StandardCharsets.UTF_8.newDecoder()
+                    .decode(ByteBuffer.wrap(in.readNBytes(MAX_BYTES + 1))).toString();
         } catch (NoSuchFileException e) {
             throw new Invalid(file + ": cannot be read: there is no such file");
         } catch (AccessDeniedException e) {
@@ -116,7 +119,8 @@ final class Config {
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
         List<String> errors = new ArrayList<>();
         Map<String, String> substituted = new TreeMap<>();
-        Map<String, Object> map = YamlSubset.parse(substitute(lines, environment, errors, substituted), errors);
+        Map<String, Object> map =
+                YamlSubset.parse(substitute(lines, environment, errors, substituted), errors);
         Config config = new Config();
         for (Map.Entry<String, Object> entry : map.entrySet()) {
             config.set(entry.getKey(), entry.getValue(), errors);
@@ -124,7 +128,8 @@ final class Config {
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
             errors.add("set ingest.urls, listen, or both: the agent has nothing to do");
         }
-        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null && errors.isEmpty()) {
+        if (!config.urls.isEmpty() && config.key.isEmpty() && config.keyFile == null
+                && errors.isEmpty()) {
             errors.add("set ingest.key or ingest.key_file: ringwatch key create makes a key");
         }
         if ((config.certFile == null) != (config.certKeyFile == null)) {
@@ -187,7 +192,8 @@ final class Config {
             case "cluster":
                 cluster = text(name, value, errors);
                 if (cluster.length() > 63 || cluster.chars().anyMatch(Character::isISOControl)) {
-                    errors.add("cluster must be 1 to 63 characters, none of them control characters");
+                    errors.add(
+                            "cluster must be 1 to 63 characters, none of them control characters");
                 }
                 return;
             case "listen":
@@ -210,7 +216,8 @@ final class Config {
     private void ingest(String name, Object value, List<String> errors) {
         switch (name) {
             case "urls":
-                for (Object url : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+                for (Object url : value instanceof List
+                        ? (List<?>) value : Collections.singletonList(value)) {
                     url(String.valueOf(url), errors);
                 }
                 return;
@@ -247,7 +254,8 @@ final class Config {
                 }
                 return;
             case "bytes":
-                spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40, "16MiB to 1024GiB", errors);
+                spoolBytes = bytes("spool.bytes", value, 16 << 20, 1L << 40,
+                        "16MiB to 1024GiB", errors);
                 return;
             default:
                 errors.add("unknown key \"spool." + name + "\": there are directory, bytes");
@@ -257,7 +265,8 @@ final class Config {
     private static Path file(String name, Object value, List<String> errors) {
         Path file = path(name, value, errors);
         if (file != null && !Files.isReadable(file)) {
-            errors.add(name + " " + file + " cannot be read: create it readable for Cassandra's user");
+            errors.add(name + " " + file
+                    + " cannot be read: create it readable for Cassandra's user");
         }
         return file;
     }
@@ -281,7 +290,8 @@ final class Config {
 
     private static int count(String name, Object value, int from, int to, List<String> errors) {
         String text = text(name, value, errors);
-        if (text.matches("[0-9]{1,9}") && Integer.parseInt(text) >= from && Integer.parseInt(text) <= to) {
+        if (text.matches("[0-9]{1,9}") && Integer.parseInt(text) >= from
+                && Integer.parseInt(text) <= to) {
             return Integer.parseInt(text);
         }
         errors.add(name + " must be " + from + " to " + to);
@@ -315,7 +325,8 @@ final class Config {
 
     private void profiles(Object value, List<String> errors) {
         List<Profile> named = new ArrayList<>();
-        for (Object item : value instanceof List ? (List<?>) value : Collections.singletonList(value)) {
+        for (Object item : value instanceof List
+                ? (List<?>) value : Collections.singletonList(value)) {
             Profile profile = profile(item, named, errors);
             if (profile == null || named.contains(profile)) {
                 errors.add("profiles must be a list of these, each once: " + Profile.names()
@@ -361,16 +372,19 @@ final class Config {
         return scaled(name, text, "5s, 500ms or 1m", errors, "ms", 1, "s", 1_000, "m", 60_000);
     }
 
-    private static long bytes(String name, Object value, long from, long to, String range, List<String> errors) {
+    private static long bytes(String name, Object value, long from, long to, String range,
+            List<String> errors) {
         String text = text(name, value, errors);
-        long bytes = scaled(name, text, "16MiB or 65536", errors, "KiB", 1 << 10, "MiB", 1 << 20, "GiB", 1 << 30, "", 1);
+        long bytes = scaled(name, text, "16MiB or 65536", errors, "KiB", 1 << 10, "MiB", 1 << 20,
+                "GiB", 1 << 30, "", 1);
         if (bytes < from || bytes > to) {
             errors.add(name + " must be " + range);
         }
         return bytes;
     }
 
-    private static long scaled(String name, String text, String like, List<String> errors, Object... units) {
+    private static long scaled(String name, String text, String like, List<String> errors,
+            Object... units) {
         int digits = 0;
         while (digits < text.length() && Character.isDigit(text.charAt(digits))) {
             digits++;
@@ -386,8 +400,8 @@ final class Config {
     }
 
     /** {@code ${NAME}} becomes the environment's value; a missing one is an error. */
-    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment, List<String> errors,
-            Map<String, String> substituted) {
+    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment,
+            List<String> errors, Map<String, String> substituted) {
         List<String> out = new ArrayList<>();
         for (String line : lines) {
             StringBuilder replaced = new StringBuilder();

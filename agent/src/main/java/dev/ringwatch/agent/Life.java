@@ -83,8 +83,10 @@ final class Life implements Runnable {
         Sender sender = null;
         Thread sending = null;
         if (!config.urls.isEmpty()) {
-            sender = new Sender(queue, config.urls, config.keyFile == null ? ApiKey.fixed(config.key) : ApiKey.in(config.keyFile),
-                    new Tls(config.caFile, config.certFile, config.certKeyFile), config.spool, config.spoolBytes, Agent.version(), state::say);
+            sender = new Sender(queue, config.urls,
+                    config.keyFile == null ? ApiKey.fixed(config.key) : ApiKey.in(config.keyFile),
+                    new Tls(config.caFile, config.certFile, config.certKeyFile), config.spool,
+                    config.spoolBytes, Agent.version(), state::say);
             sending = Agent.thread(sender, "ringwatch-agent-sender");
             sending.start();
             finishAtShutdown(sender, sending);
@@ -98,7 +100,8 @@ final class Life implements Runnable {
             VirtualTables.register(model, version);
         }
         Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
-        passes(config, collector, queue, sender, new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis),
+        passes(config, collector, queue, sender,
+                new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis),
                 new PauseSwitch(arguments, config.paused, state::say));
         return "stopped";
     }
@@ -128,13 +131,15 @@ final class Life implements Runnable {
      */
     private String listen(Config config) {
         try {
-            MetricsServer metrics = new MetricsServer(MetricsServer.bind(config.listenHost, config.listenPort), model, config.profiles);
+            MetricsServer metrics = new MetricsServer(
+                    MetricsServer.bind(config.listenHost, config.listenPort), model,
+                    config.profiles);
             Agent.thread(metrics, "ringwatch-agent-metrics").start();
             return null;
         } catch (IOException | RuntimeException e) {
-            return "cannot listen on " + config.listenHost + ":" + config.listenPort + " (" + e.getMessage()
-                    + "): stop the process that uses this port, or set another listen in "
-                    + arguments;
+            return "cannot listen on " + config.listenHost + ":" + config.listenPort
+                    + " (" + e.getMessage() + "): stop the process that uses this port, "
+                    + "or set another listen in " + arguments;
         }
     }
 
@@ -148,8 +153,8 @@ final class Life implements Runnable {
         }
     }
 
-    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender, Ticker ticker, PauseSwitch pause)
-            throws InterruptedException {
+    private void passes(Config config, Collector collector, FrameQueue queue, Sender sender,
+            Ticker ticker, PauseSwitch pause) throws InterruptedException {
         String beginning = sender == null ? State.SERVING : State.STARTING;
         state.become(beginning, "");
         boolean complained = false;
@@ -190,7 +195,8 @@ final class Life implements Runnable {
     }
 
     /** While the configuration says so. Frames that wait are sent all the same. */
-    private void rest(Collector collector, Sender sender, PauseSwitch pause) throws InterruptedException {
+    private void rest(Collector collector, Sender sender, PauseSwitch pause)
+            throws InterruptedException {
         collector.pause();
         state.become(State.PAUSED, arguments + " says paused: true, so the agent reads nothing: "
                 + "remove that line to go on");

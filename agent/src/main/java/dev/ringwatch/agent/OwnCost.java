@@ -55,27 +55,39 @@ final class OwnCost {
                 ? (com.sun.management.ThreadMXBean) bean : null;
         Template agent = model.add(new Template("agent"));
         passes = agent.add(Metric.scalar("ringwatch_agent_passes_total", Kind.COUNTER, "", 0));
-        skipped = agent.add(Metric.scalar("ringwatch_agent_passes_skipped_total", Kind.COUNTER, "", 0));
-        cpu = agent.add(Metric.scalar("ringwatch_agent_pass_cpu_seconds_total", Kind.COUNTER, "seconds", -9));
-        allocated = agent.add(Metric.scalar("ringwatch_agent_allocated_bytes_total", Kind.COUNTER, "bytes", 0));
+        skipped = agent.add(
+                Metric.scalar("ringwatch_agent_passes_skipped_total", Kind.COUNTER, "", 0));
+        cpu = agent.add(Metric.scalar("ringwatch_agent_pass_cpu_seconds_total", Kind.COUNTER,
+                "seconds", -9));
+        allocated = agent.add(
+                Metric.scalar("ringwatch_agent_allocated_bytes_total", Kind.COUNTER, "bytes", 0));
         frames = agent.add(Metric.scalar("ringwatch_agent_frames_total", Kind.COUNTER, "", 0));
         sent = agent.add(Metric.scalar("ringwatch_agent_frames_sent_total", Kind.COUNTER, "", 0));
-        sentBytes = agent.add(Metric.scalar("ringwatch_agent_sent_bytes_total", Kind.COUNTER, "bytes", 0));
+        sentBytes = agent.add(
+                Metric.scalar("ringwatch_agent_sent_bytes_total", Kind.COUNTER, "bytes", 0));
         errors = agent.add(Metric.scalar("ringwatch_agent_send_errors_total", Kind.COUNTER, "", 0));
         queuedFrames = agent.add(Metric.scalar("ringwatch_agent_queue_frames", Kind.GAUGE, "", 0));
-        queuedBytes = agent.add(Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
-        recovered = agent.add(Metric.scalar("ringwatch_agent_frames_recovered_total", Kind.COUNTER, "", 0));
+        queuedBytes = agent.add(
+                Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
+        recovered = agent.add(
+                Metric.scalar("ringwatch_agent_frames_recovered_total", Kind.COUNTER, "", 0));
         spoolFrames = agent.add(Metric.scalar("ringwatch_agent_spool_frames", Kind.GAUGE, "", 0));
-        spoolBytes = agent.add(Metric.scalar("ringwatch_agent_spool_bytes", Kind.GAUGE, "bytes", 0));
+        spoolBytes = agent.add(
+                Metric.scalar("ringwatch_agent_spool_bytes", Kind.GAUGE, "bytes", 0));
         spoolOff = agent.add(Metric.scalar("ringwatch_agent_spool_off", Kind.GAUGE, "", 0));
-        spoolDamaged = agent.add(Metric.scalar("ringwatch_agent_spool_damaged_bytes_total", Kind.COUNTER, "bytes", 0));
-        gaugeErrors = agent.add(Metric.scalar("ringwatch_agent_read_errors_total", Kind.COUNTER, "", 0));
-        refused = agent.add(Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
+        spoolDamaged = agent.add(Metric.scalar("ringwatch_agent_spool_damaged_bytes_total",
+                Kind.COUNTER, "bytes", 0));
+        gaugeErrors = agent.add(
+                Metric.scalar("ringwatch_agent_read_errors_total", Kind.COUNTER, "", 0));
+        refused = agent.add(
+                Metric.scalar("ringwatch_agent_metrics_refused_total", Kind.COUNTER, "", 0));
         entities = agent.add(Metric.scalar("ringwatch_agent_entities", Kind.GAUGE, "", 0));
-        entitiesRefused = agent.add(Metric.scalar("ringwatch_agent_entities_refused_total", Kind.COUNTER, "", 0));
+        entitiesRefused = agent.add(
+                Metric.scalar("ringwatch_agent_entities_refused_total", Kind.COUNTER, "", 0));
         agent.addEntity(null);
         drops = model.add(new Template("agent_drop", "reason"));
-        dropped = drops.add(Metric.scalar("ringwatch_agent_frames_dropped_total", Kind.COUNTER, "", 0));
+        dropped = drops.add(
+                Metric.scalar("ringwatch_agent_frames_dropped_total", Kind.COUNTER, "", 0));
         reason(FrameQueue.FULL);
         reason(FrameQueue.KEY_LOST);
     }
@@ -92,7 +104,8 @@ final class OwnCost {
     void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
-        gaugeErrors.set(0, inventory.gaugeErrors() + lostSources + (beans == null ? 0 : beans.errors()));
+        gaugeErrors.set(0,
+                inventory.gaugeErrors() + lostSources + (beans == null ? 0 : beans.errors()));
         refused.set(0, inventory.refused());
         entities.set(0, inventory.entities());
         entitiesRefused.set(0, inventory.entitiesRefused());

@@ -15,14 +15,17 @@ public final class Premain {
     public static void premain(String arguments, Instrumentation instrumentation) {
         try {
             if (!isCassandraDaemon(System.getProperty("sun.java.command", ""))) {
-                return; // nodetool and its like inherit the JVM's flags: silent and off, no other class loaded
+                // nodetool and its like inherit the JVM's flags: silent, off, no other class loaded
+                return;
             }
             String java = System.getProperty("java.specification.version", "");
             if (java.startsWith("1.")) {
-                System.err.println("ringwatch-agent: off: this is Java " + java + " and the agent needs 11: run Cassandra on Java 11 or later");
+                System.err.println("ringwatch-agent: off: this is Java " + java
+                        + " and the agent needs 11: run Cassandra on Java 11 or later");
                 return;
             }
-            Class.forName("dev.ringwatch.agent.Agent").getMethod("start", String.class).invoke(null, arguments);
+            Class.forName("dev.ringwatch.agent.Agent").getMethod("start", String.class)
+                    .invoke(null, arguments);
         } catch (Throwable e) {
             System.err.println("ringwatch-agent: off: could not start: " + e + "; the jar may be "
                     + "damaged, so copy it again");

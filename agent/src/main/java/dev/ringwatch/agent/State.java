@@ -65,7 +65,8 @@ final class State {
         this.model = model;
         Template template = model.add(new Template("agent_state"));
         wordMetric = template.add(Metric.scalar("ringwatch_agent_state_info", Kind.STRING, "", 0));
-        troubleMetric = template.add(Metric.scalar("ringwatch_agent_trouble_info", Kind.STRING, "", 0));
+        troubleMetric = template.add(
+                Metric.scalar("ringwatch_agent_trouble_info", Kind.STRING, "", 0));
         template.addEntity(null);
         wordMetric.setText(0, STARTING);
         model.passed();
@@ -146,7 +147,8 @@ final class State {
             waitsSince = now;
         }
         if (refused) {
-            become(REFUSED, REFUSED + status, "ingest refuses frames with status " + status + ": " + remedy(status));
+            become(REFUSED, REFUSED + status,
+                    "ingest refuses frames with status " + status + ": " + remedy(status));
         } else if (arrived) {
             become(SENDING, "");
         } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
@@ -154,7 +156,8 @@ final class State {
                 become(BUSY, "ingest answers " + status + ", so frames wait on this node: the log "
                         + "of ingest says why");
             } else {
-                become(UNREACHABLE, "frames do not reach ingest and wait on this node: " + sender.problem());
+                become(UNREACHABLE,
+                        "frames do not reach ingest and wait on this node: " + sender.problem());
             }
         }
         if (behind) {

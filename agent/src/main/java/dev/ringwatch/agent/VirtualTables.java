@@ -35,7 +35,8 @@ final class VirtualTables {
             if (metrics) {
                 tables.face.registerMetrics(CassandraMetricsRegistry.Metrics, version);
             }
-        } catch (Throwable e) { // IllegalStateException is a sentence, all else is a Cassandra we do not know
+        } catch (Throwable e) {
+            // IllegalStateException is a sentence, all else is a Cassandra we do not know
             Agent.say("there are no tables in CQL: "
                     + (e instanceof IllegalStateException ? e.getMessage() : e + "; report this"));
         }
@@ -67,9 +68,11 @@ final class VirtualTables {
                 if (template.isLive(slot) && metric.isPresent(slot)) {
                     StringBuilder name = new StringBuilder(metric.name);
                     for (int l = 0; l < template.labelCount(); l++) {
-                        name.append(l == 0 ? '{' : ',').append(template.label(l)).append("=\"").append(template.labelValue(slot, l)).append('"');
+                        name.append(l == 0 ? '{' : ',').append(template.label(l)).append("=\"")
+                                .append(template.labelValue(slot, l)).append('"');
                     }
-                    rows.put((template.labelCount() > 0 ? name.append('}') : name).toString(), text(metric, slot));
+                    rows.put((template.labelCount() > 0 ? name.append('}') : name).toString(),
+                            text(metric, slot));
                 }
             } catch (RuntimeException movedMeanwhile) {
                 continue;
@@ -79,7 +82,8 @@ final class VirtualTables {
 
     private static String text(Metric metric, int slot) {
         return metric.kind == Kind.STRING ? metric.text(slot)
-                : metric.kind == Kind.GAUGE_DOUBLE ? Double.toString(Double.longBitsToDouble(metric.value(slot)))
+                : metric.kind == Kind.GAUGE_DOUBLE
+                ? Double.toString(Double.longBitsToDouble(metric.value(slot)))
                 : BigDecimal.valueOf(metric.value(slot), -metric.exponent).toPlainString();
     }
 }

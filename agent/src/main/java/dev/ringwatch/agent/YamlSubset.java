@@ -89,7 +89,8 @@ final class YamlSubset {
         Line first = lines.get(at);
         if (first.text.startsWith("- ") && first.indent >= indent || first.text.equals("-")) {
             List<Object> list = new ArrayList<>();
-            while (at < lines.size() && lines.get(at).indent == first.indent && lines.get(at).text.startsWith("-")) {
+            while (at < lines.size() && lines.get(at).indent == first.indent
+                    && lines.get(at).text.startsWith("-")) {
                 Line line = lines.get(at++);
                 list.add(item(line, line.text.substring(1).trim()));
             }
@@ -112,7 +113,8 @@ final class YamlSubset {
         }
         Map<String, Object> map = new LinkedHashMap<>();
         String rest = text.substring(colon + 1).trim();
-        Object value = rest.isEmpty() ? nested(line.indent + 1) : rest.startsWith("{") ? braces(line, rest) : scalarOrList(line, rest);
+        Object value = rest.isEmpty() ? nested(line.indent + 1)
+                : rest.startsWith("{") ? braces(line, rest) : scalarOrList(line, rest);
         map.put(unquote(line, text.substring(0, colon).trim()), value);
         return map;
     }

@@ -39,14 +39,16 @@ import org.junit.jupiter.api.TestMethodOrder;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class CassandraTest {
     private static final long PATIENCE_MS = 240_000;
-    private static final String TABLE = "org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=%s,name=%s";
+    private static final String TABLE =
+            "org.apache.cassandra.metrics:type=Table,keyspace=watched,scope=%s,name=%s";
 
     private static final int METRICS_PORT = CassandraProcess.freePort();
 
     private static final Path EVERY_KEY = Path.of("src/test/resources/rules/every_key.yaml");
 
     /** What the real exporter is given, and the profile that must say the same. */
-    private static final List<String[]> RULES = List.of(new String[] {"../dictionary/profile/jmx_exporter.yaml", "jmx_exporter"},
+    private static final List<String[]> RULES = List.of(
+            new String[] {"../dictionary/profile/jmx_exporter.yaml", "jmx_exporter"},
             new String[] {EVERY_KEY.toString(), "jmx_exporter_2"},
             new String[] {"../dictionary/profile/grafana_mixin.yaml", "grafana_mixin"});
 
@@ -62,25 +64,32 @@ class CassandraTest {
     static void start() throws Exception {
         receiver = new FrameReceiver();
         real = new RealExporter(Files.createTempDirectory("ringwatch-agent-rules"));
-        cassandra = new CassandraProcess(Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
-                "interval: 1s", "cluster: test-cluster", "listen: 127.0.0.1:" + METRICS_PORT,
-                "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, {jmx_exporter: " + EVERY_KEY.toAbsolutePath() + "}, "
-                        + "grafana_mixin, dashboard_5408, criteo_exporter, mcac]"),
+        cassandra = new CassandraProcess(
+                Arrays.asList("ingest:", "  urls: [\"" + receiver.url() + "\"]", "  key: rw_test",
+                        "interval: 1s", "cluster: test-cluster",
+                        "listen: 127.0.0.1:" + METRICS_PORT,
+                        "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, "
+                                + "{jmx_exporter: " + EVERY_KEY.toAbsolutePath() + "}, "
+                                + "grafana_mixin, dashboard_5408, criteo_exporter, mcac]"),
                 List.of(real.option()));
-        System.out.println("CassandraTest: Cassandra " + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
+        System.out.println("CassandraTest: Cassandra "
+                + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()
                 + " on Java " + System.getProperty("java.version"));
         try {
-            receiver.after(0, 4 * PATIENCE_MS); // it starts in 20 seconds on a free machine, and took 6 minutes on a busy one
+            // it starts in 20 seconds on a free machine, and took 6 minutes on a busy one
+            receiver.after(0, 4 * PATIENCE_MS);
         } catch (AssertionError e) {
             fail(e.getMessage() + "\n" + cassandra.lastLines(), e.getCause());
         }
-        JMXServiceURL url = new JMXServiceURL("service:jmx:rmi:///jndi/rmi://127.0.0.1:" + cassandra.jmxPort + "/jmxrmi");
+        JMXServiceURL url = new JMXServiceURL("service:jmx:rmi:///jndi/rmi://127.0.0.1:"
+                + cassandra.jmxPort + "/jmxrmi");
         connector = eventually(() -> JMXConnectorFactory.connect(url));
         jmx = connector.getMBeanServerConnection();
         cluster = Cluster.builder().addContactPoint("127.0.0.1").withPort(cassandra.nativePort)
                 .withoutJMXReporting().withoutMetrics().build();
         cql = eventually(() -> cluster.connect());
-        cql.execute("CREATE KEYSPACE watched WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+        cql.execute("CREATE KEYSPACE watched WITH replication"
+                + " = {'class': 'SimpleStrategy', 'replication_factor': 1}");
         fill("t", 300);
     }
 
@@ -108,89 +117,121 @@ class CassandraTest {
         assertEquals("datacenter1", state.datacenter);
         assertEquals("rack1", state.rack);
         assertEquals(1000, state.interval);
-        assertEquals(state.node.toString(), attribute("org.apache.cassandra.db:type=StorageService", "LocalHostId"));
+        assertEquals(state.node.toString(),
+                attribute("org.apache.cassandra.db:type=StorageService", "LocalHostId"));
         assertTrue(state.facts.get("cassandra_version").startsWith("5.0."), state.facts.toString());
         assertTrue(state.facts.get("address").startsWith("127.0.0.1:"), state.facts.toString());
         assertEquals("0-test", state.facts.get("agent_version"));
-        assertEquals(Files.readString(Path.of("/proc/sys/kernel/hostname")).trim(), state.facts.get("hostname"));
+        assertEquals(Files.readString(Path.of("/proc/sys/kernel/hostname")).trim(),
+                state.facts.get("hostname"));
         assertEquals("NORMAL", state.value("cassandra_node_operation_mode_info"));
-        assertEquals(attribute("org.apache.cassandra.db:type=StorageService", "SchemaVersion"), settled("cassandra_node_schema_version_info"));
+        assertEquals(attribute("org.apache.cassandra.db:type=StorageService", "SchemaVersion"),
+                settled("cassandra_node_schema_version_info"));
     }
 
     @Test
     @Order(2)
     void histogramsAreJmxBuckets() throws Exception {
         List<Pair> pairs = new ArrayList<>();
-        for (String name : new String[] {"ReadLatency", "WriteLatency", "SSTablesPerReadHistogram", "TombstoneScannedHistogram"}) {
-            String metric = "cassandra_table_" + (name.equals("ReadLatency") ? "read_latency_seconds" : name.equals("WriteLatency")
-                    ? "write_latency_seconds" : name.startsWith("SST") ? "sstables_per_read" : "tombstones_scanned");
+        for (String name : new String[] {"ReadLatency", "WriteLatency", "SSTablesPerReadHistogram",
+                "TombstoneScannedHistogram"}) {
+            String metric = "cassandra_table_"
+                    + (name.equals("ReadLatency") ? "read_latency_seconds"
+                    : name.equals("WriteLatency") ? "write_latency_seconds"
+                    : name.startsWith("SST") ? "sstables_per_read" : "tombstones_scanned");
             String bean = String.format(TABLE, "t", name);
             pairs.add(new Pair(metric + " buckets", () -> {
-                long[] values = (long[]) jmx.invoke(new ObjectName(bean), "values", new Object[0], new String[0]);
+                long[] values = (long[]) jmx.invoke(new ObjectName(bean), "values", new Object[0],
+                        new String[0]);
                 return Arrays.toString(values);
-            }, s -> histogram(s, metric, "watched", "t") == null ? null : Arrays.toString(histogram(s, metric, "watched", "t").buckets)));
+            }, s -> histogram(s, metric, "watched", "t") == null
+                    ? null : Arrays.toString(histogram(s, metric, "watched", "t").buckets)));
             pairs.add(new Pair(metric + " count", () -> attribute(bean, "Count"),
                     s -> count(s, metric, "watched", "t")));
         }
-        pairs.add(new Pair("sum of reads", () -> attribute(String.format(TABLE, "t", "ReadTotalLatency"), "Count"),
-                s -> {
-                    ReferenceDecoder.Histogram reads = histogram(s, "cassandra_table_read_latency_seconds", "watched", "t");
+        pairs.add(new Pair("sum of reads",
+                () -> attribute(String.format(TABLE, "t", "ReadTotalLatency"), "Count"), s -> {
+                    ReferenceDecoder.Histogram reads = histogram(s,
+                            "cassandra_table_read_latency_seconds", "watched", "t");
                     return reads == null ? null : reads.sum;
                 }));
-        pairs.add(new Pair("client requests", () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,scope=Read,name=Latency", "Count"),
+        pairs.add(new Pair("client requests",
+                () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,"
+                        + "scope=Read,name=Latency", "Count"),
                 s -> count(s, "cassandra_client_request_latency_seconds", "Read")));
-        pairs.add(new Pair("by consistency", () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,scope=Write-LOCAL_ONE,name=Latency", "Count"),
-                s -> count(s, "cassandra_client_request_by_consistency_latency_seconds", "Write", "LOCAL_ONE")));
+        pairs.add(new Pair("by consistency",
+                () -> attribute("org.apache.cassandra.metrics:type=ClientRequest,"
+                        + "scope=Write-LOCAL_ONE,name=Latency", "Count"),
+                s -> count(s, "cassandra_client_request_by_consistency_latency_seconds",
+                        "Write", "LOCAL_ONE")));
         compare(pairs.toArray(new Pair[0]));
-        ReferenceDecoder.Histogram writes = histogram(receiver.after(0, PATIENCE_MS), "cassandra_table_write_latency_seconds", "watched", "t");
+        ReferenceDecoder.Histogram writes = histogram(receiver.after(0, PATIENCE_MS),
+                "cassandra_table_write_latency_seconds", "watched", "t");
         assertEquals(300, writes.count());
     }
 
     @Test
     @Order(3)
     void countersAndGaugesAreJmxs() throws Exception {
-        jmx.invoke(new ObjectName("org.apache.cassandra.db:type=StorageService"), "forceKeyspaceFlush",
-                new Object[] {"watched", new String[0]}, new String[] {"java.lang.String", "[Ljava.lang.String;"});
+        jmx.invoke(new ObjectName("org.apache.cassandra.db:type=StorageService"),
+                "forceKeyspaceFlush", new Object[] {"watched", new String[0]},
+                new String[] {"java.lang.String", "[Ljava.lang.String;"});
         compare(table("BytesFlushed", "Count", "cassandra_table_flushed_bytes_total"),
                 table("MemtableSwitchCount", "Count", "cassandra_table_memtable_switches_total"),
                 table("LiveDiskSpaceUsed", "Count", "cassandra_table_live_disk_space_used_bytes"),
                 table("LiveSSTableCount", "Value", "cassandra_table_live_sstables"),
                 table("MemtableColumnsCount", "Value", "cassandra_table_memtable_columns"),
                 table("PendingFlushes", "Count", "cassandra_table_pending_flushes"),
-                same("org.apache.cassandra.metrics:type=ThreadPools,path=request,scope=MutationStage,name=CompletedTasks", "Value",
+                same("org.apache.cassandra.metrics:type=ThreadPools,path=request,"
+                        + "scope=MutationStage,name=CompletedTasks", "Value",
                         "cassandra_thread_pool_completed_tasks_total", "request", "MutationStage"),
-                same("org.apache.cassandra.metrics:type=ThreadPools,path=request,scope=ReadStage,name=MaxPoolSize", "Value",
+                same("org.apache.cassandra.metrics:type=ThreadPools,path=request,"
+                        + "scope=ReadStage,name=MaxPoolSize", "Value",
                         "cassandra_thread_pool_max_pool_size", "request", "ReadStage"),
-                same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Capacity", "Value", "cassandra_cache_capacity_bytes", "KeyCache"),
-                same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Requests", "Count", "cassandra_cache_requests_total", "KeyCache"),
-                same("org.apache.cassandra.metrics:type=Storage,name=Load", "Count", "cassandra_storage_load_bytes"),
-                same("org.apache.cassandra.metrics:type=CQL,name=PreparedStatementsExecuted", "Count", "cassandra_cql_prepared_statements_executed_total"),
-                same("org.apache.cassandra.metrics:type=Client,name=ConnectedNativeClients", "Value", "cassandra_client_connected_native_clients"),
-                same("org.apache.cassandra.metrics:type=DroppedMessage,scope=READ_REQ,name=Dropped", "Count", "cassandra_dropped_message_dropped_total", "READ_REQ"),
-                same("org.apache.cassandra.metrics:type=CommitLog,name=TotalCommitLogSize", "Value", "cassandra_commit_log_size_bytes"),
-                same("java.lang:type=ClassLoading", "UnloadedClassCount", "jvm_classes_unloaded_total"));
+                same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Capacity",
+                        "Value", "cassandra_cache_capacity_bytes", "KeyCache"),
+                same("org.apache.cassandra.metrics:type=Cache,scope=KeyCache,name=Requests",
+                        "Count", "cassandra_cache_requests_total", "KeyCache"),
+                same("org.apache.cassandra.metrics:type=Storage,name=Load",
+                        "Count", "cassandra_storage_load_bytes"),
+                same("org.apache.cassandra.metrics:type=CQL,name=PreparedStatementsExecuted",
+                        "Count", "cassandra_cql_prepared_statements_executed_total"),
+                same("org.apache.cassandra.metrics:type=Client,name=ConnectedNativeClients",
+                        "Value", "cassandra_client_connected_native_clients"),
+                same("org.apache.cassandra.metrics:type=DroppedMessage,scope=READ_REQ,name=Dropped",
+                        "Count", "cassandra_dropped_message_dropped_total", "READ_REQ"),
+                same("org.apache.cassandra.metrics:type=CommitLog,name=TotalCommitLogSize",
+                        "Value", "cassandra_commit_log_size_bytes"),
+                same("java.lang:type=ClassLoading",
+                        "UnloadedClassCount", "jvm_classes_unloaded_total"));
     }
 
     @Test
     @Order(4)
     void aDroppedTableGoesAndItsSuccessorStartsAgain() throws Exception {
         fill("gone", 20);
-        compare("gone is there", () -> 20L, s -> count(s, "cassandra_table_write_latency_seconds", "watched", "gone"));
+        compare("gone is there", () -> 20L,
+                s -> count(s, "cassandra_table_write_latency_seconds", "watched", "gone"));
         cql.execute("DROP TABLE watched.gone");
-        compare("gone is gone", () -> null, s -> s.value("cassandra_table_write_latency_seconds", "watched", "gone"));
+        compare("gone is gone", () -> null,
+                s -> s.value("cassandra_table_write_latency_seconds", "watched", "gone"));
         fill("gone", 3);
-        compare("gone is new", () -> 3L, s -> count(s, "cassandra_table_write_latency_seconds", "watched", "gone"));
+        compare("gone is new", () -> 3L,
+                s -> count(s, "cassandra_table_write_latency_seconds", "watched", "gone"));
         fill("t2", 7);
         cql.execute("DROP TABLE watched.t2"); // and back again, most likely between two passes
         fill("t2", 2);
-        compare("t2 is new", () -> 2L, s -> count(s, "cassandra_table_write_latency_seconds", "watched", "t2"));
+        compare("t2 is new", () -> 2L,
+                s -> count(s, "cassandra_table_write_latency_seconds", "watched", "t2"));
     }
 
     @Test
     @Order(5)
     void theMachineAndTheAgent() throws Exception {
-        ReferenceDecoder.State state = receiver.after(receiver.after(0, PATIENCE_MS).at, PATIENCE_MS);
-        assertEquals((long) Runtime.getRuntime().availableProcessors() > 0, (Long) state.value("os_cpus") > 0);
+        ReferenceDecoder.State state = receiver.after(receiver.after(0, PATIENCE_MS).at,
+                PATIENCE_MS);
+        assertEquals((long) Runtime.getRuntime().availableProcessors() > 0,
+                (Long) state.value("os_cpus") > 0);
         assertTrue((Long) state.value("os_memory_total_bytes") > 1 << 28);
         assertTrue((Long) state.value("os_cpu_seconds_total", "user") > 0);
         assertTrue((Long) state.value("os_network_received_bytes_total", "lo") > 0);
@@ -202,22 +243,31 @@ class CassandraTest {
         assertEquals(0L, state.value("ringwatch_agent_frames_dropped_total", "queue_full"));
         assertEquals(0L, state.value("ringwatch_agent_send_errors_total"));
         assertEquals(0L, state.value("ringwatch_agent_metrics_refused_total"));
-        System.out.printf("CassandraTest: %d frames, smallest %d bytes, last pass %.1f ms CPU, %d bytes allocated so far%n",
-                receiver.frames(), receiver.idleBytes(), state.cost / 1e6, (Long) state.value("ringwatch_agent_allocated_bytes_total"));
-        List<String> said = Files.readString(cassandra.log).lines().filter(l -> l.startsWith("ringwatch-agent:")).collect(java.util.stream.Collectors.toList());
-        assertTrue(said.size() == 3 && said.get(0).contains("startDelaySeconds") && said.get(1).contains("names group 6")
+        System.out.printf("CassandraTest: %d frames, smallest %d bytes, "
+                + "last pass %.1f ms CPU, %d bytes allocated so far%n",
+                receiver.frames(), receiver.idleBytes(), state.cost / 1e6,
+                (Long) state.value("ringwatch_agent_allocated_bytes_total"));
+        List<String> said = Files.readString(cassandra.log).lines()
+                .filter(l -> l.startsWith("ringwatch-agent:"))
+                .collect(java.util.stream.Collectors.toList());
+        assertTrue(said.size() == 3 && said.get(0).contains("startDelaySeconds")
+                && said.get(1).contains("names group 6")
                 && said.get(2).contains("version 0-test"), said.toString());
     }
 
     @Test
     @Order(5)
     void scrapesSayTheSame() throws Exception {
-        for (String accept : new String[] {"text/plain", "application/openmetrics-text;version=1.0.0"}) {
+        for (String accept : new String[] {"text/plain",
+                "application/openmetrics-text;version=1.0.0"}) {
             eventually(() -> { // beans are named by and by
-                java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT + "/metrics").openConnection();
+                java.net.URLConnection scrape = new java.net.URL("http://127.0.0.1:" + METRICS_PORT
+                        + "/metrics").openConnection();
                 scrape.setRequestProperty("Accept", accept);
-                String text = new String(scrape.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
-                String wrong = whatIsWrongWith(text, StrictText.parse(text, accept.contains("open")).samples);
+                String text = new String(scrape.getInputStream().readAllBytes(),
+                        java.nio.charset.StandardCharsets.UTF_8);
+                String wrong = whatIsWrongWith(text,
+                        StrictText.parse(text, accept.contains("open")).samples);
                 if (!wrong.isEmpty()) {
                     throw new IllegalStateException(wrong);
                 }
@@ -229,17 +279,24 @@ class CassandraTest {
     /** Empty, or what the page of all profiles should say of table {@code t} and does not. */
     private static String whatIsWrongWith(String text, java.util.Map<String, Object> samples) {
         StringBuilder wrong = new StringBuilder();
-        String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, cassandra_node=127.0.0.1, cassandra_rack=rack1";
-        for (String counted : new String[] {"cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
+        String theirs = "cassandra_cluster=test-cluster, cassandra_datacenter=datacenter1, "
+                + "cassandra_node=127.0.0.1, cassandra_rack=rack1";
+        for (String counted : new String[] {
+            "cassandra_table_write_latency_seconds_count{keyspace=watched, table=t}",
             "cassandra_table_writelatency_seconds_count{keyspace=watched, table=t}",
-            "cassandra_table_operation_latency_seconds_count{" + theirs + ", keyspace=watched, operation=write, table=t, table_type=table}"}) {
+            "cassandra_table_operation_latency_seconds_count{" + theirs
+                    + ", keyspace=watched, operation=write, table=t, table_type=table}"}) {
             Object count = samples.get(counted);
-            if (count == null || ((java.math.BigDecimal) count).compareTo(new java.math.BigDecimal(300)) != 0) {
+            if (count == null || ((java.math.BigDecimal) count)
+                    .compareTo(new java.math.BigDecimal(300)) != 0) {
                 wrong.append(counted).append(" is ").append(count).append('\n');
             }
         }
-        for (String needed : new String[] {"cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}",
-            "cassandra_table_live_sstables{" + theirs + ", keyspace=watched, table=t, table_type=table}", // a name of two profiles
+        for (String needed : new String[] {
+            "cassandra_table_readlatency_seconds{keyspace=watched, quantile=0.99, table=t}",
+            // a name of two profiles
+            "cassandra_table_live_sstables{" + theirs
+                    + ", keyspace=watched, table=t, table_type=table}",
             "cassandra_node_operation_mode_info{value=NORMAL}"}) {
             wrong.append(samples.containsKey(needed) ? "" : needed + " is not there\n");
         }
@@ -250,17 +307,22 @@ class CassandraTest {
     @Test
     @Order(6)
     void slowLaneIsJmxsWithinAMinute() throws Exception {
-        compare(same(String.format(TABLE, "t", "MaxPartitionSize"), "Value", "cassandra_table_max_partition_size_bytes", "watched", "t"),
+        compare(same(String.format(TABLE, "t", "MaxPartitionSize"), "Value",
+                        "cassandra_table_max_partition_size_bytes", "watched", "t"),
                 table("EstimatedPartitionCount", "Value", "cassandra_table_estimated_partitions"),
                 table("CompressionRatio", "Value", "cassandra_table_compression_ratio"),
                 new Pair("partition sizes",
-                        () -> Arrays.stream((long[]) attribute(String.format(TABLE, "t", "EstimatedPartitionSizeHistogram"), "Value")).sum(),
-                        s -> count(s, "cassandra_table_estimated_partition_size_bytes", "watched", "t")));
+                        () -> Arrays.stream((long[]) attribute(
+                                String.format(TABLE, "t", "EstimatedPartitionSizeHistogram"),
+                                "Value")).sum(),
+                        s -> count(s, "cassandra_table_estimated_partition_size_bytes",
+                                "watched", "t")));
     }
 
     /** What a node alone does not have of the types that it has. */
-    private static final Set<String> WITH_A_PEER = Set.of("cassandra_hints_delay_seconds", "cassandra_hints_failed_total",
-            "cassandra_hints_succeeded_total", "cassandra_hints_timed_out_total", "cassandra_messaging_timeouts_total");
+    private static final Set<String> WITH_A_PEER = Set.of("cassandra_hints_delay_seconds",
+            "cassandra_hints_failed_total", "cassandra_hints_succeeded_total",
+            "cassandra_hints_timed_out_total", "cassandra_messaging_timeouts_total");
 
     @Test
     @Order(7)
@@ -273,9 +335,10 @@ class CassandraTest {
                 sent.add(metric.name);
                 Dictionary.Entry entry = entries.get(metric.name);
                 String kind = metric.kind.name().toLowerCase();
-                if (entry == null || !entry.type.equals(type.name) || !entry.kind.equals(kind) || !entry.unit.equals(metric.unit)
-                        || !entry.isIn("5.0")) {
-                    wrong.add("it lacks " + metric.name + " " + kind + " " + metric.unit + " of " + type.name);
+                if (entry == null || !entry.type.equals(type.name) || !entry.kind.equals(kind)
+                        || !entry.unit.equals(metric.unit) || !entry.isIn("5.0")) {
+                    wrong.add("it lacks " + metric.name + " " + kind + " " + metric.unit
+                            + " of " + type.name);
                 }
             }
             for (Dictionary.Entry entry : entries.values()) {
@@ -294,12 +357,14 @@ class CassandraTest {
         for (String[] rules : RULES) {
             real.use(Path.of(rules[0]));
             Differences differences = new Differences();
-            for (long deadline = System.currentTimeMillis() + 2 * PATIENCE_MS; differences.next(rules[1]);) {
+            for (long deadline = System.currentTimeMillis() + 2 * PATIENCE_MS;
+                    differences.next(rules[1]);) {
                 if (System.currentTimeMillis() > deadline) {
                     fail(rules[1] + ": " + differences);
                 }
             }
-            System.out.println("CassandraTest: " + rules[1] + " has the " + differences.series + " series of the real exporter");
+            System.out.println("CassandraTest: " + rules[1] + " has the " + differences.series
+                    + " series of the real exporter");
         }
     }
 
@@ -333,8 +398,10 @@ class CassandraTest {
         /** Whether there is anything left after another round. */
         boolean next(String profile) throws Exception {
             java.util.Map<String, Double> before = real.scrape();
-            receiver.after(receiver.after(System.currentTimeMillis(), PATIENCE_MS).at, PATIENCE_MS); // a pass, and what it asked for in the next
-            java.util.Map<String, Double> ours = RealExporter.scrape("http://127.0.0.1:" + METRICS_PORT + "/metrics?profile=" + profile);
+            // a pass, and what it asked for in the next
+            receiver.after(receiver.after(System.currentTimeMillis(), PATIENCE_MS).at, PATIENCE_MS);
+            java.util.Map<String, Double> ours = RealExporter.scrape("http://127.0.0.1:"
+                    + METRICS_PORT + "/metrics?profile=" + profile);
             java.util.Map<String, Double> after = real.scrape();
             java.util.Map<String, String> now = RealExporter.differences(before, ours, after);
             now.entrySet().removeIf(CassandraTest::isMeant);
@@ -348,8 +415,9 @@ class CassandraTest {
 
         @Override
         public String toString() {
-            return left.size() + " differences of " + series + " series, in every round:\n" + left.entrySet().stream().limit(100)
-                    .map(Object::toString).collect(java.util.stream.Collectors.joining("\n"));
+            return left.size() + " differences of " + series + " series, in every round:\n"
+                    + left.entrySet().stream().limit(100).map(Object::toString)
+                            .collect(java.util.stream.Collectors.joining("\n"));
         }
     }
 
@@ -360,7 +428,9 @@ class CassandraTest {
      */
     private static boolean isMeant(java.util.Map.Entry<String, String> difference) {
         boolean there = !difference.getValue().startsWith("only");
-        return difference.getKey().startsWith("jmx_exporter_build_info{") || there && difference.getKey().matches("(jvm|process|jmx)_.*|.*minutehitrate\\{.*");
+        return difference.getKey().startsWith("jmx_exporter_build_info{")
+                || there
+                && difference.getKey().matches("(jvm|process|jmx)_.*|.*minutehitrate\\{.*");
     }
 
     private static void fill(String table, int rows) {
@@ -371,7 +441,8 @@ class CassandraTest {
         }
     }
 
-    private static ReferenceDecoder.Histogram histogram(ReferenceDecoder.State state, String metric, String... labels) {
+    private static ReferenceDecoder.Histogram histogram(ReferenceDecoder.State state, String metric,
+            String... labels) {
         return (ReferenceDecoder.Histogram) state.value(metric, labels);
     }
 
@@ -438,14 +509,15 @@ class CassandraTest {
                 if (Objects.equals(pair.before, after) && Objects.equals(after, seen)) {
                     each.remove();
                 } else if (last) {
-                    fail(pair.what + ": JMX says " + pair.before + " and then " + after + ", the frame between them " + seen
-                            + "\n" + cassandra.lastLines());
+                    fail(pair.what + ": JMX says " + pair.before + " and then " + after
+                            + ", the frame between them " + seen + "\n" + cassandra.lastLines());
                 }
             }
         }
     }
 
-    private static void compare(String what, Callable<Object> fromJmx, FromFrame fromFrame) throws Exception {
+    private static void compare(String what, Callable<Object> fromJmx, FromFrame fromFrame)
+            throws Exception {
         compare(new Pair(what, fromJmx, fromFrame));
     }
 

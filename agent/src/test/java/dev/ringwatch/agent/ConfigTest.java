@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Test;
 
 class ConfigTest {
     private static Config parse(String... lines) throws Config.Invalid {
-        return Config.parse(Arrays.asList(lines), Map.of("RW_KEY", "rw_secret", "HOST", "ingest.example")::get);
+        return Config.parse(Arrays.asList(lines),
+                Map.of("RW_KEY", "rw_secret", "HOST", "ingest.example")::get);
     }
 
     private static String errors(String... lines) {
@@ -25,10 +26,12 @@ class ConfigTest {
     @Test
     void everything() throws Exception {
         Config config = parse(
-                "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two", "  key: ${RW_KEY}",
-                "interval: 10s", "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
+                "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two",
+                "  key: ${RW_KEY}", "interval: 10s",
+                "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
                 "profiles: [jmx_exporter, ringwatch]", "cql: false", "paused: true");
-        assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
+        assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]",
+                config.urls.toString());
         assertEquals("rw_secret", config.key);
         assertEquals(10_000, config.intervalMs);
         assertEquals(1 << 20, config.queueBytes);
@@ -43,7 +46,8 @@ class ConfigTest {
 
     @Test
     void blockListsAndDefaults() throws Exception {
-        Config config = parse("ingest:", "  urls:", "  - http://a:1", "  - \"http://b:2\"", "  key: k");
+        Config config = parse("ingest:", "  urls:", "  - http://a:1",
+                "  - \"http://b:2\"", "  key: k");
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
         assertTrue(config.cql);
@@ -59,21 +63,29 @@ class ConfigTest {
     @Test
     void profilesOfFiles() throws Exception {
         assertEquals("[ringwatch, jmx_exporter, jmx_exporter_2]",
-                parse("listen: a:1", "profiles: [ringwatch, {jmx_exporter: /no/such.yaml}, {jmx_exporter: \"/no/other, one.yaml\"}]").profiles.toString());
+                parse("listen: a:1",
+                        "profiles: [ringwatch, {jmx_exporter: /no/such.yaml}, "
+                                + "{jmx_exporter: \"/no/other, one.yaml\"}]")
+                        .profiles.toString());
         assertEquals("[ringwatch, jmx_exporter]",
-                parse("listen: a:1", "profiles:", "  - ringwatch", "  - {jmx_exporter: \"/no/such.yaml\"}").profiles.toString());
+                parse("listen: a:1", "profiles:", "  - ringwatch",
+                        "  - {jmx_exporter: \"/no/such.yaml\"}").profiles.toString());
         assertEquals("[jmx_exporter, instaclustr_exporter]",
-                parse("listen: a:1", "profiles:", "  - jmx_exporter: /no/such.yaml", "  - instaclustr_exporter").profiles.toString());
+                parse("listen: a:1", "profiles:", "  - jmx_exporter: /no/such.yaml",
+                        "  - instaclustr_exporter").profiles.toString());
     }
 
     @Test
     void filtersSpoolAndTls() throws Exception {
         Path file = Files.createTempFile("ringwatch", ".pem");
         file.toFile().deleteOnExit();
-        Config config = parse("ingest:", "  urls: https://a", "  key: k", "  ca_file: " + file, "  cert_file: " + file, "  cert_key_file: '" + file + "'",
+        Config config = parse("ingest:", "  urls: https://a", "  key: k",
+                "  ca_file: " + file, "  cert_file: " + file, "  cert_key_file: '" + file + "'",
                 "spool:", "  directory: /var/lib/ringwatch", "  bytes: 1GiB", "max_entities: 500",
-                "filters:", "  - exclude: {keyspace: \"system*\"} # all of them", "  - include: { keyspace: system , table: \"local\" }",
-                "  - exclude: {metric: 'cassandra_table_*_snapshots*', type: \"ta?le\"}", "  - include:", "      keyspace: \"a, b: c\"");
+                "filters:", "  - exclude: {keyspace: \"system*\"} # all of them",
+                "  - include: { keyspace: system , table: \"local\" }",
+                "  - exclude: {metric: 'cassandra_table_*_snapshots*', type: \"ta?le\"}",
+                "  - include:", "      keyspace: \"a, b: c\"");
         assertEquals(file, config.caFile);
         assertEquals(file, config.certFile);
         assertEquals(file, config.certKeyFile);
@@ -83,21 +95,26 @@ class ConfigTest {
         assertFalse(config.filters.accepts("table", "system", "peers", "x"));
         assertTrue(config.filters.accepts("table", "system", "local", "x"));
         assertFalse(config.filters.accepts("table", "a", "b", "cassandra_table_x_snapshots_y"));
-        assertTrue(config.filters.accepts("table", "a, b: c", "b", "cassandra_table_x_snapshots_y"));
+        assertTrue(
+                config.filters.accepts("table", "a, b: c", "b", "cassandra_table_x_snapshots_y"));
         Config plain = parse("listen: 127.0.0.1:1");
         assertTrue(plain.filters.isEmpty() && plain.spool == null && plain.maxEntities == 20_000);
     }
 
     @Test
     void theirMistakes() {
-        String all = errors("ingest:", "  urls: [https://a]", "  key: \"two words\"", "  ca_file: /does/not/exist", "  cert_file: /etc/hostname",
-                "spool:", "  directory: relative/path", "  bytes: 1KiB", "  size: 3", "max_entities: many", "filters:",
-                "  - exclude: {keyspace: *}", "  - omit: {table: x}", "  - include: {keyspace: a", "  - include: {keyspace: a, colour}", "  - just words",
+        String all = errors("ingest:", "  urls: [https://a]", "  key: \"two words\"",
+                "  ca_file: /does/not/exist", "  cert_file: /etc/hostname", "spool:",
+                "  directory: relative/path", "  bytes: 1KiB", "  size: 3", "max_entities: many",
+                "filters:", "  - exclude: {keyspace: *}", "  - omit: {table: x}",
+                "  - include: {keyspace: a", "  - include: {keyspace: a, colour}", "  - just words",
                 "  - exclude: {keyspace: a, keyspace: b}");
         for (String part : new String[] {"ingest.key must be ASCII without blanks",
             "ca_file /does/not/exist cannot be read", "cert_key_file go together",
-            "must begin with /", "spool.bytes must be 16MiB", "\"spool.size\"", "max_entities must be 100 to 100000",
-            "line 12: this form of YAML", "rule 2 must begin", "line 14: a map must end", "line 15: expected", "rule 5 must begin", "line 17: \"keyspace\" is there twice"}) {
+            "must begin with /",
+            "spool.bytes must be 16MiB", "\"spool.size\"", "max_entities must be 100 to 100000",
+            "line 12: this form of YAML", "rule 2 must begin", "line 14: a map must end",
+            "line 15: expected", "rule 5 must begin", "line 17: \"keyspace\" is there twice"}) {
             assertTrue(all.contains(part), part + " in " + all);
         }
         assertTrue(errors("spool: /var", "listen: a:1", "filters: x")
@@ -106,8 +123,10 @@ class ConfigTest {
 
     @Test
     void allErrorsAtOnce() {
-        String all = errors("ingest:", "  url: http://a", "  key: ${NOT_SET}", "interval: 10 years", "colour: red", "queue_bytes: 1");
-        for (String part : new String[] {"ingest.url\"", "NOT_SET is not set", "interval must be", "\"colour\"", "queue_bytes must be"}) {
+        String all = errors("ingest:", "  url: http://a", "  key: ${NOT_SET}", "interval: 10 years",
+                "colour: red", "queue_bytes: 1");
+        for (String part : new String[] {"ingest.url\"", "NOT_SET is not set", "interval must be",
+                "\"colour\"", "queue_bytes must be"}) {
             assertTrue(all.contains(part), all);
         }
         assertFalse(all.contains("\n"));
@@ -124,11 +143,14 @@ class ConfigTest {
         assertTrue(errors("ingest:", "\tkey: a").contains("tabs"));
         assertTrue(errors("ingest:", "  urls: [ftp://a]", "  key: k").contains("http"));
         assertTrue(errors("ingest:", "  urls: [http://a]").contains("key"));
-        assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist").contains("key_file"));
+        assertTrue(errors("ingest:", "  urls: [http://a]", "  key_file: /does/not/exist")
+                .contains("key_file"));
         assertTrue(errors("cql: yes", "listen: 127.0.0.1:9").contains("true or false"));
-        for (String profiles : new String[] {"[telegraf]", "[ringwatch, ringwatch]", "[]", "Ringwatch", "[{mcac: /a.yaml}]", "[{jmx_exporter: }]",
+        for (String profiles : new String[] {"[telegraf]", "[ringwatch, ringwatch]", "[]",
+            "Ringwatch", "[{mcac: /a.yaml}]", "[{jmx_exporter: }]",
             "[{jmx_exporter: /a.yaml, ringwatch: /b.yaml}]"}) {
-            assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"), profiles);
+            assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"),
+                    profiles);
         }
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
@@ -137,7 +159,8 @@ class ConfigTest {
     void onlyInTheDaemon() throws Exception {
         assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
         assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
-        assertFalse(Premain.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
+        assertFalse(
+                Premain.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
         assertFalse(Premain.isCassandraDaemon(""));
         assertEquals("", stderr("org.apache.cassandra.tools.NodeTool status", "/does/not/exist"));
     }
@@ -149,14 +172,17 @@ class ConfigTest {
         assertEquals(1, said.lines().count());
         assertTrue(said.contains("correct it"), said);
         for (String wrong : new String[] {"/", "/dev/zero", "\0"}) {
-            assertTrue(stderr("org.apache.cassandra.service.CassandraDaemon", wrong).contains("cannot be read"), wrong);
+            assertTrue(stderr("org.apache.cassandra.service.CassandraDaemon",
+                    wrong).contains("cannot be read"), wrong);
         }
-        assertEquals(1, stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
+        assertEquals(1,
+                stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
     }
 
     @Test
     void supportedVersions() {
-        assertTrue(Life.supported("4.0.17") && Life.supported("5.0.9") && Life.supported("6.0-alpha2"));
+        assertTrue(Life.supported("4.0.17") && Life.supported("5.0.9")
+                && Life.supported("6.0-alpha2"));
         assertFalse(Life.supported("3.11.19") || Life.supported("7.0") || Life.supported(""));
     }
 

@@ -12,7 +12,8 @@ import java.net.InetSocketAddress;
  * newest state.
  */
 final class FrameReceiver implements AutoCloseable {
-    private final HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
+    private final HttpServer server =
+            HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 50);
     private ReferenceDecoder.State key;
     private ReferenceDecoder.State newest;
     private Throwable broken;
@@ -32,11 +33,15 @@ final class FrameReceiver implements AutoCloseable {
         try {
             byte[] frame = exchange.getRequestBody().readAllBytes();
             ReferenceDecoder.State state = ReferenceDecoder.decode(frame, key);
-            if (newest != null && (state.at <= newest.at || state.sequence != newest.sequence + 1)) {
-                throw new IllegalStateException("at " + state.at + " after " + newest.at + ", sequence " + state.sequence + " after " + newest.sequence);
+            if (newest != null
+                    && (state.at <= newest.at || state.sequence != newest.sequence + 1)) {
+                throw new IllegalStateException("at " + state.at + " after " + newest.at
+                        + ", sequence " + state.sequence + " after " + newest.sequence);
             }
-            if (newest == null && !state.isKey() || !"Bearer rw_test".equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
-                throw new IllegalStateException("the first frame is a key frame, and all bring their key");
+            if (newest == null && !state.isKey() || !"Bearer rw_test".equals(
+                    exchange.getRequestHeaders().getFirst("Authorization"))) {
+                throw new IllegalStateException(
+                        "the first frame is a key frame, and all bring their key");
             }
             key = state.isKey() ? state : key;
             idleBytes = Math.min(idleBytes, frame.length);

@@ -34,7 +34,10 @@ public final class HostileText {
                 case 1: text.insert(from, text.substring(from, to)); break;
                 case 2: text.insert(from, (char) random.nextInt(256)); break;
                 case 3: text.insert(from, parts[random.nextInt(parts.length)]); break;
-                case 4: text.insert(from, parts[random.nextInt(parts.length)].repeat(random.nextInt(300))); break;
+                case 4:
+                    text.insert(from,
+                            parts[random.nextInt(parts.length)].repeat(random.nextInt(300)));
+                    break;
                 default: text.setLength(from); break;
             }
         }

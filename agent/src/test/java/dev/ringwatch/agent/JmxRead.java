@@ -23,14 +23,17 @@ public final class JmxRead {
 
     public static void main(String[] args) throws Exception {
         try (JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(args[0]));
-                BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+                BufferedReader in = new BufferedReader(
+                        new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             MBeanServerConnection server = connector.getMBeanServerConnection();
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 String[] words = line.split("\t");
                 try {
                     ObjectName name = new ObjectName(words[0]);
-                    Object value = words[1].endsWith(")") ? invoke(server, name, words[1]) : server.getAttribute(name, words[1]);
-                    System.out.println(value instanceof long[] ? Arrays.toString((long[]) value) : value);
+                    Object value = words[1].endsWith(")") ? invoke(server, name, words[1])
+                            : server.getAttribute(name, words[1]);
+                    System.out.println(value instanceof long[]
+                            ? Arrays.toString((long[]) value) : value);
                 } catch (Exception e) {
                     System.out.println("! " + e);
                 }
@@ -38,11 +41,13 @@ public final class JmxRead {
         }
     }
 
-    private static Object invoke(MBeanServerConnection server, ObjectName name, String call) throws Exception {
+    private static Object invoke(MBeanServerConnection server, ObjectName name, String call)
+            throws Exception {
         String operation = call.substring(0, call.indexOf('('));
         String text = call.substring(operation.length() + 1, call.length() - 1);
         if (text.equals("true") || text.equals("false")) {
-            return server.invoke(name, operation, new Object[] {Boolean.valueOf(text)}, new String[] {boolean.class.getName()});
+            return server.invoke(name, operation, new Object[] {Boolean.valueOf(text)},
+                    new String[] {boolean.class.getName()});
         }
         return text.isEmpty()
                 ? server.invoke(name, operation, null, null)

@@ -16,7 +16,8 @@ import java.util.regex.Pattern;
 
 /** The JMX exporter 1.0.1 in the Cassandra under test, and what it answers beside what we do. */
 final class RealExporter {
-    private static final Pattern LABEL = Pattern.compile("([a-zA-Z0-9_]+)=\"((?:[^\"\\\\]|\\\\.)*)\",?");
+    private static final Pattern LABEL =
+            Pattern.compile("([a-zA-Z0-9_]+)=\"((?:[^\"\\\\]|\\\\.)*)\",?");
 
     final int port = CassandraProcess.freePort();
     private final Path rules;
@@ -29,8 +30,10 @@ final class RealExporter {
 
     /** For Cassandra's command line. */
     String option() {
-        String jar = java.util.Arrays.stream(System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"))
-                .split(java.io.File.pathSeparator)).filter(entry -> entry.contains("jmx_prometheus_javaagent")).findFirst().orElseThrow();
+        String jar = java.util.Arrays.stream(System.getProperty("surefire.test.class.path",
+                        System.getProperty("java.class.path")).split(java.io.File.pathSeparator))
+                .filter(entry -> entry.contains("jmx_prometheus_javaagent"))
+                .findFirst().orElseThrow();
         return "-javaagent:" + jar + "=127.0.0.1:" + port + ":" + rules;
     }
 
@@ -51,7 +54,8 @@ final class RealExporter {
         connection.setConnectTimeout(240_000);
         connection.setReadTimeout(240_000);
         Map<String, Double> samples = new TreeMap<>();
-        for (String line : new String(connection.getInputStream().readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
+        for (String line : new String(connection.getInputStream().readAllBytes(),
+                StandardCharsets.UTF_8).split("\n")) {
             if (line.isEmpty() || line.startsWith("#")) {
                 continue;
             }
@@ -66,7 +70,8 @@ final class RealExporter {
                 }
             }
             String value = line.substring(end + 1);
-            samples.put((brace < 0 ? series : series.substring(0, brace)) + labels, Double.valueOf(value.replace("Inf", "Infinity")));
+            samples.put((brace < 0 ? series : series.substring(0, brace)) + labels,
+                    Double.valueOf(value.replace("Inf", "Infinity")));
         }
         return samples;
     }
@@ -74,7 +79,8 @@ final class RealExporter {
     /** Lines of {@code # TYPE}. */
     static Set<String> types(String url) throws IOException {
         Set<String> types = new TreeSet<>();
-        for (String line : new String(new URL(url).openStream().readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
+        for (String line : new String(new URL(url).openStream().readAllBytes(),
+                StandardCharsets.UTF_8).split("\n")) {
             if (line.startsWith("# TYPE ")) {
                 types.add(line.substring(7));
             }
@@ -86,7 +92,8 @@ final class RealExporter {
      * What differs, by series: what only one of them has, and what has stood still at theirs and is
      * another at ours.
      */
-    static Map<String, String> differences(Map<String, Double> before, Map<String, Double> ours, Map<String, Double> after) {
+    static Map<String, String> differences(Map<String, Double> before, Map<String, Double> ours,
+            Map<String, Double> after) {
         Map<String, String> all = new TreeMap<>();
         for (Map.Entry<String, Double> theirs : after.entrySet()) {
             Double our = ours.get(theirs.getKey());

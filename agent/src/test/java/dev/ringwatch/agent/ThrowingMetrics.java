@@ -79,7 +79,8 @@ public final class ThrowingMetrics {
     private static boolean up() throws Exception {
         ObjectName storage = new ObjectName("org.apache.cassandra.db:type=StorageService");
         for (MBeanServer server : MBeanServerFactory.findMBeanServer(null)) {
-            if (server.isRegistered(storage) && Boolean.TRUE.equals(server.getAttribute(storage, "Initialized"))) {
+            if (server.isRegistered(storage)
+                    && Boolean.TRUE.equals(server.getAttribute(storage, "Initialized"))) {
                 return true;
             }
         }

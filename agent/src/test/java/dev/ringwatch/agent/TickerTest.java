@@ -9,7 +9,8 @@ import org.junit.jupiter.api.Test;
 
 class TickerTest {
     private long now = 1_767_225_600_000L;
-    private final Ticker ticker = new Ticker(5_000, UUID.fromString("6f9619ff-8b86-d011-b42d-00c04fc964ff"), () -> now);
+    private final Ticker ticker = new Ticker(5_000,
+            UUID.fromString("6f9619ff-8b86-d011-b42d-00c04fc964ff"), () -> now);
 
     private long tick() {
         now += ticker.waitMs();

@@ -45,7 +45,8 @@ abstract class Column {
         try {
             read(row, slot);
             return true;
-        } catch (Throwable thrown) { // a gauge is someone else's code: whatever it throws is its cell's problem only
+        } catch (Throwable thrown) {
+            // a gauge is someone else's code: whatever it throws is its cell's problem only
             out.absent(slot);
             forget(row); // what was read of it before is not in its cell any more
             return false;
@@ -60,7 +61,8 @@ abstract class Column {
     }
 
     static long count(Object source) {
-        return source instanceof LongAdder ? ((LongAdder) source).sum() : ((Counting) source).getCount();
+        return source instanceof LongAdder ? ((LongAdder) source).sum()
+                : ((Counting) source).getCount();
     }
 
     /** Counters and meters. */
@@ -175,7 +177,8 @@ abstract class Column {
             }
             long[] to = out.writeBuckets(slot);
             Arrays.fill(to, 0);
-            if (counts.length > 0) { // its last bucket has no upper bound, as ours, however many there are before it
+            if (counts.length > 0) {
+                // its last bucket has no upper bound, as ours, however many there are before it
                 System.arraycopy(counts, 0, to, 0, counts.length - 1);
                 to[buckets - 1] = counts[counts.length - 1];
             }

@@ -40,7 +40,8 @@ final class EntityCap {
         if (waiting.size() < MAX_REMEMBERED && waiting.add(name) && !before.contains(name)) {
             if (refused == 0) {
                 say.accept("there are more than max_entities " + max
-                        + " tables and other entities: " + name + " and all after it are not sent; filter some out, "
+                        + " tables and other entities: " + name
+                        + " and all after it are not sent; filter some out, "
                         + "or raise max_entities");
             }
             refused++;

@@ -40,12 +40,15 @@ final class Family {
         }
         String type = registryName.substring(PREFIX.length(), typeEnd);
         int nameEnd = registryName.indexOf('.', typeEnd + 1);
-        String name = nameEnd < 0 ? registryName.substring(typeEnd + 1) : registryName.substring(typeEnd + 1, nameEnd);
+        String name = nameEnd < 0 ? registryName.substring(typeEnd + 1)
+                : registryName.substring(typeEnd + 1, nameEnd);
         String scope = nameEnd < 0 ? "" : registryName.substring(nameEnd + 1);
-        String all = registryName.substring(typeEnd + 1); // these have no scope, but may have an address in the name
+        // these have no scope, but may have an address in the name
+        String all = registryName.substring(typeEnd + 1);
         switch (type) {
             case "Table":
-                return scope.equals("all") ? null : split("table", name, scope, "keyspace", "table");
+                return scope.equals("all")
+                        ? null : split("table", name, scope, "keyspace", "table");
             case "IndexTable":
                 return split("index_table", name, scope, "keyspace", "table", "index");
             case "TrieMemtable":
@@ -69,11 +72,13 @@ final class Family {
             case "DroppedMessage":
                 return one("dropped_message", name, "message", scope);
             case "Connection":
-                return scope.isEmpty() ? none("messaging", name) : one("connection", name, "peer", peer(scope));
+                return scope.isEmpty() ? none("messaging", name)
+                        : one("connection", name, "peer", peer(scope));
             case "InboundConnection":
                 return one("inbound_connection", name, "peer", peer(scope));
             case "Streaming":
-                return scope.isEmpty() ? none("streaming", name) : one("streaming_peer", name, "peer", peer(scope));
+                return scope.isEmpty() ? none("streaming", name)
+                        : one("streaming_peer", name, "peer", peer(scope));
             case "Messaging":
                 return messaging(all);
             case "HintsService":
@@ -86,15 +91,19 @@ final class Family {
                 return none("row_index", name);
             case "autorepair":
             case "AutoRepair":
-                return one("auto_repair", name, "repair_type", scope.substring(scope.indexOf('=') + 1));
+                return one("auto_repair", name, "repair_type",
+                        scope.substring(scope.indexOf('=') + 1));
             case "UnweightedCache": // of 6.0
                 return one("unweighted_cache", name, "cache", scope);
             case "Client": // 6.0 counts some things by how clients authenticate or encrypt
-                return scope.isEmpty() ? none("client", name) : one("client_by_mode", name, "mode", scope);
+                return scope.isEmpty() ? none("client", name)
+                        : one("client_by_mode", name, "mode", scope);
             case "Batch": case "CIDRAuthorizer": case "ClientMessageSize": case "ClientRequestSize":
-            case "CommitLog": case "Compaction": case "CQL": case "MemtablePool": case "Paxos": case "ReadRepair": case "Storage":
+            case "CommitLog": case "Compaction": case "CQL": case "MemtablePool": case "Paxos":
+            case "ReadRepair": case "Storage":
             case "TCM":
-                return scope.isEmpty() ? none(Naming.snake(type), name) : unknown(type, name, scope);
+                return scope.isEmpty() ? none(Naming.snake(type), name)
+                        : unknown(type, name, scope);
             default:
                 return unknown(type, name, scope);
         }
@@ -130,7 +139,8 @@ final class Family {
         if (dash < 0) {
             return one("client_request", name, "request", scope);
         }
-        return new Family("client_request_by_consistency", name, new String[] {"request", "consistency"},
+        return new Family("client_request_by_consistency", name,
+                new String[] {"request", "consistency"},
                 scope.substring(0, dash), scope.substring(dash + 1));
     }
 
@@ -141,27 +151,32 @@ final class Family {
         if (parts.length == 3) {
             return new Family("sai_index", name, labels, parts[0], parts[1], "", parts[2]);
         }
-        return parts.length == 4 ? new Family("sai_index", name, labels, parts) : unknown("StorageAttachedIndex", name, scope);
+        return parts.length == 4 ? new Family("sai_index", name, labels, parts)
+                : unknown("StorageAttachedIndex", name, scope);
     }
 
     private static Family messaging(String name) {
         if (name.endsWith("-WaitLatency")) {
-            return one("messaging_verb", "WaitLatency", "verb", name.substring(0, name.length() - "-WaitLatency".length()));
+            return one("messaging_verb", "WaitLatency", "verb",
+                    name.substring(0, name.length() - "-WaitLatency".length()));
         }
         if (name.endsWith("-Latency")) {
-            return one("messaging_datacenter", "Latency", "from_datacenter", name.substring(0, name.length() - "-Latency".length()));
+            return one("messaging_datacenter", "Latency", "from_datacenter",
+                    name.substring(0, name.length() - "-Latency".length()));
         }
         return none("messaging", name);
     }
 
     private static Family hints(String name) {
         Family family = suffixed("hints", "hints_peer", "peer", name);
-        return family.labels.length == 0 ? family : one(family.entity, family.metric, "peer", peer(family.values[0]));
+        return family.labels.length == 0
+                ? family : one(family.entity, family.metric, "peer", peer(family.values[0]));
     }
 
     private static Family suffixed(String entity, String labelled, String label, String name) {
         int dash = name.indexOf('-');
-        return dash < 0 ? none(entity, name) : one(labelled, name.substring(0, dash), label, name.substring(dash + 1));
+        return dash < 0 ? none(entity, name)
+                : one(labelled, name.substring(0, dash), label, name.substring(dash + 1));
     }
 
     /**
@@ -183,8 +198,10 @@ final class Family {
     private static final class KeyspaceOnly {
         static boolean has(String name) {
             switch (name) {
-                case "IdealCLWriteLatency": case "IdealCLWriteTotalLatency": case "WriteFailedIdealCL":
-                case "PaxosOutOfRangeToken": case "ReadOutOfRangeToken": case "WriteOutOfRangeToken":
+                case "IdealCLWriteLatency": case "IdealCLWriteTotalLatency":
+                case "WriteFailedIdealCL":
+                case "PaxosOutOfRangeToken": case "ReadOutOfRangeToken":
+                case "WriteOutOfRangeToken":
                 case "RepairTime": case "RepairPrepareTime":
                     return true;
                 default:

@@ -33,8 +33,9 @@ final class FamilyTable {
      * flush, compaction, streaming or from an operator.
      */
     static final String[] GATE = {
-        "ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency", "CoordinatorScanLatency",
-        "CoordinatorWriteLatency", "DroppedMutations", "MemtableSwitchCount", "BytesFlushed", "LiveDiskSpaceUsed",
+        "ReadLatency", "WriteLatency", "RangeLatency", "CoordinatorReadLatency",
+        "CoordinatorScanLatency", "CoordinatorWriteLatency", "DroppedMutations",
+        "MemtableSwitchCount", "BytesFlushed", "LiveDiskSpaceUsed",
     };
     private static final byte AFTERGLOW = 2;
     /** An idle table's gauges cost 0.1 ms and 12 kB. */
@@ -93,7 +94,8 @@ final class FamilyTable {
     void addColumn(String metric, Column column) {
         column.grow(rows.length);
         columns.put(metric, column);
-        (column.bySSTables ? bySSTables : column.slow ? slow : column.isGauge() ? gauges : counts).add(column);
+        (column.bySSTables ? bySSTables : column.slow ? slow : column.isGauge() ? gauges : counts)
+                .add(column);
     }
 
     int size() {
@@ -182,7 +184,8 @@ final class FamilyTable {
         }
         for (int g = 0; g < GATE.length; g++) {
             if (GATE[g].equals(metric)) {
-                gates[row.number * GATE.length + g] = source == null ? null : Internals.counted(source, true);
+                gates[row.number * GATE.length + g] = source == null
+                        ? null : Internals.counted(source, true);
             }
         }
     }

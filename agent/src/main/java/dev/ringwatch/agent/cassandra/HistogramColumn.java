@@ -30,7 +30,8 @@ final class HistogramColumn extends Column {
     private long[] lastCount = new long[0];
     private byte[] unsettled = new byte[0];
 
-    HistogramColumn(dev.ringwatch.agent.frame.Metric out, Internals.Reservoir layout, boolean latenciesStandAlone) {
+    HistogramColumn(dev.ringwatch.agent.frame.Metric out, Internals.Reservoir layout,
+            boolean latenciesStandAlone) {
         super(out, false);
         this.layout = layout;
         this.standAlone = latenciesStandAlone;

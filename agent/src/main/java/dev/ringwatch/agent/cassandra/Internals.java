@@ -41,7 +41,8 @@ final class Internals {
             if (latency && !latenciesStandAlone) {
                 return metric;
             }
-            boolean known = counter.getName().startsWith(DROPWIZARD) || counter.getName().startsWith(CASSANDRA);
+            boolean known = counter.getName().startsWith(DROPWIZARD)
+                    || counter.getName().startsWith(CASSANDRA);
             if (metric instanceof Timer && known) {
                 counted = field("histogram", metric);
                 counter = counter(counted);
@@ -50,7 +51,8 @@ final class Internals {
             }
             if (counter.getName().startsWith(DROPWIZARD)) {
                 Object count = field(counter, "count", counted);
-                return count instanceof LongAdder ? count : counted instanceof Counting ? counted : metric;
+                return count instanceof LongAdder ? count
+                        : counted instanceof Counting ? counted : metric;
             }
             return counted instanceof Counting ? counted : metric;
         } catch (Throwable otherVersion) {
@@ -107,21 +109,25 @@ final class Internals {
     /** Null if the histogram's reservoir is of another make. */
     static Reservoir reservoir(Metric metric) {
         try {
-            Object reservoir = field("reservoir", metric instanceof Timer ? field("histogram", metric) : metric);
+            Object reservoir = field("reservoir",
+                    metric instanceof Timer ? field("histogram", metric) : metric);
             Reservoir found = new Reservoir();
             found.exponent = -9; // timers are updated in nanoseconds, and 4.0 keeps them so
-            if (reservoir.getClass().getName().equals("org.apache.cassandra.metrics.ScalingReservoir")) {
+            if (reservoir.getClass().getName()
+                    .equals("org.apache.cassandra.metrics.ScalingReservoir")) {
                 found.exponent = scaled(field("scaleFunc", reservoir));
                 reservoir = field("delegate", reservoir);
             }
-            if (!reservoir.getClass().getName().equals("org.apache.cassandra.metrics.DecayingEstimatedHistogramReservoir")) {
+            if (!reservoir.getClass().getName()
+                    .equals("org.apache.cassandra.metrics.DecayingEstimatedHistogramReservoir")) {
                 return null;
             }
             found.counts = (AtomicLongArray) field("buckets", reservoir);
             found.stripes = (Integer) field("nStripes", reservoir);
             found.prime = (Integer) field("distributionPrime", reservoir);
             found.bounds = (long[]) field("bucketOffsets", reservoir);
-            return found.counts.length() == (found.bounds.length + 1) * found.stripes ? found : null;
+            return found.counts.length() == (found.bounds.length + 1) * found.stripes
+                    ? found : null;
         } catch (Throwable otherVersion) {
             return null;
         }
@@ -134,10 +140,12 @@ final class Internals {
     private static int scaled(Object function) throws ReflectiveOperationException {
         for (Class<?> type : function.getClass().getInterfaces()) {
             for (Method method : type.getMethods()) {
-                if (Modifier.isAbstract(method.getModifiers()) && method.getParameterCount() == 1 && method.getReturnType() == long.class) {
+                if (Modifier.isAbstract(method.getModifiers()) && method.getParameterCount() == 1
+                        && method.getReturnType() == long.class) {
                     method.setAccessible(true);
                     int exponent = 0;
-                    for (long left = (Long) method.invoke(function, 1_000_000_000L); left > 1; left /= 10) {
+                    for (long left = (Long) method.invoke(function, 1_000_000_000L);
+                            left > 1; left /= 10) {
                         exponent--;
                     }
                     return exponent;
@@ -159,7 +167,8 @@ final class Internals {
         throw new NoSuchFieldException(name);
     }
 
-    private static Object field(Class<?> owner, String name, Object of) throws ReflectiveOperationException {
+    private static Object field(Class<?> owner, String name, Object of)
+            throws ReflectiveOperationException {
         Field field = owner.getDeclaredField(name);
         field.setAccessible(true);
         return field.get(of);

@@ -75,7 +75,8 @@ public final class Inventory {
      * @param maxEntities beyond which new ones are refused
      * @param say is told so, once
      */
-    public Inventory(MetricRegistry registry, Model model, Filters filters, int maxEntities, Consumer<String> say) {
+    public Inventory(MetricRegistry registry, Model model, Filters filters, int maxEntities,
+            Consumer<String> say) {
         this.registry = registry;
         this.model = model;
         this.filters = filters;
@@ -210,7 +211,8 @@ public final class Inventory {
     private void guardedApply(String name) {
         try {
             apply(name);
-        } catch (Throwable thrown) { // a metric of someone else's making: this one is not read, the others are
+        } catch (Throwable thrown) {
+            // a metric of someone else's making: this one is not read, the others are
             refused++;
         }
     }
@@ -233,7 +235,8 @@ public final class Inventory {
         total = total != null && sumBelongs(name, family, total) ? total : null;
         if (!filters.isEmpty() && isFilteredOut(family, metric, total)) {
             if (table != null && table.row(family.values) != null) {
-                table.gate(table.row(family.values), family.metric, metric); // it still tells that its table moved
+                // it still tells that its table moved
+                table.gate(table.row(family.values), family.metric, metric);
             }
             return;
         }
@@ -246,29 +249,37 @@ public final class Inventory {
 
     /** Names do not depend on a reservoir's unit; a sum goes with its timer. */
     private boolean isFilteredOut(Family family, Metric metric, String timerOfSum) {
-        Naming.Rule rule = timerOfSum != null ? Naming.rule(family.entity, timerOfSum, Naming.Source.TIMER, 0)
-                : Naming.rule(family.entity, family.metric, metric instanceof Timer ? Naming.Source.TIMER
+        Naming.Rule rule = timerOfSum != null
+                ? Naming.rule(family.entity, timerOfSum, Naming.Source.TIMER, 0)
+                : Naming.rule(family.entity, family.metric,
+                        metric instanceof Timer ? Naming.Source.TIMER
                         : metric instanceof Sampling ? Naming.Source.HISTOGRAM
-                        : metric instanceof Counting ? Naming.Source.COUNT : Naming.Source.LONG_GAUGE, 0);
-        return rule != null && !filters.acceptsCell(family.entity, family.labels, family.values, rule.name);
+                        : metric instanceof Counting ? Naming.Source.COUNT
+                        : Naming.Source.LONG_GAUGE, 0);
+        return rule != null
+                && !filters.acceptsCell(family.entity, family.labels, family.values, rule.name);
     }
 
     /** {@code ReadTotalLatency} is the sum of {@code ReadLatency}, if that is a timer. */
     private static String totalOf(String metric) {
-        return metric.endsWith("TotalLatency") ? metric.substring(0, metric.length() - "TotalLatency".length()) + "Latency" : null;
+        return metric.endsWith("TotalLatency")
+                ? metric.substring(0, metric.length() - "TotalLatency".length()) + "Latency" : null;
     }
 
     private boolean sumBelongs(String name, Family family, String timer) {
         int at = Family.PREFIX.length();
         at = name.indexOf('.', at) + 1;
-        String timerName = name.substring(0, at) + timer + name.substring(at + family.metric.length());
+        String timerName = name.substring(0, at) + timer
+                + name.substring(at + family.metric.length());
         return registry.getMetrics().get(timerName) instanceof Timer;
     }
 
-    private void addSum(String name, FamilyTable table, Family family, String timer, Metric metric) {
+    private void addSum(String name, FamilyTable table, Family family, String timer,
+            Metric metric) {
         FamilyTable.Row row = table == null ? null : table.row(family.values);
         Column column = table == null ? null : table.column(timer);
-        if (row == null || !(column instanceof HistogramColumn) || column.registered[row.number] == null) {
+        if (row == null || !(column instanceof HistogramColumn)
+                || column.registered[row.number] == null) {
             if (row != null || !cap.isFull(entities())) {
                 undecided.putIfAbsent(name, 0); // its timer comes first or soon
             }
@@ -329,10 +340,12 @@ public final class Inventory {
     }
 
     /** What came before the entity's first wanted metric and is itself not wanted. */
-    private void gateWithFilteredOut(String name, FamilyTable table, FamilyTable.Row row, Family family) {
+    private void gateWithFilteredOut(String name, FamilyTable table, FamilyTable.Row row,
+            Family family) {
         int type = name.indexOf('.', Family.PREFIX.length()) + 1;
         for (String gate : FamilyTable.GATE) {
-            String sibling = name.substring(0, type) + gate + name.substring(type + family.metric.length());
+            String sibling = name.substring(0, type) + gate
+                    + name.substring(type + family.metric.length());
             Metric metric = registry.getMetrics().get(sibling);
             if (metric != null && isFilteredOut(Family.of(sibling), metric, null)) {
                 table.gate(row, gate, metric);
@@ -386,13 +399,15 @@ public final class Inventory {
         } else {
             return null;
         }
-        Naming.Rule rule = Naming.rule(family.entity, family.metric, source, layout == null ? 0 : layout.exponent);
+        Naming.Rule rule = Naming.rule(family.entity, family.metric, source,
+                layout == null ? 0 : layout.exponent);
         if (rule == null || rule.name.length() > MAX_NAME || !namesTaken.add(rule.name)) {
             refused += rule == null ? 0 : 1;
             return null;
         }
         FamilyTable table = family(family);
-        boolean standAlone = !family.entity.startsWith("other_"); // sums over others are not read, as far as we know them
+        // sums over others are not read, as far as we know them
+        boolean standAlone = !family.entity.startsWith("other_");
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
@@ -403,14 +418,18 @@ public final class Inventory {
         return column;
     }
 
-    private Column column(Naming.Source source, Naming.Rule rule, Internals.Reservoir layout, Metric metric, boolean standAlone) {
+    private Column column(Naming.Source source, Naming.Rule rule, Internals.Reservoir layout,
+            Metric metric, boolean standAlone) {
         switch (source) {
             case COUNT:
-                return new Column.Counts(scalar(rule, rule.counter ? Kind.COUNTER : Kind.GAUGE), rule.slow, standAlone);
+                return new Column.Counts(scalar(rule, rule.counter ? Kind.COUNTER : Kind.GAUGE),
+                        rule.slow, standAlone);
             case LONG_GAUGE:
-                return new Column.Numbers(scalar(rule, rule.counter ? Kind.COUNTER : Kind.GAUGE), rule.slow, false, 1);
+                return new Column.Numbers(scalar(rule, rule.counter ? Kind.COUNTER : Kind.GAUGE),
+                        rule.slow, false, 1);
             case DOUBLE_GAUGE:
-                return new Column.Numbers(scalar(rule, Kind.GAUGE_DOUBLE), rule.slow, true, rule.scale);
+                return new Column.Numbers(scalar(rule, Kind.GAUGE_DOUBLE), rule.slow,
+                        true, rule.scale);
             case BUCKET_GAUGE:
                 return new Column.BucketGauges(histogram(rule, Kind.GAUGE_HISTOGRAM,
                         model.bounds(rule.exponent, estimatedBounds(rule.name)), false));
@@ -420,16 +439,20 @@ public final class Inventory {
                 if (hasSum) {
                     rule.exponent = TOTAL_LATENCY_EXPONENT;
                 }
-                return new HistogramColumn(histogram(rule, Kind.HISTOGRAM, bounds, hasSum), layout, standAlone);
+                return new HistogramColumn(histogram(rule, Kind.HISTOGRAM, bounds, hasSum),
+                        layout, standAlone);
         }
     }
 
     private static dev.ringwatch.agent.frame.Metric scalar(Naming.Rule rule, Kind kind) {
-        return dev.ringwatch.agent.frame.Metric.scalar(rule.name, kind, rule.unit, kind == Kind.GAUGE_DOUBLE ? 0 : rule.exponent);
+        return dev.ringwatch.agent.frame.Metric.scalar(rule.name, kind, rule.unit,
+                kind == Kind.GAUGE_DOUBLE ? 0 : rule.exponent);
     }
 
-    private static dev.ringwatch.agent.frame.Metric histogram(Naming.Rule rule, Kind kind, Bounds bounds, boolean hasSum) {
-        return dev.ringwatch.agent.frame.Metric.histogram(rule.name, kind, rule.unit, rule.exponent, bounds, hasSum);
+    private static dev.ringwatch.agent.frame.Metric histogram(Naming.Rule rule, Kind kind,
+            Bounds bounds, boolean hasSum) {
+        return dev.ringwatch.agent.frame.Metric.histogram(rule.name, kind, rule.unit, rule.exponent,
+                bounds, hasSum);
     }
 
     /**

@@ -41,13 +41,18 @@ final class Naming {
 
     static {
         // entity/Name, our name after the entity's prefix, unit, exponent
-        named("table/AdditionalWriteLatencyNanos", "additional_write_threshold_seconds", "seconds", -9);
-        named("table/SpeculativeSampleLatencyNanos", "speculative_retry_threshold_seconds", "seconds", -9);
-        named("table/ColUpdateTimeDeltaHistogram", "column_update_time_delta_seconds", "seconds", -6);
+        named("table/AdditionalWriteLatencyNanos", "additional_write_threshold_seconds",
+                "seconds", -9);
+        named("table/SpeculativeSampleLatencyNanos", "speculative_retry_threshold_seconds",
+                "seconds", -9);
+        named("table/ColUpdateTimeDeltaHistogram", "column_update_time_delta_seconds",
+                "seconds", -6);
         named("table/EstimatedColumnCountHistogram", "estimated_column_count", "", 0);
         named("table/EstimatedPartitionCount", "estimated_partitions", "", 0);
-        named("table/EstimatedPartitionSizeHistogram", "estimated_partition_size_bytes", "bytes", 0);
-        named("table/IndexSummaryOffHeapMemoryUsed", "index_summaries_off_heap_memory_used_bytes", "bytes", 0);
+        named("table/EstimatedPartitionSizeHistogram",
+                "estimated_partition_size_bytes", "bytes", 0);
+        named("table/IndexSummaryOffHeapMemoryUsed",
+                "index_summaries_off_heap_memory_used_bytes", "bytes", 0);
         named("table/KeyCacheHitRate", "key_cache_hit_ratio", "ratio", 0);
         named("table/LiveScannedHistogram", "live_rows_scanned", "", 0);
         named("table/LiveSSTableCount", "live_sstables", "", 0);
@@ -85,7 +90,8 @@ final class Naming {
         named("storage/Load", "load_bytes", "bytes", 0);
         named("storage/UncompressedLoad", "uncompressed_load_bytes", "bytes", 0);
         named("storage/UnreplicatedLoad", "unreplicated_load_bytes", "bytes", 0);
-        named("storage/UnreplicatedUncompressedLoad", "unreplicated_uncompressed_load_bytes", "bytes", 0);
+        named("storage/UnreplicatedUncompressedLoad",
+                "unreplicated_uncompressed_load_bytes", "bytes", 0);
         named("storage/BootstrapFilesTotal", "bootstrap_files", "", 0);
         named("table/PurgeableTombstoneScannedHistogram", "purgeable_tombstones_scanned", "", 0);
         named("client_request/KeySizeHistogram", "keys", "", 0);
@@ -95,33 +101,42 @@ final class Naming {
         named("row_index/IndexedEntrySize", "entry_size_bytes", "bytes", 0);
 
         // counters in Cassandra that go down too
-        all(GAUGES, "table/LiveDiskSpaceUsed", "table/TotalDiskSpaceUsed", "table/UncompressedLiveDiskSpaceUsed",
-                "table/PendingFlushes", "thread_pool/CurrentlyBlockedTasks", "storage/Load", "storage/UncompressedLoad",
-                "storage/TotalHintsInProgress", "streaming/ActiveOutboundStreams", "storage/DirectWriteBufferBytes");
+        all(GAUGES, "table/LiveDiskSpaceUsed", "table/TotalDiskSpaceUsed",
+                "table/UncompressedLiveDiskSpaceUsed", "table/PendingFlushes",
+                "thread_pool/CurrentlyBlockedTasks", "storage/Load", "storage/UncompressedLoad",
+                "storage/TotalHintsInProgress", "streaming/ActiveOutboundStreams",
+                "storage/DirectWriteBufferBytes");
         // gauges in Cassandra that only rise
-        all(COUNTERS, "thread_pool/CompletedTasks", "commit_log/CompletedTasks", "compaction/CompletedTasks");
-        all(SLOW, "table/AdditionalWriteLatencyNanos", "table/BloomFilterDiskSpaceUsed", "table/BloomFilterFalsePositives",
-                "table/BloomFilterFalseRatio", "table/BloomFilterOffHeapMemoryUsed", "table/BytesPendingRepair",
-                "table/BytesRepaired", "table/BytesUnrepaired", "table/CompressionMetadataOffHeapMemoryUsed",
-                "table/CompressionRatio", "table/EstimatedColumnCountHistogram", "table/EstimatedPartitionCount",
-                "table/EstimatedPartitionSizeHistogram", "table/IndexSummaryOffHeapMemoryUsed", "table/KeyCacheHitRate",
-                "table/MaxPartitionSize", "table/MaxSSTableDuration", "table/MaxSSTableSize", "table/MeanPartitionSize",
-                "table/MinPartitionSize", "table/MutatedAnticompactionGauge", "table/OldVersionSSTableCount",
+        all(COUNTERS, "thread_pool/CompletedTasks", "commit_log/CompletedTasks",
+                "compaction/CompletedTasks");
+        all(SLOW, "table/AdditionalWriteLatencyNanos", "table/BloomFilterDiskSpaceUsed",
+                "table/BloomFilterFalsePositives", "table/BloomFilterFalseRatio",
+                "table/BloomFilterOffHeapMemoryUsed", "table/BytesPendingRepair",
+                "table/BytesRepaired", "table/BytesUnrepaired",
+                "table/CompressionMetadataOffHeapMemoryUsed", "table/CompressionRatio",
+                "table/EstimatedColumnCountHistogram", "table/EstimatedPartitionCount",
+                "table/EstimatedPartitionSizeHistogram", "table/IndexSummaryOffHeapMemoryUsed",
+                "table/KeyCacheHitRate", "table/MaxPartitionSize", "table/MaxSSTableDuration",
+                "table/MaxSSTableSize", "table/MeanPartitionSize", "table/MinPartitionSize",
+                "table/MutatedAnticompactionGauge", "table/OldVersionSSTableCount",
                 "table/PendingCompactions", "table/PercentRepaired", "table/SnapshotsSize",
-                "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables", "compaction/PendingTasks",
-                "compaction/PendingTasksByTableName",
+                "table/SpeculativeSampleLatencyNanos", "table/UnleveledSSTables",
+                "compaction/PendingTasks", "compaction/PendingTasksByTableName",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
-        all(BY_SSTABLES, "table/EstimatedPartitionCount", "table/MaxSSTableSize", "table/EstimatedPartitionSizeHistogram",
-                "table/EstimatedColumnCountHistogram", "compaction/PendingTasks",
-                "compaction/PendingTasksByTableName",
+        all(BY_SSTABLES, "table/EstimatedPartitionCount", "table/MaxSSTableSize",
+                "table/EstimatedPartitionSizeHistogram", "table/EstimatedColumnCountHistogram",
+                "compaction/PendingTasks", "compaction/PendingTasksByTableName",
                 "storage/UnreplicatedLoad", "storage/UnreplicatedUncompressedLoad");
         // rates that queries compute better from counters; second names, which 6.0 registers too;
         // what 4.x never counts; and "recent" ones, which each read sets back for everyone
-        all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate", "cache/FifteenMinuteHitRate",
-                "cql/PreparedStatementsRatio", "compaction/BytesCompactedThroughput",
-                "storage/BootstrapFilesThroughput", "client/connectedNativeClients", "client/connectedNativeClientsByUser",
-                "table/MemtableOnHeapSize", "table/MemtableOffHeapSize", "table/AllMemtablesHeapSize", "table/AllMemtablesOffHeapSize",
-                "table/WaitingOnFreeMemtableSpace", "table/RecentBloomFilterFalsePositives", "table/RecentBloomFilterFalseRatio");
+        all(SKIPPED, "cache/HitRate", "cache/OneMinuteHitRate", "cache/FiveMinuteHitRate",
+                "cache/FifteenMinuteHitRate", "cql/PreparedStatementsRatio",
+                "compaction/BytesCompactedThroughput", "storage/BootstrapFilesThroughput",
+                "client/connectedNativeClients", "client/connectedNativeClientsByUser",
+                "table/MemtableOnHeapSize", "table/MemtableOffHeapSize",
+                "table/AllMemtablesHeapSize", "table/AllMemtablesOffHeapSize",
+                "table/WaitingOnFreeMemtableSpace", "table/RecentBloomFilterFalsePositives",
+                "table/RecentBloomFilterFalseRatio");
     }
 
     private Naming() {}
@@ -151,8 +166,10 @@ final class Naming {
         Rule rule = new Rule();
         rule.slow = SLOW.contains(key);
         rule.bySSTables = BY_SSTABLES.contains(key);
-        rule.counter = source == Source.COUNT && !GAUGES.contains(key) && !gaugeOfConnection(entity, metric)
-                || source == Source.LONG_GAUGE && (COUNTERS.contains(key) || counterOfConnection(entity, metric));
+        rule.counter = source == Source.COUNT
+                && !GAUGES.contains(key) && !gaugeOfConnection(entity, metric)
+                || source == Source.LONG_GAUGE
+                && (COUNTERS.contains(key) || counterOfConnection(entity, metric));
         rule.scale = metric.equals("PercentRepaired") ? 0.01 : 1;
         String[] named = NAMED.get(key);
         String name;
@@ -189,7 +206,8 @@ final class Naming {
             name = name.startsWith("_") ? name.substring(1) : name;
             rule.unit = "bytes";
         } else if (source != Source.TIMER && !entity.startsWith("other_")
-                && (name.equals("size") || name.endsWith("_size") || name.endsWith("_space_used") || name.endsWith("_memory_used"))) {
+                && (name.equals("size") || name.endsWith("_size") || name.endsWith("_space_used")
+                        || name.endsWith("_memory_used"))) {
             name += "_bytes";
             rule.unit = "bytes";
         } else if (name.endsWith("_ratio")) {
@@ -200,11 +218,13 @@ final class Naming {
 
     /** Connections register all they have as gauges; what waits goes down, the rest only rises. */
     private static boolean counterOfConnection(String entity, String metric) {
-        return entity.endsWith("connection") && !metric.contains("Pending") && !metric.contains("Scheduled");
+        return entity.endsWith("connection") && !metric.contains("Pending")
+                && !metric.contains("Scheduled");
     }
 
     private static boolean gaugeOfConnection(String entity, String metric) {
-        return entity.endsWith("connection") && (metric.contains("Pending") || metric.contains("Scheduled"));
+        return entity.endsWith("connection")
+                && (metric.contains("Pending") || metric.contains("Scheduled"));
     }
 
     /**
@@ -213,13 +233,16 @@ final class Naming {
      */
     static String snake(String name) {
         // a name must not seem to have the type of Prometheus's summaries in it
-        String in = name.replace("IndexSummaryRedistribution", "IndexSummariesRedistribution").replace("SSTable", "Sstable").replace("CIDR", "Cidr").replace("IdealCL", "IdealCl");
+        String in = name.replace("IndexSummaryRedistribution", "IndexSummariesRedistribution")
+                .replace("SSTable", "Sstable").replace("CIDR", "Cidr")
+                .replace("IdealCL", "IdealCl");
         StringBuilder out = new StringBuilder(in.length() + 8);
         for (int i = 0; i < in.length(); i++) {
             char c = in.charAt(i);
             if (c >= 'A' && c <= 'Z') {
                 boolean afterSmall = i > 0 && !isCapital(in.charAt(i - 1));
-                boolean beforeSmall = i + 1 < in.length() && i > 0 && isCapital(in.charAt(i - 1)) && isSmall(in.charAt(i + 1));
+                boolean beforeSmall = i + 1 < in.length() && i > 0 && isCapital(in.charAt(i - 1))
+                        && isSmall(in.charAt(i + 1));
                 if ((afterSmall || beforeSmall) && out.charAt(out.length() - 1) != '_') {
                     out.append('_');
                 }
@@ -244,7 +267,8 @@ final class Naming {
     }
 
     private static String cut(String name, String end) {
-        return name.endsWith(end) && name.length() > end.length() ? name.substring(0, name.length() - end.length()) : name;
+        return name.endsWith(end) && name.length() > end.length()
+                ? name.substring(0, name.length() - end.length()) : name;
     }
 
     private static boolean has(String name, String word) {

@@ -18,8 +18,10 @@ import org.apache.cassandra.utils.FBUtilities;
  */
 public final class NodeBeans {
     private static final ObjectName STORAGE = name("org.apache.cassandra.db:type=StorageService");
-    private static final ObjectName SNITCH = name("org.apache.cassandra.db:type=EndpointSnitchInfo");
-    private static final ObjectName FAILURES = name("org.apache.cassandra.net:type=FailureDetector");
+    private static final ObjectName SNITCH =
+            name("org.apache.cassandra.db:type=EndpointSnitchInfo");
+    private static final ObjectName FAILURES =
+            name("org.apache.cassandra.net:type=FailureDetector");
     private static final ObjectName STREAMS = name("org.apache.cassandra.net:type=StreamManager");
 
     private final MBeanServer server;
@@ -37,7 +39,8 @@ public final class NodeBeans {
         for (MBeanServer server : MBeanServerFactory.findMBeanServer(null)) {
             if (server.isRegistered(STORAGE)) {
                 NodeBeans beans = new NodeBeans(server);
-                boolean up = Boolean.TRUE.equals(beans.get(STORAGE, "Initialized")) && beans.get(STORAGE, "LocalHostId") != null;
+                boolean up = Boolean.TRUE.equals(beans.get(STORAGE, "Initialized"))
+                        && beans.get(STORAGE, "LocalHostId") != null;
                 return up ? beans : null;
             }
         }
@@ -88,7 +91,8 @@ public final class NodeBeans {
     /** Address and storage port as others see this node, or empty. */
     public String address() {
         Object byId = get(STORAGE, "HostIdToEndpointWithPort");
-        Object own = byId instanceof Map ? ((Map<?, ?>) byId).get(get(STORAGE, "LocalHostId")) : null;
+        Object own = byId instanceof Map
+                ? ((Map<?, ?>) byId).get(get(STORAGE, "LocalHostId")) : null;
         return own == null ? "" : own.toString();
     }
 
@@ -142,7 +146,8 @@ public final class NodeBeans {
 
     private String ofSnitch(String operation, String peer) {
         try {
-            return String.valueOf(server.invoke(SNITCH, operation, new Object[] {peer}, new String[] {String.class.getName()}));
+            return String.valueOf(server.invoke(SNITCH, operation, new Object[] {peer},
+                    new String[] {String.class.getName()}));
         } catch (JMException | RuntimeException unknown) {
             return "";
         }
@@ -151,7 +156,8 @@ public final class NodeBeans {
     /** Streaming operations under way. */
     public int streams() {
         Object streams = get(STREAMS, "CurrentStreams");
-        return streams instanceof java.util.Collection ? ((java.util.Collection<?>) streams).size() : 0;
+        return streams instanceof java.util.Collection
+                ? ((java.util.Collection<?>) streams).size() : 0;
     }
 
     private int number(ObjectName bean, String attribute) {

@@ -47,7 +47,8 @@ public final class NodeSource {
         mode = node.add(Metric.scalar("cassandra_node_operation_mode_info", Kind.STRING, "", 0));
         normal = node.add(Metric.scalar("cassandra_node_normal", Kind.GAUGE, "", 0));
         gossip = node.add(Metric.scalar("cassandra_node_gossip_running", Kind.GAUGE, "", 0));
-        nativeTransport = node.add(Metric.scalar("cassandra_node_native_transport_running", Kind.GAUGE, "", 0));
+        nativeTransport = node.add(
+                Metric.scalar("cassandra_node_native_transport_running", Kind.GAUGE, "", 0));
         peersUp = node.add(Metric.scalar("cassandra_node_peers_up", Kind.GAUGE, "", 0));
         peersDown = node.add(Metric.scalar("cassandra_node_peers_down", Kind.GAUGE, "", 0));
         streams = node.add(Metric.scalar("cassandra_node_streams", Kind.GAUGE, "", 0));
@@ -119,13 +120,15 @@ public final class NodeSource {
         }
         model.fact("cassandra_version", beans.releaseVersion());
         model.fact("java_version", System.getProperty("java.version", ""));
-        model.fact("os", System.getProperty("os.name", "") + " " + System.getProperty("os.version", "")
+        model.fact("os", System.getProperty("os.name", "")
+                + " " + System.getProperty("os.version", "")
                 + " " + System.getProperty("os.arch", ""));
     }
 
     /** The address of the node that this one replaces, as Cassandra knows it, or "". */
     private static String replaces() {
-        for (String property : new String[] {"cassandra.replace_address_first_boot", "cassandra.replace_address"}) {
+        for (String property : new String[] {"cassandra.replace_address_first_boot",
+                "cassandra.replace_address"}) {
             String address = System.getProperty(property, "").trim();
             if (!address.isEmpty()) {
                 return limited(address);

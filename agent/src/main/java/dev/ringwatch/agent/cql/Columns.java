@@ -32,12 +32,14 @@ final class Columns {
     private static final AbstractType<?> TEXT = UTF8Type.instance;
     private static final AbstractType<?> BIGINT = LongType.instance;
     private static final AbstractType<?> DOUBLE = DoubleType.instance;
-    private static final AbstractType<?> BUCKETS = MapType.getInstance(DoubleType.instance, LongType.instance, false);
+    private static final AbstractType<?> BUCKETS =
+            MapType.getInstance(DoubleType.instance, LongType.instance, false);
 
     private static final Column SCOPE = new Column("scope", TEXT, MetricRow::scope);
     private static final Column COUNT = new Column("count", BIGINT, MetricRow::count);
     private static final Column[] GROUP = {
-        SCOPE, new Column("type", TEXT, MetricRow::type), new Column("value", TEXT, MetricRow::value),
+        SCOPE, new Column("type", TEXT, MetricRow::type),
+        new Column("value", TEXT, MetricRow::value),
     };
 
     private Columns() {}

@@ -35,8 +35,10 @@ public final class CqlFace {
      */
     public void registerState(Supplier<Map<String, String>> rows) {
         mustBeFree(STATE_KEYSPACE);
-        VirtualTable agent = new StateTable(STATE_KEYSPACE, "agent", "The state of the Ringwatch agent in this node", "name", "value", rows);
-        VirtualKeyspaceRegistry.instance.register(new VirtualKeyspace(STATE_KEYSPACE, Collections.singletonList(agent)));
+        VirtualTable agent = new StateTable(STATE_KEYSPACE, "agent",
+                "The state of the Ringwatch agent in this node", "name", "value", rows);
+        VirtualKeyspaceRegistry.instance.register(
+                new VirtualKeyspace(STATE_KEYSPACE, Collections.singletonList(agent)));
     }
 
     /**
@@ -50,7 +52,8 @@ public final class CqlFace {
         }
         mustBeFree(KEYSPACE);
         Reads counted = new Reads(version.startsWith("4.0.") ? NANOS_TO_MICROS : 1);
-        VirtualKeyspaceRegistry.instance.register(new VirtualKeyspace(KEYSPACE, tables(registry, counted)));
+        VirtualKeyspaceRegistry.instance.register(
+                new VirtualKeyspace(KEYSPACE, tables(registry, counted)));
         reads = counted;
     }
 
@@ -93,7 +96,8 @@ public final class CqlFace {
         for (Kind kind : Kind.values()) {
             tables.add(MetricTable.ofKind(kind, names, reads));
         }
-        tables.add(new StateTable(KEYSPACE, "all_groups", "All metric group names", "group_name", "virtual_table", () -> all));
+        tables.add(new StateTable(KEYSPACE, "all_groups", "All metric group names", "group_name",
+                "virtual_table", () -> all));
         return tables;
     }
 }

@@ -12,12 +12,14 @@ final class Groups {
      * lacks is empty.
      */
     private static final String[] OF_6_0 = {
-        "AccordCache", "AccordCoordinator", "AccordExecutor", "AccordReplica", "AccordSystem", "Batch", "BufferPool",
-        "CIDRAuthorizer", "CQL", "Cache", "ChunkCache", "Client", "ClientMessageSize", "ClientRequest",
-        "ClientRequestSize", "ColumnFamily", "CommitLog", "Compaction", "Connection", "DroppedMessage", "HintsService",
-        "Index", "IndexColumnFamily", "IndexTable", "InternodeInbound", "Journal", "MemtablePool", "Messaging",
-        "MutualTls", "Paxos", "ReadRepair", "Repair", "RouteIndex", "Storage", "StorageAttachedIndex", "StorageProxy",
-        "Streaming", "TCM", "Table", "ThreadPools", "TrieMemtable", "UnweightedCache", "autorepair", "keyspace",
+        "AccordCache", "AccordCoordinator", "AccordExecutor", "AccordReplica",
+        "AccordSystem", "Batch", "BufferPool", "CIDRAuthorizer", "CQL", "Cache", "ChunkCache",
+        "Client", "ClientMessageSize", "ClientRequest", "ClientRequestSize", "ColumnFamily",
+        "CommitLog", "Compaction", "Connection", "DroppedMessage", "HintsService",
+        "Index", "IndexColumnFamily", "IndexTable", "InternodeInbound", "Journal", "MemtablePool",
+        "Messaging", "MutualTls", "Paxos", "ReadRepair", "Repair", "RouteIndex", "Storage",
+        "StorageAttachedIndex", "StorageProxy", "Streaming", "TCM", "Table", "ThreadPools",
+        "TrieMemtable", "UnweightedCache", "autorepair", "keyspace",
     };
     /**
      * Of 4.0 to 5.0, {@code InternodeInbound} in 6.0; there from the first connection of another
@@ -36,7 +38,8 @@ final class Groups {
         groups.add(INBOUND);
         String last = null;
         for (String name : names) {
-            if (name.startsWith(PREFIX) && (last == null || !name.startsWith(last, PREFIX.length()))) {
+            if (name.startsWith(PREFIX)
+                    && (last == null || !name.startsWith(last, PREFIX.length()))) {
                 int end = name.indexOf('.', PREFIX.length());
                 if (end > 0) {
                     last = name.substring(PREFIX.length(), end + 1);

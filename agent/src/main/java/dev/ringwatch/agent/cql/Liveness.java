@@ -30,7 +30,8 @@ final class Liveness {
                     && (types[1] == int.class || types[1] == long.class)) {
                 try {
                     return MethodHandles.lookup().unreflect(method)
-                            .asType(MethodType.methodType(LivenessInfo.class, long.class, int.class));
+                            .asType(MethodType.methodType(
+                                    LivenessInfo.class, long.class, int.class));
                 } catch (IllegalAccessException e) {
                     throw new IllegalStateException(e);
                 }

@@ -33,7 +33,8 @@ final class MetricTable implements VirtualTable {
     /** Null: of any kind. */
     private final Kind kind;
 
-    private MetricTable(String table, String comment, Columns.Column[] columns, Names names, Reads reads, String prefix, Kind kind) {
+    private MetricTable(String table, String comment, Columns.Column[] columns, Names names,
+            Reads reads, String prefix, Kind kind) {
         this.columns = columns;
         this.names = names;
         this.reads = reads;
@@ -51,13 +52,14 @@ final class MetricTable implements VirtualTable {
     }
 
     static MetricTable ofGroup(String group, Names names, Reads reads) {
-        return new MetricTable(Groups.table(group), "All metrics for \"" + group + "\" metric group", Columns.ofGroup(),
+        return new MetricTable(Groups.table(group),
+                "All metrics for \"" + group + "\" metric group", Columns.ofGroup(),
                 names, reads, Groups.PREFIX + group + ".", null);
     }
 
     static MetricTable ofKind(Kind kind, Names names, Reads reads) {
-        return new MetricTable("type_" + kind.word, "All metrics with type \"" + kind.title + "\"", Columns.of(kind),
-                names, reads, "", kind);
+        return new MetricTable("type_" + kind.word, "All metrics with type \"" + kind.title + "\"",
+                Columns.of(kind), names, reads, "", kind);
     }
 
     @Override
@@ -66,7 +68,8 @@ final class MetricTable implements VirtualTable {
     }
 
     @Override
-    public UnfilteredPartitionIterator select(DecoratedKey key, ClusteringIndexFilter clusterings, ColumnFilter filter) {
+    public UnfilteredPartitionIterator select(DecoratedKey key, ClusteringIndexFilter clusterings,
+            ColumnFilter filter) {
         ByteBuffer bytes = key.getKey();
         String name = StandardCharsets.UTF_8.decode(bytes.duplicate()).toString();
         Metric metric = metric(name);
@@ -80,8 +83,10 @@ final class MetricTable implements VirtualTable {
         int from = sorted.from(prefix);
         int to = prefix.isEmpty() ? sorted.names.length : sorted.from(prefix + Character.MAX_VALUE);
         AbstractBounds<PartitionPosition> bounds = range.keyRange();
-        int left = bounds.left.isMinimum() ? from : position(sorted, from, to, bounds.left, !bounds.inclusiveLeft());
-        int right = bounds.right.isMinimum() ? to : position(sorted, left, to, bounds.right, bounds.inclusiveRight());
+        int left = bounds.left.isMinimum()
+                ? from : position(sorted, from, to, bounds.left, !bounds.inclusiveLeft());
+        int right = bounds.right.isMinimum()
+                ? to : position(sorted, left, to, bounds.right, bounds.inclusiveRight());
         return new MetricScan(this, sorted, left, right, select(filter));
     }
 
@@ -105,7 +110,8 @@ final class MetricTable implements VirtualTable {
     }
 
     /** The first position after {@code bound}, or, unless {@code after}, at it. */
-    private int position(Names.Sorted sorted, int from, int to, PartitionPosition bound, boolean after) {
+    private int position(Names.Sorted sorted, int from, int to, PartitionPosition bound,
+            boolean after) {
         int low = from;
         int high = to;
         while (low < high) {

@@ -75,8 +75,8 @@ final class Reads {
 
         /** A partition of one row, which is made when it is asked for. */
         UnfilteredRowIterator row(DecoratedKey key, String name, Metric metric) {
-            return new AbstractUnfilteredRowIterator(metadata, key, DeletionTime.LIVE, queried, Rows.EMPTY_STATIC_ROW, false,
-                    EncodingStats.NO_STATS) {
+            return new AbstractUnfilteredRowIterator(metadata, key, DeletionTime.LIVE, queried,
+                    Rows.EMPTY_STATIC_ROW, false, EncodingStats.NO_STATS) {
                 private boolean done;
 
                 @Override
@@ -98,7 +98,8 @@ final class Reads {
                 ByteBuffer value = null;
                 try {
                     value = readers[i].read(metric);
-                } catch (Throwable failed) { // a gauge of a table that is being dropped, a histogram that overflowed
+                } catch (Throwable failed) {
+                    // a gauge of a table that is being dropped, a histogram that overflowed
                     errors.increment();
                 }
                 if (value != null) {

@@ -13,7 +13,8 @@ final class StateTable extends AbstractVirtualTable {
     private final String value;
     private final Supplier<Map<String, String>> rows;
 
-    StateTable(String keyspace, String table, String comment, String key, String value, Supplier<Map<String, String>> rows) {
+    StateTable(String keyspace, String table, String comment, String key, String value,
+            Supplier<Map<String, String>> rows) {
         super(TableMetadata.builder(keyspace, table)
                 .kind(TableMetadata.Kind.VIRTUAL)
                 .comment(comment)

@@ -35,7 +35,8 @@ final class Values {
         map.putInt(filled);
         for (int i = 0; i < counts.length; i++) {
             if (counts[i] != 0) {
-                map.putInt(8).putDouble(i < bounds.length ? bounds[i] * scale : Double.POSITIVE_INFINITY);
+                map.putInt(8).putDouble(i < bounds.length
+                        ? bounds[i] * scale : Double.POSITIVE_INFINITY);
                 map.putInt(8).putLong(counts[i]);
             }
         }

@@ -29,7 +29,8 @@ final class Addresses {
 
     /** Without user and path. */
     static String shown(URL url) {
-        return url.getProtocol() + "://" + url.getHost() + (url.getPort() < 0 ? "" : ":" + url.getPort());
+        return url.getProtocol() + "://" + url.getHost()
+                + (url.getPort() < 0 ? "" : ":" + url.getPort());
     }
 
     int count() {

@@ -44,7 +44,8 @@ public final class ApiKey {
             watched.forget();
             if (key == null) {
                 throw new IOException("ingest.key_file " + file + " cannot be read: "
-                        + (unreadable.getMessage() == null ? unreadable.toString() : unreadable.getMessage()), unreadable);
+                        + (unreadable.getMessage() == null ? unreadable.toString()
+                                : unreadable.getMessage()), unreadable);
             }
         }
         return key;

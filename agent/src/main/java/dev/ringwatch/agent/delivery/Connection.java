@@ -54,7 +54,8 @@ final class Connection {
             throw new IOException("the agent is stopping");
         }
         opened.setTcpNoDelay(true);
-        opened.connect(new InetSocketAddress(java.net.InetAddress.getByName(host), port), connectTimeoutMs);
+        opened.connect(new InetSocketAddress(java.net.InetAddress.getByName(host), port),
+                connectTimeoutMs);
         opened.setSoTimeout(readTimeoutMs);
         if (address.getProtocol().equals("https")) {
             socket = tls.over(opened, host, port);

@@ -37,7 +37,8 @@ final class FrameHead {
     }
 
     static int u32(byte[] from, int at) {
-        return from[at] & 0xFF | (from[at + 1] & 0xFF) << 8 | (from[at + 2] & 0xFF) << 16 | from[at + 3] << 24;
+        return from[at] & 0xFF | (from[at + 1] & 0xFF) << 8 | (from[at + 2] & 0xFF) << 16
+                | from[at + 3] << 24;
     }
 
     private static long uvarint(byte[] from, int[] at) {

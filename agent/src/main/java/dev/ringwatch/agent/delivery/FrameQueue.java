@@ -201,7 +201,8 @@ public final class FrameQueue {
         while (!held.isEmpty()) {
             Queued back = held.pollLast();
             if (!back.isKey || back.key != spooledKey) { // the probe has stayed where it is
-                (heldIsFresh || back.key == lastKey && spooledKey != lastKey ? fresh : old).addFirst(back);
+                (heldIsFresh || back.key == lastKey && spooledKey != lastKey ? fresh : old)
+                        .addFirst(back);
             }
         }
         settle();
@@ -228,7 +229,8 @@ public final class FrameQueue {
      * @param keep how many of the newest stay
      */
     synchronized List<Queued> beginSpooling(int keep) {
-        while (fresh.size() > keep || !fresh.isEmpty() && fresh.peekFirst().isKey && !old.isEmpty() && old.peekLast().key >= fresh.peekFirst().key) {
+        while (fresh.size() > keep || !fresh.isEmpty() && fresh.peekFirst().isKey && !old.isEmpty()
+                && old.peekLast().key >= fresh.peekFirst().key) {
             toOld(fresh.pollFirst());
         }
         heldIsFresh = false;
@@ -343,7 +345,8 @@ public final class FrameQueue {
     /** Waits until there is something that was not there at {@code seen}, at most that long. */
     synchronized long await(long seen, long ms) throws InterruptedException {
         long deadline = System.nanoTime() + ms * 1_000_000;
-        for (long left = ms; version == seen && !closed && left > 0; left = (deadline - System.nanoTime()) / 1_000_000) {
+        for (long left = ms; version == seen && !closed && left > 0;
+                left = (deadline - System.nanoTime()) / 1_000_000) {
             wait(left);
         }
         return version;

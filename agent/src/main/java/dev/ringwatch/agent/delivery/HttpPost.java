@@ -139,7 +139,8 @@ final class HttpPost {
 
     private byte[] head(URL url, int length) throws IOException {
         String head = "POST " + url.getPath() + " HTTP/1.1\r\n"
-                + "Host: " + url.getAuthority().substring(url.getAuthority().indexOf('@') + 1) + "\r\n"
+                + "Host: " + url.getAuthority().substring(url.getAuthority().indexOf('@') + 1)
+                + "\r\n"
                 + "User-Agent: " + agent + "\r\n"
                 + "Authorization: Bearer " + key.get() + "\r\n"
                 + "Content-Type: " + CONTENT_TYPE + "\r\n"

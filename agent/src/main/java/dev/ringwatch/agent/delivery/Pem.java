@@ -30,7 +30,8 @@ final class Pem {
         try {
             CertificateFactory factory = CertificateFactory.getInstance("X.509");
             for (byte[] der : blocks(file, text(file), "CERTIFICATE")) {
-                certificates.add((X509Certificate) factory.generateCertificate(new ByteArrayInputStream(der)));
+                certificates.add((X509Certificate) factory.generateCertificate(
+                        new ByteArrayInputStream(der)));
             }
         } catch (GeneralSecurityException e) {
             throw new IOException(file + " holds a broken certificate: " + e.getMessage(), e);
@@ -47,12 +48,14 @@ final class Pem {
         List<byte[]> blocks = blocks(file, text, "PRIVATE KEY");
         if (blocks.size() != 1) {
             throw new IOException(file + (text.contains("PRIVATE KEY-----") && blocks.isEmpty()
-                    ? " holds a private key in another form: convert it with \"openssl pkcs8 -topk8 -nocrypt\""
+                    ? " holds a private key in another form:"
+                            + " convert it with \"openssl pkcs8 -topk8 -nocrypt\""
                     : " needs exactly one block BEGIN PRIVATE KEY"));
         }
         for (String algorithm : ALGORITHMS) { // the bytes name it, but only KeyFactory reads them
             try {
-                return KeyFactory.getInstance(algorithm).generatePrivate(new PKCS8EncodedKeySpec(blocks.get(0)));
+                return KeyFactory.getInstance(algorithm)
+                        .generatePrivate(new PKCS8EncodedKeySpec(blocks.get(0)));
             } catch (GeneralSecurityException another) {
                 continue;
             }
@@ -80,7 +83,8 @@ final class Pem {
                         + "whole file");
             }
             try {
-                blocks.add(Base64.getMimeDecoder().decode(text.substring(from + begin.length(), to)));
+                blocks.add(Base64.getMimeDecoder()
+                        .decode(text.substring(from + begin.length(), to)));
             } catch (IllegalArgumentException e) {
                 throw new IOException(file + ": a block " + label + " is not base64: copy the "
                         + "file again", e);

@@ -47,18 +47,21 @@ public final class Sender implements Runnable {
      * @param say takes one line about the spool, seldom; what becomes of frames is told by
      *     {@link #problem} and {@link #lastStatus}
      */
-    public Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool, long spoolBytes, String version, Consumer<String> say) {
-        this(queue, urls, key, tls, spool, spoolBytes, Spool.MIN_FREE, version, say, new Pace(), new Random());
+    public Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool,
+            long spoolBytes, String version, Consumer<String> say) {
+        this(queue, urls, key, tls, spool, spoolBytes, Spool.MIN_FREE, version, say, new Pace(),
+                new Random());
     }
 
-    Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool, long spoolBytes, long minFree, String version,
-            Consumer<String> say, Pace pace, Random random) {
+    Sender(FrameQueue queue, List<URL> urls, ApiKey key, Tls tls, Path spool, long spoolBytes,
+            long minFree, String version, Consumer<String> say, Pace pace, Random random) {
         this.queue = queue;
         this.pace = pace;
         this.random = random;
         this.addresses = new Addresses(urls, pace.awayMs, random);
         this.http = new HttpPost(key, tls, version);
-        this.overflow = new Overflow(queue, spool == null ? null : new Spool(spool, spoolBytes, minFree, queue, keys), spool, pace, say);
+        this.overflow = new Overflow(queue, spool == null
+                ? null : new Spool(spool, spoolBytes, minFree, queue, keys), spool, pace, say);
         this.gapMs = 4 * pace.minGapMs;
     }
 
@@ -108,7 +111,8 @@ public final class Sender implements Runnable {
             while (!stopped) {
                 try {
                     step();
-                } catch (RuntimeException | Error unexpected) { // never the host's problem; and never a busy loop
+                } catch (RuntimeException | Error unexpected) {
+                    // never the host's problem; and never a busy loop
                     queue.failed();
                     errors.incrementAndGet();
                     resumeAt = now() + pace.maxPauseMs;
@@ -172,9 +176,11 @@ public final class Sender implements Runnable {
             queue.failed();
             return;
         }
-        boolean copied = verdict == HttpPost.OK ? queue.succeeded() : queue.rejected("http_" + http.status);
+        boolean copied = verdict == HttpPost.OK
+                ? queue.succeeded() : queue.rejected("http_" + http.status);
         if (frame.isKey) {
-            keys.note(FrameHead.u32(frame.frame, 4), verdict == HttpPost.OK ? KeyLog.SENT : KeyLog.LOST);
+            keys.note(FrameHead.u32(frame.frame, 4),
+                    verdict == HttpPost.OK ? KeyLog.SENT : KeyLog.LOST);
         }
         if (copied) {
             overflow.forgetCopy();
@@ -217,10 +223,12 @@ public final class Sender implements Runnable {
             addresses.failed(now());
         }
         long pause = another ? jitter(pace.switchMs)
-                : (http.status == SERVICE_UNAVAILABLE || http.status == TOO_MANY_REQUESTS ? http.retryAfterSeconds * 1000L : 0)
+                : (http.status == SERVICE_UNAVAILABLE || http.status == TOO_MANY_REQUESTS
+                        ? http.retryAfterSeconds * 1000L : 0)
                 + jitter(Math.min(pace.maxPauseMs, pace.firstPauseMs << Math.min(20, rounds)));
         resumeAt = now() + pause;
-        problem = Addresses.shown(url) + ": " + http.problem + "; " + (http.remedy == null ? USUAL_REMEDY : http.remedy);
+        problem = Addresses.shown(url) + ": " + http.problem + "; "
+                + (http.remedy == null ? USUAL_REMEDY : http.remedy);
     }
 
     private boolean isOutage() {

@@ -16,7 +16,8 @@ import java.util.ArrayDeque;
  * <pre>
  *   ringwatch-00000000000000a1.spool   the oldest: the reader is in it, it goes when it was read
  *   ringwatch-00000000000000a2.spool
- *   ringwatch-00000000000000a3.spool   the active one, until it is large enough or the reader comes to it
+ *   ringwatch-00000000000000a3.spool   the active one, until it is large enough or the reader
+ *                                      comes to it
  *   ringwatch.lock                     held while an agent uses the directory
  * </pre>
  *
@@ -132,7 +133,8 @@ final class Spool {
             closeActive();
         }
         if (active == null) {
-            Segment begun = new Segment(nextNumber, SpoolFiles.name(directory, nextNumber), true, 0);
+            Segment begun = new Segment(nextNumber,
+                    SpoolFiles.name(directory, nextNumber), true, 0);
             writing = SpoolFiles.create(begun.file);
             nextNumber++;
             active = begun;
@@ -332,7 +334,8 @@ final class Spool {
 
     private SegmentReader open(Segment segment) throws IOException {
         closeReading();
-        readingFile = FileChannel.open(segment.file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
+        readingFile = FileChannel.open(segment.file, StandardOpenOption.READ,
+                LinkOption.NOFOLLOW_LINKS);
         return new SegmentReader(readingFile, maxFrame);
     }
 

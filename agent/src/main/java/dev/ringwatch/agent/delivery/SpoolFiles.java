@@ -26,15 +26,20 @@ final class SpoolFiles {
     /** What there is, oldest first; only plain files of exactly our names. */
     static List<Segment> list(Path directory) throws IOException {
         List<Segment> found = new ArrayList<>();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "ringwatch-*.spool")) {
+        try (DirectoryStream<Path> files =
+                Files.newDirectoryStream(directory, "ringwatch-*.spool")) {
             for (Path file : files) {
                 String name = file.getFileName().toString();
-                if (!NAME.matcher(name).matches() || name.charAt(NUMBER_AT) > '7') { // numbers are positive
+                if (!NAME.matcher(name).matches() || name.charAt(NUMBER_AT) > '7') {
+                    // numbers are positive
                     continue;
                 }
-                BasicFileAttributes about = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+                BasicFileAttributes about = Files.readAttributes(file, BasicFileAttributes.class,
+                        LinkOption.NOFOLLOW_LINKS);
                 if (about.isRegularFile()) {
-                    found.add(new Segment(Long.parseLong(name.substring(NUMBER_AT, NUMBER_AT + 16), 16), file, false, about.size()));
+                    found.add(new Segment(
+                            Long.parseLong(name.substring(NUMBER_AT, NUMBER_AT + 16), 16),
+                            file, false, about.size()));
                 }
             }
         } catch (java.nio.file.DirectoryIteratorException e) {

@@ -69,7 +69,9 @@ public final class Tls {
             return true;
         } catch (IOException | GeneralSecurityException | RuntimeException e) {
             watched.forget();
-            problem = e.getMessage() == null ? e.toString() : e instanceof java.nio.file.NoSuchFileException ? e.getMessage() + " is missing" : e.getMessage();
+            problem = e.getMessage() == null ? e.toString()
+                    : e instanceof java.nio.file.NoSuchFileException
+                    ? e.getMessage() + " is missing" : e.getMessage();
             if (factory == null) {
                 throw new IOException(problem, e);
             }
@@ -105,7 +107,8 @@ public final class Tls {
         for (int i = 0; i < certificates.size(); i++) {
             store.setCertificateEntry("ca" + i, certificates.get(i));
         }
-        TrustManagerFactory managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        TrustManagerFactory managers =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         managers.init(store);
         return managers.getTrustManagers();
     }
@@ -120,18 +123,21 @@ public final class Tls {
         KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
         store.setKeyEntry("agent", secret, password, chain);
-        KeyManagerFactory managers = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        KeyManagerFactory managers =
+                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         managers.init(store, password);
         return managers.getKeyManagers();
     }
 
-    private static boolean belong(PrivateKey secret, X509Certificate certificate) throws GeneralSecurityException {
+    private static boolean belong(PrivateKey secret, X509Certificate certificate)
+            throws GeneralSecurityException {
         String algorithm = secret.getAlgorithm();
         if (!algorithm.equals(certificate.getPublicKey().getAlgorithm())) {
             return false;
         }
         Signature signature = Signature.getInstance(algorithm.equals("EC") ? "SHA256withECDSA"
-                : algorithm.equals("RSA") || algorithm.equals("DSA") ? "SHA256with" + algorithm : algorithm);
+                : algorithm.equals("RSA") || algorithm.equals("DSA")
+                ? "SHA256with" + algorithm : algorithm);
         byte[] anything = {1, 2, 3};
         signature.initSign(secret);
         signature.update(anything);

@@ -27,7 +27,8 @@ public final class WatchedFiles {
         for (int i = 0; i < files.length; i++) {
             if (files[i] != null) {
                 BasicFileAttributes now = Files.readAttributes(files[i], BasicFileAttributes.class);
-                changed |= note(3 * i, now.lastModifiedTime()) | note(3 * i + 1, now.size()) | note(3 * i + 2, now.fileKey());
+                changed |= note(3 * i, now.lastModifiedTime()) | note(3 * i + 1, now.size())
+                        | note(3 * i + 2, now.fileKey());
             }
         }
         return changed;

@@ -38,7 +38,8 @@ public final class Filters {
 
         boolean matches(String ofType, String ofKeyspace, String ofTable, String ofMetric) {
             return (type == null || Glob.matches(type, ofType))
-                    && (keyspace == null || ofKeyspace != null && Glob.matches(keyspace, ofKeyspace))
+                    && (keyspace == null
+                            || ofKeyspace != null && Glob.matches(keyspace, ofKeyspace))
                     && (table == null || ofTable != null && Glob.matches(table, ofTable))
                     && (metric == null || Glob.matches(metric, ofMetric));
         }
@@ -56,7 +57,8 @@ public final class Filters {
 
     /** Keyspace and table are null where the entity has no such label. */
     public boolean accepts(String type, String keyspace, String table, String metric) {
-        if (rules.isEmpty() || type.equals("agent") || type.startsWith("agent_") || type.equals("node")) {
+        if (rules.isEmpty() || type.equals("agent") || type.startsWith("agent_")
+                || type.equals("node")) {
             return true;
         }
         for (int i = rules.size() - 1; i >= 0; i--) {
@@ -69,7 +71,8 @@ public final class Filters {
 
     /** The same of an entity by its labels. */
     public boolean acceptsCell(String type, String[] labels, String[] values, String metric) {
-        return rules.isEmpty() || accepts(type, value("keyspace", labels, values), value("table", labels, values), metric);
+        return rules.isEmpty() || accepts(type, value("keyspace", labels, values),
+                value("table", labels, values), metric);
     }
 
     private static String value(String label, String[] labels, String[] values) {
@@ -111,7 +114,8 @@ public final class Filters {
         }
         Object conditions = map.get(verb);
         if (!(conditions instanceof Map) || ((Map<?, ?>) conditions).isEmpty()) {
-            errors.add(name + " needs one of type, keyspace, table, metric, like {keyspace: system}");
+            errors.add(name
+                    + " needs one of type, keyspace, table, metric, like {keyspace: system}");
             return null;
         }
         Rule rule = new Rule(verb.equals("include"));

@@ -15,7 +15,8 @@ final class Glob {
             if (p < pattern.length() && pattern.charAt(p) == '*') {
                 star = p++;
                 tried = t;
-            } else if (p < pattern.length() && (pattern.charAt(p) == '?' || pattern.charAt(p) == text.charAt(t))) {
+            } else if (p < pattern.length()
+                    && (pattern.charAt(p) == '?' || pattern.charAt(p) == text.charAt(t))) {
                 p++;
                 t++;
             } else if (star >= 0) { // let the last star take one more

@@ -55,7 +55,8 @@ public final class Metric {
     String[] text;
     String[] baseText;
 
-    private Metric(String name, Kind kind, String unit, int exponent, Bounds bounds, boolean hasSum) {
+    private Metric(String name, Kind kind, String unit, int exponent, Bounds bounds,
+            boolean hasSum) {
         this.name = name;
         this.kind = kind;
         this.unit = unit;
@@ -80,7 +81,8 @@ public final class Metric {
         return new Metric(name, kind, unit, exponent, null, false);
     }
 
-    public static Metric histogram(String name, Kind kind, String unit, int exponent, Bounds bounds, boolean hasSum) {
+    public static Metric histogram(String name, Kind kind, String unit, int exponent, Bounds bounds,
+            boolean hasSum) {
         return new Metric(name, kind, unit, exponent, bounds, hasSum);
     }
 

@@ -224,7 +224,8 @@ final class PayloadWriter {
     private void histograms(Template template, int m, Metric metric, boolean key) {
         int count = 0;
         for (int slot = 0, slots = template.slots(); slot < slots; slot++) {
-            if ((key || metric.touched[slot]) && metric.present[slot] && differs(metric, slot, key)) {
+            if ((key || metric.touched[slot]) && metric.present[slot]
+                    && differs(metric, slot, key)) {
                 selected[count++] = slot;
             }
         }
@@ -243,7 +244,8 @@ final class PayloadWriter {
             return true;
         }
         long[] now = metric.buckets[slot];
-        return now != null && !Arrays.equals(now, 0, now.length, baseBuckets(metric, slot, key), 0, now.length);
+        return now != null && !Arrays.equals(now, 0, now.length, baseBuckets(metric, slot, key),
+                0, now.length);
     }
 
     private long[] baseBuckets(Metric metric, int slot, boolean key) {
@@ -290,7 +292,8 @@ final class PayloadWriter {
     private void strings(Template template, int m, Metric metric, boolean key) {
         int count = 0;
         for (int slot = 0, slots = template.slots(); slot < slots; slot++) {
-            if (metric.present[slot] && !text(metric.text, slot).equals(key ? "" : text(metric.baseText, slot))) {
+            if (metric.present[slot]
+                    && !text(metric.text, slot).equals(key ? "" : text(metric.baseText, slot))) {
                 selected[count++] = slot;
             }
         }

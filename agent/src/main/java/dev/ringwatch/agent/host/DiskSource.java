@@ -47,7 +47,8 @@ public final class DiskSource {
         Template space = model.add(new Template("filesystem", "device", "mount"));
         size = space.add(Metric.scalar("os_filesystem_size_bytes", Kind.GAUGE, "bytes", 0));
         free = space.add(Metric.scalar("os_filesystem_free_bytes", Kind.GAUGE, "bytes", 0));
-        available = space.add(Metric.scalar("os_filesystem_available_bytes", Kind.GAUGE, "bytes", 0));
+        available = space.add(
+                Metric.scalar("os_filesystem_available_bytes", Kind.GAUGE, "bytes", 0));
         Template io = null;
         List<String> mounts = new ArrayList<>();
         for (String directory : directories) {
@@ -71,10 +72,13 @@ public final class DiskSource {
         Template io = model.add(new Template("disk", "device"));
         reads = io.add(Metric.scalar("os_disk_reads_total", Kind.COUNTER, "", 0));
         readBytes = io.add(Metric.scalar("os_disk_read_bytes_total", Kind.COUNTER, "bytes", 0));
-        readSeconds = io.add(Metric.scalar("os_disk_read_seconds_total", Kind.COUNTER, "seconds", -3));
+        readSeconds = io.add(
+                Metric.scalar("os_disk_read_seconds_total", Kind.COUNTER, "seconds", -3));
         writes = io.add(Metric.scalar("os_disk_writes_total", Kind.COUNTER, "", 0));
-        writtenBytes = io.add(Metric.scalar("os_disk_written_bytes_total", Kind.COUNTER, "bytes", 0));
-        writeSeconds = io.add(Metric.scalar("os_disk_write_seconds_total", Kind.COUNTER, "seconds", -3));
+        writtenBytes = io.add(
+                Metric.scalar("os_disk_written_bytes_total", Kind.COUNTER, "bytes", 0));
+        writeSeconds = io.add(
+                Metric.scalar("os_disk_write_seconds_total", Kind.COUNTER, "seconds", -3));
         inProgress = io.add(Metric.scalar("os_disk_io_in_progress", Kind.GAUGE, "", 0));
         ioSeconds = io.add(Metric.scalar("os_disk_io_seconds_total", Kind.COUNTER, "seconds", -3));
         return io;
@@ -144,7 +148,8 @@ public final class DiskSource {
             for (String line : Files.readAllLines(Path.of("/proc/self/mountinfo"))) {
                 String[] fields = line.split(" ");
                 String mount = fields[4].replace("\\040", " ");
-                if (real.startsWith(mount) && (best == null || mount.length() >= best[1].length())) {
+                if (real.startsWith(mount)
+                        && (best == null || mount.length() >= best[1].length())) {
                     best = new String[] {device(fields[2], line), mount};
                 }
             }

@@ -19,8 +19,10 @@ import java.util.List;
  */
 public final class JvmSource {
     private final List<MemoryPoolMXBean> pools = ManagementFactory.getMemoryPoolMXBeans();
-    private final List<GarbageCollectorMXBean> collectors = ManagementFactory.getGarbageCollectorMXBeans();
-    private final List<BufferPoolMXBean> buffers = ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class);
+    private final List<GarbageCollectorMXBean> collectors =
+            ManagementFactory.getGarbageCollectorMXBeans();
+    private final List<BufferPoolMXBean> buffers =
+            ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class);
     private final ThreadMXBean threadBean = ManagementFactory.getThreadMXBean();
     private final ClassLoadingMXBean classBean = ManagementFactory.getClassLoadingMXBean();
     private final OperatingSystemMXBean osBean = ManagementFactory.getOperatingSystemMXBean();
@@ -51,7 +53,8 @@ public final class JvmSource {
         daemonThreads = jvm.add(Metric.scalar("jvm_daemon_threads", Kind.GAUGE, "", 0));
         classes = jvm.add(Metric.scalar("jvm_classes_loaded", Kind.GAUGE, "", 0));
         unloaded = jvm.add(Metric.scalar("jvm_classes_unloaded_total", Kind.COUNTER, "", 0));
-        cpuSeconds = jvm.add(Metric.scalar("jvm_process_cpu_seconds_total", Kind.COUNTER, "seconds", -9));
+        cpuSeconds = jvm.add(
+                Metric.scalar("jvm_process_cpu_seconds_total", Kind.COUNTER, "seconds", -9));
         openFiles = jvm.add(Metric.scalar("jvm_open_file_descriptors", Kind.GAUGE, "", 0));
         maxFiles = jvm.add(Metric.scalar("jvm_max_file_descriptors", Kind.GAUGE, "", 0));
         heapUsed = jvm.add(Metric.scalar("jvm_heap_used_bytes", Kind.GAUGE, "bytes", 0));
@@ -63,9 +66,11 @@ public final class JvmSource {
 
         Template pool = model.add(new Template("memory_pool", "pool"));
         poolUsed = pool.add(Metric.scalar("jvm_memory_pool_used_bytes", Kind.GAUGE, "bytes", 0));
-        poolCommitted = pool.add(Metric.scalar("jvm_memory_pool_committed_bytes", Kind.GAUGE, "bytes", 0));
+        poolCommitted = pool.add(
+                Metric.scalar("jvm_memory_pool_committed_bytes", Kind.GAUGE, "bytes", 0));
         poolMax = pool.add(Metric.scalar("jvm_memory_pool_max_bytes", Kind.GAUGE, "bytes", 0));
-        poolAfterGc = pool.add(Metric.scalar("jvm_memory_pool_collection_used_bytes", Kind.GAUGE, "bytes", 0));
+        poolAfterGc = pool.add(
+                Metric.scalar("jvm_memory_pool_collection_used_bytes", Kind.GAUGE, "bytes", 0));
         for (MemoryPoolMXBean bean : pools) {
             pool.addEntity(null, bean.getName());
         }
@@ -81,14 +86,17 @@ public final class JvmSource {
 
         Template gc = model.add(new Template("gc", "gc"));
         collections = gc.add(Metric.scalar("jvm_gc_collections_total", Kind.COUNTER, "", 0));
-        collectionSeconds = gc.add(Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));
+        collectionSeconds = gc.add(
+                Metric.scalar("jvm_gc_collection_seconds_total", Kind.COUNTER, "seconds", -3));
         for (GarbageCollectorMXBean bean : collectors) {
             gc.addEntity(null, bean.getName());
         }
 
         Template buffer = model.add(new Template("jvm_buffer_pool", "pool"));
-        bufferUsed = buffer.add(Metric.scalar("jvm_buffer_pool_used_bytes", Kind.GAUGE, "bytes", 0));
-        bufferCapacity = buffer.add(Metric.scalar("jvm_buffer_pool_capacity_bytes", Kind.GAUGE, "bytes", 0));
+        bufferUsed = buffer.add(
+                Metric.scalar("jvm_buffer_pool_used_bytes", Kind.GAUGE, "bytes", 0));
+        bufferCapacity = buffer.add(
+                Metric.scalar("jvm_buffer_pool_capacity_bytes", Kind.GAUGE, "bytes", 0));
         bufferCount = buffer.add(Metric.scalar("jvm_buffer_pool_buffers", Kind.GAUGE, "", 0));
         for (BufferPoolMXBean bean : buffers) {
             buffer.addEntity(null, bean.getName());
@@ -112,10 +120,12 @@ public final class JvmSource {
             bufferCount.set(i, buffers.get(i).getCount());
         }
         if (osBean instanceof com.sun.management.OperatingSystemMXBean) {
-            cpuSeconds.set(0, ((com.sun.management.OperatingSystemMXBean) osBean).getProcessCpuTime());
+            cpuSeconds.set(0,
+                    ((com.sun.management.OperatingSystemMXBean) osBean).getProcessCpuTime());
         }
         if (slowTurn && osBean instanceof com.sun.management.UnixOperatingSystemMXBean) {
-            com.sun.management.UnixOperatingSystemMXBean unix = (com.sun.management.UnixOperatingSystemMXBean) osBean;
+            com.sun.management.UnixOperatingSystemMXBean unix =
+                    (com.sun.management.UnixOperatingSystemMXBean) osBean;
             openFiles.set(0, unix.getOpenFileDescriptorCount());
             maxFiles.set(0, unix.getMaxFileDescriptorCount());
         }

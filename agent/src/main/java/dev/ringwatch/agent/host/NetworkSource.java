@@ -13,8 +13,8 @@ public final class NetworkSource {
     /** A host that runs containers can have thousands of virtual cards. */
     private static final int MAX_CARDS = 64;
     private static final String[] COLUMNS = {
-        "received_bytes", "received_packets", "receive_errors", "receive_dropped", null, null, null, null,
-        "transmitted_bytes", "transmitted_packets", "transmit_errors", "transmit_dropped",
+        "received_bytes", "received_packets", "receive_errors", "receive_dropped", null, null, null,
+        null, "transmitted_bytes", "transmitted_packets", "transmit_errors", "transmit_dropped",
     };
 
     private static final class Card extends Template.Entity {
@@ -31,8 +31,8 @@ public final class NetworkSource {
         template = model.add(new Template("network", "device"));
         for (int i = 0; i < COLUMNS.length; i++) {
             if (COLUMNS[i] != null) {
-                metrics[i] = template.add(Metric.scalar("os_network_" + COLUMNS[i] + "_total", Kind.COUNTER,
-                        COLUMNS[i].endsWith("bytes") ? "bytes" : "", 0));
+                metrics[i] = template.add(Metric.scalar("os_network_" + COLUMNS[i] + "_total",
+                        Kind.COUNTER, COLUMNS[i].endsWith("bytes") ? "bytes" : "", 0));
             }
         }
     }

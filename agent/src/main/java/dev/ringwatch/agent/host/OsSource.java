@@ -11,11 +11,12 @@ public final class OsSource {
      * The columns of the {@code cpu} line, proc(5); the unit is USER_HZ, which is 100 on every
      * Linux Java runs on.
      */
-    private static final String[] MODES = {"user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"};
-    private static final String[] MEMORY = {"MemTotal:", "MemFree:", "MemAvailable:", "Buffers:", "Cached:", "Dirty:",
-        "Writeback:", "SwapTotal:", "SwapFree:"};
-    private static final String[] MEMORY_NAMES = {"total", "free", "available", "buffers", "cached", "dirty",
-        "writeback", "swap_total", "swap_free"};
+    private static final String[] MODES = {"user", "nice", "system", "idle", "iowait", "irq",
+        "softirq", "steal"};
+    private static final String[] MEMORY = {"MemTotal:", "MemFree:", "MemAvailable:", "Buffers:",
+        "Cached:", "Dirty:", "Writeback:", "SwapTotal:", "SwapFree:"};
+    private static final String[] MEMORY_NAMES = {"total", "free", "available", "buffers", "cached",
+        "dirty", "writeback", "swap_total", "swap_free"};
 
     private final ProcFile stat = new ProcFile("/proc/stat");
     private final ProcFile loadavg = new ProcFile("/proc/loadavg");
@@ -43,7 +44,8 @@ public final class OsSource {
         load[1] = os.add(Metric.scalar("os_load5", Kind.GAUGE, "", -2));
         load[2] = os.add(Metric.scalar("os_load15", Kind.GAUGE, "", -2));
         for (int i = 0; i < memory.length; i++) {
-            memory[i] = os.add(Metric.scalar("os_memory_" + MEMORY_NAMES[i] + "_bytes", Kind.GAUGE, "bytes", 0));
+            memory[i] = os.add(Metric.scalar("os_memory_" + MEMORY_NAMES[i] + "_bytes",
+                    Kind.GAUGE, "bytes", 0));
         }
         os.addEntity(null);
     }

@@ -35,7 +35,8 @@ public final class ProcFile {
         try {
             file.seek(0);
             length = 0;
-            for (int n = file.read(text, 0, text.length); n > 0; n = file.read(text, length, text.length - length)) {
+            for (int n = file.read(text, 0, text.length); n > 0;
+                    n = file.read(text, length, text.length - length)) {
                 length += n;
                 if (length == text.length) {
                     text = Arrays.copyOf(text, length * 2);

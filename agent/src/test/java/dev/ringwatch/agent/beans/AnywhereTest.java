@@ -14,7 +14,8 @@ import org.junit.jupiter.api.Test;
 class AnywhereTest {
     private static final String[] PIECES = {"a", "b", "ab", "org.a", "\\.", "\\w", "\\Qa|b\\E",
         ".", ".*", "(a|b)", "(?:a|ab)", "[ab]", "[^a]", "[|]", "|", "?", "*", "+", "{2}", "{1,2}",
-        "]", "\\]", "(b+)", "(?i)", "^", "$", "\\b", "(?=a)", ")(", ")?(", "<", "\\n", "é", "[a[b]|]"};
+        "]", "\\]", "(b+)", "(?i)", "^", "$", "\\b", "(?=a)", ")(", ")?(", "<", "\\n",
+        "é", "[a[b]|]"};
     private static final String[] TEXTS = {"a", "b", "ab", "org.a", "orgXa", ".", "<", "|", "\n",
         "é", "B", "x"};
 

@@ -21,7 +21,8 @@ final class BeansUnderTest implements AutoCloseable {
     final Beans beans;
     final BeanProfile profile;
     final Model model = new Model();
-    private final Inventory inventory = new Inventory(new MetricRegistry(), new Model(), Filters.NONE, 1000, line -> { });
+    private final Inventory inventory = new Inventory(new MetricRegistry(), new Model(),
+            Filters.NONE, 1000, line -> { });
     int passesPerMinute = 1;
     private long passes;
 
@@ -58,8 +59,10 @@ final class BeansUnderTest implements AutoCloseable {
         Map<String, Double> all = new TreeMap<>();
         profile.output().families((name, type, help, template, metric) -> {
             for (int slot = 0; slot < template.slots(); slot++) {
-                if (template.isLive(slot) && metric.isPresent(slot) && !name.matches("(jvm|process|jmx)_.*")) {
-                    all.put(name + labels(template, slot), Double.longBitsToDouble(metric.value(slot)));
+                if (template.isLive(slot) && metric.isPresent(slot)
+                        && !name.matches("(jvm|process|jmx)_.*")) {
+                    all.put(name + labels(template, slot),
+                            Double.longBitsToDouble(metric.value(slot)));
                 }
             }
         });

@@ -52,7 +52,8 @@ final class TestBean implements DynamicMBean {
     @Override
     public MBeanInfo getMBeanInfo() {
         MBeanAttributeInfo[] infos = types.entrySet().stream()
-                .map(e -> new MBeanAttributeInfo(e.getKey(), e.getValue(), "What " + e.getKey() + " is", true, false, false))
+                .map(e -> new MBeanAttributeInfo(e.getKey(),
+                        e.getValue(), "What " + e.getKey() + " is", true, false, false))
                 .toArray(MBeanAttributeInfo[]::new);
         return new MBeanInfo(TestBean.class.getName(), "", infos, null, null, null);
     }

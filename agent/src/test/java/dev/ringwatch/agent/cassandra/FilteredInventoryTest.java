@@ -42,10 +42,12 @@ class FilteredInventoryTest {
         table("system.local", read, 0);
         table("system.peers", read, 1);
         table("system_auth.roles", read, 1);
-        model.show((template, metric) -> template.labelCount() > 0 && template.label(0).equals("keyspace")
+        model.show((template, metric) -> template.labelCount() > 0
+                && template.label(0).equals("keyspace")
                 || filters.accepts(template.type, null, null, metric.name));
         Template network = model.add(new Template("network", "device"));
-        Metric received = network.add(Metric.scalar("os_network_received_bytes_total", Kind.COUNTER, "bytes", 0));
+        Metric received = network.add(
+                Metric.scalar("os_network_received_bytes_total", Kind.COUNTER, "bytes", 0));
         Template.Entity card = new Template.Entity();
         network.addEntity(card, "gone"); // its slot moves although nobody sees it
         network.removeEntity(0);
@@ -77,8 +79,10 @@ class FilteredInventoryTest {
 
     @Test
     void aMetricForSomeKeyspacesOnly() {
-        Filters filters = filters(Map.of("exclude", Map.of("metric", "cassandra_table_live_sstables")),
-                Map.of("include", Map.of("keyspace", "shop", "metric", "cassandra_table_live_sstables")));
+        Filters filters = filters(
+                Map.of("exclude", Map.of("metric", "cassandra_table_live_sstables")),
+                Map.of("include",
+                        Map.of("keyspace", "shop", "metric", "cassandra_table_live_sstables")));
         table("shop.carts", new int[1], 0);
         table("other.t", new int[1], 0);
         Inventory inventory = new Inventory(registry, model, filters, 100, said::add);
@@ -91,14 +95,17 @@ class FilteredInventoryTest {
 
     @Test
     void theGateWorksOnWhatIsFilteredOut() {
-        Filters filters = filters(Map.of("exclude", Map.of("metric", "cassandra_table_flushed_bytes_total")));
+        Filters filters = filters(
+                Map.of("exclude", Map.of("metric", "cassandra_table_flushed_bytes_total")));
         int[] read = new int[1];
         table("shop.carts", read, 0);
         for (int t = 0; t < 99; t++) {
             table("other.t" + t, new int[1], 0);
         }
         Inventory inventory = new Inventory(registry, model, filters, 100, said::add);
-        int turns = 1_000_000; // its turn comes never, and with a hundred tables its recheck not in the 20 passes before we look
+        // its turn comes never, and with a hundred tables its recheck not in the 20 passes before
+        // we look
+        int turns = 1_000_000;
         for (int pass = 0; pass < 20; pass++) {
             inventory.sample(turns);
         }
@@ -122,7 +129,8 @@ class FilteredInventoryTest {
         assertEquals(100, inventory.entities());
         assertEquals(30, inventory.entitiesRefused());
         assertEquals(1, said.size(), said.toString());
-        assertTrue(said.get(0).contains("max_entities 100") && said.get(0).contains("table/ks/t"), said.get(0));
+        assertTrue(said.get(0).contains("max_entities 100") && said.get(0).contains("table/ks/t"),
+                said.get(0));
         assertEquals(100, frame().type("table").entities.size());
         int dropped = 0;
         for (String name : registry.getNames()) {
@@ -136,7 +144,8 @@ class FilteredInventoryTest {
             inventory.sample(1);
         }
         assertEquals(100, inventory.entities(), "who was refused has moved up");
-        assertTrue(inventory.entitiesRefused() == 30, "and nobody was counted twice: " + inventory.entitiesRefused());
+        assertTrue(inventory.entitiesRefused() == 30,
+                "and nobody was counted twice: " + inventory.entitiesRefused());
         assertNotNull(frame().type("table"));
         assertEquals(1, said.size());
     }

@@ -36,7 +36,8 @@ class InventoryTest {
             inventory.sample(12);
         }
         assertEquals(1000, template("table").liveCount());
-        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        com.sun.management.ThreadMXBean threads =
+                (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().getId();
         long least = Long.MAX_VALUE;
         long fastest = Long.MAX_VALUE;
@@ -47,7 +48,8 @@ class InventoryTest {
             fastest = Math.min(fastest, System.nanoTime() - start);
             least = Math.min(least, threads.getThreadAllocatedBytes(id) - before);
         }
-        System.out.println("InventoryTest: an idle pass over 1,000 tables takes " + fastest / 1000 + " µs and allocates " + least + " bytes");
+        System.out.println("InventoryTest: an idle pass over 1,000 tables takes " + fastest / 1000
+                + " µs and allocates " + least + " bytes");
         assertEquals(0, least);
 
         histogram("TombstoneScannedHistogram.ks.t500").update(7);
@@ -99,8 +101,10 @@ class InventoryTest {
     @Test
     void aGaugeThatHasNothingYetComesLater() {
         Object[] value = {null};
-        registry.register("org.apache.cassandra.metrics.Storage.Late", (Gauge<Object>) () -> value[0]);
-        registry.register("org.apache.cassandra.metrics.Storage.Words", (Gauge<Object>) () -> "no number");
+        registry.register("org.apache.cassandra.metrics.Storage.Late",
+                (Gauge<Object>) () -> value[0]);
+        registry.register("org.apache.cassandra.metrics.Storage.Words",
+                (Gauge<Object>) () -> "no number");
         inventory.sample(12);
         assertNull(metric("cassandra_storage_late"));
         value[0] = 0.5;
@@ -138,17 +142,20 @@ class InventoryTest {
     @Test
     void namesFollowTheRules() {
         String[][] cases = {
-            {"ThreadPools.PendingTasks.request.MutationStage", "thread_pool", "request,MutationStage"},
+            {"ThreadPools.PendingTasks.request.MutationStage", "thread_pool",
+                "request,MutationStage"},
             {"Table.ReadLatency.ks.t", "table", "ks,t"},
             {"IndexTable.ReadLatency.ks.t.t_idx", "index_table", "ks,t,t_idx"},
-            {"ClientRequest.Latency.Read-LOCAL_QUORUM", "client_request_by_consistency", "Read,LOCAL_QUORUM"},
+            {"ClientRequest.Latency.Read-LOCAL_QUORUM", "client_request_by_consistency",
+                "Read,LOCAL_QUORUM"},
             {"ClientRequest.Latency.Read", "client_request", "Read"},
             {"Connection.LargeMessagePendingTasks.10.0.5.6.7000", "connection", "10.0.5.6:7000"},
             {"Connection.LargeMessagePendingTasks.10.0.5.6_7000", "connection", "10.0.5.6:7000"},
             {"Messaging.READ_REQ-WaitLatency", "messaging_verb", "READ_REQ"},
             {"Messaging.dc1-Latency", "messaging_datacenter", "dc1"},
             {"HintsService.Hints_created-/10.0.5.6.7000", "hints_peer", "10.0.5.6:7000"},
-            {"StorageAttachedIndex.DiskUsedBytes.ks.t.IndexGroupMetrics", "sai_index", "ks,t,,IndexGroupMetrics"},
+            {"StorageAttachedIndex.DiskUsedBytes.ks.t.IndexGroupMetrics", "sai_index",
+                "ks,t,,IndexGroupMetrics"},
             {"Streaming.IncomingBytes.10.0.0.1.7000", "streaming_peer", "10.0.0.1:7000"},
             {"Novelty.Things.some.scope", "other_novelty", "some.scope"},
             {"Storage.Load", "storage", ""},
@@ -158,7 +165,8 @@ class InventoryTest {
             assertEquals(one[1], family.entity, one[0]);
             assertEquals(one[2], String.join(",", family.values), one[0]);
         }
-        for (String none : new String[] {"Table.ReadLatency.all", "keyspace.ReadLatency.ks", "ColumnFamily.ReadLatency.ks.t"}) {
+        for (String none : new String[] {"Table.ReadLatency.all", "keyspace.ReadLatency.ks",
+                "ColumnFamily.ReadLatency.ks.t"}) {
             assertNull(Family.of(Family.PREFIX + none), none);
         }
         assertNull(Family.of("jvm.gc.count"));
@@ -174,7 +182,8 @@ class InventoryTest {
         long[] partitions = {10};
         for (int t = 0; t < 90; t++) {
             registry.register(TABLE + "SnapshotsSize.ks.t" + t, (Gauge<Long>) () -> snapshots[0]);
-            registry.register(TABLE + "EstimatedPartitionCount.ks.t" + t, (Gauge<Long>) () -> partitions[0]);
+            registry.register(TABLE + "EstimatedPartitionCount.ks.t" + t,
+                    (Gauge<Long>) () -> partitions[0]);
             registry.register(TABLE + "LiveDiskSpaceUsed.ks.t" + t, new Counter());
         }
         passes(36); // all that is new has been read, and twice more since
@@ -185,7 +194,8 @@ class InventoryTest {
         assertTrue(seen > 0 && seen < 10, seen + " of 90 in one pass");
         passes(30);
         assertEquals(90, seen("cassandra_table_snapshots_size_bytes", 3));
-        assertEquals(0, seen("cassandra_table_estimated_partitions", 11), "follows from SSTables, and none came");
+        assertEquals(0, seen("cassandra_table_estimated_partitions", 11),
+                "follows from SSTables, and none came");
 
         registry.counter(TABLE + "LiveDiskSpaceUsed.ks.t7").inc(4096); // streamed in, say
         passes(13);
@@ -197,7 +207,8 @@ class InventoryTest {
     void whatAsksEveryTableIsAskedWhenSSTablesCameOrWent() {
         int[] asked = {0};
         Counter load = registry.counter("org.apache.cassandra.metrics.Storage.Load");
-        registry.register("org.apache.cassandra.metrics.Compaction.PendingTasks", (Gauge<Integer>) () -> ++asked[0]);
+        registry.register("org.apache.cassandra.metrics.Compaction.PendingTasks",
+                (Gauge<Integer>) () -> ++asked[0]);
         passes(24);
         int before = asked[0];
         passes(24);
@@ -233,7 +244,8 @@ class InventoryTest {
     }
 
     private void drop(String name) {
-        for (String metric : new String[] {"BytesFlushed", "ReadRepairRequests", "LiveSSTableCount", "SnapshotsSize", "TombstoneScannedHistogram"}) {
+        for (String metric : new String[] {"BytesFlushed", "ReadRepairRequests", "LiveSSTableCount",
+                "SnapshotsSize", "TombstoneScannedHistogram"}) {
             registry.remove(TABLE + metric + ".ks." + name);
         }
     }
@@ -265,7 +277,8 @@ class InventoryTest {
     private int slot(String... labels) {
         Template table = template("table");
         for (int slot = 0; slot < table.slots(); slot++) {
-            if (table.isLive(slot) && table.labelValue(slot, 0).equals(labels[0]) && table.labelValue(slot, 1).equals(labels[1])) {
+            if (table.isLive(slot) && table.labelValue(slot, 0).equals(labels[0])
+                    && table.labelValue(slot, 1).equals(labels[1])) {
                 return slot;
             }
         }

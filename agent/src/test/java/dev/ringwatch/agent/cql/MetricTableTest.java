@@ -80,9 +80,11 @@ class MetricTableTest {
     void onlyWhatWasAskedFor() {
         gauge("A", gaugeReads::incrementAndGet);
         MetricTable table = MetricTable.ofGroup("G", new Names(registry), reads);
-        ColumnMetadata scope = table.metadata().getColumn(java.nio.ByteBuffer.wrap("scope".getBytes(StandardCharsets.UTF_8)));
+        ColumnMetadata scope = table.metadata()
+                .getColumn(java.nio.ByteBuffer.wrap("scope".getBytes(StandardCharsets.UTF_8)));
         ColumnFilter filter = ColumnFilter.selectionBuilder().add(scope).build();
-        try (UnfilteredPartitionIterator scan = table.select(DataRange.allData(table.metadata().partitioner), filter);
+        try (UnfilteredPartitionIterator scan =
+                table.select(DataRange.allData(table.metadata().partitioner), filter);
                 UnfilteredRowIterator partition = scan.next()) {
             Row row = (Row) partition.next();
             assertEquals("undefined", text(row, table.metadata(), "scope"));
@@ -125,7 +127,8 @@ class MetricTableTest {
         histogram.update(3);
         registry.register(Groups.PREFIX + "G.H.ks.t", histogram);
         MetricTable table = MetricTable.ofKind(Kind.HISTOGRAM, new Names(registry), reads);
-        try (UnfilteredPartitionIterator scan = all(table); UnfilteredRowIterator partition = scan.next()) {
+        try (UnfilteredPartitionIterator scan = all(table);
+                UnfilteredRowIterator partition = scan.next()) {
             Row row = (Row) partition.next();
             assertEquals("ks.t", text(row, table.metadata(), "scope"));
             assertNull(row.getCell(column(table.metadata(), "buckets")));
@@ -137,14 +140,17 @@ class MetricTableTest {
 
     @Test
     void groupsOf6AndThoseThatAreThere() {
-        Set<String> groups = Groups.all(Arrays.asList("x", Groups.PREFIX + "Table.A.b", Groups.PREFIX + "NewOne.A", Groups.PREFIX + "NewOne.B", Groups.PREFIX + "short"));
-        assertTrue(groups.contains("Table") && groups.contains("NewOne") && groups.contains("autorepair") && !groups.contains("short"), groups.toString());
+        Set<String> groups = Groups.all(Arrays.asList("x", Groups.PREFIX + "Table.A.b",
+                Groups.PREFIX + "NewOne.A", Groups.PREFIX + "NewOne.B", Groups.PREFIX + "short"));
+        assertTrue(groups.contains("Table") && groups.contains("NewOne")
+                && groups.contains("autorepair") && !groups.contains("short"), groups.toString());
         Set<String> tables = new TreeSet<>();
         for (String group : groups) {
             tables.add(Groups.table(group));
         }
         assertEquals(groups.size(), tables.size());
-        assertTrue(tables.contains("cidr_authorizer_group") && tables.contains("cql_group") && tables.contains("mutual_tls_group"), tables.toString());
+        assertTrue(tables.contains("cidr_authorizer_group") && tables.contains("cql_group")
+                && tables.contains("mutual_tls_group"), tables.toString());
         assertEquals("undefined", Groups.scope(Groups.PREFIX + "Client.AuthFailure"));
         assertEquals("ks.t.i", Groups.scope(Groups.PREFIX + "IndexTable.ReadLatency.ks.t.i"));
         assertEquals("undefined", Groups.scope("jvm"));
@@ -155,7 +161,8 @@ class MetricTableTest {
     }
 
     private static UnfilteredPartitionIterator all(MetricTable table) {
-        return table.select(DataRange.allData(table.metadata().partitioner), ColumnFilter.all(table.metadata()));
+        return table.select(DataRange.allData(table.metadata().partitioner),
+                ColumnFilter.all(table.metadata()));
     }
 
     /** Last part of each name, type and value. */
@@ -168,8 +175,10 @@ class MetricTableTest {
                     assertFalse(row.isEmpty());
                     assertFalse(partition.hasNext());
                     String value = text(row, table.metadata(), "value");
-                    String type = column(table.metadata(), "type") == null ? "" : " " + text(row, table.metadata(), "type");
-                    all.append(all.length() > 0 ? ", " : "").append(name(partition)).append(type).append(' ').append(value == null ? "-" : value);
+                    String type = column(table.metadata(), "type") == null
+                            ? "" : " " + text(row, table.metadata(), "type");
+                    all.append(all.length() > 0 ? ", " : "").append(name(partition)).append(type)
+                            .append(' ').append(value == null ? "-" : value);
                 }
             }
         }
@@ -177,7 +186,8 @@ class MetricTableTest {
     }
 
     private static String name(UnfilteredRowIterator partition) {
-        String name = StandardCharsets.UTF_8.decode(partition.partitionKey().getKey().duplicate()).toString();
+        String name = StandardCharsets.UTF_8.decode(partition.partitionKey().getKey().duplicate())
+                .toString();
         return name.substring(name.lastIndexOf('.') + 1);
     }
 
@@ -187,6 +197,7 @@ class MetricTableTest {
 
     private static String text(Row row, TableMetadata metadata, String column) {
         Cell<?> cell = row.getCell(column(metadata, column));
-        return cell == null ? null : StandardCharsets.UTF_8.decode(cell.buffer().duplicate()).toString();
+        return cell == null
+                ? null : StandardCharsets.UTF_8.decode(cell.buffer().duplicate()).toString();
     }
 }

@@ -62,7 +62,8 @@ class NamesTest {
         assertArrayEquals(new String[] {"a"}, names.sorted().names);
     }
 
-    private static void change(MetricRegistry registry, TreeMap<String, Kind> truth, Random random, int times) {
+    private static void change(MetricRegistry registry, TreeMap<String, Kind> truth,
+            Random random, int times) {
         for (int i = 0; i < times; i++) {
             String name = "m." + random.nextInt(60);
             registry.remove(name);

@@ -43,14 +43,16 @@ class DamagedSpoolTest {
         }
         Files.write(SpoolFiles.name(spool, 1L << 40), junk(random, 3_000));
         Files.write(SpoolFiles.name(spool, 0x7fff_ffffL), new byte[0]);
-        Path[] foreign = {spool.resolve("ringwatch-1.spool"), spool.resolve("ringwatch-000000000000000G.spool"), spool.resolve("important.txt")};
+        Path[] foreign = {spool.resolve("ringwatch-1.spool"),
+            spool.resolve("ringwatch-000000000000000G.spool"), spool.resolve("important.txt")};
         for (Path file : foreign) {
             Files.writeString(file, "not yours");
         }
         Files.createDirectory(SpoolFiles.name(spool, 3L << 40));
         Files.createSymbolicLink(SpoolFiles.name(spool, 4L << 40), foreign[2]);
 
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = spool;
             delivery.start(server.url());
             new TestFrames(60, 0, TestFrames.BEGIN + TestFrames.LIFE_MS).add(delivery.queue, 1);
@@ -58,19 +60,23 @@ class DamagedSpoolTest {
             TreeSet<Long> expected = TestFrames.readable(whole);
             readable += expected.size();
             if (repetition.getCurrentRepetition() == SPOOLS && Long.getLong("seed") == null) {
-                assertTrue(readable > SPOOLS * FRAMES / 10 && readable < SPOOLS * FRAMES, readable + " frames were readable");
+                assertTrue(readable > SPOOLS * FRAMES / 10 && readable < SPOOLS * FRAMES,
+                        readable + " frames were readable");
             }
             List<Long> got = TestFrames.inOrder(server.bodies());
             got.removeIf(pass -> pass > TestFrames.LIFE); // the one of this life
             assertEquals(TestFrames.ranges(expected), TestFrames.ranges(new TreeSet<>(got)));
-            assertTrue(delivery.sender.spoolDamagedBytes() >= 3_000, "counted " + delivery.sender.spoolDamagedBytes());
-            assertEquals(delivery.ledger().sent - 1, delivery.ledger().recovered - delivery.ledger().dropped);
+            assertTrue(delivery.sender.spoolDamagedBytes() >= 3_000,
+                    "counted " + delivery.sender.spoolDamagedBytes());
+            assertEquals(delivery.ledger().sent - 1,
+                    delivery.ledger().recovered - delivery.ledger().dropped);
             assertEquals(List.of(), delivery.said);
         }
         for (Path file : foreign) {
             assertEquals("not yours", Files.readString(file));
         }
-        assertTrue(Files.isDirectory(SpoolFiles.name(spool, 3L << 40)) && Files.isSymbolicLink(SpoolFiles.name(spool, 4L << 40)));
+        assertTrue(Files.isDirectory(SpoolFiles.name(spool, 3L << 40))
+                && Files.isSymbolicLink(SpoolFiles.name(spool, 4L << 40)));
     }
 
     @Test
@@ -86,10 +92,12 @@ class DamagedSpoolTest {
             out.write(frame);
         }
         Files.write(only.file, out.toByteArray());
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = spool;
             delivery.start(server.url());
-            await(() -> delivery.ledger().recovered == FRAMES - 1 && delivery.sender.spoolBytes() == 0);
+            await(() -> delivery.ledger().recovered == FRAMES - 1
+                    && delivery.sender.spoolBytes() == 0);
             assertEquals(29L, delivery.queue.dropped().get(FrameQueue.KEY_LOST));
             assertEquals(FRAMES - 30, TestFrames.inOrder(server.bodies()).size());
         }
@@ -98,7 +106,8 @@ class DamagedSpoolTest {
     @Test
     void damageWhileRunningIsInTheLedger() throws Exception {
         Path spool = directory.resolve("spool");
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = spool;
             delivery.spoolBytes = 16_000; // files of 4,000 bytes
             server.always = HostileServer.answer("503 Down");
@@ -110,7 +119,8 @@ class DamagedSpoolTest {
             Files.delete(there.get(0).file); // somebody tidied up
             server.always = null;
             await(() -> delivery.ledger().spooled == 0 && delivery.ledger().queued == 0);
-            assertTrue(delivery.queue.dropped().get(FrameQueue.SPOOL_DAMAGED) >= 30, delivery.queue.dropped().toString());
+            assertTrue(delivery.queue.dropped().get(FrameQueue.SPOOL_DAMAGED) >= 30,
+                    delivery.queue.dropped().toString());
         }
     }
 
@@ -118,7 +128,9 @@ class DamagedSpoolTest {
     void aFileFullOfBeginningsIsReadInBoundedTime() throws Exception {
         byte[] beginnings = new byte[1 << 20];
         for (int i = 0; i + 12 <= beginnings.length; i += 12) {
-            System.arraycopy(new byte[] {'R', 'W', 'F', 1, 0, 0, 0, 0, 0, 0, 8, 0}, 0, beginnings, i, 12); // of 512 KiB each
+            // frames of 512 KiB each
+            System.arraycopy(new byte[] {'R', 'W', 'F', 1, 0, 0, 0, 0, 0, 0, 8, 0}, 0,
+                    beginnings, i, 12);
         }
         Path file = Files.write(directory.resolve("file"), beginnings);
         try (java.nio.channels.FileChannel channel = java.nio.channels.FileChannel.open(file)) {
@@ -143,7 +155,8 @@ class DamagedSpoolTest {
     }
 
     private static void fill(Path spool, long queueBytes) throws Exception {
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = spool;
             delivery.spoolBytes = queueBytes == 4_000 ? 64_000 : 64 << 20; // many files or one
             server.always = HostileServer.answer("503 Down");
@@ -167,7 +180,8 @@ class DamagedSpoolTest {
      * Flips bits, cuts the tail, puts junk between; adds the frames that stay whole to {@code
      * whole}.
      */
-    private static byte[] damaged(List<byte[]> frames, Random random, List<byte[]> whole) throws Exception {
+    private static byte[] damaged(List<byte[]> frames, Random random, List<byte[]> whole)
+            throws Exception {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         int cut = random.nextInt(3) == 0 ? random.nextInt(frames.size()) : -1;
         for (int i = 0; i < frames.size(); i++) {
@@ -195,7 +209,8 @@ class DamagedSpoolTest {
         byte[] junk = new byte[length];
         random.nextBytes(junk);
         for (int i = 0; i + 12 < length; i += 1 + random.nextInt(60)) {
-            System.arraycopy(new byte[] {'R', 'W', 'F', 1, 9, 9, 9, 9, (byte) random.nextInt(100), 0, 0, 0}, 0, junk, i, 12);
+            System.arraycopy(new byte[] {'R', 'W', 'F', 1, 9, 9, 9, 9, (byte) random.nextInt(100),
+                    0, 0, 0}, 0, junk, i, 12);
         }
         return junk;
     }

@@ -40,7 +40,8 @@ final class Delivery implements AutoCloseable {
     }
 
     Delivery start(URL... urls) {
-        sender = new Sender(queue, Arrays.asList(urls), key, tls, spool, spoolBytes, minFree, "test", said::add, pace, random);
+        sender = new Sender(queue, Arrays.asList(urls), key, tls, spool, spoolBytes, minFree,
+                "test", said::add, pace, random);
         thread = new Thread(sender, "sender-under-test");
         thread.setDaemon(true);
         thread.start();
@@ -64,10 +65,13 @@ final class Delivery implements AutoCloseable {
     static void assertLedger(FrameQueue queue) {
         FrameQueue.Ledger l = new FrameQueue.Ledger();
         queue.read(l);
-        assertEquals(l.made + l.recovered, l.sent + l.dropped + l.queued + l.spooled, "made " + l.made + " + recovered " + l.recovered
-                + " = sent " + l.sent + " + dropped " + queue.dropped() + " + queued " + l.queued + " + spooled " + l.spooled);
+        assertEquals(l.made + l.recovered, l.sent + l.dropped + l.queued + l.spooled,
+                "made " + l.made + " + recovered " + l.recovered
+                + " = sent " + l.sent + " + dropped " + queue.dropped() + " + queued " + l.queued
+                + " + spooled " + l.spooled);
         assertEquals(l.dropped, queue.dropped().values().stream().mapToLong(Long::longValue).sum());
-        assertTrue(l.queued >= 0 && l.spooled >= 0 && l.queuedBytes >= 0 && (l.queued > 0 || l.queuedBytes == 0), "nothing is negative");
+        assertTrue(l.queued >= 0 && l.spooled >= 0 && l.queuedBytes >= 0
+                && (l.queued > 0 || l.queuedBytes == 0), "nothing is negative");
     }
 
     /** Nothing waits any more, in memory or on disk. */
@@ -75,7 +79,8 @@ final class Delivery implements AutoCloseable {
         try {
             await(() -> ledger().queued + ledger().spooled + sender.spoolBytes() == 0);
         } catch (AssertionError e) {
-            throw new AssertionError("queued " + ledger().queued + ", spooled " + ledger().spooled + ", " + sender.spoolBytes() + " bytes in the spool, errors "
+            throw new AssertionError("queued " + ledger().queued + ", spooled "
+                    + ledger().spooled + ", " + sender.spoolBytes() + " bytes in the spool, errors "
                     + sender.errors() + ", dropped " + queue.dropped() + ", said " + said, e);
         }
     }

@@ -35,11 +35,13 @@ class FrameQueueTest {
             if (random.nextInt(3) == 0) {
                 continue;
             }
-            for (FrameQueue.Queued frame : queue.beginSpooling(random.nextBoolean() ? 1 : FrameQueue.FRESH)) {
+            for (FrameQueue.Queued frame : queue.beginSpooling(random.nextBoolean()
+                    ? 1 : FrameQueue.FRESH)) {
                 if (frame.isKey) {
                     keys.add(frame.key);
                 }
-                assertTrue(keys.contains(frame.key), "seed " + seed + ", turn " + turn + ": a delta frame of key frame " + frame.key + " goes first");
+                assertTrue(keys.contains(frame.key), "seed " + seed + ", turn " + turn
+                        + ": a delta frame of key frame " + frame.key + " goes first");
                 queue.spooled();
             }
         }

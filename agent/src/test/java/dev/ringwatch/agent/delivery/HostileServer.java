@@ -64,7 +64,8 @@ final class HostileServer implements AutoCloseable {
     }
 
     static String answer(String status, String... headers) {
-        return "HTTP/1.1 " + status + "\r\n" + String.join("", headers) + "Content-Length: 2\r\n\r\nno";
+        return "HTTP/1.1 " + status + "\r\n" + String.join("", headers)
+                + "Content-Length: 2\r\n\r\nno";
     }
 
     private void accept() {
@@ -121,21 +122,25 @@ final class HostileServer implements AutoCloseable {
                     continue;
                 }
                 while (DRIP.equals(answer)) {
-                    connection.getOutputStream().write("HTTP/1.1 202 Accepted\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxx".charAt(drips++ % 45));
+                    connection.getOutputStream().write(
+                            "HTTP/1.1 202 Accepted\r\nX: xxxxxxxxxxxxxxxxxxxxxxxxxx"
+                                    .charAt(drips++ % 45));
                     Thread.sleep(20);
                 }
                 if (CLOSE.equals(answer)) {
                     connection.close();
                     return;
                 }
-                String bytes = answer == null ? "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n" : answer;
+                String bytes = answer == null
+                        ? "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n" : answer;
                 synchronized (this) {
                     if (bytes.startsWith("HTTP/1.1 202")) {
                         accepted.add(body);
                     }
                 }
                 connection.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
-                if (!bytes.startsWith("HTTP/1.1 ") || bytes.contains("Connection: close") || bytes.contains("X-Closes")) {
+                if (!bytes.startsWith("HTTP/1.1 ") || bytes.contains("Connection: close")
+                        || bytes.contains("X-Closes")) {
                     connection.close();
                     return;
                 }

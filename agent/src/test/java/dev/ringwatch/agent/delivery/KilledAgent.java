@@ -19,7 +19,8 @@ final class KilledAgent {
         pace.maxPauseMs = 20;
         pace.outageMs = 0;
         pace.minGapMs = 0;
-        Sender sender = new Sender(queue, Collections.singletonList(new URL(arguments[0])), ApiKey.fixed("rw_key"), new Tls(null, null, null),
+        Sender sender = new Sender(queue, Collections.singletonList(new URL(arguments[0])),
+                ApiKey.fixed("rw_key"), new Tls(null, null, null),
                 Path.of(arguments[1]), 64 << 20, 1, "test", line -> { }, pace, new Random());
         Thread thread = new Thread(sender);
         thread.setDaemon(true);
@@ -35,7 +36,8 @@ final class KilledAgent {
         }
         for (;;) {
             queue.read(ledger);
-            System.out.println("left " + (ledger.queued + ledger.spooled + sender.spoolBytes()) + " recovered " + ledger.recovered);
+            System.out.println("left " + (ledger.queued + ledger.spooled + sender.spoolBytes())
+                    + " recovered " + ledger.recovered);
             Thread.sleep(20);
         }
     }

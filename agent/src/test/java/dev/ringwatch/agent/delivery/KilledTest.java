@@ -27,7 +27,8 @@ class KilledTest {
             long[] spooled = new long[LIVES];
             for (int life = 0; life < LIVES; life++) {
                 int enough = 150 + 70 * life;
-                String last = live(server, life, 100_000, line -> line.startsWith("spooled ") && number(line, 1) >= enough);
+                String last = live(server, life, 100_000,
+                        line -> line.startsWith("spooled ") && number(line, 1) >= enough);
                 spooled[life] = number(last, 1);
             }
             server.always = null;
@@ -35,7 +36,8 @@ class KilledTest {
             TreeSet<Long> arrived = TestFrames.readable(server.accepted());
             for (int life = 0; life < LIVES; life++) {
                 for (long pass = 1; pass <= spooled[life]; pass++) { // frames are spooled in order
-                    assertTrue(arrived.contains(life * TestFrames.LIFE + pass), "life " + life + ", pass " + pass + " of " + spooled[life]
+                    assertTrue(arrived.contains(life * TestFrames.LIFE + pass),
+                            "life " + life + ", pass " + pass + " of " + spooled[life]
                             + " spooled has arrived: " + TestFrames.ranges(arrived));
                 }
             }
@@ -44,14 +46,19 @@ class KilledTest {
     }
 
     /** Runs one life until it says what is waited for, then kills it. */
-    private String live(HostileServer server, int life, int frames, Predicate<String> until) throws Exception {
-        Process process = new ProcessBuilder(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m", "-XX:+UseSerialGC",
-                "-cp", Path.of("target", "classes") + java.io.File.pathSeparator + Path.of("target", "test-classes"),
-                KilledAgent.class.getName(), server.url().toString(), directory.toString(), "" + life, "" + frames))
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    private String live(HostileServer server, int life, int frames, Predicate<String> until)
+            throws Exception {
+        Process process = new ProcessBuilder(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xmx64m", "-XX:+UseSerialGC", "-cp",
+                Path.of("target", "classes") + java.io.File.pathSeparator
+                        + Path.of("target", "test-classes"),
+                KilledAgent.class.getName(), server.url().toString(), directory.toString(),
+                "" + life, "" + frames)).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         Thread killer = new Thread(process::destroyForcibly);
         Runtime.getRuntime().addShutdownHook(killer);
-        try (BufferedReader out = new BufferedReader(new InputStreamReader(process.getInputStream()))) {
+        try (BufferedReader out =
+                new BufferedReader(new InputStreamReader(process.getInputStream()))) {
             for (String line = out.readLine(); line != null; line = out.readLine()) {
                 if (until.test(line)) {
                     return line;

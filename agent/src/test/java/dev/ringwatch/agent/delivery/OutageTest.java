@@ -35,9 +35,11 @@ class OutageTest {
     }
 
     private void outage(Path spool, long queueBytes) throws Exception {
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(queueBytes)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(queueBytes)) {
             delivery.spool = spool;
-            delivery.pace.minGapMs = 200; // so that much of the backlog is left when the next frame is made
+            // so that much of the backlog is left when the next frame is made
+            delivery.pace.minGapMs = 200;
             server.always = DOWN;
             delivery.start(server.url());
             frames.add(delivery.queue, 630);
@@ -45,7 +47,8 @@ class OutageTest {
                 await(() -> delivery.ledger().spooled == 629); // the newest stays, ready to be sent
                 assertEquals(delivery.sender.spoolBytes(), bytesIn(spool));
                 assertTrue(delivery.ledger().queued == 1);
-                assertTrue(delivery.sender.problem().contains("HTTP status 503"), delivery.sender.problem());
+                assertTrue(delivery.sender.problem().contains("HTTP status 503"),
+                        delivery.sender.problem());
             }
             int before = server.requests();
             server.always = null;
@@ -54,15 +57,19 @@ class OutageTest {
             int made = server.requests() - before;
             await(() -> inOrder(server, before).contains(631L));
             List<Long> order = inOrder(server, before);
-            assertTrue(order.indexOf(601L) <= 1, "the newest key frame first, but for what was on its way: " + order);
-            assertTrue(order.indexOf(630L) <= FrameQueue.FRESH + 1, "the newest frame is among the first: " + order);
-            assertTrue(order.indexOf(631L) <= made + 1, "what is made meanwhile does not wait for the backlog: " + order);
+            assertTrue(order.indexOf(601L) <= 1,
+                    "the newest key frame first, but for what was on its way: " + order);
+            assertTrue(order.indexOf(630L) <= FrameQueue.FRESH + 1,
+                    "the newest frame is among the first: " + order);
+            assertTrue(order.indexOf(631L) <= made + 1,
+                    "what is made meanwhile does not wait for the backlog: " + order);
             delivery.pace.minGapMs = 0;
             await(() -> delivery.ledger().sent == 631);
             assertEquals("1-631", readable(server, before));
             assertEquals(0, delivery.ledger().dropped);
             if (spool != null) {
-                await(() -> delivery.sender.spoolBytes() == 0); // a file goes when its end is read, after its last frame was sent
+                // a file goes when its end is read, after its last frame was sent
+                await(() -> delivery.sender.spoolBytes() == 0);
                 assertEquals(0, bytesIn(spool));
             }
             assertEquals(List.of(), delivery.said, "the spool was well all the time");
@@ -72,7 +79,8 @@ class OutageTest {
     @Test
     void whatIsTooMuchForTheDiskGoesWindowByWindow() throws Exception {
         TestFrames large = new TestFrames(10, 500, TestFrames.BEGIN);
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = directory;
             delivery.spoolBytes = 40_000;
             server.always = DOWN;
@@ -95,17 +103,20 @@ class OutageTest {
 
     @Test
     void whatARefusedKeyFrameLeavesOnDiskIsNotSent() throws Exception {
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.spool = directory;
             server.always = DOWN;
             delivery.start(server.url());
             frames.add(delivery.queue, 20);
             await(() -> delivery.ledger().spooled == 19);
-            server.then(HostileServer.answer("400 Bad")); // the key frame, which is tried again and again
+            // the key frame, which is tried again and again
+            server.then(HostileServer.answer("400 Bad"));
             await(() -> delivery.queue.dropped().containsKey("http_400"));
             server.always = null;
             await(() -> delivery.ledger().spooled + delivery.ledger().queued == 0);
-            assertEquals(Map.of("http_400", 1L, FrameQueue.KEY_LOST, 19L), delivery.queue.dropped());
+            assertEquals(Map.of("http_400", 1L, FrameQueue.KEY_LOST, 19L),
+                    delivery.queue.dropped());
             assertEquals(0, server.accepted().size());
             assertTrue(delivery.queue.needsKeyFrame());
         }
@@ -151,7 +162,8 @@ class OutageTest {
                 second.start(server.url());
                 TestFrames next = new TestFrames(60, 0, TestFrames.BEGIN + TestFrames.LIFE_MS);
                 next.add(second.queue, 5);
-                await(() -> second.ledger().recovered == 130 && second.ledger().sent == 135 && second.sender.spoolBytes() == 0);
+                await(() -> second.ledger().recovered == 130 && second.ledger().sent == 135
+                        && second.sender.spoolBytes() == 0);
                 assertEquals(0, second.ledger().spooled);
             }
             assertEquals("1-130 1000001-1000005", readable(server, before));
@@ -173,7 +185,9 @@ class OutageTest {
                 new TestFrames(60, 0, TestFrames.BEGIN + TestFrames.LIFE_MS).add(second.queue, 10);
                 await(() -> second.sender.spoolIsOff() && second.sender.errors() > 20);
                 assertEquals(10, second.ledger().queued, "memory goes on");
-                assertEquals(1, second.said.stream().filter(line -> line.contains("another agent uses it: give each")).count(), second.said.toString());
+                assertEquals(1, second.said.stream()
+                        .filter(line -> line.contains("another agent uses it: give each")).count(),
+                        second.said.toString());
             }
             await(() -> !second.sender.spoolIsOff()); // its turn
             server.always = null;
@@ -186,15 +200,19 @@ class OutageTest {
     void aDiskThatFailsIsSaidOnceAndMemoryGoesOn() throws Exception {
         Path file = Files.writeString(directory.resolve("file"), "mine");
         for (int i = 0; i < 3; i++) {
-            try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
-                delivery.spool = i == 0 ? directory.resolve("full") : i == 1 ? file : file.resolve("below");
+            try (HostileServer server = new HostileServer();
+                    Delivery delivery = new Delivery(1 << 20)) {
+                delivery.spool = i == 0 ? directory.resolve("full")
+                        : i == 1 ? file : file.resolve("below");
                 delivery.minFree = i == 0 ? Long.MAX_VALUE / 2 : 1;
                 server.always = DOWN;
                 delivery.start(server.url());
                 new TestFrames(60).add(delivery.queue, 100);
                 await(() -> delivery.sender.spoolIsOff() && delivery.sender.errors() > 50);
                 assertEquals(100, delivery.ledger().queued);
-                assertEquals(1, delivery.said.stream().filter(line -> line.contains("is off, frames wait in memory only: ")).count(), delivery.said.toString());
+                assertEquals(1, delivery.said.stream()
+                        .filter(line -> line.contains("is off, frames wait in memory only: "))
+                        .count(), delivery.said.toString());
                 server.always = null;
                 await(() -> delivery.ledger().sent == 100);
             }

@@ -37,20 +37,25 @@ class RandomDeliveryTest {
             for (int i = random.nextInt(400); i > 0; i--) {
                 script.add(mood(random, refuses));
             }
-            try (HostileServer one = new HostileServer(script.toArray(new String[0])); HostileServer two = new HostileServer();
+            try (HostileServer one = new HostileServer(script.toArray(new String[0]));
+                    HostileServer two = new HostileServer();
                     Delivery delivery = new Delivery(small ? 6_000 : 1 << 20)) {
                 delivery.spool = directory;
                 delivery.spoolBytes = small ? 10_000 : 1 << 20;
                 delivery.pace.outageMs = random.nextInt(3) * 20;
                 delivery.pace.maxGapMs = 5;
                 delivery.random = new Random(seed);
-                delivery.start(random.nextBoolean() ? new java.net.URL[] {one.url()} : new java.net.URL[] {one.url(), two.url()});
-                TestFrames frames = new TestFrames(perWindow, random.nextInt(200), TestFrames.BEGIN + life * TestFrames.LIFE_MS);
-                int count = random.nextInt(300) + (life == 3 ? 1 : 0); // once the last life has sent one it has seen the spool, too
+                delivery.start(random.nextBoolean() ? new java.net.URL[] {one.url()}
+                        : new java.net.URL[] {one.url(), two.url()});
+                TestFrames frames = new TestFrames(perWindow, random.nextInt(200),
+                        TestFrames.BEGIN + life * TestFrames.LIFE_MS);
+                // once the last life has sent one it has seen the spool, too
+                int count = random.nextInt(300) + (life == 3 ? 1 : 0);
                 for (int i = count; i > 0; i--) {
                     frames.add(delivery.queue, 1);
                     if (random.nextInt(20) == 0) {
-                        Thread.sleep(random.nextInt(5)); // gives the sender a turn; nothing is asserted of it
+                        // gives the sender a turn; nothing is asserted of it
+                        Thread.sleep(random.nextInt(5));
                     }
                 }
                 made += frames.made();
@@ -61,8 +66,10 @@ class RandomDeliveryTest {
                 dropped += delivery.ledger().dropped;
                 List<byte[]> accepted = new ArrayList<>(one.accepted());
                 accepted.addAll(two.accepted());
-                long unheard = accepted.size() - delivery.ledger().sent; // an answer on its way when this life was ended
-                assertTrue(unheard == 0 || unheard == 1, accepted.size() + " taken by the servers, " + delivery.ledger().sent + " sent");
+                // an answer on its way when this life was ended
+                long unheard = accepted.size() - delivery.ledger().sent;
+                assertTrue(unheard == 0 || unheard == 1, accepted.size() + " taken by the servers, "
+                        + delivery.ledger().sent + " sent");
                 taken.addAll(accepted);
             }
         }
@@ -70,10 +77,12 @@ class RandomDeliveryTest {
         for (byte[] frame : taken) {
             distinct.add(TestFrames.number(frame));
         }
-        assertTrue(distinct.size() + dropped >= made, made + " made, " + distinct.size() + " arrived, " + dropped + " dropped");
+        assertTrue(distinct.size() + dropped >= made,
+                made + " made, " + distinct.size() + " arrived, " + dropped + " dropped");
         if (dropped == 0) {
             assertEquals(made, distinct.size());
-            assertEquals(TestFrames.ranges(distinct), TestFrames.ranges(TestFrames.readableInTheEnd(taken)));
+            assertEquals(TestFrames.ranges(distinct),
+                    TestFrames.ranges(TestFrames.readableInTheEnd(taken)));
         }
     }
 

@@ -20,7 +20,8 @@ import org.junit.jupiter.api.io.TempDir;
 class SenderTest {
     @Test
     void framesArriveInOrderWithTheirHeaders() throws Exception {
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20).start(server.url())) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20).start(server.url())) {
             long before = System.currentTimeMillis();
             for (int i = 0; i < 20; i++) {
                 int sent = i;
@@ -32,9 +33,11 @@ class SenderTest {
             }
             assertEquals(1, server.connections(), "one connection for all of them");
             String head = server.heads.get(0);
-            assertTrue(head.startsWith("POST /v1/frames HTTP/1.1\r\nHost: 127.0.0.1:" + server.url().getPort() + "\r\n"), head);
+            assertTrue(head.startsWith("POST /v1/frames HTTP/1.1\r\nHost: 127.0.0.1:"
+                    + server.url().getPort() + "\r\n"), head);
             assertTrue(head.contains("\r\nAuthorization: Bearer rw_key\r\n"), head);
-            assertTrue(head.contains("\r\nContent-Type: application/vnd.ringwatch.frame\r\n"), head);
+            assertTrue(head.contains("\r\nContent-Type: application/vnd.ringwatch.frame\r\n"),
+                    head);
             assertTrue(head.contains("\r\nContent-Length: 100\r\n"), head);
             assertFalse(head.contains("Transfer-Encoding") || head.contains("Expect"), head);
             String sent = head.substring(head.indexOf("Ringwatch-Sent: ") + 16);
@@ -46,9 +49,12 @@ class SenderTest {
     @Test
     void whatMayPassIsTriedAgainInOrder() throws Exception {
         try (HostileServer server = new HostileServer(
-                HostileServer.answer("500 Oops"), HostileServer.answer("503 Later"), HostileServer.CLOSE,
-                "garbage\r\n\r\n", HostileServer.answer("401 Who"), HostileServer.answer("302 Found", "Location: http://127.0.0.1:1/x\r\n"),
-                HostileServer.answer("404 Where"), "HTTP/1.1 2000 x\r\n\r\n", HostileServer.answer("429 Slow", "Retry-After: 1\r\n"));
+                HostileServer.answer("500 Oops"), HostileServer.answer("503 Later"),
+                HostileServer.CLOSE,
+                "garbage\r\n\r\n", HostileServer.answer("401 Who"),
+                HostileServer.answer("302 Found", "Location: http://127.0.0.1:1/x\r\n"),
+                HostileServer.answer("404 Where"), "HTTP/1.1 2000 x\r\n\r\n",
+                HostileServer.answer("429 Slow", "Retry-After: 1\r\n"));
                 Delivery delivery = new Delivery(1 << 20)) {
             delivery.queue.add(frame(1), true);
             delivery.queue.add(frame(2), false);
@@ -59,7 +65,8 @@ class SenderTest {
                 assertArrayEquals(frame(1), server.bodies.get(i), "attempt " + i);
             }
             assertArrayEquals(frame(2), server.bodies.get(bad + 1));
-            assertTrue(server.times.get(bad) - server.times.get(bad - 1) >= 1_000_000_000L, "Retry-After was kept");
+            assertTrue(server.times.get(bad) - server.times.get(bad - 1) >= 1_000_000_000L,
+                    "Retry-After was kept");
             assertEquals(8, delivery.sender.errors(), "an idle connection that is closed is none");
             assertEquals(0, delivery.ledger().dropped);
         }
@@ -67,7 +74,8 @@ class SenderTest {
 
     @Test
     void whatIsRefusedIsDroppedAndCounted() throws Exception {
-        try (HostileServer server = new HostileServer(HostileServer.answer("400 Bad"), HostileServer.answer("413 Large"));
+        try (HostileServer server = new HostileServer(HostileServer.answer("400 Bad"),
+                HostileServer.answer("413 Large"));
                 Delivery delivery = new Delivery(1 << 20)) {
             delivery.queue.add(frame(1), true);
             delivery.queue.add(frame(2), false);
@@ -89,11 +97,13 @@ class SenderTest {
 
     @Test
     void aHangingServerHoldsNothingUp() throws Exception {
-        try (HostileServer server = new HostileServer(HostileServer.HANG); Delivery delivery = new Delivery(1 << 20).start(server.url())) {
+        try (HostileServer server = new HostileServer(HostileServer.HANG);
+                Delivery delivery = new Delivery(1 << 20).start(server.url())) {
             delivery.queue.add(frame(1), true);
             await(() -> server.requests() == 1);
             for (int i = 2; i < 100; i++) {
-                delivery.queue.add(frame(i), false); // returns at once although the head is being posted
+                // returns at once although the head is being posted
+                delivery.queue.add(frame(i), false);
             }
             server.close();
             await(() -> delivery.sender.errors() > 0);
@@ -104,13 +114,17 @@ class SenderTest {
     @Test
     void anAnswerThatNeverEndsIsEnded() throws Exception {
         try (HostileServer server = new HostileServer(HostileServer.DRIP,
-                "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n" + "x".repeat(100_000),
-                "HTTP/1.1 202 Accepted\r\nContent-Length: 999999999999999999999999\r\n\r\n" + "x".repeat(100_000),
-                "HTTP/1.1 202 Accepted\r\n" + "X: x\r\n".repeat(100_000))) {
-            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test", 300_000_000L);
+                "HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n"
+                + "x".repeat(100_000),
+                "HTTP/1.1 202 Accepted\r\nContent-Length: 999999999999999999999999\r\n\r\n"
+                + "x".repeat(100_000), "HTTP/1.1 202 Accepted\r\n" + "X: x\r\n".repeat(100_000))) {
+            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test",
+                    300_000_000L);
             assertEquals(HttpPost.RETRY, http.post(server.url(), frame(1)));
-            assertTrue(http.problem.contains("too long") || http.problem.contains("timed out"), http.problem);
-            HttpPost patient = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test", 60_000_000_000L);
+            assertTrue(http.problem.contains("too long") || http.problem.contains("timed out"),
+                    http.problem);
+            HttpPost patient = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test",
+                    60_000_000_000L);
             assertEquals(HttpPost.OK, patient.post(server.url(), frame(2)));
             assertEquals(HttpPost.OK, patient.post(server.url(), frame(3)));
             assertEquals(HttpPost.RETRY, patient.post(server.url(), frame(4)));
@@ -122,9 +136,11 @@ class SenderTest {
     @Test
     void aServerThatDoesNotReadIsLeft() throws Exception {
         try (HostileServer server = new HostileServer(HostileServer.DEAF)) {
-            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test", 100_000_000L);
+            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test",
+                    100_000_000L);
             int[] verdict = {-1};
-            Thread posting = new Thread(() -> verdict[0] = http.post(urlOf(server), new byte[64 << 20]));
+            Thread posting = new Thread(
+                    () -> verdict[0] = http.post(urlOf(server), new byte[64 << 20]));
             posting.start();
             await(() -> {
                 http.endIfSlow(); // what the sampler's thread does once a pass
@@ -137,8 +153,10 @@ class SenderTest {
 
     @Test
     void aProxyThatClosesAndAddsHeadersDoesNoHarm() throws Exception {
-        String closes = "HTTP/1.1 202 Accepted\r\nVia: 1.1 proxy\r\nX-Closes: without saying so\r\nContent-Length: 0\r\n\r\n";
-        String interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\nServer: y\r\n\r\n";
+        String closes = "HTTP/1.1 202 Accepted\r\nVia: 1.1 proxy\r\n"
+                + "X-Closes: without saying so\r\nContent-Length: 0\r\n\r\n";
+        String interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+                + "HTTP/1.1 204 No Content\r\nServer: y\r\n\r\n";
         String says = "HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
         String old = "HTTP/1.0 200 OK\r\n\r\n";
         try (HostileServer server = new HostileServer(closes, closes, interim, says, old, interim);
@@ -158,7 +176,8 @@ class SenderTest {
 
     @Test
     void anotherAddressIsTriedWhenOneFailsAndHomeIsReturnedTo() throws Exception {
-        try (HostileServer one = new HostileServer(); HostileServer two = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer one = new HostileServer(); HostileServer two = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.pace.awayMs = 100;
             delivery.start(one.url(), two.url());
             delivery.queue.add(frame(1), true);
@@ -189,7 +208,8 @@ class SenderTest {
         int[] first = new int[3];
         int[] second = new int[3];
         for (int agent = 0; agent < 300; agent++) {
-            Addresses addresses = new Addresses(java.util.Arrays.asList(urls), 1000, new Random(agent));
+            Addresses addresses = new Addresses(java.util.Arrays.asList(urls), 1000,
+                    new Random(agent));
             int home = java.util.Arrays.asList(urls).indexOf(addresses.current(0));
             first[home]++;
             if (home == 0) {
@@ -202,7 +222,8 @@ class SenderTest {
         }
         for (int i = 0; i < 3; i++) {
             assertTrue(first[i] > 60, "homes " + java.util.Arrays.toString(first));
-            assertTrue(i == 0 ? second[i] == 0 : second[i] > 20, "refuges " + java.util.Arrays.toString(second));
+            assertTrue(i == 0 ? second[i] == 0 : second[i] > 20,
+                    "refuges " + java.util.Arrays.toString(second));
         }
     }
 
@@ -210,7 +231,8 @@ class SenderTest {
     void aReplacedKeyFileIsReadAgain(@TempDir Path directory) throws Exception {
         Path file = directory.resolve("key");
         Files.writeString(file, "rw_first\n");
-        try (HostileServer server = new HostileServer(); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.key = ApiKey.in(file);
             delivery.start(server.url());
             delivery.queue.add(frame(1), true);
@@ -228,7 +250,8 @@ class SenderTest {
             await(() -> delivery.ledger().sent == 4);
             String[] keys = {"rw_first", "rw_first", "rw_again", "rw_again"};
             for (int i = 0; i < 4; i++) {
-                assertTrue(server.heads.get(i).contains("Authorization: Bearer " + keys[i] + "\r\n"), server.heads.get(i));
+                assertTrue(server.heads.get(i).contains("Authorization: Bearer " + keys[i]
+                        + "\r\n"), server.heads.get(i));
             }
         }
     }

@@ -56,9 +56,11 @@ final class TestFrames {
 
     byte[] next() {
         boolean key = nextIsKey();
-        long at = (started / FrameEncoder.WINDOW_MS + made / perWindow) * FrameEncoder.WINDOW_MS + made % perWindow * 1000L;
+        long at = (started / FrameEncoder.WINDOW_MS + made / perWindow) * FrameEncoder.WINDOW_MS
+                + made % perWindow * 1000L;
         counter.set(0, ++made);
-        return (key ? encoder.key(model, started, made - 1, at, 0) : encoder.delta(model, started, made - 1, at, 0)).copy();
+        return (key ? encoder.key(model, started, made - 1, at, 0)
+                : encoder.delta(model, started, made - 1, at, 0)).copy();
     }
 
     /** Adds so many more to a queue. */
@@ -109,7 +111,8 @@ final class TestFrames {
         for (Long pass : passes) {
             from = from == null ? pass : from;
             if (!passes.contains(pass + 1)) {
-                out.append(out.length() > 0 ? " " : "").append(from).append(from.equals(pass) ? "" : "-" + pass);
+                out.append(out.length() > 0 ? " " : "").append(from)
+                        .append(from.equals(pass) ? "" : "-" + pass);
                 from = null;
             }
         }
@@ -136,7 +139,8 @@ final class TestFrames {
             }
             long pass = (Long) state.value(COUNTER, state.type("test").entities.get(0));
             if (pass != state.sequence + 1) {
-                throw new AssertionError("pass " + (state.sequence + 1) + " says that it is " + pass);
+                throw new AssertionError("pass " + (state.sequence + 1)
+                        + " says that it is " + pass);
             }
             passes.add((state.started - BEGIN) / LIFE_MS * LIFE + pass);
         }

@@ -31,8 +31,10 @@ class TlsTest {
     @BeforeAll
     static void sign() throws Exception {
         ours = new TestCa(Files.createDirectory(made.resolve("ours")), "ours")
-                .sign("server", "RSA", LOOPBACK).sign("elsewhere", "EC", "dns:elsewhere.example").sign("agent", "EC", null).sign("agent2", "RSA", null);
-        theirs = new TestCa(Files.createDirectory(made.resolve("theirs")), "theirs").sign("server", "EC", LOOPBACK).sign("agent", "RSA", null);
+                .sign("server", "RSA", LOOPBACK).sign("elsewhere", "EC", "dns:elsewhere.example")
+                .sign("agent", "EC", null).sign("agent2", "RSA", null);
+        theirs = new TestCa(Files.createDirectory(made.resolve("theirs")), "theirs")
+                .sign("server", "EC", LOOPBACK).sign("agent", "RSA", null);
     }
 
     @Test
@@ -42,20 +44,25 @@ class TlsTest {
             URL url = server.url();
             assertEquals(HttpPost.OK, http.post(url, new byte[200_000]), () -> http.problem);
             assertEquals(HttpPost.OK, http.post(url, new byte[1]));
-            assertEquals(HttpPost.OK, http.post(new URL("https://localhost:" + server.url().getPort() + "/v1/frames"), new byte[1]), () -> http.problem);
+            assertEquals(HttpPost.OK, http.post(new URL("https://localhost:"
+                    + server.url().getPort() + "/v1/frames"), new byte[1]), () -> http.problem);
             assertEquals(2, server.connections(), "kept open, one for each name");
         }
     }
 
     @Test
     void whoIsNotTrustedGetsNothing() throws Exception {
-        try (HostileServer stranger = server(theirs, "server", null); HostileServer misnamed = server(ours, "elsewhere", null)) {
-            for (HttpPost strict : new HttpPost[] {http(ours.certificate("ours"), null, null), http(null, null, null)}) { // the second has the JVM's own trust
+        try (HostileServer stranger = server(theirs, "server", null);
+                HostileServer misnamed = server(ours, "elsewhere", null)) {
+            for (HttpPost strict : new HttpPost[] {http(ours.certificate("ours"), null, null),
+                    http(null, null, null)}) {
+                // the second has the JVM's own trust
                 assertEquals(HttpPost.RETRY, strict.post(stranger.url(), new byte[1]));
                 assertTrue(strict.remedy.contains("ingest.ca_file"), strict.problem);
             }
             HttpPost http = http(ours.certificate("ours"), null, null);
-            assertEquals(HttpPost.RETRY, http.post(misnamed.url(), new byte[1]), "the name is checked");
+            assertEquals(HttpPost.RETRY, http.post(misnamed.url(), new byte[1]),
+                    "the name is checked");
             assertTrue(http.problem.contains("127.0.0.1"), http.problem);
             assertNull(http.remedy, "it is another name, not a stranger's");
             assertEquals(0, stranger.requests() + misnamed.requests(), "no key was sent");
@@ -65,10 +72,14 @@ class TlsTest {
     @Test
     void clientCertificates() throws Exception {
         try (HostileServer server = server(ours, "server", ours)) {
-            assertEquals(HttpPost.OK, http(ours.certificate("ours"), ours.certificate("agent"), ours.key("agent")).post(server.url(), new byte[1]));
-            assertEquals(HttpPost.OK, http(ours.certificate("ours"), ours.certificate("agent2"), ours.key("agent2")).post(server.url(), new byte[1]));
-            assertEquals(HttpPost.RETRY, http(ours.certificate("ours"), null, null).post(server.url(), new byte[1]));
-            assertEquals(HttpPost.RETRY, http(ours.certificate("ours"), theirs.certificate("agent"), theirs.key("agent")).post(server.url(), new byte[1]));
+            assertEquals(HttpPost.OK, http(ours.certificate("ours"), ours.certificate("agent"),
+                    ours.key("agent")).post(server.url(), new byte[1]));
+            assertEquals(HttpPost.OK, http(ours.certificate("ours"), ours.certificate("agent2"),
+                    ours.key("agent2")).post(server.url(), new byte[1]));
+            assertEquals(HttpPost.RETRY,
+                    http(ours.certificate("ours"), null, null).post(server.url(), new byte[1]));
+            assertEquals(HttpPost.RETRY, http(ours.certificate("ours"), theirs.certificate("agent"),
+                    theirs.key("agent")).post(server.url(), new byte[1]));
             assertEquals(2, server.requests());
         }
     }
@@ -78,7 +89,8 @@ class TlsTest {
         Path ca = replace(directory.resolve("ca"), ours.certificate("ours"));
         Path certificate = replace(directory.resolve("crt"), theirs.certificate("agent"));
         Path key = replace(directory.resolve("key"), theirs.key("agent"));
-        try (HostileServer server = server(theirs, "server", ours); Delivery delivery = new Delivery(1 << 20)) {
+        try (HostileServer server = server(theirs, "server", ours);
+                Delivery delivery = new Delivery(1 << 20)) {
             delivery.tls = new Tls(ca, certificate, key, 0);
             delivery.start(server.url());
             new TestFrames(60).add(delivery.queue, 10);
@@ -102,7 +114,8 @@ class TlsTest {
             next.add(delivery.queue, 1);
             await(() -> delivery.ledger().sent == 21);
             assertNull(delivery.tls.problem());
-            assertEquals(connections + 1, server.connections(), "a new connection with the new files");
+            assertEquals(connections + 1, server.connections(),
+                    "a new connection with the new files");
         }
     }
 
@@ -110,36 +123,45 @@ class TlsTest {
     void whatIsWrongWithAFileIsSaid() throws Exception {
         Path file = directory.resolve("file");
         assertTrue(said(ours.key("agent"), null, null).contains("holds no certificate"));
-        assertTrue(said(null, ours.certificate("agent"), ours.key("agent2")).contains("is not the key of"));
-        assertTrue(said(null, ours.certificate("agent"), theirs.key("agent")).contains("is not the key of"));
-        assertTrue(said(null, ours.certificate("agent"), ours.certificate("agent")).contains("needs exactly one block BEGIN PRIVATE KEY"));
-        Files.writeString(file, "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
+        assertTrue(said(null, ours.certificate("agent"), ours.key("agent2"))
+                .contains("is not the key of"));
+        assertTrue(said(null, ours.certificate("agent"), theirs.key("agent"))
+                .contains("is not the key of"));
+        assertTrue(said(null, ours.certificate("agent"), ours.certificate("agent"))
+                .contains("needs exactly one block BEGIN PRIVATE KEY"));
+        Files.writeString(file,
+                "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
         assertTrue(said(null, ours.certificate("agent"), file).contains("openssl pkcs8 -topk8"));
         Files.writeString(file, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
         assertTrue(said(null, ours.certificate("agent"), file).contains("make an RSA, EC"));
         Files.writeString(file, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
         assertTrue(said(file, null, null).contains("broken certificate"));
         assertTrue(said(directory.resolve("none"), null, null).contains("is missing"));
-        Files.writeString(file, "Some words\n" + Files.readString(ours.certificate("ours")) + "and more\n" + Files.readString(theirs.certificate("theirs")));
+        Files.writeString(file, "Some words\n" + Files.readString(ours.certificate("ours"))
+                + "and more\n" + Files.readString(theirs.certificate("theirs")));
         assertEquals(2, Pem.certificates(file).size());
     }
 
     @Test
     void aServerThatSpeaksNoTlsOrHangsInTheHandshake() throws Exception {
         try (ServerSocket plain = new ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress());
-                ServerSocket silent = new ServerSocket(0, 5, java.net.InetAddress.getLoopbackAddress())) {
+                ServerSocket silent = new ServerSocket(0, 5,
+                        java.net.InetAddress.getLoopbackAddress())) {
             Thread answering = new Thread(() -> {
                 try (java.net.Socket connection = plain.accept()) {
-                    connection.getOutputStream().write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes());
+                    connection.getOutputStream()
+                            .write("HTTP/1.1 400 Bad Request\r\n\r\n".getBytes());
                 } catch (IOException gone) {
                     return;
                 }
             });
             answering.start();
             HttpPost refused = http(ours.certificate("ours"), null, null);
-            assertEquals(HttpPost.RETRY, refused.post(new URL("https://127.0.0.1:" + plain.getLocalPort() + "/"), new byte[1]));
+            assertEquals(HttpPost.RETRY, refused.post(
+                    new URL("https://127.0.0.1:" + plain.getLocalPort() + "/"), new byte[1]));
             assertEquals(0, refused.status, "what came before TLS was there counts for nothing");
-            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(ours.certificate("ours"), null, null), "test", 50_000_000L);
+            HttpPost http = new HttpPost(ApiKey.fixed("k"),
+                    new Tls(ours.certificate("ours"), null, null), "test", 50_000_000L);
             URL hanging = new URL("https://127.0.0.1:" + silent.getLocalPort() + "/");
             Thread posting = new Thread(() -> http.post(hanging, new byte[1]));
             posting.start();
@@ -159,12 +181,14 @@ class TlsTest {
     }
 
     private static String said(Path ca, Path certificate, Path key) {
-        return assertThrows(IOException.class, () -> new Tls(ca, certificate, key).reload()).getMessage();
+        return assertThrows(IOException.class, () -> new Tls(ca, certificate, key).reload())
+                .getMessage();
     }
 
     private static Path replace(Path file, Path by) throws IOException {
         Path next = file.resolveSibling("next");
         Files.copy(by, next);
-        return Files.move(next, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+        return Files.move(next, file, StandardCopyOption.REPLACE_EXISTING,
+                StandardCopyOption.ATOMIC_MOVE);
     }
 }

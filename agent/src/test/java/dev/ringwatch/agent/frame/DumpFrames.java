@@ -17,7 +17,8 @@ public final class DumpFrames {
         ReferenceDecoder.State state = null;
         long lastAllocated = 0;
         for (int from = 0; from < all.length;) {
-            int length = (all[from + 8] & 0xff) | (all[from + 9] & 0xff) << 8 | (all[from + 10] & 0xff) << 16 | all[from + 11] << 24;
+            int length = (all[from + 8] & 0xff) | (all[from + 9] & 0xff) << 8
+                    | (all[from + 10] & 0xff) << 16 | all[from + 11] << 24;
             state = ReferenceDecoder.decode(Arrays.copyOfRange(all, from, from + length), key);
             key = state.isKey() ? state : key;
             from += length;
@@ -29,9 +30,11 @@ public final class DumpFrames {
             }
             Object total = state.value("ringwatch_agent_allocated_bytes_total");
             long allocated = total == null ? 0 : (Long) total;
-            System.out.printf("%s %d at %d: %d bytes, raw %d, compression %d, cost %.3f ms, allocated %d, %d types, %d entities, %d series%n",
-                    state.isKey() ? "key" : "delta", state.sequence, state.at, length, state.rawLength, state.compression,
-                    state.cost / 1e6, allocated - lastAllocated, state.types.size(), entities, cells);
+            System.out.printf("%s %d at %d: %d bytes, raw %d, compression %d, cost %.3f ms, "
+                    + "allocated %d, %d types, %d entities, %d series%n",
+                    state.isKey() ? "key" : "delta", state.sequence, state.at, length,
+                    state.rawLength, state.compression, state.cost / 1e6, allocated - lastAllocated,
+                    state.types.size(), entities, cells);
             lastAllocated = allocated;
         }
         if (args.length > 1) {
@@ -39,9 +42,11 @@ public final class DumpFrames {
                 for (int m = 0; m < type.metrics.size(); m++) {
                     Metric metric = type.metrics.get(m);
                     for (int e : type.live()) {
-                        if (metric.name.startsWith(args[1]) && !type.absent.contains(ReferenceDecoder.cell(m, e))) {
-                            System.out.println(metric.name + Arrays.toString(type.entities.get(e)) + " " + metric.kind + " "
-                                    + metric.unit + " e" + metric.exponent + " = " + type.get(m, e));
+                        if (metric.name.startsWith(args[1])
+                                && !type.absent.contains(ReferenceDecoder.cell(m, e))) {
+                            System.out.println(metric.name + Arrays.toString(type.entities.get(e))
+                                    + " " + metric.kind + " " + metric.unit + " e" + metric.exponent
+                                    + " = " + type.get(m, e));
                         }
                     }
                 }

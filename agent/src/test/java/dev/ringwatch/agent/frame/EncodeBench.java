@@ -26,10 +26,12 @@ public final class EncodeBench {
         move(model, 1);
         result.append(measure("key", 30, i -> encoder.key(model, 1, 0, window(i), 0), values));
         encoder.key(model, 1, 0, window(0), 0);
-        result.append(measure("idle", 2000, i -> encoder.delta(model, 1, i, window(0) + 1 + i, 0), values));
+        result.append(measure("idle", 2000,
+                i -> encoder.delta(model, 1, i, window(0) + 1 + i, 0), values));
         encoder.key(model, 1, 0, window(0), 0);
         move(model, 2);
-        result.append(measure("busy", 60, i -> encoder.delta(model, 1, i, window(0) + 1 + i, 0), values));
+        result.append(
+                measure("busy", 60, i -> encoder.delta(model, 1, i, window(0) + 1 + i, 0), values));
         System.out.println(result);
     }
 
@@ -42,7 +44,8 @@ public final class EncodeBench {
     }
 
     private static String measure(String name, int rounds, Work work, long values) {
-        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        com.sun.management.ThreadMXBean threads =
+                (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().getId();
         int length = 0;
         long best = Long.MAX_VALUE;
@@ -67,10 +70,12 @@ public final class EncodeBench {
         Bounds bounds = model.bounds(-6, uppers);
         Template table = new Template("table", "keyspace", "table");
         for (int i = 0; i < NUMBERS; i++) {
-            table.add(Metric.scalar("cassandra_table_number_" + i, i % 3 == 0 ? Kind.GAUGE : Kind.COUNTER, "", 0));
+            table.add(Metric.scalar("cassandra_table_number_" + i,
+                    i % 3 == 0 ? Kind.GAUGE : Kind.COUNTER, "", 0));
         }
         for (int i = 0; i < HISTOGRAMS; i++) {
-            table.add(Metric.histogram("cassandra_table_histogram_" + i, Kind.HISTOGRAM, "seconds", -6, bounds, i % 3 == 0));
+            table.add(Metric.histogram("cassandra_table_histogram_" + i, Kind.HISTOGRAM, "seconds",
+                    -6, bounds, i % 3 == 0));
         }
         model.add(table);
         for (int t = 0; t < tables; t++) {

@@ -49,8 +49,8 @@ final class FrameText {
 
     /** The frame's bytes; a delta frame writes its key frame first. */
     byte[] encode(List<FrameText> all) {
-        FrameEncoder encoder = new FrameEncoder(UUID.fromString(header.get("node")), header.get("cluster"),
-                number("interval"), null);
+        FrameEncoder encoder = new FrameEncoder(UUID.fromString(header.get("node")),
+                header.get("cluster"), number("interval"), null);
         Model model = new Model();
         FrameText key = this;
         if (header.containsKey("key")) {
@@ -59,10 +59,12 @@ final class FrameText {
             }
         }
         key.apply(model);
-        Bytes bytes = encoder.key(model, key.number("started"), key.number("sequence"), key.number("at"), key.number("cost"));
+        Bytes bytes = encoder.key(model, key.number("started"), key.number("sequence"),
+                key.number("at"), key.number("cost"));
         if (key != this) {
             apply(model);
-            bytes = encoder.delta(model, number("started"), number("sequence"), number("at"), number("cost"));
+            bytes = encoder.delta(model, number("started"), number("sequence"), number("at"),
+                    number("cost"));
         }
         return bytes.copy();
     }
@@ -105,14 +107,16 @@ final class FrameText {
                     break;
                 case "entity":
                     Template of = model.template(Integer.parseInt(words.get(1)));
-                    int slot = of.addEntity(null, words.subList(2, words.size()).toArray(new String[0]));
+                    int slot = of.addEntity(null,
+                            words.subList(2, words.size()).toArray(new String[0]));
                     for (int m = 0; m < of.metricCount(); m++) {
                         of.metric(m).present[slot] = true;
                     }
                     break;
                 case "removed":
                     for (String word : words.subList(2, words.size())) {
-                        model.template(Integer.parseInt(words.get(1))).removeEntity(Integer.parseInt(word));
+                        model.template(Integer.parseInt(words.get(1)))
+                                .removeEntity(Integer.parseInt(word));
                     }
                     break;
                 case "presence":
@@ -138,11 +142,13 @@ final class FrameText {
             return Metric.scalar(words.get(1), kind, unit, exponent);
         }
         return Metric.histogram(words.get(1), kind, unit, exponent,
-                bounds.get(Integer.parseInt(words.get(5).substring("bounds=".length()))), words.get(6).equals("sum=1"));
+                bounds.get(Integer.parseInt(words.get(5).substring("bounds=".length()))),
+                words.get(6).equals("sum=1"));
     }
 
     private static Metric metric(Model model, List<String> words) {
-        return model.template(Integer.parseInt(words.get(1))).metric(Integer.parseInt(words.get(2)));
+        return model.template(Integer.parseInt(words.get(1)))
+                .metric(Integer.parseInt(words.get(2)));
     }
 
     private static List<Integer> selected(Model model, List<String> words, int end) {
@@ -185,7 +191,8 @@ final class FrameText {
                 metric.set(slot, metric.base[slot] + Long.parseLong(entry.get(0)));
                 break;
             case GAUGE_DOUBLE:
-                metric.setDouble(slot, Double.longBitsToDouble(Long.parseUnsignedLong(entry.get(0), 16)));
+                metric.setDouble(slot,
+                        Double.longBitsToDouble(Long.parseUnsignedLong(entry.get(0), 16)));
                 break;
             case STRING:
                 metric.setText(slot, entry.get(0));
@@ -196,7 +203,8 @@ final class FrameText {
                         metric.setSum(slot, metric.base[slot] + Long.parseLong(word.substring(4)));
                     } else {
                         String[] bucket = word.split(":");
-                        metric.writeBuckets(slot)[Integer.parseInt(bucket[0])] += Long.parseLong(bucket[1]);
+                        metric.writeBuckets(slot)[Integer.parseInt(bucket[0])]
+                                += Long.parseLong(bucket[1]);
                     }
                 }
         }

@@ -16,14 +16,16 @@ class RandomHistoryTest {
         System.out.println("RandomHistoryTest: -Dseed=" + seed);
         int frames = 0;
         for (int node = 0; node < 150; node++) {
-            Compressor compressor = node % 3 == 0 ? null : node % 3 == 1 ? Compressor.deflate() : Compressor.best();
+            Compressor compressor = node % 3 == 0 ? null : node % 3 == 1 ? Compressor.deflate()
+                    : Compressor.best();
             RandomNode history = new RandomNode(seed + node, compressor);
             ReferenceDecoder.State key = null;
             for (int i = 0; i < 40; i++) {
                 byte[] frame = history.next().copy();
                 ReferenceDecoder.State state = ReferenceDecoder.decode(frame, key);
                 key = state.isKey() ? state : key;
-                same(history.expected, RandomNode.seen(state), "seed " + seed + " node " + node + " frame " + i);
+                same(history.expected, RandomNode.seen(state),
+                        "seed " + seed + " node " + node + " frame " + i);
                 assertEquals(history.at, state.at);
                 assertEquals(history.sequence, state.sequence);
                 frames++;
@@ -47,8 +49,8 @@ class RandomHistoryTest {
         FrameEncoder encoder = history.encoder;
         long at = (history.at / FrameEncoder.WINDOW_MS + 1) * FrameEncoder.WINDOW_MS;
         encoder.key(model, 1, 0, at, 0);
-        com.sun.management.ThreadMXBean threads =
-                (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean)
+                java.lang.management.ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().getId();
         long least = Long.MAX_VALUE;
         for (int i = 1; i < 200; i++) {

@@ -13,7 +13,8 @@ import java.util.UUID;
  * should see.
  */
 final class RandomNode {
-    private static final long[] CORNERS = {0, 1, -1, 127, 128, Long.MAX_VALUE, Long.MIN_VALUE, 1L << 32, -(1L << 40)};
+    private static final long[] CORNERS = {0, 1, -1, 127, 128, Long.MAX_VALUE, Long.MIN_VALUE,
+        1L << 32, -(1L << 40)};
 
     final Model model = new Model();
     final FrameEncoder encoder;
@@ -42,8 +43,8 @@ final class RandomNode {
         random = new Random(seed);
         at = 1 + (random.nextLong() >>> 20);
         started = at;
-        encoder = new FrameEncoder(new UUID(random.nextLong(), random.nextLong() | 1), text(1 + random.nextInt(20)),
-                1 + random.nextInt(300_000), compressor);
+        encoder = new FrameEncoder(new UUID(random.nextLong(), random.nextLong() | 1),
+                text(1 + random.nextInt(20)), 1 + random.nextInt(300_000), compressor);
         model.place(text(random.nextInt(10)), text(random.nextInt(10)));
         for (int i = random.nextInt(5); i > 0; i--) {
             model.fact("fact_" + i, text(random.nextInt(30)));
@@ -130,7 +131,8 @@ final class RandomNode {
                 }
                 bounds.add(model.bounds(random.nextInt(37) - 18, uppers));
             }
-            return Metric.histogram(name, kind, unit, random.nextInt(37) - 18, bounds.get(random.nextInt(bounds.size())), random.nextBoolean());
+            return Metric.histogram(name, kind, unit, random.nextInt(37) - 18,
+                    bounds.get(random.nextInt(bounds.size())), random.nextBoolean());
         }
         boolean scaled = kind == Kind.COUNTER || kind == Kind.GAUGE;
         return Metric.scalar(name, kind, unit, scaled ? random.nextInt(37) - 18 : 0);
@@ -188,7 +190,8 @@ final class RandomNode {
                 expected.put(id, value);
                 return;
             case GAUGE_DOUBLE:
-                double real = random.nextInt(4) == 0 ? (random.nextBoolean() ? -0.0 : 0.0) : random.nextGaussian() * 1e9;
+                double real = random.nextInt(4) == 0 ? (random.nextBoolean() ? -0.0 : 0.0)
+                        : random.nextGaussian() * 1e9;
                 metric.setDouble(slot, real);
                 expected.put(id, real);
                 return;
@@ -229,7 +232,8 @@ final class RandomNode {
     private String text(int length) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < length; i++) {
-            text.appendCodePoint(random.nextInt(10) == 0 ? 0x1F600 + random.nextInt(64) : random.nextInt(10) == 0 ? 'ß' : 'a' + random.nextInt(26));
+            text.appendCodePoint(random.nextInt(10) == 0 ? 0x1F600 + random.nextInt(64)
+                    : random.nextInt(10) == 0 ? 'ß' : 'a' + random.nextInt(26));
         }
         return text.toString();
     }

@@ -52,7 +52,8 @@ public final class ReferenceDecoder {
                         continue;
                     }
                     for (int e = 0; e < type.entities.size(); e++) {
-                        if (type.entities.get(e) != null && Arrays.equals(type.entities.get(e), labels)) {
+                        if (type.entities.get(e) != null
+                                && Arrays.equals(type.entities.get(e), labels)) {
                             return type.absent.contains(cell(m, e)) ? null : type.get(m, e);
                         }
                     }
@@ -162,12 +163,14 @@ public final class ReferenceDecoder {
         s.interval = d.uvarint();
         s.keyAge = d.uvarint();
         if (s.keyAge > 0) {
-            require(key != null && key.isKey() && key.at == s.at - s.keyAge && key.check == d.u32(), "the right key frame");
+            require(key != null && key.isKey() && key.at == s.at - s.keyAge && key.check == d.u32(),
+                    "the right key frame");
             require(s.at / 300_000 == key.at / 300_000, "one window");
         }
         s.cost = d.uvarint();
         s.rawLength = (int) d.uvarint();
-        byte[] payload = decompress(s.compression, Arrays.copyOfRange(frame, d.at, frame.length), s.rawLength);
+        byte[] payload = decompress(s.compression,
+                Arrays.copyOfRange(frame, d.at, frame.length), s.rawLength);
         require(payload.length == s.rawLength, "raw length");
         ReferenceDecoder p = new ReferenceDecoder(payload, 0, payload.length);
         p.payload(s, s.isKey() ? null : key);
@@ -184,7 +187,9 @@ public final class ReferenceDecoder {
                 Inflater inflater = new Inflater(true);
                 inflater.setInput(bytes);
                 try {
-                    require(inflater.inflate(out) == rawLength && (inflater.finished() || inflater.inflate(new byte[1]) == 0), "deflate");
+                    require(inflater.inflate(out) == rawLength
+                            && (inflater.finished() || inflater.inflate(new byte[1]) == 0),
+                            "deflate");
                 } catch (DataFormatException e) {
                     throw new IllegalStateException(e);
                 }
@@ -234,7 +239,8 @@ public final class ReferenceDecoder {
                 long count = uvarint();
                 require(count > 0, "removed in a group");
                 for (int e : indexes((int) count)) {
-                    require(e < keyCounts.getOrDefault(t, 0) && t.entities.get(e) != null, "removed is the key frame's");
+                    require(e < keyCounts.getOrDefault(t, 0) && t.entities.get(e) != null,
+                            "removed is the key frame's");
                     t.entities.set(e, null);
                 }
             });
@@ -285,7 +291,8 @@ public final class ReferenceDecoder {
                 String unit = string();
                 int exponent = (int) svarint();
                 t.metrics.add(kind.hasBuckets()
-                        ? Metric.histogram(name, kind, unit, exponent, s.bounds.get((int) uvarint()), u8() == 1)
+                        ? Metric.histogram(name, kind, unit, exponent,
+                                s.bounds.get((int) uvarint()), u8() == 1)
                         : Metric.scalar(name, kind, unit, exponent));
             }
             s.types.add(t);
@@ -302,7 +309,8 @@ public final class ReferenceDecoder {
         for (Type t : s.types) {
             java.util.Set<List<String>> labels = new java.util.HashSet<>();
             for (int e : t.live()) {
-                require(labels.add(Arrays.asList(t.entities.get(e))), t.name + " twice: " + Arrays.toString(t.entities.get(e)));
+                require(labels.add(Arrays.asList(t.entities.get(e))),
+                        t.name + " twice: " + Arrays.toString(t.entities.get(e)));
             }
         }
     }

@@ -42,8 +42,10 @@ public final class ReplayBench {
             }
             Arrays.sort(nanos);
             Arrays.sort(allocated);
-            result.append(String.format(" %s_encode_ns_per_value=%.1f %s_encode_us_per_frame=%.1f %s_alloc_bytes_per_frame=%d",
-                    name, (double) nanos[ROUNDS / 2] / values, name, nanos[ROUNDS / 2] / 1e3 / states.size(), name,
+            result.append(String.format(" %s_encode_ns_per_value=%.1f"
+                    + " %s_encode_us_per_frame=%.1f %s_alloc_bytes_per_frame=%d",
+                    name, (double) nanos[ROUNDS / 2] / values, name,
+                    nanos[ROUNDS / 2] / 1e3 / states.size(), name,
                     allocated[ROUNDS / 2] / states.size()));
         }
         System.out.println(result);
@@ -53,8 +55,10 @@ public final class ReplayBench {
         List<ReferenceDecoder.State> states = new ArrayList<>();
         ReferenceDecoder.State key = null;
         for (int at = 0; at < file.length;) {
-            int length = (file[at + 8] & 255) | (file[at + 9] & 255) << 8 | (file[at + 10] & 255) << 16 | (file[at + 11] & 255) << 24;
-            ReferenceDecoder.State state = ReferenceDecoder.decode(Arrays.copyOfRange(file, at, at + length), key);
+            int length = (file[at + 8] & 255) | (file[at + 9] & 255) << 8
+                    | (file[at + 10] & 255) << 16 | (file[at + 11] & 255) << 24;
+            ReferenceDecoder.State state =
+                    ReferenceDecoder.decode(Arrays.copyOfRange(file, at, at + length), key);
             if (state.isKey()) {
                 key = state;
             }
@@ -66,7 +70,8 @@ public final class ReplayBench {
 
     /** One pass over a recording. */
     private static final class Replay {
-        private final com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        private final com.sun.management.ThreadMXBean threads =
+                (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         private final long thread = Thread.currentThread().getId();
         private final Map<String, Template> templates = new HashMap<>();
         private final Map<String, Integer> slots = new HashMap<>();
@@ -103,7 +108,8 @@ public final class ReplayBench {
             key = state;
             model = new Model();
             model.place(state.datacenter, state.rack);
-            encoder = new FrameEncoder(state.node, state.cluster, state.interval, Compressor.best());
+            encoder = new FrameEncoder(state.node, state.cluster, state.interval,
+                    Compressor.best());
             templates.clear();
             slots.clear();
             for (ReferenceDecoder.Type type : state.types) {
@@ -119,7 +125,8 @@ public final class ReplayBench {
             Template template = new Template(type.name, type.labels);
             for (Metric m : type.metrics) {
                 template.add(m.bounds == null ? Metric.scalar(m.name, m.kind, m.unit, m.exponent)
-                        : Metric.histogram(m.name, m.kind, m.unit, m.exponent, model.bounds(m.bounds.exponent, uppers(m.bounds)), m.hasSum));
+                        : Metric.histogram(m.name, m.kind, m.unit, m.exponent,
+                                model.bounds(m.bounds.exponent, uppers(m.bounds)), m.hasSum));
             }
             model.add(template);
             templates.put(type.name, template);
@@ -161,7 +168,8 @@ public final class ReplayBench {
                 ReferenceDecoder.Histogram h = (ReferenceDecoder.Histogram) value;
                 long[] counts = metric.buckets(slot);
                 if (counts == null ? h.count() == 0 : Arrays.equals(counts, h.buckets)) {
-                    metric.setEmpty(slot); // the sampler does not touch a histogram that stood still either
+                    // the sampler does not touch a histogram that stood still either
+                    metric.setEmpty(slot);
                     return;
                 }
                 System.arraycopy(h.buckets, 0, metric.writeBuckets(slot), 0, h.buckets.length);
@@ -180,7 +188,8 @@ public final class ReplayBench {
             Object value = type.get(metric, entity);
             boolean inKey = base != null && base != type && entity < base.entities.size()
                     && !base.absent.contains(ReferenceDecoder.cell(metric, entity));
-            Object before = inKey ? base.get(metric, entity) : ReferenceDecoder.Type.zero(type.metrics.get(metric));
+            Object before = inKey ? base.get(metric, entity)
+                    : ReferenceDecoder.Type.zero(type.metrics.get(metric));
             return !value.equals(before);
         }
 

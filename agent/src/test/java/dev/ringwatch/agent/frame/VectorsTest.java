@@ -14,11 +14,13 @@ class VectorsTest {
     @Test
     void everyVectorEncodesToItsBytes() throws Exception {
         int frames = 0;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(Path.of("../frame/testdata/vectors"), "*.txt")) {
+        try (DirectoryStream<Path> files =
+                Files.newDirectoryStream(Path.of("../frame/testdata/vectors"), "*.txt")) {
             for (Path file : files) {
                 List<FrameText> all = FrameText.parse(Files.readAllLines(file));
                 for (FrameText frame : all) {
-                    assertEquals(frame.hex.toString(), hex(frame.encode(all)), file.getFileName() + ": " + frame.name);
+                    assertEquals(frame.hex.toString(), hex(frame.encode(all)),
+                            file.getFileName() + ": " + frame.name);
                     frames++;
                 }
             }

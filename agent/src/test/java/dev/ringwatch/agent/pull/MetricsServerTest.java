@@ -27,7 +27,8 @@ import org.junit.jupiter.api.Test;
 
 /** Real sockets, friendly and not. */
 class MetricsServerTest {
-    private static final String OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+    private static final String OPEN =
+            "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
     private static final int PATIENCE_MS = 240_000;
 
     private final List<Socket> hostile = new ArrayList<>();
@@ -47,7 +48,8 @@ class MetricsServerTest {
             status = Integer.parseInt(lines[0].split(" ")[1]);
             for (int i = 1; i < lines.length; i++) {
                 int colon = lines[i].indexOf(':');
-                headers.put(lines[i].substring(0, colon).toLowerCase(Locale.ROOT), lines[i].substring(colon + 1).trim());
+                headers.put(lines[i].substring(0, colon).toLowerCase(Locale.ROOT),
+                        lines[i].substring(colon + 1).trim());
             }
         }
 
@@ -81,7 +83,8 @@ class MetricsServerTest {
     private Socket connect() throws IOException {
         Socket socket = new Socket();
         socket.setSoTimeout(PATIENCE_MS);
-        socket.connect(new InetSocketAddress("127.0.0.1", ((InetSocketAddress) listening.getLocalAddress()).getPort()));
+        socket.connect(new InetSocketAddress("127.0.0.1",
+                ((InetSocketAddress) listening.getLocalAddress()).getPort()));
         return socket;
     }
 
@@ -91,7 +94,8 @@ class MetricsServerTest {
     }
 
     private static String request(String method, String... headers) {
-        return method + " /metrics HTTP/1.1\r\nHost: x\r\n" + (headers.length == 0 ? "" : String.join("\r\n", headers) + "\r\n") + "\r\n";
+        return method + " /metrics HTTP/1.1\r\nHost: x\r\n"
+                + (headers.length == 0 ? "" : String.join("\r\n", headers) + "\r\n") + "\r\n";
     }
 
     private static Response receive(InputStream in, boolean hasBody) throws IOException {
@@ -124,21 +128,34 @@ class MetricsServerTest {
         int samples = StrictText.parse(text.text(), false).samples.size();
         assertTrue(samples > 20_000, samples + " samples");
         Response open = get("Accept: " + OPEN);
-        assertEquals("application/openmetrics-text; version=1.0.0; charset=utf-8", open.headers.get("content-type"));
+        assertEquals("application/openmetrics-text; version=1.0.0; charset=utf-8",
+                open.headers.get("content-type"));
         assertEquals(samples, StrictText.parse(open.text(), true).samples.size());
         Response zipped = get("aCCept-Encoding: br, gzip;q=0.4", "Accept: " + OPEN);
         assertEquals("gzip", zipped.headers.get("content-encoding"));
         assertTrue(zipped.body.length * 5 < open.body.length);
-        assertEquals(open.text(), new String(new GZIPInputStream(new ByteArrayInputStream(zipped.body)).readAllBytes(), StandardCharsets.UTF_8));
+        assertEquals(open.text(), new String(
+                new GZIPInputStream(new ByteArrayInputStream(zipped.body)).readAllBytes(),
+                StandardCharsets.UTF_8));
         assertEquals(null, get("Accept-Encoding: gzip;q=0, *").headers.get("content-encoding"));
-        for (String plain : new String[] {"*/*", "text/plain", "application/openmetrics-text;version=0.0.1", "application/openmetrics-text;q=0.1,text/plain",
-            "application/openmetrics-text;version=2.0.0,*/*;q=0.1", "application/openmetrics-text;q=0", "garbage;;;q=x,,;"}) {
-            assertTrue(get("Accept: " + plain).headers.get("content-type").startsWith("text/plain"), plain);
+        for (String plain : new String[] {
+            "*/*", "text/plain", "application/openmetrics-text;version=0.0.1",
+            "application/openmetrics-text;q=0.1,text/plain",
+            "application/openmetrics-text;version=2.0.0,*/*;q=0.1",
+            "application/openmetrics-text;q=0", "garbage;;;q=x,,;"}) {
+            assertTrue(get("Accept: " + plain).headers.get("content-type").startsWith("text/plain"),
+                    plain);
         }
         // what Prometheus 2 and 3 send
-        for (String likes : new String[] {"application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
-            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,*/*;q=0.1"}) {
-            assertTrue(get("Accept: " + likes).headers.get("content-type").startsWith("application/openmetrics-text"), likes);
+        for (String likes : new String[] {
+            "application/openmetrics-text;version=1.0.0;q=0.5,"
+                    + "application/openmetrics-text;version=0.0.1;q=0.4,"
+                    + "text/plain;version=0.0.4;q=0.3,*/*;q=0.2",
+            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+                    + "application/openmetrics-text;version=0.0.1;q=0.4,"
+                    + "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,*/*;q=0.1"}) {
+            assertTrue(get("Accept: " + likes).headers.get("content-type")
+                    .startsWith("application/openmetrics-text"), likes);
         }
     }
 
@@ -146,8 +163,10 @@ class MetricsServerTest {
     void oneConnectionAfterAnotherRequest() throws Exception {
         try (Socket socket = connect()) {
             // all at once: they are answered in order, the last one ends it
-            send(socket, request("GET", "Accept-Encoding: gzip") + request("HEAD") + "GET /other HTTP/1.1\r\n\r\n" + request("PUT")
-                    + request("GET", "Accept-Encoding: gzip").repeat(20) + request("GET", "Connection: close"));
+            send(socket, request("GET", "Accept-Encoding: gzip") + request("HEAD")
+                    + "GET /other HTTP/1.1\r\n\r\n" + request("PUT")
+                    + request("GET", "Accept-Encoding: gzip").repeat(20)
+                    + request("GET", "Connection: close"));
             InputStream in = socket.getInputStream();
             byte[] first = receive(in, true).body;
             Response head = receive(in, false);
@@ -227,21 +246,35 @@ class MetricsServerTest {
                     case 0: break; // says nothing
                     case 1: send(socket, "GET /metr"); break; // never says the rest
                     case 2: send(socket, request("GET").repeat(100)); break; // never reads
-                    case 3: send(socket, "GET /metrics HTTP/1.1\r\nX: " + "y".repeat(100_000)); break; // a head without end
+                    case 3: // a head without end
+                        send(socket, "GET /metrics HTTP/1.1\r\nX: " + "y".repeat(100_000));
+                        break;
                     case 4:
                         byte[] junk = new byte[random.nextInt(9000)];
                         random.nextBytes(junk);
                         socket.getOutputStream().write(junk);
                         break;
-                    case 5: send(socket, request("GET")); socket.setSoLinger(true, 0); socket.close(); break; // a reset while it is answered
-                    case 6: send(socket, request("GET")); socket.shutdownOutput(); break; // half open
-                    default: send(socket, "POST /metrics HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n" + "z".repeat(50_000)); break;
+                    case 5: // a reset while it is answered
+                        send(socket, request("GET"));
+                        socket.setSoLinger(true, 0);
+                        socket.close();
+                        break;
+                    case 6: // half open
+                        send(socket, request("GET"));
+                        socket.shutdownOutput();
+                        break;
+                    default:
+                        send(socket, "POST /metrics HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"
+                                + "z".repeat(50_000));
+                        break;
                 }
             } catch (IOException refused) {
                 continue; // it has been shown the door
             }
             if (i % 40 == 0) {
-                synchronized (node.model) { // a pass gets its turn at once: nobody holds the model while waiting for a client
+                synchronized (node.model) {
+                    // a pass gets its turn at once: nobody holds the model while waiting for a
+                    // client
                     node.model.passed();
                 }
                 StrictText.parse(get("Connection: close").text(), false);
@@ -273,10 +306,12 @@ class MetricsServerTest {
     @Test
     void beforeTheFirstPass() throws Exception {
         try (ServerSocketChannel other = MetricsServer.bind("127.0.0.1", 0)) {
-            MetricsServer young = new MetricsServer(other, new dev.ringwatch.agent.frame.Model(), List.of(Profile.RINGWATCH));
+            MetricsServer young = new MetricsServer(other, new dev.ringwatch.agent.frame.Model(),
+                    List.of(Profile.RINGWATCH));
             Thread early = new Thread(young);
             early.start();
-            try (Socket socket = new Socket("127.0.0.1", ((InetSocketAddress) other.getLocalAddress()).getPort())) {
+            try (Socket socket = new Socket("127.0.0.1",
+                    ((InetSocketAddress) other.getLocalAddress()).getPort())) {
                 send(socket, request("GET"));
                 assertEquals(503, receive(socket.getInputStream(), true).status);
             }

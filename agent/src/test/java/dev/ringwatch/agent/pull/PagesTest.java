@@ -23,6 +23,9 @@ import org.junit.jupiter.api.Test;
 
 /** What pages say is what the model holds, whatever was kept from the page before. */
 class PagesTest {
+    private static final String UNKNOWN =
+            " Not described: neither Ringwatch nor an agent of this version gives it.\n";
+
     private static final List<Profile> OURS = List.of(Profile.RINGWATCH);
 
     static byte[] bytes(Page page, boolean gzip) throws Exception {
@@ -66,7 +69,8 @@ class PagesTest {
         return all;
     }
 
-    private static void cell(Metric metric, int slot, Map<String, String> labels, boolean open, Map<String, Object> all) {
+    private static void cell(Metric metric, int slot, Map<String, String> labels, boolean open,
+            Map<String, Object> all) {
         if (metric.kind == Kind.STRING) {
             Map<String, String> more = new HashMap<>(labels);
             more.put("value", metric.text(slot));
@@ -82,23 +86,34 @@ class PagesTest {
                 if (b < metric.bounds.size() && (b % 8 == 7 || b == metric.bounds.size() - 1)) {
                     Map<String, String> more = new HashMap<>(labels);
                     more.put("le", Text.bound(metric.bounds.bound(b), metric.bounds.exponent));
-                    all.put(StrictText.key(metric.name + "_bucket", more), StrictText.number(BigDecimal.valueOf(total)));
+                    all.put(StrictText.key(metric.name + "_bucket", more),
+                            StrictText.number(BigDecimal.valueOf(total)));
                 }
             }
             Map<String, String> more = new HashMap<>(labels);
             more.put("le", "+Inf");
-            all.put(StrictText.key(metric.name + "_bucket", more), StrictText.number(BigDecimal.valueOf(total)));
-            all.put(StrictText.key(metric.name + (open && metric.kind == Kind.GAUGE_HISTOGRAM ? "_gcount" : "_count"), labels),
+            all.put(StrictText.key(metric.name + "_bucket", more),
+                    StrictText.number(BigDecimal.valueOf(total)));
+            all.put(StrictText.key(metric.name
+                            + (open && metric.kind == Kind.GAUGE_HISTOGRAM ? "_gcount" : "_count"),
+                            labels),
                     StrictText.number(BigDecimal.valueOf(total)));
             if (metric.hasSum) {
-                all.put(StrictText.key(metric.name + "_sum", labels), StrictText.number(BigDecimal.valueOf(metric.value(slot), -metric.exponent)));
+                all.put(StrictText.key(metric.name + "_sum", labels),
+                        StrictText.number(
+                                BigDecimal.valueOf(metric.value(slot), -metric.exponent)));
             }
         } else if (metric.kind == Kind.GAUGE_DOUBLE) {
             double value = Double.longBitsToDouble(metric.value(slot));
-            all.put(StrictText.key(metric.name, labels), Double.isInfinite(value) ? (value > 0 ? "+Inf" : "-Inf") : StrictText.number(new BigDecimal(Double.toString(value))));
+            all.put(StrictText.key(metric.name, labels), Double.isInfinite(value)
+                    ? (value > 0 ? "+Inf" : "-Inf")
+                    : StrictText.number(new BigDecimal(Double.toString(value))));
         } else {
-            BigInteger whole = metric.kind == Kind.COUNTER ? new BigInteger(Long.toUnsignedString(metric.value(slot))) : BigInteger.valueOf(metric.value(slot));
-            all.put(StrictText.key(metric.name, labels), StrictText.number(new BigDecimal(whole, -metric.exponent)));
+            BigInteger whole = metric.kind == Kind.COUNTER
+                    ? new BigInteger(Long.toUnsignedString(metric.value(slot)))
+                    : BigInteger.valueOf(metric.value(slot));
+            all.put(StrictText.key(metric.name, labels),
+                    StrictText.number(new BigDecimal(whole, -metric.exponent)));
         }
     }
 
@@ -122,16 +137,19 @@ class PagesTest {
                 if (random.nextInt(8) == 0) {
                     metric.absent(slot);
                 } else if (metric.kind == Kind.GAUGE_DOUBLE) {
-                    metric.setDouble(slot, random.nextInt(5) == 0 ? Double.POSITIVE_INFINITY : random.nextInt(5) == 0 ? Double.NaN : random.nextGaussian() * 1e9);
+                    metric.setDouble(slot, random.nextInt(5) == 0 ? Double.POSITIVE_INFINITY
+                            : random.nextInt(5) == 0 ? Double.NaN : random.nextGaussian() * 1e9);
                 } else if (metric.kind == Kind.STRING) {
                     metric.setText(slot, "a \"b\" \\ \n ü" + round);
                 } else if (metric.bounds != null) {
-                    metric.writeBuckets(slot)[random.nextInt(metric.bounds.buckets())] += random.nextInt(1000);
+                    metric.writeBuckets(slot)[random.nextInt(metric.bounds.buckets())]
+                            += random.nextInt(1000);
                     if (metric.hasSum) {
                         metric.setSum(slot, random.nextInt());
                     }
                 } else {
-                    metric.set(slot, random.nextBoolean() ? corners[random.nextInt(corners.length)] : random.nextLong());
+                    metric.set(slot, random.nextBoolean() ? corners[random.nextInt(corners.length)]
+                            : random.nextLong());
                 }
             }
             for (int i = random.nextInt(4); i > 0; i--) {
@@ -145,7 +163,9 @@ class PagesTest {
                 node.table.metric(3).set(slot, round);
             }
             if (round % 5 == 0) {
-                encoder.key(node.model, 1, round, 1_000_000_000_000L + round * FrameEncoder.WINDOW_MS, 0); // closes the gaps
+                // closes the gaps
+                encoder.key(node.model, 1, round,
+                        1_000_000_000_000L + round * FrameEncoder.WINDOW_MS, 0);
             }
             if (round == 12) {
                 node.table.add(Metric.scalar("cassandra_table_brand_new", Kind.GAUGE, "", -3));
@@ -156,7 +176,9 @@ class PagesTest {
                     StrictText text = StrictText.parse(text(pages, open), open);
                     assertEquals(expected(node.model, open), text.samples, "round " + round);
                     byte[] zipped = bytes(pages.page(open), true);
-                    byte[] unzipped = new java.util.zip.GZIPInputStream(new java.io.ByteArrayInputStream(zipped)).readAllBytes(); // checks CRC and length
+                    // checks CRC and length
+                    byte[] unzipped = new java.util.zip.GZIPInputStream(
+                            new java.io.ByteArrayInputStream(zipped)).readAllBytes();
                     assertEquals(text(pages, open), new String(unzipped, StandardCharsets.UTF_8));
                 }
             }
@@ -183,7 +205,8 @@ class PagesTest {
         Page still = pages.page(true);
         assertEquals(pieces + moved, pages.piecesMade(), "nothing moved, nothing is written");
         assertEquals(again, new String(bytes(still, false), StandardCharsets.UTF_8));
-        System.out.printf("PagesTest: 1,000 tables: %d bytes, %d gzip, first page %.1f ms (cold)%n", page.rawLength, page.gzipLength, took / 1e6);
+        System.out.printf("PagesTest: 1,000 tables: %d bytes, %d gzip, first page %.1f ms (cold)%n",
+                page.rawLength, page.gzipLength, took / 1e6);
     }
 
     @Test
@@ -207,7 +230,8 @@ class PagesTest {
                     }
                     model.passed();
                 }
-                LockSupport.parkNanos(100_000); // a monitor is unfair: without this gap no page would get it for seconds
+                // a monitor is unfair: without this gap no page would get it for seconds
+                LockSupport.parkNanos(100_000);
             }
         });
         passing.start();
@@ -233,7 +257,8 @@ class PagesTest {
         Metric reads = table.add(Metric.scalar("reads_total", Kind.COUNTER, "", 0));
         table.add(Metric.scalar("reads", Kind.GAUGE, "", 0)).origin = "Reads";
         Metric load = table.add(Metric.scalar("load1", Kind.GAUGE, "", -2));
-        Metric latency = table.add(Metric.histogram("latency_seconds", Kind.HISTOGRAM, "seconds", -6, model.bounds(-6, new long[] {1, 2, 1_500_000}), true));
+        Metric latency = table.add(Metric.histogram("latency_seconds", Kind.HISTOGRAM, "seconds",
+                -6, model.bounds(-6, new long[] {1, 2, 1_500_000}), true));
         Metric version = table.add(Metric.scalar("version_info", Kind.STRING, "", 0));
         int slot = table.addEntity(null, "ks", "a \"b\" \\ ü");
         table.addEntity(null, "ks", "silent");
@@ -247,22 +272,28 @@ class PagesTest {
         version.setText(slot, "5.0.9");
         model.passed();
         String labels = "keyspace=\"ks\",table=\"a \\\"b\\\" \\\\ ü\"";
-        String rest = "# HELP load1 Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE load1 gauge\nload1{" + labels + "} -0.05\n"
-                + "# HELP latency_seconds Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE latency_seconds histogram\n%s"
+        String rest = "# HELP load1" + UNKNOWN + "# TYPE load1 gauge\n"
+                + "load1{" + labels + "} -0.05\n"
+                + "# HELP latency_seconds" + UNKNOWN + "# TYPE latency_seconds histogram\n%s"
                 + "latency_seconds_bucket{" + labels + ",le=\"0.000001\"} 3\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"0.000002\"} 3\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"1.5\"} 7\n"
                 + "latency_seconds_bucket{" + labels + ",le=\"+Inf\"} 7\n"
                 + "latency_seconds_sum{" + labels + "} 1.234567\n"
                 + "latency_seconds_count{" + labels + "} 7\n"
-                + "# HELP version_info Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE version_info gauge\nversion_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
-        String reading = "# HELP reads Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads gauge\nreads{" + labels + "} 4\n";
+                + "# HELP version_info" + UNKNOWN + "# TYPE version_info gauge\n"
+                + "version_info{" + labels + ",value=\"5.0.9\"} 1\n%s";
+        String reading = "# HELP reads" + UNKNOWN + "# TYPE reads gauge\n"
+                + "reads{" + labels + "} 4\n";
         Pages pages = pages(model, OURS, "c");
-        assertEquals("# HELP reads_total Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads_total counter\nreads_total{" + labels
-                + "} 18446744073709551615\n" + reading + String.format(rest, "", ""), text(pages, false));
+        assertEquals("# HELP reads_total" + UNKNOWN + "# TYPE reads_total counter\n"
+                + "reads_total{" + labels + "} 18446744073709551615\n" + reading
+                + String.format(rest, "", ""), text(pages, false));
         // a gauge has the name that OpenMetrics would give the counter
-        assertEquals("# HELP reads_total Not described: neither Ringwatch nor an agent of this version gives it.\n# TYPE reads_total unknown\nreads_total{" + labels
-                + "} 18446744073709551615\n" + reading + String.format(rest, "# UNIT latency_seconds seconds\n", "# EOF\n"), text(pages, true));
+        assertEquals("# HELP reads_total" + UNKNOWN + "# TYPE reads_total unknown\n"
+                + "reads_total{" + labels + "} 18446744073709551615\n" + reading
+                + String.format(rest, "# UNIT latency_seconds seconds\n", "# EOF\n"),
+                text(pages, true));
     }
 
     @Test
@@ -277,7 +308,8 @@ class PagesTest {
         model.passed();
         Pages pages = pages(model, OURS, "c");
         for (boolean open : new boolean[] {false, true}) {
-            assertEquals(java.util.Set.of("one_info{exported_value=c, text=b, value=a}", "two_info{exported_exported_value=f, exported_value=d, value=e}"),
+            assertEquals(java.util.Set.of("one_info{exported_value=c, text=b, value=a}",
+                    "two_info{exported_exported_value=f, exported_value=d, value=e}"),
                     StrictText.parse(text(pages, open), open).samples.keySet());
         }
     }

@@ -14,7 +14,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ProfilesTest {
-    private static final String NODE = "cassandra_cluster=prod, cassandra_datacenter=dc1, cassandra_node=10.0.0.7, cassandra_rack=r1";
+    private static final String NODE = "cassandra_cluster=prod, cassandra_datacenter=dc1, "
+            + "cassandra_node=10.0.0.7, cassandra_rack=r1";
 
     private static final Profile INSTACLUSTR = Profile.named("instaclustr_exporter");
 
@@ -23,20 +24,27 @@ class ProfilesTest {
 
     private ProfilesTest() {
         model.place("dc1", "r1");
-        model.describe("endpoint_datacenter", entity -> entity[0].contains("2001:db8::5") ? "dc2" : "");
+        model.describe("endpoint_datacenter",
+                entity -> entity[0].contains("2001:db8::5") ? "dc2" : "");
         model.describe("table_type", entity -> "table");
         model.fact("address", "10.0.0.7:7000");
         for (int i = 0; i < bounds.length; i++) {
             bounds[i] = 1L << i;
         }
         Template table = model.add(new Template("table", "keyspace", "table"));
-        Metric read = table.add(histogram("cassandra_table_read_latency_seconds", "ReadLatency", "seconds", true));
-        Metric sstables = table.add(histogram("cassandra_table_sstables_per_read", "SSTablesPerReadHistogram", "", false));
-        Metric sizes = table.add(Metric.histogram("cassandra_table_estimated_partition_size_bytes", Kind.GAUGE_HISTOGRAM, "bytes", 0, model.bounds(0, bounds), false));
+        Metric read = table.add(
+                histogram("cassandra_table_read_latency_seconds", "ReadLatency", "seconds", true));
+        Metric sstables = table.add(histogram("cassandra_table_sstables_per_read",
+                "SSTablesPerReadHistogram", "", false));
+        Metric sizes = table.add(Metric.histogram("cassandra_table_estimated_partition_size_bytes",
+                Kind.GAUGE_HISTOGRAM, "bytes", 0, model.bounds(0, bounds), false));
         sizes.origin = "EstimatedPartitionSizeHistogram";
-        Metric live = table.add(scalar("cassandra_table_live_sstables", Kind.GAUGE, 0, "LiveSSTableCount", false));
-        Metric disk = table.add(scalar("cassandra_table_live_disk_space_used_bytes", Kind.GAUGE, 0, "LiveDiskSpaceUsed", true));
-        Metric repaired = table.add(scalar("cassandra_table_repaired_ratio", Kind.GAUGE_DOUBLE, 0, "PercentRepaired", false));
+        Metric live = table.add(
+                scalar("cassandra_table_live_sstables", Kind.GAUGE, 0, "LiveSSTableCount", false));
+        Metric disk = table.add(scalar("cassandra_table_live_disk_space_used_bytes", Kind.GAUGE, 0,
+                "LiveDiskSpaceUsed", true));
+        Metric repaired = table.add(scalar("cassandra_table_repaired_ratio", Kind.GAUGE_DOUBLE, 0,
+                "PercentRepaired", false));
         table.addEntity(null, "ks", "t");
         table.addEntity(null, "ks", "quiet");
         read.writeBuckets(0)[10] = 99; // up to 1,024 µs
@@ -50,7 +58,8 @@ class ProfilesTest {
         disk.set(0, 4096);
         repaired.setDouble(0, 0.5);
         Template pool = model.add(new Template("thread_pool", "path", "pool"));
-        pool.add(scalar("cassandra_thread_pool_completed_tasks_total", Kind.COUNTER, 0, "CompletedTasks", false));
+        pool.add(scalar("cassandra_thread_pool_completed_tasks_total", Kind.COUNTER, 0,
+                "CompletedTasks", false));
         pool.addEntity(null, "request", "ReadStage");
         pool.metric(0).set(0, 7);
         Template cache = model.add(new Template("cache", "cache"));
@@ -58,13 +67,16 @@ class ProfilesTest {
         cache.addEntity(null, "KeyCache");
         cache.metric(0).set(0, 8);
         Template requests = model.add(new Template("client_request", "request"));
-        requests.add(scalar("cassandra_client_request_timeouts_total", Kind.COUNTER, 0, "Timeouts", true));
+        requests.add(scalar("cassandra_client_request_timeouts_total", Kind.COUNTER, 0,
+                "Timeouts", true));
         requests.addEntity(null, "Read");
         requests.addEntity(null, "CASRead");
         requests.metric(0).set(0, 9);
         requests.metric(0).set(1, 2);
-        Template consistency = model.add(new Template("client_request_by_consistency", "request", "consistency"));
-        consistency.add(scalar("cassandra_client_request_by_consistency_timeouts_total", Kind.COUNTER, 0, "Timeouts", true));
+        Template consistency = model.add(
+                new Template("client_request_by_consistency", "request", "consistency"));
+        consistency.add(scalar("cassandra_client_request_by_consistency_timeouts_total",
+                Kind.COUNTER, 0, "Timeouts", true));
         consistency.addEntity(null, "Read", "ONE");
         consistency.metric(0).set(0, 9);
         Template gc = model.add(new Template("gc", "gc"));
@@ -88,12 +100,14 @@ class ProfilesTest {
     }
 
     private Metric histogram(String name, String origin, String unit, boolean sum) {
-        Metric metric = Metric.histogram(name, Kind.HISTOGRAM, unit, sum ? -6 : 0, model.bounds(sum ? -6 : 0, bounds), sum);
+        Metric metric = Metric.histogram(name, Kind.HISTOGRAM, unit, sum ? -6 : 0,
+                model.bounds(sum ? -6 : 0, bounds), sum);
         metric.origin = origin;
         return metric;
     }
 
-    private static Metric scalar(String name, Kind kind, int exponent, String origin, boolean counts) {
+    private static Metric scalar(String name, Kind kind, int exponent, String origin,
+            boolean counts) {
         Metric metric = Metric.scalar(name, kind, "", exponent);
         metric.origin = origin;
         metric.originCounts = counts;
@@ -101,31 +115,45 @@ class ProfilesTest {
     }
 
     private StrictText page(boolean open, Profile... profiles) throws Exception {
-        return StrictText.parse(PagesTest.text(PagesTest.pages(model, List.of(profiles), "prod"), open), open);
+        return StrictText.parse(
+                PagesTest.text(PagesTest.pages(model, List.of(profiles), "prod"), open), open);
     }
 
     private static void has(Map<String, Object> samples, String key, String value) {
         assertEquals(value, String.valueOf(samples.get(key) instanceof java.math.BigDecimal
-                ? ((java.math.BigDecimal) samples.get(key)).toPlainString() : samples.get(key)), key);
+                ? ((java.math.BigDecimal) samples.get(key))
+                .toPlainString() : samples.get(key)), key);
     }
 
     @Test
     void cassandraExporter() throws Exception {
         for (boolean open : new boolean[] {false, true}) {
             Map<String, Object> s = page(open, INSTACLUSTR).samples;
-            has(s, "cassandra_table_operation_latency_seconds{" + NODE + ", keyspace=ks, operation=read, quantile=0.5, table=t, table_type=table}", "0.001024");
-            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE + ", keyspace=ks, operation=read, table=t, table_type=table}", "100");
-            has(s, "cassandra_table_sstables_per_read{" + NODE + ", keyspace=ks, quantile=0.99, table=t, table_type=table}", "2");
-            has(s, "cassandra_table_live_disk_space_bytes{" + NODE + ", keyspace=ks, table=t, table_type=table}", "4096");
-            has(s, "cassandra_table_repaired_ratio{" + NODE + ", keyspace=ks, table=t, table_type=table}", "0.5");
-            has(s, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, pool=ReadStage}", "7");
+            has(s, "cassandra_table_operation_latency_seconds{" + NODE
+                    + ", keyspace=ks, operation=read, quantile=0.5, table=t, table_type=table}",
+                    "0.001024");
+            has(s, "cassandra_table_operation_latency_seconds_count{" + NODE
+                    + ", keyspace=ks, operation=read, table=t, table_type=table}", "100");
+            has(s, "cassandra_table_sstables_per_read{" + NODE
+                    + ", keyspace=ks, quantile=0.99, table=t, table_type=table}", "2");
+            has(s, "cassandra_table_live_disk_space_bytes{" + NODE
+                    + ", keyspace=ks, table=t, table_type=table}", "4096");
+            has(s, "cassandra_table_repaired_ratio{" + NODE
+                    + ", keyspace=ks, table=t, table_type=table}", "0.5");
+            has(s, "cassandra_thread_pool_completed_tasks_total{" + NODE
+                    + ", group=request, pool=ReadStage}", "7");
             has(s, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
-            has(s, "cassandra_client_request_timeouts_total{" + NODE + ", consistency=ONE, operation=read}", "9");
+            has(s, "cassandra_client_request_timeouts_total{" + NODE
+                    + ", consistency=ONE, operation=read}", "9");
             has(s, "cassandra_client_request_timeouts_total{" + NODE + ", operation=casread}", "2");
-            assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE + ", operation=read}"), "twice the same requests");
-            has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE + ", collector=G1}", "1.5");
-            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
-            has(s, "cassandra_endpoint_active{" + NODE + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
+            assertFalse(s.containsKey("cassandra_client_request_timeouts_total{" + NODE
+                    + ", operation=read}"), "twice the same requests");
+            has(s, "cassandra_jvm_gc_estimated_collection_duration_seconds_total{" + NODE
+                    + ", collector=G1}", "1.5");
+            has(s, "cassandra_endpoint_active{" + NODE
+                    + ", endpoint=10.0.0.7, endpoint_datacenter=dc1, endpoint_rack=r1}", "1");
+            has(s, "cassandra_endpoint_active{" + NODE
+                    + ", endpoint=2001:db8::5, endpoint_datacenter=dc2, endpoint_rack=}", "1");
         }
     }
 
@@ -140,15 +168,23 @@ class ProfilesTest {
             String of = "{" + NODE + ", keyspace=ks, ";
             for (String quantile : new String[] {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"}) {
                 String quiet = "quantile=" + quantile + ", table=quiet, table_type=table}";
-                has(s, "cassandra_table_operation_latency_seconds" + of + "operation=read, " + quiet, "0");
-                assertFalse(s.containsKey("cassandra_table_sstables_per_read" + of + quiet), "not there for this table");
-                assertFalse(s.containsKey("cassandra_table_estimated_partition_size_bytes" + of + quiet), "NaN with the exporter");
-                has(s, "cassandra_table_estimated_partition_size_bytes" + of + "quantile=" + quantile + ", table=t, table_type=table}", "8");
+                has(s, "cassandra_table_operation_latency_seconds" + of + "operation=read, "
+                        + quiet, "0");
+                assertFalse(s.containsKey("cassandra_table_sstables_per_read" + of + quiet),
+                        "not there for this table");
+                assertFalse(s.containsKey("cassandra_table_estimated_partition_size_bytes" + of
+                        + quiet), "NaN with the exporter");
+                has(s, "cassandra_table_estimated_partition_size_bytes" + of + "quantile="
+                        + quantile + ", table=t, table_type=table}", "8");
             }
-            has(s, "cassandra_table_operation_latency_seconds_count" + of + "operation=read, table=quiet, table_type=table}", "0");
-            has(s, "cassandra_table_estimated_partition_size_bytes_count" + of + "table=quiet, table_type=table}", "0");
-            assertFalse(s.containsKey("cassandra_table_sstables_per_read_count" + of + "table=quiet, table_type=table}"));
-            assertTrue(page(open, Profile.RINGWATCH).samples.keySet().stream().noneMatch(key -> key.contains("table=quiet")), "our own names leave it out");
+            has(s, "cassandra_table_operation_latency_seconds_count" + of
+                    + "operation=read, table=quiet, table_type=table}", "0");
+            has(s, "cassandra_table_estimated_partition_size_bytes_count" + of
+                    + "table=quiet, table_type=table}", "0");
+            assertFalse(s.containsKey("cassandra_table_sstables_per_read_count" + of
+                    + "table=quiet, table_type=table}"));
+            assertTrue(page(open, Profile.RINGWATCH).samples.keySet().stream()
+                    .noneMatch(key -> key.contains("table=quiet")), "our own names leave it out");
         }
     }
 
@@ -156,7 +192,8 @@ class ProfilesTest {
     @Test
     void fadedQuantilesAreZero() {
         Layout layout = new Layout(model, List.of(INSTACLUSTR), new java.util.IdentityHashMap<>());
-        Family reads = layout.families.stream().filter(family -> family.name.equals("cassandra_table_operation_latency_seconds")).findFirst().get();
+        Family reads = layout.families.stream().filter(family ->
+                family.name.equals("cassandra_table_operation_latency_seconds")).findFirst().get();
         Text text = new Text(64);
         Lines lines = new Lines(text, false);
         int minutes = 0;
@@ -164,7 +201,8 @@ class ProfilesTest {
             text.clear();
             lines.begin(reads);
             lines.slots(reads, reads.sources.get(0), 0, 1, minutes * 60_000L);
-            String page = new String(text.array(), 0, text.length(), java.nio.charset.StandardCharsets.US_ASCII);
+            String page = new String(text.array(), 0, text.length(),
+                    java.nio.charset.StandardCharsets.US_ASCII);
             assertTrue(page.contains("quantile=\"0.5\"} " + median + "\n"), page);
             assertTrue(page.contains("table_type=\"table\"") && page.contains("} 100\n"), page);
             assertEquals(!median.equals("0"), lines.fades(), minutes + " minutes");
@@ -177,8 +215,9 @@ class ProfilesTest {
         String of = ", dc=dc1, instance=10.0.0.7, ";
         for (int exponent : new int[] {-6, -9}) { // microseconds, and nanoseconds as in 4.0
             long unit = exponent == -6 ? 1 : 1000;
-            Metric timer = Metric.histogram("cassandra_table_timer" + unit + "_seconds", Kind.HISTOGRAM, "seconds", exponent,
-                    model.bounds(exponent, new long[] {29 * unit, 35 * unit, 42 * unit, 60 * unit}), false);
+            Metric timer = Metric.histogram("cassandra_table_timer" + unit + "_seconds",
+                    Kind.HISTOGRAM, "seconds", exponent, model.bounds(exponent,
+                    new long[] {29 * unit, 35 * unit, 42 * unit, 60 * unit}), false);
             timer.origin = "Timer" + unit;
             timer.originTimes = true;
             model.template(0).add(timer);
@@ -187,38 +226,60 @@ class ProfilesTest {
         }
         for (boolean open : new boolean[] {false, true}) {
             Map<String, Object> s = page(open, Profile.named("mcac")).samples;
-            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=924, rack=r1, table=t}", "0");
-            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=1597, rack=r1, table=t}", "99");
-            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=17436917, rack=r1, table=t}", "100");
-            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of
+                    + "keyspace=ks, le=924, rack=r1, table=t}", "0");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of
+                    + "keyspace=ks, le=1597, rack=r1, table=t}", "99");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of
+                    + "keyspace=ks, le=17436917, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_bucket{cluster=prod" + of
+                    + "keyspace=ks, le=+Inf, rack=r1, table=t}", "100");
             for (int unit : new int[] {1, 1000}) {
-                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of + "keyspace=ks, le=35, rack=r1, table=t}", "1");
-                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of + "keyspace=ks, le=60, rack=r1, table=t}", "3");
+                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of
+                        + "keyspace=ks, le=35, rack=r1, table=t}", "1");
+                has(s, "mcac_table_timer" + unit + "_bucket{cluster=prod" + of
+                        + "keyspace=ks, le=60, rack=r1, table=t}", "3");
             }
-            assertFalse(s.containsKey("mcac_table_read_latency_bucket{cluster=prod" + of + "keyspace=ks, le=+Inf, rack=r1, table=quiet}"), "never counted");
-            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=quiet}", "0");
-            has(s, "mcac_table_read_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "100");
-            has(s, "mcac_table_read_latency_sum{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
-            has(s, "mcac_table_read_total_latency_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "123456");
-            has(s, "mcac_table_ss_tables_per_read_histogram_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "5");
-            has(s, "mcac_table_live_ss_table_count{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "3");
-            has(s, "mcac_table_live_disk_space_used_total{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "4096");
-            has(s, "mcac_table_percent_repaired{cluster=prod" + of + "keyspace=ks, rack=r1, table=t}", "50");
-            has(s, "mcac_thread_pools_completed_tasks{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.thread_pools.completed_tasks.request.read_stage, "
-                    + "pool_name=read_stage, pool_type=request, rack=r1}", "7");
-            has(s, "mcac_client_request_timeouts_total{cluster=prod" + of + "rack=r1, request_type=cas_read}", "2");
-            has(s, "mcac_client_request_timeouts_cl_total{cl=one, cluster=prod" + of + "rack=r1, request_type=read}", "9");
+            assertFalse(s.containsKey("mcac_table_read_latency_bucket{cluster=prod" + of
+                    + "keyspace=ks, le=+Inf, rack=r1, table=quiet}"), "never counted");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=quiet}", "0");
+            has(s, "mcac_table_read_latency_total{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "100");
+            has(s, "mcac_table_read_latency_sum{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_read_total_latency_total{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "123456");
+            has(s, "mcac_table_ss_tables_per_read_histogram_total{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "5");
+            has(s, "mcac_table_live_ss_table_count{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "3");
+            has(s, "mcac_table_live_disk_space_used_total{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "4096");
+            has(s, "mcac_table_percent_repaired{cluster=prod" + of
+                    + "keyspace=ks, rack=r1, table=t}", "50");
+            has(s, "mcac_thread_pools_completed_tasks{cluster=prod" + of
+                    + "mcac=org.apache.cassandra.metrics.thread_pools.completed_tasks.request."
+                    + "read_stage, pool_name=read_stage, pool_type=request, rack=r1}", "7");
+            has(s, "mcac_client_request_timeouts_total{cluster=prod" + of
+                    + "rack=r1, request_type=cas_read}", "2");
+            has(s, "mcac_client_request_timeouts_cl_total{cl=one, cluster=prod" + of
+                    + "rack=r1, request_type=read}", "9");
             has(s, "mcac_cache_entries{cache_name=key_cache, cluster=prod" + of + "rack=r1}", "8");
             has(s, "mcac_jvm_gc_time{cluster=prod, collector_type=g1" + of + "rack=r1}", "1500");
-            has(s, "collectd_mcac_gauge{cluster=prod" + of + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
+            has(s, "collectd_mcac_gauge{cluster=prod" + of
+                    + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
         }
     }
 
     @Test
     void mcacsWords() {
-        for (String[] word : new String[][] {{"LiveSSTableCount", "live_ss_table_count"}, {"READ_REQ", "read_req"}, {"CASRead", "cas_read"},
-            {"Native-Transport-Requests", "native.transport.requests"}, {"Read.LOCAL_ONE", "read.local_one"}, {"Hints_created", "hints_created"},
-            {"SSTablesPerReadHistogram", "ss_tables_per_read_histogram"}, {"KeyCache", "key_cache"}, {"a__b", "a_b"}}) {
+        for (String[] word : new String[][] {{"LiveSSTableCount", "live_ss_table_count"},
+            {"READ_REQ", "read_req"}, {"CASRead", "cas_read"},
+            {"Native-Transport-Requests", "native.transport.requests"},
+            {"Read.LOCAL_ONE", "read.local_one"}, {"Hints_created", "hints_created"},
+            {"SSTablesPerReadHistogram", "ss_tables_per_read_histogram"}, {"KeyCache", "key_cache"},
+            {"a__b", "a_b"}}) {
             assertEquals(word[1], McacNames.clean(word[0]));
         }
     }
@@ -228,23 +289,33 @@ class ProfilesTest {
     void oneProfileApart() throws Exception {
         try (java.nio.channels.ServerSocketChannel listening = MetricsServer.bind("127.0.0.1", 0)) {
             model.cluster("prod");
-            MetricsServer server = new MetricsServer(listening, model, List.of(Profile.RINGWATCH, INSTACLUSTR));
+            MetricsServer server = new MetricsServer(listening, model,
+                    List.of(Profile.RINGWATCH, INSTACLUSTR));
             Thread thread = new Thread(server);
             thread.start();
-            String url = "http://127.0.0.1:" + ((java.net.InetSocketAddress) listening.getLocalAddress()).getPort() + "/metrics";
-            assertFalse(samples(url).containsKey("cassandra_cache_entries{cache=key, " + NODE + "}"));
-            has(samples(url + "?a=b&profile=instaclustr_exporter"), "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
-            has(samples(url + "?profile=ringwatch"), "cassandra_cache_entries{cache=KeyCache}", "8");
-            java.net.HttpURLConnection other = (java.net.HttpURLConnection) new java.net.URL(url + "?profile=mcac").openConnection();
+            String url = "http://127.0.0.1:"
+                    + ((java.net.InetSocketAddress) listening.getLocalAddress())
+                    .getPort() + "/metrics";
+            assertFalse(samples(url)
+                    .containsKey("cassandra_cache_entries{cache=key, " + NODE + "}"));
+            has(samples(url + "?a=b&profile=instaclustr_exporter"),
+                    "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
+            has(samples(url + "?profile=ringwatch"),
+                    "cassandra_cache_entries{cache=KeyCache}", "8");
+            java.net.HttpURLConnection other = (java.net.HttpURLConnection) new java.net.URL(url
+                    + "?profile=mcac").openConnection();
             assertEquals(404, other.getResponseCode());
-            assertTrue(new String(other.getErrorStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).contains("[ringwatch, instaclustr_exporter]"));
+            assertTrue(new String(other.getErrorStream().readAllBytes(),
+                    java.nio.charset.StandardCharsets.UTF_8)
+                    .contains("[ringwatch, instaclustr_exporter]"));
             server.close();
             thread.join(60_000);
         }
     }
 
     private static Map<String, Object> samples(String url) throws Exception {
-        return StrictText.parse(new String(new java.net.URL(url).openStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8), false).samples;
+        return StrictText.parse(new String(new java.net.URL(url).openStream().readAllBytes(),
+                java.nio.charset.StandardCharsets.UTF_8), false).samples;
     }
 
     @Test
@@ -252,16 +323,20 @@ class ProfilesTest {
         for (boolean open : new boolean[] {false, true}) {
             StrictText ours = page(open, Profile.RINGWATCH, INSTACLUSTR);
             // the same values: one series with the labels of both
-            has(ours.samples, "cassandra_table_live_sstables{" + NODE + ", keyspace=ks, table=t, table_type=table}", "3");
-            assertFalse(ours.samples.containsKey("cassandra_table_live_sstables{keyspace=ks, table=t}"));
-            has(ours.samples, "cassandra_thread_pool_completed_tasks_total{" + NODE + ", group=request, path=request, pool=ReadStage}", "7");
+            has(ours.samples, "cassandra_table_live_sstables{" + NODE
+                    + ", keyspace=ks, table=t, table_type=table}", "3");
+            assertFalse(ours.samples.containsKey(
+                    "cassandra_table_live_sstables{keyspace=ks, table=t}"));
+            has(ours.samples, "cassandra_thread_pool_completed_tasks_total{" + NODE
+                    + ", group=request, path=request, pool=ReadStage}", "7");
             // not the same: the first one's
             has(ours.samples, "cassandra_cache_entries{cache=KeyCache}", "8");
             assertEquals("histogram", ours.families.get("cassandra_table_sstables_per_read").type);
             StrictText theirs = page(open, INSTACLUSTR, Profile.RINGWATCH);
             has(theirs.samples, "cassandra_cache_entries{cache=key, " + NODE + "}", "8");
             assertEquals("summary", theirs.families.get("cassandra_table_sstables_per_read").type);
-            assertTrue(theirs.samples.containsKey("cassandra_table_read_latency_seconds_count{keyspace=ks, table=t}"));
+            assertTrue(theirs.samples.containsKey(
+                    "cassandra_table_read_latency_seconds_count{keyspace=ks, table=t}"));
         }
     }
 
@@ -277,7 +352,8 @@ class ProfilesTest {
             }
             for (boolean open : new boolean[] {false, true}) {
                 page(open, profiles);
-                StrictText.parse(PagesTest.text(PagesTest.pages(node.model, List.of(profiles), "c"), open), open);
+                StrictText.parse(PagesTest.text(PagesTest.pages(node.model, List.of(profiles), "c"),
+                        open), open);
             }
         }
     }

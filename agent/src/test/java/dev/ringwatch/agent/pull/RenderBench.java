@@ -27,7 +27,8 @@ public final class RenderBench {
         result.append(" lines=").append(lines[0]);
         result.append(measure("busy", 20, node::move, round -> pages.page(true)));
         page = pages.page(true);
-        result.append(measure("idle", 200, round -> node.model.passed(), round -> pages.page(true)));
+        result.append(
+                measure("idle", 200, round -> node.model.passed(), round -> pages.page(true)));
         result.append(measure("one", 200, round -> {
             node.move(7, round);
             node.model.passed();
@@ -35,13 +36,15 @@ public final class RenderBench {
         Page last = page;
         ByteBuffer out = ByteBuffer.allocate(32 * 1024);
         result.append(measure("plain", 20, round -> { }, round -> send(last, out)));
-        result.append(" bytes=").append(page.rawLength).append(" gzip_bytes=").append(page.gzipLength).append(" pieces=").append(page.chunks.length);
+        result.append(" bytes=").append(page.rawLength).append(" gzip_bytes=")
+                .append(page.gzipLength).append(" pieces=").append(page.chunks.length);
         System.out.println(result);
     }
 
     /** All the text of a page, a family at a time; the number of its lines. */
     static int render(SyntheticNode node, Text text) {
-        Layout layout = new Layout(node.model, List.of(Profile.RINGWATCH), new java.util.IdentityHashMap<>());
+        Layout layout = new Layout(node.model, List.of(Profile.RINGWATCH),
+                new java.util.IdentityHashMap<>());
         Lines writer = new Lines(text, true);
         int lines = 0;
         for (Family family : layout.families) {
@@ -71,7 +74,8 @@ public final class RenderBench {
     }
 
     private static String measure(String name, int rounds, IntConsumer before, IntConsumer work) {
-        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        com.sun.management.ThreadMXBean threads =
+                (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         long id = Thread.currentThread().getId();
         long best = Long.MAX_VALUE;
         long allocated = Long.MAX_VALUE;

@@ -46,7 +46,8 @@ public final class StrictText {
             try {
                 parsed.line(lines[i]);
             } catch (RuntimeException e) {
-                throw new AssertionError("line " + (i + 1) + ": " + lines[i] + ": " + e.getMessage(), e);
+                throw new AssertionError("line " + (i + 1) + ": " + lines[i] + ": "
+                        + e.getMessage(), e);
             }
         }
         parsed.checkBuckets();
@@ -70,7 +71,9 @@ public final class StrictText {
         }
         check(!line.startsWith("#") && !line.isEmpty(), "comment");
         int end = 0;
-        while (end < line.length() && (Character.isLetterOrDigit(line.charAt(end)) && line.charAt(end) < 128 || "_:".indexOf(line.charAt(end)) >= 0)) {
+        while (end < line.length()
+                && (Character.isLetterOrDigit(line.charAt(end)) && line.charAt(end) < 128
+                || "_:".indexOf(line.charAt(end)) >= 0)) {
             end++;
         }
         String name = line.substring(0, end);
@@ -96,10 +99,12 @@ public final class StrictText {
         Family of = families.get(name);
         if (what.equals("TYPE")) {
             check(of.type == null, "TYPE twice");
-            check((open ? "counter gauge histogram gaugehistogram summary unknown" : "counter gauge histogram summary untyped").contains(text), "type");
+            check((open ? "counter gauge histogram gaugehistogram summary unknown"
+                    : "counter gauge histogram summary untyped").contains(text), "type");
             of.type = text;
         } else {
-            check(what.equals("UNIT") && open && of.type != null && of.unit == null && name.endsWith("_" + text), "unit");
+            check(what.equals("UNIT") && open && of.type != null && of.unit == null
+                    && name.endsWith("_" + text), "unit");
             of.unit = text;
         }
     }
@@ -136,20 +141,27 @@ public final class StrictText {
         String suffix = name.startsWith(family) ? name.substring(family.length()) : "?";
         check(suffixes(of.type).contains(suffix), "not of family " + family + ", a " + of.type);
         check(text.matches("-?[0-9]+(\\.[0-9]+)?([eE]-?[0-9]+)?|[+-]Inf|NaN"), "value");
-        Object value = text.endsWith("Inf") || text.equals("NaN") ? text : number(new BigDecimal(text));
+        Object value = text.endsWith("Inf") || text.equals("NaN")
+                ? text : number(new BigDecimal(text));
         check(!of.type.equals("counter") || ((BigDecimal) value).signum() >= 0, "negative counter");
         // MCAC's histograms are parts of no type
         boolean part = of.type.equals(open ? "unknown" : "untyped") && family.endsWith("_bucket");
         check(part || labels.containsKey("le") == suffix.equals("_bucket"), "le");
         // the JMX exporter shows the quantiles that beans have as gauges
-        check(!labels.containsKey("quantile") || (of.type.equals("summary") || of.type.equals("gauge")) && suffix.isEmpty(), "quantile");
+        check(!labels.containsKey("quantile")
+                || (of.type.equals("summary") || of.type.equals("gauge")) && suffix.isEmpty(),
+                "quantile");
         check(samples.put(key(name, labels), value) == null, "sample twice");
-        if (labels.containsKey("le") && !part || suffix.equals("_count") || suffix.equals("_gcount")) {
+        if (labels.containsKey("le") && !part
+                || suffix.equals("_count") || suffix.equals("_gcount")) {
             String bound = labels.remove("le");
-            check(bound == null || bound.equals("+Inf") || bound.contains("."), "a bound without a point");
-            BigDecimal le = bound == null ? null : bound.equals("+Inf") ? BigDecimal.TEN.pow(99) : new BigDecimal(bound);
+            check(bound == null || bound.equals("+Inf") || bound.contains("."),
+                    "a bound without a point");
+            BigDecimal le = bound == null ? null
+                    : bound.equals("+Inf") ? BigDecimal.TEN.pow(99) : new BigDecimal(bound);
             if (!of.type.equals("summary")) {
-                buckets.computeIfAbsent(key(family, labels), k -> new ArrayList<>()).add(new BigDecimal[] {le, (BigDecimal) value});
+                buckets.computeIfAbsent(key(family, labels), k -> new ArrayList<>())
+                        .add(new BigDecimal[] {le, (BigDecimal) value});
             }
         }
     }
@@ -171,11 +183,13 @@ public final class StrictText {
             for (int i = 1; i < list.size(); i++) {
                 boolean isCount = list.get(i)[0] == null;
                 check(isCount == (i == list.size() - 1), entry.getKey() + ": the count is last");
-                check(isCount || list.get(i)[0].compareTo(list.get(i - 1)[0]) > 0, entry.getKey() + ": bounds fall");
+                check(isCount || list.get(i)[0].compareTo(list.get(i - 1)[0]) > 0,
+                        entry.getKey() + ": bounds fall");
                 int rise = list.get(i)[1].compareTo(list.get(i - 1)[1]);
                 check(isCount ? rise == 0 : rise >= 0, entry.getKey() + ": counts fall");
             }
-            check(list.size() > 1 && list.get(list.size() - 2)[0].equals(BigDecimal.TEN.pow(99)), entry.getKey() + ": no +Inf");
+            check(list.size() > 1 && list.get(list.size() - 2)[0].equals(BigDecimal.TEN.pow(99)),
+                    entry.getKey() + ": no +Inf");
         }
     }
 

@@ -54,8 +54,8 @@ final class SyntheticNode {
 
     private void metric(Template template, String name, Kind kind, String unit) {
         boolean histogram = kind == Kind.HISTOGRAM || kind == Kind.GAUGE_HISTOGRAM;
-        template.add(histogram ? Metric.histogram(name, kind, unit, unit.equals("seconds") ? -6 : 0, bounds, name.contains("latency"))
-                : Metric.scalar(name, kind, unit, 0));
+        template.add(histogram ? Metric.histogram(name, kind, unit, unit.equals("seconds") ? -6 : 0,
+                bounds, name.contains("latency")) : Metric.scalar(name, kind, unit, 0));
     }
 
     private static void entity(Template template, int number) {
