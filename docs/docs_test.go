@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -114,6 +115,55 @@ func TestImportsPointOneWay(t *testing.T) {
 			if used[role] == nil || slices.Contains(mayImport[role], other) {
 				t.Errorf("role %s is not there, or may import role %s", role, other)
 			}
+		}
+	}
+}
+
+// notLinked are packages that the program must not have in it, with the reason: one careless
+// import brings megabytes.
+var notLinked = map[string]string{
+	"github.com/getkin/kin-openapi":                   "only tests read OpenAPI",
+	"github.com/prometheus/prometheus/cmd":            "promtool is a program of its own",
+	"github.com/prometheus/prometheus/discovery":      "notify finds Alertmanagers by DNS and files",
+	"github.com/prometheus/prometheus/plugins":        "it registers every discovery",
+	"github.com/prometheus/prometheus/scrape":         "agents push frames, and nothing is scraped",
+	"github.com/prometheus/prometheus/storage/remote": "promapi has its two messages",
+	"github.com/prometheus/prometheus/web":            "promapi answers Prometheus's API",
+	"k8s.io/api":                                      "nothing speaks to Kubernetes",
+	"k8s.io/client-go/kubernetes":                     "nothing speaks to Kubernetes",
+}
+
+// linked are those of them that notify needs, and those that Prometheus's config brings along.
+var linked = []string{
+	"github.com/prometheus/prometheus/discovery",
+	"github.com/prometheus/prometheus/discovery/dns",
+	"github.com/prometheus/prometheus/discovery/file",
+	"github.com/prometheus/prometheus/discovery/refresh",
+	"github.com/prometheus/prometheus/discovery/targetgroup",
+	"github.com/prometheus/prometheus/storage/remote/azuread",
+	"github.com/prometheus/prometheus/storage/remote/googleiam",
+}
+
+func TestWhatTheProgramLinks(t *testing.T) {
+	// A newer library may import more. Reading go.sum makes it count for the cache of test results.
+	if _, err := os.ReadFile("../go.sum"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "../cmd/ringwatch").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	for _, dep := range deps {
+		for root, why := range notLinked {
+			if (dep == root || strings.HasPrefix(dep, root+"/")) && !slices.Contains(linked, dep) {
+				t.Errorf("cmd/ringwatch links %s: %s", dep, why)
+			}
+		}
+	}
+	for _, dep := range linked {
+		if !slices.Contains(deps, dep) {
+			t.Errorf("cmd/ringwatch does not link %s: remove the allowance", dep)
 		}
 	}
 }
