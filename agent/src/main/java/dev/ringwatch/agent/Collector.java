@@ -18,6 +18,7 @@ import dev.ringwatch.agent.host.HostName;
 import dev.ringwatch.agent.host.JvmSource;
 import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
+import dev.ringwatch.agent.host.PressureSource;
 import dev.ringwatch.agent.pull.Profile;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -97,6 +98,7 @@ final class Collector {
         model.describe("compaction_strategy_class",
                 table -> TableFacts.compactionStrategy(table[0], table[1]));
         OsSource os = new OsSource(model);
+        PressureSource pressure = new PressureSource(model);
         NetworkSource network = new NetworkSource(model);
         DiskSource disks = new DiskSource(model, nodeBeans.directories());
         cost = new OwnCost(model, queue, sender, sending);
@@ -109,6 +111,7 @@ final class Collector {
         beans.showCosts(model);
         sources.add(new NodeSource(nodeBeans, model)::sample);
         sources.add(slowTurn -> os.sample());
+        sources.add(slowTurn -> pressure.sample());
         sources.add(slowTurn -> network.sample());
         sources.add(slowTurn -> disks.sample());
         sources.add(new JvmSource(model)::sample);

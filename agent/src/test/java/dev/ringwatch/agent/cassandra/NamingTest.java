@@ -12,6 +12,7 @@ import dev.ringwatch.agent.host.DiskSource;
 import dev.ringwatch.agent.host.JvmSource;
 import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
+import dev.ringwatch.agent.host.PressureSource;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -65,6 +66,7 @@ class NamingTest {
     void theMachineAndTheJvmAreDescribed() throws Exception {
         Model model = new Model();
         new OsSource(model);
+        new PressureSource(model);
         new NetworkSource(model);
         new DiskSource(model, List.of("/"));
         new JvmSource(model);
