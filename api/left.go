@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -58,25 +57,9 @@ func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer
 
 // postForget takes a node out of the list of those that are missed, until it speaks again.
 func (s *Server) postForget(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	of, err := parameters(r, "cluster")
+	n, _, err := s.node(r, p)
 	if err != nil {
 		return err
-	}
-	of.Set("id", strings.ToLower(r.PathValue("id")))
-	d, err := s.describe(r.Context(), p, &listing{of: of})
-	if err != nil {
-		return err
-	}
-	answers := d.nodes
-	if len(answers) == 0 {
-		return &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
-			Message: "this key sees no node with that id: GET /v1/nodes lists them"}
-	}
-	n := answers[0]
-	for _, a := range answers { // it may have been in another cluster before
-		if a.Left == nil {
-			n = a
-		}
 	}
 	switch {
 	case n.Left != nil: // there is nothing to do

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,32 @@ func TestNodesThatLeft(t *testing.T) {
 		"/v1/discovery?by=cluster": 1} {
 		if got := ask(path); len(got) != want {
 			t.Errorf("%s: %+v", path, got)
+		}
+	}
+	for path, want := range map[string]string{
+		"/v1/nodes/" + list[0].ID.String():                                 "a decommissioned",
+		"/v1/nodes/" + strings.ToUpper(list[3].ID.String()):                "a late",
+		"/v1/nodes/" + list[3].ID.String() + "?cluster=old":                "old moved",
+		"/v1/nodes/" + list[3].ID.String() + "?cluster=b":                  "404 unknown_node",
+		"/v1/nodes/" + uuid.NewString():                                    "404 unknown_node",
+		"/v1/nodes/x":                                                      "404 unknown_node",
+		"/v1/nodes/" + list[3].ID.String() + "?datacenter=" + list[3].Rack: "400 unknown_parameter",
+	} {
+		var got struct {
+			answer
+			Error struct{ Reason string }
+		}
+		r, _ := f.fetch(base + path)
+		if err := json.Unmarshal(r.body, &got); err != nil {
+			t.Fatal(err)
+		}
+		text := got.Cluster + " " + got.State
+		if r.status != 200 {
+			text = strconv.Itoa(r.status) + " " + got.Error.Reason
+		}
+		if text != want ||
+			r.status == 200 && !strings.EqualFold(path[len("/v1/nodes/"):][:36], got.ID) {
+			t.Errorf("%s: %s, want %s", path, r.body, want)
 		}
 	}
 	clusters := ask("/v1/clusters")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -182,6 +183,41 @@ func (s *Server) getNodes(w http.ResponseWriter, r *http.Request, p account.Prin
 	s.notePartial(w, d.missing)
 	noteList(w, d.total, d.next)
 	return writeJSON(w, r, d.nodes)
+}
+
+// getNode answers /v1/nodes/{id}: one node as the list has it.
+func (s *Server) getNode(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	n, missing, err := s.node(r, p)
+	if err != nil {
+		return err
+	}
+	s.notePartial(w, missing)
+	return writeJSON(w, r, n)
+}
+
+// node returns the node of a request's path that the key may see, and why it may have been heard
+// of later than is said. Of a node that has been in several clusters it is where the node is now,
+// unless cluster= says which.
+func (s *Server) node(r *http.Request, p account.Principal) (*nodeAnswer, []string, error) {
+	of, err := parameters(r, "cluster")
+	if err != nil {
+		return nil, nil, err
+	}
+	of.Set("id", strings.ToLower(r.PathValue("id")))
+	d, err := s.describe(r.Context(), p, &listing{of: of})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(d.nodes) == 0 {
+		return nil, nil, &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
+			Message: "this key sees no node with that id: GET /v1/nodes lists them"}
+	}
+	for i := range d.nodes {
+		if d.nodes[i].Left == nil {
+			return &d.nodes[i], d.missing, nil
+		}
+	}
+	return &d.nodes[0], d.missing, nil
 }
 
 // clusterAnswer is a cluster in the answer of /v1/clusters.

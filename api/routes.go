@@ -39,6 +39,7 @@ func (s *Server) routes() []route {
 		s.reportRoutes(), s.keyRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
+		{pattern: "GET /v1/nodes/{id}", scoped: s.getNode},
 		{pattern: "POST /v1/nodes/{id}/forget", scope: account.Rules, scoped: s.postForget},
 		{pattern: "GET /v1/clusters/{cluster}/metrics", scoped: s.getMetrics},
 		{pattern: "GET /v1/datacenters/{datacenter}/metrics", scoped: s.getMetrics},
