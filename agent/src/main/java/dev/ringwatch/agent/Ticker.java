@@ -19,6 +19,8 @@ final class Ticker {
     private final long offsetMs;
     private final LongSupplier clock;
     private long last;
+    /** The last pass before {@link #restart()}: it is over, even if it was due just now. */
+    private long before;
     private long skipped;
 
     Ticker(long intervalMs, UUID hostId, LongSupplier clock) {
@@ -32,7 +34,7 @@ final class Ticker {
     /** Milliseconds until the next pass is due; 0 if {@link #begin()} may be tried. */
     long waitMs() {
         long now = clock.getAsLong();
-        return Math.max(0, (last > 0 ? Math.max(last + intervalMs, due(now)) : next(now)) - now);
+        return Math.max(0, (last > 0 ? Math.max(last + intervalMs, due(now)) : first(now)) - now);
     }
 
     /** The instant of the pass that is due now, or −1 if it is too late for it (or too early). */
@@ -42,7 +44,7 @@ final class Ticker {
         if (due <= last) {
             return -1;
         }
-        if (now - due > Math.max(100, intervalMs / 10)) {
+        if (late(now, due)) {
             if (last > 0) {
                 skipped += (due - last) / intervalMs;
                 last = due;
@@ -66,6 +68,7 @@ final class Ticker {
 
     /** Forgets the last pass. */
     void restart() {
+        before = last;
         last = 0;
     }
 
@@ -78,8 +81,16 @@ final class Ticker {
         return Math.floorDiv(now - offsetMs, intervalMs) * intervalMs + offsetMs;
     }
 
-    private long next(long now) {
+    /**
+     * Who sleeps until a pass is due wakes a little later, on a busy machine always: the first pass
+     * may be late, too, or it would never come.
+     */
+    private long first(long now) {
         long due = due(now);
-        return due == now ? due : due + intervalMs;
+        return due == before || late(now, due) ? due + intervalMs : due;
+    }
+
+    private boolean late(long now, long due) {
+        return now - due > Math.max(100, intervalMs / 10);
     }
 }
