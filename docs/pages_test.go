@@ -146,6 +146,27 @@ func TestPagesAreNarrow(t *testing.T) {
 	}
 }
 
+// longestPage is how many lines a page of docs/ may have: it has one reader, who has one task.
+// Runbooks are looked up by the alert's name and not read through.
+const longestPage = 300
+
+func TestPagesAreShort(t *testing.T) {
+	read := 0
+	for _, page := range pages(t) {
+		if strings.HasPrefix(page, "..") || strings.HasPrefix(page, "runbooks/") {
+			continue
+		}
+		read++
+		if n := strings.Count(mustRead(t, page), "\n"); n > longestPage {
+			t.Errorf("%s has %d lines, and a page may have %d: split it by its readers", page, n,
+				longestPage)
+		}
+	}
+	if read < 30 {
+		t.Errorf("only %d pages were read", read)
+	}
+}
+
 // TestMergesAreWhole: no page has the marks of a merge that nobody finished.
 func TestMergesAreWhole(t *testing.T) {
 	for _, page := range pages(t) {
