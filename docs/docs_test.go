@@ -168,6 +168,35 @@ func TestWhatTheProgramLinks(t *testing.T) {
 	}
 }
 
+// otherYAML says which of our packages read Prometheus's own forms with the YAML library that
+// Prometheus reads them with, no more and no less. All others use goccy's.
+var otherYAML = map[string]string{
+	"rules/notify":   "go.yaml.in/yaml/v2",
+	"rules/ruletest": "go.yaml.in/yaml/v2",
+}
+
+func TestOneYAMLLibrary(t *testing.T) {
+	used := map[string]string{}
+	eachFile(t, func(dir string, _ bool, f *ast.File) {
+		for _, imp := range f.Imports {
+			path := strings.Trim(imp.Path.Value, `"`)
+			if !strings.Contains(path, "yaml") ||
+				strings.HasPrefix(path, "github.com/goccy/go-yaml") {
+				continue
+			}
+			if used[dir] = path; otherYAML[dir] != path {
+				t.Errorf("%s imports %s: use github.com/goccy/go-yaml", dir, path)
+			}
+		}
+	})
+	for dir, path := range otherYAML {
+		if used[dir] == "" {
+			t.Errorf("otherYAML allows %s to import %s, and it does not: remove the allowance", dir,
+				path)
+		}
+	}
+}
+
 // levels says which of our packages the levels within a room import, no more and no less: a waist
 // knows nothing above it, and an engine knows the waist.
 var levels = map[string][]string{

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v2"
 
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/rules/ruletest"

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/goccy/go-yaml"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -196,7 +196,7 @@ func translated(text []byte, native func(metric string) bool) ([]byte, error) {
 			rule["expr"] = words
 		}
 	}
-	return yaml.Marshal(map[string]any{"groups": file.Groups})
+	return yaml.MarshalWithOptions(map[string]any{"groups": file.Groups}, yaml.JSON())
 }
 
 // side is who is asked, and measured.

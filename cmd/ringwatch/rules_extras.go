@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/goccy/go-yaml"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/storage"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
@@ -62,7 +62,8 @@ func (p *process) deviations() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := yaml.Marshal(rulefmt.RuleGroups{Groups: groups})
+	// goccy writes a text of one line end as an empty one in YAML, but not in JSON.
+	text, err := yaml.MarshalWithOptions(rulefmt.RuleGroups{Groups: groups}, yaml.JSON())
 	if err != nil {
 		return nil, fmt.Errorf("the rules of deviations: %w", err)
 	}

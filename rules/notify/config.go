@@ -4,15 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 	commonconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/model/relabel"
+	// Prometheus's types are made for v2. goccy's strict decoder panics over their http_headers
+	// (goccy/go-yaml#810), and reads a password 0123 as 83.
 	yaml2 "go.yaml.in/yaml/v2"
-	yaml3 "go.yaml.in/yaml/v3"
 
 	// What alertmanagers may be found by; static_configs come with package discovery.
 	_ "github.com/prometheus/prometheus/discovery/dns"
@@ -190,25 +195,26 @@ func shown(account string, of any) string {
 
 // without takes a key of text out of a mapping and returns the rest, its scalars as they were.
 func without(text []byte, key string, value *string) ([]byte, error) {
-	var doc yaml3.Node
-	if err := yaml3.Unmarshal(text, &doc); err != nil {
-		return nil, yamlError(err)
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		message, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return nil, errors.New(message)
 	}
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml3.MappingNode {
+	m, ok := file.Docs[0].Body.(*ast.MappingNode)
+	if !ok {
 		return nil, errors.New("expected keys and values")
 	}
-	m := doc.Content[0]
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		if m.Content[i].Value == key {
-			if m.Content[i+1].Kind != yaml3.ScalarNode {
+	for i, e := range m.Values {
+		if e.Key.GetToken().Value == key {
+			if _, ok := e.Value.(ast.ScalarNode); !ok {
 				return nil, fmt.Errorf("%s: expected one value", key)
 			}
-			*value = m.Content[i+1].Value
-			m.Content = append(m.Content[:i:i], m.Content[i+2:]...)
+			*value = e.Value.GetToken().Value
+			m.Values = slices.Delete(m.Values, i, i+1)
 			break
 		}
 	}
-	return yaml3.Marshal(m)
+	return []byte(m.String()), nil
 }
 
 // yamlError makes one line of a YAML library's errors. Its line numbers are of a text that the user

@@ -143,7 +143,11 @@ dns_sd_configs: [{names: [alertmanager.example.org], type: SRV}]
 		t.Errorf("%+v", a)
 	}
 	w := webhookConfig(t, "{url: 'https://h/hush', http_config: {authorization: {credentials: "+
-		"hush}}}")
+		"hush}, http_headers: {X-Key: {secrets: [0123, \"<&>\\u00e9\\n\"]}}}, account: '#1: {a}'}")
+	if keys := w.HTTPConfig.HTTPHeaders.Headers["X-Key"].Secrets; w.Account != "#1: {a}" ||
+		len(keys) != 2 || keys[0] != "0123" || keys[1] != "<&>é\n" {
+		t.Errorf("%q %q", w.Account, keys)
+	}
 	c = Config{Alertmanagers: []Alertmanager{a}, Webhooks: []Webhook{w}}
 	if text := fmt.Sprintf("%v %+v %#v", c, c, c); strings.Contains(text, "hush") ||
 		!strings.Contains(text, "alertmanager.example.org") {
@@ -152,10 +156,17 @@ dns_sd_configs: [{names: [alertmanager.example.org], type: SRV}]
 	for text, want := range map[string]string{
 		"{static_configs: [{targets: [a]}], timeuot: 3s}": "timeuot",
 		"{ec2_sd_configs: [{}]}":                          "ec2_sd_configs",
+		"{scheme: https, scheme: http}":                   "already defined",
+		"{account: [acme]}":                               "account: expected one value",
+		"{a: &a [x], b: *a}":                              "field a not found",
+		"{scheme: *a}":                                    "anchor",
+		"{password: hush":                                 "",
 		"[]":                                              "keys and values",
+		"":                                                "keys and values",
 	} {
 		if err := new(Alertmanager).UnmarshalYAML([]byte(text)); err == nil ||
-			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") ||
+			strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	// promtool reads its tests with v2, where values: 0x10 are ten zeros. goccy reads it as 16,
+	// refuses fuzzy_compare: yes, and takes keys twice where one is merged.
 	"go.yaml.in/yaml/v2"
 )
 

@@ -80,6 +80,9 @@ var changes = [][2]string{
 	{"severity: page, zone: z1", "severity: page"}, {"n1 takes 5s", "n1 takes 6s"},
 	{", also: 2 nodes}", "}"}, {"{exp_labels: {node: n3}}", "{exp_labels: {node: n4}}"},
 	{"values: '2x10'", "values: '4x10'"}, {"values: '2x10'", "values: 'nonsense'"},
+	// YAML libraries read these differently.
+	{"'2x10'}", "0x10}\n    promql_expr_test: [{expr: sum(latency), exp_samples: [{value: 0}]}]"},
+	{"severity: page, zone: z1", "<<: {severity: low, zone: z1}, severity: page"},
 	{"eval_time: 10m", "eval_time: 11m"},
 	{"for: 2m", "for: 10m"}, {"for: 2m", "for: 0s"},
 	{"keep_firing_for: 3m", "keep_firing_for: 30s"},
