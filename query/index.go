@@ -6,15 +6,15 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
 // The first step of an answer: which nodes a selector means. The plan knows what its matchers say
 // of places, the index of series which nodes have such series.
 
-// Index knows which series there are, as series.Index does.
+// Index knows which series there are, as index.Index does.
 type Index interface {
-	Select(account string, q series.Query) (*series.Selection, error)
+	Select(account string, q index.Query) (*index.Selection, error)
 }
 
 // manyNodes is how many nodes a selector may mean before the index of series says which of them to
@@ -35,7 +35,7 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 		return all(asked, recorded), nil
 	}
 	found, err := s.index.Select(s.who.Account,
-		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
+		index.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
 			Owns: s.who.Owns})
 	if err != nil {
 		// it is being loaded, or the selectors are too many for it: all nodes are asked
@@ -74,7 +74,7 @@ func (s *selection) recording(ctx context.Context, recorders *fleet, some picked
 	if !known {
 		return some
 	}
-	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
+	found, err := s.index.Select(s.who.Account, index.Query{Context: ctx, From: s.hints.Start,
 		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
 	if err != nil {
 		return some

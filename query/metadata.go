@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -37,7 +37,7 @@ func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 		return k.of
 	}
 	found, err := e.index.Select(who.Account,
-		series.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
+		index.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
 	if err != nil {
 		return nil
 	}
@@ -62,11 +62,11 @@ type Catalogue struct {
 // find returns what the index has of a catalogue's question.
 func (e *Engine) find(
 	ctx context.Context, who account.Principal, c Catalogue,
-) (*series.Selection, []*plan, annotations.Annotations, error) {
+) (*index.Selection, []*plan, annotations.Annotations, error) {
 	if e.index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
-	q := series.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
+	q := index.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
 	var plans []*plan
 	for _, matchers := range c.Selectors {
 		p := newPlan(matchers, func() map[string]frame.Kind { return e.kinds(who) })
@@ -238,16 +238,16 @@ func (e *Engine) LabelValues(
 // is one series.
 func (e *Engine) Cardinality(
 	ctx context.Context, who account.Principal, limit int,
-) (series.Cardinality, annotations.Annotations, error) {
+) (index.Cardinality, annotations.Annotations, error) {
 	now := e.config.Clock()
 	found, _, warnings, err := e.find(ctx, who, Catalogue{From: now, To: now})
 	if err != nil {
-		return series.Cardinality{}, nil, err
+		return index.Cardinality{}, nil, err
 	}
 	ctx, end := e.reader.Scope(ctx, who.Account)
 	defer end()
 	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
-		return series.Cardinality{}, nil, err
+		return index.Cardinality{}, nil, err
 	}
 	c := found.Cardinality(limit)
 	return c, warnings, found.Err()

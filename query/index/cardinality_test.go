@@ -1,4 +1,4 @@
-package series
+package index
 
 import (
 	"cmp"
@@ -69,7 +69,7 @@ func TestCardinalityOfAFleet(t *testing.T) {
 	for i := range metrics {
 		d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: fmt.Sprint("m", i)})
 	}
-	x := NewIndex(0)
+	x := New(0)
 	x.note("acme", 0)
 	now := day0 + 400*dayMillis
 	for i := range nodes {

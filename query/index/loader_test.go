@@ -1,4 +1,4 @@
-package series
+package index
 
 import (
 	"context"
@@ -113,7 +113,7 @@ func TestLoaderMissesNothing(t *testing.T) {
 				return time.UnixMilli(now)
 			}, slog.New(slog.DiscardHandler)
 			c.Accounts = func() []string { return accounts }
-			x := NewIndex(c.MaxBytes)
+			x := New(c.MaxBytes)
 			l, err := NewLoader(c, s.source(), x, prometheus.NewRegistry())
 			if err != nil {
 				t.Fatal(err)
@@ -182,7 +182,7 @@ func TestReadersBesideTheLoader(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newWorld(r.IntN)
-	x := NewIndex(0)
+	x := New(0)
 	x.note("acme", 0)
 	there := w.direct("acme", Query{From: day0, To: day0 + 20*dayMillis, Selectors: everything}, 0)
 	done := make(chan struct{})

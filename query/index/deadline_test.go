@@ -1,4 +1,4 @@
-package series
+package index
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (e *ending) Err() error {
 // wide is an account of some nodes that have many tables.
 func wide(t *testing.T, nodes, tables int) *Index {
 	t.Helper()
-	x := NewIndex(0)
+	x := New(0)
 	for n := range nodes {
 		d := &window.Dictionary{Node: uuid.UUID{byte(n), 1}, Cluster: fmt.Sprint("c", n),
 			Type: "table",

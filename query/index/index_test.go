@@ -1,4 +1,4 @@
-package series
+package index
 
 import (
 	"fmt"
@@ -286,7 +286,7 @@ func TestSelectEqualsDirectFilter(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := newWorld(r.IntN)
-			x := NewIndex(0)
+			x := New(0)
 			x.note("acme", 0)
 			x.note("other", 0)
 			facts := slices.Clone(w.facts)

@@ -13,7 +13,7 @@
 // hardly for the Loader. What bites: days are the unit of time, so an answer for an hour has also
 // what came and went on that day; and a dictionary is known when a window was closed, so a new
 // table is found up to six minutes after it was created.
-package series
+package index
 
 import (
 	"maps"
@@ -64,9 +64,9 @@ var changes atomic.Uint64
 // maxMissing bounds what is remembered of dictionaries that are not there.
 const maxMissing = 100_000
 
-// NewIndex returns an Index that gives each account so many bytes (an estimate; 0: no bound).
+// New returns an Index that gives each account so many bytes (an estimate; 0: no bound).
 // Dictionaries beyond that are left out, and answers say so.
-func NewIndex(maxBytesPerAccount int) *Index {
+func New(maxBytesPerAccount int) *Index {
 	return &Index{maxBytes: maxBytesPerAccount, accounts: map[string]*account{}}
 }
 
