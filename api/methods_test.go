@@ -22,7 +22,7 @@ import (
 // TestMethods asks at every path of the server with every method that it has no route for: OPTIONS,
 // and each refusal, name exactly those that it has.
 func TestMethods(t *testing.T) {
-	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{})
+	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func seriesTexts(found *index.Selection) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var b []byte
 		var entities [][]byte
-		for block := range found.Blocks() {
+		for block := range found.ByNode() {
 			var place []byte
 			for _, l := range block.Place() {
 				place = appendLabel(place, l)
@@ -204,12 +204,12 @@ func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.P
 	found *index.Selection) {
 	missing := found.Missing
 	last := ""
-	for block := range found.Blocks() {
+	for block := range found.ByNode() {
 		if block.Cluster == last { // they come by node, and mostly by cluster
 			continue
 		}
 		last = block.Cluster
-		missing += len(s.deps.Reader.OnTheWay(r.Context(), p.Account, last,
+		missing += len(s.deps.Reader.InFlight(r.Context(), p.Account, last,
 			s.config.Clock().UnixMilli()))
 	}
 	if missing > 0 {

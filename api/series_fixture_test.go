@@ -108,7 +108,7 @@ func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 	f.Cleanup(func() { _ = e.Close() })
 	f.engine = e
 	applied := map[string]map[string][]byte{f.account("acme"): {"team.yaml": []byte("groups: []")}}
-	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{
+	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{
 		Applied: func() map[string]map[string][]byte { return applied },
 	})
 	if err != nil {
@@ -131,7 +131,7 @@ func (f *seriesFixture) source() index.Source {
 			}
 			return ids, err
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		Dictionaries: reader.DictionariesOf, Written: reader.DictionariesWritten,
 		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 }

@@ -69,7 +69,7 @@ func rangeText(versions string) string {
 	return " (" + from + " and later)"
 }
 
-type book struct {
+type entries struct {
 	types   []Type
 	metrics []Metric
 	byName  map[string]*Metric
@@ -78,7 +78,7 @@ type book struct {
 }
 
 // read parses the files: they are part of the binary, and a test reads them.
-var read = sync.OnceValue(func() *book {
+var read = sync.OnceValue(func() *entries {
 	b, err := parse(metricsText, processesText)
 	if err != nil {
 		panic(err)
@@ -86,11 +86,11 @@ var read = sync.OnceValue(func() *book {
 	return b
 })
 
-func parse(metrics, processes string) (*book, error) {
-	b := &book{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{}}
+func parse(metrics, processes string) (*entries, error) {
+	b := &entries{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{}}
 	var text *string
 	for number, line := range strings.Split(metrics, "\n") {
-		fail := func(why string) (*book, error) {
+		fail := func(why string) (*entries, error) {
 			return nil, fmt.Errorf("dictionary: metrics.txt:%d: %s: %q", number+1, why, line)
 		}
 		fields := strings.Fields(line)
@@ -174,7 +174,7 @@ func Find(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-func (b *book) cassandra(typ string) string {
+func (b *entries) cassandra(typ string) string {
 	i := slices.IndexFunc(b.types, func(t Type) bool { return t.Name == typ })
 	return b.types[i].Cassandra
 }

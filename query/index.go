@@ -24,7 +24,7 @@ const manyNodes = 64
 // nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
 // changed.
 func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node, error) {
-	all := func(n, r picked) []Node {
+	all := func(n, r nodeSet) []Node {
 		if r.count(recorders) == 0 {
 			return n.of(nodes)
 		}
@@ -42,7 +42,7 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 		return all(asked, recorded), nil
 	}
 	ids := found.Nodes()
-	has, hasRecorded := nodes.having(ids), recorders.having(ids)
+	has, hasRecorded := nodes.subset(ids), recorders.subset(ids)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 // recording returns those of some recorders that may record the name that is asked for: most
 // questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
 // all may be a new rule's.
-func (s *selection) recording(ctx context.Context, recorders *fleet, some picked) picked {
+func (s *selection) recording(ctx context.Context, recorders *fleet, some nodeSet) nodeSet {
 	if some.count(recorders) == 0 {
 		return some
 	}
@@ -79,7 +79,7 @@ func (s *selection) recording(ctx context.Context, recorders *fleet, some picked
 	if err != nil {
 		return some
 	}
-	has := recorders.having(found.Recorders())
+	has := recorders.subset(found.Recorders())
 	if found.Err() != nil {
 		return some
 	}

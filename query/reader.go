@@ -178,16 +178,16 @@ type Sources struct {
 // Errors are the store's, the context's, and package memory's where the account's share does not
 // suffice.
 type Reader struct {
-	config   ReaderConfig
-	sources  Sources
-	metrics  *metrics
-	nodes    nodeList
-	silences silences
-	flights  flights
+	config  ReaderConfig
+	sources Sources
+	metrics *metrics
+	nodes   nodeList
+	down    downNodes
+	shared  readings
 
 	dictionaries dictionaries
-	states       newestStates
-	hours        heardHours
+	latest       latestCache
+	instants     instantsCache
 }
 
 // NewReader validates and registers the reader's metrics.
@@ -213,10 +213,10 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 		}
 	}
 	r.nodes.init(c.Clock, s.Store)
-	if r.states, err = newNewestStates(c.KeptBytes); err != nil {
+	if r.latest, err = newLatestCache(c.KeptBytes); err != nil {
 		return nil, err
 	}
-	if r.hours, err = newHeardHours(c.HeardBytes); err != nil {
+	if r.instants, err = newInstantsCache(c.HeardBytes); err != nil {
 		return nil, err
 	}
 	if r.metrics, err = newMetrics(s.Metrics); err != nil {

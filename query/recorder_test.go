@@ -174,8 +174,8 @@ func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []stri
 	return list
 }
 
-func (r *ruled) catalogue(matchers []*labels.Matcher) query.Catalogue {
-	c := query.Catalogue{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
+func (r *ruled) catalogue(matchers []*labels.Matcher) query.SeriesQuery {
+	c := query.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
 	if matchers != nil {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}

@@ -28,7 +28,7 @@ const maxSeenNodes = 100_000
 
 // view is what the log says of a cluster's nodes from one offset on. It is about the log alone,
 // so that nothing which Redis loses makes it wrong.
-type view struct {
+type logView struct {
 	since   int64 // it has all frames in the log that are not earlier, in ms
 	horizon int64 // it has forgotten what is earlier
 	nodes   map[uuid.UUID]*seenNode
@@ -43,10 +43,12 @@ type seenNode struct {
 // never is the since of a view that has not all frames from any time on.
 const never = math.MaxInt64
 
-func newView(since int64) *view { return &view{since: since, nodes: map[uuid.UUID]*seenNode{}} }
+func newLogView(since int64) *logView {
+	return &logView{since: since, nodes: map[uuid.UUID]*seenNode{}}
+}
 
 // add takes the next record of the log. Records may come again, and frames late.
-func (v *view) add(h *frame.Header) {
+func (v *logView) add(h *frame.Header) {
 	if v.since == never {
 		return
 	}
@@ -79,9 +81,9 @@ func (n *seenNode) begin(s runStart) {
 
 // join puts a view of what lies before v in the log before it. A start that the other view has
 // frames around is forgotten: which of them is the last before it is not known.
-func (v *view) join(before *view) {
+func (v *logView) join(before *logView) {
 	if v.since == never || before.since == never {
-		*v = view{since: never}
+		*v = logView{since: never}
 		return
 	}
 	v.since = max(before.since, v.horizon)
@@ -108,7 +110,7 @@ func (v *view) join(before *view) {
 }
 
 // forget drops what is earlier than horizon.
-func (v *view) forget(horizon int64) {
+func (v *logView) forget(horizon int64) {
 	for id, n := range v.nodes {
 		if n.newest < horizon {
 			delete(v.nodes, id)
@@ -120,7 +122,7 @@ func (v *view) forget(horizon int64) {
 }
 
 // fields are the starts that the view proves, by node, as Redis has them.
-func (v *view) fields() []string {
+func (v *logView) fields() []string {
 	var fields []string
 	for id, n := range v.nodes {
 		var starts []runStart

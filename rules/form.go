@@ -187,7 +187,7 @@ func aggregateReach(e *parser.AggregateExpr) (reach, error) {
 		if err != nil {
 			return reach{}, err
 		}
-		if r, err = beside(r, param, e.Param); err != nil {
+		if r, err = withScalar(r, param, e.Param); err != nil {
 			return reach{}, err
 		}
 	}
@@ -212,7 +212,7 @@ func aggregateReach(e *parser.AggregateExpr) (reach, error) {
 }
 
 // beside is the reach of an expression that takes a number from another one.
-func beside(r, number reach, part parser.Expr) (reach, error) {
+func withScalar(r, number reach, part parser.Expr) (reach, error) {
 	switch {
 	case number.constant:
 		return r, nil

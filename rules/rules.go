@@ -184,14 +184,14 @@ type Deps struct {
 // Rules is the role: the handler of a consumer of frames. Its methods but States are the consumer's
 // to call, one at a time.
 type Rules struct {
-	config  Config
-	deps    Deps
-	engine  *promql.Engine
-	parser  parser.Parser
-	metrics *metrics
-	groups  *promrules.Metrics
-	outside labels.Labels
-	url     *url.URL
+	config         Config
+	deps           Deps
+	engine         *promql.Engine
+	parser         parser.Parser
+	metrics        *metrics
+	groups         *promrules.Metrics
+	externalLabels labels.Labels
+	url            *url.URL
 
 	roster   *roster.Roster
 	swept    time.Time // when old records of the roster were looked for
@@ -218,7 +218,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		return nil, fmt.Errorf("rules.external_url: %w", err)
 	}
 	r := &Rules{
-		config: c, deps: d, url: u, outside: labels.FromMap(c.ExternalLabels),
+		config: c, deps: d, url: u, externalLabels: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
 		partitions: map[int32]*partition{}, assigned: map[int32]bool{}, roster: d.Roster,

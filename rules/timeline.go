@@ -34,7 +34,7 @@ func (l *timeline) part(n int) []int64 { return l.at[len(l.at)-n : len(l.at) : l
 const ownTimes = -1
 
 // enter notes an instant as the one before which i of the cell's are.
-func (c *cell) enter(i int, at, from int64) {
+func (c *memSeries) enter(i int, at, from int64) {
 	if l := c.line; l != nil && i == len(c.At) {
 		l.note(at, from)
 		newest := l.before + len(l.at) - 1
@@ -51,7 +51,7 @@ func (c *cell) enter(i int, at, from int64) {
 }
 
 // forget forgets the first n instants. A cell that has the node's instants again shares them again.
-func (c *cell) forget(n int) {
+func (c *memSeries) forget(n int) {
 	if c.first != ownTimes {
 		c.At, c.first = c.At[n:], c.first+n
 		return

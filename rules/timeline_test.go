@@ -19,10 +19,10 @@ func TestTimeline(t *testing.T) {
 	shared, all := 0, 0
 	for range 40 {
 		n := node{}
-		var cells []*cell
+		var cells []*memSeries
 		var models []map[int64]int64
 		for range 1 + r.IntN(6) {
-			c := &cell{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
+			c := &memSeries{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
 				line: &n.line,
 				keep: int64(5+r.IntN(60)) * 20_000}
 			n.line.keep = max(n.line.keep, c.keep)
@@ -89,8 +89,8 @@ func TestTimeline(t *testing.T) {
 func TestTimelineIsSharedAgain(t *testing.T) {
 	n := node{}
 	n.line.keep = 100_000
-	a := &cell{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
-	b := &cell{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
+	a := &memSeries{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
+	b := &memSeries{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
 	for at := int64(20_000); at < 2_000_000; at += 20_000 {
 		a.add(at, sampleValue{}, at)
 		if at != 200_000 {

@@ -379,7 +379,7 @@ func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
 }
 
 // catalogue reads match[], start, end and limit.
-func (a *API) catalogue(r *http.Request) (c query.Catalogue, limit int, err error) {
+func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err error) {
 	if limit, err = number(r.Form, "limit"); err != nil {
 		return c, 0, err
 	}

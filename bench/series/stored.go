@@ -66,7 +66,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 			}
 			return list, nil
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		Dictionaries: reader.DictionariesOf, Written: reader.DictionariesWritten,
 		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 	idx := index.New(0)

@@ -45,7 +45,7 @@ func seriesSource(db *store.Store) index.Source {
 			}
 			return ids, err
 		},
-		Of: func(ctx context.Context, account string, node uuid.UUID,
+		Dictionaries: func(ctx context.Context, account string, node uuid.UUID,
 			from int64) ([]window.DictionaryID, error) {
 			return reader(account).DictionariesOf(ctx, account, node, from)
 		},

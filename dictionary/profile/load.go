@@ -39,7 +39,7 @@ func (s *state) loads() []window.Series {
 		if of == nil || whole <= 0 {
 			return
 		}
-		m := &window.Metric{Type: "node" + sumOf, Name: loadOf[of.Metric.Name],
+		m := &window.Metric{Type: "node" + sumSuffix, Name: loadOf[of.Metric.Name],
 			Kind: frame.GaugeDouble}
 		list = append(list, window.Series{Metric: m, At: last(of.At),
 			Doubles: []float64{min(part/whole, 1)},

@@ -32,18 +32,18 @@ const Span = 120_000
 // Profile is a set of names. It is made when it is first used.
 type Profile struct {
 	Name string
-	make func() (shower, error)
+	make func() (renderer, error)
 
 	once sync.Once
-	by   shower
+	by   renderer
 	err  error
 }
 
 // shower adds what it makes of a node's state.
-type shower interface {
-	show(o *output, s *state) error
+type renderer interface {
+	render(o *output, s *state) error
 	// lately reports whether what was counted lately is shown of a metric.
-	lately(series string) bool
+	needsBefore(series string) bool
 }
 
 var profiles = []*Profile{
@@ -91,8 +91,8 @@ type Head struct {
 }
 
 // Lately returns the metrics whose values of Span before Show needs, if there are any.
-func (p *Profile) Lately(now []window.Series) ([]string, error) {
-	by, err := p.shower()
+func (p *Profile) NeedsBefore(now []window.Series) ([]string, error) {
+	by, err := p.renderer()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 		m := now[i].Metric
 		if moves := m.Kind.IsHistogram() && len(now[i].Histograms[0].Filled) > 0 ||
 			now[i].Ints != nil && now[i].Ints[0] != 0; moves && !known[m.Name] &&
-			by.lately(m.Name) {
+			by.needsBefore(m.Name) {
 			known[m.Name] = true
 			names = append(names, m.Name)
 		}
@@ -115,18 +115,18 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 // was ever counted was counted lately. It takes memory of the context's lease as the answer grows.
 func (p *Profile) Show(ctx context.Context, node *window.Node,
 	now, before []window.Series) (*Shown, error) {
-	by, err := p.shower()
+	by, err := p.renderer()
 	if err != nil {
 		return nil, err
 	}
 	o := newOutput(ctx, p.Name, node)
-	if err := by.show(o, newState(node, now, before)); err != nil {
+	if err := by.render(o, newState(node, now, before)); err != nil {
 		return nil, err
 	}
 	return o.finish()
 }
 
-func (p *Profile) shower() (shower, error) {
+func (p *Profile) renderer() (renderer, error) {
 	p.once.Do(func() { p.by, p.err = p.make() })
 	return p.by, p.err
 }

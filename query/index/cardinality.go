@@ -27,9 +27,9 @@ type Count struct {
 
 // CardinalityBytes returns what Cardinality takes at most while it counts.
 func (s *Selection) CardinalityBytes() int64 {
-	n := 12*len(s.v.entities) + 12*len(s.v.symbols) + 8*len(s.v.places)
+	n := 12*len(s.tables.entities) + 12*len(s.tables.symbols) + 8*len(s.tables.places)
 	if s.recorded != nil { // whose values are merged by their texts
-		n += int(s.recorded.CardinalityBytes()) + 64*len(s.recorded.v.symbols)
+		n += int(s.recorded.CardinalityBytes()) + 64*len(s.recorded.tables.symbols)
 	}
 	return int64(n)
 }

@@ -70,7 +70,7 @@ func TestCardinalityOfAFleet(t *testing.T) {
 		d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: fmt.Sprint("m", i)})
 	}
 	x := New(0)
-	x.note("acme", 0)
+	x.setPending("acme", 0)
 	now := day0 + 400*dayMillis
 	for i := range nodes {
 		n := d

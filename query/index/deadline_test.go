@@ -60,7 +60,7 @@ func TestEndsWithContext(t *testing.T) {
 			"names":  func(s *Selection) { s.Names() },
 			"values": func(s *Selection) { s.Values("table") },
 			"blocks": func(s *Selection) {
-				for range s.Blocks() {
+				for range s.ByNode() {
 				}
 			},
 		} {

@@ -38,11 +38,11 @@ type Index struct {
 
 // account is the series of one account. Nothing of it is another's, not even a text.
 type account struct {
-	mu     sync.Mutex
-	pool   *pool
-	nodes  map[uuid.UUID]*node
-	sorted []nodeRef // by place and id; nil: to be made anew
-	bytes  int       // of nodes
+	mu       sync.Mutex
+	interned *interner
+	nodes    map[uuid.UUID]*node
+	sorted   []nodeRef // by place and id; nil: to be made anew
+	bytes    int       // of nodes
 
 	changes uint64 // what changes stood at when a node was last replaced
 
@@ -81,7 +81,7 @@ func (x *Index) account(name string, create bool) *account {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if a = x.accounts[name]; a == nil {
-		a = &account{pool: newPool(), nodes: map[uuid.UUID]*node{},
+		a = &account{interned: newInterner(), nodes: map[uuid.UUID]*node{},
 			missing: map[missingKey]uint16{}}
 		x.accounts[name] = a
 	}
@@ -93,7 +93,7 @@ func (x *Index) account(name string, create bool) *account {
 func recorders(name string) string { return name + "\x00recorders" }
 
 // of returns where a node of an account is.
-func (x *Index) of(name string, id uuid.UUID) *account {
+func (x *Index) accountOf(name string, id uuid.UUID) *account {
 	if frame.IsRecorder(id) {
 		name = recorders(name)
 	}
@@ -109,7 +109,7 @@ func (x *Index) drop(name string) {
 }
 
 // note says that an account's nodes are known and how many of them wait to be loaded.
-func (x *Index) note(name string, pending int) {
+func (x *Index) setPending(name string, pending int) {
 	a := x.account(name, true)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,9 +118,9 @@ func (x *Index) note(name string, pending int) {
 
 // has reports whether nothing of what the IDs say is new.
 func (x *Index) has(name string, id uuid.UUID, ids []window.DictionaryID) bool {
-	a := x.of(name, id)
+	a := x.accountOf(name, id)
 	a.mu.Lock()
-	n, v := a.nodes[id], a.pool.shared
+	n, v := a.nodes[id], a.interned.tables
 	a.mu.Unlock()
 	return !slices.ContainsFunc(ids, func(d window.DictionaryID) bool {
 		return !v.has(n, d.Hash, dayOf(d.Day))
@@ -142,7 +142,7 @@ func (x *Index) all() []*account {
 // All are of one node.
 func (x *Index) Unknown(accountName string, node uuid.UUID,
 	ids []window.DictionaryID) []window.DictionaryID {
-	a := x.of(accountName, node)
+	a := x.accountOf(accountName, node)
 	a.mu.Lock()
 	n := a.nodes[node] // immutable
 	a.mu.Unlock()
@@ -180,39 +180,39 @@ func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID,
 		}
 		days[d.Hash] = append(days[d.Hash], dayOf(d.Day))
 	}
-	a := x.of(accountName, id)
+	a := x.accountOf(accountName, id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.nodes[id]
-	entries := a.pool.entries(before)
+	entries := a.interned.periods(before)
 	changed := false
 	for _, h := range order {
-		of := entry{hash: h}
-		if i := slices.IndexFunc(entries, func(e entry) bool { return e.hash == h }); i >= 0 {
+		of := dictionaryPeriod{hash: h}
+		if i := slices.IndexFunc(entries, func(e dictionaryPeriod) bool { return e.hash == h }); i >= 0 {
 			of = entries[i]
-			if a.pool.has(before, h, days[h]...) {
+			if a.interned.has(before, h, days[h]...) {
 				continue
 			}
 		} else if d := dictionaries[h]; d == nil ||
-			x.maxBytes > 0 && a.pool.bytes+a.bytes > x.maxBytes {
+			x.maxBytes > 0 && a.interned.bytes+a.bytes > x.maxBytes {
 			left += len(days[h])
-			a.lacks(missingKey{id, h}, slices.Max(days[h]))
+			a.addMissing(missingKey{id, h}, slices.Max(days[h]))
 			continue
 		} else {
-			of.shape = a.pool.shapeFrom(d)
-			of.place = a.pool.place(place{d.Cluster, d.Datacenter, d.Rack})
+			of.content = a.interned.contentFrom(d)
+			of.place = a.interned.place(place{d.Cluster, d.Datacenter, d.Rack})
 			delete(a.missing, missingKey{id, h})
 		}
-		entries = withDays(entries, of, days[h])
+		entries = addDays(entries, of, days[h])
 		changed = true
 	}
 	if changed {
-		a.replace(id, a.pool.node(id, entries))
+		a.replace(id, a.interned.node(id, entries))
 	}
 	return left
 }
 
-func (a *account) lacks(k missingKey, day uint16) {
+func (a *account) addMissing(k missingKey, day uint16) {
 	if before, found := a.missing[k]; found || len(a.missing) < maxMissing {
 		a.missing[k] = max(before, day)
 	}
@@ -254,12 +254,12 @@ func (x *Index) Forget(before int64) {
 	for _, a := range x.all() {
 		a.mu.Lock()
 		for id, n := range a.nodes {
-			if a.pool.profiles[n.profile].first >= day {
+			if a.interned.histories[n.history].first >= day {
 				continue
 			}
 			var left *node
-			if entries := since(a.pool.entries(n), day); len(entries) > 0 {
-				left = a.pool.node(id, entries)
+			if entries := since(a.interned.periods(n), day); len(entries) > 0 {
+				left = a.interned.node(id, entries)
 			}
 			a.replace(id, left)
 		}
@@ -272,18 +272,18 @@ func (x *Index) Forget(before int64) {
 // compact makes the pool anew if a quarter of its shapes or most of its profiles are of no use.
 // Selections under way keep the old one.
 func (a *account) compact() {
-	old := &a.pool.shared
-	profiles, shapes := make([]bool, len(old.profiles)), make([]bool, len(old.shapes))
+	old := &a.interned.tables
+	profiles, shapes := make([]bool, len(old.histories)), make([]bool, len(old.contents))
 	usedProfiles, usedShapes := 0, 0
 	for _, n := range a.nodes {
-		if profiles[n.profile] {
+		if profiles[n.history] {
 			continue
 		}
-		profiles[n.profile] = true
+		profiles[n.history] = true
 		usedProfiles++
-		for _, s := range old.profiles[n.profile].spans {
-			if !shapes[s.shape] {
-				shapes[s.shape] = true
+		for _, s := range old.histories[n.history].periods {
+			if !shapes[s.content] {
+				shapes[s.content] = true
 				usedShapes++
 			}
 		}
@@ -291,39 +291,39 @@ func (a *account) compact() {
 	if 4*usedShapes > 3*len(shapes) && 4*usedProfiles > len(profiles) || len(profiles) == 0 {
 		return
 	}
-	fresh := newPool()
+	fresh := newInterner()
 	numbers := make([]uint32, len(shapes))
 	for s, is := range shapes {
 		if is {
-			numbers[s] = fresh.copyShape(old, uint32(s))
+			numbers[s] = fresh.copyContent(old, uint32(s))
 		}
 	}
 	for id, n := range a.nodes {
-		entries := old.entries(n)
+		entries := old.periods(n)
 		for i := range entries {
-			entries[i].shape = numbers[entries[i].shape]
+			entries[i].content = numbers[entries[i].content]
 			entries[i].place = fresh.place(old.places[entries[i].place])
 		}
 		a.replace(id, fresh.node(id, entries))
 	}
-	a.pool = fresh
+	a.interned = fresh
 }
 
 // list returns the nodes in order. The caller holds the lock; the slice is never changed.
-func (a *account) list() []nodeRef {
+func (a *account) ordered() []nodeRef {
 	if a.sorted == nil {
 		a.sorted = make([]nodeRef, 0, len(a.nodes))
 		for _, n := range a.nodes {
 			a.sorted = append(a.sorted, n.nodeRef)
 		}
-		slices.SortFunc(a.sorted, a.pool.compare)
+		slices.SortFunc(a.sorted, a.interned.compare)
 	}
 	return a.sorted
 }
 
 // compare orders nodes by where they are, or were last, and by id.
-func (v *shared) compare(x, y nodeRef) int {
-	if p, q := v.profiles[x.profile].spans[0].place, v.profiles[y.profile].spans[0].place; p != q {
+func (v *tables) compare(x, y nodeRef) int {
+	if p, q := v.histories[x.history].periods[0].place, v.histories[y.history].periods[0].place; p != q {
 		return v.places[p].compare(v.places[q])
 	}
 	return slices.Compare(x.id[:], y.id[:])
@@ -355,18 +355,18 @@ func (x *Index) Stats() Stats {
 	var s Stats
 	for _, a := range x.all() {
 		a.mu.Lock()
-		view, nodes := a.pool.shared, a.list()
-		s.Bytes += a.pool.bytes + a.bytes
+		view, nodes := a.interned.tables, a.ordered()
+		s.Bytes += a.interned.bytes + a.bytes
 		s.Pending += a.pending
 		s.Missing += len(a.missing)
 		a.mu.Unlock()
 		s.Nodes += len(nodes)
 		counts := map[uint32]int{}
 		for _, n := range nodes {
-			count, known := counts[n.profile]
+			count, known := counts[n.history]
 			if !known {
-				count = view.newest(&view.profiles[n.profile])
-				counts[n.profile] = count
+				count = view.newest(&view.histories[n.history])
+				counts[n.history] = count
 			}
 			s.Series += count
 		}
@@ -375,10 +375,10 @@ func (x *Index) Stats() Stats {
 }
 
 // newest counts the series of a profile's last day.
-func (v *shared) newest(p *profile) int {
+func (v *tables) newest(p *history) int {
 	byType := map[uint32]int{}
-	for _, s := range p.spans {
-		if sh := v.shapes[s.shape]; s.last == p.last {
+	for _, s := range p.periods {
+		if sh := v.contents[s.content]; s.last == p.last {
 			byType[sh.typ] = max(byType[sh.typ], len(v.lists[sh.list])*len(v.sets[sh.set].ids))
 		}
 	}

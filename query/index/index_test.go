@@ -158,7 +158,7 @@ func labelSets(d *window.Dictionary) map[string]labels.Labels {
 func (w *world) direct(account string, q Query, from int64) map[string]labels.Labels {
 	found := map[string]labels.Labels{}
 	for _, f := range w.facts {
-		if f.account != account || f.day+dayMillis <= q.From-lead.Milliseconds() || f.day > q.To ||
+		if f.account != account || f.day+dayMillis <= q.From-nextDayAfter.Milliseconds() || f.day > q.To ||
 			f.day < from || q.Owns != nil && !q.Owns(f.d.Cluster) {
 			continue
 		}
@@ -225,7 +225,7 @@ func compare(t *testing.T, x *Index, account string, q Query, want map[string]la
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
-	for b := range s.Blocks() {
+	for b := range s.ByNode() {
 		n := 0
 		for set := range b.Series() {
 			n++
@@ -287,8 +287,8 @@ func TestSelectEqualsDirectFilter(t *testing.T) {
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := newWorld(r.IntN)
 			x := New(0)
-			x.note("acme", 0)
-			x.note("other", 0)
+			x.setPending("acme", 0)
+			x.setPending("other", 0)
 			facts := slices.Clone(w.facts)
 			r.Shuffle(len(facts), func(i, j int) { facts[i], facts[j] = facts[j], facts[i] })
 			forgotten := int64(0)

@@ -38,8 +38,8 @@ type Loader struct {
 	accounts map[string]*progress
 	reading  chan struct{} // a token per node that is read
 
-	last    atomic.Int64 // when a refresh succeeded, ms; 0: never
-	trouble atomic.Pointer[error]
+	lastSuccess atomic.Int64 // when a refresh succeeded, ms; 0: never
+	lastError   atomic.Pointer[error]
 }
 
 // progress is how far an account is.
@@ -108,10 +108,10 @@ func (l *Loader) Refresh(ctx context.Context) error {
 	l.index.Forget(now.Add(-l.config.Keep).UnixMilli())
 	err := errors.Join(errs...)
 	if err == nil {
-		l.last.Store(now.UnixMilli())
-		l.trouble.Store(nil)
+		l.lastSuccess.Store(now.UnixMilli())
+		l.lastError.Store(nil)
 	} else if ctx.Err() == nil {
-		l.trouble.Store(&err)
+		l.lastError.Store(&err)
 		l.metrics.failures.Inc()
 	}
 	l.metrics.measure(l.index.Stats())
@@ -149,14 +149,14 @@ func (l *Loader) refresh(ctx context.Context, account string, p *progress, now t
 		if whole {
 			p.known, p.loaded = now, false
 		}
-		l.note(account, p)
+		l.setPending(account, p)
 	}
 	if p.known.Before(now) {
-		if err := l.news(ctx, account, p, now); err != nil {
+		if err := l.readWritten(ctx, account, p, now); err != nil {
 			return err
 		}
 	}
-	if err := l.read(ctx, account, p); err != nil {
+	if err := l.readWaiting(ctx, account, p); err != nil {
 		return err
 	}
 	if !p.loaded {
@@ -170,7 +170,7 @@ func (l *Loader) refresh(ctx context.Context, account string, p *progress, now t
 }
 
 // news reads what was written since the last time.
-func (l *Loader) news(ctx context.Context, account string, p *progress, now time.Time) error {
+func (l *Loader) readWritten(ctx context.Context, account string, p *progress, now time.Time) error {
 	ids, err := l.source.Written(ctx, account, p.known.Add(-overlap).UnixMilli())
 	if err != nil {
 		return err
@@ -184,11 +184,11 @@ func (l *Loader) news(ctx context.Context, account string, p *progress, now time
 		if l.index.has(account, node, ids) {
 			continue // read the last time
 		}
-		if err := l.begin(gctx); err != nil {
+		if err := l.acquire(gctx); err != nil {
 			break
 		}
 		g.Go(func() error {
-			defer l.end()
+			defer l.release()
 			return l.add(gctx, account, node, ids)
 		})
 	}
@@ -203,19 +203,19 @@ func (l *Loader) news(ctx context.Context, account string, p *progress, now time
 }
 
 // read reads the nodes that wait.
-func (l *Loader) read(ctx context.Context, account string, p *progress) error {
+func (l *Loader) readWaiting(ctx context.Context, account string, p *progress) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	for _, node := range nodesOf(p.waiting) {
 		mu.Lock()
 		from := p.waiting[node]
 		mu.Unlock()
-		if err := l.begin(gctx); err != nil {
+		if err := l.acquire(gctx); err != nil {
 			break
 		}
 		g.Go(func() error {
-			defer l.end()
-			ids, err := l.source.Of(gctx, account, node, from)
+			defer l.release()
+			ids, err := l.source.Dictionaries(gctx, account, node, from)
 			if err == nil {
 				err = l.add(gctx, account, node, ids)
 			}
@@ -225,7 +225,7 @@ func (l *Loader) read(ctx context.Context, account string, p *progress) error {
 			mu.Lock()
 			defer mu.Unlock()
 			delete(p.waiting, node)
-			l.note(account, p)
+			l.setPending(account, p)
 			return nil
 		})
 	}
@@ -236,12 +236,12 @@ func (l *Loader) read(ctx context.Context, account string, p *progress) error {
 }
 
 // note tells the index how many nodes are missing in its answers.
-func (l *Loader) note(account string, p *progress) {
+func (l *Loader) setPending(account string, p *progress) {
 	pending := len(p.waiting)
 	if p.loaded {
 		pending = 0
 	}
-	l.index.note(account, pending)
+	l.index.setPending(account, pending)
 }
 
 func nodesOf(waiting map[uuid.UUID]int64) []uuid.UUID {
@@ -254,7 +254,7 @@ func nodesOf(waiting map[uuid.UUID]int64) []uuid.UUID {
 }
 
 // begin waits until another node may be read.
-func (l *Loader) begin(ctx context.Context) error {
+func (l *Loader) acquire(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -263,7 +263,7 @@ func (l *Loader) begin(ctx context.Context) error {
 	}
 }
 
-func (l *Loader) end() { <-l.reading }
+func (l *Loader) release() { <-l.reading }
 
 // add reads those of a node's dictionaries that are not known and puts all of them into the index.
 func (l *Loader) add(ctx context.Context, account string, node uuid.UUID,
@@ -289,7 +289,7 @@ func (l *Loader) State() string {
 		pending += a.pending
 		a.mu.Unlock()
 	}
-	last, trouble := l.last.Load(), l.trouble.Load()
+	last, trouble := l.lastSuccess.Load(), l.lastError.Load()
 	switch {
 	case trouble != nil && last == 0:
 		return fmt.Sprintf("not loaded yet: %v", *trouble)

@@ -63,7 +63,7 @@ func (s *shelf) source() Source {
 			}
 			return nodes, err
 		},
-		Of: func(_ context.Context, account string, node uuid.UUID,
+		Dictionaries: func(_ context.Context, account string, node uuid.UUID,
 			from int64) ([]window.DictionaryID, error) {
 			return s.ids(func(_ int, f *fact) bool {
 				return f.account == account && f.id.Node == node && f.day >= from-from%dayMillis
@@ -183,7 +183,7 @@ func TestReadersBesideTheLoader(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	w := newWorld(r.IntN)
 	x := New(0)
-	x.note("acme", 0)
+	x.setPending("acme", 0)
 	there := w.direct("acme", Query{From: day0, To: day0 + 20*dayMillis, Selectors: everything}, 0)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -202,7 +202,7 @@ func TestReadersBesideTheLoader(t *testing.T) {
 					return
 				}
 				n := 0
-				for b := range s.Blocks() {
+				for b := range s.ByNode() {
 					for set := range b.Series() {
 						if n++; there[set.String()].IsEmpty() {
 							t.Errorf("%s was never there", set)

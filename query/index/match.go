@@ -9,35 +9,35 @@ import (
 )
 
 // verdict is what is known of a thing that is looked at again and again.
-type verdict uint8
+type result uint8
 
 const (
-	open verdict = iota
-	yes
-	no
+	unknown result = iota
+	matched
+	differs
 )
 
-func verdictOf(matches bool) verdict {
+func resultOf(matches bool) result {
 	if matches {
-		return yes
+		return matched
 	}
-	return no
+	return differs
 }
 
 // selector is one selector's matchers, sorted by what they look at, and what came of them so far:
 // every text, list and set is looked at once.
 type selector struct {
-	v *shared
-	*end
+	tables *tables
+	*canceled
 
 	name, node []*labels.Matcher
 	fixed      [3][]*labels.Matcher // cluster, datacenter, rack
 	rest       []entityMatcher
 	owns       func(cluster string) bool
 
-	places, shapes []verdict
-	lists          memo // by list: the metrics that match
-	sets           memo // by set: the entities that match
+	places, contents []result
+	lists            memo // by list: the metrics that match
+	sets             memo // by set: the entities that match
 }
 
 // memo keeps which members of a list match, by the list's number. There may be tens of thousands
@@ -58,26 +58,26 @@ func (m *memo) get(n uint32, find func() []uint32) []uint32 {
 // entityMatcher is a matcher of an entity's label.
 type entityMatcher struct {
 	*labels.Matcher
-	end     *end
-	columns []int8    // by schema: which value; lacking if it has none
-	absent  bool      // whether entities without the label match
-	values  []verdict // of a regular expression, by symbol; nil: see symbol
-	symbol  uint32    // the value to compare with; unused if no entity has it
+	canceled *canceled
+	columns  []int8   // by schema: which value; lacking if it has none
+	absent   bool     // whether entities without the label match
+	values   []result // of a regular expression, by symbol; nil: see symbol
+	symbol   uint32   // the value to compare with; unused if no entity has it
 }
 
 const (
-	lacking = -1
-	unused  = ^uint32(0)
+	noColumn = -1
+	noSymbol = ^uint32(0)
 )
 
 // end is whether a selection has to end early. Matching asks it for each text, since one may take
 // milliseconds.
-type end struct {
+type canceled struct {
 	ctx context.Context // nil: it never has
 	err error
 }
 
-func (e *end) reached() bool {
+func (e *canceled) check() bool {
 	if e.err == nil && e.ctx != nil {
 		e.err = e.ctx.Err()
 	}
@@ -86,11 +86,11 @@ func (e *end) reached() bool {
 
 // compile makes a selector. Of what rules recorded, all labels but the name are the entities'. The
 // caller holds the pool's lock.
-func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) bool, end *end,
+func (p *interner) compile(v *tables, matchers []*labels.Matcher, owns func(string) bool, end *canceled,
 	recorded bool) *selector {
-	s := &selector{v: v, end: end, owns: owns, places: make([]verdict, len(v.places)),
-		shapes: make([]verdict, len(v.shapes)),
-		lists:  memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
+	s := &selector{tables: v, canceled: end, owns: owns, places: make([]result, len(v.places)),
+		contents: make([]result, len(v.contents)),
+		lists:    memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
 		if recorded && m.Name != labels.MetricName {
 			s.rest = append(s.rest, p.compileEntity(v, m, end))
@@ -115,39 +115,39 @@ func (p *pool) compile(v *shared, matchers []*labels.Matcher, owns func(string) 
 }
 
 // selectorBytes returns what compile takes for matchers.
-func (v *shared) selectorBytes(matchers []*labels.Matcher) int {
-	n := len(v.places) + len(v.shapes) + 4*(len(v.lists)+len(v.sets))
+func (v *tables) selectorBytes(matchers []*labels.Matcher) int {
+	n := len(v.places) + len(v.contents) + 4*(len(v.lists)+len(v.sets))
 	for _, m := range matchers {
-		if n += len(v.schemas); expression(m) {
+		if n += len(v.schemas); isRegexp(m) {
 			n += len(v.symbols)
 		}
 	}
 	return n
 }
 
-func (p *pool) compileEntity(v *shared, m *labels.Matcher, end *end) entityMatcher {
-	e := entityMatcher{Matcher: m, end: end, columns: make([]int8, len(v.schemas)),
-		absent: m.Matches(""), symbol: unused}
+func (p *interner) compileEntity(v *tables, m *labels.Matcher, end *canceled) entityMatcher {
+	e := entityMatcher{Matcher: m, canceled: end, columns: make([]int8, len(v.schemas)),
+		absent: m.Matches(""), symbol: noSymbol}
 	label, known := p.symbolOf[m.Name]
 	for i, names := range v.schemas {
-		e.columns[i] = lacking
+		e.columns[i] = noColumn
 		if known {
 			e.columns[i] = int8(slices.Index(names, label))
 		}
 	}
-	if expression(m) {
-		e.values = make([]verdict, len(v.symbols))
+	if isRegexp(m) {
+		e.values = make([]result, len(v.symbols))
 	} else if symbol, found := p.symbolOf[m.Value]; found {
 		e.symbol = symbol
 	}
 	return e
 }
 
-func expression(m *labels.Matcher) bool {
+func isRegexp(m *labels.Matcher) bool {
 	return m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp
 }
 
-func all(matchers []*labels.Matcher, value string) bool {
+func matchesAll(matchers []*labels.Matcher, value string) bool {
 	for _, m := range matchers {
 		if !m.Matches(value) {
 			return false
@@ -158,48 +158,48 @@ func all(matchers []*labels.Matcher, value string) bool {
 
 // place reports whether nodes at a place can match.
 func (s *selector) place(n uint32) bool {
-	if s.places[n] == open {
-		if s.reached() {
+	if s.places[n] == unknown {
+		if s.check() {
 			return false
 		}
-		p := &s.v.places[n]
-		s.places[n] = verdictOf((s.owns == nil || s.owns(p.cluster)) &&
-			all(s.fixed[0], p.cluster) && all(s.fixed[1], p.datacenter) && all(s.fixed[2], p.rack))
+		p := &s.tables.places[n]
+		s.places[n] = resultOf((s.owns == nil || s.owns(p.cluster)) &&
+			matchesAll(s.fixed[0], p.cluster) && matchesAll(s.fixed[1], p.datacenter) && matchesAll(s.fixed[2], p.rack))
 	}
-	return s.places[n] == yes
+	return s.places[n] == matched
 }
 
 // shape returns the metrics of a shape that match, ascending by their name's symbol, and its
 // entities that match, ascending; ok is false if there are no series of them.
-func (s *selector) shape(n uint32) (metrics, entities []uint32, ok bool) {
-	if s.shapes[n] == no {
+func (s *selector) content(n uint32) (metrics, entities []uint32, ok bool) {
+	if s.contents[n] == differs {
 		return nil, nil, false
 	}
-	sh := &s.v.shapes[n]
+	sh := &s.tables.contents[n]
 	if metrics = s.lists.get(sh.list, func() []uint32 { return s.metrics(sh.list) }); len(metrics) >
 		0 {
 		entities = s.sets.get(sh.set, func() []uint32 { return s.entities(sh.set) })
 	}
 	ok = len(entities) > 0
-	s.shapes[n] = verdictOf(ok)
+	s.contents[n] = resultOf(ok)
 	return metrics, entities, ok
 }
 
 func (s *selector) metrics(list uint32) []uint32 {
-	ids := s.v.lists[list]
+	ids := s.tables.lists[list]
 	if len(s.name) == 0 {
 		return ids
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool {
-		return s.reached() || !all(s.name, s.v.symbols[s.v.metrics[id].name])
+		return s.check() || !matchesAll(s.name, s.tables.symbols[s.tables.metrics[id].name])
 	})
 }
 
 func (s *selector) entities(set uint32) []uint32 {
-	ids := s.v.sets[set].ids
+	ids := s.tables.sets[set].ids
 	for i := range s.rest {
 		if len(ids) > 0 {
-			ids = s.rest[i].filter(s.v, s.v.sets[set].schema, ids)
+			ids = s.rest[i].filter(s.tables, s.tables.sets[set].schema, ids)
 		}
 	}
 	return ids
@@ -207,8 +207,8 @@ func (s *selector) entities(set uint32) []uint32 {
 
 // filter returns the entities that match, which may be the slice it was given. schema is that of
 // all of them, or mixed.
-func (e *entityMatcher) filter(v *shared, schema uint32, ids []uint32) []uint32 {
-	if schema != mixed && e.columns[schema] == lacking {
+func (e *entityMatcher) filter(v *tables, schema uint32, ids []uint32) []uint32 {
+	if schema != mixed && e.columns[schema] == noColumn {
 		if e.absent {
 			return ids
 		}
@@ -226,22 +226,22 @@ func (e *entityMatcher) filter(v *shared, schema uint32, ids []uint32) []uint32 
 	return kept
 }
 
-func (e *entityMatcher) matches(v *shared, of *entity) bool {
+func (e *entityMatcher) matches(v *tables, of *entity) bool {
 	column := e.columns[of.schema]
-	if column == lacking {
+	if column == noColumn {
 		return e.absent
 	}
 	value := v.values[of.at+uint32(column)]
 	if e.values == nil {
 		return (value == e.symbol) == (e.Type == labels.MatchEqual)
 	}
-	if e.values[value] == open {
-		if e.end.reached() {
+	if e.values[value] == unknown {
+		if e.canceled.check() {
 			return false
 		}
-		e.values[value] = verdictOf(e.Matches(v.symbols[value]))
+		e.values[value] = resultOf(e.Matches(v.symbols[value]))
 	}
-	return e.values[value] == yes
+	return e.values[value] == matched
 }
 
 // ids returns the ids of the only nodes that can match; ok is false if any may.
@@ -273,7 +273,7 @@ func (a *account) candidates(selectors []*selector) []nodeRef {
 	for _, s := range selectors {
 		ids, ok := s.ids()
 		if !ok {
-			return a.list()
+			return a.ordered()
 		}
 		named = append(named, ids...)
 	}
@@ -283,6 +283,6 @@ func (a *account) candidates(selectors []*selector) []nodeRef {
 			nodes = append(nodes, n.nodeRef)
 		}
 	}
-	slices.SortFunc(nodes, a.pool.compare)
+	slices.SortFunc(nodes, a.interned.compare)
 	return slices.Compact(nodes)
 }

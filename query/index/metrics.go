@@ -36,7 +36,7 @@ func newMetrics(l *Loader, reg prometheus.Registerer) *metrics {
 		age := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringwatch",
 			Subsystem: "series", Name: "refresh_age_seconds",
 			Help: "Time since the index was refreshed; -1 before the first time."}, func() float64 {
-			last := l.last.Load()
+			last := l.lastSuccess.Load()
 			if last == 0 {
 				return -1
 			}

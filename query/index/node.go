@@ -19,27 +19,27 @@ type node struct {
 // of them.
 type nodeRef struct {
 	id      uuid.UUID
-	profile uint32
+	history uint32
 }
 
 // profile is what a node had when, apart from its name: nodes alike in what they have, since when
 // and where have one. That is most of a cluster's rack.
-type profile struct {
-	spans       []span // newest day first
-	first, last uint16 // days
+type history struct {
+	periods     []period // newest day first
+	first, last uint16   // days
 }
 
 // span says that a shape was there at a place on the days first to last. A node has some 40 for
 // all the days on which nothing changes.
-type span struct {
-	shape, place uint32
-	first, last  uint16
+type period struct {
+	content, place uint32
+	first, last    uint16
 }
 
 // entry is a span with the dictionary that says so.
-type entry struct {
+type dictionaryPeriod struct {
 	hash window.Hash
-	span
+	period
 }
 
 // What a node takes beside its hashes: itself, its places in a map and a list.
@@ -51,59 +51,59 @@ const dayMillis = 24 * 60 * 60_000
 func dayOf(millis int64) uint16 { return uint16(min(max(millis/dayMillis, 0), 1<<16-1)) }
 
 // node returns a node with these entries, of which there is at least one.
-func (p *pool) node(id uuid.UUID, entries []entry) *node {
+func (p *interner) node(id uuid.UUID, entries []dictionaryPeriod) *node {
 	// By hash last: nodes alike have their spans in the same order, and two readings of one node
 	// its hashes.
-	slices.SortFunc(entries, func(a, b entry) int {
+	slices.SortFunc(entries, func(a, b dictionaryPeriod) int {
 		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first),
-			cmp.Compare(a.shape, b.shape), cmp.Compare(a.place, b.place),
+			cmp.Compare(a.content, b.content), cmp.Compare(a.place, b.place),
 			slices.Compare(a.hash[:], b.hash[:]))
 	})
 	n := &node{nodeRef: nodeRef{id: id}, hashes: make([]window.Hash, len(entries))}
-	spans := make([]span, len(entries))
+	spans := make([]period, len(entries))
 	for i, e := range entries {
-		n.hashes[i], spans[i] = e.hash, e.span
+		n.hashes[i], spans[i] = e.hash, e.period
 	}
-	n.profile = p.profile(spans)
+	n.history = p.history(spans)
 	return n
 }
 
-func (p *pool) profile(spans []span) uint32 {
+func (p *interner) history(spans []period) uint32 {
 	numbers := make([]uint32, 0, 3*len(spans))
 	for _, s := range spans {
-		numbers = append(numbers, s.shape, s.place, uint32(s.first)<<16|uint32(s.last))
+		numbers = append(numbers, s.content, s.place, uint32(s.first)<<16|uint32(s.last))
 	}
-	return put(p.profileOf, digestOf(numbers), func() int {
-		of := profile{spans: spans, first: spans[0].first, last: spans[0].last}
+	return intern(p.historyOf, digestOf(numbers), func() int {
+		of := history{periods: spans, first: spans[0].first, last: spans[0].last}
 		for _, s := range spans {
 			of.first = min(of.first, s.first)
 		}
-		p.profiles = append(p.profiles, of)
+		p.histories = append(p.histories, of)
 		p.bytes += 12*len(spans) + listBytes
-		return len(p.profiles) - 1
+		return len(p.histories) - 1
 	})
 }
 
 func (n *node) bytes() int { return nodeBytes + len(window.Hash{})*len(n.hashes) }
 
 // entries returns what a node has; nothing of no node.
-func (v *shared) entries(n *node) []entry {
+func (v *tables) periods(n *node) []dictionaryPeriod {
 	if n == nil {
 		return nil
 	}
-	list := make([]entry, len(n.hashes))
-	for i, s := range v.profiles[n.profile].spans {
-		list[i] = entry{n.hashes[i], s}
+	list := make([]dictionaryPeriod, len(n.hashes))
+	for i, s := range v.histories[n.history].periods {
+		list[i] = dictionaryPeriod{n.hashes[i], s}
 	}
 	return list
 }
 
 // has reports whether a node is known to have had a dictionary on all these days. n may be nil.
-func (v *shared) has(n *node, hash window.Hash, days ...uint16) bool {
+func (v *tables) has(n *node, hash window.Hash, days ...uint16) bool {
 	if n == nil {
 		return false
 	}
-	spans := v.profiles[n.profile].spans
+	spans := v.histories[n.history].periods
 	return !slices.ContainsFunc(days, func(day uint16) bool {
 		for i := range spans {
 			if n.hashes[i] == hash && spans[i].first <= day && day <= spans[i].last {
@@ -118,7 +118,7 @@ func (v *shared) has(n *node, hash window.Hash, days ...uint16) bool {
 func (n *node) knows(hash window.Hash) bool { return n != nil && slices.Contains(n.hashes, hash) }
 
 // withDays returns the entries of one dictionary with more days, neighbouring days as one entry.
-func withDays(entries []entry, of entry, days []uint16) []entry {
+func addDays(entries []dictionaryPeriod, of dictionaryPeriod, days []uint16) []dictionaryPeriod {
 	var ranges [][2]uint16
 	rest := entries[:0:0]
 	for _, e := range entries {
@@ -144,8 +144,8 @@ func withDays(entries []entry, of entry, days []uint16) []entry {
 }
 
 // since returns the entries without what was before a day.
-func since(entries []entry, day uint16) []entry {
-	kept := make([]entry, 0, len(entries))
+func since(entries []dictionaryPeriod, day uint16) []dictionaryPeriod {
+	kept := make([]dictionaryPeriod, 0, len(entries))
 	for _, e := range entries {
 		if e.last >= day {
 			e.first = max(e.first, day)

@@ -38,7 +38,7 @@ type Query struct {
 
 // lead is how long before a day its dictionaries count as the next day's: those come when its
 // first window is closed.
-const lead = 15 * time.Minute
+const nextDayAfter = 15 * time.Minute
 
 // Selection is what a Query selects, as it was when Select was called. It is for one goroutine.
 // Nothing is computed before it is asked for, and then node by node.
@@ -47,8 +47,8 @@ type Selection struct {
 	// that could not be read.
 	Missing int
 
-	end         end
-	v           shared
+	canceled    canceled
+	tables      tables
 	selectors   []*selector
 	nodes       []nodeRef
 	first, last uint16
@@ -64,10 +64,10 @@ type Selection struct {
 // Err returns why the selection is not whole: the error of the query's context, if that has ended
 // while series were looked for. Who has asked for what is selected asks for this, too.
 func (s *Selection) Err() error {
-	if s.recorded != nil && s.recorded.end.err != nil {
-		return s.recorded.end.err
+	if s.recorded != nil && s.recorded.canceled.err != nil {
+		return s.recorded.canceled.err
 	}
-	return s.end.err
+	return s.canceled.err
 }
 
 // Select prepares a query's answer. The error is ErrLoading or ErrTooLarge; an account of which
@@ -95,8 +95,8 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	if len(alternatives) == 0 {
 		alternatives = [][]*labels.Matcher{nil}
 	}
-	s := &Selection{isRecorded: recorded, end: end{ctx: q.Context},
-		first: dayOf(q.From - lead.Milliseconds()), last: dayOf(q.To)}
+	s := &Selection{isRecorded: recorded, canceled: canceled{ctx: q.Context},
+		first: dayOf(q.From - nextDayAfter.Milliseconds()), last: dayOf(q.To)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !recorded && !a.listed && len(a.nodes) == 0 {
@@ -106,53 +106,53 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	if !recorded && !a.listed {
 		s.Missing++
 	}
-	s.v = a.pool.shared
+	s.tables = a.interned.tables
 	bytes := 0
 	for _, matchers := range alternatives {
-		if bytes += s.v.selectorBytes(matchers); bytes > maxSelectorBytes {
+		if bytes += s.tables.selectorBytes(matchers); bytes > maxSelectorBytes {
 			return nil, ErrTooLarge
 		}
-		s.selectors = append(s.selectors, a.pool.compile(&s.v, matchers, q.Owns, &s.end, recorded))
+		s.selectors = append(s.selectors, a.interned.compile(&s.tables, matchers, q.Owns, &s.canceled, recorded))
 	}
 	s.nodes = a.candidates(s.selectors)
-	s.seen = make([]int, s.v.names)
+	s.seen = make([]int, s.tables.names)
 	if slices.ContainsFunc(s.selectors, func(sel *selector) bool { return len(sel.node) > 0 }) {
 		s.byID = map[answerKey]*answer{}
 	} else {
-		s.answers = make([]*answer, len(s.v.profiles))
+		s.answers = make([]*answer, len(s.tables.histories))
 	}
 	return s, nil
 }
 
 // Block is series of one node or recorder: each of its metrics of each of its entities.
-type Block struct {
+type NodeSeries struct {
 	// Where it is. A recorder's series do not have these as labels: see Place.
 	Cluster, Datacenter, Rack string
 	Node                      uuid.UUID
 	Type                      string // of the entities
 
-	v                 *shared
+	tables            *tables
 	metrics, entities []uint32
 }
 
 // Len returns how many series the block has.
-func (b *Block) Len() int { return len(b.metrics) * len(b.entities) }
+func (b *NodeSeries) Len() int { return len(b.metrics) * len(b.entities) }
 
 // Blocks iterates over what is selected, in blocks that have no series in common, by cluster,
 // datacenter, rack and node.
-func (s *Selection) Blocks() iter.Seq[Block] {
-	return func(yield func(Block) bool) {
+func (s *Selection) ByNode() iter.Seq[NodeSeries] {
+	return func(yield func(NodeSeries) bool) {
 		for _, n := range s.nodes {
-			for _, b := range s.of(n).blocks {
-				p := &s.v.places[b.place]
-				if !yield(Block{p.cluster, p.datacenter, p.rack, n.id, s.v.symbols[b.typ], &s.v,
+			for _, b := range s.answerFor(n).products {
+				p := &s.tables.places[b.place]
+				if !yield(NodeSeries{p.cluster, p.datacenter, p.rack, n.id, s.tables.symbols[b.typ], &s.tables,
 					b.metrics, b.entities}) {
 					return
 				}
 			}
 		}
 		if s.recorded != nil {
-			for b := range s.recorded.Blocks() {
+			for b := range s.recorded.ByNode() {
 				if !yield(b) {
 					return
 				}
@@ -163,13 +163,13 @@ func (s *Selection) Blocks() iter.Seq[Block] {
 
 // answer is what is selected of nodes of one profile.
 type answer struct {
-	blocks []block
-	series int
+	products []product
+	series   int
 }
 
 // answerKey is a profile with the selectors that the node's id matches, a bit each.
 type answerKey struct {
-	profile uint32
+	history uint32
 	ids     uint64
 }
 
@@ -177,27 +177,27 @@ type answerKey struct {
 const maxSelectors = 64
 
 // block is a Block in numbers.
-type block struct {
+type product struct {
 	typ, place        uint32
 	metrics, entities []uint32
 }
 
 // of returns what is selected of a node. Nodes of one profile share it.
-func (s *Selection) of(n nodeRef) *answer {
+func (s *Selection) answerFor(n nodeRef) *answer {
 	if s.answers != nil {
-		if s.answers[n.profile] == nil {
-			s.answers[n.profile] = s.answer(&s.v.profiles[n.profile], s.selectors)
+		if s.answers[n.history] == nil {
+			s.answers[n.history] = s.answer(&s.tables.histories[n.history], s.selectors)
 		}
-		return s.answers[n.profile]
+		return s.answers[n.history]
 	}
-	k := answerKey{profile: n.profile}
+	k := answerKey{history: n.history}
 	var list []*selector
 	id := n.id.String()
 	for i, sel := range s.selectors {
-		if len(sel.node) > 0 && s.end.reached() {
+		if len(sel.node) > 0 && s.canceled.check() {
 			return &answer{}
 		}
-		if all(sel.node, id) {
+		if matchesAll(sel.node, id) {
 			k.ids |= 1 << (i % maxSelectors)
 			list = append(list, sel)
 		}
@@ -205,31 +205,31 @@ func (s *Selection) of(n nodeRef) *answer {
 	if a := s.byID[k]; a != nil && len(s.selectors) <= maxSelectors {
 		return a
 	}
-	a := s.answer(&s.v.profiles[n.profile], list)
+	a := s.answer(&s.tables.histories[n.history], list)
 	s.byID[k] = a
 	return a
 }
 
 // answer computes what selectors select of a profile.
-func (s *Selection) answer(p *profile, selectors []*selector) *answer {
+func (s *Selection) answer(p *history, selectors []*selector) *answer {
 	a := &answer{}
 	if p.last < s.first || p.first > s.last {
 		return a
 	}
 	s.computed++
 	for _, sel := range selectors {
-		for i := range p.spans {
-			of := &p.spans[i]
+		for i := range p.periods {
+			of := &p.periods[i]
 			if of.first > s.last || of.last < s.first || !sel.place(of.place) {
 				continue
 			}
-			if metrics, entities, ok := sel.shape(of.shape); ok {
-				a.blocks = s.add(a.blocks, block{s.v.shapes[of.shape].typ, of.place, metrics,
+			if metrics, entities, ok := sel.content(of.content); ok {
+				a.products = s.add(a.products, product{s.tables.contents[of.content].typ, of.place, metrics,
 					entities})
 			}
 		}
 	}
-	for _, b := range a.blocks {
+	for _, b := range a.products {
 		a.series += len(b.metrics) * len(b.entities)
 	}
 	return a
@@ -237,21 +237,21 @@ func (s *Selection) answer(p *profile, selectors []*selector) *answer {
 
 // add appends what of a block is not in blocks yet. That there is nothing to compare with is the
 // rule, and found by the names alone.
-func (s *Selection) add(blocks []block, b block) []block {
+func (s *Selection) add(blocks []product, b product) []product {
 	twice := false
 	for _, m := range b.metrics {
-		name := s.v.ordinals[m]
+		name := s.tables.ordinals[m]
 		twice = twice || s.seen[name] == s.computed
 		s.seen[name] = s.computed
 	}
 	if !twice {
 		return append(blocks, b)
 	}
-	rest := []block{b}
+	rest := []product{b}
 	for _, other := range blocks {
-		var left []block
+		var left []product
 		for _, r := range rest {
-			left = s.v.subtract(left, r, other)
+			left = s.tables.subtract(left, r, other)
 		}
 		if rest = left; len(rest) == 0 {
 			break
@@ -262,7 +262,7 @@ func (s *Selection) add(blocks []block, b block) []block {
 
 // subtract appends what of a is not in b: its other metrics with all its entities, and those in
 // common with its other entities.
-func (v *shared) subtract(dst []block, a, b block) []block {
+func (v *tables) subtract(dst []product, a, b product) []product {
 	if a.place != b.place {
 		return append(dst, a)
 	}
@@ -272,12 +272,12 @@ func (v *shared) subtract(dst []block, a, b block) []block {
 		return append(dst, a)
 	}
 	if len(other) > 0 {
-		dst = append(dst, block{a.typ, a.place, other, a.entities})
+		dst = append(dst, product{a.typ, a.place, other, a.entities})
 	}
 	if left, _ := split(a.entities, b.entities, func(id uint32) uint32 {
 		return id
 	}); len(left) > 0 {
-		dst = append(dst, block{a.typ, a.place, common, left})
+		dst = append(dst, product{a.typ, a.place, common, left})
 	}
 	return dst
 }
@@ -304,7 +304,7 @@ func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
 // of finding them, not of their number.
 func (s *Selection) Count() (series, nodes int) {
 	for _, n := range s.nodes {
-		if a := s.of(n); a.series > 0 {
+		if a := s.answerFor(n); a.series > 0 {
 			series += a.series
 			nodes++
 		}
@@ -330,7 +330,7 @@ func (s *Selection) Recorders() []uuid.UUID {
 func (s *Selection) nodesOnly() []uuid.UUID {
 	list := make([]uuid.UUID, 0, len(s.nodes))
 	for _, n := range s.nodes {
-		if s.of(n).series > 0 {
+		if s.answerFor(n).series > 0 {
 			list = append(list, n.id)
 		}
 	}

@@ -47,16 +47,16 @@ func (m sums) add(ids []uint32, n uint64) {
 
 // tally counts by node, and then by list.
 func (s *Selection) tally() *tally {
-	t := &tally{Selection: s, places: make([]uint64, len(s.v.places)),
+	t := &tally{Selection: s, places: make([]uint64, len(s.tables.places)),
 		columns: map[uint32][]column{},
-		names:   make([]uint64, len(s.v.symbols)), counts: make([]uint64, len(s.v.symbols))}
+		names:   make([]uint64, len(s.tables.symbols)), counts: make([]uint64, len(s.tables.symbols))}
 	nodes := map[*answer]uint64{}
 	for _, n := range s.nodes {
-		nodes[s.of(n)]++
+		nodes[s.answerFor(n)]++
 	}
 	metrics, entities := sums{}, sums{}
 	for a, n := range nodes {
-		for _, b := range a.blocks {
+		for _, b := range a.products {
 			m, e := uint64(len(b.metrics)), uint64(len(b.entities))
 			metrics.add(b.metrics, n*e)
 			entities.add(b.entities, n*m)
@@ -66,7 +66,7 @@ func (s *Selection) tally() *tally {
 	}
 	for _, of := range metrics {
 		for _, id := range of.ids {
-			t.names[s.v.metrics[id].name] += of.n
+			t.names[s.tables.metrics[id].name] += of.n
 		}
 	}
 	t.countEntities(entities)
@@ -75,9 +75,9 @@ func (s *Selection) tally() *tally {
 
 // countEntities adds up by entity, and sorts those that there are by schema.
 func (t *tally) countEntities(lists sums) {
-	t.entities = make([]uint64, len(t.v.entities))
+	t.entities = make([]uint64, len(t.tables.entities))
 	for _, of := range lists {
-		if t.end.reached() {
+		if t.canceled.check() {
 			return
 		}
 		for _, id := range of.ids {
@@ -85,24 +85,24 @@ func (t *tally) countEntities(lists sums) {
 		}
 	}
 	// where a schema's entities begin, and then where they end
-	ends := make([]int, len(t.v.schemas)+1)
+	ends := make([]int, len(t.tables.schemas)+1)
 	for id, n := range t.entities {
 		if n > 0 {
-			ends[t.v.entities[id].schema+1]++
+			ends[t.tables.entities[id].schema+1]++
 		}
 	}
-	for i := range t.v.schemas {
+	for i := range t.tables.schemas {
 		ends[i+1] += ends[i]
-		for at, label := range t.v.schemas[i] {
+		for at, label := range t.tables.schemas[i] {
 			if ends[i] < ends[i+1] {
 				t.columns[label] = append(t.columns[label], column{ends[i], ends[i+1], at})
 			}
 		}
 	}
-	t.order = make([]uint32, ends[len(t.v.schemas)])
+	t.order = make([]uint32, ends[len(t.tables.schemas)])
 	for id, n := range t.entities {
 		if n > 0 {
-			schema := t.v.entities[id].schema
+			schema := t.tables.entities[id].schema
 			t.order[ends[schema]] = uint32(id)
 			ends[schema]++
 		}
@@ -119,7 +119,7 @@ func (t *tally) labels() []string {
 		list = append(list, "cluster", "datacenter", "rack", "node")
 	}
 	for label := range t.columns {
-		list = append(list, t.v.symbols[label])
+		list = append(list, t.tables.symbols[label])
 	}
 	return list
 }
@@ -130,20 +130,20 @@ func (t *tally) values(label string) iter.Seq2[string, uint64] {
 		switch {
 		case label == labels.MetricName:
 			for i, n := range t.names {
-				if n > 0 && !yield(t.v.symbols[i], n) {
+				if n > 0 && !yield(t.tables.symbols[i], n) {
 					return
 				}
 			}
-		case t.isRecorded || !isFixed(label):
+		case t.isRecorded || !isNodeLabel(label):
 			t.countValues(label)
 			for _, i := range t.touched {
-				if !yield(t.v.symbols[i], t.counts[i]) {
+				if !yield(t.tables.symbols[i], t.counts[i]) {
 					return
 				}
 			}
 		case label == "node":
 			for _, n := range t.nodes {
-				if of := t.of(n).series; of > 0 && !yield(n.id.String(), uint64(of)) {
+				if of := t.answerFor(n).series; of > 0 && !yield(n.id.String(), uint64(of)) {
 					return
 				}
 			}
@@ -156,7 +156,7 @@ func (t *tally) values(label string) iter.Seq2[string, uint64] {
 func (t *tally) placeValues(label string, yield func(string, uint64) bool) {
 	counts := map[string]uint64{}
 	for i, n := range t.places {
-		if value := t.v.places[i].label(label); n > 0 && value != "" {
+		if value := t.tables.places[i].label(label); n > 0 && value != "" {
 			counts[value] += n
 		}
 	}
@@ -174,15 +174,15 @@ func (t *tally) countValues(label string) {
 	}
 	t.touched = t.touched[:0]
 	for symbol, columns := range t.columns {
-		if t.v.symbols[symbol] != label {
+		if t.tables.symbols[symbol] != label {
 			continue
 		}
 		for _, c := range columns {
-			if t.end.reached() {
+			if t.canceled.check() {
 				return
 			}
 			for _, id := range t.order[c.from:c.to] {
-				value := t.v.values[int(t.v.entities[id].at)+c.at]
+				value := t.tables.values[int(t.tables.entities[id].at)+c.at]
 				if t.counts[value] == 0 {
 					t.touched = append(t.touched, value)
 				}

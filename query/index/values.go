@@ -10,21 +10,21 @@ import (
 // with each place of each shape.
 func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
-		profiles, shapes, places := make([]bool, len(s.v.profiles)), make([]bool, len(s.v.shapes)),
-			make([]bool, len(s.v.places))
+		profiles, shapes, places := make([]bool, len(s.tables.histories)), make([]bool, len(s.tables.contents)),
+			make([]bool, len(s.tables.places))
 		for _, n := range s.nodes {
-			if profiles[n.profile] ||
-				len(sel.node) > 0 && (s.end.reached() || !all(sel.node, n.id.String())) {
+			if profiles[n.history] ||
+				len(sel.node) > 0 && (s.canceled.check() || !matchesAll(sel.node, n.id.String())) {
 				continue
 			}
-			profiles[n.profile] = true
-			for _, of := range s.v.profiles[n.profile].spans {
-				if shapes[of.shape] && places[of.place] || of.first > s.last || of.last < s.first ||
+			profiles[n.history] = true
+			for _, of := range s.tables.histories[n.history].periods {
+				if shapes[of.content] && places[of.place] || of.first > s.last || of.last < s.first ||
 					!sel.place(of.place) {
 					continue
 				}
-				if metrics, entities, ok := sel.shape(of.shape); ok {
-					shapes[of.shape], places[of.place] = true, true
+				if metrics, entities, ok := sel.content(of.content); ok {
+					shapes[of.content], places[of.place] = true, true
 					visit(of.place, metrics, entities)
 				}
 			}
@@ -40,16 +40,16 @@ func (s *Selection) Names() []string {
 			names[name] = true
 		}
 	}
-	places, schemas := make([]bool, len(s.v.places)), make([]bool, len(s.v.schemas))
+	places, schemas := make([]bool, len(s.tables.places)), make([]bool, len(s.tables.schemas))
 	s.each(func(place uint32, _, entities []uint32) {
 		names[labels.MetricName] = true
 		places[place] = true
 		for _, id := range entities {
-			schemas[s.v.entities[id].schema] = true
+			schemas[s.tables.entities[id].schema] = true
 		}
 	})
 	for i, is := range places {
-		if p := s.v.places[i]; is && !s.isRecorded {
+		if p := s.tables.places[i]; is && !s.isRecorded {
 			names["node"] = true
 			names["cluster"], names["datacenter"], names["rack"] = names["cluster"] ||
 				p.cluster != "", names["datacenter"] || p.datacenter != "", names["rack"] ||
@@ -58,8 +58,8 @@ func (s *Selection) Names() []string {
 	}
 	for i, is := range schemas {
 		if is {
-			for _, name := range s.v.schemas[i] {
-				names[s.v.symbols[name]] = true
+			for _, name := range s.tables.schemas[i] {
+				names[s.tables.symbols[name]] = true
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (s *Selection) Values(label string) []string {
 		s.take(values, label)
 	case label == "cluster", label == "datacenter", label == "rack":
 		s.each(func(place uint32, _, _ []uint32) {
-			values[s.v.places[place].label(label)] = true
+			values[s.tables.places[place].label(label)] = true
 		})
 	case label == "node":
 		for _, id := range s.nodesOnly() {
@@ -96,7 +96,7 @@ func (s *Selection) Values(label string) []string {
 func (s *Selection) take(values map[string]bool, label string) {
 	for i, is := range s.symbols(label) {
 		if is {
-			values[s.v.symbols[i]] = true
+			values[s.tables.symbols[i]] = true
 		}
 	}
 }
@@ -113,23 +113,23 @@ func (p *place) label(name string) string {
 
 // symbols marks the values of a metric's name or of an entity's label.
 func (s *Selection) symbols(label string) []bool {
-	marks := make([]bool, len(s.v.symbols))
-	columns := make([]int, len(s.v.schemas))
-	for i, names := range s.v.schemas {
+	marks := make([]bool, len(s.tables.symbols))
+	columns := make([]int, len(s.tables.schemas))
+	for i, names := range s.tables.schemas {
 		columns[i] = slices.IndexFunc(names, func(name uint32) bool {
-			return s.v.symbols[name] == label
+			return s.tables.symbols[name] == label
 		})
 	}
 	s.each(func(_ uint32, metrics, entities []uint32) {
 		if label == labels.MetricName {
 			for _, m := range metrics {
-				marks[s.v.metrics[m].name] = true
+				marks[s.tables.metrics[m].name] = true
 			}
 			return
 		}
 		for _, id := range entities {
-			if of := s.v.entities[id]; columns[of.schema] >= 0 {
-				marks[s.v.values[int(of.at)+columns[of.schema]]] = true
+			if of := s.tables.entities[id]; columns[of.schema] >= 0 {
+				marks[s.tables.values[int(of.at)+columns[of.schema]]] = true
 			}
 		}
 	})

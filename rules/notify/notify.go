@@ -168,9 +168,9 @@ func (n *Notifier) Run(ctx context.Context) error {
 }
 
 // worker is what the workers of all outlets have in common.
-func (n *Notifier) worker(name string, b *book, maxBatch int) *worker {
+func (n *Notifier) worker(name string, b *queue, maxBatch int) *worker {
 	return &worker{
-		name: name, book: b, maxBatch: maxBatch, now: n.deps.Now, log: n.deps.Log,
+		name: name, queue: b, maxBatch: maxBatch, now: n.deps.Now, log: n.deps.Log,
 		retryMin: n.config.RetryMin, retryMax: n.config.RetryMax,
 	}
 }
@@ -197,43 +197,43 @@ func (n *Notifier) labelled(a *Alert, everybodys bool, rules ...[]*relabel.Confi
 }
 
 // single is an outlet with one receiver that wants each change once.
-type single struct {
+type singleReceiver struct {
 	account string // whose alerts; empty: everybody's
-	book    *book
+	queue   *queue
 	worker  *worker
-	as      func(*Alert) *Alert // nil: as it is
+	convert func(*Alert) *Alert // nil: as it is
 	skip    func(*Alert) bool
 	ledger  *ledger
 	log     *slog.Logger
 }
 
-func (s *single) takes(account string) bool { return s.account == "" || s.account == account }
+func (s *singleReceiver) takes(account string) bool { return s.account == "" || s.account == account }
 
-func (s *single) put(a *Alert, now time.Time) {
+func (s *singleReceiver) put(a *Alert, now time.Time) {
 	if s.skip != nil && s.skip(a) {
 		s.ledger.accepted.Inc()
 		s.ledger.drop("unwanted", 1)
 		return
 	}
-	if s.as != nil {
-		a = s.as(a)
+	if s.convert != nil {
+		a = s.convert(a)
 	}
-	s.book.put(a, now)
+	s.queue.put(a, now)
 }
 
-func (s *single) restore(a *Alert, now time.Time) {
-	if s.as != nil {
-		a = s.as(a)
+func (s *singleReceiver) restore(a *Alert, now time.Time) {
+	if s.convert != nil {
+		a = s.convert(a)
 	}
-	s.book.restore(a, now)
+	s.queue.restore(a, now)
 }
 
-func (s *single) pending() int { return s.book.pending() }
+func (s *singleReceiver) pending() int { return s.queue.pending() }
 
-func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
+func (s *singleReceiver) run(ctx context.Context, stopping <-chan struct{}) error {
 	s.ledger.receivers.Set(1)
 	s.worker.run(ctx, stopping)
-	if lost := s.book.abandon("stopped"); lost > 0 {
+	if lost := s.queue.dropAll("stopped"); lost > 0 {
 		s.log.Warn("stopped before a receiver took all alerts", "receiver", s.worker.name,
 			"lost", lost)
 	}
@@ -241,12 +241,12 @@ func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
 }
 
 // topic publishes each change.
-func (n *Notifier) newTopic() *single {
+func (n *Notifier) newTopic() *singleReceiver {
 	l := n.metrics.of("topic")
-	s := &single{ledger: l, log: n.deps.Log}
-	s.book = newBook(bookRules{maxBytes: n.config.MaxBytes}, l)
-	s.worker = n.worker("topic "+n.config.Topic.Topic, s.book, 256)
-	s.worker.send = func(ctx context.Context, batch []flight) error {
+	s := &singleReceiver{ledger: l, log: n.deps.Log}
+	s.queue = newQueue(queueConfig{maxBytes: n.config.MaxBytes}, l)
+	s.worker = n.worker("topic "+n.config.Topic.Topic, s.queue, 256)
+	s.worker.send = func(ctx context.Context, batch []delivery) error {
 		entries := make([]stream.Entry, 0, len(batch))
 		for _, f := range batch {
 			e, err := EntryOf(f.alert)
