@@ -20,7 +20,7 @@ import (
 //   - When nodes sent frames, by node and hour: heard.go.
 //   - The steps of range queries that are over, by account and expression: results.go.
 
-// newestOf is what a node's newest state says to a question. It is shared, nobody changes it.
+// latestSeries is what a node's newest state says to a question. It is shared, nobody changes it.
 type latestSeries struct {
 	at       int64             // of the newest frame, ms; 0: none is known
 	interval int64             // how often the node sends, ms
@@ -29,7 +29,7 @@ type latestSeries struct {
 	version  StateVersion
 }
 
-// newestStates keeps what nodes' newest states said, for who asks the same before the node has sent
+// latestCache keeps what nodes' newest states said, for who asks the same before the node has sent
 // again: dashboards have several panels, and several people look at one. It is bounded in bytes.
 type latestCache struct {
 	of   *otter.Cache[latestKey, *latestSeries] // nil: nothing is kept
@@ -41,7 +41,7 @@ type latestKey struct {
 	node              uuid.UUID
 }
 
-// newestCost is what an entry takes beside its series, in bytes.
+// latestCost is what an entry takes beside its series, in bytes.
 const latestCost = 500
 
 func newLatestCache(most int64) (latestCache, error) {
@@ -87,7 +87,7 @@ func (s *latestCache) get(k latestKey) *latestSeries {
 	return n
 }
 
-// newestOf reads what a node's newest state says to a question.
+// latestSeries reads what a node's newest state says to a question.
 func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*latestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
 	return ShareRead(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// keptFunctions are those whose value at a step follows from what their argument is at that step.
+// cacheableFunctions are those whose value at a step follows from what their argument is at that step.
 // Functions of labels are not among them: whether two series become one is found over all steps.
 var cacheableFunctions = strings.Fields(`
 	abs absent absent_over_time acos acosh asin asinh atan atanh avg_over_time ceil changes clamp
@@ -20,7 +20,7 @@ var cacheableFunctions = strings.Fields(`
 	quantile_over_time rad rate resets round scalar sgn sin sinh sort sort_desc sqrt stddev_over_time
 	stdvar_over_time sum_over_time tan tanh time timestamp vector year`)
 
-// keepable reports whether each step's value of an expression follows from the samples that the
+// isCacheable reports whether each step's value of an expression follows from the samples that the
 // step looks at, whatever the range is. So there is no @ and no subquery, and every selector names
 // one metric: of several it is found over all steps whether series become one without their names.
 // Of nodes' own series only the value of MetricInfo is the same at all steps. When they have

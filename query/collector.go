@@ -22,7 +22,7 @@ type collector struct {
 	bounds   map[*frame.Bounds][]float64
 }
 
-// newest answers from a node's newest state if that is what the instant sees.
+// addLatest answers from a node's newest state if that is what the instant sees.
 func (c *collector) addLatest(ctx context.Context, state *latestSeries) (done bool, err error) {
 	lists, done, err := c.seen(ctx, c.node, state)
 	for _, list := range lists {
@@ -107,7 +107,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	return nil
 }
 
-// lines takes the views of the series that stand in windows and are asked for, without their
+// addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
 func (c *collector) addLazy(ctx context.Context, w *Windows, silent []gap, p *piece) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// turns lets no more of the queries' computations run at once than there are processors. Go gives
+// cpuSlots lets no more of the queries' computations run at once than there are processors. Go gives
 // goroutines that can run one turn of 10 ms after the other: of thirty that decode nodes side by
 // side, a short request, which no query is, would wait for all of them at each of its steps.
 type cpuSlots chan struct{}
@@ -19,7 +19,7 @@ func (t cpuSlots) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, cpuSlotsKey{}, t)
 }
 
-// InTurn runs f, which only computes, when it is its turn: at once, if ctx is of no query. The
+// OnCPU runs f, which only computes, when it is its turn: at once, if ctx is of no query. The
 // error is f's, or ctx's if that ends before.
 func OnCPU(ctx context.Context, f func() error) error {
 	t, _ := ctx.Value(cpuSlotsKey{}).(cpuSlots)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// silences remembers of nodes that are down when the store last heard of them, so that an account
+// downNodes remembers of nodes that are down when the store last heard of them, so that an account
 // of thousands of nodes that send nothing costs the store no reading for each request: it looks
 // into five windows of each.
 //
@@ -25,16 +25,16 @@ type downKey struct {
 	node    uuid.UUID
 }
 
-// silence is what the store said, and when.
+// downNode is what the store said, and when.
 type downNode struct {
 	at, asked int64 // ms; at is 0 if it knows of no frame
 }
 
 const (
-	// longestSilence bounds how long an answer of the store holds: a tenth of the node's silence,
+	// maxHold bounds how long an answer of the store holds: a tenth of the node's silence,
 	// but not longer.
 	maxHold = time.Minute
-	// maxSilences bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
+	// maxDownNodes bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
 	maxDownNodes = 200_000
 )
 

@@ -134,7 +134,7 @@ type Engine struct {
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
 	results   *resultCache // nil: none are kept
-	// alone is for tests: Prometheus's engine computes everything.
+	// noKernels is for tests: Prometheus's engine computes everything.
 	noKernels bool
 	kernels   atomic.Int64 // what kernels have answered
 
@@ -430,7 +430,7 @@ func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Ex
 	return false
 }
 
-// patience is how long a query that is over its time is waited for: Prometheus's engine looks at
+// grace is how long a query that is over its time is waited for: Prometheus's engine looks at
 // the time between steps and between series. What it does in one go is bounded beforehand.
 const grace = 500 * time.Millisecond
 

@@ -79,7 +79,7 @@ func (f *fleet) hash() uint64 {
 	return f.digest
 }
 
-// picked are some nodes of a fleet. nil: all of them.
+// nodeSet are some nodes of a fleet. nil: all of them.
 type nodeSet []bool
 
 // count returns how many they are.
@@ -209,7 +209,7 @@ func (p *plan) inPlace(n *Node) bool {
 	return true
 }
 
-// having returns those of a list of ids that are in a fleet. The list is mostly in its order.
+// subset returns those of a list of ids that are in a fleet. The list is mostly in its order.
 func (f *fleet) subset(ids []uuid.UUID) nodeSet {
 	list := make(nodeSet, len(f.nodes))
 	next := 0

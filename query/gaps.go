@@ -8,11 +8,11 @@ import (
 // missedIntervals is how many intervals a node may be silent before its series count as gone.
 const missedIntervals = 3
 
-// lapse is the end of a run of a node's frames: none came after the instant until the node counted
+// gap is the end of a run of a node's frames: none came after the instant until the node counted
 // as silent.
 type gap struct{ after, ended int64 }
 
-// lapsesOf returns where a node fell silent within its instants (ms, ascending), and after the last
+// gapsIn returns where a node fell silent within its instants (ms, ascending), and after the last
 // of them if that is long enough before to. A frame that comes later than usual is no silence, so
 // the distance before it counts as well as the interval, in ms. Instants were read from from on:
 // none was between it and the first one.

@@ -15,7 +15,7 @@ const settleMillis = 20 * 60_000
 // does not know its cluster either.
 const noCluster = ""
 
-// OnTheWay says in words that frames of a cluster, or of any where that is empty, are on their way
+// InFlight says in words that frames of a cluster, or of any where that is empty, are on their way
 // to the store which may belong to a range that ends at to (ms); nothing if none are known to be.
 func (r *Reader) InFlight(ctx context.Context, account, cluster string, to int64) []string {
 	if r.sources.Behind == nil {
@@ -32,12 +32,12 @@ func (r *Reader) InFlight(ctx context.Context, account, cluster string, to int64
 		" may still be on their way to the store: ask again later"}
 }
 
-// inWords is an instant as the API writes it: RFC 3339 with milliseconds, in UTC.
+// formatMillis is an instant as the API writes it: RFC 3339 with milliseconds, in UTC.
 func formatMillis(at int64) string {
 	return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Also adds to a list of what is missing what it lacks of more: two readings may miss the same.
+// AppendMissing adds to a list of what is missing what it lacks of more: two readings may miss the same.
 func AppendMissing(list, more []string) []string {
 	for _, text := range more {
 		if !slices.Contains(list, text) {

@@ -17,7 +17,7 @@ import (
 // what is newer the recent source tells in two requests for all nodes. Only of a node of which that
 // does not know all, as after its agent began anew, frames are read.
 
-// heardAtOnce is how many nodes one goroutine looks at: a kept one takes some microseconds.
+// instantsAtOnce is how many nodes one goroutine looks at: a kept one takes some microseconds.
 const instantsAtOnce = 32
 
 // anyCluster says of every cluster that it is meant: a node's older frames may be of another one.
@@ -27,7 +27,7 @@ func anyCluster(string) bool { return true }
 var noSeries = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
 	"")}}
 
-// hearing is one question for when nodes were heard of. Times are in ms.
+// instantsQuery is one question for when nodes were heard of. Times are in ms.
 type instantsQuery struct {
 	*Reader
 	account  string
@@ -42,7 +42,7 @@ type instantsQuery struct {
 	whole  []bool    // by node: it said all
 }
 
-// Heard calls take with the instants, ascending and in ms, at which each of the nodes sent frames
+// Instants calls take with the instants, ascending and in ms, at which each of the nodes sent frames
 // from from to to, or with the error for which that is not known; side by side, each for one node.
 // Instants are not to be used after that. missing says in words what may be missing. Nodes come by
 // cluster. The error is the context's, or one of take's.
@@ -189,7 +189,7 @@ func (h *instantsQuery) stored(
 	return instants, err
 }
 
-// heardRead is a reading of a node's instants.
+// instantsRead is a reading of a node's instants.
 type instantsRead struct {
 	instants []int64
 	missing  []string

@@ -14,7 +14,7 @@ const hourMillis = 60 * 60_000
 
 func hourOf(at int64) int64 { return at - mod(at, hourMillis) }
 
-// heardHours keeps when nodes sent frames, by node and hour, bounded in bytes: what was not used
+// instantsCache keeps when nodes sent frames, by node and hour, bounded in bytes: what was not used
 // for longest goes first. Whoever takes an hour asks first whether anything has changed since it
 // was read (Sources.Unchanged).
 type instantsCache struct {
@@ -27,7 +27,7 @@ type hourKey struct {
 	hour    int64 // where it begins, ms
 }
 
-// heardHour is what is known of an hour of a node. Nobody changes it. Times are in ms.
+// instantsHour is what is known of an hour of a node. Nobody changes it. Times are in ms.
 type instantsHour struct {
 	hour   int64
 	until  int64 // it has every instant of the hour before
@@ -37,7 +37,7 @@ type instantsHour struct {
 	apart  int64
 }
 
-// heardCost is what a block takes beside its instants, in bytes.
+// instantsCost is what a block takes beside its instants, in bytes.
 const instantsCost = 250
 
 func newInstantsCache(most int64) (instantsCache, error) {

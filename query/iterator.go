@@ -45,7 +45,7 @@ func (s histograms) histogram(i int, into *histogram.FloatHistogram) *histogram.
 	return into
 }
 
-// beganAnew reports whether a histogram has counted less than the one before it in any bucket.
+// isReset reports whether a histogram has counted less than the one before it in any bucket.
 func isReset(before, h *window.Histogram) bool {
 	j := 0
 	for i, b := range before.Filled {
@@ -118,7 +118,7 @@ type iterator struct {
 	err   error
 }
 
-// lookAt is after how many calls an iterator looks at the time. A function over a range does much
+// checkEvery is after how many calls an iterator looks at the time. A function over a range does much
 // between two of them, so that they are few.
 const checkEvery = 16
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/kernel"
 )
 
-// errEngine is what a kernel says that meets something only Prometheus's engine knows.
+// errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
 var errUseEngine = errors.New("query: this is the engine's")
 
 // kernelQuestion is what a kernel may answer: an aggregation of a function of a range vector, or of
@@ -51,7 +51,7 @@ func (q *queryable) compute(ctx context.Context, statement parser.Statement) err
 	return nil
 }
 
-// kernelPlan walks over an expression.
+// kernelRewriter walks over an expression.
 type kernelRewriter struct {
 	*queryable
 	ctx  context.Context
@@ -133,7 +133,7 @@ func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 		PosRange: k.expr.PositionRange()}
 }
 
-// kernelled returns a kernel's answer to the selector that stands for its question.
+// kernelAnswer returns a kernel's answer to the selector that stands for its question.
 func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
 	s := *q.computed[matchers[0]]
 	if err := q.grown.read(matchers, s.list); err != nil {

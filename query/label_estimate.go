@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// growing walks over an expression from its selectors up, and computes what each part makes.
+// labelEstimator walks over an expression from its selectors up, and computes what each part makes.
 type labelEstimator struct {
 	*LabelGrowth
 	read *selected // nil: nothing was read yet

@@ -37,7 +37,7 @@ const (
 	instructionWork = 20
 )
 
-// Growth follows the labels that an expression makes: those of label_join, label_replace,
+// LabelGrowth follows the labels that an expression makes: those of label_join, label_replace,
 // count_values, group_left, info and the like. Nested in each other they multiply, so that a line
 // of text can ask for gigabytes. How long they can become follows from the expression and from the
 // longest value of each label that is read, so it is known before anything is computed.
@@ -51,7 +51,7 @@ type LabelGrowth struct {
 	patterns map[*parser.Call]int // instructions of a label_replace's regular expression
 }
 
-// NewGrowth returns the growth of an expression that is evaluated at so many steps over span; nil
+// NewLabelGrowth returns the growth of an expression that is evaluated at so many steps over span; nil
 // if it makes no labels. No value may become longer than maxValue bytes.
 func NewLabelGrowth(expr parser.Expr, span time.Duration, steps float64, maxValue int) *LabelGrowth {
 	g := &LabelGrowth{root: expr, steps: steps, span: span, maxValue: float64(maxValue),
@@ -116,7 +116,7 @@ func (g *LabelGrowth) Check() error {
 	return err
 }
 
-// extent is what a part of an expression makes.
+// estimate is what a part of an expression makes.
 type estimate struct {
 	series float64            // at most so many
 	varies bool               // a step may have other series than the one before
@@ -143,7 +143,7 @@ type selected struct {
 	series  map[string]float64 // by selector
 }
 
-// Grown is one evaluation of an expression whose labels grow. Its methods are for one goroutine.
+// LabelBudget is one evaluation of an expression whose labels grow. Its methods are for one goroutine.
 type LabelBudget struct {
 	*LabelGrowth
 	selected selected

@@ -94,7 +94,7 @@ func digest(nodes []uuid.UUID) []byte {
 	return h.Sum(nil)
 }
 
-// Kept is what a caller has made of a State and kept.
+// StateVersion is what a caller has made of a State and kept.
 type StateVersion struct {
 	Seen     int64 // the State's
 	Interval int64 // how often the node sends, ms

@@ -10,7 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// lined is a view of a series as it stands in windows, for kernels: its values are read when they
+// lazySamples is a view of a series as it stands in windows, for kernels: its values are read when they
 // are needed, and are nobody's afterwards. For Prometheus's engine, which goes to and fro, it reads
 // them once and holds them.
 type lazySamples struct {

@@ -53,7 +53,7 @@ func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 	return k.of
 }
 
-// Catalogue asks the index, and no engine, which series there are.
+// SeriesQuery asks the index, and no engine, which series there are.
 type SeriesQuery struct {
 	From, To  time.Time           // widened to whole days
 	Selectors [][]*labels.Matcher // alternatives; none: all series

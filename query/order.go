@@ -25,7 +25,7 @@ func sortStable[T any](ctx context.Context, list []T, compare func(a, b T) int) 
 	return err
 }
 
-// ahead is how many things are loaded while the one before them is used: what an answer of many
+// readAhead is how many things are loaded while the one before them is used: what an answer of many
 // nodes takes of memory, however many they are.
 const readAhead = 8
 

@@ -237,7 +237,7 @@ func (s *selection) warnings() annotations.Annotations {
 // maxMissing bounds the warnings about what is missing.
 const maxMissing = 10
 
-// lacks notes what is missing.
+// addMissing notes what is missing.
 func (s *selection) addMissing(list []string) {
 	if len(list) == 0 {
 		return

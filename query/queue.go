@@ -25,7 +25,7 @@ type queue struct {
 	took     time.Duration // what a query takes, the last ones most
 }
 
-// line is one account's queries.
+// accountQueue is one account's queries.
 type accountQueue struct {
 	running, wide int
 	waiting       []waiter

@@ -24,7 +24,7 @@ const staleSlack = 2_000
 // itself whether it has all.
 const edgeSlack = 10_000
 
-// fall counts why the recent source was asked in vain.
+// countFallback counts why the recent source was asked in vain.
 func (r *Reader) countFallback(err error) {
 	reason := fallAway
 	if r.sources.Miss != nil && errors.Is(err, r.sources.Miss) {
@@ -98,7 +98,7 @@ func (r *Reader) readLatest(
 // newer one.
 func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
 
-// newest makes a window of one state, of which every frame must be readable.
+// latestWindow makes a window of one state, of which every frame must be readable.
 // want names the metrics that it is to have; nil: all.
 func latestWindow(
 	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
@@ -137,7 +137,7 @@ func readable(w *window.Window, report window.Report, err error) (*window.Window
 	return w, nil
 }
 
-// asked is what is read of a node: from from to to, in ms, what any of the selectors selects (none:
+// rangeRead is what is read of a node: from from to to, in ms, what any of the selectors selects (none:
 // everything), of histograms these facets (none: all).
 type rangeRead struct {
 	from, to  int64

@@ -16,7 +16,7 @@ type resultKey struct {
 	lookback       time.Duration
 }
 
-// result is what is kept of a question. Nobody changes it. Times are in ms.
+// cachedResult is what is kept of a question. Nobody changes it. Times are in ms.
 type cachedResult struct {
 	fleet    fleetVersion
 	began    int64 // when the oldest of its evaluations began
@@ -44,7 +44,7 @@ func pointsBytes(parts ...promql.Matrix) (bytes int64) {
 	return bytes
 }
 
-// results keeps results in so many bytes, of which one account has half at most. Whoever has most
+// resultCache keeps results in so many bytes, of which one account has half at most. Whoever has most
 // loses first, and of that what was not used for longest: so an account that asks for much takes
 // nothing from one that does not.
 type resultCache struct {
@@ -67,7 +67,7 @@ type cacheEntry struct {
 	bytes int64
 }
 
-// newResults returns nil if nothing is to be kept.
+// newResultCache returns nil if nothing is to be kept.
 func newResultCache(most int64) *resultCache {
 	if most <= 0 {
 		return nil

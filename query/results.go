@@ -22,11 +22,11 @@ import (
 // (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left,
 // and samples are kept so long.
 
-// leastSteps is how many steps are evaluated at least: one alone would be an instant, which other
+// minSteps is how many steps are evaluated at least: one alone would be an instant, which other
 // sources may answer.
 const minSteps = 2
 
-// ranged is one question for a range whose steps may be kept. Times are in ms.
+// cacheableRange is one question for a range whose steps may be kept. Times are in ms.
 type cacheableRange struct {
 	*Engine
 	who            account.Principal
@@ -39,7 +39,7 @@ type cacheableRange struct {
 	now            int64 // when it was asked
 }
 
-// ranged returns the question if what it is answered may be kept; nil if not.
+// cacheableRange returns the question if what it is answered may be kept; nil if not.
 func (e *Engine) cacheableRange(
 	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
 	o Options,
@@ -219,7 +219,7 @@ func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cache
 	r.results.put(r.key, of)
 }
 
-// fleetID tells which nodes and series an account has for a key, and who has left.
+// fleetVersion tells which nodes and series an account has for a key, and who has left.
 type fleetVersion struct{ nodes, recorders, series, left uint64 }
 
 // indexChanges is what an Index may say beside what it selects.

@@ -37,7 +37,7 @@ type view struct {
 	bucket int    // with _bucket: the last bucket that counts
 }
 
-// rolled makes samples of a series' rollups, so that functions find in them what they would find in
+// rollupSamples makes samples of a series' rollups, so that functions find in them what they would find in
 // the samples that the rollups sum up: a period's last value at its last millisecond, unless that
 // is after until. The functions rate and increase are given every increase, also where a counter
 // began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's own maximum,
@@ -88,7 +88,7 @@ func rollupSamples(s *rollup.Series, v view, w *windows, until, now int64, next 
 	return part{samples: &r.out, ends: r.ends, increase: r.increase}
 }
 
-// rise is how what rollups show to rate and increase begins: a number, or a histogram's counts and
+// increaseStart is how what rollups show to rate and increase begins: a number, or a histogram's counts and
 // sum.
 type increaseStart struct {
 	value   float64
@@ -103,7 +103,7 @@ func total(counts []int64) (sum float64) {
 	return sum
 }
 
-// roller is one rolled.
+// rollupSampler is one rolled.
 type rollupSampler struct {
 	*windows
 	series       *rollup.Series

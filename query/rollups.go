@@ -16,7 +16,7 @@ type RollupSelector struct {
 	Facets   []window.Facet
 }
 
-// Whole asks for all that selectors select, with all facets.
+// AllFacets asks for all that selectors select, with all facets.
 func AllFacets(selectors [][]*labels.Matcher) []RollupSelector {
 	list := make([]RollupSelector, len(selectors))
 	for i, m := range selectors {

@@ -13,13 +13,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// flights are the readings under way, by what they read.
+// readings are the readings under way, by what they read.
 type readings struct {
 	mu       sync.Mutex
 	inFlight map[string]*sharedRead
 }
 
-// flight is one reading, which all requests share that want the same at the same time. Its result
+// sharedRead is one reading, which all requests share that want the same at the same time. Its result
 // takes the memory of its lease until the last of them is done with it. When nobody waits for it
 // any more it ends.
 type sharedRead struct {
@@ -63,14 +63,14 @@ func (fs *readings) join(ctx context.Context, key string,
 	return f
 }
 
-// land lets nobody join a flight any more. The caller holds the lock.
+// remove lets nobody join a flight any more. The caller holds the lock.
 func (fs *readings) remove(f *sharedRead) {
 	if fs.inFlight[f.key] == f {
 		delete(fs.inFlight, f.key)
 	}
 }
 
-// forsake says that somebody does not wait for a flight any more. One for which nobody waits ends:
+// abandon says that somebody does not wait for a flight any more. One for which nobody waits ends:
 // who wants the same later begins anew.
 func (fs *readings) abandon(f *sharedRead, sc *scope) {
 	fs.mu.Lock()
@@ -124,7 +124,7 @@ func (fs *readings) held(f *sharedRead) []*memory.Lease {
 	return all
 }
 
-// Once lets requests that want the same thing at the same time share one reading of it, which does
+// ShareRead lets requests that want the same thing at the same time share one reading of it, which does
 // not end with the request that began it, but when nobody waits for it any more, or after
 // ReaderConfig.Timeout. key says what is read, and of which account; Latest, Range, Windows, Heard,
 // LastSeen and Unchanged have keys that begin with latest/, values/, range/, heard/, young/, seen/

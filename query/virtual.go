@@ -76,7 +76,7 @@ func (e *Engine) virtualSeries(
 	return list
 }
 
-// beat is how often nodes' own series have a sample, in ms, in a range: they change seldom, and no
+// virtualInterval is how often nodes' own series have a sample, in ms, in a range: they change seldom, and no
 // query looks back less.
 const virtualInterval = 60_000
 
@@ -225,7 +225,7 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	return v.times[:k], ends
 }
 
-// beats are the instants at which nodes' own series have samples: the end, and every minute, or
+// virtualTimes are the instants at which nodes' own series have samples: the end, and every minute, or
 // every step if that is longer.
 func (s *selection) virtualTimes() []int64 {
 	every := int64(virtualInterval)

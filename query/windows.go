@@ -25,7 +25,7 @@ const (
 	partOfRate   = 10
 )
 
-// answers says how well rollups answer a function of range vectors.
+// precision says how well rollups answer a function of range vectors.
 type precision int
 
 const (
@@ -35,7 +35,7 @@ const (
 	exact                 // if windows are whole periods
 )
 
-// answersOf says it of a function, and of a kind or of the classic series of a histogram kind.
+// precisionOf says it of a function, and of a kind or of the classic series of a histogram kind.
 func precisionOf(function string, k frame.Kind, classic bool) precision {
 	gauge := !classic && (k == frame.Gauge || k == frame.GaugeDouble || k == frame.GaugeHistogram)
 	switch function {
@@ -176,7 +176,7 @@ func (w *windows) asked(p *plan, known map[string]frame.Kind) {
 	})
 }
 
-// rises reports whether the windows are for a function that adds up increases.
+// isIncrease reports whether the windows are for a function that adds up increases.
 func (w *windows) isIncrease() bool {
 	return w.ranged && (w.function == "rate" || w.function == "increase")
 }

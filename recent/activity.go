@@ -26,7 +26,7 @@ func markKey(cluster string) string { return "rw:warm:{" + cluster + "}" }
 // the cluster's writer knows from the log. See runStart.
 func startsKey(cluster string) string { return "rw:starts:{" + cluster + "}" }
 
-// touches collects which clusters were read and tells Redis in the background, each cluster at
+// activity collects which clusters were read and tells Redis in the background, each cluster at
 // most once in Refresh: reading costs a map lookup.
 type activity struct {
 	config  *Config
@@ -65,7 +65,7 @@ func (t *activity) touch(cluster string) {
 	}
 }
 
-// tell hands on what is due until nothing is.
+// send hands on what is due until nothing is.
 func (t *activity) send() {
 	defer t.sends.Done()
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// keeper is the waist of the package: what Writer and Reader ask of whatever keeps the last
+// backend is the waist of the package: what Writer and Reader ask of whatever keeps the last
 // minutes, a Redis for many processes or a Memory for one. It knows no sequence numbers and no
 // logs: it keeps bytes by time, and words by name, each until its time to live has ended. Any of
 // it may be lost at any time.
@@ -23,46 +23,46 @@ type backend interface {
 	// it is a delta to, and when the node was heard of by it: see seenAt. last is nil if there is
 	// none.
 	newest(ctx context.Context, windows []windowID) (last, key []byte, seen int64, err error)
-	// heard returns when a node was heard of by the newest frame of each window; 0: there is none.
+	// seenIn returns when a node was heard of by the newest frame of each window; 0: there is none.
 	seenIn(ctx context.Context, windows []windowID) ([]int64, error)
 	// frames returns all frames of windows of one node, by their time.
 	frames(ctx context.Context, windows []windowID) (map[int64][]byte, error)
 	// times returns by window when its frames were taken, in no order.
 	times(ctx context.Context, windows []windowID) ([][]int64, error)
-	// pick returns single frames; nil for one that is not there.
+	// frameAt returns single frames; nil for one that is not there.
 	frameAt(ctx context.Context, list []frameID) ([][]byte, error)
 
-	// note puts members into a set with the time now, in ms, and forgets those noted longer ago
+	// addToSet puts members into a set with the time now, in ms, and forgets those noted longer ago
 	// than keep, the set's time to live.
 	addToSet(ctx context.Context, set string, members []string, now int64, keep time.Duration) error
-	// noted returns the members that were noted at since, in ms, or later.
+	// setMembers returns the members that were noted at since, in ms, or later.
 	setMembers(ctx context.Context, set string, since int64) ([]string, error)
 
-	// tell replaces everything that was told under names. A saying without fields is taken back.
+	// setHashes replaces everything that was told under names. A saying without fields is taken back.
 	setHashes(ctx context.Context, list []hash, ttl time.Duration) error
-	// told returns the value of a field, "" if there is none.
+	// hashField returns the value of a field, "" if there is none.
 	hashField(ctx context.Context, name, field string) (string, error)
 	// renew gives what was told its time to live again, and says of each name whether it was there.
 	renew(ctx context.Context, names []string, ttl time.Duration) ([]bool, error)
 
-	// turn notes that a sender sent at now, in ms, and returns true if another has since it did so
+	// addSender notes that a sender sent at now, in ms, and returns true if another has since it did so
 	// before.
 	addSender(ctx context.Context, name, sender string, now int64) (bool, error)
 
-	// fill returns how full a Redis is, in bytes; most is 0 if it has no limit.
+	// memoryUsage returns how full a Redis is, in bytes; most is 0 if it has no limit.
 	memoryUsage(ctx context.Context) (used, most float64, known bool)
 	ping(ctx context.Context) error
 	close()
 }
 
-// place is one window of one node.
+// windowID is one window of one node.
 type windowID struct {
 	account string
 	node    uuid.UUID
 	window  int64 // its beginning, in ms
 }
 
-// moment is the time of one frame, in ms.
+// frameID is the time of one frame, in ms.
 type frameID struct {
 	windowID
 	at int64
@@ -75,13 +75,13 @@ type entry struct {
 	frame           []byte
 }
 
-// saying is what is told under a name.
+// hash is what is told under a name.
 type hash struct {
 	name   string
 	fields []string // name, value, …
 }
 
-// open returns what keeps the last minutes: a connection to Redis if that has an address, else the
+// openBackend returns what keeps the last minutes: a connection to Redis if that has an address, else the
 // memory of the process.
 func (c *Config) openBackend() (backend, error) {
 	switch {

@@ -16,7 +16,7 @@ import (
 // its edges. An agent slower than this is read from the store.
 const neighbour = 60_000
 
-// lag is how much later than two intervals the newest frame may be before the end of a range is
+// newestLag is how much later than two intervals the newest frame may be before the end of a range is
 // no longer taken as complete, in ms.
 const newestLag = 2_000
 

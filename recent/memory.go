@@ -50,7 +50,7 @@ const (
 	// places in maps and headers.
 	windowOverhead = 600
 	frameOverhead  = 96
-	// wordsPart is the part of a Memory that is for all but frames.
+	// keysPart is the part of a Memory that is for all but frames.
 	keysPart = 8
 )
 
@@ -150,7 +150,7 @@ func (m *Memory) putOne(e *entry, expires int64) error {
 	return nil
 }
 
-// lead makes a frame the window's newest if it is.
+// updateNewest makes a frame the window's newest if it is.
 func (w *memoryWindow) updateNewest(e *entry) {
 	if e.seen >= w.seen {
 		w.last, w.key, w.seen = e.at, e.keyAt, e.seen
@@ -276,7 +276,7 @@ func (m *Memory) frameAt(_ context.Context, list []frameID) ([][]byte, error) {
 	return frames, nil
 }
 
-// fill says nothing of a Redis: there is none.
+// memoryUsage says nothing of a Redis: there is none.
 func (m *Memory) memoryUsage(context.Context) (used, most float64, known bool) { return 0, 0, false }
 
 func (m *Memory) ping(context.Context) error { return nil }

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// words are what a Memory keeps beside frames: sets, sayings and senders, by name.
+// memoryKeys are what a Memory keeps beside frames: sets, sayings and senders, by name.
 type memoryKeys struct {
 	most, bytes int64
 	byName      map[string]*memoryKey
 	swept       int64 // when expire last looked
 }
 
-// said is what stands under one name: fields with words or with times.
+// memoryKey is what stands under one name: fields with words or with times.
 type memoryKey struct {
 	texts          map[string]string
 	times          map[string]int64

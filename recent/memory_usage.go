@@ -37,7 +37,7 @@ func (g memoryGauges) set(used, most float64, known bool) {
 	g.most.WithLabelValues().Set(most)
 }
 
-// fill asks each node of Redis how full it is.
+// memoryUsage asks each node of Redis how full it is.
 func (l *redisBackend) memoryUsage(ctx context.Context) (used, most float64, known bool) {
 	client, err := l.get(ctx)
 	if err != nil {

@@ -107,7 +107,7 @@ func (r *Reader) LastSeen(ctx context.Context, account string,
 	return seen, nil
 }
 
-// places are windows of a node.
+// windowIDs are windows of a node.
 func windowIDs(account string, node uuid.UUID, windows []int64) []windowID {
 	list := make([]windowID, len(windows))
 	for i, w := range windows {

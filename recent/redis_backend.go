@@ -12,7 +12,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// link is a connection to Redis that may be away: it connects when first needed, keeps its
+// redisBackend is a connection to Redis that may be away: it connects when first needed, keeps its
 // callers within their deadlines, and after a failure to answer fails at once until Backoff has
 // passed.
 type redisBackend struct {

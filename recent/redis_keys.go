@@ -9,7 +9,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// note notes members of a set, forgets those not noted for long, and renews the time to live.
+// addToSetScript notes members of a set, forgets those not noted for long, and renews the time to live.
 // ARGV: seconds to live, the oldest time to keep, now, then the members.
 var addToSetScript = rueidis.NewLuaScript(`
 for i = 4, #ARGV do
@@ -40,7 +40,7 @@ func (l *redisBackend) setMembers(ctx context.Context, set string, since int64) 
 	return list, l.judge(ctx, err)
 }
 
-// tell writes a hash anew, or takes it away. ARGV: seconds to live, then fields and values. They
+// setHashScript writes a hash anew, or takes it away. ARGV: seconds to live, then fields and values. They
 // are written in pieces, because unpack takes some thousand at most.
 var setHashScript = rueidis.NewLuaScript(`
 redis.call('DEL', KEYS[1])
@@ -99,7 +99,7 @@ func (l *redisBackend) renew(ctx context.Context, names []string, ttl time.Durat
 	return there, nil
 }
 
-// turn notes a sender and returns 1 if another has sent since it did so before.
+// addSenderScript notes a sender and returns 1 if another has sent since it did so before.
 // ARGV: the sender, now in ms, seconds to live, the most senders.
 var addSenderScript = rueidis.NewLuaScript(`
 local known = redis.call('HGETALL', KEYS[1])

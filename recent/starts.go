@@ -26,7 +26,7 @@ const maxStarts = 8
 // forgotten and its own last minutes are read again.
 const maxSeenNodes = 100_000
 
-// view is what the log says of a cluster's nodes from one offset on. It is about the log alone,
+// logView is what the log says of a cluster's nodes from one offset on. It is about the log alone,
 // so that nothing which Redis loses makes it wrong.
 type logView struct {
 	since   int64 // it has all frames in the log that are not earlier, in ms

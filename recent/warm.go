@@ -28,7 +28,7 @@ const clockSlack = 10_000
 // maxPause is the longest pause between readings that fail.
 const maxPause = time.Minute
 
-// warmth is what the writer knows of one active cluster. Its frames are written from the moment
+// clusterState is what the writer knows of one active cluster. Its frames are written from the moment
 // it is known, so what may be missing in Redis is a range of offsets that lies behind.
 type clusterState struct {
 	partition int32
@@ -63,7 +63,7 @@ func (c *clusters) see(v *logView, h *frame.Header) {
 	}
 }
 
-// misses adds offsets that Redis lacks.
+// addGap adds offsets that Redis lacks.
 func (c *clusterState) addGap(from, to int64) {
 	if c.behind {
 		from, to = min(from, c.from), max(to, c.to)

@@ -14,7 +14,7 @@ import (
 // Each window has an edition: a number drawn when it began, and how often it was written to. If
 // both are the same, so are the frames.
 
-// knownWindows are windows as they were fetched, in so many bytes; nil remembers none.
+// windowCache are windows as they were fetched, in so many bytes; nil remembers none.
 type windowCache struct {
 	of *otter.Cache[windowID, *cachedWindow]
 }
@@ -85,7 +85,7 @@ const (
 	writesField = "writes"
 )
 
-// editionOf reads the answer for both fields; empty if they are not there.
+// versionOf reads the answer for both fields; empty if they are not there.
 func versionOf(answer rueidis.RedisResult) (string, error) {
 	fields, err := answer.ToArray()
 	if err != nil || len(fields) != 2 || fields[0].IsNil() || fields[1].IsNil() {

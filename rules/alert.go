@@ -62,7 +62,7 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// again says firing alerts again while evaluation stands still, so that nobody takes them for
+// resendFiring says firing alerts again while evaluation stands still, so that nobody takes them for
 // resolved: an outage of the pipeline resolves nothing.
 func (c *cluster) resendFiring(ctx context.Context, now time.Time) {
 	for _, g := range c.groups {

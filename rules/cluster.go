@@ -209,7 +209,7 @@ func (l loader) Parse(expr string) (parser.Expr, error) {
 	return l.ParseExpr(expr)
 }
 
-// take enters a frame.
+// takeFrame enters a frame.
 func (c *cluster) takeFrame(rec *stream.Record) error {
 	b := rec.Value
 	h, _, err := frame.Parse(b)
@@ -241,7 +241,7 @@ func (c *cluster) takeFrame(rec *stream.Record) error {
 	return c.frame(n, &h, b, heard)
 }
 
-// due evaluates what is due by an instant in order of time, until ctx ends.
+// evaluateDue evaluates what is due by an instant in order of time, until ctx ends.
 func (c *cluster) evaluateDue(ctx context.Context, until int64) {
 	for ctx.Err() == nil {
 		g := c.nextDue(until)
@@ -274,7 +274,7 @@ func (c *cluster) evaluateDue(ctx context.Context, until int64) {
 	}
 }
 
-// first returns the group that is due first, if one is.
+// nextDue returns the group that is due first, if one is.
 func (c *cluster) nextDue(until int64) *group {
 	var found *group
 	for _, g := range c.groups {
@@ -370,7 +370,7 @@ func (c *cluster) finished(g *group) bool {
 	})
 }
 
-// drop forgets a node.
+// forgetNode forgets a node.
 func (c *cluster) forgetNode(n *node) {
 	c.lease.Return(n.forget())
 	for _, of := range n.list {
@@ -384,7 +384,7 @@ func (c *cluster) forgetNode(n *node) {
 	c.hasEnded = true
 }
 
-// tidy lets go of cells of which nothing is left that rules look back to.
+// removeEnded lets go of cells of which nothing is left that rules look back to.
 func (c *cluster) removeEnded(at int64) {
 	c.hasEnded, c.tidied = false, at
 	gone := func(of *memSeries) bool {
@@ -437,7 +437,7 @@ func (c *cluster) removeEnded(at int64) {
 	maps.DeleteFunc(c.recorded, func(_ string, of *memSeries) bool { return gone(of) })
 }
 
-// low returns the oldest instant, in ms, of which frames would be needed after a restart.
+// lowWater returns the oldest instant, in ms, of which frames would be needed after a restart.
 func (c *cluster) lowWater() int64 {
 	oldest := int64(0)
 	for _, g := range c.groups {

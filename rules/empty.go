@@ -9,7 +9,7 @@ import (
 // Of thousands of rules about single tables or nodes most select nothing in a given cluster. Those
 // need no engine: what selects nothing yields nothing, if it is barren.
 
-// barren reports whether an expression yields no series while none of its selectors does.
+// emptyOnEmpty reports whether an expression yields no series while none of its selectors does.
 // Whatever is not known to be so is not.
 func emptyOnEmpty(expr parser.Expr) bool {
 	switch e := expr.(type) {

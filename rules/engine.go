@@ -42,7 +42,7 @@ func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Ve
 // other clusters' rules wait for it.
 const labelWork = 10
 
-// leased is a SeriesSet whose series the engine gets while there is memory to evaluate them: it
+// countedSet is a SeriesSet whose series the engine gets while there is memory to evaluate them: it
 // takes a selector's series before it evaluates any of them.
 type countedSet struct {
 	storage.SeriesSet
@@ -54,7 +54,7 @@ type countedSet struct {
 	err    error
 }
 
-// leased returns a set as the engine gets it.
+// counted returns a set as the engine gets it.
 func (q *querier) counted(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
 	if q.engineUse == nil {
 		return set

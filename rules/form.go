@@ -211,7 +211,7 @@ func aggregateReach(e *parser.AggregateExpr) (reach, error) {
 	return reach{}, mixes(e, e.Op.String()+" aggregates over clusters", remedy)
 }
 
-// beside is the reach of an expression that takes a number from another one.
+// withScalar is the reach of an expression that takes a number from another one.
 func withScalar(r, number reach, part parser.Expr) (reach, error) {
 	switch {
 	case number.constant:

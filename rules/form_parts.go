@@ -56,7 +56,7 @@ func keepsCluster(e *parser.BinaryExpr) bool {
 	return m == nil || slices.Contains(m.MatchingLabels, clusterLabel) == m.On
 }
 
-// besideConstant is the reach of an operator between series and a vector that is the same for every
+// withConstant is the reach of an operator between series and a vector that is the same for every
 // cluster, such as vector(1) or hour().
 func withConstant(e *parser.BinaryExpr, left, right reach) (reach, error) {
 	m := e.VectorMatching

@@ -124,7 +124,7 @@ func (p *partition) mark(rec *stream.Record) {
 	}
 }
 
-// through returns up to when evaluation may go, in ms; 0 if that is not known.
+// evaluableUntil returns up to when evaluation may go, in ms; 0 if that is not known.
 func (r *Rules) evaluableUntil(p *partition, now time.Time) int64 {
 	var t time.Time
 	if r.deps.Through != nil {

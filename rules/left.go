@@ -33,7 +33,7 @@ func heardAt(at int64, received time.Time) int64 {
 // rules record come and go, and have no series up.
 func (c *cluster) enrolled(n *node) bool { return !c.deps.Every && !frame.IsRecorder(n.id) }
 
-// welcome takes over what the roster says of a node that the process begins to follow. since is
+// addNode takes over what the roster says of a node that the process begins to follow. since is
 // when it was first heard of, as far as the process knows.
 func (c *cluster) addNode(n *node, since int64) {
 	if !c.enrolled(n) {
@@ -61,7 +61,7 @@ func (c *cluster) enroll(n *node) {
 	c.records = append(c.records, rec)
 }
 
-// strike takes a node out of the roster that was silent for so long that it is not missed any more.
+// unenroll takes a node out of the roster that was silent for so long that it is not missed any more.
 // How a node left is kept for longer.
 func (c *cluster) unenroll(n *node) {
 	if _, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) && n.end == nil {
@@ -71,7 +71,7 @@ func (c *cluster) unenroll(n *node) {
 	}
 }
 
-// follow takes over what others put into the roster.
+// readRoster takes over what others put into the roster.
 func (c *cluster) readRoster() {
 	changes := c.roster.Changes()
 	if changes == c.rosterVersion {
@@ -87,7 +87,7 @@ func (c *cluster) readRoster() {
 	}
 }
 
-// spoke enters that a frame came, in which the node has an operation mode, if it could be read.
+// notePresence enters that a frame came, in which the node has an operation mode, if it could be read.
 func (c *cluster) notePresence(n *node, heard, at int64, read bool, mode string) {
 	if !c.enrolled(n) {
 		return
@@ -107,7 +107,7 @@ func (c *cluster) notePresence(n *node, heard, at int64, read bool, mode string)
 	}
 }
 
-// returns takes a node back that has spoken after it left.
+// rejoin takes a node back that has spoken after it left.
 func (c *cluster) rejoin(n *node) {
 	if n.end == nil || n.spoke <= n.end.At {
 		return
@@ -141,7 +141,7 @@ func (c *cluster) hasLeft(n *node, at int64) bool {
 	return true
 }
 
-// wentAway decides whether a node of which nothing comes any more has left: it is in another
+// detectLeft decides whether a node of which nothing comes any more has left: it is in another
 // cluster of its account since then, or a new node is in its place.
 func (c *cluster) detectLeft(n *node, at int64) bool {
 	if !c.enrolled(n) || n.end != nil {

@@ -52,7 +52,7 @@ type node struct {
 	mapped   map[uint64]bool // hashes of label sets that relabelling made
 }
 
-// missing stands where a series is meant by no selector.
+// noSeries stands where a series is meant by no selector.
 var noSeries = &memSeries{}
 
 // shortestSilence is how long a node is silent at least before its series end, in ms, where the
@@ -122,7 +122,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	return err
 }
 
-// counting counts what decoding takes of a lease.
+// countingLease counts what decoding takes of a lease.
 type countingLease struct {
 	lease *memory.Lease
 	bytes int64
@@ -161,7 +161,7 @@ func (n *node) newest(at int64) int {
 	return i
 }
 
-// pauses ends the node's series where it fell silent for missedIntervals, up to an instant. Silence
+// endSilent ends the node's series where it fell silent for missedIntervals, up to an instant. Silence
 // while the pipeline was away is none of the node's, so it counts from when that was over (since).
 //
 // This is decided when an instant is evaluated and not when a frame comes: after an outage the
@@ -200,7 +200,7 @@ func (c *cluster) endSilent(n *node, at int64) {
 	n.instants = slices.Delete(n.instants, 0, max(0, i-1))
 }
 
-// lost reports whether frames of a node are not there that an evaluation would miss, and that the
+// missesFrames reports whether frames of a node are not there that an evaluation would miss, and that the
 // outage of the pipeline may have swallowed: nobody knows then what the node's series were.
 func (c *cluster) missesFrames(at int64) bool {
 	if c.since == 0 {
@@ -241,7 +241,7 @@ func sameIdentity(a, b *frame.Identity) bool {
 	return a.Datacenter == b.Datacenter && a.Rack == b.Rack && slices.Equal(a.Facts, b.Facts)
 }
 
-// cellOf returns the cell of a value, which is made if a selector means it; missing if none does.
+// seriesFor returns the cell of a value, which is made if a selector means it; missing if none does.
 func (c *cluster) seriesFor(n *node, v *window.Cell) *memSeries {
 	byMetric := n.series[v.Of]
 	for len(byMetric) <= v.Metric {
@@ -296,7 +296,7 @@ func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
 	return l, true
 }
 
-// newCell makes the cell of a series and enters it where selectors look; missing if none means it,
+// newSeries makes the cell of a series and enters it where selectors look; missing if none means it,
 // or if there is no memory for it, which is noted.
 func (c *cluster) newSeries(l labels.Labels, m *window.Metric, interval int64) *memSeries {
 	found := c.scope.candidatesOf(m.Name)
@@ -327,7 +327,7 @@ func (c *cluster) newSeries(l labels.Labels, m *window.Metric, interval int64) *
 	return of
 }
 
-// room takes memory for a series if there is some. A part of the account's share is left for
+// takeMemory takes memory for a series if there is some. A part of the account's share is left for
 // reading frames: without it no rule would have anything to look at.
 func (c *cluster) takeMemory(bytes int64) bool {
 	return c.lease.TakeLeaving(bytes, c.deps.Budget.Share()/8) == nil
@@ -352,7 +352,7 @@ var ownMetrics = []*window.Metric{
 	{Name: query.MetricInfo, Kind: frame.Gauge},
 }
 
-// beat enters what is known of a node at an instant of evaluation.
+// addOwnSamples enters what is known of a node at an instant of evaluation.
 func (c *cluster) addOwnSamples(n *node, at int64) {
 	if c.hasLeft(n, at) || n.away > 0 && n.away <= at && at < n.since {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// cell is one stored series as far as rules look back.
+// memSeries is one stored series as far as rules look back.
 type memSeries struct {
 	window.Series
 	ends  []int64   // instants at which it was found to be there no more
@@ -21,7 +21,7 @@ type memSeries struct {
 	saysMode bool // it is the node's operation mode
 }
 
-// view is a cell as one selector sees it.
+// seriesView is a cell as one selector sees it.
 type seriesView struct {
 	*query.Live
 	*memSeries

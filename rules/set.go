@@ -23,7 +23,7 @@ type set struct {
 	cluster, every *ruleScope
 }
 
-// part is the rules that are evaluated at one place: in each cluster, or over all clusters.
+// ruleScope is the rules that are evaluated at one place: in each cluster, or over all clusters.
 type ruleScope struct {
 	files        []file // groups without rules are left out
 	selectors    []*selector
@@ -265,7 +265,7 @@ func templateSelectors(r rulefmt.Rule, p parser.Parser) (list [][]*labels.Matche
 	return list
 }
 
-// verb is where printf puts a value in: with %q it brings the quotes.
+// printfVerb is where printf puts a value in: with %q it brings the quotes.
 var printfVerb = regexp.MustCompile(`%[#+ -]*[0-9.]*[a-zA-Z]`)
 
 const maxLiterals = 100

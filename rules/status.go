@@ -19,7 +19,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 )
 
-// Board is what the processes that evaluate rules say of them, for the API. Its methods may be
+// Status is what the processes that evaluate rules say of them, for the API. Its methods may be
 // called from many goroutines.
 type Status struct {
 	files *files
@@ -28,7 +28,7 @@ type Status struct {
 	states map[string]map[string]*State // by account and cluster
 }
 
-// NewBoard returns a Board that knows the rule files; see New.
+// NewStatus returns a Board that knows the rule files; see New.
 func NewStatus(c Config, d Deps) (*Status, error) {
 	r, err := New(c, d)
 	if err != nil {

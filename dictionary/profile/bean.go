@@ -48,7 +48,7 @@ func newAttribute(s string) attribute {
 	return attribute{parts[:len(parts)-1], parts[len(parts)-1]}
 }
 
-// said is what a JMX exporter's patterns see of an attribute, apart from its value.
+// exporterText is what a JMX exporter's patterns see of an attribute, apart from its value.
 func (b *bean) exporterText(a attribute) string {
 	var s strings.Builder
 	s.WriteString(b.domain + "<")
@@ -111,7 +111,7 @@ func (o *objectName) applies(b *bean) (only map[int]string, ok bool) {
 	return only, true
 }
 
-// wild reports whether a text matches a pattern of * and ?.
+// matchesWildcard reports whether a text matches a pattern of * and ?.
 func matchesWildcard(pattern, s string) bool {
 	ok, err := path.Match(pattern, strings.ReplaceAll(s, "/", "_"))
 	return err == nil && ok

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// figure is what an attribute says of a metric.
+// statistic is what an attribute says of a metric.
 type statistic byte
 
 const (
@@ -51,7 +51,7 @@ var kinds = map[string][]statistic{
 	"buckets": {statMax, stat50, stat75, stat95, stat98, stat99},
 }
 
-// source is a bean as its name stands in the catalogue, and what its attributes are of a series.
+// beanMetric is a bean as its name stands in the catalogue, and what its attributes are of a series.
 type beanMetric struct {
 	entity, series string // the entity's type and the metric's name
 	kind           string
@@ -61,7 +61,7 @@ type beanMetric struct {
 	scope, how     string // of sums: keyspace or node; sum, largest or smallest
 }
 
-// catalogue is beans.txt.
+// beanTable is beans.txt.
 type beanTable struct {
 	sources   []beanMetric
 	series    map[string]string          // TYPE/NAME of Cassandra → the metric's name
@@ -70,7 +70,7 @@ type beanTable struct {
 	sums      []beanMetric
 }
 
-// origin is which of Cassandra's metrics a series is.
+// cassandraMetric is which of Cassandra's metrics a series is.
 type cassandraMetric struct{ name, kind string }
 
 // counts reports whether Cassandra counts there, and times whether it is a timer.
@@ -171,7 +171,7 @@ func (c *beanTable) metric(beans, aliases map[string][]string, renamed map[strin
 	}
 }
 
-// shown is one series that a profile makes of a series of ours.
+// mapping is one series that a profile makes of a series of ours.
 type mapping struct {
 	entity string
 	labels []string // whose values stand in the names, in order

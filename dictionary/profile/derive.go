@@ -10,10 +10,10 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// sumOf ends the types of what is made of other entities.
+// sumSuffix ends the types of what is made of other entities.
 const sumSuffix = "_sum"
 
-// oldOf ends the type of what has an old name, too.
+// oldSuffix ends the type of what has an old name, too.
 const oldSuffix = "_old"
 
 // oldMessages are what messages were called before 4.0, and are still counted as.

@@ -80,7 +80,7 @@ func (n *instaclustr) row(c *beanTable, f []string) {
 	}
 }
 
-// lately implements shower.
+// needsBefore implements shower.
 func (n *instaclustr) needsBefore(series string) bool {
 	for key, names := range n.series {
 		if strings.HasSuffix(key, "/"+series) &&
@@ -91,7 +91,7 @@ func (n *instaclustr) needsBefore(series string) bool {
 	return n.rest.needsBefore(series)
 }
 
-// show implements shower.
+// render implements shower.
 func (n *instaclustr) render(o *output, s *state) error {
 	host := hostOf(s.node.Fact("address"))
 	all := [][2]string{{"cassandra_cluster", s.node.Cluster},

@@ -127,10 +127,10 @@ func mcacLabels(fields []string) (list [][2]string) {
 	return list
 }
 
-// lately implements shower: everything is as it was counted.
+// needsBefore implements shower: everything is as it was counted.
 func (n *mcac) needsBefore(string) bool { return false }
 
-// show implements shower.
+// render implements shower.
 func (n *mcac) render(o *output, s *state) error {
 	o.more = [][2]string{{"cluster", s.node.Cluster}, {"dc", s.node.Datacenter},
 		{"rack", s.node.Rack}, {"instance", hostOf(s.node.Fact("address"))}}

@@ -39,10 +39,10 @@ type Profile struct {
 	err  error
 }
 
-// shower adds what it makes of a node's state.
+// renderer adds what it makes of a node's state.
 type renderer interface {
 	render(o *output, s *state) error
-	// lately reports whether what was counted lately is shown of a metric.
+	// needsBefore reports whether what was counted lately is shown of a metric.
 	needsBefore(series string) bool
 }
 
@@ -90,7 +90,7 @@ type Head struct {
 	Help string
 }
 
-// Lately returns the metrics whose values of Span before Show needs, if there are any.
+// NeedsBefore returns the metrics whose values of Span before Show needs, if there are any.
 func (p *Profile) NeedsBefore(now []window.Series) ([]string, error) {
 	by, err := p.renderer()
 	if err != nil {

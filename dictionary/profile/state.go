@@ -170,7 +170,7 @@ func (d *distribution) exponent() int {
 	return d.metric.Bounds.Exponent
 }
 
-// figure returns the figure in bounds' own numbers, as a snapshot of Cassandra's does; none of what
+// statistic returns the figure in bounds' own numbers, as a snapshot of Cassandra's does; none of what
 // is beyond all buckets.
 func (d *distribution) statistic(f statistic) (float64, bool) {
 	upper := d.metric.Bounds.Upper

@@ -77,7 +77,7 @@ func TestCardinalityOfAFleet(t *testing.T) {
 		n.Node = uuid.UUID{byte(i >> 8), byte(i)}
 		var ids []window.DictionaryID
 		hash := window.HashOf(n.Append(nil))
-		for day := range 2 + int64(i%300) { // so there are 300 profiles
+		for day := range 2 + int64(i%300) { // so there are 300 histories
 			ids = append(ids, window.DictionaryID{Node: n.Node, Day: now - day*dayMillis,
 				Key: n.Key, Hash: hash})
 		}

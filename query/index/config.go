@@ -62,7 +62,7 @@ func (c *Config) Validate() error {
 type Source struct {
 	// Nodes returns the account's nodes.
 	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
-	// Of returns which dictionaries a node has on the day of a time and on those after it.
+	// Dictionaries returns which dictionaries a node has on the day of a time and on those after it.
 	Dictionaries func(ctx context.Context, account string, node uuid.UUID,
 		from int64) ([]window.DictionaryID, error)
 	// Written returns which dictionaries were written since a time that lies at most WrittenFor

@@ -92,7 +92,7 @@ func (x *Index) account(name string, create bool) *account {
 // the entities'.
 func recorders(name string) string { return name + "\x00recorders" }
 
-// of returns where a node of an account is.
+// accountOf returns where a node of an account is.
 func (x *Index) accountOf(name string, id uuid.UUID) *account {
 	if frame.IsRecorder(id) {
 		name = recorders(name)
@@ -108,7 +108,7 @@ func (x *Index) drop(name string) {
 	delete(x.accounts, recorders(name))
 }
 
-// note says that an account's nodes are known and how many of them wait to be loaded.
+// setPending says that an account's nodes are known and how many of them wait to be loaded.
 func (x *Index) setPending(name string, pending int) {
 	a := x.account(name, true)
 	a.mu.Lock()
@@ -269,8 +269,8 @@ func (x *Index) Forget(before int64) {
 	}
 }
 
-// compact makes the pool anew if a quarter of its shapes or most of its profiles are of no use.
-// Selections under way keep the old one.
+// compact copies what nodes still refer to into a new interner, if a quarter of the contents or most
+// of the histories are unused. Selections under way keep the old one.
 func (a *account) compact() {
 	old := &a.interned.tables
 	profiles, shapes := make([]bool, len(old.histories)), make([]bool, len(old.contents))
@@ -309,7 +309,7 @@ func (a *account) compact() {
 	a.interned = fresh
 }
 
-// list returns the nodes in order. The caller holds the lock; the slice is never changed.
+// ordered returns the nodes in order. The caller holds the lock; the slice is never changed.
 func (a *account) ordered() []nodeRef {
 	if a.sorted == nil {
 		a.sorted = make([]nodeRef, 0, len(a.nodes))
@@ -374,7 +374,7 @@ func (x *Index) Stats() Stats {
 	return s
 }
 
-// newest counts the series of a profile's last day.
+// newest counts the series of a history's last day.
 func (v *tables) newest(p *history) int {
 	byType := map[uint32]int{}
 	for _, s := range p.periods {

@@ -301,7 +301,7 @@ func TestSelectEqualsDirectFilter(t *testing.T) {
 					}
 				}
 				if facts = facts[n:]; len(facts) > 0 && r.IntN(2) == 0 {
-					x.Forget(day0 - dayMillis) // nothing, but the pools may be made anew
+					x.Forget(day0 - dayMillis) // nothing, but the tables may be copied
 				}
 			}
 			for round := range 2 {

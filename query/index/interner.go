@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// shared is what the nodes of one account have in common, each thing once and known by its
-// number. Nothing in it ever changes and slices only grow, so a copy of the struct can be read
-// without a lock while the original grows.
+// tables are the symbol table and the lists of one account. Each thing is there once and has a
+// number. Slices only grow and no element changes, so a copy of the struct can be read without a
+// lock while the original grows.
 type tables struct {
 	symbols   []string
 	schemas   [][]uint32 // symbols of label names, ascending by name
@@ -44,12 +44,13 @@ type entitySet struct {
 
 const mixed = ^uint32(0)
 
-// shape is what a dictionary says apart from whose it is: nodes alike have one.
+// content is what a dictionary says without whose it is: an entity type, a list of metrics and a set
+// of entities. Its series are each metric for each entity. Nodes that have the same share one.
 type content struct{ typ, list, set uint32 }
 
 type place struct{ cluster, datacenter, rack string }
 
-// pool adds to what is shared.
+// interner adds to the tables: it finds the number of a thing, or gives it the next one.
 type interner struct {
 	tables
 	symbolOf  map[string]uint32
@@ -89,7 +90,7 @@ const (
 	placeBytes   = 48 + 100
 )
 
-// put returns the number of a thing, and adds it if it is new.
+// intern returns the number of a thing, and adds it if it is new.
 func intern[K comparable](m map[K]uint32, k K, add func() int) uint32 {
 	n, found := m[k]
 	if !found {
@@ -125,7 +126,7 @@ func digestOf(ids []uint32) digest {
 	return digest(sum[:16])
 }
 
-// shapeFrom returns the shape of a dictionary.
+// contentFrom returns the content of a dictionary.
 func (p *interner) contentFrom(d *window.Dictionary) uint32 {
 	return p.content(content{typ: p.symbol(d.Type), list: p.list(p.metricsFrom(d)),
 		set: p.set(p.entitiesFrom(d))})
@@ -262,7 +263,7 @@ func (p *interner) place(at place) uint32 {
 	return n
 }
 
-// copyShape takes a shape over from another pool.
+// copyContent copies a content from other tables.
 func (p *interner) copyContent(from *tables, n uint32) uint32 {
 	s := from.contents[n]
 	metrics := make([]uint32, 0, len(from.lists[s.list]))
@@ -288,7 +289,7 @@ func (p *interner) copyContent(from *tables, n uint32) uint32 {
 		set: p.set(entities)})
 }
 
-// isFixed reports whether a label is the node's and not an entity's.
+// isNodeLabel reports whether a label is the node's and not an entity's.
 func isNodeLabel(name string) bool {
 	switch name {
 	case "__name__", "cluster", "datacenter", "rack", "node":

@@ -42,11 +42,12 @@ type Loader struct {
 	lastError   atomic.Pointer[error]
 }
 
-// progress is how far an account is.
+// progress is how far an account is loaded.
 type progress struct {
-	// what was written before is in the Index, or of a node in waiting; zero: nothing is
+	// known: what was written before it is in the Index, or is of a node in waiting. Zero: nothing
+	// is.
 	known     time.Time
-	rechecked time.Time           //
+	rechecked time.Time
 	waiting   map[uuid.UUID]int64 // nodes to be read, and from when on
 	loaded    bool                // all nodes were read: what waits is only checked again
 	began     time.Time
@@ -169,7 +170,7 @@ func (l *Loader) refresh(ctx context.Context, account string, p *progress, now t
 	return nil
 }
 
-// news reads what was written since the last time.
+// readWritten reads the dictionaries that were written since the last refresh.
 func (l *Loader) readWritten(ctx context.Context, account string, p *progress, now time.Time) error {
 	ids, err := l.source.Written(ctx, account, p.known.Add(-overlap).UnixMilli())
 	if err != nil {
@@ -202,7 +203,7 @@ func (l *Loader) readWritten(ctx context.Context, account string, p *progress, n
 	return nil
 }
 
-// read reads the nodes that wait.
+// readWaiting reads the nodes that wait.
 func (l *Loader) readWaiting(ctx context.Context, account string, p *progress) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
@@ -235,7 +236,7 @@ func (l *Loader) readWaiting(ctx context.Context, account string, p *progress) e
 	return ctx.Err()
 }
 
-// note tells the index how many nodes are missing in its answers.
+// setPending tells the index how many nodes its answers lack.
 func (l *Loader) setPending(account string, p *progress) {
 	pending := len(p.waiting)
 	if p.loaded {
@@ -253,7 +254,7 @@ func nodesOf(waiting map[uuid.UUID]int64) []uuid.UUID {
 	return list
 }
 
-// begin waits until another node may be read.
+// acquire waits until another node may be read. release lets the next one.
 func (l *Loader) acquire(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

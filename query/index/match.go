@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// verdict is what is known of a thing that is looked at again and again.
+// result is whether something matches, kept so that it is matched once.
 type result uint8
 
 const (
@@ -24,8 +24,8 @@ func resultOf(matches bool) result {
 	return differs
 }
 
-// selector is one selector's matchers, sorted by what they look at, and what came of them so far:
-// every text, list and set is looked at once.
+// selector is one selector's matchers, sorted by the labels they look at, and their results so far:
+// every text, list and set is matched once.
 type selector struct {
 	tables *tables
 	*canceled
@@ -70,7 +70,7 @@ const (
 	noSymbol = ^uint32(0)
 )
 
-// end is whether a selection has to end early. Matching asks it for each text, since one may take
+// canceled is whether a selection has to end early. Matching asks it for each text, since one may take
 // milliseconds.
 type canceled struct {
 	ctx context.Context // nil: it never has
@@ -85,7 +85,7 @@ func (e *canceled) check() bool {
 }
 
 // compile makes a selector. Of what rules recorded, all labels but the name are the entities'. The
-// caller holds the pool's lock.
+// caller holds the account's lock.
 func (p *interner) compile(v *tables, matchers []*labels.Matcher, owns func(string) bool, end *canceled,
 	recorded bool) *selector {
 	s := &selector{tables: v, canceled: end, owns: owns, places: make([]result, len(v.places)),
@@ -169,8 +169,8 @@ func (s *selector) place(n uint32) bool {
 	return s.places[n] == matched
 }
 
-// shape returns the metrics of a shape that match, ascending by their name's symbol, and its
-// entities that match, ascending; ok is false if there are no series of them.
+// content returns the metrics of a content that match, ascending by their name's symbol, and its
+// entities that match, ascending. ok is false if no series matches.
 func (s *selector) content(n uint32) (metrics, entities []uint32, ok bool) {
 	if s.contents[n] == differs {
 		return nil, nil, false

@@ -12,31 +12,31 @@ import (
 // node is what is known of one node. It is immutable: what becomes known makes a new one.
 type node struct {
 	nodeRef
-	hashes []window.Hash // of the dictionaries, by the profile's spans
+	hashes []window.Hash // of the dictionaries, in the order of the history's periods
 }
 
-// nodeRef is what a reader needs of a node: few bytes in a row, because each query looks at all
-// of them.
+// nodeRef is what a query needs of a node. It is small and in one slice, because each query looks at
+// all nodes.
 type nodeRef struct {
 	id      uuid.UUID
 	history uint32
 }
 
-// profile is what a node had when, apart from its name: nodes alike in what they have, since when
-// and where have one. That is most of a cluster's rack.
+// history is which content a node had at which place on which days. Nodes with equal histories, such
+// as most of a rack, share one.
 type history struct {
 	periods     []period // newest day first
 	first, last uint16   // days
 }
 
-// span says that a shape was there at a place on the days first to last. A node has some 40 for
-// all the days on which nothing changes.
+// period says that a node at a place had a content on the days from first to last. While nothing
+// changes a node has about 40 periods, one for each entity type, however many days pass.
 type period struct {
 	content, place uint32
 	first, last    uint16
 }
 
-// entry is a span with the dictionary that says so.
+// dictionaryPeriod is a period with the hash of the dictionary that says so.
 type dictionaryPeriod struct {
 	hash window.Hash
 	period
@@ -50,10 +50,10 @@ const dayMillis = 24 * 60 * 60_000
 // dayOf returns the number of a day since the Unix epoch, as far as 16 bits go: 2149.
 func dayOf(millis int64) uint16 { return uint16(min(max(millis/dayMillis, 0), 1<<16-1)) }
 
-// node returns a node with these entries, of which there is at least one.
+// node returns a node with these periods, of which there is at least one.
 func (p *interner) node(id uuid.UUID, entries []dictionaryPeriod) *node {
-	// By hash last: nodes alike have their spans in the same order, and two readings of one node
-	// its hashes.
+	// The hash decides last. So nodes with equal periods have them in the same order, whatever their
+	// hashes are, and what is read twice of one node gives its hashes in the same order.
 	slices.SortFunc(entries, func(a, b dictionaryPeriod) int {
 		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first),
 			cmp.Compare(a.content, b.content), cmp.Compare(a.place, b.place),
@@ -86,7 +86,7 @@ func (p *interner) history(spans []period) uint32 {
 
 func (n *node) bytes() int { return nodeBytes + len(window.Hash{})*len(n.hashes) }
 
-// entries returns what a node has; nothing of no node.
+// periods returns a node's periods; none if n is nil.
 func (v *tables) periods(n *node) []dictionaryPeriod {
 	if n == nil {
 		return nil
@@ -117,7 +117,7 @@ func (v *tables) has(n *node, hash window.Hash, days ...uint16) bool {
 // knows reports whether a node is known to have had a dictionary on any day. n may be nil.
 func (n *node) knows(hash window.Hash) bool { return n != nil && slices.Contains(n.hashes, hash) }
 
-// withDays returns the entries of one dictionary with more days, neighbouring days as one entry.
+// addDays adds days to the periods of one dictionary. Neighbouring days become one period.
 func addDays(entries []dictionaryPeriod, of dictionaryPeriod, days []uint16) []dictionaryPeriod {
 	var ranges [][2]uint16
 	rest := entries[:0:0]
@@ -143,7 +143,7 @@ func addDays(entries []dictionaryPeriod, of dictionaryPeriod, days []uint16) []d
 	return rest
 }
 
-// since returns the entries without what was before a day.
+// since returns the periods without what was before a day.
 func since(entries []dictionaryPeriod, day uint16) []dictionaryPeriod {
 	kept := make([]dictionaryPeriod, 0, len(entries))
 	for _, e := range entries {

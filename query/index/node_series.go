@@ -15,7 +15,7 @@ type Metric struct {
 	Unit string
 }
 
-// Metrics iterates over the block's metrics. No two have one name.
+// Metrics iterates over the metrics. No two have one name.
 func (b *NodeSeries) Metrics() iter.Seq[Metric] {
 	return func(yield func(Metric) bool) {
 		for _, id := range b.metrics {
@@ -27,8 +27,8 @@ func (b *NodeSeries) Metrics() iter.Seq[Metric] {
 	}
 }
 
-// Entities iterates over the labels of the block's entities, each by ascending name and without
-// the node's own. The slice is valid until the next step.
+// Entities iterates over the labels of the entities, each by ascending name and without the node's
+// own. The slice is valid until the next step.
 func (b *NodeSeries) Entities() iter.Seq[[]labels.Label] {
 	return func(yield func([]labels.Label) bool) {
 		var list []labels.Label
@@ -47,7 +47,7 @@ func (b *NodeSeries) Entities() iter.Seq[[]labels.Label] {
 	}
 }
 
-// Place returns the labels that all series of the block share, without empty ones: a recorder's
+// Place returns the labels that all the series share, without empty ones: a recorder's
 // have none.
 func (b *NodeSeries) Place() (list []labels.Label) {
 	if frame.IsRecorder(b.Node) {
@@ -63,7 +63,7 @@ func (b *NodeSeries) Place() (list []labels.Label) {
 	return list
 }
 
-// Series iterates over the block's label sets, as Window.Select has them.
+// Series iterates over the label sets, as window.Window.Select has them.
 func (b *NodeSeries) Series() iter.Seq[labels.Labels] {
 	return func(yield func(labels.Labels) bool) {
 		build := labels.NewScratchBuilder(8)

@@ -36,7 +36,7 @@ type Query struct {
 	Owns func(cluster string) bool
 }
 
-// lead is how long before a day its dictionaries count as the next day's: those come when its
+// nextDayAfter is how far into a day the day before still counts: a day's dictionaries come when its
 // first window is closed.
 const nextDayAfter = 15 * time.Minute
 
@@ -52,7 +52,7 @@ type Selection struct {
 	selectors   []*selector
 	nodes       []nodeRef
 	first, last uint16
-	answers     []*answer             // by profile, if no selector asks for a node's id
+	answers     []*answer             // by history, if no selector asks for a node's id
 	byID        map[answerKey]*answer // else
 	computed    int
 	recorded    *Selection // of what rules record; nil: they record nothing
@@ -124,7 +124,8 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	return s, nil
 }
 
-// Block is series of one node or recorder: each of its metrics of each of its entities.
+// NodeSeries is some of the series of one node or recorder: each of the metrics for each of the
+// entities.
 type NodeSeries struct {
 	// Where it is. A recorder's series do not have these as labels: see Place.
 	Cluster, Datacenter, Rack string
@@ -135,11 +136,11 @@ type NodeSeries struct {
 	metrics, entities []uint32
 }
 
-// Len returns how many series the block has.
+// Len returns how many series they are.
 func (b *NodeSeries) Len() int { return len(b.metrics) * len(b.entities) }
 
-// Blocks iterates over what is selected, in blocks that have no series in common, by cluster,
-// datacenter, rack and node.
+// ByNode iterates over what is selected, by cluster, datacenter, rack and node. No series comes
+// twice; a node may.
 func (s *Selection) ByNode() iter.Seq[NodeSeries] {
 	return func(yield func(NodeSeries) bool) {
 		for _, n := range s.nodes {
@@ -161,13 +162,13 @@ func (s *Selection) ByNode() iter.Seq[NodeSeries] {
 	}
 }
 
-// answer is what is selected of nodes of one profile.
+// answer is what is selected of nodes that share a history.
 type answer struct {
 	products []product
 	series   int
 }
 
-// answerKey is a profile with the selectors that the node's id matches, a bit each.
+// answerKey is a history with the selectors that the node's id matches, a bit each.
 type answerKey struct {
 	history uint32
 	ids     uint64
@@ -176,13 +177,13 @@ type answerKey struct {
 // maxSelectors is how many selectors have a bit. With more, nothing is remembered.
 const maxSelectors = 64
 
-// block is a Block in numbers.
+// product is a NodeSeries in numbers: the product of its metrics and its entities.
 type product struct {
 	typ, place        uint32
 	metrics, entities []uint32
 }
 
-// of returns what is selected of a node. Nodes of one profile share it.
+// answerFor returns what is selected of a node. Nodes that share a history share it.
 func (s *Selection) answerFor(n nodeRef) *answer {
 	if s.answers != nil {
 		if s.answers[n.history] == nil {
@@ -210,7 +211,7 @@ func (s *Selection) answerFor(n nodeRef) *answer {
 	return a
 }
 
-// answer computes what selectors select of a profile.
+// answer computes what selectors select of a history.
 func (s *Selection) answer(p *history, selectors []*selector) *answer {
 	a := &answer{}
 	if p.last < s.first || p.first > s.last {
@@ -235,8 +236,8 @@ func (s *Selection) answer(p *history, selectors []*selector) *answer {
 	return a
 }
 
-// add appends what of a block is not in blocks yet. That there is nothing to compare with is the
-// rule, and found by the names alone.
+// add appends the part of a product that the others lack. Nearly always they have no metric's name
+// in common, and then nothing is compared.
 func (s *Selection) add(blocks []product, b product) []product {
 	twice := false
 	for _, m := range b.metrics {
@@ -260,8 +261,8 @@ func (s *Selection) add(blocks []product, b product) []product {
 	return append(blocks, rest...)
 }
 
-// subtract appends what of a is not in b: its other metrics with all its entities, and those in
-// common with its other entities.
+// subtract appends what a has and b lacks: the metrics that only a has with all of a's entities, and
+// the common metrics with the entities that only a has.
 func (v *tables) subtract(dst []product, a, b product) []product {
 	if a.place != b.place {
 		return append(dst, a)
@@ -316,7 +317,7 @@ func (s *Selection) Count() (series, nodes int) {
 	return series, nodes
 }
 
-// Nodes returns the nodes and recorders that have any of the series, in the order of Blocks.
+// Nodes returns the nodes and recorders that have any of the series, in the order of ByNode.
 func (s *Selection) Nodes() []uuid.UUID { return append(s.nodesOnly(), s.Recorders()...) }
 
 // Recorders returns the recorders that have any of the series.

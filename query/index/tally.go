@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// tally is how many series of a Selection have what, by the numbers of its pool.
+// tally is how many series of a Selection have what, by the numbers of its tables.
 type tally struct {
 	*Selection
 	series   uint64
@@ -19,11 +19,12 @@ type tally struct {
 	touched  []uint32            // the symbols that have a count
 }
 
-// column is where the values of a label are: those of order[from:to], in each the one in this
-// place.
+// column says where the values of a label are: the at-th value of each of the entities
+// order[from:to].
 type column struct{ from, to, at int }
 
-// sums adds up by list: nodes alike have the same lists at the same place in memory.
+// sums adds up by list. Nodes that have the same list share its memory, so the address of its first
+// element identifies it.
 type sums map[sumKey]*sum
 
 type sumKey struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// each calls visit with every place and every shape of which something is selected, though not
-// with each place of each shape.
+// each calls visit for every place and every content of which something is selected. It visits each
+// place and each content at least once, not each pair of them.
 func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
 		profiles, shapes, places := make([]bool, len(s.tables.histories)), make([]bool, len(s.tables.contents)),
@@ -92,7 +92,7 @@ func (s *Selection) Values(label string) []string {
 	return sorted(values)
 }
 
-// take adds the values of a metric's name or of an entity's label.
+// take adds the values of __name__ or of an entity's label.
 func (s *Selection) take(values map[string]bool, label string) {
 	for i, is := range s.symbols(label) {
 		if is {
@@ -111,7 +111,7 @@ func (p *place) label(name string) string {
 	return p.rack
 }
 
-// symbols marks the values of a metric's name or of an entity's label.
+// symbols marks the symbols that are values of __name__ or of an entity's label.
 func (s *Selection) symbols(label string) []bool {
 	marks := make([]bool, len(s.tables.symbols))
 	columns := make([]int, len(s.tables.schemas))

@@ -32,7 +32,7 @@ func NewOperation(name string, param float64) (Operation, bool) {
 	return Operation{name, param, n}, is
 }
 
-// Keeps reports whether a group keeps the rows that are added to it.
+// KeepsRows reports whether a group keeps the rows that are added to it.
 func (o Operation) KeepsRows() bool { return o.name == "quantile" }
 
 // Group is what has come so far of the series of one group.

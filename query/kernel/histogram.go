@@ -25,7 +25,7 @@ type Histograms struct {
 	dense  []float64 // by bucket: how the window's last sample differs from its first
 }
 
-// histogramFall is where a series began anew: the sample before it, as far as there are buckets.
+// histogramReset is a counter reset: the buckets of the sample before it.
 type histogramReset struct {
 	at     int
 	index  []uint16
@@ -40,7 +40,7 @@ func (h *Histograms) deltas(i int) (from, to int32) {
 	return from, h.Ends[i]
 }
 
-// findFalls finds where the series began anew: where a bucket has less than before.
+// findResets finds the counter resets: the samples of which a bucket has less than before.
 func (h *Histograms) findResets(buckets int) {
 	h.resets = h.resets[:0]
 	now := h.dense[:buckets]
@@ -110,7 +110,7 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
-// LookHistograms writes the newest histogram of each step's lookback into row, of histograms with
+// LookbackHistograms writes the newest histogram of each step's lookback into row, of histograms with
 // so many buckets; unless these are wanted, only counts and sums. It reports whether there is
 // any.
 func (s *Slider) LookbackHistograms(
@@ -168,7 +168,7 @@ func (r *HistogramRow) One(count, sum float64, index []uint16, counts []int64) {
 	r.ends[0] = len(r.values)
 }
 
-// Rise writes the rate, or the increase, at each step into row, of histograms with so many buckets;
+// Increase writes the rate, or the increase, at each step into row, of histograms with so many buckets;
 // unless these are wanted, only counts and sums. It reports whether there is anything. The error is
 // the context's.
 func (s *Slider) Increase(
@@ -228,7 +228,7 @@ func (s *Slider) Increase(
 	return any, nil
 }
 
-// lookAtSteps is after how many steps the context is asked: a step is some hundred buckets.
+// checkEverySteps is after how many steps the context is asked: a step is some hundred buckets.
 const checkEverySteps = 64
 
 func (r *HistogramRow) begin(step int) int {
@@ -238,7 +238,7 @@ func (r *HistogramRow) begin(step int) int {
 	return r.ends[step-1]
 }
 
-// rise writes what was counted from one sample to another: the difference, and what was counted
+// increase writes what was counted from one sample to another: the difference, and what was counted
 // before each beginning anew. The engine does not look at a first sample that ends at one.
 func (s *Slider) increase(h *Histograms, falls []histogramReset, first, last int, wanted bool,
 	row *HistogramRow, step int) {

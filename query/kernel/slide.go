@@ -18,14 +18,15 @@ type Columns struct {
 type Window struct {
 	Columns
 	From, To int64
-	// falls are the samples that are lower than the one before it in the window.
+	// resets are the window's samples that are lower than the one before: the counter was reset.
 	resets []reset
-	// place is that of the first sample in its series, and known what former windows said of that.
+	// place is where in the series the window's first sample is. state is shared by the windows of
+	// one series.
 	place int
 	state *slidingState
 }
 
-// fall is a sample that is lower than the one before.
+// reset is a sample that is lower than the one before, as after a counter reset.
 type reset struct {
 	place  int // in the series
 	before float64
@@ -34,7 +35,7 @@ type reset struct {
 // Func computes a function of a window; false if it has no value there. width is the range, in s.
 type Func func(w *Window, width float64) (float64, bool)
 
-// functions are those that are known by name.
+// functions are all that this package computes, by their names in PromQL.
 var functions = map[string]Func{
 	"rate": func(w *Window, width float64) (float64, bool) {
 		return extrapolated(w, width, true, true)
@@ -71,7 +72,7 @@ var functions = map[string]Func{
 	},
 }
 
-// Function returns a function of range vectors; nil if it is not known.
+// Function returns a function of range vectors by its name in PromQL; nil if only the engine has it.
 func Function(name string) Func { return functions[name] }
 
 // Slider computes one function over series after series. Its scratch is used again.
@@ -132,10 +133,10 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 	return any, nil
 }
 
-// lookAt is after how many samples of windows the context is asked: 1 ms, or a few of them.
+// checkEvery is after how many samples of windows the context is asked: 1 ms, or a few of them.
 const checkEvery = 1 << 18
 
-// Look writes the newest value of each step's lookback into row, or Missing, and reports whether
+// Lookback writes the newest value of each step's lookback into row, or Missing, and reports whether
 // there is any. Among the values are stale markers, after which a series has none.
 func Lookback(c Columns, steps Steps, lookback, offset int64, row []float64) bool {
 	any, to := false, 0
@@ -152,8 +153,8 @@ func Lookback(c Columns, steps Steps, lookback, offset int64, row []float64) boo
 	return any
 }
 
-// extrapolated is rate, increase or delta. The increases over falls are added in the engine's
-// order.
+// extrapolated is rate, increase or delta. The values before resets are added in the
+// engine's order.
 func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) {
 	n := len(w.Values) - 1
 	if n == 0 {
@@ -169,16 +170,16 @@ func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) 
 	return rise * e.factor(counter, w.Values[0], rise, width, rate), true
 }
 
-// edges are where a window's samples begin and end, and the window itself. n is one less than there
-// are samples.
+// extrapolation extends an increase from a window's first and last sample to the window's ends. n is
+// the number of samples less one.
 type extrapolation struct {
 	first, last int64
 	n           int
 	from, to    int64
 }
 
-// factor returns what a rise from the first sample to the last is multiplied by: it goes on to the
-// window's ends, or for half the distance of two samples where an end is far.
+// factor returns what the increase from the first sample to the last is multiplied by. It is extended
+// to each of the window's ends, or by half the mean distance of samples where that end is far.
 func (e *extrapolation) factor(counter bool, first, rise, width float64, rate bool) float64 {
 	toStart := float64(e.first-e.from) / 1000
 	toEnd := float64(e.to-e.last) / 1000
@@ -244,7 +245,7 @@ func mean(w *Window, _ float64) (float64, bool) {
 	return m.mean(), true
 }
 
-// running is a mean of what has come so far.
+// runningMean is a mean of what has come so far.
 type runningMean struct {
 	total, rest, n float64
 	of             float64 // the mean, once the total would overflow

@@ -2,7 +2,8 @@ package kernel
 
 import "math"
 
-// known is what windows that slide over a series need not find out each anew.
+// slidingState is what one window of a series leaves for the next one, so that each sample is looked
+// at once.
 type slidingState struct {
 	least, greatest extremes
 	changes         changes
@@ -59,7 +60,7 @@ func (e *extremes) beats(a, b float64) bool {
 	return a < b
 }
 
-// turns counts where numbers differ from the one before.
+// changes counts the numbers that differ from the one before.
 type changes struct {
 	values []float64
 	before []int32 // up to each place of the series; empty: nobody has asked

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Ranks are the first k series of one group at each step: the greatest, or the least. Series have
-// numbers, which are the caller's.
+// TopK holds the k greatest (or least) values of one group at each step, and of which series they
+// are. The caller numbers the series.
 type TopK struct {
 	k      int
 	lowest bool
@@ -23,7 +23,7 @@ type TopK struct {
 // firstWidth is how many places a step has at first.
 const firstWidth = 4
 
-// NewRanks returns the ranks of nothing.
+// NewTopK returns an empty TopK.
 func (o Operation) NewTopK(steps int) *TopK {
 	k := int(min(o.param, maxK))
 	r := &TopK{k: k, lowest: o.name == "bottomk", width: min(k, firstWidth)}
@@ -32,23 +32,23 @@ func (o Operation) NewTopK(steps int) *TopK {
 	return r
 }
 
-// maxRanks is more than there are ever series.
+// maxK is more than there are ever series.
 const maxK = 1 << 30
 
-// Ranks reports whether the operation has Ranks, not groups of one number for each step.
+// IsTopK reports whether the operation is topk or bottomk, whose groups are a TopK each.
 func (o Operation) IsTopK() bool { return o.name == "topk" || o.name == "bottomk" }
 
-// RanksBytes is what ranks take at first, of an operation and so many steps.
+// TopKBytes is what a new TopK of so many steps takes.
 func (o Operation) TopKBytes(steps int) int64 {
 	return topKBytes(steps, int(min(o.param, firstWidth)))
 }
 
 func topKBytes(steps, width int) int64 { return int64(steps) * int64(4+12*width) }
 
-// Bytes is what the ranks take.
+// Bytes is what it takes.
 func (r *TopK) Bytes() int64 { return topKBytes(len(r.taken), r.width) }
 
-// Full is how many bytes the ranks take after they have grown; 0 if one more series has a place.
+// GrownBytes is how many bytes it takes after Grow; 0 if there is room for one more series.
 func (r *TopK) GrownBytes() int64 {
 	if r.most < r.width || r.width == r.k {
 		return 0
@@ -58,7 +58,7 @@ func (r *TopK) GrownBytes() int64 {
 
 func (r *TopK) next() int { return min(2*r.width, r.k) }
 
-// Grow makes places for as many series again.
+// Grow doubles the places of each step.
 func (r *TopK) Grow() {
 	width := r.next()
 	values, series := make([]float64, len(r.taken)*width), make([]int32, len(r.taken)*width)
@@ -71,7 +71,7 @@ func (r *TopK) Grow() {
 }
 
 // Add adds a series' row, and returns at how many steps the series is among the first. It calls
-// out with the number of each series that it takes the place of at a step. Full must be 0.
+// out with the number of each series that it takes the place of at a step. GrownBytes must be 0.
 func (r *TopK) Add(row []float64, series int32, out func(series int32)) (places int) {
 	for i, v := range row {
 		if IsMissing(v) {
@@ -107,7 +107,7 @@ func (r *TopK) beats(v, last float64) bool {
 }
 
 // At returns the values that are the first at a step, and of which series they are; in the engine's
-// order if sorted, else in any. They are the ranks' own.
+// order if sorted, else in any. They are valid until the next call.
 func (r *TopK) At(i int, sorted bool) ([]float64, []int32) {
 	of := r.step(i)
 	if sorted {
@@ -123,7 +123,7 @@ func (r *TopK) step(i int) *stepHeap {
 	return &r.heap
 }
 
-// ranking is a heap of one step with the last place at its root. Which of equal values come first
+// stepHeap is a heap of one step with the last place at its root. Which of equal values come first
 // follows from how package container/heap and package sort move them, as in Prometheus's engine.
 type stepHeap struct {
 	values numbers

@@ -196,7 +196,7 @@ func (n *Notifier) labelled(a *Alert, everybodys bool, rules ...[]*relabel.Confi
 	return &b
 }
 
-// single is an outlet with one receiver that wants each change once.
+// singleReceiver is an outlet with one receiver that wants each change once.
 type singleReceiver struct {
 	account string // whose alerts; empty: everybody's
 	queue   *queue

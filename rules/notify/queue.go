@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// book is what one receiver has still to be told, and what it was told last of each alert. Of an
+// queue is what one receiver has still to be told, and what it was told last of each alert. Of an
 // alert's changes none is left out and none goes before another; repeats of a state that waits
 // already take its place. Its memory is bounded by maxBytes, the remembered alerts included.
 type queue struct {
@@ -25,7 +25,7 @@ type queueConfig struct {
 	spacing  time.Duration // what late changes of one alert keep at most of their distance
 }
 
-// chain is one alert's changes, oldest first.
+// alertQueue is one alert's changes, oldest first.
 type alertQueue struct {
 	key     string
 	changes []*Alert
@@ -40,7 +40,7 @@ type alertQueue struct {
 	}
 }
 
-// chainBytes is about what an alert takes that is only remembered.
+// alertQueueBytes is about what an alert takes that is only remembered.
 const alertQueueBytes = 300
 
 // An alert of which nobody has spoken for so long is forgotten, when memory is wanted.
@@ -123,7 +123,7 @@ func same(a, b *Alert) bool {
 	return a.State == b.State && a.ActiveAt.UnixMilli() == b.ActiveAt.UnixMilli()
 }
 
-// later says whether a state is known that comes after this one: an alert that has ended fires
+// isStale says whether a state is known that comes after this one: an alert that has ended fires
 // again only as another firing. Two processes may speak of one alert for a moment.
 func (c *alertQueue) isStale(a *Alert) bool {
 	state, activeAt := c.told.state, c.told.activeAt
@@ -135,7 +135,7 @@ func (c *alertQueue) isStale(a *Alert) bool {
 		of == activeAt && state == Resolved && a.State == Firing)
 }
 
-// was says whether the receiver was told this last.
+// isTold says whether the receiver was told this last.
 func (c *alertQueue) isTold(a *Alert) bool {
 	return c.told.state == a.State && c.told.activeAt == a.ActiveAt.UnixMilli()
 }
@@ -179,7 +179,7 @@ func (b *queue) wakeWorker() {
 	}
 }
 
-// flight is a step on its way.
+// delivery is a step on its way.
 type delivery struct {
 	queue *alertQueue
 	alert *Alert
@@ -210,7 +210,7 @@ func (b *queue) take(now time.Time, n int, hurry bool) (batch []delivery, wait t
 	return batch, wait
 }
 
-// landed ends flights that the receiver has (reason empty) or never will have.
+// finish ends flights that the receiver has (reason empty) or never will have.
 func (b *queue) finish(batch []delivery, reason string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,7 +237,7 @@ func (b *queue) finish(batch []delivery, reason string, now time.Time) {
 	b.order = rest
 }
 
-// back ends flights that are tried again.
+// retry ends flights that are tried again.
 func (b *queue) retry(batch []delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -256,7 +256,7 @@ func (b *queue) pending() (n int) {
 	return n
 }
 
-// abandon drops everything that waits.
+// dropAll drops everything that waits.
 func (b *queue) dropAll(reason string) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
