@@ -158,7 +158,8 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 			nil {
 			return nil
 		}
-		return &query.StateVersion{Seen: list[i].at, Interval: list[i].interval, Recent: list[i].recent}
+		return &query.StateVersion{Seen: list[i].at, Interval: list[i].interval,
+			Recent: list[i].recent}
 	})
 	hits := 0
 	for i, is := range same {

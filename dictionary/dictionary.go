@@ -1,7 +1,12 @@
-// Package dictionary says what each metric means: metrics.txt has what agents and Ringwatch's own
-// rules give, processes.txt what Ringwatch's processes say of theirs. The agent's jar has the first
-// file, too, so /metrics, the API and agent/METRICS.md say the same. Frames carry no descriptions:
-// they would be the same for every node and every window.
+// Package dictionary describes each metric: metrics.txt has those of agents and of Ringwatch's own
+// rules, processes.txt those of Ringwatch's processes. The agent's jar has the first file, too, so
+// /metrics, the API and agent/METRICS.md say the same. Start with Find and Help.
+//
+// What it promises: every metric that an agent or a process gives is described; tests compare the
+// files with both. Frames carry no descriptions: they would be the same for every node and every
+// window.
+//
+// It imports none of our packages; dictionary/profile may import frame, window and memory.
 package dictionary
 
 import (

@@ -136,7 +136,7 @@ var levels = map[string][]string{
 	"query/catalog":        {},
 	"query/roster":         {},
 	"query/selector":       {},
-	"query/index":         {"frame", "window"},
+	"query/index":          {"frame", "window"},
 	"rules/notify":         {"stream"},
 	"rules/relabel":        {"query/selector"},
 	"stream":               {},

@@ -16,11 +16,12 @@ import (
 //
 //   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store
 //     has them, and Sources.Build.
-//   - What nodes' newest states said to a question: below.
-//   - When nodes sent frames, by node and hour: heard.go.
-//   - The steps of range queries that are over, by account and expression: results.go.
+//   - The values of nodes' latest states, by node and question: below.
+//   - When nodes sent frames, by node and hour: instants_cache.go.
+//   - The steps of range queries that are in the past, by account and expression: results.go.
 
-// latestSeries is what a node's newest state says to a question. It is shared, nobody changes it.
+// latestSeries is what a question selects of a node's latest state. It is shared, nobody changes
+// it.
 type latestSeries struct {
 	at       int64             // of the newest frame, ms; 0: none is known
 	interval int64             // how often the node sends, ms
@@ -29,8 +30,9 @@ type latestSeries struct {
 	version  StateVersion
 }
 
-// latestCache keeps what nodes' newest states said, for who asks the same before the node has sent
-// again: dashboards have several panels, and several people look at one. It is bounded in bytes.
+// latestCache keeps what questions selected of nodes' latest states, for whoever asks the same
+// before the node has sent again: dashboards have several panels, and several people look at one.
+// It is bounded in bytes.
 type latestCache struct {
 	of   *otter.Cache[latestKey, *latestSeries] // nil: nothing is kept
 	most int64                                  // bytes
@@ -87,7 +89,7 @@ func (s *latestCache) get(k latestKey) *latestSeries {
 	return n
 }
 
-// latestSeries reads what a node's newest state says to a question.
+// latestSeries reads what a question selects of a node's latest state.
 func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*latestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
 	return ShareRead(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
@@ -101,7 +103,8 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*lates
 				return of, nil
 			}
 			of.at, of.interval = state.Times[len(state.Times)-1], state.Node.Interval
-			of.version = StateVersion{Seen: state.Seen, Interval: state.Node.Interval, Recent: state.Recent}
+			of.version = StateVersion{Seen: state.Seen, Interval: state.Node.Interval,
+				Recent: state.Recent}
 			for _, m := range q.selectors {
 				list, err := state.LatestContext(ctx, memory.Of(ctx), m...)
 				if err != nil {
@@ -116,8 +119,8 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*lates
 		})
 }
 
-// current returns by node what is kept of its newest state, if that still is the newest; nil for
-// the others. It asks the recent source once, for all of which something is kept.
+// current returns by node what is cached of its latest state, if that still is the latest; nil for
+// the others. It asks the recent source once, for all nodes of which something is cached.
 func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*latestSeries {
 	list := make([]*latestSeries, len(nodes))
 	var some []Node
@@ -131,7 +134,9 @@ func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*late
 	if len(some) == 0 {
 		return list
 	}
-	same := r.Unchanged(ctx, q.account, some, func(i int) *StateVersion { return &list[places[i]].version })
+	same := r.Unchanged(ctx, q.account, some, func(i int) *StateVersion {
+		return &list[places[i]].version
+	})
 	for i, is := range same {
 		if !is {
 			list[places[i]] = nil

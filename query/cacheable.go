@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// cacheableFunctions are those whose value at a step follows from what their argument is at that step.
-// Functions of labels are not among them: whether two series become one is found over all steps.
+// cacheableFunctions are those whose value at a step follows from what their argument is at that
+// step. Functions of labels are not among them: whether two series become one is found over all
+// steps.
 var cacheableFunctions = strings.Fields(`
 	abs absent absent_over_time acos acosh asin asinh atan atanh avg_over_time ceil changes clamp
 	clamp_max clamp_min cos cosh count_over_time day_of_month day_of_week day_of_year days_in_month

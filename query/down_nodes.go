@@ -9,12 +9,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// downNodes remembers of nodes that are down when the store last heard of them, so that an account
-// of thousands of nodes that send nothing costs the store no reading for each request: it looks
-// into five windows of each.
+// downNodes remembers when the store last heard of nodes that are down. Without it each request of
+// an account with thousands of silent nodes would read five windows of each from the store.
 //
-// A node that is heard of again is seen at once in the recent source, which is asked first. Without
-// a recent source it is seen NodesTTL later.
+// A node that is heard of again is seen at once in the recent source, which is asked first.
+// Without a recent source it is seen NodesTTL later.
 type downNodes struct {
 	mu sync.Mutex
 	of map[downKey]downNode
@@ -25,21 +24,21 @@ type downKey struct {
 	node    uuid.UUID
 }
 
-// downNode is what the store said, and when.
+// downNode is what the store said of a node, and when it said so.
 type downNode struct {
 	at, asked int64 // ms; at is 0 if it knows of no frame
 }
 
 const (
-	// maxHold bounds how long an answer of the store holds: a tenth of the node's silence,
-	// but not longer.
+	// maxHold bounds how long an answer of the store holds: a tenth of the node's silence, but not
+	// longer.
 	maxHold = time.Minute
 	// maxDownNodes bounds what is remembered, some 100 bytes each. Beyond it all is asked again.
 	maxDownNodes = 200_000
 )
 
-// get returns when a node was last heard of, if that is known and still holds. recent tells whether
-// the recent source has answered.
+// get returns when a node was last heard of, if that is known and still holds. recent tells
+// whether the recent source has answered.
 func (l *downNodes) get(
 	k downKey, interval, now int64, ttl time.Duration, recent bool,
 ) (at int64, ok bool) {
@@ -75,8 +74,8 @@ type storedSeen struct {
 	err  error
 }
 
-// askStore asks the store when nodes were last heard of. Requests that want to know the same at the
-// same time share the answer, which nobody changes.
+// askStore asks the store when nodes were last heard of. Requests that want to know the same at
+// the same time share the answer, which nobody changes.
 func (r *Reader) askStore(
 	ctx context.Context, account string, nodes []uuid.UUID, now int64,
 ) (map[uuid.UUID]int64, error) {

@@ -430,8 +430,8 @@ func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Ex
 	return false
 }
 
-// grace is how long a query that is over its time is waited for: Prometheus's engine looks at
-// the time between steps and between series. What it does in one go is bounded beforehand.
+// grace is how long a query that is over its time is waited for: Prometheus's engine looks at the
+// time between steps and between series. What it does in one go is bounded beforehand.
 const grace = 500 * time.Millisecond
 
 // doneWithin reports whether something is done within a time.
@@ -461,10 +461,10 @@ func (e *Engine) Queryable(
 		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
 }
 
-// Begin waits for a place among the account's queries, for work that takes a processor for as
-// long as they do, such as the text of a whole cluster. end is to be called when that is done;
-// more calls do nothing. The work is done in the context that it returns, and where it only
-// computes InTurn. The error is ctx's, or a BusyError.
+// Begin waits for a place among the account's queries, for work that takes a processor for as long
+// as they do, such as the text of a whole cluster. end is to be called when that is done; more
+// calls do nothing. The work is done in the context that it returns, and where it only computes
+// OnCPU. The error is ctx's, or a BusyError.
 func (e *Engine) Begin(
 	ctx context.Context, accountName string,
 ) (of context.Context, end func(), err error) {

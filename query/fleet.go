@@ -79,7 +79,7 @@ func (f *fleet) hash() uint64 {
 	return f.digest
 }
 
-// nodeSet are some nodes of a fleet. nil: all of them.
+// nodeSet is a subset of a fleet, by place in its list. nil: all nodes.
 type nodeSet []bool
 
 // count returns how many they are.
@@ -95,7 +95,7 @@ func (p nodeSet) count(f *fleet) (n int) {
 	return n
 }
 
-// or returns those that are in either.
+// or returns the union.
 func (p nodeSet) or(other nodeSet) nodeSet {
 	if p == nil || other == nil {
 		return nil
@@ -209,7 +209,7 @@ func (p *plan) inPlace(n *Node) bool {
 	return true
 }
 
-// subset returns those of a list of ids that are in a fleet. The list is mostly in its order.
+// subset returns the nodes whose ids are in a list. The list is mostly in the fleet's order.
 func (f *fleet) subset(ids []uuid.UUID) nodeSet {
 	list := make(nodeSet, len(f.nodes))
 	next := 0

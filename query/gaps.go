@@ -8,14 +8,14 @@ import (
 // missedIntervals is how many intervals a node may be silent before its series count as gone.
 const missedIntervals = 3
 
-// gap is the end of a run of a node's frames: none came after the instant until the node counted
-// as silent.
+// gap is a silence of a node: after its frame at after none came until ended, when the node
+// counted as silent.
 type gap struct{ after, ended int64 }
 
-// gapsIn returns where a node fell silent within its instants (ms, ascending), and after the last
-// of them if that is long enough before to. A frame that comes later than usual is no silence, so
-// the distance before it counts as well as the interval, in ms. Instants were read from from on:
-// none was between it and the first one.
+// gapsIn returns the gaps between a node's instants (ms, ascending), and the one after the last of
+// them if that is long enough before to. A frame that comes later than usual is no silence, so the
+// distance before it counts as well as the interval, in ms. Instants were read from from on: none
+// was between it and the first one.
 func gapsIn(instants []int64, interval, from, to int64) []gap {
 	var list []gap
 	for i, at := range instants {

@@ -11,12 +11,13 @@ import (
 // that is on its way.
 const settleMillis = 20 * 60_000
 
-// noCluster asks OnTheWay for all clusters of an account: who asks for a node that nobody knows
+// noCluster asks InFlight for all clusters of an account: who asks for a node that nobody knows
 // does not know its cluster either.
 const noCluster = ""
 
-// InFlight says in words that frames of a cluster, or of any where that is empty, are on their way
-// to the store which may belong to a range that ends at to (ms); nothing if none are known to be.
+// InFlight says in words that frames which belong to a range that ends at to (ms) may still be on
+// their way to the store: frames of a cluster, or of any cluster if that is empty. It returns
+// nothing if none are known to be.
 func (r *Reader) InFlight(ctx context.Context, account, cluster string, to int64) []string {
 	if r.sources.Behind == nil {
 		return nil
@@ -37,7 +38,7 @@ func formatMillis(at int64) string {
 	return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// AppendMissing adds to a list of what is missing what it lacks of more: two readings may miss the same.
+// AppendMissing appends what is missing without duplicates: two readings may miss the same.
 func AppendMissing(list, more []string) []string {
 	for _, text := range more {
 		if !slices.Contains(list, text) {

@@ -13,9 +13,9 @@ import (
 
 // When nodes were heard of, over time, is what their own series are made of: up, and when each was
 // last seen. It is asked of all nodes at once, and a question that has been asked before reads
-// nothing for a node. What is older than Sources.Settles is kept by node and hour (heardHours). Of
-// what is newer the recent source tells in two requests for all nodes. Only of a node of which that
-// does not know all, as after its agent began anew, frames are read.
+// nothing for a node. What is older than Sources.Settles is kept by node and hour (instantsCache).
+// Of what is newer the recent source tells in two requests for all nodes. Only of a node of which
+// that does not know all, as after its agent began anew, frames are read.
 
 // instantsAtOnce is how many nodes one goroutine looks at: a kept one takes some microseconds.
 const instantsAtOnce = 32
@@ -27,7 +27,7 @@ func anyCluster(string) bool { return true }
 var noSeries = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
 	"")}}
 
-// instantsQuery is one question for when nodes were heard of. Times are in ms.
+// instantsQuery asks when nodes sent frames. Times are in ms.
 type instantsQuery struct {
 	*Reader
 	account  string
@@ -42,10 +42,10 @@ type instantsQuery struct {
 	whole  []bool    // by node: it said all
 }
 
-// Instants calls take with the instants, ascending and in ms, at which each of the nodes sent frames
-// from from to to, or with the error for which that is not known; side by side, each for one node.
-// Instants are not to be used after that. missing says in words what may be missing. Nodes come by
-// cluster. The error is the context's, or one of take's.
+// Instants calls take with the instants, ascending and in ms, at which each of the nodes sent
+// frames from from to to, or with the error for which that is not known; side by side, each for
+// one node. Instants are not to be used after that. missing says in words what may be missing.
+// Nodes come by cluster. The error is the context's, or one of take's.
 func (r *Reader) Instants(
 	ctx context.Context, account string, nodes []Node, from, to int64,
 	take func(i int, instants []int64, err error) error,
@@ -91,8 +91,8 @@ func (r *Reader) Instants(
 	return missing, ctx.Err()
 }
 
-// askRecent asks the recent source for what the store may not have in columns yet, or for all if it
-// reaches so far back.
+// askRecent asks the recent source for what the store may not have in columns yet, or for all if
+// it reaches so far back.
 func (h *instantsQuery) askRecent(ctx context.Context) {
 	n := len(h.nodes)
 	h.opens, h.recent, h.whole = make([]int64, n), make([][]int64, n), make([]bool, n)
@@ -264,8 +264,7 @@ type unchanged struct {
 	ask func(began int64) bool
 
 	mu sync.Mutex
-	// the earliest known instant since which nothing has, and the latest since which something
-	// has
+	// the earliest known instant since which nothing has, and the latest since which something has
 	yes, no int64
 	known   bool // yes and no are set
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// hourMillis is what a block of heardHours holds.
+// hourMillis is how long an instantsHour is.
 const hourMillis = 60 * 60_000
 
 func hourOf(at int64) int64 { return at - mod(at, hourMillis) }
 
-// instantsCache keeps when nodes sent frames, by node and hour, bounded in bytes: what was not used
-// for longest goes first. Whoever takes an hour asks first whether anything has changed since it
-// was read (Sources.Unchanged).
+// instantsCache keeps when nodes sent frames, by node and hour, bounded in bytes: what was not
+// used for longest goes first. Whoever takes an hour asks first whether anything has changed since
+// it was read (Sources.Unchanged).
 type instantsCache struct {
 	of *otter.Cache[hourKey, *instantsHour] // nil: nothing is kept
 }

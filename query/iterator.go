@@ -118,8 +118,8 @@ type iterator struct {
 	err   error
 }
 
-// checkEvery is after how many calls an iterator looks at the time. A function over a range does much
-// between two of them, so that they are few.
+// checkEvery is after how many calls an iterator looks at the time. A function over a range does
+// much between two of them, so that they are few.
 const checkEvery = 16
 
 // stopped reports whether the query is over: Prometheus's engine looks at the time between series

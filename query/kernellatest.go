@@ -8,8 +8,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// rowsOf returns the rows of what an instant sees of a node's newest state; false if they are to be
-// computed as those of any series are: texts, and what two selectors may both have.
+// rowsOf returns the rows of what an instant sees of a node's newest state; false if they are to
+// be computed as those of any series are: texts, and what two selectors may both have.
 func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err error) {
 	if len(lists) == 0 {
 		return nil, true, nil

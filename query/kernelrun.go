@@ -36,7 +36,7 @@ type kernelRun struct {
 	streams  sync.WaitGroup
 }
 
-// kernel answers a question. The error is errEngine if the engine is to answer it.
+// kernel answers a question. The error is errUseEngine if the engine is to answer it.
 func (q *queryable) kernel(
 	ctx context.Context, eval *parser.EvalStmt, k *kernelQuestion,
 ) ([]*oneSeries, annotations.Annotations, error) {
@@ -151,8 +151,8 @@ func (s *selection) takesAll(k *kernelQuestion) bool {
 	return takes
 }
 
-// takesHistograms reports whether a kernel knows what to make of native histograms: it counts them,
-// or adds up what samples say, not rollups. Of those that count it adds up the rise.
+// takesHistograms reports whether a kernel knows what to make of native histograms: it counts
+// them, or adds up what samples say, not rollups. Of counting ones it adds up the increase.
 func (s *selection) takesHistograms(k *kernelQuestion, of frame.Kind) bool {
 	if k.onlyCounts() {
 		return true

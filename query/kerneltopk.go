@@ -6,13 +6,13 @@ import (
 	"github.com/ringwatch/ringwatch/query/kernel"
 )
 
-// topKSeries are the series that are among the first of their group at any step so far.
+// topKSeries are the series that are among the first k of their group at any step so far.
 type topKSeries struct {
 	list []topKEntry // by number
 	free []int32     // numbers that are nobody's now
 }
 
-// topKEntry is one of them. Who is among the first nowhere is let go of.
+// topKEntry is one of them. A series that is among them at no step is dropped.
 type topKEntry struct {
 	labels labels.Labels
 	places int // at so many steps
@@ -22,7 +22,7 @@ type topKEntry struct {
 	last   int
 }
 
-// addTopK adds a series to the ranks of its group.
+// addTopK adds a series to the TopK of its group.
 func (r *kernelRun) addTopK(of *kernel.TopK, l labels.Labels, row []float64) error {
 	if bytes := of.GrownBytes(); bytes > 0 {
 		before := of.Bytes()
@@ -53,7 +53,7 @@ func (f *topKSeries) number() int32 {
 	return int32(len(f.list) - 1)
 }
 
-// dropFromStep says that a series is not among the first any more at a step.
+// dropFromStep says that a series has lost its place at a step.
 func (r *kernelRun) dropFromStep(number int32) {
 	s := &r.top.list[number]
 	if s.places--; s.places > 0 {
@@ -69,8 +69,8 @@ func (r *kernelRun) dropFromStep(number int32) {
 // topKCost is what a value takes in the answer, and where its series ends after it, in bytes.
 const topKCost = 24
 
-// topKAnswer returns the series that are among the first at any step, with a value where they are. Of
-// one step they are in the engine's order: group by group, the first one first.
+// topKAnswer returns the series that are among the first at any step, with a value where they are.
+// Of one step they are in the engine's order: group by group, the first one first.
 func (r *kernelRun) topKAnswer(all []int64) ([]*oneSeries, error) {
 	var found []int32
 	for _, g := range r.order {

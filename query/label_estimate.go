@@ -78,9 +78,9 @@ func tooLongLabel(unit string, needed, allowed float64, in parser.Node) error {
 		Remedy: "let " + what + " join or repeat less"}
 }
 
-// remade counts the labels of a part's series as new ones, made beside those of what it is made of.
-// Where nothing was made, the series' own labels are all there is, and were counted as they were
-// read.
+// remade counts the labels of a part's series as new ones, made beside those of what it is made
+// of. Where nothing was made, the series' own labels are all there is, and were counted as they
+// were read.
 func (e *estimate) remade(of ...estimate) {
 	held := 0.0
 	for i := range of {
@@ -136,7 +136,8 @@ func (g *labelEstimator) like(of parser.Expr, steps float64, span time.Duration)
 }
 
 // aggregate returns what an aggregation makes: labels that were there, and those of count_values.
-func (g *labelEstimator) aggregate(n *parser.AggregateExpr, steps float64, span time.Duration) estimate {
+func (g *labelEstimator) aggregate(n *parser.AggregateExpr, steps float64,
+	span time.Duration) estimate {
 	child := g.expr(n.Expr, steps, span)
 	e := estimate{series: child.series, varies: child.varies, base: child.base, made: child.made}
 	switch {
@@ -184,8 +185,8 @@ func with(made map[string]float64, label string, value float64) map[string]float
 	return made
 }
 
-// binary returns what an operator makes: of two vectors, the series of one side, with labels of the
-// other one's where these are included.
+// binary returns what an operator makes: of two vectors, the series of one side, with labels of
+// the other one's where these are included.
 func (g *labelEstimator) binary(n *parser.BinaryExpr, steps float64, span time.Duration) estimate {
 	left, right := g.expr(n.LHS, steps, span), g.expr(n.RHS, steps, span)
 	if n.VectorMatching == nil { // one of them is a scalar

@@ -29,8 +29,8 @@ const (
 	labelRest = 4
 )
 
-// What making a label takes, in nanoseconds, measured on one slow core: for a series, for a byte of
-// its labels, and for each byte that a regular expression reads and each of its instructions.
+// What making a label takes, in nanoseconds, measured on one slow core: for a series, for a byte
+// of its labels, and for each byte that a regular expression reads and each of its instructions.
 const (
 	seriesWork      = 1500
 	byteWork        = 2
@@ -42,7 +42,7 @@ const (
 // of text can ask for gigabytes. How long they can become follows from the expression and from the
 // longest value of each label that is read, so it is known before anything is computed.
 //
-// A nil Growth is that of an expression that makes no labels, and allows everything.
+// A nil LabelGrowth is that of an expression that makes no labels, and allows everything.
 type LabelGrowth struct {
 	root     parser.Expr
 	steps    float64 // at which the expression is evaluated
@@ -51,9 +51,10 @@ type LabelGrowth struct {
 	patterns map[*parser.Call]int // instructions of a label_replace's regular expression
 }
 
-// NewLabelGrowth returns the growth of an expression that is evaluated at so many steps over span; nil
-// if it makes no labels. No value may become longer than maxValue bytes.
-func NewLabelGrowth(expr parser.Expr, span time.Duration, steps float64, maxValue int) *LabelGrowth {
+// NewLabelGrowth returns the growth of an expression that is evaluated at so many steps over span;
+// nil if it makes no labels. No value may become longer than maxValue bytes.
+func NewLabelGrowth(expr parser.Expr, span time.Duration, steps float64,
+	maxValue int) *LabelGrowth {
 	g := &LabelGrowth{root: expr, steps: steps, span: span, maxValue: float64(maxValue),
 		patterns: map[*parser.Call]int{}}
 	makes := false
@@ -143,7 +144,8 @@ type selected struct {
 	series  map[string]float64 // by selector
 }
 
-// LabelBudget is one evaluation of an expression whose labels grow. Its methods are for one goroutine.
+// LabelBudget is one evaluation of an expression whose labels grow. Its methods are for one
+// goroutine.
 type LabelBudget struct {
 	*LabelGrowth
 	selected selected
@@ -164,8 +166,8 @@ func (g *LabelGrowth) Begin(lease *memory.Lease, limit string, work time.Duratio
 }
 
 // Read notes which series a selector gave, before anything is computed of them, and takes the
-// memory of the labels that the expression can make of all that was selected so far. The error is a
-// *LimitError, or package memory's.
+// memory of the labels that the expression can make of all that was selected so far. The error is
+// a *LimitError, or package memory's.
 func (g *LabelBudget) Read(matchers []*labels.Matcher, list []storage.Series) error {
 	if g == nil {
 		return nil

@@ -114,9 +114,10 @@ func (r *Reader) Unchanged(
 	}
 	ids := r.touch(account, nodes)
 	key := "newest/" + account + "/" + string(digest(ids))
-	seen, err := ShareRead(ctx, r, account, key, func(ctx context.Context) (map[uuid.UUID]int64, error) {
-		return r.sources.Recent.LastSeen(ctx, account, ids)
-	})
+	seen, err := ShareRead(ctx, r, account, key,
+		func(ctx context.Context) (map[uuid.UUID]int64, error) {
+			return r.sources.Recent.LastSeen(ctx, account, ids)
+		})
 	if err != nil {
 		return same // each node's own read counts it
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// lazySamples is a view of a series as it stands in windows, for kernels: its values are read when they
-// are needed, and are nobody's afterwards. For Prometheus's engine, which goes to and fro, it reads
-// them once and holds them.
+// lazySamples is a view of a series as it stands in windows, for kernels: its values are read when
+// they are needed, and are nobody's afterwards. For Prometheus's engine, which goes to and fro, it
+// reads them once and holds them.
 type lazySamples struct {
 	*window.Line
 	view

@@ -74,8 +74,8 @@ func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
 	return coarser.Start(since-1) + coarser.Millis
 }
 
-// refined answers what is no whole period at the end of a piece of rollups more finely, down to the
-// samples, as far as there is anything finer.
+// refined splits off the end of a piece of rollups that is no whole period. It is answered from
+// finer rollups, down to samples, as far as these are kept.
 func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
 	for !p.raw() {
 		finer, is := p.level.Finer()
@@ -107,7 +107,8 @@ func (w *windows) resolution(p *piece) error {
 		formatDuration(p.level.Millis))
 	switch {
 	case !p.expired && w.step == 0:
-		return fmt.Errorf("%s: use a range below %s for single samples", text, formatDuration(longInstant))
+		return fmt.Errorf("%s: use a range below %s for single samples", text,
+			formatDuration(longInstant))
 	case !p.expired:
 		return fmt.Errorf("%s: use a step below %s for single samples", text,
 			formatDuration(rollup.FiveMinutes.Millis))
@@ -131,7 +132,9 @@ func (w *windows) resolution(p *piece) error {
 
 func formatSeconds(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
 
-func formatDuration(ms int64) string { return model.Duration(ms * int64(time.Millisecond)).String() }
+func formatDuration(ms int64) string {
+	return model.Duration(ms * int64(time.Millisecond)).String()
+}
 
 // rollupLookback is how long the last value of a rollup has to count, that answers a step, or that
 // answers for an instant of which nothing finer is kept, in ms.

@@ -59,7 +59,7 @@ type SeriesQuery struct {
 	Selectors [][]*labels.Matcher // alternatives; none: all series
 }
 
-// find returns what the index has of a catalogue's question.
+// find asks the index. plans has one for each of the selectors.
 func (e *Engine) find(
 	ctx context.Context, who account.Principal, c SeriesQuery,
 ) (*index.Selection, []*plan, annotations.Annotations, error) {

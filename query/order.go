@@ -25,8 +25,8 @@ func sortStable[T any](ctx context.Context, list []T, compare func(a, b T) int) 
 	return err
 }
 
-// readAhead is how many things are loaded while the one before them is used: what an answer of many
-// nodes takes of memory, however many they are.
+// readAhead is how many things are loaded while the one before them is used: what an answer of
+// many nodes takes of memory, however many they are.
 const readAhead = 8
 
 // InOrder begins to load the first of n things, each in a goroutine, and returns a function that is

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// queue lets some queries run at once, and each account in its turn: an account that asks for much
-// waits for its own queries, not others for it. A quarter of the places is for accounts of which no
-// query runs, so that a few that ask for much leave one to whoever comes next. Queries of very many
-// nodes get half of an account's places, so that its small ones do not wait behind them.
+// queue (one of the limiters that package access/limit lists) lets some queries run at once, and
+// each account in its turn: an account that asks for much waits for its own queries, not others
+// for it. A quarter of the places is for accounts of which no query runs, so that a few that ask
+// for much leave one to whoever comes next. Queries of very many nodes get half of an account's
+// places, so that its small ones do not wait behind them.
 type queue struct {
 	slots      int // queries at once
 	kept       int // of them for accounts of which none runs

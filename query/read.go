@@ -54,7 +54,8 @@ func (r *Reader) readLatest(
 		seen = at
 		if err != nil {
 			r.countFallback(err)
-		} else if recent, err = latestWindow(ctx, accountName, n, frames, want); memory.Refused(err) ||
+		} else if recent, err = latestWindow(ctx, accountName, n, frames,
+			want); memory.Refused(err) ||
 			ctx.Err() != nil {
 			return State{}, cmp.Or(err, ctx.Err())
 		} else if err != nil {
@@ -98,8 +99,8 @@ func (r *Reader) readLatest(
 // newer one.
 func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
 
-// latestWindow makes a window of one state, of which every frame must be readable.
-// want names the metrics that it is to have; nil: all.
+// latestWindow makes a window of one state, of which every frame must be readable. want names the
+// metrics that it is to have; nil: all.
 func latestWindow(
 	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
 ) (*window.Window, error) {
@@ -137,8 +138,8 @@ func readable(w *window.Window, report window.Report, err error) (*window.Window
 	return w, nil
 }
 
-// rangeRead is what is read of a node: from from to to, in ms, what any of the selectors selects (none:
-// everything), of histograms these facets (none: all).
+// rangeRead is what is read of a node: from from to to, in ms, what any of the selectors selects
+// (none: everything), of histograms these facets (none: all).
 type rangeRead struct {
 	from, to  int64
 	facets    []window.Facet

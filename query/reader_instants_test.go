@@ -139,8 +139,8 @@ func (r heardRecent) Frames(ctx context.Context, account string, node uuid.UUID,
 	return r.Recent.Frames(ctx, account, node, from, to)
 }
 
-// asks returns an engine over the fleet. One that keeps nothing asks the store alone, each node for
-// the whole range.
+// asks returns an engine over the fleet. One that keeps nothing asks the store alone, each node
+// for the whole range.
 func (f *heardFleet) asks(keeps bool) *query.Engine {
 	f.t.Helper()
 	sources := query.Sources{Store: f, LastSeen: func(ctx context.Context, a string,
@@ -299,8 +299,8 @@ func (f *heardFleet) seenWrong(got promql.Matrix, from, to time.Time, step time.
 	return ""
 }
 
-// TestHeardReadsNothingTwice: a question that was asked before, of a range that has moved, reads no
-// node's frames, neither of the store nor of Redis, and sees those that have come.
+// TestHeardReadsNothingTwice: a question that was asked before, of a range that has moved, reads
+// no node's frames, neither of the store nor of Redis, and sees those that have come.
 func TestHeardReadsNothingTwice(t *testing.T) {
 	f := newHeardFleet(t, seed(t), 4*time.Hour, 4)
 	f.all = querytest.Frames{} // agents that never start anew
@@ -348,9 +348,8 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkUpOverTime asks for up of 30 nodes over six hours, each minute: with nothing kept,
-// with all but the last minute kept, and of single nodes' frames in the store. The store is in
-// memory.
+// BenchmarkUpOverTime asks for up of 30 nodes over six hours, each minute: with nothing kept, with
+// all but the last minute kept, and of single nodes' frames in the store. The store is in memory.
 func BenchmarkUpOverTime(b *testing.B) {
 	f := newHeardFleet(b, 1, time.Minute, 1)
 	f.all = querytest.Frames{}

@@ -44,9 +44,9 @@ func pointsBytes(parts ...promql.Matrix) (bytes int64) {
 	return bytes
 }
 
-// resultCache keeps results in so many bytes, of which one account has half at most. Whoever has most
-// loses first, and of that what was not used for longest: so an account that asks for much takes
-// nothing from one that does not.
+// resultCache keeps results in so many bytes, of which one account has half at most. Whoever has
+// most loses first, and of that what was not used for longest: so an account that asks for much
+// takes nothing from one that does not.
 type resultCache struct {
 	most int64
 

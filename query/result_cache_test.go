@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// TestResultsAreBounded: an account has half at most and loses what it did not use for longest; who
-// has most makes room for others; what is too large is not kept; and all is counted.
+// TestResultsAreBounded: an account has half at most and loses what it did not use for longest;
+// who has most makes room for others; what is too large is not kept; and all is counted.
 func TestResultsAreBounded(t *testing.T) {
 	of := func(points int) *cachedResult {
 		return &cachedResult{series: promql.Matrix{{Metric: labels.FromStrings("a", "b"),

@@ -17,10 +17,10 @@ import (
 // it, and the next one computes the steps that are new.
 //
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
-// the samples that the step looks at (see keepable), all of these are settled, and nothing was said
-// about them, neither a warning nor an info. What is kept counts while nothing old has changed
-// (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left,
-// and samples are kept so long.
+// the samples that the step looks at (see isCacheable), all of these are settled, and nothing was
+// said about them, neither a warning nor an info. What is kept counts while nothing old has
+// changed (Sources.Unchanged), the account has the same nodes, facts of them and series, no node
+// has left, and samples are kept so long.
 
 // minSteps is how many steps are evaluated at least: one alone would be an instant, which other
 // sources may answer.
@@ -47,7 +47,8 @@ func (e *Engine) cacheableRange(
 	if e.results == nil || e.reader.sources.Unchanged == nil || o.Fresh || o.PerStepStats {
 		return nil
 	}
-	r := &cacheableRange{Engine: e, who: who, expr: expr, from: from.UnixMilli(), to: to.UnixMilli(),
+	r := &cacheableRange{Engine: e, who: who, expr: expr, from: from.UnixMilli(),
+		to:   to.UnixMilli(),
 		step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
 	if !time.UnixMilli(r.from).Equal(from) || !time.UnixMilli(r.to).Equal(to) ||
 		time.Duration(r.step)*time.Millisecond != step || mod(r.from, r.step) != 0 {
@@ -68,7 +69,8 @@ func (e *Engine) cacheableRange(
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
 	r.ahead = max(0, newest-r.from)
-	if first-lead(r.o.Lookback.Milliseconds())-virtualInterval < r.now-e.config.RawRetention.Milliseconds() {
+	if first-lead(r.o.Lookback.Milliseconds())-virtualInterval <
+		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
 	scope := slices.Sorted(slices.Values(who.Clusters()))
@@ -146,7 +148,8 @@ func (r *cacheableRange) current(ctx context.Context, fleet fleetVersion) *cache
 
 // join evaluates what is not kept before and behind what is, and joins them. It is not done if too
 // little is kept, or something is to be said about the parts.
-func (r *cacheableRange) join(ctx context.Context, known *cachedResult, fleet fleetVersion) (*Answer, bool, error) {
+func (r *cacheableRange) join(ctx context.Context, known *cachedResult,
+	fleet fleetVersion) (*Answer, bool, error) {
 	a, b := max(known.from, r.from), min(known.to, r.settled())
 	b = min(b, r.last-minSteps*r.step)
 	if a > r.from && a-r.from < minSteps*r.step {
@@ -192,7 +195,8 @@ func (r *cacheableRange) join(ctx context.Context, known *cachedResult, fleet fl
 }
 
 // keep keeps the settled steps of an answer, and those before it of what it was made with.
-func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cachedResult, fleet fleetVersion) {
+func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cachedResult,
+	fleet fleetVersion) {
 	to := r.settled()
 	if to < r.from {
 		return

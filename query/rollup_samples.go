@@ -37,21 +37,22 @@ type view struct {
 	bucket int    // with _bucket: the last bucket that counts
 }
 
-// rollupSamples makes samples of a series' rollups, so that functions find in them what they would find in
-// the samples that the rollups sum up: a period's last value at its last millisecond, unless that
-// is after until. The functions rate and increase are given every increase, also where a counter
-// began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's own maximum,
-// minimum, sum and mean.
+// rollupSamples makes samples of a series' rollups, so that functions find in them what they would
+// find in the samples that the rollups sum up: a period's last value at its last millisecond,
+// unless that is after until. The functions rate and increase are given every increase, also where
+// a counter began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's
+// own maximum, minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
 // evenly over their period, and so they are where windows lie otherwise than periods. Of these
-// there are only those that a window sees. Where windows end with periods, each period of a counter
-// has a sample at its begin, so that they see just its increase.
+// there are only those that a window sees. Where windows end with periods, each period of a
+// counter has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
 func rollupSamples(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
 	m := s.Metric
-	r := rollupSampler{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis, next: next}
+	r := rollupSampler{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis,
+		next: next}
 	r.periodStarts = w.isIncrease() && w.aligned(s.Level) && w.width >= s.Level.Millis &&
 		partOfRate*(w.width%s.Level.Millis) <= w.width
 	if !r.periodStarts && (w.isIncrease() || w.ranged && w.width < 2*s.Level.Millis) {
@@ -88,8 +89,8 @@ func rollupSamples(s *rollup.Series, v view, w *windows, until, now int64, next 
 	return part{samples: &r.out, ends: r.ends, increase: r.increase}
 }
 
-// increaseStart is how what rollups show to rate and increase begins: a number, or a histogram's counts and
-// sum.
+// increaseStart is how what rollups show to rate and increase begins: a number, or a histogram's
+// counts and sum.
 type increaseStart struct {
 	value   float64
 	counts  []float64
@@ -103,7 +104,7 @@ func total(counts []int64) (sum float64) {
 	return sum
 }
 
-// rollupSampler is one rolled.
+// rollupSampler is the state of one rollupSamples.
 type rollupSampler struct {
 	*windows
 	series       *rollup.Series
@@ -118,8 +119,8 @@ type rollupSampler struct {
 	increase     *increaseStart
 }
 
-// each visits the periods with the instants at which each has samples; the last is that of its last
-// value.
+// each visits the periods with the instants at which each has samples; the last is that of its
+// last value.
 func (r *rollupSampler) each(visit func(i int, times []int64)) {
 	s := r.series
 	level := s.Level.Millis
@@ -236,9 +237,9 @@ func share(start, at, end int64) float64 {
 	return float64(at-start) / float64(end+1-start)
 }
 
-// counter has a period's last value. Or it rises by increases and never begins anew: from the first
-// period's last value, or to where what follows begins: else the border would look like a restart,
-// and a rate there like the whole life's count.
+// counter has a period's last value. Or it rises by increases and never begins anew: from the
+// first period's last value, or to where what follows begins: else the border would look like a
+// restart, and a rate there like the whole life's count.
 func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 	s := r.series
 	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows

@@ -21,7 +21,8 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second,
 		599 * time.Second} {
-		of := rollupSamples(&s, view{}, &windows{ranged: true, width: r.Milliseconds(), function: "rate"},
+		of := rollupSamples(&s, view{}, &windows{ranged: true, width: r.Milliseconds(),
+			function: "rate"},
 			4*level.Millis, 10*level.Millis, nil)
 		apart := of.at(1) - of.at(0)
 		if 2*apart > r.Milliseconds() {
@@ -42,9 +43,9 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 }
 
-// TestRolledBeginsWithinALife holds that for rate and increase the first period of an answer
-// shows its own increase, which began with the sample before the period, and not all that was
-// counted before.
+// TestRolledBeginsWithinALife holds that for rate and increase the first period of an answer shows
+// its own increase, which began with the sample before the period, and not all that was counted
+// before.
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
 	ask := &windows{ranged: true, width: level.Millis, function: "increase"}
@@ -59,11 +60,13 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 	s := series(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600})
-	rises(t, "a counter", rollupSamples(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil), 1000, 1200)
+	rises(t, "a counter", rollupSamples(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
+		1000, 1200)
 	s = series(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600})
-	rises(t, "a counter that began anew", rollupSamples(s, view{}, ask, 3*level.Millis, 10*level.Millis,
+	rises(t, "a counter that began anew", rollupSamples(s, view{}, ask, 3*level.Millis,
+		10*level.Millis,
 		nil),
 		-600, 1300)
 
@@ -83,10 +86,12 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
 		}
 	}
-	rises(t, "its count", rollupSamples(s, view{suffix: suffixCount}, ask, 3*level.Millis, 10*level.Millis,
+	rises(t, "its count", rollupSamples(s, view{suffix: suffixCount}, ask, 3*level.Millis,
+		10*level.Millis,
 		nil),
 		110, 65)
-	rises(t, "its sum", rollupSamples(s, view{suffix: suffixSum}, ask, 3*level.Millis, 10*level.Millis,
+	rises(t, "its sum", rollupSamples(s, view{suffix: suffixSum}, ask, 3*level.Millis,
+		10*level.Millis,
 		nil), 50,
 		40)
 }

@@ -19,9 +19,9 @@ type readings struct {
 	inFlight map[string]*sharedRead
 }
 
-// sharedRead is one reading, which all requests share that want the same at the same time. Its result
-// takes the memory of its lease until the last of them is done with it. When nobody waits for it
-// any more it ends.
+// sharedRead is one reading, which all requests share that want the same at the same time. Its
+// result takes the memory of its lease until the last of them is done with it. When nobody waits
+// for it any more it ends.
 type sharedRead struct {
 	of      *readings
 	key     string
@@ -34,8 +34,8 @@ type sharedRead struct {
 	end     context.CancelFunc
 }
 
-// join returns the flight of that key and counts its caller among the users. begin runs the first
-// one's, in a context that does not end with ctx, but when nobody waits.
+// join returns the reading of that key, and begins it if there is none. It counts the caller among
+// the users. begin runs in a context that ends when nobody waits, not with ctx.
 func (fs *readings) join(ctx context.Context, key string,
 	begin func(context.Context, *sharedRead)) *sharedRead {
 	fs.mu.Lock()
@@ -63,15 +63,15 @@ func (fs *readings) join(ctx context.Context, key string,
 	return f
 }
 
-// remove lets nobody join a flight any more. The caller holds the lock.
+// remove lets nobody join a reading any more. The caller holds the lock.
 func (fs *readings) remove(f *sharedRead) {
 	if fs.inFlight[f.key] == f {
 		delete(fs.inFlight, f.key)
 	}
 }
 
-// abandon says that somebody does not wait for a flight any more. One for which nobody waits ends:
-// who wants the same later begins anew.
+// abandon says that somebody does not wait for a reading any more. When nobody waits it ends, and
+// whoever wants the same later begins a new one.
 func (fs *readings) abandon(f *sharedRead, sc *scope) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -83,7 +83,7 @@ func (fs *readings) abandon(f *sharedRead, sc *scope) {
 	}
 }
 
-// leave says that a user is done with a flight's result.
+// leave says that a user is done with a reading's result.
 func (fs *readings) leave(f *sharedRead) {
 	fs.mu.Lock()
 	f.users--
@@ -94,8 +94,8 @@ func (fs *readings) leave(f *sharedRead) {
 	}
 }
 
-// held returns the leases that those hold who wait for a flight: their scopes', and the readings'
-// whose results these use.
+// held returns the leases that are held by those who wait for a reading: the leases of their
+// scopes, and of the readings whose results these scopes use.
 func (fs *readings) held(f *sharedRead) []*memory.Lease {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -124,14 +124,15 @@ func (fs *readings) held(f *sharedRead) []*memory.Lease {
 	return all
 }
 
-// ShareRead lets requests that want the same thing at the same time share one reading of it, which does
-// not end with the request that began it, but when nobody waits for it any more, or after
-// ReaderConfig.Timeout. key says what is read, and of which account; Latest, Range, Windows, Heard,
-// LastSeen and Unchanged have keys that begin with latest/, values/, range/, heard/, young/, seen/
-// and newest/. What read returns is shared, so nobody changes it. It takes its memory from the
-// context's lease; with that the account waits for its share, and for more of it if read finds that
-// it needs more. A reading within another one holds what that has, so it waits only while others
-// could give memory back. ctx is within a Scope, which uses the result until it ends.
+// ShareRead lets requests that want the same thing at the same time share one reading of it, which
+// does not end with the request that began it, but when nobody waits for it any more, or after
+// ReaderConfig.Timeout. key says what is read, and of which account; Latest, Range, Windows,
+// Instants, LastSeen and Unchanged have keys that begin with latest/, values/, range/, heard/,
+// young/, seen/ and newest/. What read returns is shared, so nobody changes it. It takes its
+// memory from the context's lease; with that the account waits for its share, and for more of it
+// if read finds that it needs more. A reading within another one holds what that has, so it waits
+// only while others could give memory back. ctx is within a Scope, which uses the result until it
+// ends.
 func ShareRead[T any](
 	ctx context.Context, r *Reader, accountName, key string,
 	read func(context.Context) (T, error),
@@ -198,7 +199,7 @@ type scopeKey struct{}
 
 // Scope returns a context whose work takes its memory from a new lease of the account, and a
 // function that ends the scope and gives the memory back. It waits for nothing: what is large is
-// read by Once.
+// read by ShareRead.
 func (r *Reader) Scope(ctx context.Context, accountName string) (context.Context, func()) {
 	lease := r.sources.Memory.Open(accountName)
 	sc := &scope{account: accountName, lease: lease, of: scopeIn(ctx),
@@ -216,7 +217,7 @@ func scopeIn(ctx context.Context) *scope {
 	return sc
 }
 
-// uses says that the context's scope uses a flight's result.
+// uses says that the context's scope uses a reading's result.
 func uses(ctx context.Context, f *sharedRead) {
 	sc := scopeIn(ctx)
 	if sc != nil {

@@ -76,12 +76,12 @@ func (e *Engine) virtualSeries(
 	return list
 }
 
-// virtualInterval is how often nodes' own series have a sample, in ms, in a range: they change seldom, and no
-// query looks back less.
+// virtualInterval is how often nodes' own series have a sample, in ms, in a range: they change
+// seldom, and no query looks back less.
 const virtualInterval = 60_000
 
-// virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
-// minute old; and what frames say for earlier ones, see Reader.Heard.
+// virtual returns the nodes' own series that are asked for: what is known now, for instants up to
+// a minute old; and what frames say for earlier ones, see Reader.Instants.
 func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, error) {
 	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
 		info: s.plan.named(MetricInfo)}
@@ -185,8 +185,8 @@ func (v *virtual) node(i int, instants []int64) error {
 	return nil
 }
 
-// follow returns at each of the beats what value makes of the last instant that is not later. The
-// first beat has one.
+// follow returns a value for each of the times: what value makes of the last instant that is not
+// later. The first of them has one.
 func follow(beats, instants []int64, value func(at, heard int64) float64) *points {
 	list := make([]float64, len(beats))
 	k := 0
@@ -212,7 +212,7 @@ func (v *virtual) take(i int, l labels.Labels, beats []int64, of samples, ends [
 	return nil
 }
 
-// untilLeft returns the beats at which a node had not left, and where its series end: when it left.
+// untilLeft returns the times at which a node had not left, and where its series end: when it left.
 func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	left := v.reader.Left(v.who.Account, n)
 	if left == nil {
@@ -225,8 +225,8 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	return v.times[:k], ends
 }
 
-// virtualTimes are the instants at which nodes' own series have samples: the end, and every minute, or
-// every step if that is longer.
+// virtualTimes are the instants at which nodes' own series have samples: the end, and every
+// minute, or every step if that is longer.
 func (s *selection) virtualTimes() []int64 {
 	every := int64(virtualInterval)
 	end := min(s.hints.End, s.now)

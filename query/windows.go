@@ -25,7 +25,7 @@ const (
 	partOfRate   = 10
 )
 
-// precision says how well rollups answer a function of range vectors.
+// precision says how well rollups answer a function of range vectors, beside samples.
 type precision int
 
 const (
@@ -35,7 +35,8 @@ const (
 	exact                 // if windows are whole periods
 )
 
-// precisionOf says it of a function, and of a kind or of the classic series of a histogram kind.
+// precisionOf returns it for a function, and for a kind of metric or the classic series of a
+// histogram kind.
 func precisionOf(function string, k frame.Kind, classic bool) precision {
 	gauge := !classic && (k == frame.Gauge || k == frame.GaugeDouble || k == frame.GaugeHistogram)
 	switch function {
@@ -151,7 +152,8 @@ func (w *windows) fit(l rollup.Level) bool {
 	switch {
 	case w.precision == exact && aligned && w.width%l.Millis == 0:
 		return true
-	case w.isIncrease() && aligned: // what came before the first period that is whole is not looked at
+	case w.isIncrease() && aligned:
+		// what came before the first period that is whole is not looked at
 		edge, part = w.width%l.Millis, partOfRate
 	case w.isIncrease():
 		part = partOfRate

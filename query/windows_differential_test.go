@@ -18,9 +18,9 @@ import (
 )
 
 // TestWindowsDifferential draws windows, steps, offsets, instants of @ and subqueries over samples
-// and rollups that are both there. An answer that names no rollups is Prometheus's to the last bit.
-// One that does is of rollups that docs/QUERY.md promises: no wider than the step and the window,
-// and of a function that they know; and it has what the samples of its periods say.
+// and rollups that are both there. An answer that names no rollups is Prometheus's to the last
+// bit. One that does is of rollups that docs/QUERY.md promises: no wider than the step and the
+// window, and of a function that they know; and it has what the samples of its periods say.
 func TestWindowsDifferential(t *testing.T) {
 	n := seed(t)
 	t.Logf("the seed is %d", n)

@@ -108,7 +108,8 @@ func (t *activity) close() {
 
 // readActive returns the clusters that were read within ActiveFor.
 func (w *Writer) readActive(ctx context.Context) (map[string]bool, error) {
-	list, err := w.backend.setMembers(ctx, activeKey, w.config.millis()-w.config.ActiveFor.Milliseconds())
+	list, err := w.backend.setMembers(ctx, activeKey,
+		w.config.millis()-w.config.ActiveFor.Milliseconds())
 	if err != nil {
 		return nil, err
 	}

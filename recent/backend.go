@@ -8,13 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// backend is the waist of the package: what Writer and Reader ask of whatever keeps the last
-// minutes, a Redis for many processes or a Memory for one. It knows no sequence numbers and no
-// logs: it keeps bytes by time, and words by name, each until its time to live has ended. Any of
-// it may be lost at any time.
+// backend is where Writer and Reader keep the last minutes: a Redis for many processes or a Memory
+// for one. It keeps frames by their time, and sets and hashes by name, each until its time to live
+// has ended. It knows neither sequence numbers nor the log. Any of it may be lost at any time.
 //
-// Errors wrap ErrAway if the keeper does not answer, and are those of ctx if that was ended by who
-// asked; all others are refusals. Nothing that is returned may be written to.
+// Errors wrap ErrAway if the backend does not answer, and are ctx's if the caller ended it; all
+// others are refusals. Nothing that is returned may be written to.
 type backend interface {
 	// put writes frames, each with a time to live of its whole window, and returns an error for
 	// each.
@@ -32,21 +31,21 @@ type backend interface {
 	// frameAt returns single frames; nil for one that is not there.
 	frameAt(ctx context.Context, list []frameID) ([][]byte, error)
 
-	// addToSet puts members into a set with the time now, in ms, and forgets those noted longer ago
-	// than keep, the set's time to live.
+	// addToSet puts members into a set with the time now, in ms, and removes those that were put
+	// longer ago than keep, the set's time to live.
 	addToSet(ctx context.Context, set string, members []string, now int64, keep time.Duration) error
-	// setMembers returns the members that were noted at since, in ms, or later.
+	// setMembers returns the members that were put at since, in ms, or later.
 	setMembers(ctx context.Context, set string, since int64) ([]string, error)
 
-	// setHashes replaces everything that was told under names. A saying without fields is taken back.
+	// setHashes replaces whole hashes. One without fields is removed.
 	setHashes(ctx context.Context, list []hash, ttl time.Duration) error
 	// hashField returns the value of a field, "" if there is none.
 	hashField(ctx context.Context, name, field string) (string, error)
-	// renew gives what was told its time to live again, and says of each name whether it was there.
+	// renew gives hashes their time to live again, and says of each whether it was there.
 	renew(ctx context.Context, names []string, ttl time.Duration) ([]bool, error)
 
-	// addSender notes that a sender sent at now, in ms, and returns true if another has since it did so
-	// before.
+	// addSender notes that a sender sent at now, in ms. It returns true if another one has sent
+	// since this one did so before.
 	addSender(ctx context.Context, name, sender string, now int64) (bool, error)
 
 	// memoryUsage returns how full a Redis is, in bytes; most is 0 if it has no limit.
@@ -68,21 +67,21 @@ type frameID struct {
 	at int64
 }
 
-// entry is a frame and what a keeper must know of it.
+// entry is a frame and what a backend must know of it.
 type entry struct {
 	windowID
 	at, keyAt, seen int64 // ms: its time, that of its key frame, and seenAt
 	frame           []byte
 }
 
-// hash is what is told under a name.
+// hash is the fields under a name.
 type hash struct {
 	name   string
 	fields []string // name, value, …
 }
 
-// openBackend returns what keeps the last minutes: a connection to Redis if that has an address, else the
-// memory of the process.
+// openBackend returns what keeps the last minutes: a connection to Redis if that has an address,
+// else the memory of the process.
 func (c *Config) openBackend() (backend, error) {
 	switch {
 	case len(c.Addresses) > 0:
@@ -93,11 +92,11 @@ func (c *Config) openBackend() (backend, error) {
 	return nil, errors.New("recent: addresses is empty: name at least one host:port of Redis")
 }
 
-// errSlow is the cause of a context that ended because the keeper took too long, not because who
-// asked left.
+// errSlow is the cause of a context that ended because the backend took too long, not because the
+// caller left.
 var errSlow = errors.New("no answer in time")
 
-// within bounds what a keeper may take.
+// within bounds how long a backend may take.
 func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, timeout, errSlow)
 }

@@ -37,7 +37,8 @@ func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID,
 	if err != nil || !several {
 		return false, err
 	}
-	return true, r.backend.addToSet(ctx, claimedKey(account), []string{node.String()}, now, claimedFor)
+	return true, r.backend.addToSet(ctx, claimedKey(account), []string{node.String()}, now,
+		claimedFor)
 }
 
 // Claimed returns the account's nodes that were claimed by several senders within the last 15

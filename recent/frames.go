@@ -16,8 +16,8 @@ import (
 // its edges. An agent slower than this is read from the store.
 const neighbour = 60_000
 
-// newestLag is how much later than two intervals the newest frame may be before the end of a range is
-// no longer taken as complete, in ms.
+// newestLag is how much later than two intervals the newest frame may be before the end of a range
+// is no longer taken as complete, in ms.
 const newestLag = 2_000
 
 // Frames returns the node's frames from from to to, both inclusive and in milliseconds, by

@@ -277,7 +277,9 @@ func (m *Memory) frameAt(_ context.Context, list []frameID) ([][]byte, error) {
 }
 
 // memoryUsage says nothing of a Redis: there is none.
-func (m *Memory) memoryUsage(context.Context) (used, most float64, known bool) { return 0, 0, false }
+func (m *Memory) memoryUsage(context.Context) (used, most float64, known bool) {
+	return 0, 0, false
+}
 
 func (m *Memory) ping(context.Context) error { return nil }
 

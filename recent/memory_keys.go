@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// memoryKeys are what a Memory keeps beside frames: sets, sayings and senders, by name.
+// memoryKeys are what a Memory keeps beside frames: sets, hashes and senders, by name, as Redis
+// has them.
 type memoryKeys struct {
 	most, bytes int64
 	byName      map[string]*memoryKey
 	swept       int64 // when expire last looked
 }
 
-// memoryKey is what stands under one name: fields with words or with times.
+// memoryKey is what is under one name: fields with texts, or members with times.
 type memoryKey struct {
 	texts          map[string]string
 	times          map[string]int64
@@ -23,7 +24,7 @@ type memoryKey struct {
 // errFull says that something does not fit, and is not kept.
 var errFull = errors.New("recent: the memory for the last minutes is full")
 
-// sweepMillis is how often expired words are looked for: there is one name for each node at most.
+// sweepMillis is how often expired keys are looked for: there is one name for each node at most.
 const sweepMillis = 5_000
 
 func (w *memoryKeys) expire(now int64) {

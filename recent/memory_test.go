@@ -135,7 +135,8 @@ func TestMemoryRefuses(t *testing.T) {
 		time.Hour); !errors.Is(errs[0], errFull) {
 		t.Error(errs)
 	}
-	if last, _, _, err := m.newest(t.Context(), []windowID{good.windowID}); last == nil || err != nil ||
+	if last, _, _, err := m.newest(t.Context(), []windowID{good.windowID}); last == nil ||
+		err != nil ||
 		m.held() != held {
 		t.Error("what was there is gone, or what was refused is held", m.held(), held, err)
 	}

@@ -301,7 +301,8 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := f.reader.Claim(t.Context(), "acme", uuid.New(), "sender"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.reader.backend.addToSet(t.Context(), activeKey, []string{"acme/read"}, start,
+	if err := errors.Join(f.reader.backend.addToSet(t.Context(), activeKey, []string{"acme/read"},
+		start,
 		time.Hour),
 		f.writer.setMarks(t.Context(), []string{"acme/read"}, true)); err != nil {
 		t.Fatal(err)

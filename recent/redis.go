@@ -10,10 +10,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// putScript writes one frame, keeps last, key and seen at the newest, counts it, and renews the time to
-// live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key frame,
-// seconds to live, when the node was heard of by it: see seenAt; and a number for a window that
-// begins: see knownWindows.
+// putScript writes one frame, keeps last, key and seen at the newest, counts it, and renews the
+// time to live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key
+// frame, seconds to live, when the node was heard of by it: see seenAt; and a number for a window
+// that begins: see knownWindows.
 var putScript = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('HINCRBY', KEYS[1], 'writes', 1) == 1 then
@@ -51,8 +51,8 @@ func (l *redisBackend) put(ctx context.Context, list []entry, ttl time.Duration)
 	return errs
 }
 
-// newestScript returns the newest frame, its key frame and when the node was heard of by it, from the
-// given windows, newest first, so that a node's state is one round trip. It goes on to older
+// newestScript returns the newest frame, its key frame and when the node was heard of by it, from
+// the given windows, newest first, so that a node's state is one round trip. It goes on to older
 // windows while what it has was not heard of since the window's beginning: then an older one may
 // have what came later. ARGV: the windows' beginnings.
 var newestScript = rueidis.NewLuaScriptReadOnly(`

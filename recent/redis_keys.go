@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// addToSetScript notes members of a set, forgets those not noted for long, and renews the time to live.
-// ARGV: seconds to live, the oldest time to keep, now, then the members.
+// addToSetScript puts members into a set, removes those not put for long, and renews the time to
+// live. ARGV: seconds to live, the oldest time to keep, now, then the members.
 var addToSetScript = rueidis.NewLuaScript(`
 for i = 4, #ARGV do
   redis.call('ZADD', KEYS[1], 'GT', ARGV[3], ARGV[i])
@@ -40,8 +40,8 @@ func (l *redisBackend) setMembers(ctx context.Context, set string, since int64) 
 	return list, l.judge(ctx, err)
 }
 
-// setHashScript writes a hash anew, or takes it away. ARGV: seconds to live, then fields and values. They
-// are written in pieces, because unpack takes some thousand at most.
+// setHashScript writes a hash anew, or takes it away. ARGV: seconds to live, then fields and
+// values. They are written in pieces, because unpack takes some thousand at most.
 var setHashScript = rueidis.NewLuaScript(`
 redis.call('DEL', KEYS[1])
 for i = 2, #ARGV, 1000 do
@@ -79,7 +79,8 @@ func (l *redisBackend) hashField(ctx context.Context, name, field string) (strin
 	return text, l.judge(ctx, err)
 }
 
-func (l *redisBackend) renew(ctx context.Context, names []string, ttl time.Duration) ([]bool, error) {
+func (l *redisBackend) renew(ctx context.Context, names []string,
+	ttl time.Duration) ([]bool, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func (l *redisBackend) renew(ctx context.Context, names []string, ttl time.Durat
 	return there, nil
 }
 
-// addSenderScript notes a sender and returns 1 if another has sent since it did so before.
-// ARGV: the sender, now in ms, seconds to live, the most senders.
+// addSenderScript notes a sender and returns 1 if another has sent since it did so before. ARGV:
+// the sender, now in ms, seconds to live, the most senders.
 var addSenderScript = rueidis.NewLuaScript(`
 local known = redis.call('HGETALL', KEYS[1])
 local before, others = -1, -1
@@ -122,7 +123,8 @@ if before >= 0 and others > before then
 end
 return 0`)
 
-func (l *redisBackend) addSender(ctx context.Context, name, sender string, now int64) (bool, error) {
+func (l *redisBackend) addSender(ctx context.Context, name, sender string,
+	now int64) (bool, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return false, err

@@ -34,7 +34,7 @@ type logView struct {
 	nodes   map[uuid.UUID]*seenNode
 }
 
-// seenNode is what a view knows of a node.
+// seenNode is what a logView knows of a node.
 type seenNode struct {
 	oldest, newest int64      // times of frames
 	starts         []runStart // by time; after is 0 where the view has nothing before
@@ -79,8 +79,8 @@ func (n *seenNode) begin(s runStart) {
 	n.starts = append(n.starts, s)
 }
 
-// join puts a view of what lies before v in the log before it. A start that the other view has
-// frames around is forgotten: which of them is the last before it is not known.
+// join prepends the view of an earlier part of the log. A start is forgotten if the other view has
+// frames before and after it: which of them is the last before the start is not known.
 func (v *logView) join(before *logView) {
 	if v.since == never || before.since == never {
 		*v = logView{since: never}

@@ -28,8 +28,8 @@ const clockSlack = 10_000
 // maxPause is the longest pause between readings that fail.
 const maxPause = time.Minute
 
-// clusterState is what the writer knows of one active cluster. Its frames are written from the moment
-// it is known, so what may be missing in Redis is a range of offsets that lies behind.
+// clusterState is what the writer knows of one active cluster. Its frames are written from the
+// moment it is known, so what may be missing in Redis is a range of offsets that lies behind.
 type clusterState struct {
 	partition int32
 	next      int64    // the offset after its newest record
@@ -41,7 +41,7 @@ type clusterState struct {
 	quiet     bool     // Redis has no starts of its nodes, neither ours nor an earlier writer's
 }
 
-// observe takes a record into the view of its cluster, whatever becomes of it.
+// observe adds a record to the logView of its cluster, whether it is written or not.
 func (c *clusters) observe(r *stream.Record, h *frame.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +53,7 @@ func (c *clusters) observe(r *stream.Record, h *frame.Header) {
 	c.see(state.view, h)
 }
 
-// see adds a frame to a view, or gives the view up where there are too many nodes.
+// see adds a frame to a logView, and gives that up if there are too many nodes.
 func (c *clusters) see(v *logView, h *frame.Header) {
 	before := len(v.nodes)
 	v.add(h)
@@ -348,7 +348,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	return w.setMarks(deadline, names, true)
 }
 
-// look takes records that are read again into the views of their clusters.
+// look adds records that are read again to the logViews of their clusters.
 func (c *clusters) look(g *gap, records []stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

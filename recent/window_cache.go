@@ -8,10 +8,10 @@ import (
 )
 
 // A node adds a frame to its newest window every few seconds, and nothing to those before it,
-// while every question about the last minutes asks for all of them. So a link remembers the
+// while every question about the last minutes asks for all of them. So a redisBackend caches the
 // windows that it has fetched, and asks Redis first whether anything was written to them since.
 //
-// Each window has an edition: a number drawn when it began, and how often it was written to. If
+// Each window has a version: a number drawn when it began, and how often it was written to. If
 // both are the same, so are the frames.
 
 // windowCache are windows as they were fetched, in so many bytes; nil remembers none.
@@ -53,7 +53,7 @@ func (k *windowCache) get(w windowID) *cachedWindow {
 	return known
 }
 
-// put remembers a window. One without an edition is of a writer that gave none.
+// put caches a window. One without a version is of a writer that gave none.
 func (k *windowCache) put(w windowID, edition string, frames map[int64][]byte) {
 	if k != nil && edition != "" {
 		k.of.Set(w, &cachedWindow{edition, frames})
@@ -79,7 +79,7 @@ func (k *windowCache) unchanged(windows []windowID, answers []rueidis.RedisResul
 	return rest, nil
 }
 
-// The fields of a window's hash that make its edition.
+// The fields of a window's hash that make its version.
 const (
 	drawnField  = "drawn"
 	writesField = "writes"

@@ -41,11 +41,11 @@ type cluster struct {
 	seen              map[*selector][]*seriesView
 	ordered           map[*selector]int           // how many of seen have been put in order
 	metrics           map[string][]*window.Metric // by name, for shared
-	count             int                         // cells
+	count             int                         // series in memory
 	lackingMemory     int                         // series that there was no memory for
 	unread            int                         // nodes whose frames there was no memory to read
 	lackingBySelector map[*selector]int           // how many of them a selector means
-	hasEnded          bool                        // there are cells that nobody needs
+	hasEnded          bool                        // there are series that nobody needs
 	waiting           bool                        // it has been said that a cluster is awaited
 	tidied            int64
 
@@ -109,7 +109,7 @@ func (c *cluster) load() error {
 // dictionaryBytes bounds what is kept of dictionaries that a cluster's nodes share.
 const dictionaryBytes = 1 << 20
 
-// clone returns a part whose memory of names is its own.
+// clone returns a copy whose cache of names is its own.
 func (p *ruleScope) clone() *ruleScope {
 	of := *p
 	of.named = nil
@@ -140,7 +140,8 @@ func (c *cluster) newGroups() ([]*group, error) {
 	for _, f := range c.scope.files {
 		names = append(names, f.name)
 	}
-	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval, c.externalLabels,
+	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval,
+		c.externalLabels,
 		c.url.String(), nil, false, names...)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("rules: %w", errs[0])
@@ -384,7 +385,7 @@ func (c *cluster) forgetNode(n *node) {
 	c.hasEnded = true
 }
 
-// removeEnded lets go of cells of which nothing is left that rules look back to.
+// removeEnded drops the series of which nothing is left that rules look back to.
 func (c *cluster) removeEnded(at int64) {
 	c.hasEnded, c.tidied = false, at
 	gone := func(of *memSeries) bool {
@@ -452,5 +453,5 @@ func (c *cluster) lowWater() int64 {
 	return oldest - c.scope.keep.Milliseconds() - frame.WindowMillis
 }
 
-// release gives back what the cluster's cells take.
+// release gives back what the cluster's series take.
 func (c *cluster) release() { c.lease.Release() }

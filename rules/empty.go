@@ -6,11 +6,11 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Of thousands of rules about single tables or nodes most select nothing in a given cluster. Those
-// need no engine: what selects nothing yields nothing, if it is barren.
+// Of thousands of rules about single tables or nodes most select nothing in a given cluster. Most
+// of these need no engine: emptyOnEmpty says of which expressions the result is then empty, too.
 
-// emptyOnEmpty reports whether an expression yields no series while none of its selectors does.
-// Whatever is not known to be so is not.
+// emptyOnEmpty reports whether an expression is known to yield no series if its selectors select
+// none.
 func emptyOnEmpty(expr parser.Expr) bool {
 	switch e := expr.(type) {
 	case *parser.VectorSelector, *parser.MatrixSelector:

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 )
 
-// TestBarren holds that an expression that counts as barren yields nothing of an empty storage, by
-// Prometheus's own engine, and that the usual ones count as that.
-func TestBarren(t *testing.T) {
+// TestEmptyOnEmpty holds that an expression that is emptyOnEmpty yields nothing of an empty
+// storage, by Prometheus's own engine, and that the usual ones count as that.
+func TestEmptyOnEmpty(t *testing.T) {
 	p := parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, Parser: p,
 		LookbackDelta: time.Minute, NoStepSubqueryIntervalFn: func(int64) int64 { return 15_000 }})

@@ -42,8 +42,8 @@ func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Ve
 // other clusters' rules wait for it.
 const labelWork = 10
 
-// countedSet is a SeriesSet whose series the engine gets while there is memory to evaluate them: it
-// takes a selector's series before it evaluates any of them.
+// countedSet is a SeriesSet whose series the engine gets while there is memory to evaluate them:
+// it takes a selector's series before it evaluates any of them.
 type countedSet struct {
 	storage.SeriesSet
 	use    *countingLease

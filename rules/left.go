@@ -61,8 +61,8 @@ func (c *cluster) enroll(n *node) {
 	c.records = append(c.records, rec)
 }
 
-// unenroll takes a node out of the roster that was silent for so long that it is not missed any more.
-// How a node left is kept for longer.
+// unenroll takes a node out of the roster that was silent for so long that it is not missed any
+// more. How a node left is kept for longer.
 func (c *cluster) unenroll(n *node) {
 	if _, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) && n.end == nil {
 		rec := roster.Record{Account: c.account, Cluster: c.name, Node: n.id, Nothing: true}
@@ -87,7 +87,8 @@ func (c *cluster) readRoster() {
 	}
 }
 
-// notePresence enters that a frame came, in which the node has an operation mode, if it could be read.
+// notePresence enters that a frame came, in which the node has an operation mode, if it could be
+// read.
 func (c *cluster) notePresence(n *node, heard, at int64, read bool, mode string) {
 	if !c.enrolled(n) {
 		return

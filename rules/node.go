@@ -28,7 +28,7 @@ type node struct {
 	line     timeline
 	interval int64
 	pass     uint64
-	paired   int64  // pauses between instants up to this one have been looked at
+	paired   int64  // gaps between instants up to this one have been looked at
 	unread   bool   // there was no memory to read its newest frame
 	cluster  string // of a recorder; rules over all clusters alone need to know it
 	span     *int64 // see cluster.span; nil: not known yet
@@ -161,8 +161,9 @@ func (n *node) newest(at int64) int {
 	return i
 }
 
-// endSilent ends the node's series where it fell silent for missedIntervals, up to an instant. Silence
-// while the pipeline was away is none of the node's, so it counts from when that was over (since).
+// endSilent ends the node's series where it fell silent for missedIntervals, up to an instant.
+// Silence while the pipeline was away is none of the node's, so it counts from when that was over
+// (since).
 //
 // This is decided when an instant is evaluated and not when a frame comes: after an outage the
 // newest frames come first, and fill the pause up later.
@@ -200,8 +201,9 @@ func (c *cluster) endSilent(n *node, at int64) {
 	n.instants = slices.Delete(n.instants, 0, max(0, i-1))
 }
 
-// missesFrames reports whether frames of a node are not there that an evaluation would miss, and that the
-// outage of the pipeline may have swallowed: nobody knows then what the node's series were.
+// missesFrames reports whether frames of a node are not there that an evaluation would miss, and
+// that the outage of the pipeline may have swallowed: nobody knows then what the node's series
+// were.
 func (c *cluster) missesFrames(at int64) bool {
 	if c.since == 0 {
 		return false
@@ -241,7 +243,8 @@ func sameIdentity(a, b *frame.Identity) bool {
 	return a.Datacenter == b.Datacenter && a.Rack == b.Rack && slices.Equal(a.Facts, b.Facts)
 }
 
-// seriesFor returns the cell of a value, which is made if a selector means it; missing if none does.
+// seriesFor returns the series in memory of a value. It is made if a selector means it; noSeries
+// if none does.
 func (c *cluster) seriesFor(n *node, v *window.Cell) *memSeries {
 	byMetric := n.series[v.Of]
 	for len(byMetric) <= v.Metric {
@@ -296,8 +299,8 @@ func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
 	return l, true
 }
 
-// newSeries makes the cell of a series and enters it where selectors look; missing if none means it,
-// or if there is no memory for it, which is noted.
+// newSeries makes the series in memory and enters it where selectors look; noSeries if none means
+// it, or if there is no memory for it, which is noted.
 func (c *cluster) newSeries(l labels.Labels, m *window.Metric, interval int64) *memSeries {
 	found := c.scope.candidatesOf(m.Name)
 	if found == nil {
@@ -400,7 +403,8 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 	}
 }
 
-// own makes the cells of a node's own series. Those that have other labels now end at an instant.
+// own makes the node's own series (up and the like). Those whose labels have changed end at an
+// instant.
 func (c *cluster) own(n *node, at int64) {
 	before := n.own
 	n.own, n.renamed = map[string]*memSeries{}, false

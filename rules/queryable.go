@@ -77,7 +77,8 @@ func (q *querier) find(
 	case q.lackingBySelector[s] > 0: // half of them would be a wrong answer
 		return storage.ErrSeriesSet(
 			fmt.Errorf("there is no memory for %d series of the rule: let the "+
-				"rule select less, or give the role more memory (memory.limit_bytes)", q.lackingBySelector[s]))
+				"rule select less, or give the role more memory (memory.limit_bytes)",
+				q.lackingBySelector[s]))
 	default:
 		seen := q.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))

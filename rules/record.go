@@ -95,7 +95,7 @@ func (r *recorder) resumed(rule *promrules.RuleDetail) {
 	}
 }
 
-// recordedSeries returns the cell of a recorded series; missing if no rule selects it.
+// recordedSeries returns the series in memory of a recorded one; noSeries if no rule selects it.
 func (c *cluster) recordedSeries(l labels.Labels, g *group) *memSeries {
 	key := string(l.Bytes(nil))
 	of := c.recorded[key]

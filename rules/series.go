@@ -8,27 +8,28 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// memSeries is one stored series as far as rules look back.
+// memSeries is one series in memory, as far as rules look back. Prometheus's head has a type of
+// the same name.
 type memSeries struct {
 	window.Series
 	ends  []int64   // instants at which it was found to be there no more
 	keep  int64     // ms
 	pass  uint64    // the node's pass that had it last
 	line  *timeline // the node's; nil: the instants are none of a node's frames
-	first int       // which instant of line is the cell's first one, or ownTimes
+	first int       // which instant of line is the series' first one, or ownTimes
 	views []*seriesView
 
 	saysMode bool // it is the node's operation mode
 }
 
-// seriesView is a cell as one selector sees it.
+// seriesView is a memSeries as one selector sees it.
 type seriesView struct {
 	*query.Live
 	*memSeries
 	selector *selector
 }
 
-// sampleValue is what a cell has at an instant.
+// sampleValue is the value of a series at an instant.
 type sampleValue struct {
 	number    int64
 	double    float64
@@ -36,8 +37,8 @@ type sampleValue struct {
 	text      string
 }
 
-// add enters a value. Values may come late; of two of an instant the first counts. What evaluations
-// from an instant on do not look back to is forgotten now and then.
+// add enters a value. Values may come late; of two of an instant the first counts. What
+// evaluations from an instant on do not look back to is forgotten now and then.
 func (c *memSeries) add(at int64, v sampleValue, from int64) {
 	i := len(c.At)
 	if i > 0 && at <= c.At[i-1] {
@@ -89,8 +90,8 @@ func put[T any](list []T, i int, v T) []T {
 	return slices.Insert(list, i, v)
 }
 
-// end notes that the series was found to be there no more at an instant. It reports whether that is
-// new.
+// end notes that the series was found to be there no more at an instant. It reports whether that
+// is new.
 func (c *memSeries) end(at int64) bool {
 	i, found := slices.BinarySearch(c.At, at)
 	if found || i == 0 {
@@ -121,14 +122,14 @@ func (c *memSeries) trim(before int64) {
 	c.ends = slices.Delete(c.ends, 0, e)
 }
 
-// What a cell takes in memory, in bytes: an estimate, told to the budget before it is made.
+// What a memSeries takes, in bytes: an estimate, told to the budget before it is made.
 const (
 	seriesCost    = 700
 	pointCost     = 24
 	histogramCost = 200
 )
 
-// costOf is what a cell takes that keeps values for so many ms, one every interval.
+// costOf is what a memSeries takes that keeps values for so many ms, one every interval.
 func costOf(kind frame.Kind, keep, interval int64) int64 {
 	points := 3 * keep / 2 / max(interval, 1000) // more than are there before they are trimmed
 	if kind.IsHistogram() {

@@ -29,7 +29,7 @@ type ruleScope struct {
 	selectors    []*selector
 	byKey        map[string]*selector
 	byName       map[string][]*selector // by the stored metrics that may be meant; "": of any name
-	emptyOnEmpty map[string][]*selector // those of expressions that are barren, by text
+	emptyOnEmpty map[string][]*selector // those of expressions that are so, by text
 	parsed       map[string]parser.Expr // all expressions, by the text of the file
 	pinned       map[string]string      // the cluster that an expression is about, by its text
 	shared       []string               // what rules of a group have in common, by number
@@ -246,12 +246,13 @@ func templateSelectors(r rulefmt.Rule, p parser.Parser) (list [][]*labels.Matche
 				if err != nil {
 					continue
 				}
-				expr, err := p.ParseExpr(printfVerb.ReplaceAllStringFunc(literal, func(v string) string {
-					if strings.HasSuffix(v, "q") {
-						return `"%"`
-					}
-					return "%"
-				}))
+				expr, err := p.ParseExpr(printfVerb.ReplaceAllStringFunc(literal,
+					func(v string) string {
+						if strings.HasSuffix(v, "q") {
+							return `"%"`
+						}
+						return "%"
+					}))
 				if err != nil {
 					continue
 				}

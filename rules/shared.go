@@ -28,7 +28,7 @@ const sharedLabel = "__shared__"
 // rewritten is an expression in which what it shares with other rules of its group is selected.
 type rewritten struct {
 	text string
-	uses []int // of part.shared
+	uses []int // of ruleScope.shared
 }
 
 func rewriteKey(group, expr string) string { return group + "\x00" + expr }

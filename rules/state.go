@@ -187,7 +187,8 @@ func (c *cluster) restore(s *State) {
 	c.savedLow, c.horizon = c.lowWater(), c.earliest()
 }
 
-// resolveRemoved ends what fired of a group's rules that are there no more: nobody would say so otherwise.
+// resolveRemoved ends what fired of a group's rules that are there no more: nobody would say so
+// otherwise.
 func (c *cluster) resolveRemoved(of *GroupState, kept map[int]bool) {
 	var list []Alert
 	for i := range of.Rules {

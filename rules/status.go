@@ -19,8 +19,8 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 )
 
-// Status is what the processes that evaluate rules say of them, for the API. Its methods may be
-// called from many goroutines.
+// Status is the state of all rules and alerts, as the processes that evaluate them report it; the
+// API answers from it. Its methods may be called from many goroutines.
 type Status struct {
 	files *files
 
@@ -28,7 +28,7 @@ type Status struct {
 	states map[string]map[string]*State // by account and cluster
 }
 
-// NewStatus returns a Board that knows the rule files; see New.
+// NewStatus returns a Status that knows the rule files; see New.
 func NewStatus(c Config, d Deps) (*Status, error) {
 	r, err := New(c, d)
 	if err != nil {
@@ -75,9 +75,9 @@ func (f *Filter) means(of map[string]string) bool {
 	})
 }
 
-// Page returns groups from the one that a token names, so many at most, and the token of the
-// first that is left; "" if none is. The tokens are Prometheus's. ok is false if none of them has
-// the token.
+// Page returns groups from the one that a token names, so many at most, and the token of the first
+// that is left; "" if none is. The tokens are Prometheus's. ok is false if none of them has the
+// token.
 func Page(list []Group, limit int, token string) (page []Group, next string, ok bool) {
 	of := func(g *Group) string {
 		sum := sha256.Sum256([]byte(g.File + ";" + g.Name))

@@ -10,8 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestTimeline: cells of one node, whose values come in time, late, twice and not at all, and that
-// are trimmed, each have what a list of its own would have. Most share their instants.
+// TestTimeline: series of one node, whose values come in time, late, twice and not at all, and
+// that are trimmed, each have what a list of its own would have. Most share their instants.
 func TestTimeline(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -84,7 +84,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineIsSharedAgain: after a late value that one cell lacks, they share once it is
+// TestTimelineIsSharedAgain: after a late value that one series lacks, they share once it is
 // forgotten.
 func TestTimelineIsSharedAgain(t *testing.T) {
 	n := node{}

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// statistic is what an attribute says of a metric.
+// statistic is what an attribute says of a metric: its value, its count, a quantile of it.
 type statistic byte
 
 const (
@@ -40,23 +40,24 @@ var attributes = map[statistic]string{
 var quantiles = []statistic{statMean, statMax, stat50, stat75, stat95, stat98, stat99,
 	stat999}
 
-// kinds are which figures a kind of metric has.
+// kinds are which statistics a kind of metric has.
 var kinds = map[string][]statistic{
 	"gauge": {statValue}, "percent": {statPercent}, "counter": {statCount},
 	"meter":     {statCount, statRate},
 	"histogram": append([]statistic{statCount}, quantiles...),
 	"timer":     append([]statistic{statCount, statRate}, quantiles...),
 	"latency":   append([]statistic{statCount, statRate}, quantiles...),
-	// of an array: an exporter that makes figures of it
+	// of an array: an exporter that makes statistics of it
 	"buckets": {statMax, stat50, stat75, stat95, stat98, stat99},
 }
 
-// beanMetric is a bean as its name stands in the catalogue, and what its attributes are of a series.
+// beanMetric is a line of beans.txt: a bean's name, and which statistics of a series its
+// attributes are.
 type beanMetric struct {
 	entity, series string // the entity's type and the metric's name
 	kind           string
 	bean           string    // with {label}
-	attribute      attribute // apart from figures
+	attribute      attribute // apart from statistics
 	statistics     []statistic
 	scope, how     string // of sums: keyspace or node; sum, largest or smallest
 }
@@ -105,20 +106,24 @@ func newBeanTable(file string) (*beanTable, error) {
 		case f[0] == "rename" && len(f) == 3:
 			renamed[f[2]] = f[1]
 		case f[0] == "metric" && len(f) == 5:
-			c.metric(beans, aliases, renamed, beanMetric{entity: f[1], series: f[2], kind: f[3]}, f[4])
+			c.metric(beans, aliases, renamed, beanMetric{entity: f[1], series: f[2], kind: f[3]},
+				f[4])
 			c.cassandra[f[1]+"/"+f[2]] = cassandraMetric{f[4], f[3]}
 			if series, ok := strings.CutPrefix(f[2], "cassandra_table_"); ok && f[1] == "table" {
 				c.metric(beans, aliases, renamed,
 					beanMetric{entity: "index_table", series: "cassandra_index_table_" + series,
 						kind: f[3]}, f[4])
-				c.cassandra["index_table/cassandra_index_table_"+series] = cassandraMetric{f[4], f[3]}
+				c.cassandra["index_table/cassandra_index_table_"+series] = cassandraMetric{f[4],
+					f[3]}
 			}
 			if f[1] == "dropped_message" {
-				c.metric(beans, nil, nil, beanMetric{entity: f[1] + oldSuffix, series: f[2], kind: f[3]},
+				c.metric(beans, nil, nil, beanMetric{entity: f[1] + oldSuffix, series: f[2],
+					kind: f[3]},
 					f[4])
 			}
 		case len(f) >= 4 && (f[0] == "sum" || f[0] == "largest" || f[0] == "smallest"):
-			s := beanMetric{entity: f[1] + sumSuffix, series: c.series["table/"+f[len(f)-1]], kind: f[2],
+			s := beanMetric{entity: f[1] + sumSuffix, series: c.series["table/"+f[len(f)-1]],
+				kind:  f[2],
 				scope: f[1], how: f[0]}
 			if s.series == "" {
 				return nil, fmt.Errorf("profile: beans.txt: no table has %s", f[3])
@@ -144,7 +149,8 @@ func newBeanTable(file string) (*beanTable, error) {
 }
 
 // metric adds what a metric's beans say.
-func (c *beanTable) metric(beans, aliases map[string][]string, renamed map[string]string, s beanMetric,
+func (c *beanTable) metric(beans, aliases map[string][]string, renamed map[string]string,
+	s beanMetric,
 	name string) {
 	c.series[s.entity+"/"+name] = s.series
 	s.statistics = kinds[s.kind]
@@ -236,7 +242,8 @@ func (c *beanTable) compile(n namer) map[string][]mapping {
 	return all
 }
 
-func (c *beanTable) addMapping(all map[string][]mapping, n namer, series string, one mapping, b *bean,
+func (c *beanTable) addMapping(all map[string][]mapping, n namer, series string, one mapping,
+	b *bean,
 	a attribute) {
 	if one.named = n.name(b, a); one.named == nil {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// sumSuffix ends the types of what is made of other entities.
+// sumSuffix ends the entity types of sums over other entities.
 const sumSuffix = "_sum"
 
-// oldSuffix ends the type of what has an old name, too.
+// oldSuffix ends the entity type of what has an old name, too.
 const oldSuffix = "_old"
 
 // oldMessages are what messages were called before 4.0, and are still counted as.
@@ -24,8 +24,8 @@ var oldMessages = map[string]string{
 	"READ_REQ": "READ", "REQUEST_RSP": "REQUEST_RESPONSE",
 }
 
-// derive adds to a state what Cassandra and the JVM have, and frames leave to who asks: sums over
-// tables, ratios, and who is up.
+// derive adds to a state what Cassandra and the JVM have and frames lack, because it follows from
+// other values: sums over tables, ratios, and how many nodes are up.
 func derive(list []window.Series) []window.Series {
 	c, err := loadBeans()
 	if err != nil || len(list) == 0 {
@@ -61,7 +61,7 @@ func (d *derivation) take(s *window.Series) {
 		name = "cassandra_table_" + rest
 	}
 	for _, of := range d.wanted[name] {
-		// an index's own table counts for the node, and of its keyspace for the distributions
+		// An index's own table counts for the node, and in its keyspace for histograms only.
 		if !ofIndex || of.scope == "node" || s.Metric.Kind == frame.Histogram {
 			d.sum(of, s)
 		}
@@ -179,7 +179,7 @@ func (d *derivation) add(key string, m *window.Metric, at *window.Series,
 	return s
 }
 
-// number adds to a number of its own.
+// number adds a value to a derived series that is one number.
 func (d *derivation) number(entity, name, of string, s *window.Series, value float64) {
 	key := entity + "/" + name + "/" + of
 	to := d.sums[key]
@@ -206,8 +206,9 @@ func (d *derivation) old(s *window.Series, message string) {
 	d.order = append(d.order, &of)
 }
 
-// ratio takes in a count of a ratio, which is that of what it is of by what there is in all.
-func (d *derivation) ratio(entity, name, label string, s *window.Series, of bool) {
+// ratio adds a count to a ratio's numerator (Ints[0]) or to its denominator (Ints[1]). The ratio
+// itself is Doubles[0].
+func (d *derivation) ratio(entity, name, label string, s *window.Series, numerator bool) {
 	value := s.Labels.Get(label)
 	key := entity + "/" + name + "/" + value
 	to := d.sums[key]
@@ -216,7 +217,7 @@ func (d *derivation) ratio(entity, name, label string, s *window.Series, of bool
 			label, value)
 		to.Ints, to.Doubles = []int64{0, 0}, []float64{0}
 	}
-	if of {
+	if numerator {
 		to.Ints[0] += last(s.Ints)[0]
 	} else {
 		to.Ints[1] += last(s.Ints)[0]

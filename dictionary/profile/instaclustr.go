@@ -80,7 +80,7 @@ func (n *instaclustr) row(c *beanTable, f []string) {
 	}
 }
 
-// needsBefore implements shower.
+// needsBefore implements renderer.
 func (n *instaclustr) needsBefore(series string) bool {
 	for key, names := range n.series {
 		if strings.HasSuffix(key, "/"+series) &&
@@ -91,7 +91,7 @@ func (n *instaclustr) needsBefore(series string) bool {
 	return n.rest.needsBefore(series)
 }
 
-// render implements shower.
+// render implements renderer.
 func (n *instaclustr) render(o *output, s *state) error {
 	host := hostOf(s.node.Fact("address"))
 	all := [][2]string{{"cassandra_cluster", s.node.Cluster},

@@ -206,7 +206,8 @@ func sampleState() ([]window.Series, error) {
 	known := map[string]bool{}
 	add := func(entity, name, kind string, own []string) {
 		// few nodes have one
-		if known[name] || strings.HasSuffix(entity, sumSuffix) || strings.HasSuffix(entity, oldSuffix) ||
+		if known[name] || strings.HasSuffix(entity, sumSuffix) ||
+			strings.HasSuffix(entity, oldSuffix) ||
 			entity == "index_table" {
 			return
 		}

@@ -22,8 +22,9 @@ type mcac struct {
 	without   []string
 	bounds    []int64
 	cassandra map[string]cassandraMetric
-	cleaned   map[string]string   // Cassandra's names in snake case: a node has 100,000 series of 400
-	order     map[string][]string // an entity's labels, by its type
+	// Cassandra's names in snake case: a node has 100,000 series of 400
+	cleaned map[string]string
+	order   map[string][]string // an entity's labels, by its type
 }
 
 type mcacNamed struct {
@@ -127,10 +128,10 @@ func mcacLabels(fields []string) (list [][2]string) {
 	return list
 }
 
-// needsBefore implements shower: everything is as it was counted.
+// needsBefore implements renderer: everything is as it was counted.
 func (n *mcac) needsBefore(string) bool { return false }
 
-// render implements shower.
+// render implements renderer.
 func (n *mcac) render(o *output, s *state) error {
 	o.more = [][2]string{{"cluster", s.node.Cluster}, {"dc", s.node.Datacenter},
 		{"rack", s.node.Rack}, {"instance", hostOf(s.node.Fact("address"))}}

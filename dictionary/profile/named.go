@@ -51,7 +51,7 @@ func newByRules(n namer, jvm map[string][]plain) (*byRules, error) {
 	return &byRules{c.compile(n), jvm}, nil
 }
 
-// needsBefore implements shower.
+// needsBefore implements renderer.
 func (b *byRules) needsBefore(series string) bool {
 	if load := loadOf[series]; load != "" && len(b.series[load]) > 0 {
 		return true
@@ -72,7 +72,7 @@ var (
 	ports = strings.NewReplacer(":", "_", "[", "_", "]", "_")
 )
 
-// render implements shower.
+// render implements renderer.
 func (b *byRules) render(o *output, s *state) error {
 	var values []string
 	for i := range s.now {

@@ -33,7 +33,7 @@ func newState(node *window.Node, now, before []window.Series) *state {
 	return s
 }
 
-// was returns what a series was before; nil: it was not there, or has begun anew since.
+// was returns what a series was before; nil if it was not there.
 func (s *state) was(of *window.Series) *window.Series {
 	was := s.before[of.Labels.Hash()]
 	if was == nil || !labels.Equal(was.Labels, of.Labels) || was.Metric.Kind != of.Metric.Kind {
@@ -64,7 +64,7 @@ func isNumber(s *window.Series) bool {
 	return s.Ints != nil || s.Doubles != nil
 }
 
-// value returns a figure of a series; false: there is none.
+// value returns a statistic of a series; false: there is none.
 func (s *state) value(of *window.Series, f statistic, asItIs bool) (float64, bool) {
 	last := len(of.At) - 1
 	switch f {
@@ -170,8 +170,8 @@ func (d *distribution) exponent() int {
 	return d.metric.Bounds.Exponent
 }
 
-// statistic returns the figure in bounds' own numbers, as a snapshot of Cassandra's does; none of what
-// is beyond all buckets.
+// statistic returns the statistic in the unit of the bounds, as a snapshot of Cassandra's does.
+// There is none if the last bucket, which has no bound, is filled.
 func (d *distribution) statistic(f statistic) (float64, bool) {
 	upper := d.metric.Bounds.Upper
 	if n := len(d.filled); n > 0 && int(d.filled[n-1]) >= len(upper) {

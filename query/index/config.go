@@ -16,14 +16,14 @@ import (
 type Config struct {
 	// Refresh is how often new dictionaries are asked for: one small read per account.
 	Refresh time.Duration `yaml:"refresh"`
-	// Recheck is how often the last two days of every node are listed again, in case something
-	// was written with a clock that was wrong by more than a minute.
+	// Recheck is how often the last two days of every node are listed again, in case something was
+	// written with a clock that was wrong by more than a minute.
 	Recheck time.Duration `yaml:"recheck"`
 	// Readers is how many nodes are read at once. Each has a node's dictionaries of one day in
 	// memory, some 100 KB.
 	Readers int `yaml:"readers"`
-	// MaxBytes bounds what one account's series take in memory. A fleet of 10,000 nodes takes
-	// some 20 MB.
+	// MaxBytes bounds what one account's series take in memory. A fleet of 10,000 nodes takes some
+	// 20 MB.
 	MaxBytes int `yaml:"max_bytes"`
 
 	// Keep is how far back series are known: as long as there are values.
@@ -62,7 +62,8 @@ func (c *Config) Validate() error {
 type Source struct {
 	// Nodes returns the account's nodes.
 	Nodes func(ctx context.Context, account string) ([]uuid.UUID, error)
-	// Dictionaries returns which dictionaries a node has on the day of a time and on those after it.
+	// Dictionaries returns which dictionaries a node has on the day of a time and on those after
+	// it.
 	Dictionaries func(ctx context.Context, account string, node uuid.UUID,
 		from int64) ([]window.DictionaryID, error)
 	// Written returns which dictionaries were written since a time that lies at most WrittenFor

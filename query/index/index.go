@@ -1,18 +1,25 @@
-// Package series knows which series there are: which node had which entities with which metrics
-// on which day, in memory, and finds those that match.
+// Package index is an index of series in memory, like the head postings of a TSDB: which node had
+// which entities with which metrics on which day. It finds those that match selectors.
 //
-// An Index is factored: what a dictionary (window.Dictionary) says is kept once for all nodes and
-// days that it is true of, and its parts (texts, entities, lists of metrics, sets of entities)
-// once for all dictionaries. Nodes that had the same at the same place on the same days share
-// that, too. So 10,000 nodes of 10,000 series take some ten bytes a hundred series, and matching
-// looks at each set of entities once, not at each node's. A Loader fills the Index from the store
-// and keeps it fresh.
+// A TSDB has one entry for each series. Here what nodes have in common is kept once (interner), so
+// that 10,000 nodes of 10,000 series take some ten bytes for each hundred series, and a query
+// matches each set of entities once, not once for each node. Start with Index; a Loader fills it
+// from the store.
 //
-// What it promises: exactly the series of the dictionaries it was given match as Prometheus's
-// matchers say, each label set once; accounts share nothing; reading never waits for a reader and
-// hardly for the Loader. What bites: days are the unit of time, so an answer for an hour has also
-// what came and went on that day; and a dictionary is known when a window was closed, so a new
-// table is found up to six minutes after it was created.
+//	node ──▶ history ──▶ period: content, place, first and last day
+//	                       content: entity type, list of metrics × set of entities
+//	                       place:   cluster, datacenter, rack
+//	Index.Select ──▶ Selection ──▶ NodeSeries: some metrics × some entities of one node
+//
+// What it promises: exactly the series of the dictionaries (window.Dictionary) it was given match,
+// as Prometheus's matchers say, each label set once. Accounts share nothing. Queries never wait
+// for each other, and hardly for the Loader.
+//
+// What bites: days are the unit of time, so an answer for an hour also has what came and went on
+// that day. A dictionary is known when its window was closed, so a new table is found up to six
+// minutes after it was created.
+//
+// It may import frame and window.
 package index
 
 import (
@@ -138,8 +145,8 @@ func (x *Index) all() []*account {
 	return list
 }
 
-// Unknown returns of each dictionary that the Index does not have the newest of the given IDs.
-// All are of one node.
+// Unknown returns of each dictionary that the Index does not have the newest of the given IDs. All
+// are of one node.
 func (x *Index) Unknown(accountName string, node uuid.UUID,
 	ids []window.DictionaryID) []window.DictionaryID {
 	a := x.accountOf(accountName, node)
@@ -188,7 +195,9 @@ func (x *Index) Add(accountName string, id uuid.UUID, ids []window.DictionaryID,
 	changed := false
 	for _, h := range order {
 		of := dictionaryPeriod{hash: h}
-		if i := slices.IndexFunc(entries, func(e dictionaryPeriod) bool { return e.hash == h }); i >= 0 {
+		if i := slices.IndexFunc(entries, func(e dictionaryPeriod) bool {
+			return e.hash == h
+		}); i >= 0 {
 			of = entries[i]
 			if a.interned.has(before, h, days[h]...) {
 				continue
@@ -269,8 +278,8 @@ func (x *Index) Forget(before int64) {
 	}
 }
 
-// compact copies what nodes still refer to into a new interner, if a quarter of the contents or most
-// of the histories are unused. Selections under way keep the old one.
+// compact copies what nodes still refer to into a new interner, if a quarter of the contents or
+// most of the histories are unused. Selections under way keep the old one.
 func (a *account) compact() {
 	old := &a.interned.tables
 	profiles, shapes := make([]bool, len(old.histories)), make([]bool, len(old.contents))
@@ -323,7 +332,8 @@ func (a *account) ordered() []nodeRef {
 
 // compare orders nodes by where they are, or were last, and by id.
 func (v *tables) compare(x, y nodeRef) int {
-	if p, q := v.histories[x.history].periods[0].place, v.histories[y.history].periods[0].place; p != q {
+	if p, q := v.histories[x.history].periods[0].place,
+		v.histories[y.history].periods[0].place; p != q {
 		return v.places[p].compare(v.places[q])
 	}
 	return slices.Compare(x.id[:], y.id[:])

@@ -158,7 +158,8 @@ func labelSets(d *window.Dictionary) map[string]labels.Labels {
 func (w *world) direct(account string, q Query, from int64) map[string]labels.Labels {
 	found := map[string]labels.Labels{}
 	for _, f := range w.facts {
-		if f.account != account || f.day+dayMillis <= q.From-nextDayAfter.Milliseconds() || f.day > q.To ||
+		if f.account != account || f.day+dayMillis <= q.From-nextDayAfter.Milliseconds() ||
+			f.day > q.To ||
 			f.day < from || q.Owns != nil && !q.Owns(f.d.Cluster) {
 			continue
 		}

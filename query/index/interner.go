@@ -44,8 +44,8 @@ type entitySet struct {
 
 const mixed = ^uint32(0)
 
-// content is what a dictionary says without whose it is: an entity type, a list of metrics and a set
-// of entities. Its series are each metric for each entity. Nodes that have the same share one.
+// content is what a dictionary says without whose it is: an entity type, a list of metrics and a
+// set of entities. Its series are each metric for each entity. Nodes that have the same share one.
 type content struct{ typ, list, set uint32 }
 
 type place struct{ cluster, datacenter, rack string }
@@ -183,7 +183,8 @@ func (p *interner) list(ids []uint32) uint32 {
 func (p *interner) entitiesFrom(d *window.Dictionary) []uint32 {
 	columns := make([]int, 0, len(d.Labels)) // in the order of label names
 	for i, name := range d.Labels {
-		if (frame.IsRecorder(d.Node) || !isNodeLabel(name)) && !slices.Contains(d.Labels[:i], name) {
+		if (frame.IsRecorder(d.Node) || !isNodeLabel(name)) &&
+			!slices.Contains(d.Labels[:i], name) {
 			columns = append(columns, i)
 		}
 	}

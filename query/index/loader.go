@@ -17,8 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// overlap is how much of what was written is asked for again: clocks may be wrong by a minute,
-// and a write takes some seconds.
+// overlap is how much of what was written is asked for again: clocks may be wrong by a minute, and
+// a write takes some seconds.
 const overlap = 2 * time.Minute
 
 // recheckSpan is how far back a recheck looks.
@@ -171,7 +171,8 @@ func (l *Loader) refresh(ctx context.Context, account string, p *progress, now t
 }
 
 // readWritten reads the dictionaries that were written since the last refresh.
-func (l *Loader) readWritten(ctx context.Context, account string, p *progress, now time.Time) error {
+func (l *Loader) readWritten(ctx context.Context, account string, p *progress,
+	now time.Time) error {
 	ids, err := l.source.Written(ctx, account, p.known.Add(-overlap).UnixMilli())
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ func resultOf(matches bool) result {
 	return differs
 }
 
-// selector is one selector's matchers, sorted by the labels they look at, and their results so far:
-// every text, list and set is matched once.
+// selector is one selector's matchers, sorted by the labels they look at, and their results so
+// far: every text, list and set is matched once.
 type selector struct {
 	tables *tables
 	*canceled
@@ -70,8 +70,8 @@ const (
 	noSymbol = ^uint32(0)
 )
 
-// canceled is whether a selection has to end early. Matching asks it for each text, since one may take
-// milliseconds.
+// canceled is whether a selection has to end early. Matching asks it for each text, since one may
+// take milliseconds.
 type canceled struct {
 	ctx context.Context // nil: it never has
 	err error
@@ -86,11 +86,13 @@ func (e *canceled) check() bool {
 
 // compile makes a selector. Of what rules recorded, all labels but the name are the entities'. The
 // caller holds the account's lock.
-func (p *interner) compile(v *tables, matchers []*labels.Matcher, owns func(string) bool, end *canceled,
+func (p *interner) compile(v *tables, matchers []*labels.Matcher, owns func(string) bool,
+	end *canceled,
 	recorded bool) *selector {
 	s := &selector{tables: v, canceled: end, owns: owns, places: make([]result, len(v.places)),
 		contents: make([]result, len(v.contents)),
-		lists:    memo{at: make([]uint32, len(v.lists))}, sets: memo{at: make([]uint32, len(v.sets))}}
+		lists:    memo{at: make([]uint32, len(v.lists))},
+		sets:     memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
 		if recorded && m.Name != labels.MetricName {
 			s.rest = append(s.rest, p.compileEntity(v, m, end))
@@ -164,7 +166,8 @@ func (s *selector) place(n uint32) bool {
 		}
 		p := &s.tables.places[n]
 		s.places[n] = resultOf((s.owns == nil || s.owns(p.cluster)) &&
-			matchesAll(s.fixed[0], p.cluster) && matchesAll(s.fixed[1], p.datacenter) && matchesAll(s.fixed[2], p.rack))
+			matchesAll(s.fixed[0], p.cluster) && matchesAll(s.fixed[1], p.datacenter) &&
+			matchesAll(s.fixed[2], p.rack))
 	}
 	return s.places[n] == matched
 }
@@ -266,8 +269,8 @@ func (s *selector) ids() (list []uuid.UUID, ok bool) {
 	return nil, false
 }
 
-// candidates returns the nodes that can match any of the selectors, in order. The caller holds
-// the lock.
+// candidates returns the nodes that can match any of the selectors, in order. The caller holds the
+// lock.
 func (a *account) candidates(selectors []*selector) []nodeRef {
 	var named []uuid.UUID
 	for _, s := range selectors {

@@ -15,15 +15,15 @@ type node struct {
 	hashes []window.Hash // of the dictionaries, in the order of the history's periods
 }
 
-// nodeRef is what a query needs of a node. It is small and in one slice, because each query looks at
-// all nodes.
+// nodeRef is what a query needs of a node. It is small and in one slice, because each query looks
+// at all nodes.
 type nodeRef struct {
 	id      uuid.UUID
 	history uint32
 }
 
-// history is which content a node had at which place on which days. Nodes with equal histories, such
-// as most of a rack, share one.
+// history is which content a node had at which place on which days. Nodes with equal histories,
+// such as most of a rack, share one.
 type history struct {
 	periods     []period // newest day first
 	first, last uint16   // days
@@ -52,8 +52,8 @@ func dayOf(millis int64) uint16 { return uint16(min(max(millis/dayMillis, 0), 1<
 
 // node returns a node with these periods, of which there is at least one.
 func (p *interner) node(id uuid.UUID, entries []dictionaryPeriod) *node {
-	// The hash decides last. So nodes with equal periods have them in the same order, whatever their
-	// hashes are, and what is read twice of one node gives its hashes in the same order.
+	// The hash decides last. So nodes with equal periods have them in the same order, whatever
+	// their hashes are, and what is read twice of one node gives its hashes in the same order.
 	slices.SortFunc(entries, func(a, b dictionaryPeriod) int {
 		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.first, a.first),
 			cmp.Compare(a.content, b.content), cmp.Compare(a.place, b.place),

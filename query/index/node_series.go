@@ -47,8 +47,7 @@ func (b *NodeSeries) Entities() iter.Seq[[]labels.Label] {
 	}
 }
 
-// Place returns the labels that all the series share, without empty ones: a recorder's
-// have none.
+// Place returns the labels that all the series share, without empty ones: a recorder's have none.
 func (b *NodeSeries) Place() (list []labels.Label) {
 	if frame.IsRecorder(b.Node) {
 		return nil

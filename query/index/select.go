@@ -36,8 +36,8 @@ type Query struct {
 	Owns func(cluster string) bool
 }
 
-// nextDayAfter is how far into a day the day before still counts: a day's dictionaries come when its
-// first window is closed.
+// nextDayAfter is how far into a day the day before still counts: a day's dictionaries come when
+// its first window is closed.
 const nextDayAfter = 15 * time.Minute
 
 // Selection is what a Query selects, as it was when Select was called. It is for one goroutine.
@@ -112,7 +112,8 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 		if bytes += s.tables.selectorBytes(matchers); bytes > maxSelectorBytes {
 			return nil, ErrTooLarge
 		}
-		s.selectors = append(s.selectors, a.interned.compile(&s.tables, matchers, q.Owns, &s.canceled, recorded))
+		s.selectors = append(s.selectors, a.interned.compile(&s.tables, matchers, q.Owns,
+			&s.canceled, recorded))
 	}
 	s.nodes = a.candidates(s.selectors)
 	s.seen = make([]int, s.tables.names)
@@ -146,7 +147,8 @@ func (s *Selection) ByNode() iter.Seq[NodeSeries] {
 		for _, n := range s.nodes {
 			for _, b := range s.answerFor(n).products {
 				p := &s.tables.places[b.place]
-				if !yield(NodeSeries{p.cluster, p.datacenter, p.rack, n.id, s.tables.symbols[b.typ], &s.tables,
+				if !yield(NodeSeries{p.cluster, p.datacenter, p.rack, n.id, s.tables.symbols[b.typ],
+					&s.tables,
 					b.metrics, b.entities}) {
 					return
 				}
@@ -225,7 +227,8 @@ func (s *Selection) answer(p *history, selectors []*selector) *answer {
 				continue
 			}
 			if metrics, entities, ok := sel.content(of.content); ok {
-				a.products = s.add(a.products, product{s.tables.contents[of.content].typ, of.place, metrics,
+				a.products = s.add(a.products, product{s.tables.contents[of.content].typ,
+					of.place, metrics,
 					entities})
 			}
 		}
@@ -261,8 +264,8 @@ func (s *Selection) add(blocks []product, b product) []product {
 	return append(blocks, rest...)
 }
 
-// subtract appends what a has and b lacks: the metrics that only a has with all of a's entities, and
-// the common metrics with the entities that only a has.
+// subtract appends what a has and b lacks: the metrics that only a has with all of a's entities,
+// and the common metrics with the entities that only a has.
 func (v *tables) subtract(dst []product, a, b product) []product {
 	if a.place != b.place {
 		return append(dst, a)
@@ -301,8 +304,8 @@ func split(a, b []uint32, key func(uint32) uint32) (other, common []uint32) {
 	return other, common
 }
 
-// Count returns how many series are selected, of how many nodes and recorders. Its cost is that
-// of finding them, not of their number.
+// Count returns how many series are selected, of how many nodes and recorders. Its cost is that of
+// finding them, not of their number.
 func (s *Selection) Count() (series, nodes int) {
 	for _, n := range s.nodes {
 		if a := s.answerFor(n); a.series > 0 {

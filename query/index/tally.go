@@ -23,8 +23,8 @@ type tally struct {
 // order[from:to].
 type column struct{ from, to, at int }
 
-// sums adds up by list. Nodes that have the same list share its memory, so the address of its first
-// element identifies it.
+// sums adds up by list. Nodes that have the same list share its memory, so the address of its
+// first element identifies it.
 type sums map[sumKey]*sum
 
 type sumKey struct {
@@ -50,7 +50,8 @@ func (m sums) add(ids []uint32, n uint64) {
 func (s *Selection) tally() *tally {
 	t := &tally{Selection: s, places: make([]uint64, len(s.tables.places)),
 		columns: map[uint32][]column{},
-		names:   make([]uint64, len(s.tables.symbols)), counts: make([]uint64, len(s.tables.symbols))}
+		names:   make([]uint64, len(s.tables.symbols)),
+		counts:  make([]uint64, len(s.tables.symbols))}
 	nodes := map[*answer]uint64{}
 	for _, n := range s.nodes {
 		nodes[s.answerFor(n)]++

@@ -6,11 +6,12 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// each calls visit for every place and every content of which something is selected. It visits each
-// place and each content at least once, not each pair of them.
+// each calls visit for every place and every content of which something is selected. It visits
+// each place and each content at least once, not each pair of them.
 func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 	for _, sel := range s.selectors {
-		profiles, shapes, places := make([]bool, len(s.tables.histories)), make([]bool, len(s.tables.contents)),
+		profiles, shapes, places := make([]bool, len(s.tables.histories)), make([]bool,
+			len(s.tables.contents)),
 			make([]bool, len(s.tables.places))
 		for _, n := range s.nodes {
 			if profiles[n.history] ||
@@ -19,7 +20,8 @@ func (s *Selection) each(visit func(place uint32, metrics, entities []uint32)) {
 			}
 			profiles[n.history] = true
 			for _, of := range s.tables.histories[n.history].periods {
-				if shapes[of.content] && places[of.place] || of.first > s.last || of.last < s.first ||
+				if shapes[of.content] && places[of.place] || of.first > s.last ||
+					of.last < s.first ||
 					!sel.place(of.place) {
 					continue
 				}

@@ -110,8 +110,8 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
-// LookbackHistograms writes the newest histogram of each step's lookback into row, of histograms with
-// so many buckets; unless these are wanted, only counts and sums. It reports whether there is
+// LookbackHistograms writes the newest histogram of each step's lookback into row, of histograms
+// with so many buckets; unless these are wanted, only counts and sums. It reports whether there is
 // any.
 func (s *Slider) LookbackHistograms(
 	h *Histograms, lookback int64, buckets int, wanted bool, row *HistogramRow,
@@ -168,9 +168,9 @@ func (r *HistogramRow) One(count, sum float64, index []uint16, counts []int64) {
 	r.ends[0] = len(r.values)
 }
 
-// Increase writes the rate, or the increase, at each step into row, of histograms with so many buckets;
-// unless these are wanted, only counts and sums. It reports whether there is anything. The error is
-// the context's.
+// Increase writes the rate, or the increase, at each step into row, of histograms with so many
+// buckets; unless these are wanted, only counts and sums. It reports whether there is anything.
+// The error is the context's.
 func (s *Slider) Increase(
 	ctx context.Context, h *Histograms, rate bool, buckets int, wanted bool, row *HistogramRow,
 ) (bool, error) {
@@ -214,8 +214,9 @@ func (s *Slider) Increase(
 				return false, ctx.Err()
 			}
 			s.increase(h, h.resets[fallsFrom:fallsTo], from, to-1, wanted, row, i)
-			e := extrapolation{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from, from: after,
-				to: until}
+			e := extrapolation{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from,
+				from: after,
+				to:   until}
 			factor := e.factor(true, h.Counts[from], row.Counts[i], width, rate)
 			row.Counts[i] *= factor
 			row.Sums[i] *= factor
@@ -238,8 +239,8 @@ func (r *HistogramRow) begin(step int) int {
 	return r.ends[step-1]
 }
 
-// increase writes what was counted from one sample to another: the difference, and what was counted
-// before each beginning anew. The engine does not look at a first sample that ends at one.
+// increase writes what was counted from one sample to another: the difference, and what was
+// counted before each beginning anew. The engine does not look at a first sample that ends at one.
 func (s *Slider) increase(h *Histograms, falls []histogramReset, first, last int, wanted bool,
 	row *HistogramRow, step int) {
 	count, sum := h.Counts[last], h.Sums[last]

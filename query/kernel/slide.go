@@ -72,7 +72,8 @@ var functions = map[string]Func{
 	},
 }
 
-// Function returns a function of range vectors by its name in PromQL; nil if only the engine has it.
+// Function returns a function of range vectors by its name in PromQL; nil if only the engine has
+// it.
 func Function(name string) Func { return functions[name] }
 
 // Slider computes one function over series after series. Its scratch is used again.
@@ -136,8 +137,8 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 // checkEvery is after how many samples of windows the context is asked: 1 ms, or a few of them.
 const checkEvery = 1 << 18
 
-// Lookback writes the newest value of each step's lookback into row, or Missing, and reports whether
-// there is any. Among the values are stale markers, after which a series has none.
+// Lookback writes the newest value of each step's lookback into row, or Missing, and reports
+// whether there is any. Among the values are stale markers, after which a series has none.
 func Lookback(c Columns, steps Steps, lookback, offset int64, row []float64) bool {
 	any, to := false, 0
 	for i := range row {
@@ -153,8 +154,8 @@ func Lookback(c Columns, steps Steps, lookback, offset int64, row []float64) boo
 	return any
 }
 
-// extrapolated is rate, increase or delta. The values before resets are added in the
-// engine's order.
+// extrapolated is rate, increase or delta. The values before resets are added in the engine's
+// order.
 func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) {
 	n := len(w.Values) - 1
 	if n == 0 {
@@ -170,16 +171,17 @@ func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) 
 	return rise * e.factor(counter, w.Values[0], rise, width, rate), true
 }
 
-// extrapolation extends an increase from a window's first and last sample to the window's ends. n is
-// the number of samples less one.
+// extrapolation extends an increase from a window's first and last sample to the window's ends. n
+// is the number of samples less one.
 type extrapolation struct {
 	first, last int64
 	n           int
 	from, to    int64
 }
 
-// factor returns what the increase from the first sample to the last is multiplied by. It is extended
-// to each of the window's ends, or by half the mean distance of samples where that end is far.
+// factor returns what the increase from the first sample to the last is multiplied by. It is
+// extended to each of the window's ends, or by half the mean distance of samples where that end is
+// far.
 func (e *extrapolation) factor(counter bool, first, rise, width float64, rate bool) float64 {
 	toStart := float64(e.first-e.from) / 1000
 	toEnd := float64(e.to-e.last) / 1000

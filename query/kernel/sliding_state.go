@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// slidingState is what one window of a series leaves for the next one, so that each sample is looked
-// at once.
+// slidingState is what one window of a series leaves for the next one, so that each sample is
+// looked at once.
 type slidingState struct {
 	least, greatest extremes
 	changes         changes
@@ -20,8 +20,8 @@ func (k *slidingState) begin(values []float64) {
 type extremes struct {
 	values   []float64
 	greatest bool
-	// places are those of the window's numbers that none behind them beats, from head on: the first
-	// of them is the window's. Of equal numbers the first one counts, and NaN beats none.
+	// places are those of the window's numbers that none behind them beats, from head on: the
+	// first of them is the window's. Of equal numbers the first one counts, and NaN beats none.
 	places []int32
 	head   int
 	next   int // the first place that was not looked at yet

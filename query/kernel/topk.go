@@ -106,8 +106,8 @@ func (r *TopK) beats(v, last float64) bool {
 	return v > last
 }
 
-// At returns the values that are the first at a step, and of which series they are; in the engine's
-// order if sorted, else in any. They are valid until the next call.
+// At returns the values that are the first at a step, and of which series they are; in the
+// engine's order if sorted, else in any. They are valid until the next call.
 func (r *TopK) At(i int, sorted bool) ([]float64, []int32) {
 	of := r.step(i)
 	if sorted {

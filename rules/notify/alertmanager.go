@@ -16,7 +16,7 @@ import (
 )
 
 // alertmanagers is the outlet of one entry of Config.Alertmanagers. Each Alertmanager that is
-// discovered has a book and a worker of its own, and is told everything. What one forgets is not
+// discovered has a queue and a worker of its own, and is told everything. What one forgets is not
 // made up for: after SIGKILL it has lost its alerts and, between two of its snapshots, whom it
 // notified. So people hear again of what still fires.
 type alertmanagers struct {
@@ -66,7 +66,8 @@ func (n *Notifier) newAlertmanagers(i int, found *discovery) (*alertmanagers, er
 
 func (a *alertmanagers) newQueue() *queue {
 	c := &a.notifier.config
-	return newQueue(queueConfig{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing}, a.ledger)
+	return newQueue(queueConfig{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing},
+		a.ledger)
 }
 
 func (a *alertmanagers) takes(account string) bool {
@@ -159,7 +160,8 @@ func (a *alertmanagers) sync(
 			delete(a.receivers, u)
 			r.stop()
 			<-r.done
-			if len(a.receivers) == 0 && len(urls) == 0 { // all are gone: what waits is for who comes
+			// all are gone: what waits is for who comes
+			if len(a.receivers) == 0 && len(urls) == 0 {
 				a.waiting = r.queue
 			} else if lost := r.queue.dropAll("removed"); lost > 0 {
 				a.log.Warn("an Alertmanager is no longer discovered; the alerts that waited for "+

@@ -1,4 +1,9 @@
-// Package notify tells others of alerts: Alertmanagers, webhooks and a topic of Kafka.
+// Package notify sends alerts to others: Alertmanagers, webhooks and a topic of Kafka.
+//
+// Start with Notifier. Each receiver has a queue, and a worker that empties it:
+//
+//	Notifier.Send ─▶ outlet ─▶ queue.put: an alert's changes, in order
+//	                 worker:   queue.take what is due ─▶ send ─▶ queue.finish, or retry
 //
 // What it promises:
 //   - Send never blocks and never drops silently: each outlet keeps the ledger accepted = sent +
@@ -15,8 +20,7 @@
 //     Restore keeps the others from being told twice.
 //   - An outlet of all accounts needs to tell them apart: its alerts have the label account.
 //
-// A receiver's way: Send puts an alert into the receiver's book (book.put), and its worker takes
-// what is due (book.take), sends it and strikes it out (book.landed).
+// It may import stream.
 package notify
 
 import (
@@ -207,7 +211,9 @@ type singleReceiver struct {
 	log     *slog.Logger
 }
 
-func (s *singleReceiver) takes(account string) bool { return s.account == "" || s.account == account }
+func (s *singleReceiver) takes(account string) bool {
+	return s.account == "" || s.account == account
+}
 
 func (s *singleReceiver) put(a *Alert, now time.Time) {
 	if s.skip != nil && s.skip(a) {

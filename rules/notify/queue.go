@@ -15,8 +15,9 @@ type queue struct {
 
 	mu     sync.Mutex
 	alerts map[string]*alertQueue // by Alert.series
-	order  []*alertQueue          // those with steps, in the order in which they came to have some
-	bytes  int
+	// those with changes, in the order in which they came to have some
+	order []*alertQueue
+	bytes int
 }
 
 type queueConfig struct {
@@ -29,7 +30,7 @@ type queueConfig struct {
 type alertQueue struct {
 	key     string
 	changes []*Alert
-	sending bool // the first step is on its way
+	sending bool // the first change is on its way
 	seen    time.Time
 
 	told struct {
@@ -50,7 +51,8 @@ const (
 )
 
 func newQueue(rules queueConfig, l *ledger) *queue {
-	return &queue{config: rules, ledger: l, wake: make(chan struct{}, 1), alerts: map[string]*alertQueue{}}
+	return &queue{config: rules, ledger: l, wake: make(chan struct{}, 1),
+		alerts: map[string]*alertQueue{}}
 }
 
 // put takes an alert that is not changed afterwards.
@@ -147,8 +149,9 @@ func (c *alertQueue) setTold(a *Alert, now time.Time) {
 	c.told.state, c.told.activeAt = a.State, a.ActiveAt.UnixMilli()
 }
 
-// due is when the first step may go. A receiver groups what it hears: told of the beginning and the
-// end at once, Alertmanager would tell people of neither. So late changes keep their distance.
+// due is when the first change may be sent. Alertmanager groups what it gets. If it were told of
+// the beginning and the end of an alert at once, it would notify nobody of either. So late changes
+// keep their distance in time, up to spacing.
 func (c *alertQueue) due(spacing time.Duration) time.Time {
 	if c.told.state == "" || c.isTold(c.changes[0]) {
 		return time.Time{}
@@ -179,15 +182,15 @@ func (b *queue) wakeWorker() {
 	}
 }
 
-// delivery is a step on its way.
+// delivery is a change on its way.
 type delivery struct {
 	queue *alertQueue
 	alert *Alert
 	more  bool // a later change of the alert waits
 }
 
-// take returns up to n steps that are due, at most one of each alert, or how long to wait for the
-// next; 0: until put. hurry takes what is not due, too.
+// take returns up to n changes that are due, at most one of each alert, or how long to wait for
+// the next; 0: until put. hurry takes what is not due, too.
 func (b *queue) take(now time.Time, n int, hurry bool) (batch []delivery, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -210,7 +213,7 @@ func (b *queue) take(now time.Time, n int, hurry bool) (batch []delivery, wait t
 	return batch, wait
 }
 
-// finish ends flights that the receiver has (reason empty) or never will have.
+// finish ends deliveries that the receiver has (reason empty) or never will have.
 func (b *queue) finish(batch []delivery, reason string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,7 +240,7 @@ func (b *queue) finish(batch []delivery, reason string, now time.Time) {
 	b.order = rest
 }
 
-// retry ends flights that are tried again.
+// retry ends deliveries that are tried again.
 func (b *queue) retry(batch []delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -246,7 +249,7 @@ func (b *queue) retry(batch []delivery) {
 	}
 }
 
-// pending is how many steps wait or fly.
+// pending is how many changes wait or are on their way.
 func (b *queue) pending() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -270,7 +273,7 @@ func (b *queue) dropAll(reason string) (n int) {
 	return n
 }
 
-// copy returns a book with the same steps for another receiver, which knows nothing yet.
+// copy returns a queue with the same changes for another receiver, which knows nothing yet.
 func (b *queue) copy(now time.Time) *queue {
 	b.mu.Lock()
 	var steps []*Alert

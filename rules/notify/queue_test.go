@@ -136,8 +136,8 @@ func TestBookBound(t *testing.T) {
 	checkLedger(t, reg)
 }
 
-// TestBookRandom: whatever comes and fails, each receiver hears each alert's changes in their order
-// and none twice, and the bytes come back to nothing.
+// TestBookRandom: whatever comes and fails, each receiver hears each alert's changes in their
+// order and none twice, and the bytes come back to nothing.
 func TestBookRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -11,7 +11,7 @@ import (
 // errRefused says that the receiver will never take what it was sent.
 var errRefused = errors.New("refused")
 
-// worker tells one receiver what is in its book.
+// worker sends one receiver what is in its queue.
 type worker struct {
 	name  string // of the receiver, for the log
 	queue *queue
