@@ -47,8 +47,8 @@ type Config struct {
 	Consistency string
 	// Username and Password are Cassandra's; empty: no authentication.
 	Username, Password string
-	// TLS to Cassandra. A node's certificate must have the node's address, a host name of Hosts,
-	// or TLS.ServerName: see docs/RATIONALE.md.
+	// TLS to Cassandra. A node's certificate must have the node's address, a host name of Hosts, or
+	// TLS.ServerName: see docs/RATIONALE.md.
 	TLS certs.Client `yaml:"tls"`
 	// Generation is what a new keyspace begins with. Later only cutovers change it: ringwatch
 	// schema cutover.

@@ -230,9 +230,9 @@ func (c CassandraConfig) settings() map[string]any {
 	return s
 }
 
-// groupWindow is how long Cassandra gathers writes before it syncs its commit log and acknowledges
-// them: what is acknowledged then survives a crash, where the default (periodic) loses up to 10 s.
-// See docs/RATIONALE.md for what it costs.
+// groupWindow is how long Cassandra gathers writes before it syncs its commit log and
+// acknowledges them: what is acknowledged then survives a crash, where the default (periodic)
+// loses up to 10 s. See docs/RATIONALE.md for what it costs.
 const groupWindow = 10 * time.Millisecond
 
 // timerSlack keeps Cassandra from spending most of its time on looking for work: as long as any

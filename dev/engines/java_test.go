@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// mustFakeJava makes a directory with a java that says it is of a version and does nothing else. A
-// test cannot install real ones; that the engines start beside one is tried by hand
+// mustFakeJava makes a directory with a java that says it is of a version and does nothing else.
+// A test cannot install real ones; that the engines start beside one is tried by hand
 // (docs/RATIONALE.md).
 func mustFakeJava(t *testing.T, version int) (home string) {
 	t.Helper()
