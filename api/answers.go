@@ -135,7 +135,7 @@ func (s *Server) getLatestAll(w http.ResponseWriter, r *http.Request, p account.
 			return element{err: err}
 		}
 		if e == nil { // nothing is known of it
-			return element{missing: s.deps.Reader.OnTheWay(ctx, p.Account, n.Cluster,
+			return element{missing: s.deps.Reader.InFlight(ctx, p.Account, n.Cluster,
 				s.config.Clock().UnixMilli())}
 		}
 		return e.element()
@@ -153,12 +153,13 @@ func (e *encoded) element() element {
 func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f form,
 	as *profile.Profile) []*encoded {
 	list := make([]*encoded, len(nodes))
-	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.Kept {
+	same := s.deps.Reader.Unchanged(r.Context(), p.Account, nodes, func(i int) *query.StateVersion {
 		if list[i] = s.answers.get(answerKey{p.Account, nodes[i].ID, f, nameOf(as)}); list[i] ==
 			nil {
 			return nil
 		}
-		return &query.Kept{Seen: list[i].at, Interval: list[i].interval, Recent: list[i].recent}
+		return &query.StateVersion{Seen: list[i].at, Interval: list[i].interval,
+			Recent: list[i].recent}
 	})
 	hits := 0
 	for i, is := range same {
@@ -178,7 +179,7 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form,
 	as *profile.Profile) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f, nameOf(as)}
-	return query.Once(ctx, s.deps.Reader, accountName,
+	return query.ShareRead(ctx, s.deps.Reader, accountName,
 		fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile),
 		func(ctx context.Context) (*encoded, error) {
 			state, err := s.deps.Reader.Latest(ctx, accountName, n)
@@ -201,7 +202,7 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey,
 	as *profile.Profile) error {
 	var series []window.Series
-	err := query.InTurn(ctx, func() (err error) {
+	err := query.OnCPU(ctx, func() (err error) {
 		series, err = w.LatestContext(ctx, memory.Of(ctx))
 		return err
 	})
@@ -224,7 +225,7 @@ func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Wind
 	if err := memory.Of(ctx).Take(e.budget.bytes); err != nil {
 		return err
 	}
-	return query.InTurn(ctx, func() error {
+	return query.OnCPU(ctx, func() error {
 		if k.form == asJSON {
 			e.encodeJSON(series)
 		} else {

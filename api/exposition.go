@@ -69,7 +69,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if err != nil {
 			return err
 		}
-		missing = query.Also(missing, w.Missing)
+		missing = query.AppendMissing(missing, w.Missing)
 		if w.Window == nil {
 			continue
 		}

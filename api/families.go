@@ -87,7 +87,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		if e == nil {
 			return true
 		}
-		missing = query.Also(missing, e.missing)
+		missing = query.AppendMissing(missing, e.missing)
 		newest = max(newest, e.at)
 		return query.StateOf(now-e.at, e.interval) == query.StateDown
 	})

@@ -15,14 +15,14 @@ import (
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/rules"
 )
 
 // TestMethods asks at every path of the server with every method that it has no route for: OPTIONS,
 // and each refusal, name exactly those that it has.
 func TestMethods(t *testing.T) {
-	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{})
+	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestMethods(t *testing.T) {
 		return append(promapi.New(promapi.Deps{}).Routes(), board.Routes(keep)...)
 	}
 	f.start(inMemory, f.store.Sources(), api.Deps{Lookup: lookupTables(f.account("acme")),
-		Report: emptyReport, Series: series.NewIndex(0), SeriesState: func() string {
+		Report: emptyReport, Series: index.New(0), SeriesState: func() string {
 			return "ok"
 		}})
 

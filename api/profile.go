@@ -51,7 +51,7 @@ func nameOf(as *profile.Profile) string {
 // was counted since the state of two minutes before, of which only that is read.
 func (s *Server) show(ctx context.Context, accountName string, n *Node, w *window.Window,
 	now []window.Series, as *profile.Profile) ([]window.Series, map[string]profile.Head, error) {
-	names, err := as.Lately(now)
+	names, err := as.NeedsBefore(now)
 	if err != nil {
 		return nil, nil, err
 	}

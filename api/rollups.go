@@ -106,7 +106,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 			return more(n, element{count: func(*budget) error { return nil }})
 		}
 		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to,
-			query.Whole(q.selectors))
+			query.AllFacets(q.selectors))
 		if q.step > 0 {
 			for i := range list {
 				list[i].Widen(q.step)

@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -31,7 +31,7 @@ func newAlone(t *testing.T, tables int) *fixture {
 }
 
 // tablesIndex is an index of one node with many tables.
-func tablesIndex(t *testing.T, account string, now int64, tables int) *series.Index {
+func tablesIndex(t *testing.T, account string, now int64, tables int) *index.Index {
 	t.Helper()
 	d := &window.Dictionary{Node: uuid.UUID{1}, Cluster: "c", Type: "table", Key: "table",
 		Labels: []string{"table"}}
@@ -39,7 +39,7 @@ func tablesIndex(t *testing.T, account string, now int64, tables int) *series.In
 		d.Rows = append(d.Rows, []string{fmt.Sprintf("table_%0100d", i)})
 	}
 	d.Metrics = []window.Metric{{Type: "table", Name: "reads", Unit: "u"}}
-	x := series.NewIndex(0)
+	x := index.New(0)
 	h := window.HashOf(d.Append(nil))
 	id := window.DictionaryID{Node: d.Node, Day: now, Key: d.Key, Hash: h}
 	if left := x.Add(account, d.Node, []window.DictionaryID{id},

@@ -12,15 +12,15 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
-// Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as series.Index: in
+// Series is where /v1/series, /v1/labels and /v1/label/{name}/values look, as index.Index: in
 // memory, no engine is asked.
 type Series interface {
-	// Select prepares an answer. The error is series.ErrLoading as long as nothing is known, or
-	// series.ErrTooLarge.
-	Select(account string, q series.Query) (*series.Selection, error)
+	// Select prepares an answer. The error is index.ErrLoading as long as nothing is known, or
+	// index.ErrTooLarge.
+	Select(account string, q index.Query) (*index.Selection, error)
 }
 
 // seriesRoutes are there if Deps.Series is.
@@ -91,11 +91,11 @@ func (s *Server) getSeries(w http.ResponseWriter, r *http.Request, p account.Pri
 }
 
 // seriesTexts iterates over label sets as JSON. A text is valid until the next one.
-func seriesTexts(found *series.Selection) iter.Seq[[]byte] {
+func seriesTexts(found *index.Selection) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var b []byte
 		var entities [][]byte
-		for block := range found.Blocks() {
+		for block := range found.ByNode() {
 			var place []byte
 			for _, l := range block.Place() {
 				place = appendLabel(place, l)
@@ -129,7 +129,7 @@ func appendLabel(b []byte, l labels.Label) []byte {
 
 // getLabels answers /v1/labels: the names of the labels that series have.
 func (s *Server) getLabels(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	return s.getNames(w, r, p, (*series.Selection).Names)
+	return s.getNames(w, r, p, (*index.Selection).Names)
 }
 
 // getLabelValues answers /v1/label/{name}/values.
@@ -139,11 +139,11 @@ func (s *Server) getLabelValues(w http.ResponseWriter, r *http.Request, p accoun
 		return bad("bad_label", "name", "%q is not the name of a label: /v1/labels lists them",
 			name)
 	}
-	return s.getNames(w, r, p, func(found *series.Selection) []string { return found.Values(name) })
+	return s.getNames(w, r, p, func(found *index.Selection) []string { return found.Values(name) })
 }
 
 func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Principal,
-	names func(*series.Selection) []string) error {
+	names func(*index.Selection) []string) error {
 	values, err := parameters(r, "match[]", "from", "to", "period", "limit")
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *Server) getNames(w http.ResponseWriter, r *http.Request, p account.Prin
 
 // selection reads a query for series and prepares its answer. A limit of 0 is none.
 func (s *Server) selection(ctx context.Context, values url.Values,
-	p account.Principal) (found *series.Selection, limit int, err error) {
+	p account.Principal) (found *index.Selection, limit int, err error) {
 	var q metricsQuery
 	if q.selectors, err = s.selectors(ctx, "match[]", values["match[]"]); err != nil {
 		return nil, 0, err
@@ -185,14 +185,14 @@ func (s *Server) selection(ctx context.Context, values url.Values,
 		q.to = s.config.Clock().UnixMilli()
 		q.from = q.to
 	}
-	found, err = s.deps.Series.Select(p.Account, series.Query{Context: ctx, From: q.from, To: q.to,
+	found, err = s.deps.Series.Select(p.Account, index.Query{Context: ctx, From: q.from, To: q.to,
 		Selectors: q.selectors, Owns: p.Owns})
-	if errors.Is(err, series.ErrLoading) {
+	if errors.Is(err, index.ErrLoading) {
 		return nil, 0, &Error{Status: http.StatusServiceUnavailable, Reason: "loading",
 			Message: "the list of series is being loaded: try again in a moment; /-/ready shows " +
 				"the progress", RetryAfter: 5, Cause: err}
 	}
-	if errors.Is(err, series.ErrTooLarge) {
+	if errors.Is(err, index.ErrTooLarge) {
 		return nil, 0, bad("selectors_too_large", "match[]", "%v", err)
 	}
 	return found, limit, err
@@ -201,15 +201,15 @@ func (s *Server) selection(ctx context.Context, values url.Values,
 // noteMissing sets PartialHeader if there are nodes or dictionaries that the index does not have,
 // or clusters whose frames are on their way.
 func (s *Server) noteMissing(r *http.Request, w http.ResponseWriter, p account.Principal,
-	found *series.Selection) {
+	found *index.Selection) {
 	missing := found.Missing
 	last := ""
-	for block := range found.Blocks() {
+	for block := range found.ByNode() {
 		if block.Cluster == last { // they come by node, and mostly by cluster
 			continue
 		}
 		last = block.Cluster
-		missing += len(s.deps.Reader.OnTheWay(r.Context(), p.Account, last,
+		missing += len(s.deps.Reader.InFlight(r.Context(), p.Account, last,
 			s.config.Clock().UnixMilli()))
 	}
 	if missing > 0 {

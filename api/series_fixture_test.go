@@ -24,8 +24,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -34,9 +34,9 @@ import (
 )
 
 // present is an index that can be exchanged, as by a restart of the API.
-type present struct{ atomic.Pointer[series.Index] }
+type present struct{ atomic.Pointer[index.Index] }
 
-func (p *present) Select(account string, q series.Query) (*series.Selection, error) {
+func (p *present) Select(account string, q index.Query) (*index.Selection, error) {
 	return p.Load().Select(account, q)
 }
 
@@ -50,7 +50,7 @@ type seriesFixture struct {
 	writer *store.Writer
 	offset int64
 	index  present
-	state  atomic.Pointer[series.Loader]
+	state  atomic.Pointer[index.Loader]
 }
 
 func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture {
@@ -108,7 +108,7 @@ func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 	f.Cleanup(func() { _ = e.Close() })
 	f.engine = e
 	applied := map[string]map[string][]byte{f.account("acme"): {"team.yaml": []byte("groups: []")}}
-	board, err := rules.NewBoard(rules.DefaultConfig(), rules.Deps{
+	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{
 		Applied: func() map[string]map[string][]byte { return applied },
 	})
 	if err != nil {
@@ -120,9 +120,9 @@ func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 	}).Routes(), board.Routes(keep)...)
 }
 
-func (f *seriesFixture) source() series.Source {
+func (f *seriesFixture) source() index.Source {
 	reader := f.db.Reader(store.Dashboard("acme"), memory.Unbounded())
-	return series.Source{
+	return index.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
 			nodes, err := reader.Nodes(ctx, account)
 			var ids []uuid.UUID
@@ -131,23 +131,23 @@ func (f *seriesFixture) source() series.Source {
 			}
 			return ids, err
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		Dictionaries: reader.DictionariesOf, Written: reader.DictionariesWritten,
 		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
 }
 
 // restart gives the API an empty index and returns what fills it.
-func (f *seriesFixture) restart(s series.Source) *series.Loader {
+func (f *seriesFixture) restart(s index.Source) *index.Loader {
 	f.Helper()
-	c := series.DefaultConfig()
+	c := index.DefaultConfig()
 	c.Keep, c.Clock, c.Log = f.config.RawTTL, f.clock, f.config.Log
 	c.Accounts = func() []string { return []string{f.account("acme"), f.account("other")} }
-	index := series.NewIndex(c.MaxBytes)
-	loader, err := series.NewLoader(c, s, index, prometheus.NewRegistry())
+	idx := index.New(c.MaxBytes)
+	loader, err := index.NewLoader(c, s, idx, prometheus.NewRegistry())
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.index.Store(index)
+	f.index.Store(idx)
 	f.state.Store(loader)
 	return loader
 }

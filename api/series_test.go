@@ -166,8 +166,8 @@ func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.N
 	check func(string)) {
 	release := make(chan struct{})
 	slow := f.source()
-	of := slow.Of
-	slow.Of = func(ctx context.Context, account string, node uuid.UUID,
+	of := slow.Dictionaries
+	slow.Dictionaries = func(ctx context.Context, account string, node uuid.UUID,
 		from int64) ([]window.DictionaryID, error) {
 		if node == a.ID {
 			<-release

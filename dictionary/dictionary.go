@@ -1,7 +1,12 @@
-// Package dictionary says what each metric means: metrics.txt has what agents and Ringwatch's own
-// rules give, processes.txt what Ringwatch's processes say of theirs. The agent's jar has the first
-// file, too, so /metrics, the API and agent/METRICS.md say the same. Frames carry no descriptions:
-// they would be the same for every node and every window.
+// Package dictionary describes each metric: metrics.txt has those of agents and of Ringwatch's own
+// rules, processes.txt those of Ringwatch's processes. The agent's jar has the first file, too, so
+// /metrics, the API and agent/METRICS.md say the same. Start with Find and Help.
+//
+// What it promises: every metric that an agent or a process gives is described; tests compare the
+// files with both. Frames carry no descriptions: they would be the same for every node and every
+// window.
+//
+// It imports none of our packages; dictionary/profile may import frame, window and memory.
 package dictionary
 
 import (
@@ -69,7 +74,7 @@ func rangeText(versions string) string {
 	return " (" + from + " and later)"
 }
 
-type book struct {
+type entries struct {
 	types   []Type
 	metrics []Metric
 	byName  map[string]*Metric
@@ -78,7 +83,7 @@ type book struct {
 }
 
 // read parses the files: they are part of the binary, and a test reads them.
-var read = sync.OnceValue(func() *book {
+var read = sync.OnceValue(func() *entries {
 	b, err := parse(metricsText, processesText)
 	if err != nil {
 		panic(err)
@@ -86,11 +91,11 @@ var read = sync.OnceValue(func() *book {
 	return b
 })
 
-func parse(metrics, processes string) (*book, error) {
-	b := &book{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{}}
+func parse(metrics, processes string) (*entries, error) {
+	b := &entries{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{}}
 	var text *string
 	for number, line := range strings.Split(metrics, "\n") {
-		fail := func(why string) (*book, error) {
+		fail := func(why string) (*entries, error) {
 			return nil, fmt.Errorf("dictionary: metrics.txt:%d: %s: %q", number+1, why, line)
 		}
 		fields := strings.Fields(line)
@@ -174,7 +179,7 @@ func Find(name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-func (b *book) cassandra(typ string) string {
+func (b *entries) cassandra(typ string) string {
 	i := slices.IndexFunc(b.types, func(t Type) bool { return t.Name == typ })
 	return b.types[i].Cassandra
 }

@@ -16,53 +16,55 @@ import (
 //
 //   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store
 //     has them, and Sources.Build.
-//   - What nodes' newest states said to a question: below.
-//   - When nodes sent frames, by node and hour: heard.go.
-//   - The steps of range queries that are over, by account and expression: results.go.
+//   - The values of nodes' latest states, by node and question: below.
+//   - When nodes sent frames, by node and hour: instants_cache.go.
+//   - The steps of range queries that are in the past, by account and expression: results.go.
 
-// newestOf is what a node's newest state says to a question. It is shared, nobody changes it.
-type newestOf struct {
+// latestSeries is what a question selects of a node's latest state. It is shared, nobody changes
+// it.
+type latestSeries struct {
 	at       int64             // of the newest frame, ms; 0: none is known
 	interval int64             // how often the node sends, ms
 	lists    [][]window.Series // by the question's selectors
 	missing  []string          // why there may be a newer one, in words
-	kept     Kept
+	version  StateVersion
 }
 
-// newestStates keeps what nodes' newest states said, for who asks the same before the node has sent
-// again: dashboards have several panels, and several people look at one. It is bounded in bytes.
-type newestStates struct {
-	of   *otter.Cache[newestKey, *newestOf] // nil: nothing is kept
-	most int64                              // bytes
+// latestCache keeps what questions selected of nodes' latest states, for whoever asks the same
+// before the node has sent again: dashboards have several panels, and several people look at one.
+// It is bounded in bytes.
+type latestCache struct {
+	of   *otter.Cache[latestKey, *latestSeries] // nil: nothing is kept
+	most int64                                  // bytes
 }
 
-type newestKey struct {
+type latestKey struct {
 	account, question string
 	node              uuid.UUID
 }
 
-// newestCost is what an entry takes beside its series, in bytes.
-const newestCost = 500
+// latestCost is what an entry takes beside its series, in bytes.
+const latestCost = 500
 
-func newNewestStates(most int64) (newestStates, error) {
+func newLatestCache(most int64) (latestCache, error) {
 	if most <= 0 {
-		return newestStates{}, nil
+		return latestCache{}, nil
 	}
-	c, err := otter.New(&otter.Options[newestKey, *newestOf]{
+	c, err := otter.New(&otter.Options[latestKey, *latestSeries]{
 		MaximumWeight: uint64(most),
-		Weigher: func(k newestKey, s *newestOf) uint32 {
+		Weigher: func(k latestKey, s *latestSeries) uint32 {
 			return uint32(min(s.bytes(k), 1<<31))
 		},
 	})
 	if err != nil {
-		return newestStates{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)
+		return latestCache{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)
 	}
-	return newestStates{c, most}, nil
+	return latestCache{c, most}, nil
 }
 
 // bytes is what an entry takes.
-func (s *newestOf) bytes(k newestKey) int64 {
-	bytes := int64(newestCost + len(k.account) + len(k.question))
+func (s *latestSeries) bytes(k latestKey) int64 {
+	bytes := int64(latestCost + len(k.account) + len(k.question))
 	for _, list := range s.lists {
 		for i := range list {
 			bytes += list[i].Bytes()
@@ -73,13 +75,13 @@ func (s *newestOf) bytes(k newestKey) int64 {
 
 // put keeps s, unless it alone is more than may be kept: the cache would hold that until it
 // tidies up.
-func (s *newestStates) put(k newestKey, of *newestOf) {
+func (s *latestCache) put(k latestKey, of *latestSeries) {
 	if s.of != nil && of.bytes(k) <= s.most {
 		s.of.Set(k, of)
 	}
 }
 
-func (s *newestStates) get(k newestKey) *newestOf {
+func (s *latestCache) get(k latestKey) *latestSeries {
 	if s.of == nil {
 		return nil
 	}
@@ -87,21 +89,22 @@ func (s *newestStates) get(k newestKey) *newestOf {
 	return n
 }
 
-// newestOf reads what a node's newest state says to a question.
-func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf, error) {
-	k := newestKey{q.account, q.text, n.ID}
-	return Once(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
-		func(ctx context.Context) (*newestOf, error) {
+// latestSeries reads what a question selects of a node's latest state.
+func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*latestSeries, error) {
+	k := latestKey{q.account, q.text, n.ID}
+	return ShareRead(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
+		func(ctx context.Context) (*latestSeries, error) {
 			state, err := r.readLatest(ctx, q.account, n, q.want)
 			if err != nil {
 				return nil, err
 			}
-			of := &newestOf{missing: state.Missing}
+			of := &latestSeries{missing: state.Missing}
 			if state.Window == nil || len(state.Times) == 0 {
 				return of, nil
 			}
 			of.at, of.interval = state.Times[len(state.Times)-1], state.Node.Interval
-			of.kept = Kept{Seen: state.Seen, Interval: state.Node.Interval, Recent: state.Recent}
+			of.version = StateVersion{Seen: state.Seen, Interval: state.Node.Interval,
+				Recent: state.Recent}
 			for _, m := range q.selectors {
 				list, err := state.LatestContext(ctx, memory.Of(ctx), m...)
 				if err != nil {
@@ -110,20 +113,20 @@ func (r *Reader) newestOf(ctx context.Context, q *question, n *Node) (*newestOf,
 				of.lists = append(of.lists, list)
 			}
 			if state.Recent {
-				r.states.put(k, of)
+				r.latest.put(k, of)
 			}
 			return of, nil
 		})
 }
 
-// current returns by node what is kept of its newest state, if that still is the newest; nil for
-// the others. It asks the recent source once, for all of which something is kept.
-func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*newestOf {
-	list := make([]*newestOf, len(nodes))
+// current returns by node what is cached of its latest state, if that still is the latest; nil for
+// the others. It asks the recent source once, for all nodes of which something is cached.
+func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*latestSeries {
+	list := make([]*latestSeries, len(nodes))
 	var some []Node
 	var places []int
 	for i := range nodes {
-		if of := r.states.get(newestKey{q.account, q.text, nodes[i].ID}); of != nil {
+		if of := r.latest.get(latestKey{q.account, q.text, nodes[i].ID}); of != nil {
 			list[i] = of
 			some, places = append(some, nodes[i]), append(places, i)
 		}
@@ -131,7 +134,9 @@ func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*newe
 	if len(some) == 0 {
 		return list
 	}
-	same := r.Unchanged(ctx, q.account, some, func(i int) *Kept { return &list[places[i]].kept })
+	same := r.Unchanged(ctx, q.account, some, func(i int) *StateVersion {
+		return &list[places[i]].version
+	})
 	for i, is := range same {
 		if !is {
 			list[places[i]] = nil

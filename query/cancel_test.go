@@ -107,7 +107,7 @@ func TestSharedReadingEndsWithTheLast(t *testing.T) {
 		var waits sync.WaitGroup
 		waits.Go(func() {
 			defer done()
-			if _, err := query.Once(within, r, f.account(), "same", read); !errors.Is(err,
+			if _, err := query.ShareRead(within, r, f.account(), "same", read); !errors.Is(err,
 				context.Canceled) {
 				t.Error(err)
 			}

@@ -22,8 +22,8 @@ type collector struct {
 	bounds   map[*frame.Bounds][]float64
 }
 
-// newest answers from a node's newest state if that is what the instant sees.
-func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err error) {
+// addLatest answers from a node's newest state if that is what the instant sees.
+func (c *collector) addLatest(ctx context.Context, state *latestSeries) (done bool, err error) {
 	lists, done, err := c.seen(ctx, c.node, state)
 	for _, list := range lists {
 		for i := range list {
@@ -38,18 +38,18 @@ func (c *collector) newest(ctx context.Context, state *newestOf) (done bool, err
 // seen returns what the instant sees of a node's newest state, which may be known. It is done if no
 // newer state can be meant, and the node is not silent.
 func (s *selection) seen(
-	ctx context.Context, n *Node, state *newestOf,
+	ctx context.Context, n *Node, state *latestSeries,
 ) (lists [][]window.Series, done bool, err error) {
 	at := s.hints.End
 	if at < s.now-s.lookback {
 		return nil, false, nil
 	}
 	if state == nil {
-		if state, err = s.reader.newestOf(ctx, s.question, n); err != nil {
+		if state, err = s.reader.latestSeries(ctx, s.question, n); err != nil {
 			return nil, false, err
 		}
 	}
-	s.lacks(state.missing)
+	s.addMissing(state.missing)
 	t := state.at
 	switch {
 	case t == 0:
@@ -72,7 +72,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 		if err != nil {
 			return err
 		}
-		c.lacks(missing)
+		c.addMissing(missing)
 		for i := range list {
 			if err := c.addRolled(&list[i], p); err != nil {
 				return err
@@ -89,10 +89,10 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	if err != nil {
 		return err
 	}
-	c.lacks(windows.Missing)
-	silent := lapsesOf(windows.Instants, c.node.Interval, from, p.to)
+	c.addMissing(windows.Missing)
+	silent := gapsIn(windows.Instants, c.node.Interval, from, p.to)
 	if c.streamed && len(c.pieces) == 1 && len(c.plan.once) == 1 {
-		return c.lines(ctx, &windows, silent, p)
+		return c.addLazy(ctx, &windows, silent, p)
 	}
 	list, err := windows.Series(ctx, from, p.to, c.plan.once)
 	if err != nil {
@@ -107,9 +107,9 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	return nil
 }
 
-// lines takes the views of the series that stand in windows and are asked for, without their
+// addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *piece) error {
+func (c *collector) addLazy(ctx context.Context, w *Windows, silent []gap, p *piece) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (c *collector) lines(ctx context.Context, w *Windows, silent []lapse, p *pi
 			if err != nil {
 				return
 			}
-			one := &lined{Line: l, view: v, from: from, to: p.to, instants: w.Instants,
-				silent: silent}
+			one := &lazySamples{Line: l, view: v, from: from, to: p.to, instants: w.Instants,
+				gaps: silent}
 			if one.isHistogram() {
 				one.upper = c.upper(l.Metric.Bounds)
 			}
@@ -169,7 +169,7 @@ const (
 )
 
 // add takes the views of a stored series that are asked for.
-func (c *collector) add(s *window.Series, instants []int64, silent []lapse) error {
+func (c *collector) add(s *window.Series, instants []int64, silent []gap) error {
 	if s.Metric.Kind == frame.String {
 		var failed error
 		c.plan.texts(s, func(l labels.Labels, at []int64) {
@@ -208,7 +208,7 @@ func (c *collector) addRolled(s *rollup.Series, p *piece) error {
 		if failed != nil {
 			return
 		}
-		of := rolled(s, v, &c.windows, p.to, c.now, c.after(l, p.to))
+		of := rollupSamples(s, v, &c.windows, p.to, c.now, c.after(l, p.to))
 		cost := int64(of.len()) * sampleCost
 		for _, h := range of.samples.(*points).native {
 			cost += histCost + 16*int64(len(h.PositiveBuckets))
@@ -242,7 +242,7 @@ func (c *collector) after(l labels.Labels, at int64) *part {
 
 // put adds a part to the series with the labels. Its memory is the query's until that ends.
 func (c *collector) put(l labels.Labels, of part, cost int64) error {
-	if _, is := of.samples.(*lined); !is && of.len() == 0 {
+	if _, is := of.samples.(*lazySamples); !is && of.len() == 0 {
 		return nil
 	}
 	if err := c.lease.Take(cost + seriesCost); err != nil {

@@ -129,14 +129,14 @@ type Engine struct {
 	parser    parser.Parser
 	promql    *promql.Engine
 	queue     *queue
-	turns     turns
+	cpu       cpuSlots
 	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
-	results   *results // nil: none are kept
-	// alone is for tests: Prometheus's engine computes everything.
-	alone   bool
-	kernels atomic.Int64 // what kernels have answered
+	results   *resultCache // nil: none are kept
+	// noKernels is for tests: Prometheus's engine computes everything.
+	noKernels bool
+	kernels   atomic.Int64 // what kernels have answered
 
 	mu    sync.Mutex
 	named map[string]*kinds // by account
@@ -164,10 +164,10 @@ func NewEngine(
 	e := &Engine{config: c, reader: r, index: index, selectors: selectors,
 		named:    map[string]*kinds{},
 		features: features.NewRegistry()}
-	if e.results = newResults(c.ResultsBytes); e.results != nil {
+	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
 	}
-	e.turns = newTurns()
+	e.cpu = newCPUSlots()
 	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
 	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	e.parser.RegisterFeatures(e.features)
@@ -322,7 +322,7 @@ func (e *Engine) Range(
 			Unit:   "steps",
 			Remedy: "use a wider step or less time"}
 	}
-	if r := e.ranged(ctx, who, expr, from, to, step, o); r != nil {
+	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
 		return r.answer(ctx)
 	}
 	e.reader.metrics.results.WithLabelValues(resultAround).Inc()
@@ -352,7 +352,7 @@ func (e *Engine) run(
 	if err := e.boundSubqueries(tree, span, steps); err != nil {
 		return nil, err
 	}
-	growth := NewGrowth(tree, span, steps, e.config.MaxLabelBytes)
+	growth := NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
 	if err := growth.Check(); err != nil {
 		return nil, err
 	}
@@ -365,7 +365,7 @@ func (e *Engine) run(
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.reader.Scope(e.turns.within(ctx), who.Account)
+	ctx, shut := e.reader.Scope(e.cpu.within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
 		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
@@ -392,7 +392,7 @@ func (e *Engine) run(
 	select {
 	case <-done:
 	case <-ctx.Done():
-		if !doneWithin(patience, done) {
+		if !doneWithin(grace, done) {
 			go func() { // it keeps its place and its memory until it has ended
 				<-done
 				a.Close()
@@ -430,9 +430,9 @@ func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Ex
 	return false
 }
 
-// patience is how long a query that is over its time is waited for: Prometheus's engine looks at
-// the time between steps and between series. What it does in one go is bounded beforehand.
-const patience = 500 * time.Millisecond
+// grace is how long a query that is over its time is waited for: Prometheus's engine looks at the
+// time between steps and between series. What it does in one go is bounded beforehand.
+const grace = 500 * time.Millisecond
 
 // doneWithin reports whether something is done within a time.
 func doneWithin(d time.Duration, done <-chan struct{}) bool {
@@ -461,15 +461,15 @@ func (e *Engine) Queryable(
 		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
 }
 
-// Begin waits for a place among the account's queries, for work that takes a processor for as
-// long as they do, such as the text of a whole cluster. end is to be called when that is done;
-// more calls do nothing. The work is done in the context that it returns, and where it only
-// computes InTurn. The error is ctx's, or a BusyError.
+// Begin waits for a place among the account's queries, for work that takes a processor for as long
+// as they do, such as the text of a whole cluster. end is to be called when that is done; more
+// calls do nothing. The work is done in the context that it returns, and where it only computes
+// OnCPU. The error is ctx's, or a BusyError.
 func (e *Engine) Begin(
 	ctx context.Context, accountName string,
 ) (of context.Context, end func(), err error) {
 	end, err = e.queue.enter(ctx, accountName, false)
-	return e.turns.within(ctx), end, err
+	return e.cpu.within(ctx), end, err
 }
 
 // unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.

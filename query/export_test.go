@@ -17,7 +17,7 @@ func (e *Engine) Running() int {
 }
 
 // Alone lets Prometheus's engine compute everything, as if there were no kernels.
-func (e *Engine) Alone() { e.alone = true }
+func (e *Engine) Alone() { e.noKernels = true }
 
 // Kernels returns how many parts of expressions kernels have answered.
 func (e *Engine) Kernels() int64 { return e.kernels.Load() }
@@ -40,9 +40,9 @@ func (e *Engine) Wide(ctx context.Context, who account.Principal, expr string) (
 
 // Waiting returns how many wait for a reading.
 func Waiting(r *Reader, key string) int {
-	r.flights.mu.Lock()
-	defer r.flights.mu.Unlock()
-	if f := r.flights.under[key]; f != nil {
+	r.shared.mu.Lock()
+	defer r.shared.mu.Unlock()
+	if f := r.shared.inFlight[key]; f != nil {
 		return len(f.waiting)
 	}
 	return 0

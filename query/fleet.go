@@ -79,11 +79,11 @@ func (f *fleet) hash() uint64 {
 	return f.digest
 }
 
-// picked are some nodes of a fleet. nil: all of them.
-type picked []bool
+// nodeSet is a subset of a fleet, by place in its list. nil: all nodes.
+type nodeSet []bool
 
 // count returns how many they are.
-func (p picked) count(f *fleet) (n int) {
+func (p nodeSet) count(f *fleet) (n int) {
 	if p == nil {
 		return len(f.nodes)
 	}
@@ -95,8 +95,8 @@ func (p picked) count(f *fleet) (n int) {
 	return n
 }
 
-// or returns those that are in either.
-func (p picked) or(other picked) picked {
+// or returns the union.
+func (p nodeSet) or(other nodeSet) nodeSet {
 	if p == nil || other == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (p picked) or(other picked) picked {
 }
 
 // of returns those nodes; they are not to be changed.
-func (p picked) of(f *fleet) []Node {
+func (p nodeSet) of(f *fleet) []Node {
 	n := p.count(f)
 	if n == len(f.nodes) {
 		return slices.Clip(f.nodes)
@@ -124,12 +124,12 @@ func (p picked) of(f *fleet) []Node {
 // pick returns the nodes whose place and id are asked for. Places are looked at once for all nodes
 // that have them. What rules recorded has a place in its own labels only, and nearly always its
 // recorder's cluster: the index knows the rest.
-func (p *plan) pick(f *fleet) picked {
+func (p *plan) pick(f *fleet) nodeSet {
 	if len(p.place) == 0 {
 		return nil
 	}
 	f.index()
-	list := make(picked, len(f.nodes))
+	list := make(nodeSet, len(f.nodes))
 	node, named := p.nodeIDs()
 	begin := 0
 	for _, end := range f.runs {
@@ -142,7 +142,7 @@ func (p *plan) pick(f *fleet) picked {
 	}
 	if named != nil && !f.recorders {
 		had := list
-		list = make(picked, len(f.nodes))
+		list = make(nodeSet, len(f.nodes))
 		for _, id := range named {
 			if i, is := f.places[id]; is {
 				list[i] = had[i]
@@ -209,9 +209,9 @@ func (p *plan) inPlace(n *Node) bool {
 	return true
 }
 
-// having returns those of a list of ids that are in a fleet. The list is mostly in its order.
-func (f *fleet) having(ids []uuid.UUID) picked {
-	list := make(picked, len(f.nodes))
+// subset returns the nodes whose ids are in a list. The list is mostly in the fleet's order.
+func (f *fleet) subset(ids []uuid.UUID) nodeSet {
+	list := make(nodeSet, len(f.nodes))
 	next := 0
 	for _, id := range ids {
 		i, is := next, next < len(f.nodes) && f.nodes[next].ID == id

@@ -6,15 +6,15 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
 // The first step of an answer: which nodes a selector means. The plan knows what its matchers say
 // of places, the index of series which nodes have such series.
 
-// Index knows which series there are, as series.Index does.
+// Index knows which series there are, as index.Index does.
 type Index interface {
-	Select(account string, q series.Query) (*series.Selection, error)
+	Select(account string, q index.Query) (*index.Selection, error)
 }
 
 // manyNodes is how many nodes a selector may mean before the index of series says which of them to
@@ -24,7 +24,7 @@ const manyNodes = 64
 // nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
 // changed.
 func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node, error) {
-	all := func(n, r picked) []Node {
+	all := func(n, r nodeSet) []Node {
 		if r.count(recorders) == 0 {
 			return n.of(nodes)
 		}
@@ -35,14 +35,14 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 		return all(asked, recorded), nil
 	}
 	found, err := s.index.Select(s.who.Account,
-		series.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
+		index.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
 			Owns: s.who.Owns})
 	if err != nil {
 		// it is being loaded, or the selectors are too many for it: all nodes are asked
 		return all(asked, recorded), nil
 	}
 	ids := found.Nodes()
-	has, hasRecorded := nodes.having(ids), recorders.having(ids)
+	has, hasRecorded := nodes.subset(ids), recorders.subset(ids)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 // recording returns those of some recorders that may record the name that is asked for: most
 // questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
 // all may be a new rule's.
-func (s *selection) recording(ctx context.Context, recorders *fleet, some picked) picked {
+func (s *selection) recording(ctx context.Context, recorders *fleet, some nodeSet) nodeSet {
 	if some.count(recorders) == 0 {
 		return some
 	}
@@ -74,12 +74,12 @@ func (s *selection) recording(ctx context.Context, recorders *fleet, some picked
 	if !known {
 		return some
 	}
-	found, err := s.index.Select(s.who.Account, series.Query{Context: ctx, From: s.hints.Start,
+	found, err := s.index.Select(s.who.Account, index.Query{Context: ctx, From: s.hints.Start,
 		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
 	if err != nil {
 		return some
 	}
-	has := recorders.having(found.Recorders())
+	has := recorders.subset(found.Recorders())
 	if found.Err() != nil {
 		return some
 	}

@@ -38,15 +38,15 @@ func (s histograms) histogram(i int, into *histogram.FloatHistogram) *histogram.
 	into = native(s.Metric, s.bounds, &s.Histograms[i], into)
 	if i > 0 && s.Metric.Kind == frame.Histogram {
 		into.CounterResetHint = histogram.NotCounterReset
-		if beganAnew(&s.Histograms[i-1], &s.Histograms[i]) {
+		if isReset(&s.Histograms[i-1], &s.Histograms[i]) {
 			into.CounterResetHint = histogram.CounterReset
 		}
 	}
 	return into
 }
 
-// beganAnew reports whether a histogram has counted less than the one before it in any bucket.
-func beganAnew(before, h *window.Histogram) bool {
+// isReset reports whether a histogram has counted less than the one before it in any bucket.
+func isReset(before, h *window.Histogram) bool {
 	j := 0
 	for i, b := range before.Filled {
 		for j < len(h.Filled) && h.Filled[j] < b {
@@ -64,8 +64,8 @@ type part struct {
 	samples
 	// ends are the instants, ascending, at which the series was found to be there no more: PromQL's
 	// stale markers. None is an instant of a sample.
-	ends []int64
-	rise *rise // of what rollups show to rate and increase
+	ends     []int64
+	increase *increaseStart // of what rollups show to rate and increase
 }
 
 // oneSeries is a series of an answer. It implements storage.Series.
@@ -118,14 +118,14 @@ type iterator struct {
 	err   error
 }
 
-// lookAt is after how many calls an iterator looks at the time. A function over a range does much
-// between two of them, so that they are few.
-const lookAt = 16
+// checkEvery is after how many calls an iterator looks at the time. A function over a range does
+// much between two of them, so that they are few.
+const checkEvery = 16
 
 // stopped reports whether the query is over: Prometheus's engine looks at the time between series
 // only, and one of them can take minutes.
 func (it *iterator) stopped() bool {
-	if it.calls++; it.ctx == nil || it.calls%lookAt != 0 {
+	if it.calls++; it.ctx == nil || it.calls%checkEvery != 0 {
 		return it.err != nil
 	}
 	if err := it.ctx.Err(); err != nil {

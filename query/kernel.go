@@ -12,8 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/query/kernel"
 )
 
-// errEngine is what a kernel says that meets something only Prometheus's engine knows.
-var errEngine = errors.New("query: this is the engine's")
+// errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
+var errUseEngine = errors.New("query: this is the engine's")
 
 // kernelQuestion is what a kernel may answer: an aggregation of a function of a range vector, or of
 // a selector.
@@ -36,23 +36,23 @@ type kernelQuestion struct {
 // answers in their place.
 func (q *queryable) compute(ctx context.Context, statement parser.Statement) error {
 	eval, is := statement.(*parser.EvalStmt)
-	if !is || q.alone {
+	if !is || q.noKernels {
 		return nil
 	}
-	p := kernelPlan{queryable: q, ctx: ctx, eval: eval}
+	p := kernelRewriter{queryable: q, ctx: ctx, eval: eval}
 	root := p.walk(eval.Expr)
 	if p.err != nil {
 		return sourceError{p.err}
 	}
 	eval.Expr = root
 	if g := q.grown; g != nil && len(q.computed) > 0 {
-		g.Growth = NewGrowth(root, g.span, g.steps, int(g.maxValue))
+		g.LabelGrowth = NewLabelGrowth(root, g.span, g.steps, int(g.maxValue))
 	}
 	return nil
 }
 
-// kernelPlan walks over an expression.
-type kernelPlan struct {
+// kernelRewriter walks over an expression.
+type kernelRewriter struct {
 	*queryable
 	ctx  context.Context
 	eval *parser.EvalStmt
@@ -61,7 +61,7 @@ type kernelPlan struct {
 
 // walk returns an expression in which selectors stand for what kernels have answered. What is in a
 // subquery stays.
-func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
+func (p *kernelRewriter) walk(e parser.Expr) parser.Expr {
 	if p.err != nil {
 		return e
 	}
@@ -103,7 +103,7 @@ func (p *kernelPlan) walk(e parser.Expr) parser.Expr {
 
 // walkOnce is walk for an expression that is the same at all steps: the engine evaluates it at the
 // first one, and repeats what it gets.
-func (p *kernelPlan) walkOnce(e parser.Expr) parser.Expr {
+func (p *kernelRewriter) walkOnce(e parser.Expr) parser.Expr {
 	all := p.eval
 	defer func() { p.eval = all }()
 	first := *all
@@ -114,9 +114,9 @@ func (p *kernelPlan) walkOnce(e parser.Expr) parser.Expr {
 
 // answered returns the selector that stands for a question, or the question's expression if the
 // engine must answer it.
-func (p *kernelPlan) answered(k *kernelQuestion) parser.Expr {
+func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 	list, warnings, err := p.kernel(p.ctx, p.eval, k)
-	if errors.Is(err, errEngine) {
+	if errors.Is(err, errUseEngine) {
 		return k.expr
 	}
 	if err != nil {
@@ -133,8 +133,8 @@ func (p *kernelPlan) answered(k *kernelQuestion) parser.Expr {
 		PosRange: k.expr.PositionRange()}
 }
 
-// kernelled returns a kernel's answer to the selector that stands for its question.
-func (q *queryable) kernelled(matchers []*labels.Matcher) storage.SeriesSet {
+// kernelAnswer returns a kernel's answer to the selector that stands for its question.
+func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
 	s := *q.computed[matchers[0]]
 	if err := q.grown.read(matchers, s.list); err != nil {
 		s.err = sourceError{err}
@@ -143,7 +143,7 @@ func (q *queryable) kernelled(matchers []*labels.Matcher) storage.SeriesSet {
 }
 
 // question returns what a kernel may answer; nil if it is nothing of that kind.
-func (p *kernelPlan) question(e parser.Expr) *kernelQuestion {
+func (p *kernelRewriter) question(e parser.Expr) *kernelQuestion {
 	k := &kernelQuestion{expr: e}
 	inner := e
 	if a, is := e.(*parser.AggregateExpr); is {

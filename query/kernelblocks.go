@@ -40,7 +40,7 @@ type row struct {
 type source func(context.Context, *memory.Lease) ([]row, []*oneSeries, error)
 
 // ofNode is a node, whose newest state may be known.
-func (r *kernelRun) ofNode(n *Node, known *newestOf) source {
+func (r *kernelRun) ofNode(n *Node, known *latestSeries) source {
 	return func(ctx context.Context, lease *memory.Lease) ([]row, []*oneSeries, error) {
 		if known == nil && r.isInstant() {
 			lists, done, err := r.seen(ctx, n, nil)
@@ -96,7 +96,7 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 	scratch := r.scratch.Get().(*kernelScratch)
 	defer r.scratch.Put(scratch)
 	for next := 0; next < len(list) && err == nil; {
-		err = InTurn(ctx, func() (err error) {
+		err = OnCPU(ctx, func() (err error) {
 			next, err = r.fill(ctx, &b, scratch, list, next)
 			return err
 		})
@@ -162,7 +162,7 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
 	}
 	one.values = make([]float64, r.steps.N)
 	if r.k.function == "" {
-		return one, kernel.Look(c, r.steps, r.lookback, scratch.Offset, one.values), nil
+		return one, kernel.Lookback(c, r.steps, r.lookback, scratch.Offset, one.values), nil
 	}
 	some, err := scratch.Slide(ctx, c, one.values)
 	return one, some, err
@@ -174,7 +174,7 @@ func (r *kernelRun) histogramRow(
 ) (bool, error) {
 	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
 	if h == nil || !r.takesHistograms(r.k, m.Kind) {
-		return false, errEngine
+		return false, errUseEngine
 	}
 	one.histograms = r.rows.Get().(*kernel.HistogramRow)
 	one.histograms.Reset()
@@ -183,7 +183,7 @@ func (r *kernelRun) histogramRow(
 	}
 	buckets := len(bounds) + 1
 	if r.k.function == "" {
-		return scratch.LookHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
+		return scratch.LookbackHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
 	}
-	return scratch.Rise(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
+	return scratch.Increase(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
 }

@@ -27,11 +27,11 @@ func (k *kernelScratch) histogramsOf(
 	var m *window.Metric
 	var bounds []float64
 	switch of := s.parts[0].samples.(type) {
-	case *lined:
+	case *lazySamples:
 		of.Read(v, of.from, of.to, true)
 		m, bounds, h.Gone = of.Metric, of.upper, nil
 		if ends {
-			h.Gone = endsOf(v.At, of.instants, of.silent)
+			h.Gone = endsOf(v.At, of.instants, of.gaps)
 		}
 	case histograms:
 		v.Of(of.Series)
@@ -52,7 +52,7 @@ func (k *kernelScratch) histogramsOf(
 // histograms that are only counted each one is a number.
 func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Columns, error) {
 	onlySamples := of.function != ""
-	if of, is := s.parts[0].samples.(*lined); is && len(s.parts) == 1 {
+	if of, is := s.parts[0].samples.(*lazySamples); is && len(s.parts) == 1 {
 		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
 		return k.Columns, nil
 	}
@@ -68,7 +68,7 @@ func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Column
 	s.Iterator(k.iterator)
 	for it := k.iterator; it.Next() != 0; {
 		if it.parts[0].isHistogram() && !of.onlyCounts() {
-			return kernel.Columns{}, errEngine
+			return kernel.Columns{}, errUseEngine
 		}
 		t, v := it.AtT(), 0.0
 		if it.stale || !it.parts[0].isHistogram() {

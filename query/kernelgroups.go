@@ -17,8 +17,8 @@ import (
 type kernelGroup struct {
 	labels labels.Labels
 	of     *kernel.Group
-	row    []float64     // of a question that does not aggregate
-	ranks  *kernel.Ranks // of topk and bottomk, whose series stand in kernelRun
+	row    []float64    // of a question that does not aggregate
+	topK   *kernel.TopK // of topk and bottomk, whose series stand in kernelRun
 	// histograms are those of a group that has them, and bounds theirs.
 	histograms *kernel.HistogramGroup
 	bounds     []float64
@@ -53,10 +53,10 @@ func (r *kernelRun) addRow(one *row) error {
 		r.groups[key] = g
 	}
 	switch {
-	case g.ranks != nil:
-		return r.rank(g.ranks, l, one.values)
+	case g.topK != nil:
+		return r.addTopK(g.topK, l, one.values)
 	case g.histograms == nil && one.histograms == nil:
-		if r.k.operation.Keeps() {
+		if r.k.operation.KeepsRows() {
 			if err := r.take(rowCost + int64(8*r.steps.N)); err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func (r *kernelRun) addRow(one *row) error {
 			return nil
 		}
 	}
-	return errEngine
+	return errUseEngine
 }
 
 // rowCost is what a row that is kept takes beside its numbers, in bytes.
@@ -79,11 +79,11 @@ const rowCost = 24
 func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
 	g := &kernelGroup{}
 	r.order = append(r.order, g)
-	if r.k.operation.Ranks() {
-		if err := r.take(r.k.operation.RanksBytes(r.steps.N)); err != nil {
+	if r.k.operation.IsTopK() {
+		if err := r.take(r.k.operation.TopKBytes(r.steps.N)); err != nil {
 			return nil, err
 		}
-		g.ranks = r.k.operation.NewRanks(r.steps.N)
+		g.topK = r.k.operation.NewTopK(r.steps.N)
 		return g, nil
 	}
 	g.labels = r.groupLabels(l)
@@ -164,8 +164,8 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 	for i := range all {
 		all[i] = r.steps.At(i)
 	}
-	if r.k.operation.Ranks() {
-		return r.ranked(all)
+	if r.k.operation.IsTopK() {
+		return r.topKAnswer(all)
 	}
 	list := make([]*oneSeries, len(r.order))
 	for i, g := range r.order {

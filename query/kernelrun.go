@@ -30,13 +30,13 @@ type kernelRun struct {
 	warned   map[string]bool // names of metrics
 	held     int64           // bytes of the answer
 	counted  int64           // series of the answer
-	first    ranked          // of topk and bottomk
+	top      topKSeries      // of topk and bottomk
 	scratch  sync.Pool       // *kernelScratch
 	rows     sync.Pool       // *kernel.HistogramRow
 	streams  sync.WaitGroup
 }
 
-// kernel answers a question. The error is errEngine if the engine is to answer it.
+// kernel answers a question. The error is errUseEngine if the engine is to answer it.
 func (q *queryable) kernel(
 	ctx context.Context, eval *parser.EvalStmt, k *kernelQuestion,
 ) ([]*oneSeries, annotations.Annotations, error) {
@@ -63,7 +63,7 @@ func (q *queryable) kernel(
 		return nil, nil, err
 	}
 	if s.plan.onlyVirtual() || !s.takesAll(k) || recordersOf(nodes) > 1 {
-		return nil, nil, errEngine
+		return nil, nil, errUseEngine
 	}
 	if k.onlyCounts() && s.ofSamples() {
 		s.plan.facets = []window.Facet{window.Values}
@@ -76,7 +76,7 @@ func (q *queryable) kernel(
 	}
 	list, err := r.run(ctx, nodes, first)
 	if err != nil {
-		if errors.Is(err, errEngine) {
+		if errors.Is(err, errUseEngine) {
 			r.drop()
 		}
 		return nil, nil, err
@@ -99,7 +99,7 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 		})); err != nil {
 		return nil, err
 	}
-	newest, atOnce := make([]*newestOf, len(nodes)), ahead
+	newest, atOnce := make([]*latestSeries, len(nodes)), readAhead
 	if r.isInstant() {
 		r.question = r.reader.ask(r.who.Account, r.plan.read)
 		newest, atOnce = r.reader.current(ctx, r.question, nodes), statesAtOnce
@@ -123,7 +123,7 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 }
 
 // addNode adds up what comes of a node. What is known of its newest state is at hand.
-func (r *kernelRun) addNode(ctx context.Context, n *Node, known *newestOf,
+func (r *kernelRun) addNode(ctx context.Context, n *Node, known *latestSeries,
 	begun <-chan block) error {
 	if begun != nil {
 		return r.add(begun)
@@ -151,8 +151,8 @@ func (s *selection) takesAll(k *kernelQuestion) bool {
 	return takes
 }
 
-// takesHistograms reports whether a kernel knows what to make of native histograms: it counts them,
-// or adds up what samples say, not rollups. Of those that count it adds up the rise.
+// takesHistograms reports whether a kernel knows what to make of native histograms: it counts
+// them, or adds up what samples say, not rollups. Of counting ones it adds up the increase.
 func (s *selection) takesHistograms(k *kernelQuestion, of frame.Kind) bool {
 	if k.onlyCounts() {
 		return true

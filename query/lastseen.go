@@ -31,7 +31,7 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (
 	if r.sources.Recent != nil && len(nodes) > 0 {
 		recent, err := r.sources.Recent.LastSeen(ctx, account, r.touch(account, nodes))
 		if err != nil {
-			r.fall(err)
+			r.countFallback(err)
 		} else {
 			seen, heard = recent, true
 			r.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
@@ -43,11 +43,11 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (
 		n := &nodes[i]
 		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
 			if !late || nodes[i-1].Cluster != n.Cluster { // they come by cluster
-				missing = Also(missing, r.OnTheWay(ctx, account, n.Cluster, now))
+				missing = AppendMissing(missing, r.InFlight(ctx, account, n.Cluster, now))
 			}
 			late = true
-			k := silentKey{account, n.ID}
-			if at, held := r.silences.get(k, n.Interval, now, r.config.NodesTTL, heard); held {
+			k := downKey{account, n.ID}
+			if at, held := r.down.get(k, n.Interval, now, r.config.NodesTTL, heard); held {
 				if at > 0 {
 					seen[n.ID] = max(seen[n.ID], at)
 				}
@@ -94,8 +94,8 @@ func digest(nodes []uuid.UUID) []byte {
 	return h.Sum(nil)
 }
 
-// Kept is what a caller has made of a State and kept.
-type Kept struct {
+// StateVersion is what a caller has made of a State and kept.
+type StateVersion struct {
 	Seen     int64 // the State's
 	Interval int64 // how often the node sends, ms
 	Recent   bool  // the State's
@@ -106,7 +106,7 @@ type Kept struct {
 // It says yes under the conditions under which Latest takes the state from the recent source, and
 // counts as such a read.
 func (r *Reader) Unchanged(
-	ctx context.Context, account string, nodes []Node, kept func(i int) *Kept,
+	ctx context.Context, account string, nodes []Node, kept func(i int) *StateVersion,
 ) []bool {
 	same := make([]bool, len(nodes))
 	if r.sources.Recent == nil || len(nodes) == 0 {
@@ -114,9 +114,10 @@ func (r *Reader) Unchanged(
 	}
 	ids := r.touch(account, nodes)
 	key := "newest/" + account + "/" + string(digest(ids))
-	seen, err := Once(ctx, r, account, key, func(ctx context.Context) (map[uuid.UUID]int64, error) {
-		return r.sources.Recent.LastSeen(ctx, account, ids)
-	})
+	seen, err := ShareRead(ctx, r, account, key,
+		func(ctx context.Context) (map[uuid.UUID]int64, error) {
+			return r.sources.Recent.LastSeen(ctx, account, ids)
+		})
 	if err != nil {
 		return same // each node's own read counts it
 	}

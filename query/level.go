@@ -74,8 +74,8 @@ func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
 	return coarser.Start(since-1) + coarser.Millis
 }
 
-// refined answers what is no whole period at the end of a piece of rollups more finely, down to the
-// samples, as far as there is anything finer.
+// refined splits off the end of a piece of rollups that is no whole period. It is answered from
+// finer rollups, down to samples, as far as these are kept.
 func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
 	for !p.raw() {
 		finer, is := p.level.Finer()
@@ -102,36 +102,39 @@ func (w *windows) resolution(p *piece) error {
 	if p.raw() {
 		return nil
 	}
-	text := fmt.Sprintf("from %s to %s values are rollups of %s", inSeconds(p.from),
-		inSeconds(p.to),
-		inSpan(p.level.Millis))
+	text := fmt.Sprintf("from %s to %s values are rollups of %s", formatSeconds(p.from),
+		formatSeconds(p.to),
+		formatDuration(p.level.Millis))
 	switch {
 	case !p.expired && w.step == 0:
-		return fmt.Errorf("%s: use a range below %s for single samples", text, inSpan(longInstant))
+		return fmt.Errorf("%s: use a range below %s for single samples", text,
+			formatDuration(longInstant))
 	case !p.expired:
 		return fmt.Errorf("%s: use a step below %s for single samples", text,
-			inSpan(rollup.FiveMinutes.Millis))
+			formatDuration(rollup.FiveMinutes.Millis))
 	}
 	finer := "samples"
 	if p.finer != samplesLevel {
-		finer = "rollups of " + inSpan(p.finer.Millis)
+		finer = "rollups of " + formatDuration(p.finer.Millis)
 	}
 	text += ", because " + finer + " of that time have expired"
 	switch {
-	case w.ranged && w.rolled == notAtAll && w.function != "":
+	case w.ranged && w.precision == none && w.function != "":
 		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one "+
 			"value in %s",
-			text, w.function, inSpan(p.level.Millis))
+			text, w.function, formatDuration(p.level.Millis))
 	case w.ranged && p.level.Millis > w.width:
 		return fmt.Errorf("%s: a window of %s cannot be had there, so use one of %s or more", text,
-			inSpan(w.width), inSpan(p.level.Millis))
+			formatDuration(w.width), formatDuration(p.level.Millis))
 	}
 	return errors.New(text)
 }
 
-func inSeconds(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
+func formatSeconds(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
 
-func inSpan(ms int64) string { return model.Duration(ms * int64(time.Millisecond)).String() }
+func formatDuration(ms int64) string {
+	return model.Duration(ms * int64(time.Millisecond)).String()
+}
 
 // rollupLookback is how long the last value of a rollup has to count, that answers a step, or that
 // answers for an instant of which nothing finer is kept, in ms.

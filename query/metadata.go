@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -37,12 +37,12 @@ func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 		return k.of
 	}
 	found, err := e.index.Select(who.Account,
-		series.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
+		index.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
 	if err != nil {
 		return nil
 	}
 	k = &kinds{asked: now, of: map[string]frame.Kind{}}
-	for b := range found.Blocks() {
+	for b := range found.ByNode() {
 		for m := range b.Metrics() {
 			k.of[m.Name] = m.Kind
 		}
@@ -53,20 +53,20 @@ func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
 	return k.of
 }
 
-// Catalogue asks the index, and no engine, which series there are.
-type Catalogue struct {
+// SeriesQuery asks the index, and no engine, which series there are.
+type SeriesQuery struct {
 	From, To  time.Time           // widened to whole days
 	Selectors [][]*labels.Matcher // alternatives; none: all series
 }
 
-// find returns what the index has of a catalogue's question.
+// find asks the index. plans has one for each of the selectors.
 func (e *Engine) find(
-	ctx context.Context, who account.Principal, c Catalogue,
-) (*series.Selection, []*plan, annotations.Annotations, error) {
+	ctx context.Context, who account.Principal, c SeriesQuery,
+) (*index.Selection, []*plan, annotations.Annotations, error) {
 	if e.index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
-	q := series.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
+	q := index.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
 	var plans []*plan
 	for _, matchers := range c.Selectors {
 		p := newPlan(matchers, func() map[string]frame.Kind { return e.kinds(who) })
@@ -89,7 +89,7 @@ func (e *Engine) find(
 
 // Series returns the label sets of the series, sorted, at most limit if that is not 0.
 func (e *Engine) Series(
-	ctx context.Context, who account.Principal, c Catalogue, limit int,
+	ctx context.Context, who account.Principal, c SeriesQuery, limit int,
 ) ([]labels.Labels, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
@@ -117,7 +117,7 @@ func (e *Engine) Series(
 		take(l)
 	}
 blocks:
-	for b := range found.Blocks() {
+	for b := range found.ByNode() {
 		metrics := map[string]frame.Kind{}
 		for m := range b.Metrics() {
 			metrics[m.Name] = m.Kind
@@ -170,7 +170,7 @@ func (p *plan) lists(l labels.Labels, m *window.Metric) bool {
 
 // LabelNames returns the names of the labels that the series have, ascending.
 func (e *Engine) LabelNames(
-	ctx context.Context, who account.Principal, c Catalogue,
+	ctx context.Context, who account.Principal, c SeriesQuery,
 ) ([]string, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
@@ -200,7 +200,7 @@ func (p *plan) hasBuckets(known map[string]frame.Kind) bool {
 // LabelValues returns the values that a label has in the series, ascending. Of metrics' names it
 // has the classic ones of histograms, too, so that who looks for a dashboard's name finds it.
 func (e *Engine) LabelValues(
-	ctx context.Context, who account.Principal, name string, c Catalogue,
+	ctx context.Context, who account.Principal, name string, c SeriesQuery,
 ) ([]string, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
@@ -238,16 +238,16 @@ func (e *Engine) LabelValues(
 // is one series.
 func (e *Engine) Cardinality(
 	ctx context.Context, who account.Principal, limit int,
-) (series.Cardinality, annotations.Annotations, error) {
+) (index.Cardinality, annotations.Annotations, error) {
 	now := e.config.Clock()
-	found, _, warnings, err := e.find(ctx, who, Catalogue{From: now, To: now})
+	found, _, warnings, err := e.find(ctx, who, SeriesQuery{From: now, To: now})
 	if err != nil {
-		return series.Cardinality{}, nil, err
+		return index.Cardinality{}, nil, err
 	}
 	ctx, end := e.reader.Scope(ctx, who.Account)
 	defer end()
 	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
-		return series.Cardinality{}, nil, err
+		return index.Cardinality{}, nil, err
 	}
 	c := found.Cardinality(limit)
 	return c, warnings, found.Err()
@@ -266,7 +266,7 @@ func (e *Engine) Metadata(
 	ctx context.Context, who account.Principal, metric string,
 ) (map[string]Metadata, error) {
 	now := e.config.Clock()
-	c := Catalogue{From: now.Add(-24 * time.Hour), To: now}
+	c := SeriesQuery{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
 		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual,
 			labels.MetricName,
@@ -277,7 +277,7 @@ func (e *Engine) Metadata(
 		return nil, err
 	}
 	list := map[string]Metadata{}
-	for b := range found.Blocks() {
+	for b := range found.ByNode() {
 		for m := range b.Metrics() {
 			if _, known := list[m.Name]; known || metric != "" && m.Name != metric {
 				continue

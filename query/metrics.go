@@ -42,7 +42,7 @@ type metrics struct {
 
 	results     *prometheus.CounterVec
 	resultSteps prometheus.Counter
-	keeps       func(*results) // tells of which results the bytes are shown
+	keeps       func(*resultCache) // tells of which results the bytes are shown
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -76,7 +76,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "ringwatch_api_result_steps_total",
 		Help: "Steps of range queries that were kept and not evaluated again.",
 	})
-	var kept atomic.Pointer[results]
+	var kept atomic.Pointer[resultCache]
 	m.keeps = kept.Store
 	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ringwatch_api_results_bytes",

@@ -25,9 +25,9 @@ func sortStable[T any](ctx context.Context, list []T, compare func(a, b T) int) 
 	return err
 }
 
-// ahead is how many things are loaded while the one before them is used: what an answer of many
-// nodes takes of memory, however many they are.
-const ahead = 8
+// readAhead is how many things are loaded while the one before them is used: what an answer of
+// many nodes takes of memory, however many they are.
+const readAhead = 8
 
 // InOrder begins to load the first of n things, each in a goroutine, and returns a function that is
 // to be asked for each in turn, from 0 on, and begins the next ones meanwhile. Who does not ask for
@@ -42,13 +42,13 @@ func InOrder[T any](
 			go func() { slots[i] <- load(ctx, i) }()
 		}
 	}
-	for i := range min(ahead, n) {
+	for i := range min(readAhead, n) {
 		begin(i)
 	}
 	return func(i int) T {
 		v := <-slots[i]
 		slots[i] = nil
-		begin(i + ahead)
+		begin(i + readAhead)
 		return v
 	}
 }

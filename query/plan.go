@@ -72,7 +72,7 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 // rollups returns what is asked of rollups: of the metric that is named itself all, and of a
 // histogram whose classic names may be meant what these need.
 func (p *plan) rollups() []RollupSelector {
-	list := Whole(p.read)
+	list := AllFacets(p.read)
 	for i := range list[1:] {
 		list[1+i].Facets = p.facets
 	}

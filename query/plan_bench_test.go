@@ -14,9 +14,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -24,7 +24,7 @@ import (
 type listedFleet struct {
 	query.Store
 	nodes  []query.Node
-	index  *series.Index
+	index  *index.Index
 	behind func(ctx context.Context, account, cluster string) (int64, bool)
 }
 
@@ -35,7 +35,7 @@ func (f *listedFleet) Nodes(context.Context, string) ([]query.Node, error) {
 // newListedFleet makes so many nodes, in clusters of 500, that have the same tables.
 func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 	tb.Helper()
-	f := &listedFleet{index: series.NewIndex(0)}
+	f := &listedFleet{index: index.New(0)}
 	dictionaries := map[string]*window.Dictionary{}
 	for i := range nodes {
 		n := query.Node{Account: querytest.Account, Cluster: fmt.Sprintf("cluster-%02d", i/500),

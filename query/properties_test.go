@@ -139,7 +139,7 @@ func TestEndsProperty(t *testing.T) {
 			}
 			before = x
 		}
-		if got := endsOf(has, instants, lapsesOf(instants, interval, from, to)); !slices.Equal(got,
+		if got := endsOf(has, instants, gapsIn(instants, interval, from, to)); !slices.Equal(got,
 			want) {
 			t.Fatalf("ends %v, want %v of %v in %v to %d", got, want, has, instants, to)
 		}

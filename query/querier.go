@@ -34,13 +34,13 @@ type queryable struct {
 	who account.Principal
 	// lookback is how long before an instant its newest value may be, in ms.
 	lookback int64
-	grown    *Grown // the labels that the query makes
+	grown    *LabelBudget // the labels that the query makes
 	// within are the query's selectors in subqueries.
 	within within
 
-	series atomic.Int64 // of all selectors
-	rolled atomic.Bool  // rollups were to answer a selector
-	silent atomic.Bool  // nodes were asked for that have never been heard of
+	series      atomic.Int64 // of all selectors
+	usedRollups atomic.Bool  // rollups were to answer a selector
+	unseen      atomic.Bool  // nodes were asked for that have never been heard of
 
 	mu   sync.Mutex
 	read map[string]*reading // selectors that were read: a query may name one twice
@@ -80,7 +80,7 @@ func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
 	if len(matchers) > 0 && q.computed[matchers[0]] != nil {
-		return q.kernelled(matchers)
+		return q.kernelAnswer(matchers)
 	}
 	if hints == nil {
 		hints = &storage.SelectHints{Start: q.from, End: q.to}
@@ -163,7 +163,7 @@ func (q *queryable) selects(
 		s.pieces = s.windows.pieces(h.Start, h.End, q.since(now))
 	}
 	if slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() }) {
-		q.rolled.Store(true)
+		q.usedRollups.Store(true)
 	}
 	nodes, recorders, err := q.reader.fleets(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
@@ -177,7 +177,7 @@ func (q *queryable) selects(
 	}
 	asked, err = s.nodes(ctx, nodes, recorders)
 	if len(asked) == 0 { // the node that is meant may be on its way itself
-		s.lacks(q.reader.OnTheWay(ctx, q.who.Account, noCluster, h.End))
+		s.addMissing(q.reader.InFlight(ctx, q.who.Account, noCluster, h.End))
 	}
 	return s, asked, list, err
 }
@@ -191,7 +191,7 @@ func (q *queryable) answer(
 		return nil, nil, err
 	}
 	answers := make([][]*oneSeries, len(asked))
-	newest := make([]*newestOf, len(asked))
+	newest := make([]*latestSeries, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
 	if s.isInstant() {
@@ -237,8 +237,8 @@ func (s *selection) warnings() annotations.Annotations {
 // maxMissing bounds the warnings about what is missing.
 const maxMissing = 10
 
-// lacks notes what is missing.
-func (s *selection) lacks(list []string) {
+// addMissing notes what is missing.
+func (s *selection) addMissing(list []string) {
 	if len(list) == 0 {
 		return
 	}
@@ -275,13 +275,13 @@ func (e *Engine) tooManySeries(n int64) error {
 // node reads what is selected of one node, whose newest state may be known. The values take their
 // memory from the lease.
 func (s *selection) node(
-	ctx context.Context, n *Node, known *newestOf, lease *memory.Lease,
+	ctx context.Context, n *Node, known *latestSeries, lease *memory.Lease,
 ) ([]*oneSeries, error) {
 	ctx, end := s.reader.Scope(ctx, s.who.Account)
 	defer end()
 	c := collector{selection: s, node: n, lease: lease, byLabels: map[uint64][]*oneSeries{}}
 	if s.isInstant() {
-		done, err := c.newest(ctx, known)
+		done, err := c.addLatest(ctx, known)
 		if done || err != nil {
 			return c.list, err
 		}
@@ -306,18 +306,18 @@ func byLabels(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) }
 func (q *querier) LabelNames(
 	ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
-	return q.Engine.LabelNames(ctx, q.who, q.catalogue(matchers))
+	return q.Engine.LabelNames(ctx, q.who, q.seriesQuery(matchers))
 }
 
 // LabelValues implements storage.LabelQuerier.
 func (q *querier) LabelValues(
 	ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
-	return q.Engine.LabelValues(ctx, q.who, name, q.catalogue(matchers))
+	return q.Engine.LabelValues(ctx, q.who, name, q.seriesQuery(matchers))
 }
 
-func (q *querier) catalogue(matchers []*labels.Matcher) Catalogue {
-	c := Catalogue{From: time.UnixMilli(q.from), To: time.UnixMilli(q.to)}
+func (q *querier) seriesQuery(matchers []*labels.Matcher) SeriesQuery {
+	c := SeriesQuery{From: time.UnixMilli(q.from), To: time.UnixMilli(q.to)}
 	if len(matchers) > 0 {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// queue lets some queries run at once, and each account in its turn: an account that asks for much
-// waits for its own queries, not others for it. A quarter of the places is for accounts of which no
-// query runs, so that a few that ask for much leave one to whoever comes next. Queries of very many
-// nodes get half of an account's places, so that its small ones do not wait behind them.
+// queue (one of the limiters that package access/limit lists) lets some queries run at once, and
+// each account in its turn: an account that asks for much waits for its own queries, not others
+// for it. A quarter of the places is for accounts of which no query runs, so that a few that ask
+// for much leave one to whoever comes next. Queries of very many nodes get half of an account's
+// places, so that its small ones do not wait behind them.
 type queue struct {
 	slots      int // queries at once
 	kept       int // of them for accounts of which none runs
@@ -20,13 +21,13 @@ type queue struct {
 
 	mu       sync.Mutex
 	running  int
-	accounts map[string]*line
+	accounts map[string]*accountQueue
 	turns    []string      // accounts in which a query waits, in the order of their turns
 	took     time.Duration // what a query takes, the last ones most
 }
 
-// line is one account's queries.
-type line struct {
+// accountQueue is one account's queries.
+type accountQueue struct {
 	running, wide int
 	waiting       []waiter
 }
@@ -39,7 +40,7 @@ type waiter struct {
 
 func newQueue(slots, perAccount, maxWaiting int) *queue {
 	return &queue{slots: slots, kept: slots / 4, perAccount: perAccount, wide: max(1, perAccount/2),
-		maxWaiting: maxWaiting, accounts: map[string]*line{}}
+		maxWaiting: maxWaiting, accounts: map[string]*accountQueue{}}
 }
 
 // enter waits for a query's turn, no longer than ctx. done is to be called once when the query has
@@ -48,7 +49,7 @@ func (q *queue) enter(ctx context.Context, accountName string, wide bool) (done 
 	q.mu.Lock()
 	l := q.accounts[accountName]
 	if l == nil {
-		l = &line{}
+		l = &accountQueue{}
 		q.accounts[accountName] = l
 	}
 	if n := len(l.waiting); n >= q.maxWaiting && !q.room(l, wide) {
@@ -86,7 +87,7 @@ func (q *queue) enter(ctx context.Context, accountName string, wide bool) (done 
 }
 
 // room reports whether another query of an account may run. The caller holds the lock.
-func (q *queue) room(l *line, wide bool) bool {
+func (q *queue) room(l *accountQueue, wide bool) bool {
 	slots := q.slots
 	if l.running > 0 {
 		slots -= q.kept
@@ -95,7 +96,7 @@ func (q *queue) room(l *line, wide bool) bool {
 }
 
 // leave ends a query. The caller holds the lock.
-func (q *queue) leave(accountName string, l *line, wide bool) {
+func (q *queue) leave(accountName string, l *accountQueue, wide bool) {
 	q.running--
 	l.running--
 	if wide {
@@ -106,7 +107,7 @@ func (q *queue) leave(accountName string, l *line, wide bool) {
 }
 
 // tidy forgets what an account does not need any more. The caller holds the lock.
-func (q *queue) tidy(accountName string, l *line) {
+func (q *queue) tidy(accountName string, l *accountQueue) {
 	if len(l.waiting) == 0 {
 		q.turns = slices.DeleteFunc(q.turns, func(a string) bool { return a == accountName })
 		if l.running == 0 {

@@ -24,8 +24,8 @@ const staleSlack = 2_000
 // itself whether it has all.
 const edgeSlack = 10_000
 
-// fall counts why the recent source was asked in vain.
-func (r *Reader) fall(err error) {
+// countFallback counts why the recent source was asked in vain.
+func (r *Reader) countFallback(err error) {
 	reason := fallAway
 	if r.sources.Miss != nil && errors.Is(err, r.sources.Miss) {
 		reason = fallMiss
@@ -53,8 +53,9 @@ func (r *Reader) readLatest(
 		frames, at, err := r.sources.Recent.Latest(ctx, accountName, n.ID)
 		seen = at
 		if err != nil {
-			r.fall(err)
-		} else if recent, err = newest(ctx, accountName, n, frames, want); memory.Refused(err) ||
+			r.countFallback(err)
+		} else if recent, err = latestWindow(ctx, accountName, n, frames,
+			want); memory.Refused(err) ||
 			ctx.Err() != nil {
 			return State{}, cmp.Or(err, ctx.Err())
 		} else if err != nil {
@@ -71,17 +72,17 @@ func (r *Reader) readLatest(
 		if recent != nil {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
 			missing := fmt.Sprintf("everything newer than %s: the store does not answer now",
-				inWords(seen))
+				formatMillis(seen))
 			return State{Window: recent, Seen: seen, Missing: []string{missing}}, nil
 		}
 		r.metrics.failures.Inc()
 		return State{}, err
 	}
-	missing := r.OnTheWay(ctx, accountName, n.Cluster, r.config.Clock().UnixMilli())
+	missing := r.InFlight(ctx, accountName, n.Cluster, r.config.Clock().UnixMilli())
 	if len(frames) == 0 {
 		return State{recent, seen, len(missing) == 0, missing}, nil
 	}
-	stored, err := newest(ctx, accountName, n, frames, want)
+	stored, err := latestWindow(ctx, accountName, n, frames, want)
 	if recent != nil && (err != nil || seen >= storedSeen) {
 		r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
 		return State{recent, seen, len(missing) == 0, missing}, nil
@@ -98,9 +99,9 @@ func (r *Reader) readLatest(
 // newer one.
 func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
 
-// newest makes a window of one state, of which every frame must be readable.
-// want names the metrics that it is to have; nil: all.
-func newest(
+// latestWindow makes a window of one state, of which every frame must be readable. want names the
+// metrics that it is to have; nil: all.
+func latestWindow(
 	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
 ) (*window.Window, error) {
 	lease := memory.Of(ctx)
@@ -108,7 +109,7 @@ func newest(
 		return nil, err
 	}
 	var w *window.Window
-	err := InTurn(ctx, func() (err error) {
+	err := OnCPU(ctx, func() (err error) {
 		w, err = readable(window.BuildWanted(memory.Until(ctx, lease),
 			Node{Account: accountName, ID: n.ID}, frames, want))
 		return err
@@ -137,9 +138,9 @@ func readable(w *window.Window, report window.Report, err error) (*window.Window
 	return w, nil
 }
 
-// asked is what is read of a node: from from to to, in ms, what any of the selectors selects (none:
-// everything), of histograms these facets (none: all).
-type asked struct {
+// rangeRead is what is read of a node: from from to to, in ms, what any of the selectors selects
+// (none: everything), of histograms these facets (none: all).
+type rangeRead struct {
 	from, to  int64
 	facets    []window.Facet
 	selectors [][]*labels.Matcher
@@ -148,7 +149,7 @@ type asked struct {
 // readRange returns a node's windows: the recent source's if it surely has them all, and before
 // them the store's for what is older.
 func (r *Reader) readRange(ctx context.Context, accountName string, n *Node,
-	q asked) (Windows, error) {
+	q rangeRead) (Windows, error) {
 	recentFrom := r.recentFrom(ctx, accountName, n.Cluster, q.from)
 	if r.sources.Recent != nil && q.to >= recentFrom {
 		r.sources.Recent.Touch(accountName, n.Cluster)
@@ -216,7 +217,7 @@ func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) i
 // recentRange returns what the recent source has, if that is surely everything. It asks for whole
 // windows where it can: these are the same for the next question, a moment later.
 func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
-	q asked) (Windows, bool, error) {
+	q rangeRead) (Windows, bool, error) {
 	from, to := q.from, frame.WindowOf(q.to)+frame.WindowMillis-1
 	oldest := r.config.Clock().UnixMilli() - r.config.RecentSpan.Milliseconds()
 	if start := frame.WindowOf(from); start >= oldest {
@@ -224,7 +225,7 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
 	}
 	frames, complete, err := r.sources.Recent.Frames(ctx, accountName, n.ID, from, to)
 	if err != nil {
-		r.fall(err)
+		r.countFallback(err)
 		return Windows{}, false, nil
 	}
 	if !complete {
@@ -248,7 +249,7 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
 	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
 		var w *window.Window
-		err := InTurn(ctx, func() (err error) {
+		err := OnCPU(ctx, func() (err error) {
 			w, err = readable(r.sources.Build(memory.Until(ctx, lease),
 				Node{Account: accountName, ID: n.ID}, start, byWindow[start], want, wanted))
 			return err
@@ -276,7 +277,7 @@ func instantsIn(times []int64, from, to int64) []int64 {
 
 // storeRange returns what the store has.
 func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node,
-	q asked) (all Windows, err error) {
+	q rangeRead) (all Windows, err error) {
 	read := func(matchers []*labels.Matcher) {
 		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,
 			matchers...)
@@ -284,7 +285,7 @@ func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node,
 			return
 		}
 		all.From = max(all.From, part.From)
-		all.Missing = Also(all.Missing, part.Missing)
+		all.Missing = AppendMissing(all.Missing, part.Missing)
 		all.Instants = joinInstants(all.Instants, part.Instants)
 		all.List = append(all.List, part.List...)
 	}
@@ -304,7 +305,7 @@ func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node,
 	if err != nil && !memory.Refused(err) {
 		r.metrics.failures.Inc()
 	}
-	all.Missing = Also(all.Missing, r.OnTheWay(ctx, accountName, n.Cluster, q.to))
+	all.Missing = AppendMissing(all.Missing, r.InFlight(ctx, accountName, n.Cluster, q.to))
 	return all, err
 }
 

@@ -1,17 +1,30 @@
-// Package query is the one way to what nodes have sent: Reader answers from the recent source where
-// that surely has everything, from the store where it has not, and from rollups where those are
-// asked for.
+// Package query answers questions about what nodes have sent: PromQL (Engine), and a node's newest
+// state or a range of its values (Reader). It is the only reader of all sources: the recent source
+// where that surely has everything, the store where it has not, and rollups where those fit.
+//
+// Start with Reader, then Engine. An expression's way:
+//
+//	Engine.Range
+//	  queue        waits for one of the account's places
+//	  kernels      sum by (…) (rate(…[5m])): columns of numbers, block by block
+//	  promql       the rest: Prometheus's own engine, over a storage.Querier
+//	    plan         a selector's matchers → nodes (fleet, index) and time pieces (level)
+//	    collector    each node's piece → series
+//	      Reader       recent source │ store │ rollups
 //
 // What it promises: an answer is right whether the recent source is there or not, and the metrics
-// say which source gave it; it is of one account; what is stored and cannot be read, or may still
+// say which source gave it. It is of one account. What is stored and cannot be read, or may still
 // be on its way to the store, is named in words (Missing) and never left out in silence. Readings
-// of the same thing at the same time are one, and take their memory from the account's share of the
-// budget.
+// of the same thing at the same time are one, and take their memory from the account's share of
+// the budget.
 //
-// What bites: the list of an account's nodes is remembered, see Nodes. What readings return is
-// shared between those who asked at the same time, so nobody changes it. It is counted as memory in
-// use until the context's scope ends, so whoever asks opens a Scope, and a Part for each node of
-// many.
+// What bites: the list of an account's nodes is remembered, see Nodes. What a reading returns is
+// shared between those who asked at the same time, so nobody changes it. It counts as memory in
+// use until the context's scope ends, so whoever asks opens a Scope, and a Part for each of many
+// nodes.
+//
+// It may import dictionary, frame, window, access and memory. The sources are interfaces and
+// functions (Sources), which cmd fills in.
 package query
 
 import (
@@ -178,16 +191,16 @@ type Sources struct {
 // Errors are the store's, the context's, and package memory's where the account's share does not
 // suffice.
 type Reader struct {
-	config   ReaderConfig
-	sources  Sources
-	metrics  *metrics
-	nodes    nodeList
-	silences silences
-	flights  flights
+	config  ReaderConfig
+	sources Sources
+	metrics *metrics
+	nodes   nodeList
+	down    downNodes
+	shared  readings
 
 	dictionaries dictionaries
-	states       newestStates
-	hours        heardHours
+	latest       latestCache
+	instants     instantsCache
 }
 
 // NewReader validates and registers the reader's metrics.
@@ -213,10 +226,10 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 		}
 	}
 	r.nodes.init(c.Clock, s.Store)
-	if r.states, err = newNewestStates(c.KeptBytes); err != nil {
+	if r.latest, err = newLatestCache(c.KeptBytes); err != nil {
 		return nil, err
 	}
-	if r.hours, err = newHeardHours(c.HeardBytes); err != nil {
+	if r.instants, err = newInstantsCache(c.HeardBytes); err != nil {
 		return nil, err
 	}
 	if r.metrics, err = newMetrics(s.Metrics); err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -54,7 +54,7 @@ func (s *askedStore) Windows(ctx context.Context, account string, node uuid.UUID
 // wholeIndex is an index that says that it has everything, as one does that a loader has filled.
 type wholeIndex struct{ query.Index }
 
-func (x wholeIndex) Select(account string, q series.Query) (*series.Selection, error) {
+func (x wholeIndex) Select(account string, q index.Query) (*index.Selection, error) {
 	s, err := x.Index.Select(account, q)
 	if s != nil {
 		s.Missing = 0
@@ -174,8 +174,8 @@ func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []stri
 	return list
 }
 
-func (r *ruled) catalogue(matchers []*labels.Matcher) query.Catalogue {
-	c := query.Catalogue{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
+func (r *ruled) catalogue(matchers []*labels.Matcher) query.SeriesQuery {
+	c := query.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
 	if matchers != nil {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}

@@ -17,17 +17,17 @@ import (
 // it, and the next one computes the steps that are new.
 //
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
-// the samples that the step looks at (see keepable), all of these are settled, and nothing was said
-// about them, neither a warning nor an info. What is kept counts while nothing old has changed
-// (Sources.Unchanged), the account has the same nodes, facts of them and series, no node has left,
-// and samples are kept so long.
+// the samples that the step looks at (see isCacheable), all of these are settled, and nothing was
+// said about them, neither a warning nor an info. What is kept counts while nothing old has
+// changed (Sources.Unchanged), the account has the same nodes, facts of them and series, no node
+// has left, and samples are kept so long.
 
-// leastSteps is how many steps are evaluated at least: one alone would be an instant, which other
+// minSteps is how many steps are evaluated at least: one alone would be an instant, which other
 // sources may answer.
-const leastSteps = 2
+const minSteps = 2
 
-// ranged is one question for a range whose steps may be kept. Times are in ms.
-type ranged struct {
+// cacheableRange is one question for a range whose steps may be kept. Times are in ms.
+type cacheableRange struct {
 	*Engine
 	who            account.Principal
 	expr           string
@@ -39,26 +39,27 @@ type ranged struct {
 	now            int64 // when it was asked
 }
 
-// ranged returns the question if what it is answered may be kept; nil if not.
-func (e *Engine) ranged(
+// cacheableRange returns the question if what it is answered may be kept; nil if not.
+func (e *Engine) cacheableRange(
 	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
 	o Options,
-) *ranged {
+) *cacheableRange {
 	if e.results == nil || e.reader.sources.Unchanged == nil || o.Fresh || o.PerStepStats {
 		return nil
 	}
-	r := &ranged{Engine: e, who: who, expr: expr, from: from.UnixMilli(), to: to.UnixMilli(),
+	r := &cacheableRange{Engine: e, who: who, expr: expr, from: from.UnixMilli(),
+		to:   to.UnixMilli(),
 		step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
 	if !time.UnixMilli(r.from).Equal(from) || !time.UnixMilli(r.to).Equal(to) ||
 		time.Duration(r.step)*time.Millisecond != step || mod(r.from, r.step) != 0 {
 		return nil
 	}
 	r.last = r.to - mod(r.to-r.from, r.step)
-	if r.last-r.from < (leastSteps-1)*r.step {
+	if r.last-r.from < (minSteps-1)*r.step {
 		return nil
 	}
 	tree, err := e.Parse(ctx, expr)
-	if err != nil || !keepable(tree) {
+	if err != nil || !isCacheable(tree) {
 		return nil
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
@@ -68,7 +69,8 @@ func (e *Engine) ranged(
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
 	r.ahead = max(0, newest-r.from)
-	if first-lead(r.o.Lookback.Milliseconds())-beat < r.now-e.config.RawRetention.Milliseconds() {
+	if first-lead(r.o.Lookback.Milliseconds())-virtualInterval <
+		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
 	scope := slices.Sorted(slices.Values(who.Clusters()))
@@ -79,15 +81,15 @@ func (e *Engine) ranged(
 
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
-func (r *ranged) settled() int64 {
+func (r *cacheableRange) settled() int64 {
 	wait := max(r.reader.sources.Settles, r.reader.config.RecentSpan+edgeSlack*time.Millisecond+
-		beat*time.Millisecond)
+		virtualInterval*time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
 }
 
 // answer answers from what is kept, and evaluates the rest.
-func (r *ranged) answer(ctx context.Context) (*Answer, error) {
+func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 	before, err := r.fleet(ctx)
 	if err != nil {
 		return r.part(ctx, r.from, r.to)
@@ -110,7 +112,7 @@ func (r *ranged) answer(ctx context.Context) (*Answer, error) {
 }
 
 // part evaluates a part of the range.
-func (r *ranged) part(ctx context.Context, from, to int64) (*Answer, error) {
+func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, error) {
 	return r.evaluate(ctx, r.who, r.expr, time.UnixMilli(from), time.UnixMilli(to),
 		time.Duration(r.step)*time.Millisecond, r.o)
 }
@@ -119,14 +121,14 @@ func (r *ranged) part(ctx context.Context, from, to int64) (*Answer, error) {
 // said about it.
 func (a *Answer) plain() (promql.Matrix, bool) {
 	m, is := a.Value.(promql.Matrix)
-	if !is || len(a.Warnings) > 0 || a.of.rolled.Load() || a.of.silent.Load() {
+	if !is || len(a.Warnings) > 0 || a.of.usedRollups.Load() || a.of.unseen.Load() {
 		return nil, false
 	}
 	return m, !slices.ContainsFunc(m, func(s promql.Series) bool { return len(s.Histograms) > 0 })
 }
 
 // current returns what is kept and counts still; nil if nothing.
-func (r *ranged) current(ctx context.Context, fleet fleetID) *result {
+func (r *cacheableRange) current(ctx context.Context, fleet fleetVersion) *cachedResult {
 	known := r.results.get(r.key)
 	if known == nil {
 		return nil
@@ -146,11 +148,12 @@ func (r *ranged) current(ctx context.Context, fleet fleetID) *result {
 
 // join evaluates what is not kept before and behind what is, and joins them. It is not done if too
 // little is kept, or something is to be said about the parts.
-func (r *ranged) join(ctx context.Context, known *result, fleet fleetID) (*Answer, bool, error) {
+func (r *cacheableRange) join(ctx context.Context, known *cachedResult,
+	fleet fleetVersion) (*Answer, bool, error) {
 	a, b := max(known.from, r.from), min(known.to, r.settled())
-	b = min(b, r.last-leastSteps*r.step)
-	if a > r.from && a-r.from < leastSteps*r.step {
-		a = r.from + leastSteps*r.step
+	b = min(b, r.last-minSteps*r.step)
+	if a > r.from && a-r.from < minSteps*r.step {
+		a = r.from + minSteps*r.step
 	}
 	if a > b {
 		return nil, false, nil
@@ -192,7 +195,8 @@ func (r *ranged) join(ctx context.Context, known *result, fleet fleetID) (*Answe
 }
 
 // keep keeps the settled steps of an answer, and those before it of what it was made with.
-func (r *ranged) keep(ctx context.Context, m promql.Matrix, known *result, fleet fleetID) {
+func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cachedResult,
+	fleet fleetVersion) {
 	to := r.settled()
 	if to < r.from {
 		return
@@ -200,7 +204,7 @@ func (r *ranged) keep(ctx context.Context, m promql.Matrix, known *result, fleet
 	if after, err := r.fleet(ctx); err != nil || after != fleet {
 		return
 	}
-	of := &result{fleet: fleet, began: r.now, from: r.from, to: to, width: to - r.from}
+	of := &cachedResult{fleet: fleet, began: r.now, from: r.from, to: to, width: to - r.from}
 	if known != nil {
 		of.began = min(of.began, known.began)
 		of.width = max(of.width, known.width)
@@ -219,8 +223,8 @@ func (r *ranged) keep(ctx context.Context, m promql.Matrix, known *result, fleet
 	r.results.put(r.key, of)
 }
 
-// fleetID tells which nodes and series an account has for a key, and who has left.
-type fleetID struct{ nodes, recorders, series, left uint64 }
+// fleetVersion tells which nodes and series an account has for a key, and who has left.
+type fleetVersion struct{ nodes, recorders, series, left uint64 }
 
 // indexChanges is what an Index may say beside what it selects.
 type indexChanges interface {
@@ -228,7 +232,7 @@ type indexChanges interface {
 	Changes(account string) uint64
 }
 
-func (r *ranged) fleet(ctx context.Context) (id fleetID, err error) {
+func (r *cacheableRange) fleet(ctx context.Context) (id fleetVersion, err error) {
 	nodes, recorders, err := r.reader.fleets(ctx, r.who, r.config.NodesTTL)
 	if err != nil {
 		return id, err

@@ -16,8 +16,8 @@ type RollupSelector struct {
 	Facets   []window.Facet
 }
 
-// Whole asks for all that selectors select, with all facets.
-func Whole(selectors [][]*labels.Matcher) []RollupSelector {
+// AllFacets asks for all that selectors select, with all facets.
+func AllFacets(selectors [][]*labels.Matcher) []RollupSelector {
 	list := make([]RollupSelector, len(selectors))
 	for i, m := range selectors {
 		list[i].Matchers = m
@@ -42,7 +42,7 @@ func (r *Reader) Rollups(
 			r.metrics.failures.Inc()
 			return nil, nil, err
 		}
-		missing = Also(missing, lost)
+		missing = AppendMissing(missing, lost)
 		for _, series := range list {
 			hash := series.Labels.Hash()
 			if known(all, found[hash], &series) { // two selectors may select one
@@ -53,7 +53,7 @@ func (r *Reader) Rollups(
 		}
 	}
 	r.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	return all, Also(missing, r.OnTheWay(ctx, account, n.Cluster, to)), nil
+	return all, AppendMissing(missing, r.InFlight(ctx, account, n.Cluster, to)), nil
 }
 
 // known reports whether a series is in the list, where it can be at those places only.

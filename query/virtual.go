@@ -76,12 +76,12 @@ func (e *Engine) virtualSeries(
 	return list
 }
 
-// beat is how often nodes' own series have a sample, in ms, in a range: they change seldom, and no
-// query looks back less.
-const beat = 60_000
+// virtualInterval is how often nodes' own series have a sample, in ms, in a range: they change
+// seldom, and no query looks back less.
+const virtualInterval = 60_000
 
-// virtual returns the nodes' own series that are asked for: what is known now, for instants up to a
-// minute old; and what frames say for earlier ones, see Reader.Heard.
+// virtual returns the nodes' own series that are asked for: what is known now, for instants up to
+// a minute old; and what frames say for earlier ones, see Reader.Instants.
 func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, error) {
 	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
 		info: s.plan.named(MetricInfo)}
@@ -90,19 +90,19 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, er
 	}
 	chosen := s.plan.pick(nodes).of(nodes)
 	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
-	s.lacks(missing)
+	s.addMissing(missing)
 	if err != nil {
-		s.lacks([]string{"when nodes were last heard of: the store does not answer now"})
+		s.addMissing([]string{"when nodes were last heard of: the store does not answer now"})
 		return nil, nil
 	}
 	for i := range chosen {
 		if last[chosen[i].ID] > 0 {
 			v.nodes = append(v.nodes, &chosen[i])
 		} else {
-			s.silent.Store(true)
+			s.unseen.Store(true)
 		}
 	}
-	v.last, v.beats, v.lists = last, s.beats(), make([][]*oneSeries, len(v.nodes))
+	v.last, v.times, v.lists = last, s.virtualTimes(), make([][]*oneSeries, len(v.nodes))
 	if err := v.read(ctx); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ type virtual struct {
 	up, seen, info bool                // which are asked for
 	nodes          []*Node             // that have been heard of
 	last           map[uuid.UUID]int64 // when each was heard of
-	beats          []int64
+	times          []int64
 	lists          [][]*oneSeries // by node
 }
 
@@ -136,16 +136,16 @@ func (v *virtual) read(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	from := max(v.hints.Start-beat, v.now-v.config.RawRetention.Milliseconds())
-	missing, err := v.reader.Heard(ctx, v.who.Account, nodes, from, v.hints.End,
+	from := max(v.hints.Start-virtualInterval, v.now-v.config.RawRetention.Milliseconds())
+	missing, err := v.reader.Instants(ctx, v.who.Account, nodes, from, v.hints.End,
 		func(i int, instants []int64, err error) error {
 			if err != nil {
-				v.lacks([]string{"when a node was heard of: " + err.Error()})
+				v.addMissing([]string{"when a node was heard of: " + err.Error()})
 				instants = nil
 			}
 			return v.node(places[i], instants)
 		})
-	v.lacks(missing)
+	v.addMissing(missing)
 	return err
 }
 
@@ -185,8 +185,8 @@ func (v *virtual) node(i int, instants []int64) error {
 	return nil
 }
 
-// follow returns at each of the beats what value makes of the last instant that is not later. The
-// first beat has one.
+// follow returns a value for each of the times: what value makes of the last instant that is not
+// later. The first of them has one.
 func follow(beats, instants []int64, value func(at, heard int64) float64) *points {
 	list := make([]float64, len(beats))
 	k := 0
@@ -212,23 +212,23 @@ func (v *virtual) take(i int, l labels.Labels, beats []int64, of samples, ends [
 	return nil
 }
 
-// untilLeft returns the beats at which a node had not left, and where its series end: when it left.
+// untilLeft returns the times at which a node had not left, and where its series end: when it left.
 func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	left := v.reader.Left(v.who.Account, n)
 	if left == nil {
-		return v.beats, nil
+		return v.times, nil
 	}
-	k, _ := slices.BinarySearch(v.beats, left.At)
-	if k < len(v.beats) {
+	k, _ := slices.BinarySearch(v.times, left.At)
+	if k < len(v.times) {
 		ends = []int64{left.At}
 	}
-	return v.beats[:k], ends
+	return v.times[:k], ends
 }
 
-// beats are the instants at which nodes' own series have samples: the end, and every minute, or
-// every step if that is longer.
-func (s *selection) beats() []int64 {
-	every := int64(beat)
+// virtualTimes are the instants at which nodes' own series have samples: the end, and every
+// minute, or every step if that is longer.
+func (s *selection) virtualTimes() []int64 {
+	every := int64(virtualInterval)
 	end := min(s.hints.End, s.now)
 	if s.hints.Range == 0 && s.windows.step > every { // then where they are looked at
 		every = s.windows.step

@@ -25,51 +25,52 @@ const (
 	partOfRate   = 10
 )
 
-// answers says how well rollups answer a function of range vectors.
-type answers int
+// precision says how well rollups answer a function of range vectors, beside samples.
+type precision int
 
 const (
 	// it looks at single samples: between two periods' ends all may have happened
-	notAtAll answers = iota
-	nearly           // as a Prometheus does that scrapes once a period
-	exactly          // if windows are whole periods
+	none        precision = iota
+	approximate           // as a Prometheus does that scrapes once a period
+	exact                 // if windows are whole periods
 )
 
-// answersOf says it of a function, and of a kind or of the classic series of a histogram kind.
-func answersOf(function string, k frame.Kind, classic bool) answers {
+// precisionOf returns it for a function, and for a kind of metric or the classic series of a
+// histogram kind.
+func precisionOf(function string, k frame.Kind, classic bool) precision {
 	gauge := !classic && (k == frame.Gauge || k == frame.GaugeDouble || k == frame.GaugeHistogram)
 	switch function {
 	case "rate", "increase":
 		if k == frame.Counter || k == frame.Histogram {
-			return exactly
+			return exact
 		}
 	case "max_over_time", "min_over_time", "avg_over_time":
 		if gauge {
-			return exactly
+			return exact
 		}
-		return nearly
+		return approximate
 	case "sum_over_time":
 		if gauge {
-			return exactly
+			return exact
 		}
 	case "last_over_time", "present_over_time", "absent_over_time":
-		return exactly
+		return exact
 	case "first_over_time", "delta", "deriv", "predict_linear":
-		return nearly
+		return approximate
 	}
-	return notAtAll
+	return none
 }
 
 // windows are what a selector looks at: each ends at an instant of its evaluation, less its offset,
 // and reaches back over a range vector's range, or over the lookback. Times are in ms.
 type windows struct {
-	ranged   bool   // a range vector
-	function string // that the range vector is for
-	rolled   answers
-	width    int64
-	step     int64 // from one to the next; 0: there is one
-	end      int64 // where one of them ends
-	known    bool  // end is known
+	ranged    bool   // a range vector
+	function  string // that the range vector is for
+	precision precision
+	width     int64
+	step      int64 // from one to the next; 0: there is one
+	end       int64 // where one of them ends
+	known     bool  // end is known
 }
 
 // within are the selectors of a query that stand in subqueries, by their first matcher, with their
@@ -134,7 +135,7 @@ func (w *windows) level() (rollup.Level, bool) {
 // fit reports whether a rollup may answer although there are samples: it is no wider than the step
 // and the window, and what windows are is what their periods are, or nearly.
 func (w *windows) fit(l rollup.Level) bool {
-	if w.ranged && w.rolled == notAtAll {
+	if w.ranged && w.precision == none {
 		return false
 	}
 	if w.step == 0 { // mostly of now, where no period ends
@@ -149,11 +150,12 @@ func (w *windows) fit(l rollup.Level) bool {
 	}
 	edge, part := l.Millis, int64(partOfWindow)
 	switch {
-	case w.rolled == exactly && aligned && w.width%l.Millis == 0:
+	case w.precision == exact && aligned && w.width%l.Millis == 0:
 		return true
-	case w.rises() && aligned: // what came before the first period that is whole is not looked at
+	case w.isIncrease() && aligned:
+		// what came before the first period that is whole is not looked at
 		edge, part = w.width%l.Millis, partOfRate
-	case w.rises():
+	case w.isIncrease():
 		part = partOfRate
 	}
 	return edge*part <= w.width
@@ -169,15 +171,15 @@ func (w *windows) asked(p *plan, known map[string]frame.Kind) {
 	if !w.ranged {
 		return
 	}
-	w.rolled = max(answersOf(w.function, frame.Counter, false),
-		answersOf(w.function, frame.Gauge, false))
+	w.precision = max(precisionOf(w.function, frame.Counter, false),
+		precisionOf(w.function, frame.Gauge, false))
 	p.kinds(known, func(k frame.Kind, classic bool) {
-		w.rolled = min(w.rolled, answersOf(w.function, k, classic))
+		w.precision = min(w.precision, precisionOf(w.function, k, classic))
 	})
 }
 
-// rises reports whether the windows are for a function that adds up increases.
-func (w *windows) rises() bool {
+// isIncrease reports whether the windows are for a function that adds up increases.
+func (w *windows) isIncrease() bool {
 	return w.ranged && (w.function == "rate" || w.function == "increase")
 }
 

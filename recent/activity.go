@@ -26,48 +26,48 @@ func markKey(cluster string) string { return "rw:warm:{" + cluster + "}" }
 // the cluster's writer knows from the log. See runStart.
 func startsKey(cluster string) string { return "rw:starts:{" + cluster + "}" }
 
-// touches collects which clusters were read and tells Redis in the background, each cluster at
+// activity collects which clusters were read and tells Redis in the background, each cluster at
 // most once in Refresh: reading costs a map lookup.
-type touches struct {
-	config *Config
-	keeper keeper
+type activity struct {
+	config  *Config
+	backend backend
 
 	mu     sync.Mutex
-	told   map[string]int64 // when each cluster was last told to Redis, in ms
+	sent   map[string]int64 // when each cluster was last told to Redis, in ms
 	due    []string
 	busy   bool // a goroutine is telling
 	closed bool
-	tells  sync.WaitGroup
+	sends  sync.WaitGroup
 }
 
 // Touch says that a cluster's newest values are being read, which makes the writers keep it in
 // Redis for Config.ActiveFor. It returns at once; while Redis is away it is forgotten, and the
 // next read tells it again.
-func (r *Reader) Touch(account, cluster string) { r.touches.touch(clusterKey(account, cluster)) }
+func (r *Reader) Touch(account, cluster string) { r.activity.touch(clusterKey(account, cluster)) }
 
-func (t *touches) touch(cluster string) {
+func (t *activity) touch(cluster string) {
 	if t.config.ActiveFor == 0 {
 		return
 	}
 	now := t.config.millis()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last, known := t.told[cluster]; t.closed ||
+	if last, known := t.sent[cluster]; t.closed ||
 		known && now-last < t.config.Refresh.Milliseconds() {
 		return
 	}
-	t.told[cluster] = now
+	t.sent[cluster] = now
 	t.due = append(t.due, cluster)
 	if !t.busy {
 		t.busy = true
-		t.tells.Add(1)
-		go t.tell()
+		t.sends.Add(1)
+		go t.send()
 	}
 }
 
-// tell hands on what is due until nothing is.
-func (t *touches) tell() {
-	defer t.tells.Done()
+// send hands on what is due until nothing is.
+func (t *activity) send() {
+	defer t.sends.Done()
 	for {
 		t.mu.Lock()
 		due, now := t.due, t.config.millis()
@@ -77,38 +77,39 @@ func (t *touches) tell() {
 			t.mu.Unlock()
 			return
 		}
-		for cluster, at := range t.told { // bounded by what is read in an hour
+		for cluster, at := range t.sent { // bounded by what is read in an hour
 			if now-at > t.config.ActiveFor.Milliseconds() {
-				delete(t.told, cluster)
+				delete(t.sent, cluster)
 			}
 		}
 		t.mu.Unlock()
 		if t.write(due, now) != nil {
 			t.mu.Lock()
 			for _, cluster := range due {
-				delete(t.told, cluster) // the next read says it again
+				delete(t.sent, cluster) // the next read says it again
 			}
 			t.mu.Unlock()
 		}
 	}
 }
 
-func (t *touches) write(due []string, now int64) error {
+func (t *activity) write(due []string, now int64) error {
 	ctx, cancel := within(context.Background(), t.config.ReadTimeout)
 	defer cancel()
-	return t.keeper.note(ctx, activeKey, due, now, t.config.ActiveFor)
+	return t.backend.addToSet(ctx, activeKey, due, now, t.config.ActiveFor)
 }
 
-func (t *touches) close() {
+func (t *activity) close() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
-	t.tells.Wait()
+	t.sends.Wait()
 }
 
 // readActive returns the clusters that were read within ActiveFor.
 func (w *Writer) readActive(ctx context.Context) (map[string]bool, error) {
-	list, err := w.keeper.noted(ctx, activeKey, w.config.millis()-w.config.ActiveFor.Milliseconds())
+	list, err := w.backend.setMembers(ctx, activeKey,
+		w.config.millis()-w.config.ActiveFor.Milliseconds())
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (w *Writer) renewMarks(ctx context.Context, clusters []string) ([]bool, err
 	for i, cluster := range clusters {
 		names[i] = markKey(cluster)
 	}
-	return w.keeper.renew(ctx, names, w.config.markFor())
+	return w.backend.renew(ctx, names, w.config.markFor())
 }
 
 // setMarks makes the marks of clusters that have just been brought up to date, or takes them away.
@@ -140,14 +141,14 @@ func (w *Writer) setMarks(ctx context.Context, clusters []string, warm bool) err
 	if len(clusters) == 0 {
 		return nil
 	}
-	marks := make([]saying, len(clusters))
+	marks := make([]hash, len(clusters))
 	for i, cluster := range clusters {
 		marks[i].name = markKey(cluster)
 		if warm {
 			marks[i].fields = []string{"warm", "1"}
 		}
 	}
-	return w.keeper.tell(ctx, marks, w.config.markFor())
+	return w.backend.setHashes(ctx, marks, w.config.markFor())
 }
 
 // tellStarts writes anew what the log says of agents that started, and forgets what is too old to
@@ -157,7 +158,7 @@ func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 	c, now := w.clusters, w.config.millis()
 	// what is read may begin a little before Keep
 	horizon := frame.WindowOf(now-w.config.Keep.Milliseconds()) - frame.WindowMillis
-	var list []saying
+	var list []hash
 	c.mu.Lock()
 	c.seen = 0
 	for _, cluster := range clusters {
@@ -171,7 +172,7 @@ func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 		c.seen += len(state.view.nodes)
 		// Without starts, what we said, or a writer before us, is taken back once.
 		if fields := state.view.fields(); len(fields) > 0 || !state.quiet {
-			list = append(list, saying{startsKey(cluster), fields})
+			list = append(list, hash{startsKey(cluster), fields})
 			state.quiet = len(fields) == 0
 		}
 	}
@@ -179,14 +180,14 @@ func (w *Writer) tellStarts(ctx context.Context, clusters []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return w.keeper.tell(ctx, list, w.config.markFor())
+	return w.backend.setHashes(ctx, list, w.config.markFor())
 }
 
 // starts returns what the cluster's writer says of a node's starts; nothing if it says nothing.
 func (r *Reader) starts(ctx context.Context, cluster string, node uuid.UUID) ([]runStart, error) {
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	text, err := r.keeper.told(call, startsKey(cluster), node.String())
+	text, err := r.backend.hashField(call, startsKey(cluster), node.String())
 	if err != nil {
 		return nil, r.failed(ctx, err)
 	}

@@ -33,11 +33,12 @@ func claimedKey(account string) string { return "rw:claimed:{" + account + "}" }
 func (r *Reader) Claim(ctx context.Context, account string, node uuid.UUID,
 	sender string) (several bool, err error) {
 	now := r.config.millis()
-	several, err = r.keeper.turn(ctx, senderKey(account, node), sender, now)
+	several, err = r.backend.addSender(ctx, senderKey(account, node), sender, now)
 	if err != nil || !several {
 		return false, err
 	}
-	return true, r.keeper.note(ctx, claimedKey(account), []string{node.String()}, now, claimedFor)
+	return true, r.backend.addToSet(ctx, claimedKey(account), []string{node.String()}, now,
+		claimedFor)
 }
 
 // Claimed returns the account's nodes that were claimed by several senders within the last 15
@@ -47,7 +48,7 @@ func (r *Reader) Claimed(ctx context.Context,
 	defer r.observe("claimed", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	list, err := r.keeper.noted(call, claimedKey(account),
+	list, err := r.backend.setMembers(call, claimedKey(account),
 		r.config.millis()-claimedFor.Milliseconds())
 	if err != nil {
 		return nil, r.failed(ctx, err)

@@ -16,9 +16,9 @@ import (
 // its edges. An agent slower than this is read from the store.
 const neighbour = 60_000
 
-// lag is how much later than two intervals the newest frame may be before the end of a range is
-// no longer taken as complete, in ms.
-const lag = 2_000
+// newestLag is how much later than two intervals the newest frame may be before the end of a range
+// is no longer taken as complete, in ms.
+const newestLag = 2_000
 
 // Frames returns the node's frames from from to to, both inclusive and in milliseconds, by
 // ascending time, each delta frame's key frame among them even when it is older than from.
@@ -124,7 +124,7 @@ func runs(headers []frame.Header, from, to, now int64) (begin []runStart, unbrok
 // reaches reports whether nothing can be missing between a frame, after which no other is here,
 // and the end of a range.
 func reaches(h *frame.Header, to, now int64) bool {
-	fresh := now - 2*h.Interval - lag
+	fresh := now - 2*h.Interval - newestLag
 	return h.At > to || h.At >= fresh && to >= fresh
 }
 

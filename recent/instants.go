@@ -48,7 +48,7 @@ func (r *Reader) instantsOf(
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	var picked []moment
+	var picked []frameID
 	var asked []edges
 	for i, list := range times {
 		e, some := edgesOf(list, from, to)
@@ -57,14 +57,14 @@ func (r *Reader) instantsOf(
 		}
 		e.node = i
 		for _, at := range []int64{list[e.first], list[e.last]} {
-			picked = append(picked, moment{place{account, nodes[i], frame.WindowOf(at)}, at})
+			picked = append(picked, frameID{windowID{account, nodes[i], frame.WindowOf(at)}, at})
 		}
 		asked = append(asked, e)
 	}
 	if len(picked) == 0 {
 		return nil
 	}
-	frames, err := r.keeper.pick(call, picked)
+	frames, err := r.backend.frameAt(call, picked)
 	if err != nil {
 		return r.failed(ctx, err)
 	}
@@ -86,11 +86,11 @@ func (r *Reader) times(ctx context.Context, account string, nodes []uuid.UUID,
 	if len(windows) == 0 {
 		return times, nil
 	}
-	var asked []place
+	var asked []windowID
 	for _, n := range nodes {
-		asked = append(asked, places(account, n, windows)...)
+		asked = append(asked, windowIDs(account, n, windows)...)
 	}
-	found, err := r.keeper.times(ctx, asked)
+	found, err := r.backend.times(ctx, asked)
 	if err != nil {
 		return nil, err
 	}

@@ -23,10 +23,10 @@ type Memory struct {
 	clock func() time.Time
 
 	mu       sync.RWMutex
-	windows  map[place]*list.Element // of *memoryWindow, in their account's order
+	windows  map[windowID]*list.Element // of *memoryWindow, in their account's order
 	accounts map[string]*memoryAccount
 	bytes    int64 // of all windows
-	words    words
+	keys     memoryKeys
 
 	evicted prometheus.Counter
 }
@@ -39,7 +39,7 @@ type memoryAccount struct {
 
 // memoryWindow is one window of one node.
 type memoryWindow struct {
-	place
+	windowID
 	frames          map[int64][]byte
 	last, key, seen int64 // as in the hash of Redis
 	expires, bytes  int64
@@ -50,8 +50,8 @@ const (
 	// places in maps and headers.
 	windowOverhead = 600
 	frameOverhead  = 96
-	// wordsPart is the part of a Memory that is for all but frames.
-	wordsPart = 8
+	// keysPart is the part of a Memory that is for all but frames.
+	keysPart = 8
 )
 
 // NewMemory returns a memory of at most so many bytes, an eighth of them for what is no frame, and
@@ -60,9 +60,9 @@ func NewMemory(most int64, clock func() time.Time, reg prometheus.Registerer) *M
 	if clock == nil {
 		clock = time.Now
 	}
-	m := &Memory{most: most - most/wordsPart, clock: clock, windows: map[place]*list.Element{},
+	m := &Memory{most: most - most/keysPart, clock: clock, windows: map[windowID]*list.Element{},
 		accounts: map[string]*memoryAccount{},
-		words:    words{most: most / wordsPart, said: map[string]*said{}}}
+		keys:     memoryKeys{most: most / keysPart, byName: map[string]*memoryKey{}}}
 	m.evicted = prometheus.NewCounter(
 		prometheus.CounterOpts{Name: "ringwatch_recent_memory_evicted_total",
 			Help: "Frames that left the process's memory before their time because it was full."})
@@ -83,7 +83,7 @@ func NewMemory(most int64, clock func() time.Time, reg prometheus.Registerer) *M
 func (m *Memory) held() int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.bytes + m.words.bytes
+	return m.bytes + m.keys.bytes
 }
 
 // lock locks for writing, forgets what has expired and returns now, in ms.
@@ -99,7 +99,7 @@ func (m *Memory) lock() (now int64) {
 			delete(m.accounts, name)
 		}
 	}
-	m.words.expire(now)
+	m.keys.expire(now)
 	return now
 }
 
@@ -119,10 +119,10 @@ func (m *Memory) putOne(e *entry, expires int64) error {
 		a = &memoryAccount{order: list.New()}
 		m.accounts[e.account] = a
 	}
-	element := m.windows[e.place]
+	element := m.windows[e.windowID]
 	if element == nil {
-		element = a.order.PushBack(&memoryWindow{place: e.place, frames: map[int64][]byte{}})
-		m.windows[e.place] = element
+		element = a.order.PushBack(&memoryWindow{windowID: e.windowID, frames: map[int64][]byte{}})
+		m.windows[e.windowID] = element
 		m.add(a, element, windowOverhead)
 	}
 	a.order.MoveToBack(element)
@@ -130,7 +130,7 @@ func (m *Memory) putOne(e *entry, expires int64) error {
 	w.expires = expires
 	before, again := w.frames[e.at]
 	if again && bytes.Equal(before, e.frame) {
-		w.lead(e)
+		w.updateNewest(e)
 		return nil
 	}
 	if again {
@@ -146,12 +146,12 @@ func (m *Memory) putOne(e *entry, expires int64) error {
 	}
 	m.add(a, element, frameBytes(kept))
 	w.frames[e.at] = kept
-	w.lead(e)
+	w.updateNewest(e)
 	return nil
 }
 
-// lead makes a frame the window's newest if it is.
-func (w *memoryWindow) lead(e *entry) {
+// updateNewest makes a frame the window's newest if it is.
+func (w *memoryWindow) updateNewest(e *entry) {
 	if e.seen >= w.seen {
 		w.last, w.key, w.seen = e.at, e.keyAt, e.seen
 	}
@@ -185,7 +185,7 @@ func (m *Memory) makeRoom(w *memoryWindow, bytes int64) error {
 func (m *Memory) remove(a *memoryAccount, e *list.Element) {
 	w := e.Value.(*memoryWindow)
 	m.add(a, e, -w.bytes)
-	delete(m.windows, w.place)
+	delete(m.windows, w.windowID)
 	a.order.Remove(e)
 }
 
@@ -196,7 +196,7 @@ func (m *Memory) add(a *memoryAccount, e *list.Element, bytes int64) {
 }
 
 // window returns a window that has frames and has not expired. The caller holds the lock.
-func (m *Memory) window(p place, now int64) *memoryWindow {
+func (m *Memory) window(p windowID, now int64) *memoryWindow {
 	if e := m.windows[p]; e != nil {
 		if w := e.Value.(*memoryWindow); w.expires > now && len(w.frames) > 0 {
 			return w
@@ -207,7 +207,7 @@ func (m *Memory) window(p place, now int64) *memoryWindow {
 
 // newest goes on to older windows while what it has was not heard of since the window's
 // beginning: then an older one may have what came later.
-func (m *Memory) newest(_ context.Context, windows []place) (last,
+func (m *Memory) newest(_ context.Context, windows []windowID) (last,
 	key []byte, seen int64, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -224,7 +224,7 @@ func (m *Memory) newest(_ context.Context, windows []place) (last,
 	return last, key, max(0, seen), nil
 }
 
-func (m *Memory) heard(_ context.Context, windows []place) ([]int64, error) {
+func (m *Memory) seenIn(_ context.Context, windows []windowID) ([]int64, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	now := m.clock().UnixMilli()
@@ -237,7 +237,7 @@ func (m *Memory) heard(_ context.Context, windows []place) ([]int64, error) {
 	return seen, nil
 }
 
-func (m *Memory) frames(_ context.Context, windows []place) (map[int64][]byte, error) {
+func (m *Memory) frames(_ context.Context, windows []windowID) (map[int64][]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	now := m.clock().UnixMilli()
@@ -250,7 +250,7 @@ func (m *Memory) frames(_ context.Context, windows []place) (map[int64][]byte, e
 	return frames, nil
 }
 
-func (m *Memory) times(_ context.Context, windows []place) ([][]int64, error) {
+func (m *Memory) times(_ context.Context, windows []windowID) ([][]int64, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	now := m.clock().UnixMilli()
@@ -263,21 +263,23 @@ func (m *Memory) times(_ context.Context, windows []place) ([][]int64, error) {
 	return times, nil
 }
 
-func (m *Memory) pick(_ context.Context, list []moment) ([][]byte, error) {
+func (m *Memory) frameAt(_ context.Context, list []frameID) ([][]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	now := m.clock().UnixMilli()
 	frames := make([][]byte, len(list))
 	for i, of := range list {
-		if w := m.window(of.place, now); w != nil {
+		if w := m.window(of.windowID, now); w != nil {
 			frames[i] = w.frames[of.at]
 		}
 	}
 	return frames, nil
 }
 
-// fill says nothing of a Redis: there is none.
-func (m *Memory) fill(context.Context) (used, most float64, known bool) { return 0, 0, false }
+// memoryUsage says nothing of a Redis: there is none.
+func (m *Memory) memoryUsage(context.Context) (used, most float64, known bool) {
+	return 0, 0, false
+}
 
 func (m *Memory) ping(context.Context) error { return nil }
 

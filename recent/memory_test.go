@@ -26,7 +26,7 @@ func random(r *rand.Rand, account string, node uuid.UUID, at int64, size int) en
 		b[i] = byte(r.Uint32())
 	}
 	window := at / 300_000 * 300_000
-	return entry{place{account, node, window}, at, window, at, b}
+	return entry{windowID{account, node, window}, at, window, at, b}
 }
 
 func heap() int64 {
@@ -50,13 +50,13 @@ func TestMemoryIsBounded(t *testing.T) {
 				nodes[i] = uuid.New()
 			}
 			put := int64(0)
-			var last []place
+			var last []windowID
 			for i := 0; put < 4*most; i++ {
 				c.millis.Add(1000)
 				e := random(r, "acme", nodes[i%len(nodes)], c.millis.Load(), 1+r.IntN(size))
 				put += frameBytes(e.frame)
 				mustPut(t, m, 240*time.Hour, e)
-				last = []place{e.place}
+				last = []windowID{e.windowID}
 				if held := m.held(); held > most {
 					t.Fatalf("%d bytes are held of %d", held, most)
 				}
@@ -92,9 +92,9 @@ func TestMemoryHoldsAFrameOnce(t *testing.T) {
 	e := random(rand.New(rand.NewPCG(1, 4)), "acme", uuid.New(), start, 1000)
 	e.keyAt = e.at
 	mustPut(t, m, time.Hour, e, e)
-	frames, err := m.frames(t.Context(), []place{e.place})
-	last, key, _, err2 := m.newest(t.Context(), []place{e.place})
-	picked, err3 := m.pick(t.Context(), []moment{{e.place, e.at}})
+	frames, err := m.frames(t.Context(), []windowID{e.windowID})
+	last, key, _, err2 := m.newest(t.Context(), []windowID{e.windowID})
+	picked, err3 := m.frameAt(t.Context(), []frameID{{e.windowID, e.at}})
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestMemoryKeepsAccountsApart(t *testing.T) {
 	m, c := newMemory(4 << 20)
 	r := rand.New(rand.NewPCG(1, 2))
 	small := uuid.New()
-	var windows []place
+	var windows []windowID
 	for i := range int64(20) {
 		e := random(r, "zeta", small, start+i*60_000, 50_000)
 		mustPut(t, m, time.Hour, e)
-		windows = append(windows, e.place)
+		windows = append(windows, e.windowID)
 	}
 	for i := range int64(2000) {
 		c.millis.Add(1)
@@ -135,20 +135,21 @@ func TestMemoryRefuses(t *testing.T) {
 		time.Hour); !errors.Is(errs[0], errFull) {
 		t.Error(errs)
 	}
-	if last, _, _, err := m.newest(t.Context(), []place{good.place}); last == nil || err != nil ||
+	if last, _, _, err := m.newest(t.Context(), []windowID{good.windowID}); last == nil ||
+		err != nil ||
 		m.held() != held {
 		t.Error("what was there is gone, or what was refused is held", m.held(), held, err)
 	}
 	var err error
 	names := 0
 	for ; err == nil && names < 1_000_000; names++ {
-		_, err = m.turn(t.Context(), fmt.Sprint("name ", names), "sender", 1)
+		_, err = m.addSender(t.Context(), fmt.Sprint("name ", names), "sender", 1)
 	}
 	if !errors.Is(err, errFull) || m.held() > 1<<20 {
 		t.Errorf("%d names: %v, %d bytes are held", names, err, m.held())
 	}
 	c.millis.Add(2 * senderTTL.Milliseconds())
-	if _, err := m.turn(t.Context(), "another", "sender", 1); err != nil {
+	if _, err := m.addSender(t.Context(), "another", "sender", 1); err != nil {
 		t.Error("what has expired is in the way:", err)
 	}
 }

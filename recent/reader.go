@@ -16,10 +16,10 @@ import (
 
 // Reader takes out what a Writer keeps. Its methods may be called from several goroutines.
 type Reader struct {
-	config  Config
-	keeper  keeper
-	metrics *readerMetrics
-	touches touches
+	config   Config
+	backend  backend
+	metrics  *readerMetrics
+	activity activity
 }
 
 // NewReader validates the configuration and registers the reader's metrics. It connects when
@@ -33,11 +33,11 @@ func NewReader(c Config, reg prometheus.Registerer) (*Reader, error) {
 	}
 	r := &Reader{config: c}
 	var err error
-	if r.keeper, err = r.config.open(); err != nil {
+	if r.backend, err = r.config.openBackend(); err != nil {
 		return nil, err
 	}
 	r.metrics = newReaderMetrics(reg)
-	r.touches = touches{config: &r.config, keeper: r.keeper, told: map[string]int64{}}
+	r.activity = activity{config: &r.config, backend: r.backend, sent: map[string]int64{}}
 	return r, nil
 }
 
@@ -50,7 +50,7 @@ func (r *Reader) Latest(ctx context.Context, account string,
 	defer r.observe("latest", time.Now(), &err, nil)
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	last, key, seen, err := r.keeper.newest(call, places(account, node, r.config.windows()))
+	last, key, seen, err := r.backend.newest(call, windowIDs(account, node, r.config.windows()))
 	if err != nil {
 		return nil, 0, r.failed(ctx, err)
 	}
@@ -85,11 +85,11 @@ func (r *Reader) LastSeen(ctx context.Context, account string,
 	first := 1 + int((windows[0]-frame.WindowOf(r.config.millis()))/frame.WindowMillis)
 	for missing := nodes; len(missing) > 0 && len(windows) > 0; windows, first = windows[first:],
 		1 {
-		asked := make([]place, 0, first*len(missing))
+		asked := make([]windowID, 0, first*len(missing))
 		for _, n := range missing {
-			asked = append(asked, places(account, n, windows[:first])...)
+			asked = append(asked, windowIDs(account, n, windows[:first])...)
 		}
-		heard, err := r.keeper.heard(call, asked)
+		heard, err := r.backend.seenIn(call, asked)
 		if err != nil {
 			return nil, r.failed(ctx, err)
 		}
@@ -107,11 +107,11 @@ func (r *Reader) LastSeen(ctx context.Context, account string,
 	return seen, nil
 }
 
-// places are windows of a node.
-func places(account string, node uuid.UUID, windows []int64) []place {
-	list := make([]place, len(windows))
+// windowIDs are windows of a node.
+func windowIDs(account string, node uuid.UUID, windows []int64) []windowID {
+	list := make([]windowID, len(windows))
 	for i, w := range windows {
-		list[i] = place{account, node, w}
+		list[i] = windowID{account, node, w}
 	}
 	return list
 }
@@ -121,7 +121,7 @@ func (r *Reader) fetch(ctx context.Context, account string, node uuid.UUID,
 	windows []int64) (map[int64][]byte, error) {
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	frames, err := r.keeper.frames(call, places(account, node, windows))
+	frames, err := r.backend.frames(call, windowIDs(account, node, windows))
 	return frames, r.failed(ctx, err)
 }
 
@@ -151,13 +151,13 @@ func (r *Reader) observe(call string, began time.Time, err *error, complete *boo
 func (r *Reader) Ping(ctx context.Context) error {
 	call, cancel := within(ctx, r.config.ReadTimeout)
 	defer cancel()
-	return r.keeper.ping(call)
+	return r.backend.ping(call)
 }
 
 // Close ends the connections to Redis.
 func (r *Reader) Close() {
-	r.touches.close()
-	r.keeper.close()
+	r.activity.close()
+	r.backend.close()
 }
 
 // Redis returns what calls a function with the reader's connection to Redis, for what is counted
@@ -165,7 +165,7 @@ func (r *Reader) Close() {
 // error is the function's, or wraps ErrAway when Redis is known to be away; an error of Redis's
 // connection makes it count as away for everybody, but not one that comes from ctx having ended.
 func (r *Reader) Redis() func(ctx context.Context, f func(rueidis.Client) error) error {
-	if l, is := r.keeper.(*link); is {
+	if l, is := r.backend.(*redisBackend); is {
 		return l.do
 	}
 	return nil

@@ -1,25 +1,28 @@
 // Package recent keeps the last fifteen minutes of every node in Redis, or in the memory of the
 // process where there is none, because the newest values are what nearly all readers ask for.
 //
-// One hash per account, node and window holds the frames as they were received, so a value costs
-// what the wire format made of it and no name is ever repeated. A Writer puts frames in; a Reader
-// takes out a node's state, a range of frames, or when it was last heard of. Neither knows where
-// frames lie: they ask a keeper, which is a connection to Redis or a Memory.
+// One hash per account, node and window holds the frames as they were received, so a value takes
+// what the wire format made of it and no name is repeated. Start with Writer and Reader:
 //
-// What it promises: every write carries its time to live, so nothing is kept that nobody renews.
-// A reader says whether a range is complete, judged by the agents' own sequence numbers and,
-// where an agent started, by what the writer saw in the log, and never guesses. Neither side
+//	log ─▶ Writer.Handle ─▶ backend (redisBackend or Memory) ─▶ Reader.Latest, Frames, Instants
+//	       Writer.Run: which clusters are read ◀─ Reader.Touch
+//	                   reads the last minutes of those that became so again from the log
+//
+// What it promises: every write carries its time to live, so what nobody renews is not kept. A
+// Reader says whether a range is complete, and never guesses: it judges by the agents' own
+// sequence numbers and, where an agent started, by what the Writer saw in the log. Neither side
 // waits longer than its deadline for a Redis that is slow or away, and both go on by themselves
 // when it is back.
 //
 // What bites:
-//   - The newest frame is the one that arrived last, of those that are dated ahead of their
-//     arrival: such a one, of a wrong clock or a hostile sender, hides nothing that comes after
-//     it.
+//   - A frame that is dated ahead of its arrival, by a wrong clock or a hostile sender, counts
+//     from its arrival. So it hides nothing that comes after it.
 //   - What is kept is a copy. Losing it, wiping it or starving it loses nothing: frames that
 //     cannot be written are dropped and counted, and readers go to the store for them.
-//   - After an outage the rest of a window may miss its key frame. Its delta frames cannot be
+//   - After an outage the rest of a window may lack its key frame. Its delta frames cannot be
 //     read, so it is a miss until the next window.
+//
+// It may import frame, access and stream.
 //
 // Keys and fields in Redis, all under one hash tag so that a node lives on one shard of a Redis
 // Cluster. WINDOW is the window's beginning and AT the time of a frame, both in milliseconds

@@ -301,7 +301,8 @@ func TestEveryKeyExpires(t *testing.T) {
 	if _, err := f.reader.Claim(t.Context(), "acme", uuid.New(), "sender"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(f.reader.keeper.note(t.Context(), activeKey, []string{"acme/read"}, start,
+	if err := errors.Join(f.reader.backend.addToSet(t.Context(), activeKey, []string{"acme/read"},
+		start,
 		time.Hour),
 		f.writer.setMarks(t.Context(), []string{"acme/read"}, true)); err != nil {
 		t.Fatal(err)
@@ -438,7 +439,7 @@ func TestRedisOutOfMemoryRefuses(t *testing.T) {
 		t.Error("nothing was refused")
 	}
 	memory := &f.writer.metrics.memory
-	fill := func() { memory.set(f.writer.keeper.fill(t.Context())) }
+	fill := func() { memory.set(f.writer.backend.memoryUsage(t.Context())) }
 	fill()
 	used, most := value(memory.used.WithLabelValues()), value(memory.most.WithLabelValues())
 	if most != 100<<10 || used < 100<<10 {

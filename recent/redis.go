@@ -10,11 +10,11 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// put writes one frame, keeps last, key and seen at the newest, counts it, and renews the time to
-// live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key frame,
-// seconds to live, when the node was heard of by it: see seenAt; and a number for a window that
-// begins: see knownWindows.
-var put = rueidis.NewLuaScript(`
+// putScript writes one frame, keeps last, key and seen at the newest, counts it, and renews the
+// time to live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key
+// frame, seconds to live, when the node was heard of by it: see seenAt; and a number for a window
+// that begins: see knownWindows.
+var putScript = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('HINCRBY', KEYS[1], 'writes', 1) == 1 then
   redis.call('HSET', KEYS[1], 'drawn', ARGV[6])
@@ -27,7 +27,7 @@ end
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1`)
 
-func (l *link) put(ctx context.Context, list []entry, ttl time.Duration) []error {
+func (l *redisBackend) put(ctx context.Context, list []entry, ttl time.Duration) []error {
 	errs := make([]error, len(list))
 	client, err := l.get(ctx)
 	if err != nil {
@@ -40,22 +40,22 @@ func (l *link) put(ctx context.Context, list []entry, ttl time.Duration) []error
 	for i := range list {
 		e := &list[i]
 		batch[i] = rueidis.LuaExec{
-			Keys: []string{windowKey(e.place)},
+			Keys: []string{windowKey(e.windowID)},
 			Args: []string{decimal(e.at), rueidis.BinaryString(e.frame), decimal(e.keyAt),
 				seconds(ttl), decimal(e.seen), decimal(rand.Int64())},
 		}
 	}
-	for i, result := range put.ExecMulti(ctx, client, batch...) {
+	for i, result := range putScript.ExecMulti(ctx, client, batch...) {
 		errs[i] = l.judge(ctx, result.Error())
 	}
 	return errs
 }
 
-// newest returns the newest frame, its key frame and when the node was heard of by it, from the
-// given windows, newest first, so that a node's state is one round trip. It goes on to older
+// newestScript returns the newest frame, its key frame and when the node was heard of by it, from
+// the given windows, newest first, so that a node's state is one round trip. It goes on to older
 // windows while what it has was not heard of since the window's beginning: then an older one may
 // have what came later. ARGV: the windows' beginnings.
-var newest = rueidis.NewLuaScriptReadOnly(`
+var newestScript = rueidis.NewLuaScriptReadOnly(`
 local best, of, last, key = -1
 for i = 1, #KEYS do
   local m = redis.call('HMGET', KEYS[i], 'last', 'key', 'seen')
@@ -75,7 +75,7 @@ end
 local frames = redis.call('HMGET', of, last, key)
 return {frames[1], frames[2], string.format('%.0f', best)}`)
 
-func (l *link) newest(ctx context.Context, windows []place) (last,
+func (l *redisBackend) newest(ctx context.Context, windows []windowID) (last,
 	key []byte, seen int64, err error) {
 	client, err := l.get(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *link) newest(ctx context.Context, windows []place) (last,
 	for _, w := range windows {
 		keys, begins = append(keys, windowKey(w)), append(begins, decimal(w.window))
 	}
-	answer, err := newest.Exec(ctx, client, keys, begins).ToArray()
+	answer, err := newestScript.Exec(ctx, client, keys, begins).ToArray()
 	if err != nil {
 		return nil, nil, 0, l.judge(ctx, err)
 	}
@@ -109,7 +109,7 @@ func shaped(err error) error {
 	return nil
 }
 
-func (l *link) heard(ctx context.Context, windows []place) ([]int64, error) {
+func (l *redisBackend) seenIn(ctx context.Context, windows []windowID) ([]int64, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -143,16 +143,16 @@ func eitherOf(result rueidis.RedisResult) (int64, error) {
 }
 
 // frames asks for windows in one pipeline, and then for those that are known and have changed.
-func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, error) {
+func (l *redisBackend) frames(ctx context.Context, windows []windowID) (map[int64][]byte, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	frames := map[int64][]byte{}
-	var known []*knownWindow
-	var old, unknown []place
+	var known []*cachedWindow
+	var old, unknown []windowID
 	for _, w := range windows {
-		if k := l.known.get(w); k != nil {
+		if k := l.cache.get(w); k != nil {
 			known, old = append(known, k), append(old, w)
 		} else {
 			unknown = append(unknown, w)
@@ -167,7 +167,7 @@ func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, e
 		commands = append(commands, client.B().Hgetall().Key(windowKey(w)).Build())
 	}
 	answers := client.DoMulti(ctx, commands...)
-	changed, err := l.known.unchanged(old, answers, known, frames)
+	changed, err := l.cache.unchanged(old, answers, known, frames)
 	if err != nil {
 		return nil, l.judge(ctx, err)
 	}
@@ -182,7 +182,7 @@ func (l *link) frames(ctx context.Context, windows []place) (map[int64][]byte, e
 }
 
 // whole takes the frames of windows that were asked for whole.
-func (l *link) whole(ctx context.Context, windows []place, answers []rueidis.RedisResult,
+func (l *redisBackend) whole(ctx context.Context, windows []windowID, answers []rueidis.RedisResult,
 	frames map[int64][]byte) error {
 	for i, result := range answers {
 		fields, err := result.AsMap()
@@ -205,14 +205,14 @@ func (l *link) whole(ctx context.Context, windows []place, answers []rueidis.Red
 		if hasDrawn && hasWrites {
 			a, _ := drawn.ToString()
 			b, _ := writes.ToString()
-			l.known.put(windows[i], a+"/"+b, of)
+			l.cache.put(windows[i], a+"/"+b, of)
 		}
 	}
 	return nil
 }
 
 // times asks for the names of all frames in one pipeline.
-func (l *link) times(ctx context.Context, windows []place) ([][]int64, error) {
+func (l *redisBackend) times(ctx context.Context, windows []windowID) ([][]int64, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
@@ -237,14 +237,14 @@ func (l *link) times(ctx context.Context, windows []place) ([][]int64, error) {
 	return times, nil
 }
 
-func (l *link) pick(ctx context.Context, list []moment) ([][]byte, error) {
+func (l *redisBackend) frameAt(ctx context.Context, list []frameID) ([][]byte, error) {
 	client, err := l.get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	commands := make(rueidis.Commands, len(list))
 	for i, m := range list {
-		commands[i] = client.B().Hget().Key(windowKey(m.place)).Field(decimal(m.at)).Build()
+		commands[i] = client.B().Hget().Key(windowKey(m.windowID)).Field(decimal(m.at)).Build()
 	}
 	frames := make([][]byte, len(list))
 	for i, result := range client.DoMulti(ctx, commands...) {
@@ -258,7 +258,7 @@ func (l *link) pick(ctx context.Context, list []moment) ([][]byte, error) {
 }
 
 // windowKey names the hash of one window of one node.
-func windowKey(w place) string {
+func windowKey(w windowID) string {
 	b := make([]byte, 0, len(w.account)+64)
 	b = append(b, "rw:{"...)
 	b = append(b, w.account...)

@@ -26,15 +26,15 @@ const maxStarts = 8
 // forgotten and its own last minutes are read again.
 const maxSeenNodes = 100_000
 
-// view is what the log says of a cluster's nodes from one offset on. It is about the log alone,
+// logView is what the log says of a cluster's nodes from one offset on. It is about the log alone,
 // so that nothing which Redis loses makes it wrong.
-type view struct {
+type logView struct {
 	since   int64 // it has all frames in the log that are not earlier, in ms
 	horizon int64 // it has forgotten what is earlier
 	nodes   map[uuid.UUID]*seenNode
 }
 
-// seenNode is what a view knows of a node.
+// seenNode is what a logView knows of a node.
 type seenNode struct {
 	oldest, newest int64      // times of frames
 	starts         []runStart // by time; after is 0 where the view has nothing before
@@ -43,10 +43,12 @@ type seenNode struct {
 // never is the since of a view that has not all frames from any time on.
 const never = math.MaxInt64
 
-func newView(since int64) *view { return &view{since: since, nodes: map[uuid.UUID]*seenNode{}} }
+func newLogView(since int64) *logView {
+	return &logView{since: since, nodes: map[uuid.UUID]*seenNode{}}
+}
 
 // add takes the next record of the log. Records may come again, and frames late.
-func (v *view) add(h *frame.Header) {
+func (v *logView) add(h *frame.Header) {
 	if v.since == never {
 		return
 	}
@@ -77,11 +79,11 @@ func (n *seenNode) begin(s runStart) {
 	n.starts = append(n.starts, s)
 }
 
-// join puts a view of what lies before v in the log before it. A start that the other view has
-// frames around is forgotten: which of them is the last before it is not known.
-func (v *view) join(before *view) {
+// join prepends the view of an earlier part of the log. A start is forgotten if the other view has
+// frames before and after it: which of them is the last before the start is not known.
+func (v *logView) join(before *logView) {
 	if v.since == never || before.since == never {
-		*v = view{since: never}
+		*v = logView{since: never}
 		return
 	}
 	v.since = max(before.since, v.horizon)
@@ -108,7 +110,7 @@ func (v *view) join(before *view) {
 }
 
 // forget drops what is earlier than horizon.
-func (v *view) forget(horizon int64) {
+func (v *logView) forget(horizon int64) {
 	for id, n := range v.nodes {
 		if n.newest < horizon {
 			delete(v.nodes, id)
@@ -120,7 +122,7 @@ func (v *view) forget(horizon int64) {
 }
 
 // fields are the starts that the view proves, by node, as Redis has them.
-func (v *view) fields() []string {
+func (v *logView) fields() []string {
 	var fields []string
 	for id, n := range v.nodes {
 		var starts []runStart

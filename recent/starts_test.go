@@ -17,7 +17,7 @@ func (f *fixture) lose(account string, n *frametest.Node, from, to int64) {
 	f.memory.mu.Lock()
 	defer f.memory.mu.Unlock()
 	for w := frame.WindowOf(from); w <= to; w += frame.WindowMillis {
-		if e := f.memory.windows[place{account, n.ID, w}]; e != nil {
+		if e := f.memory.windows[windowID{account, n.ID, w}]; e != nil {
 			maps.DeleteFunc(e.Value.(*memoryWindow).frames, func(at int64, _ []byte) bool {
 				return at >= from && at <= to
 			})
@@ -32,8 +32,8 @@ func (f *fixture) wipe() {
 	clear(f.memory.windows)
 	clear(f.memory.accounts)
 	f.memory.bytes = 0
-	clear(f.memory.words.said)
-	f.memory.words.bytes = 0
+	clear(f.memory.keys.byName)
+	f.memory.keys.bytes = 0
 }
 
 // settle lets the writer do at once what it does every Refresh.
@@ -59,7 +59,7 @@ func newSettled(t *testing.T) *fixture {
 // readAgain says that the cluster read is read.
 func (f *fixture) readAgain() {
 	f.Helper()
-	if err := f.reader.touches.write([]string{"acme/read"}, f.clock.millis.Load()); err != nil {
+	if err := f.reader.activity.write([]string{"acme/read"}, f.clock.millis.Load()); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -230,7 +230,7 @@ func TestCompleteIsComplete(t *testing.T) {
 			f.readAgain()
 		case 2:
 			f.writer.Revoke(0)
-			if err := f.memory.tell(t.Context(), []saying{{name: markKey("acme/read")}},
+			if err := f.memory.setHashes(t.Context(), []hash{{name: markKey("acme/read")}},
 				time.Minute); err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestCompleteIsComplete(t *testing.T) {
 				starts++
 			}
 			for at := range had[i] {
-				if at > now-2*n.Interval-lag && !got[at] {
+				if at > now-2*n.Interval-newestLag && !got[at] {
 					continue // the newest may be on its way, in Redis's sight
 				}
 				if at >= from && at <= to && !got[at] {
@@ -297,7 +297,7 @@ func TestStartsAreTheLogs(t *testing.T) {
 		}
 		since := r.Int64N(10)
 		cut := r.IntN(len(records) + 1)
-		before, v := newView(since), newView(1000)
+		before, v := newLogView(since), newLogView(1000)
 		for i := range records[:cut] {
 			before.add(&records[i])
 		}
@@ -337,7 +337,7 @@ func TestStartsAreTheLogs(t *testing.T) {
 
 func TestTooManyNodesProveNothing(t *testing.T) {
 	c := newClusters()
-	v := newView(0)
+	v := newLogView(0)
 	for i := range maxSeenNodes + 1 {
 		h := frame.Header{At: 10, Node: [16]byte{byte(i), byte(i >> 8), byte(i >> 16), 1}}
 		c.see(v, &h)
@@ -346,7 +346,7 @@ func TestTooManyNodesProveNothing(t *testing.T) {
 		t.Error(v.since, len(v.nodes), c.seen)
 	}
 	v.forget(100)
-	v.join(newView(0))
+	v.join(newLogView(0))
 	if h := (frame.Header{At: 200}); v.since != never {
 		t.Error("it is believed again")
 	} else if v.add(&h); len(v.nodes) != 0 {

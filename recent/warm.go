@@ -28,20 +28,20 @@ const clockSlack = 10_000
 // maxPause is the longest pause between readings that fail.
 const maxPause = time.Minute
 
-// warmth is what the writer knows of one active cluster. Its frames are written from the moment
-// it is known, so what may be missing in Redis is a range of offsets that lies behind.
-type warmth struct {
+// clusterState is what the writer knows of one active cluster. Its frames are written from the
+// moment it is known, so what may be missing in Redis is a range of offsets that lies behind.
+type clusterState struct {
 	partition int32
-	next      int64 // the offset after its newest record
-	asked     bool  // its mark was looked for
-	behind    bool  // from and to say what is missing
-	from, to  int64 // offsets; from -1: from Config.Keep ago
-	reading   bool  // what was behind is being read
-	view      *view // what the log says from some offset on up to next
-	quiet     bool  // Redis has no starts of its nodes, neither ours nor an earlier writer's
+	next      int64    // the offset after its newest record
+	asked     bool     // its mark was looked for
+	behind    bool     // from and to say what is missing
+	from, to  int64    // offsets; from -1: from Config.Keep ago
+	reading   bool     // what was behind is being read
+	view      *logView // what the log says from some offset on up to next
+	quiet     bool     // Redis has no starts of its nodes, neither ours nor an earlier writer's
 }
 
-// observe takes a record into the view of its cluster, whatever becomes of it.
+// observe adds a record to the logView of its cluster, whether it is written or not.
 func (c *clusters) observe(r *stream.Record, h *frame.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,18 +53,18 @@ func (c *clusters) observe(r *stream.Record, h *frame.Header) {
 	c.see(state.view, h)
 }
 
-// see adds a frame to a view, or gives the view up where there are too many nodes.
-func (c *clusters) see(v *view, h *frame.Header) {
+// see adds a frame to a logView, and gives that up if there are too many nodes.
+func (c *clusters) see(v *logView, h *frame.Header) {
 	before := len(v.nodes)
 	v.add(h)
 	if c.seen += len(v.nodes) - before; c.seen > maxSeenNodes {
 		c.seen -= len(v.nodes)
-		*v = view{since: never}
+		*v = logView{since: never}
 	}
 }
 
-// misses adds offsets that Redis lacks.
-func (c *warmth) misses(from, to int64) {
+// addGap adds offsets that Redis lacks.
+func (c *clusterState) addGap(from, to int64) {
 	if c.behind {
 		from, to = min(from, c.from), max(to, c.to)
 	}
@@ -75,16 +75,16 @@ func (c *warmth) misses(from, to int64) {
 type clusters struct {
 	mu     sync.Mutex
 	active map[string]bool // by clusterKey; nil: not known yet
-	warm   map[string]*warmth
+	warm   map[string]*clusterState
 	seen   int           // nodes in all views, counted anew by each refresh
 	wake   chan struct{} // something is behind, or new
 }
 
 func newClusters() *clusters {
-	return &clusters{warm: map[string]*warmth{}, wake: make(chan struct{}, 1)}
+	return &clusters{warm: map[string]*clusterState{}, wake: make(chan struct{}, 1)}
 }
 
-func (c *clusters) rouse() {
+func (c *clusters) wakeRun() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -103,10 +103,10 @@ func (c *clusters) admit(cluster string, r *stream.Record, h *frame.Header, now 
 	state := c.warm[cluster]
 	if state == nil || state.partition != r.Partition {
 		// All records before this one came before now, and their frames are at most maxAhead ahead.
-		state = &warmth{partition: r.Partition, view: newView(now + maxAhead + clockSlack)}
+		state = &clusterState{partition: r.Partition, view: newLogView(now + maxAhead + clockSlack)}
 		c.warm[cluster] = state
 		c.see(state.view, h)
-		c.rouse()
+		c.wakeRun()
 	}
 	state.next = r.Offset + 1
 	return true, c.active != nil
@@ -118,7 +118,7 @@ func (c *clusters) lost(r *stream.Record) {
 	defer c.mu.Unlock()
 	if state := c.warm[clusterKey(r.Account, r.Cluster)]; state != nil &&
 		state.partition == r.Partition {
-		state.misses(r.Offset, r.Offset+1)
+		state.addGap(r.Offset, r.Offset+1)
 	}
 }
 
@@ -165,7 +165,7 @@ func (w *Writer) refresh(ctx context.Context) {
 	if err := w.refreshOnce(call); err != nil {
 		w.metrics.refreshFailures.Inc()
 	}
-	w.metrics.memory.set(w.keeper.fill(call))
+	w.metrics.memory.set(w.backend.memoryUsage(call))
 }
 
 func (w *Writer) refreshOnce(ctx context.Context) error {
@@ -204,7 +204,7 @@ func (w *Writer) refreshOnce(ctx context.Context) error {
 		// Without a mark nobody has kept it up to now, or Redis has lost all it had. Records
 		// after next are written by us.
 		if !there[i] && !state.reading {
-			state.misses(-1, state.next)
+			state.addGap(-1, state.next)
 		}
 		state.asked = true
 		behind = behind || state.behind
@@ -246,9 +246,9 @@ func (w *Writer) catchUp(ctx context.Context) {
 // gap is what is missing of some clusters of a partition.
 type gap struct {
 	from, to int64
-	of       map[string]*warmth
-	was      map[string]warmth
-	views    map[string]*view // what is read of those whose last minutes are read
+	of       map[string]*clusterState
+	was      map[string]clusterState
+	views    map[string]*logView // what is read of those whose last minutes are read
 }
 
 // known reports whether Redis has said which clusters are read.
@@ -270,12 +270,12 @@ func (c *clusters) gaps(now int64) map[int32]*gap {
 		}
 		g := gaps[state.partition]
 		if g == nil {
-			g = &gap{from: state.from, to: state.to, of: map[string]*warmth{},
-				was: map[string]warmth{}, views: map[string]*view{}}
+			g = &gap{from: state.from, to: state.to, of: map[string]*clusterState{},
+				was: map[string]clusterState{}, views: map[string]*logView{}}
 			gaps[state.partition] = g
 		}
 		if state.from < 0 {
-			state.to, state.view = state.next, newView(now+maxAhead+clockSlack)
+			state.to, state.view = state.next, newLogView(now+maxAhead+clockSlack)
 		}
 		g.from, g.to = min(g.from, state.from), max(g.to, state.to)
 		g.of[cluster], g.was[cluster] = state, *state
@@ -297,14 +297,14 @@ func (w *Writer) readBehind(ctx context.Context) error {
 		for cluster, state := range g.of {
 			state.reading = false
 			if was := g.was[cluster]; err != nil {
-				state.misses(was.from, was.to)
+				state.addGap(was.from, was.to)
 			} else if v := g.views[cluster]; v != nil && was.view == state.view {
 				state.view.join(v)
 			}
 		}
 		w.clusters.mu.Unlock()
 		if err == nil {
-			w.clusters.rouse() // the starts that are known now are told
+			w.clusters.wakeRun() // the starts that are known now are told
 		}
 	}
 	return failed
@@ -320,7 +320,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	oldest := frame.WindowOf(w.config.millis() - w.config.Keep.Milliseconds())
 	for cluster, was := range g.was {
 		if was.from < 0 {
-			g.views[cluster] = newView(oldest)
+			g.views[cluster] = newLogView(oldest)
 		}
 	}
 	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted,
@@ -329,7 +329,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 			batch, _ := w.entries(records, oldest, nil)
 			deadline, cancel := within(ctx, w.config.WriteTimeout)
 			defer cancel()
-			failed := errors.Join(w.keeper.put(deadline, batch, w.config.Keep)...)
+			failed := errors.Join(w.backend.put(deadline, batch, w.config.Keep)...)
 			if failed == nil {
 				w.metrics.walked.Add(float64(len(batch)))
 			}
@@ -348,7 +348,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	return w.setMarks(deadline, names, true)
 }
 
-// look takes records that are read again into the views of their clusters.
+// look adds records that are read again to the logViews of their clusters.
 func (c *clusters) look(g *gap, records []stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -131,7 +131,7 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 	f.pass(16*time.Minute, "acme", n)
 	eventually(t, "it is whole", func() bool { return f.whole("acme", n.ID) })
 	eventually(t, "its mark is there", func() bool {
-		mark, err := f.writer.keeper.told(t.Context(), markKey("acme/read"), "warm")
+		mark, err := f.writer.backend.hashField(t.Context(), markKey("acme/read"), "warm")
 		return err == nil && mark != ""
 	})
 	reads := f.log.reads()

@@ -23,7 +23,7 @@ const batchFrames = 256
 // is dropped and counted, and read again from the log when Redis is back.
 type Writer struct {
 	config   Config
-	keeper   keeper
+	backend  backend
 	metrics  *writerMetrics
 	again    Again
 	clusters *clusters
@@ -41,7 +41,7 @@ func NewWriter(c Config, again Again, reg prometheus.Registerer) (*Writer, error
 	}
 	w := &Writer{config: c, again: again, clusters: newClusters(), behind: make(chan struct{}, 1)}
 	var err error
-	if w.keeper, err = w.config.open(); err != nil {
+	if w.backend, err = w.config.openBackend(); err != nil {
 		return nil, err
 	}
 	w.metrics = newWriterMetrics(reg)
@@ -114,8 +114,8 @@ func (w *Writer) entries(records []stream.Record, oldest int64,
 			received = w.config.Clock()
 		}
 		batch = append(batch, entry{
-			place: place{r.Account, h.Node, h.Window()},
-			at:    h.At, keyAt: h.KeyAt(), seen: seenAt(h.At, received),
+			windowID: windowID{r.Account, h.Node, h.Window()},
+			at:       h.At, keyAt: h.KeyAt(), seen: seenAt(h.At, received),
 			frame: r.Value,
 		})
 		of = append(of, r)
@@ -126,7 +126,7 @@ func (w *Writer) entries(records []stream.Record, oldest int64,
 func (w *Writer) write(ctx context.Context, batch []entry, of []*stream.Record) {
 	began := time.Now()
 	written := false
-	for i, err := range w.keeper.put(ctx, batch, w.config.Keep) {
+	for i, err := range w.backend.put(ctx, batch, w.config.Keep) {
 		if err == nil {
 			written = true
 			w.metrics.written.Inc()
@@ -168,8 +168,8 @@ func (w *Writer) Revoke(partition int32) { w.clusters.revoke(partition) }
 func (w *Writer) Ping(ctx context.Context) error {
 	call, cancel := within(ctx, w.config.ReadTimeout)
 	defer cancel()
-	return w.keeper.ping(call)
+	return w.backend.ping(call)
 }
 
 // Close ends the connections to Redis.
-func (w *Writer) Close() { w.keeper.close() }
+func (w *Writer) Close() { w.backend.close() }

@@ -62,9 +62,9 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// again says firing alerts again while evaluation stands still, so that nobody takes them for
-// resolved: an outage of the pipeline resolves nothing.
-func (c *cluster) again(ctx context.Context, now time.Time) {
+// resendFiring says firing alerts again while evaluation stands still, so that nobody takes them
+// for resolved: an outage of the pipeline resolves nothing.
+func (c *cluster) resendFiring(ctx context.Context, now time.Time) {
 	for _, g := range c.groups {
 		delta := max(g.Interval(), c.config.ResendDelay)
 		for _, r := range g.AlertingRules() {

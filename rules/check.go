@@ -115,7 +115,8 @@ func (c *Checked) look(
 			if k.Lookback, err = Lookback(expr); err != nil {
 				wrong(err)
 			}
-			if err := query.NewGrowth(expr, 0, 1, query.DefaultMaxLabelBytes).Check(); err != nil {
+			if err := query.NewLabelGrowth(expr, 0, 1, query.DefaultMaxLabelBytes).Check(); err !=
+				nil {
 				wrong(err)
 			}
 			k.Cluster = PinnedTo(expr)

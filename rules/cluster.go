@@ -33,37 +33,37 @@ type cluster struct {
 	log           *slog.Logger
 	lease         *memory.Lease
 
-	version int // of files
-	set     *set
-	part    *part
-	wanted  *frame.Wanted
-	nodes   map[uuid.UUID]*node
-	seen    map[*selector][]*view
-	ordered map[*selector]int           // how many of seen have been put in order
-	metrics map[string][]*window.Metric // by name, for shared
-	count   int                         // cells
-	lacking int                         // series that there was no memory for
-	unread  int                         // nodes whose frames there was no memory to read
-	lacks   map[*selector]int           // how many of them a selector means
-	untidy  bool                        // there are cells that nobody needs
-	waiting bool                        // it has been said that a cluster is awaited
-	tidied  int64
+	version           int // of files
+	set               *set
+	scope             *ruleScope
+	wanted            *frame.Wanted
+	nodes             map[uuid.UUID]*node
+	seen              map[*selector][]*seriesView
+	ordered           map[*selector]int           // how many of seen have been put in order
+	metrics           map[string][]*window.Metric // by name, for shared
+	count             int                         // series in memory
+	lackingMemory     int                         // series that there was no memory for
+	unread            int                         // nodes whose frames there was no memory to read
+	lackingBySelector map[*selector]int           // how many of them a selector means
+	hasEnded          bool                        // there are series that nobody needs
+	waiting           bool                        // it has been said that a cluster is awaited
+	tidied            int64
 
-	groups      []*group // in the order of files
-	current     *group   // that is being evaluated
-	rule        promrules.RuleDetail
-	grown       *query.Grown          // the labels that the expression under evaluation makes
-	sharedOf    map[int]promql.Vector // what rules of the current group share, at sharedAt
-	sharedAt    time.Time
-	sharedBytes int64            // of the lease
-	engineUse   *counting        // of the lease, by the expression that is being evaluated
-	recorded    map[string]*cell // by their labels
-	records     []roster.Record  // of the roster, to be published
-	followed    uint64           // changes of the roster that are known
-	newest      int64            // ms: when the node came that came last
-	since       int64            // ms: silence before it is the pipeline's
-	horizon     int64            // ms: no group will be evaluated at an instant before it
-	out         []outgoing       // to be published
+	groups        []*group // in the order of files
+	current       *group   // that is being evaluated
+	rule          promrules.RuleDetail
+	grown         *query.LabelBudget    // the labels that the expression under evaluation makes
+	sharedOf      map[int]promql.Vector // what rules of the current group share, at sharedAt
+	sharedAt      time.Time
+	sharedBytes   int64                 // of the lease
+	engineUse     *countingLease        // of the lease, by the expression that is being evaluated
+	recorded      map[string]*memSeries // by their labels
+	records       []roster.Record       // of the roster, to be published
+	rosterVersion uint64                // changes of the roster that are known
+	newest        int64                 // ms: when the node came that came last
+	since         int64                 // ms: silence before it is the pipeline's
+	horizon       int64                 // ms: no group will be evaluated at an instant before it
+	out           []outgoing            // to be published
 
 	gone     bool // nothing is left of it: no node, or no rule
 	changed  bool // there is more to be written down than was
@@ -89,17 +89,17 @@ func (r *Rules) newCluster(account, name string, partition int32) *cluster {
 // again where its state is.
 func (c *cluster) load() error {
 	c.set, c.version = c.files.of(c.account)
-	c.part = c.set.cluster
+	c.scope = c.set.cluster
 	if c.deps.Every {
-		c.part = c.set.every
+		c.scope = c.set.every
 	}
-	c.part = c.part.clone()
+	c.scope = c.scope.clone()
 	c.lease = c.deps.Budget.Open(c.account)
-	c.seen, c.metrics = map[*selector][]*view{}, map[string][]*window.Metric{}
-	c.recorded, c.ordered = map[string]*cell{}, map[*selector]int{}
-	c.lacks = map[*selector]int{}
+	c.seen, c.metrics = map[*selector][]*seriesView{}, map[string][]*window.Metric{}
+	c.recorded, c.ordered = map[string]*memSeries{}, map[*selector]int{}
+	c.lackingBySelector = map[*selector]int{}
 	c.wanted = frame.NewWanted(func(metric string) bool {
-		return metric == modeMetric && !c.deps.Every || c.part.candidatesOf(metric) != nil
+		return metric == modeMetric && !c.deps.Every || c.scope.candidatesOf(metric) != nil
 	}, frame.NewDictionaries(dictionaryBytes))
 	var err error
 	c.groups, err = c.newGroups()
@@ -109,8 +109,8 @@ func (c *cluster) load() error {
 // dictionaryBytes bounds what is kept of dictionaries that a cluster's nodes share.
 const dictionaryBytes = 1 << 20
 
-// clone returns a part whose memory of names is its own.
-func (p *part) clone() *part {
+// clone returns a copy whose cache of names is its own.
+func (p *ruleScope) clone() *ruleScope {
 	of := *p
 	of.named = nil
 	return &of
@@ -133,20 +133,21 @@ func (c *cluster) newGroups() ([]*group, error) {
 		NameValidationScheme: labelNames, ExternalURL: c.url,
 		QueryFunc: c.query, NotifyFunc: c.notify, Context: context.Background(),
 		Appendable: appendable{c}, Queryable: c, Logger: c.log, ResendDelay: c.config.ResendDelay,
-		GroupLoader: loader{c.part, c.parser, c.name}, Metrics: c.Rules.groups, Parser: c.parser,
+		GroupLoader: loader{c.scope, c.parser, c.name}, Metrics: c.Rules.groups, Parser: c.parser,
 		DefaultRuleQueryOffset: func() time.Duration { return 0 },
 	}
 	var names []string
-	for _, f := range c.part.files {
+	for _, f := range c.scope.files {
 		names = append(names, f.name)
 	}
-	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval, c.outside,
+	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval,
+		c.externalLabels,
 		c.url.String(), nil, false, names...)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("rules: %w", errs[0])
 	}
 	var list []*group
-	for _, f := range c.part.files {
+	for _, f := range c.scope.files {
 		for _, g := range f.groups {
 			key := promrules.GroupKey(f.name, g.Name)
 			one := &group{Group: made[key], key: key}
@@ -164,7 +165,7 @@ func (c *cluster) newGroups() ([]*group, error) {
 // loader gives Prometheus the rules that have been read and checked. It implements
 // promrules.GroupLoader.
 type loader struct {
-	*part
+	*ruleScope
 	parser.Parser
 	cluster string
 }
@@ -209,8 +210,8 @@ func (l loader) Parse(expr string) (parser.Expr, error) {
 	return l.ParseExpr(expr)
 }
 
-// take enters a frame.
-func (c *cluster) take(rec *stream.Record) error {
+// takeFrame enters a frame.
+func (c *cluster) takeFrame(rec *stream.Record) error {
 	b := rec.Value
 	h, _, err := frame.Parse(b)
 	if err != nil {
@@ -233,7 +234,7 @@ func (c *cluster) take(rec *stream.Record) error {
 	if n == nil {
 		n = &node{id: h.Node, interval: h.Interval}
 		c.nodes[h.Node] = n
-		c.welcome(n, heard)
+		c.addNode(n, heard)
 	}
 	if c.deps.Every && n.cluster != h.Cluster {
 		n.cluster, n.span = h.Cluster, nil
@@ -241,10 +242,10 @@ func (c *cluster) take(rec *stream.Record) error {
 	return c.frame(n, &h, b, heard)
 }
 
-// due evaluates what is due by an instant in order of time, until ctx ends.
-func (c *cluster) due(ctx context.Context, until int64) {
+// evaluateDue evaluates what is due by an instant in order of time, until ctx ends.
+func (c *cluster) evaluateDue(ctx context.Context, until int64) {
 	for ctx.Err() == nil {
-		g := c.first(until)
+		g := c.nextDue(until)
 		if g == nil {
 			return
 		}
@@ -263,7 +264,7 @@ func (c *cluster) due(ctx context.Context, until int64) {
 			return
 		}
 		c.waiting = false
-		if covers == gap || c.lost(at) {
+		if covers == gap || c.missesFrames(at) {
 			// To leave it out harms no alert; to evaluate it would resolve what still fires.
 			g.next = at + g.Interval().Milliseconds()
 			g.missed++
@@ -274,8 +275,8 @@ func (c *cluster) due(ctx context.Context, until int64) {
 	}
 }
 
-// first returns the group that is due first, if one is.
-func (c *cluster) first(until int64) *group {
+// nextDue returns the group that is due first, if one is.
+func (c *cluster) nextDue(until int64) *group {
 	var found *group
 	for _, g := range c.groups {
 		if g.next == 0 {
@@ -292,19 +293,19 @@ func (c *cluster) first(until int64) *group {
 // evaluate evaluates a group at an instant.
 func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	began, unread := time.Now(), 0
-	c.follow()
+	c.readRoster()
 	for id, n := range c.nodes {
 		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
 			delete(c.nodes, id)
-			c.drop(n)
-			c.strike(n)
+			c.forgetNode(n)
+			c.unenroll(n)
 			c.gone = len(c.nodes) == 0
 			continue
 		}
 		if n.unread {
 			unread++
 		}
-		c.beat(n, at)
+		c.addOwnSamples(n, at)
 	}
 	c.unread = unread
 	c.current = g
@@ -323,7 +324,7 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 			}
 		}
 	}
-	g.cells, g.reader = nil, nil
+	g.series, g.reader = nil, nil
 	c.forgetShared()
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
 	g.took = time.Since(began)
@@ -336,8 +337,8 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 	}
 	c.changed = true
 	c.horizon = c.earliest()
-	if c.untidy && at-c.tidied > time.Minute.Milliseconds() {
-		c.tidy(at)
+	if c.hasEnded && at-c.tidied > time.Minute.Milliseconds() {
+		c.removeEnded(at)
 	}
 }
 
@@ -370,34 +371,34 @@ func (c *cluster) finished(g *group) bool {
 	})
 }
 
-// drop forgets a node.
-func (c *cluster) drop(n *node) {
+// forgetNode forgets a node.
+func (c *cluster) forgetNode(n *node) {
 	c.lease.Return(n.forget())
 	for _, of := range n.list {
 		of.ends, of.At = of.ends[:0], nil
 	}
 	for _, of := range n.own {
-		if of != missing {
+		if of != noSeries {
 			of.end(of.At[len(of.At)-1] + 1)
 		}
 	}
-	c.untidy = true
+	c.hasEnded = true
 }
 
-// tidy lets go of cells of which nothing is left that rules look back to.
-func (c *cluster) tidy(at int64) {
-	c.untidy, c.tidied = false, at
-	gone := func(of *cell) bool {
+// removeEnded drops the series of which nothing is left that rules look back to.
+func (c *cluster) removeEnded(at int64) {
+	c.hasEnded, c.tidied = false, at
+	gone := func(of *memSeries) bool {
 		n := len(of.At)
 		return n == 0 || of.over() && of.At[n-1] < at-of.keep
 	}
 	for s, list := range c.seen {
-		c.seen[s] = slices.DeleteFunc(list, func(v *view) bool { return gone(v.cell) })
+		c.seen[s] = slices.DeleteFunc(list, func(v *seriesView) bool { return gone(v.memSeries) })
 		delete(c.ordered, s)
 	}
 	for _, n := range c.nodes {
 		for name, of := range n.own {
-			if of == missing || !gone(of) {
+			if of == noSeries || !gone(of) {
 				continue
 			}
 			delete(n.own, name)
@@ -407,7 +408,7 @@ func (c *cluster) tidy(at int64) {
 				c.config.EvaluationInterval.Milliseconds()))
 		}
 		kept := n.list[:0]
-		dead := map[*cell]bool{}
+		dead := map[*memSeries]bool{}
 		for _, of := range n.list {
 			if gone(of) {
 				dead[of] = true
@@ -416,7 +417,7 @@ func (c *cluster) tidy(at int64) {
 				c.lease.Return(costOf(of.Metric.Kind, of.keep, n.interval))
 			} else {
 				kept = append(kept, of)
-				c.untidy = c.untidy || of.over()
+				c.hasEnded = c.hasEnded || of.over()
 			}
 		}
 		clear(n.list[len(kept):])
@@ -424,7 +425,7 @@ func (c *cluster) tidy(at int64) {
 		if len(dead) == 0 {
 			continue
 		}
-		for _, byMetric := range n.cells {
+		for _, byMetric := range n.series {
 			for _, rows := range byMetric {
 				for i, of := range rows {
 					if dead[of] {
@@ -434,11 +435,11 @@ func (c *cluster) tidy(at int64) {
 			}
 		}
 	}
-	maps.DeleteFunc(c.recorded, func(_ string, of *cell) bool { return gone(of) })
+	maps.DeleteFunc(c.recorded, func(_ string, of *memSeries) bool { return gone(of) })
 }
 
-// low returns the oldest instant, in ms, of which frames would be needed after a restart.
-func (c *cluster) low() int64 {
+// lowWater returns the oldest instant, in ms, of which frames would be needed after a restart.
+func (c *cluster) lowWater() int64 {
 	oldest := int64(0)
 	for _, g := range c.groups {
 		if g.evaluated > 0 && (oldest == 0 || g.evaluated < oldest) {
@@ -449,8 +450,8 @@ func (c *cluster) low() int64 {
 		return 0
 	}
 	// The key frame of the oldest frame may be a window older.
-	return oldest - c.part.keep.Milliseconds() - frame.WindowMillis
+	return oldest - c.scope.keep.Milliseconds() - frame.WindowMillis
 }
 
-// release gives back what the cluster's cells take.
+// release gives back what the cluster's series take.
 func (c *cluster) release() { c.lease.Release() }

@@ -21,13 +21,13 @@ func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Ve
 		if err != nil {
 			return nil, err
 		}
-		growth := query.NewGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+		growth := query.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
 		if err := growth.Check(); err != nil { // a template's query
 			return nil, err
 		}
 		c.grown = growth.Begin(c.lease, "a tenth of rules.timeout", c.config.Timeout/labelWork)
 	}
-	use := &counting{lease: c.lease}
+	use := &countingLease{lease: c.lease}
 	c.engineUse = use
 	defer func() {
 		c.engineUse = nil
@@ -42,11 +42,11 @@ func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Ve
 // other clusters' rules wait for it.
 const labelWork = 10
 
-// leased is a SeriesSet whose series the engine gets while there is memory to evaluate them: it
-// takes a selector's series before it evaluates any of them.
-type leased struct {
+// countedSet is a SeriesSet whose series the engine gets while there is memory to evaluate them:
+// it takes a selector's series before it evaluates any of them.
+type countedSet struct {
 	storage.SeriesSet
-	use    *counting
+	use    *countingLease
 	steps  int64 // of the subquery around the selector
 	ranged bool
 	walked int64
@@ -54,12 +54,12 @@ type leased struct {
 	err    error
 }
 
-// leased returns a set as the engine gets it.
-func (q *querier) leased(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
+// counted returns a set as the engine gets it.
+func (q *querier) counted(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
 	if q.engineUse == nil {
 		return set
 	}
-	l := &leased{SeriesSet: set, use: q.engineUse, steps: 1}
+	l := &countedSet{SeriesSet: set, use: q.engineUse, steps: 1}
 	if h != nil {
 		before := h.Range // what is read before the first instant
 		if l.ranged = h.Range > 0; !l.ranged {
@@ -73,7 +73,7 @@ func (q *querier) leased(set storage.SeriesSet, h *storage.SelectHints) storage.
 }
 
 // Next implements storage.SeriesSet.
-func (l *leased) Next() bool {
+func (l *countedSet) Next() bool {
 	if l.err != nil || !l.SeriesSet.Next() {
 		return false
 	}
@@ -96,7 +96,7 @@ func (l *leased) Next() bool {
 }
 
 // Err implements storage.SeriesSet.
-func (l *leased) Err() error {
+func (l *countedSet) Err() error {
 	if l.err != nil {
 		return l.err
 	}

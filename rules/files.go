@@ -254,7 +254,7 @@ func (f *files) of(account string) (*set, int) {
 
 // Check returns what would be wrong if an account had one more file, or another text in it, or,
 // with nil as the text, no such file; nil: it can be applied.
-func (b *Board) Check(account, name string, text []byte) error {
+func (b *Status) Check(account, name string, text []byte) error {
 	f := b.files
 	f.mu.Lock()
 	texts := maps.Clone(f.texts)
@@ -273,4 +273,4 @@ func (b *Board) Check(account, name string, text []byte) error {
 }
 
 // Look loads files that have changed since it was called last; those that are wrong change nothing.
-func (b *Board) Look(now time.Time) { b.files.look(now) }
+func (b *Status) Look(now time.Time) { b.files.look(now) }

@@ -65,10 +65,10 @@ type line struct {
 	log       []stream.Record
 	published []sent
 	alerts    []Alert
-	states    map[name]State
+	states    map[clusterKey]State
 }
 
-func newLine(t *testing.T) *line { return &line{t: t, states: map[name]State{}} }
+func newLine(t *testing.T) *line { return &line{t: t, states: map[clusterKey]State{}} }
 
 func (l *line) deps() Deps {
 	return Deps{
@@ -106,7 +106,7 @@ func (l *line) deps() Deps {
 			if l.broken != nil {
 				return l.broken
 			}
-			l.states[name{s.Account, s.Cluster}] = s
+			l.states[clusterKey{s.Account, s.Cluster}] = s
 			return nil
 		},
 		Through: func(int32) (time.Time, bool) { return l.through, true },

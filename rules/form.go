@@ -187,7 +187,7 @@ func aggregateReach(e *parser.AggregateExpr) (reach, error) {
 		if err != nil {
 			return reach{}, err
 		}
-		if r, err = beside(r, param, e.Param); err != nil {
+		if r, err = withScalar(r, param, e.Param); err != nil {
 			return reach{}, err
 		}
 	}
@@ -211,8 +211,8 @@ func aggregateReach(e *parser.AggregateExpr) (reach, error) {
 	return reach{}, mixes(e, e.Op.String()+" aggregates over clusters", remedy)
 }
 
-// beside is the reach of an expression that takes a number from another one.
-func beside(r, number reach, part parser.Expr) (reach, error) {
+// withScalar is the reach of an expression that takes a number from another one.
+func withScalar(r, number reach, part parser.Expr) (reach, error) {
 	switch {
 	case number.constant:
 		return r, nil

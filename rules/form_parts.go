@@ -24,11 +24,11 @@ func binaryReach(e *parser.BinaryExpr) (reach, error) {
 		if !vectors && left.constant {
 			return right, nil
 		}
-		return beside(left, right, e.RHS)
+		return withScalar(left, right, e.RHS)
 	case !vectors:
-		return beside(right, left, e.LHS)
+		return withScalar(right, left, e.LHS)
 	case left.constant || right.constant:
-		return besideConstant(e, left, right)
+		return withConstant(e, left, right)
 	}
 	if left.cluster != "" && left.cluster == right.cluster {
 		labelled := keepsCluster(e) && left.labelled && right.labelled
@@ -56,9 +56,9 @@ func keepsCluster(e *parser.BinaryExpr) bool {
 	return m == nil || slices.Contains(m.MatchingLabels, clusterLabel) == m.On
 }
 
-// besideConstant is the reach of an operator between series and a vector that is the same for every
+// withConstant is the reach of an operator between series and a vector that is the same for every
 // cluster, such as vector(1) or hour().
-func besideConstant(e *parser.BinaryExpr, left, right reach) (reach, error) {
+func withConstant(e *parser.BinaryExpr, left, right reach) (reach, error) {
 	m := e.VectorMatching
 	series := left
 	if left.constant {
@@ -106,7 +106,7 @@ func callReach(e *parser.Call) (reach, error) {
 		}
 		of, err := reachOf(arg)
 		if err == nil {
-			r, err = beside(r, of, arg)
+			r, err = withScalar(r, of, arg)
 		}
 		if err != nil {
 			return reach{}, err

@@ -18,12 +18,12 @@ import (
 // partition is the clusters of one partition of the stream.
 type partition struct {
 	id       int32
-	clusters map[name]*cluster
+	clusters map[clusterKey]*cluster
 	marks    []mark // ascending; where records of a time are
 	newest   time.Time
 }
 
-type name struct{ account, cluster string }
+type clusterKey struct{ account, cluster string }
 
 // mark says that records from an offset on were taken by ingest at a time or later.
 type mark struct {
@@ -61,7 +61,7 @@ func (r *Rules) Handle(ctx context.Context, records []stream.Record) error {
 	for c, list := range byCluster {
 		g.Go(func() error {
 			for i := range list {
-				if err := c.take(&list[i]); err != nil {
+				if err := c.takeFrame(&list[i]); err != nil {
 					r.metrics.unread.Inc()
 					c.log.Debug("a frame cannot be read", "error", err)
 				}
@@ -77,7 +77,7 @@ func (r *Rules) partition(ctx context.Context, id int32) (*partition, error) {
 	if p := r.partitions[id]; p != nil {
 		return p, nil
 	}
-	p := &partition{id: id, clusters: map[name]*cluster{}}
+	p := &partition{id: id, clusters: map[clusterKey]*cluster{}}
 	if r.deps.Load != nil {
 		states, err := r.deps.Load(ctx, id)
 		if err != nil {
@@ -102,7 +102,7 @@ func (r *Rules) partition(ctx context.Context, id int32) (*partition, error) {
 }
 
 func (r *Rules) cluster(p *partition, account, cluster string) (*cluster, error) {
-	key := name{account, cluster}
+	key := clusterKey{account, cluster}
 	if c := p.clusters[key]; c != nil {
 		return c, nil
 	}
@@ -124,8 +124,8 @@ func (p *partition) mark(rec *stream.Record) {
 	}
 }
 
-// through returns up to when evaluation may go, in ms; 0 if that is not known.
-func (r *Rules) through(p *partition, now time.Time) int64 {
+// evaluableUntil returns up to when evaluation may go, in ms; 0 if that is not known.
+func (r *Rules) evaluableUntil(p *partition, now time.Time) int64 {
 	var t time.Time
 	if r.deps.Through != nil {
 		t, _ = r.deps.Through(p.id)
@@ -175,19 +175,19 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	series, clusters, behind := 0, 0, 0.0
 	for _, p := range r.partitions {
-		limit := r.through(p, now)
+		limit := r.evaluableUntil(p, now)
 		if r.deps.Pulse != nil {
 			limit = min(limit, millis(until))
 		}
 		for _, c := range p.clusters {
 			clusters, series = clusters+1, series+c.count
 			if limit == 0 || halted {
-				c.again(ctx, now)
+				c.resendFiring(ctx, now)
 				continue
 			}
 			c.since = millis(since)
 			g.Go(func() error {
-				c.due(gctx, limit)
+				c.evaluateDue(gctx, limit)
 				return nil
 			})
 		}
@@ -201,7 +201,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 				}
 			}
 			if millis(now)-limitOf(c) > 2*c.config.ResendDelay.Milliseconds() {
-				c.again(ctx, now)
+				c.resendFiring(ctx, now)
 			}
 		}
 	}
@@ -301,14 +301,14 @@ func (r *Rules) save(ctx context.Context, now time.Time, all bool) error {
 					return fmt.Errorf("rules: forget the state of %s: %w", c.name, err)
 				}
 				c.release()
-				delete(p.clusters, name{c.account, c.name})
+				delete(p.clusters, clusterKey{c.account, c.name})
 				continue
 			}
 			due := now.UnixMilli()-c.saved >= saveEvery.Milliseconds()
 			if len(c.out) > 0 || !c.changed || !(c.urgent || due || all) {
 				continue
 			}
-			low := c.low()
+			low := c.lowWater()
 			if err := r.deps.Save(ctx, p.id, c.state()); err != nil {
 				return fmt.Errorf("rules: write down the state of %s: %w", c.name, err)
 			}
@@ -326,12 +326,12 @@ func (r *Rules) LowWater(id int32) (int64, bool) {
 	}
 	low := p.newest.UnixMilli()
 	for _, c := range p.clusters {
-		if c.part.keep == 0 || len(c.groups) == 0 {
+		if c.scope.keep == 0 || len(c.groups) == 0 {
 			continue
 		}
 		of := c.savedLow
 		if of == 0 {
-			of = p.newest.Add(-c.part.keep).UnixMilli() - frame.WindowMillis
+			of = p.newest.Add(-c.scope.keep).UnixMilli() - frame.WindowMillis
 		}
 		low = min(low, of)
 	}

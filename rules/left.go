@@ -19,7 +19,7 @@ import (
 const modeMetric = "cassandra_node_operation_mode_info"
 
 // modeOnly stands where a node says its mode and no selector means that series.
-var modeOnly = &cell{saysMode: true}
+var modeOnly = &memSeries{saysMode: true}
 
 // heardAt is when a frame was heard of, in ms: its time, or when it arrived if it is dated ahead.
 func heardAt(at int64, received time.Time) int64 {
@@ -33,9 +33,9 @@ func heardAt(at int64, received time.Time) int64 {
 // rules record come and go, and have no series up.
 func (c *cluster) enrolled(n *node) bool { return !c.deps.Every && !frame.IsRecorder(n.id) }
 
-// welcome takes over what the roster says of a node that the process begins to follow. since is
+// addNode takes over what the roster says of a node that the process begins to follow. since is
 // when it was first heard of, as far as the process knows.
-func (c *cluster) welcome(n *node, since int64) {
+func (c *cluster) addNode(n *node, since int64) {
 	if !c.enrolled(n) {
 		return
 	}
@@ -61,9 +61,9 @@ func (c *cluster) enroll(n *node) {
 	c.records = append(c.records, rec)
 }
 
-// strike takes a node out of the roster that was silent for so long that it is not missed any more.
-// How a node left is kept for longer.
-func (c *cluster) strike(n *node) {
+// unenroll takes a node out of the roster that was silent for so long that it is not missed any
+// more. How a node left is kept for longer.
+func (c *cluster) unenroll(n *node) {
 	if _, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) && n.end == nil {
 		rec := roster.Record{Account: c.account, Cluster: c.name, Node: n.id, Nothing: true}
 		c.roster.Take(rec)
@@ -71,24 +71,25 @@ func (c *cluster) strike(n *node) {
 	}
 }
 
-// follow takes over what others put into the roster.
-func (c *cluster) follow() {
+// readRoster takes over what others put into the roster.
+func (c *cluster) readRoster() {
 	changes := c.roster.Changes()
-	if changes == c.followed {
+	if changes == c.rosterVersion {
 		return
 	}
-	c.followed = changes
+	c.rosterVersion = changes
 	for _, n := range c.nodes {
 		if rec, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) {
 			n.since, n.away, n.end = rec.Since, rec.Away, rec.End
 			n.left = n.left && n.end != nil
-			c.returns(n)
+			c.rejoin(n)
 		}
 	}
 }
 
-// spoke enters that a frame came, in which the node has an operation mode, if it could be read.
-func (c *cluster) spoke(n *node, heard, at int64, read bool, mode string) {
+// notePresence enters that a frame came, in which the node has an operation mode, if it could be
+// read.
+func (c *cluster) notePresence(n *node, heard, at int64, read bool, mode string) {
 	if !c.enrolled(n) {
 		return
 	}
@@ -100,15 +101,15 @@ func (c *cluster) spoke(n *node, heard, at int64, read bool, mode string) {
 		c.enroll(n)
 	case !gone && (read || n.end == nil || n.end.Why != roster.Decommissioned):
 		n.spoke = max(n.spoke, heard)
-		c.returns(n)
+		c.rejoin(n)
 	}
 	if gone && heard == n.end.At {
 		c.end(n, at+1)
 	}
 }
 
-// returns takes a node back that has spoken after it left.
-func (c *cluster) returns(n *node) {
+// rejoin takes a node back that has spoken after it left.
+func (c *cluster) rejoin(n *node) {
 	if n.end == nil || n.spoke <= n.end.At {
 		return
 	}
@@ -120,11 +121,11 @@ func (c *cluster) returns(n *node) {
 // end ends a node's series at an instant.
 func (c *cluster) end(n *node, at int64) {
 	for _, of := range n.list {
-		c.untidy = of.end(at) || c.untidy
+		c.hasEnded = of.end(at) || c.hasEnded
 	}
 	for _, of := range n.own {
-		if of != missing {
-			c.untidy = of.end(at) || c.untidy
+		if of != noSeries {
+			c.hasEnded = of.end(at) || c.hasEnded
 		}
 	}
 }
@@ -141,9 +142,9 @@ func (c *cluster) hasLeft(n *node, at int64) bool {
 	return true
 }
 
-// wentAway decides whether a node of which nothing comes any more has left: it is in another
+// detectLeft decides whether a node of which nothing comes any more has left: it is in another
 // cluster of its account since then, or a new node is in its place.
-func (c *cluster) wentAway(n *node, at int64) bool {
+func (c *cluster) detectLeft(n *node, at int64) bool {
 	if !c.enrolled(n) || n.end != nil {
 		return false
 	}

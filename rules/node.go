@@ -28,7 +28,7 @@ type node struct {
 	line     timeline
 	interval int64
 	pass     uint64
-	paired   int64  // pauses between instants up to this one have been looked at
+	paired   int64  // gaps between instants up to this one have been looked at
 	unread   bool   // there was no memory to read its newest frame
 	cluster  string // of a recorder; rules over all clusters alone need to know it
 	span     *int64 // see cluster.span; nil: not known yet
@@ -45,15 +45,15 @@ type node struct {
 
 	follower *window.Follower // nil: nothing has come since the process has the cluster
 	kept     []int64          // bytes of the key frames that the follower keeps
-	cells    map[*window.Dictionary][][]*cell
-	list     []*cell // those that are there
-	own      map[string]*cell
+	series   map[*window.Dictionary][][]*memSeries
+	list     []*memSeries // those that are there
+	own      map[string]*memSeries
 	renamed  bool            // what it says of itself is not what own says
 	mapped   map[uint64]bool // hashes of label sets that relabelling made
 }
 
-// missing stands where a series is meant by no selector.
-var missing = &cell{}
+// noSeries stands where a series is meant by no selector.
+var noSeries = &memSeries{}
 
 // shortestSilence is how long a node is silent at least before its series end, in ms, where the
 // pipeline has a pulse: an outage of some seconds is too short for that to show.
@@ -71,20 +71,20 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	if n.follower == nil {
 		c.lease.Return(n.forget())
 		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id}, c.wanted)
-		n.cells, n.mapped = map[*window.Dictionary][][]*cell{}, nil
+		n.series, n.mapped = map[*window.Dictionary][][]*memSeries{}, nil
 	}
 	n.pass++
 	// Should evaluation stand still, it makes up for so much only.
 	from := max(c.horizon, max(h.At, n.last)-c.config.CatchUp.Milliseconds())
-	taken := counting{lease: c.lease}
+	taken := countingLease{lease: c.lease}
 	over := n.end != nil && n.end.Why == roster.Decommissioned && heard > n.end.At
 	mode := ""
 	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
-		of := c.cellOf(n, v)
+		of := c.seriesFor(n, v)
 		if of.saysMode {
 			mode = v.Text
 		}
-		if of == missing || of == modeOnly || over {
+		if of == noSeries || of == modeOnly || over {
 			return
 		}
 		of.add(h.At, sampleValue{v.Int, v.Double, v.Histogram, v.Text}, from)
@@ -103,10 +103,10 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	if n.unread = memory.Refused(err); err != nil && !n.unread && !errors.Is(err, window.ErrNoKey) {
 		return err
 	}
-	n.heard(h.At, from-c.part.keep.Milliseconds())
+	n.heard(h.At, from-c.scope.keep.Milliseconds())
 	for _, of := range n.list {
 		if err == nil && of.pass != n.pass && of.end(h.At) {
-			c.untidy = true
+			c.hasEnded = true
 		}
 	}
 	if h.At > n.last {
@@ -118,18 +118,18 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 			n.identity, n.renamed = pass.Identity, true
 		}
 	}
-	c.spoke(n, heard, h.At, err == nil, mode)
+	c.notePresence(n, heard, h.At, err == nil, mode)
 	return err
 }
 
-// counting counts what decoding takes of a lease.
-type counting struct {
+// countingLease counts what decoding takes of a lease.
+type countingLease struct {
 	lease *memory.Lease
 	bytes int64
 }
 
 // Take implements frame.Allowance.
-func (c *counting) Take(bytes int64) error {
+func (c *countingLease) Take(bytes int64) error {
 	err := c.lease.Take(bytes)
 	if err == nil {
 		c.bytes += bytes
@@ -161,12 +161,13 @@ func (n *node) newest(at int64) int {
 	return i
 }
 
-// pauses ends the node's series where it fell silent for missedIntervals, up to an instant. Silence
-// while the pipeline was away is none of the node's, so it counts from when that was over (since).
+// endSilent ends the node's series where it fell silent for missedIntervals, up to an instant.
+// Silence while the pipeline was away is none of the node's, so it counts from when that was over
+// (since).
 //
 // This is decided when an instant is evaluated and not when a frame comes: after an outage the
 // newest frames come first, and fill the pause up later.
-func (c *cluster) pauses(n *node, at int64) {
+func (c *cluster) endSilent(n *node, at int64) {
 	i := n.newest(at)
 	for j := 1; j <= i; j++ { // of the first frame nobody knows what is usual
 		next := at + 1
@@ -189,7 +190,7 @@ func (c *cluster) pauses(n *node, at int64) {
 		if ended >= next || n.silent == last {
 			continue
 		}
-		n.silent, c.untidy = last, true
+		n.silent, c.hasEnded = last, true
 		for _, of := range n.list {
 			of.end(ended)
 		}
@@ -200,9 +201,10 @@ func (c *cluster) pauses(n *node, at int64) {
 	n.instants = slices.Delete(n.instants, 0, max(0, i-1))
 }
 
-// lost reports whether frames of a node are not there that an evaluation would miss, and that the
-// outage of the pipeline may have swallowed: nobody knows then what the node's series were.
-func (c *cluster) lost(at int64) bool {
+// missesFrames reports whether frames of a node are not there that an evaluation would miss, and
+// that the outage of the pipeline may have swallowed: nobody knows then what the node's series
+// were.
+func (c *cluster) missesFrames(at int64) bool {
 	if c.since == 0 {
 		return false
 	}
@@ -241,35 +243,36 @@ func sameIdentity(a, b *frame.Identity) bool {
 	return a.Datacenter == b.Datacenter && a.Rack == b.Rack && slices.Equal(a.Facts, b.Facts)
 }
 
-// cellOf returns the cell of a value, which is made if a selector means it; missing if none does.
-func (c *cluster) cellOf(n *node, v *window.Cell) *cell {
-	byMetric := n.cells[v.Of]
+// seriesFor returns the series in memory of a value. It is made if a selector means it; noSeries
+// if none does.
+func (c *cluster) seriesFor(n *node, v *window.Cell) *memSeries {
+	byMetric := n.series[v.Of]
 	for len(byMetric) <= v.Metric {
 		byMetric = append(byMetric, nil)
-		n.cells[v.Of] = byMetric
+		n.series[v.Of] = byMetric
 	}
 	rows := byMetric[v.Metric]
 	if v.Row >= len(rows) {
-		rows = append(rows, make([]*cell, max(len(v.Of.Rows), v.Row+1)-len(rows))...)
+		rows = append(rows, make([]*memSeries, max(len(v.Of.Rows), v.Row+1)-len(rows))...)
 		byMetric[v.Metric] = rows
 	}
 	if rows[v.Row] == nil {
-		of := missing
+		of := noSeries
 		if l, keep := c.relabelled(n, v.Labels()); keep {
-			of = c.newCell(l, &v.Of.Metrics[v.Metric], n.interval)
+			of = c.newSeries(l, &v.Of.Metrics[v.Metric], n.interval)
 		}
-		if of != missing {
+		if of != noSeries {
 			of.line, n.line.keep = &n.line, max(n.line.keep, of.keep)
 		}
 		if v.Of.Metrics[v.Metric].Name == modeMetric {
-			if of == missing {
+			if of == noSeries {
 				of = modeOnly
 			} else {
 				of.saysMode = true
 			}
 		}
 		rows[v.Row] = of
-		if of != missing && of != modeOnly {
+		if of != noSeries && of != modeOnly {
 			n.list = append(n.list, of)
 		}
 	}
@@ -296,40 +299,40 @@ func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
 	return l, true
 }
 
-// newCell makes the cell of a series and enters it where selectors look; missing if none means it,
-// or if there is no memory for it, which is noted.
-func (c *cluster) newCell(l labels.Labels, m *window.Metric, interval int64) *cell {
-	found := c.part.candidatesOf(m.Name)
+// newSeries makes the series in memory and enters it where selectors look; noSeries if none means
+// it, or if there is no memory for it, which is noted.
+func (c *cluster) newSeries(l labels.Labels, m *window.Metric, interval int64) *memSeries {
+	found := c.scope.candidatesOf(m.Name)
 	if found == nil {
-		return missing
+		return noSeries
 	}
-	of := &cell{Series: window.Series{Labels: l, Metric: c.shared(m)}}
+	of := &memSeries{Series: window.Series{Labels: l, Metric: c.shared(m)}}
 	found.each(l, func(s *selector) {
 		if live := s.Live(&of.Series); live != nil {
 			of.keep = max(of.keep, s.keep.Milliseconds())
-			of.views = append(of.views, &view{live, of, s})
+			of.views = append(of.views, &seriesView{live, of, s})
 		}
 	})
 	if len(of.views) == 0 {
-		return missing
+		return noSeries
 	}
-	if !c.room(costOf(m.Kind, of.keep, interval)) {
-		c.lacking++
+	if !c.takeMemory(costOf(m.Kind, of.keep, interval)) {
+		c.lackingMemory++
 		for _, v := range of.views {
-			c.lacks[v.by]++
+			c.lackingBySelector[v.selector]++
 		}
-		return missing
+		return noSeries
 	}
 	for _, v := range of.views {
-		c.seen[v.by] = append(c.seen[v.by], v)
+		c.seen[v.selector] = append(c.seen[v.selector], v)
 	}
 	c.count++
 	return of
 }
 
-// room takes memory for a series if there is some. A part of the account's share is left for
+// takeMemory takes memory for a series if there is some. A part of the account's share is left for
 // reading frames: without it no rule would have anything to look at.
-func (c *cluster) room(bytes int64) bool {
+func (c *cluster) takeMemory(bytes int64) bool {
 	return c.lease.TakeLeaving(bytes, c.deps.Budget.Share()/8) == nil
 }
 
@@ -352,12 +355,12 @@ var ownMetrics = []*window.Metric{
 	{Name: query.MetricInfo, Kind: frame.Gauge},
 }
 
-// beat enters what is known of a node at an instant of evaluation.
-func (c *cluster) beat(n *node, at int64) {
+// addOwnSamples enters what is known of a node at an instant of evaluation.
+func (c *cluster) addOwnSamples(n *node, at int64) {
 	if c.hasLeft(n, at) || n.away > 0 && n.away <= at && at < n.since {
 		return
 	}
-	c.pauses(n, at)
+	c.endSilent(n, at)
 	last := int64(0)
 	if i := n.newest(at); i >= 0 {
 		last = n.instants[i]
@@ -372,7 +375,7 @@ func (c *cluster) beat(n *node, at int64) {
 	// One that was down before an outage is not up because of it.
 	if last == n.down ||
 		query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
-		if c.wentAway(n, at) {
+		if c.detectLeft(n, at) {
 			return
 		}
 		up, n.down = 0, last
@@ -386,7 +389,7 @@ func (c *cluster) beat(n *node, at int64) {
 		c.own(n, at)
 	}
 	for name, of := range n.own {
-		if of == missing {
+		if of == noSeries {
 			continue
 		}
 		switch name {
@@ -400,24 +403,25 @@ func (c *cluster) beat(n *node, at int64) {
 	}
 }
 
-// own makes the cells of a node's own series. Those that have other labels now end at an instant.
+// own makes the node's own series (up and the like). Those whose labels have changed end at an
+// instant.
 func (c *cluster) own(n *node, at int64) {
 	before := n.own
-	n.own, n.renamed = map[string]*cell{}, false
+	n.own, n.renamed = map[string]*memSeries{}, false
 	for _, m := range ownMetrics {
 		about := query.Node{ID: n.id, Cluster: c.name, Identity: n.identity}
 		l := query.NodeLabels(&about, m.Name)
 		if m.Name == query.MetricInfo {
 			l = query.InfoLabels(&about)
 		}
-		if of := before[m.Name]; of != nil && of != missing {
+		if of := before[m.Name]; of != nil && of != noSeries {
 			if labels.Equal(of.Labels, l) {
 				n.own[m.Name] = of
 				continue
 			}
 			of.end(at)
-			c.untidy = true
+			c.hasEnded = true
 		}
-		n.own[m.Name] = c.newCell(l, m, c.config.EvaluationInterval.Milliseconds())
+		n.own[m.Name] = c.newSeries(l, m, c.config.EvaluationInterval.Milliseconds())
 	}
 }

@@ -25,7 +25,7 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 				"less, or give the role more memory (memory.limit_bytes)", c.unread)
 	}
 	c.rule = promrules.FromOriginContext(ctx)
-	if c.part.selectsNothing(expr, c.seen) {
+	if c.scope.selectsNothing(expr, c.seen) {
 		return nil, ctx.Err()
 	}
 	if ctx.Err() != nil {
@@ -57,7 +57,7 @@ type querier struct {
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
-	return q.leased(q.find(ctx, sorted, hints, matchers), hints)
+	return q.counted(q.find(ctx, sorted, hints, matchers), hints)
 }
 
 // find returns what a selector means.
@@ -67,17 +67,18 @@ func (q *querier) find(
 	if list, is := q.sharedSeries(matchers); is {
 		return q.read(matchers, list)
 	}
-	s := q.part.byKey[keyOf(matchers)]
+	s := q.scope.byKey[keyOf(matchers)]
 	var list []storage.Series
 	switch {
 	case s == nil: // a template's query: no rule's selector
 		list = q.among(matchers)
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
-	case q.lacks[s] > 0: // half of them would be a wrong answer
+	case q.lackingBySelector[s] > 0: // half of them would be a wrong answer
 		return storage.ErrSeriesSet(
 			fmt.Errorf("there is no memory for %d series of the rule: let the "+
-				"rule select less, or give the role more memory (memory.limit_bytes)", q.lacks[s]))
+				"rule select less, or give the role more memory (memory.limit_bytes)",
+				q.lackingBySelector[s]))
 	default:
 		seen := q.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))
@@ -105,10 +106,10 @@ func (q *querier) read(matchers []*labels.Matcher, list []storage.Series) storag
 
 // inOrder returns what a selector sees by labels: sums depend on the order in their last bits, and
 // are to be the same after a restart.
-func (c *cluster) inOrder(s *selector) []*view {
+func (c *cluster) inOrder(s *selector) []*seriesView {
 	list := c.seen[s]
 	if len(list) > 1 && c.ordered[s] != len(list) {
-		slices.SortStableFunc(list, func(a, b *view) int {
+		slices.SortStableFunc(list, func(a, b *seriesView) int {
 			return labels.Compare(a.Series.Labels, b.Series.Labels)
 		})
 		c.ordered[s] = len(list)
@@ -127,17 +128,17 @@ func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 	if list := q.ofNode(s, matchers); list != nil {
 		return list
 	}
-	done := map[*cell]bool{}
+	done := map[*memSeries]bool{}
 	var list []storage.Series
 	for by, views := range q.seen {
 		if names := by.stored(); names[0] != "" && !slices.ContainsFunc(names, s.Wants) {
 			continue // templates ask once for each alert
 		}
 		for _, v := range views {
-			if done[v.cell] || len(v.At) == 0 {
+			if done[v.memSeries] || len(v.At) == 0 {
 				continue
 			}
-			done[v.cell] = true
+			done[v.memSeries] = true
 			if live := s.Live(&v.Series); live != nil {
 				list = live.Append(list, v.ends)
 			}
@@ -160,7 +161,7 @@ func (q *querier) ofNode(s *selector, matchers []*labels.Matcher) []storage.Seri
 		return nil
 	}
 	of := q.nodes[id].own[equal[labels.MetricName]]
-	if of == nil || of == missing || len(of.At) == 0 {
+	if of == nil || of == noSeries || len(of.At) == 0 {
 		return nil
 	}
 	if live := s.Live(&of.Series); live != nil {

@@ -34,9 +34,9 @@ type recorder struct {
 	feeds    bool                // rules over all clusters select what it may record
 
 	// Until the first evaluation after a restart:
-	until  int64            // what was recorded by then is read from the stream, in ms
-	reader *window.Follower // of it
-	cells  map[*cell]bool   // that the newest frame had
+	until  int64               // what was recorded by then is read from the stream, in ms
+	reader *window.Follower    // of it
+	series map[*memSeries]bool // that the newest frame had
 }
 
 type sample struct {
@@ -56,12 +56,12 @@ func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 	if g.reader == nil {
 		g.reader = window.NewFollower(window.Node{Account: c.account, ID: h.Node}, c.wanted)
 	}
-	taken := counting{lease: c.lease}
+	taken := countingLease{lease: c.lease}
 	defer func() { c.lease.Give(taken.bytes) }()
-	now := map[*cell]bool{}
+	now := map[*memSeries]bool{}
 	_, err := g.reader.Frame(&taken, b, func(v *window.Cell) {
 		l := v.Labels()
-		if of := c.recordedCell(l, g); of != missing {
+		if of := c.recordedSeries(l, g); of != noSeries {
 			of.add(h.At, sampleValue{double: v.Double}, c.horizon)
 			now[of] = true
 		}
@@ -69,19 +69,19 @@ func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 	if err != nil {
 		return err
 	}
-	for of := range g.cells {
+	for of := range g.series {
 		if !now[of] {
 			of.end(h.At)
 		}
 	}
-	g.cells = now
+	g.series = now
 	return nil
 }
 
 // resumed ends, at the first evaluation after a restart, what a rule did not record again:
 // Prometheus's groups forget what they recorded before.
 func (r *recorder) resumed(rule *promrules.RuleDetail) {
-	for of := range r.cells {
+	for of := range r.series {
 		name, is := of.Labels.Get(labels.MetricName), rule.Name
 		if rule.Kind == promrules.KindAlerting {
 			if !alertSeries(name) {
@@ -95,13 +95,13 @@ func (r *recorder) resumed(rule *promrules.RuleDetail) {
 	}
 }
 
-// recordedCell returns the cell of a recorded series; missing if no rule selects it.
-func (c *cluster) recordedCell(l labels.Labels, g *group) *cell {
+// recordedSeries returns the series in memory of a recorded one; noSeries if no rule selects it.
+func (c *cluster) recordedSeries(l labels.Labels, g *group) *memSeries {
 	key := string(l.Bytes(nil))
 	of := c.recorded[key]
 	if of == nil {
 		m := window.Metric{Name: l.Get(labels.MetricName), Kind: frame.GaugeDouble}
-		of = c.newCell(l, &m, g.Interval().Milliseconds())
+		of = c.newSeries(l, &m, g.Interval().Milliseconds())
 		c.recorded[key] = of
 	}
 	return of
@@ -226,13 +226,13 @@ func (a *appender) Append(
 	_ storage.SeriesRef, l labels.Labels, t int64, v float64,
 ) (storage.SeriesRef, error) {
 	if value.IsStaleNaN(v) {
-		if of := a.recorded[string(l.Bytes(nil))]; of != nil && of != missing {
+		if of := a.recorded[string(l.Bytes(nil))]; of != nil && of != noSeries {
 			of.end(t)
-			a.untidy = true
+			a.hasEnded = true
 		}
 		return 0, nil
 	}
-	if of := a.recordedCell(l, a.current); of != missing {
+	if of := a.recordedSeries(l, a.current); of != noSeries {
 		if n := len(of.At); n > 0 && of.At[n-1] >= t {
 			return 0, storage.ErrDuplicateSampleForTimestamp
 		}

@@ -21,7 +21,7 @@ func TestRemoveInUse(t *testing.T) {
 	}
 	c := DefaultConfig()
 	c.Shipped = false
-	board, err := NewBoard(c, Deps{Applied: func() map[string]map[string][]byte {
+	board, err := NewStatus(c, Deps{Applied: func() map[string]map[string][]byte {
 		return map[string]map[string][]byte{"acme": applied}
 	}})
 	if err != nil {

@@ -34,7 +34,7 @@ type AppliedFile struct {
 
 // Routes returns the endpoints at which an account's rule files are listed, read, applied and
 // removed: /v1/rules. publish keeps a file for all processes; nil as its text removes it.
-func (b *Board) Routes(
+func (b *Status) Routes(
 	publish func(ctx context.Context, account, name string, text []byte) error,
 ) []listener.Route {
 	r := &routes{b, publish}
@@ -47,19 +47,19 @@ func (b *Board) Routes(
 }
 
 type routes struct {
-	*Board
+	*Status
 	publish func(ctx context.Context, account, name string, text []byte) error
 }
 
 // own returns the files that an account has applied, by name.
-func (b *Board) own(account string) map[string][]byte {
+func (b *Status) own(account string) map[string][]byte {
 	if b.files.applied == nil {
 		return nil
 	}
 	return b.files.applied()[account]
 }
 
-func (b *Board) describe(name string, text []byte) AppliedFile {
+func (b *Status) describe(name string, text []byte) AppliedFile {
 	of := AppliedFile{Name: name}
 	groups, _ := b.files.groups(name, text)
 	for _, g := range groups {

@@ -1,13 +1,19 @@
 // Package rules evaluates Prometheus rule files on the stream of frames: alerts and recorded
 // series, without asking any store.
 //
-// It is a consumer group of its own. A cluster's frames are with one process, which keeps in memory
-// only what the cluster's rules select, over only the time they look back (package window's
-// Follower reads frame after frame; nothing is built anew). Prometheus's own rule groups, engine
-// and templates evaluate it.
+// It is a consumer group of its own. One process has all frames of a cluster. It keeps in memory
+// only the series that the cluster's rules select, only for as long as they look back.
+// Prometheus's own rule groups, engine and templates evaluate them. Start with Rules, the handler
+// of that consumer:
+//
+//	frames ─ Rules.Handle ─▶ cluster ─▶ node ─▶ memSeries ◀─ seriesView of each selector
+//	         Rules.Tick ───▶ cluster.evaluateDue ─▶ group ─▶ engine over Querier
+//	           alerts          ─▶ Deps.Notify
+//	           recorded series ─▶ Deps.Publish; for rules over all clusters: Deps.Forward
+//	           State           ─▶ Deps.Save ─▶ the next process, and Status for the API
 //
 // What it promises:
-//   - A group is evaluated at the instants at which Prometheus would, and of the data of that
+//   - A group is evaluated at the instants at which Prometheus would, over the data of that
 //     instant: evaluation waits until the stream has come so far, and makes up for what it missed.
 //     So an outage of the pipeline is no outage of nodes.
 //   - What a process knows of alerts is written down before its offsets are committed. After a
@@ -15,10 +21,12 @@
 //     repeated sees the same data and says the same.
 //   - A rule sees its account's series only, in its cluster only; a rule over several clusters is
 //     evaluated by one process over what the others recorded (see Form).
-//   - A rule that fails or is too dear says so and stops no other.
+//   - A rule that fails or costs too much says so and stops no other.
 //
 // What bites: a sample that arrives later than Config.Delay after its time is too late for the
 // evaluation of that time.
+//
+// It may import frame, window, memory, stream, query and access.
 package rules
 
 import (
@@ -184,14 +192,14 @@ type Deps struct {
 // Rules is the role: the handler of a consumer of frames. Its methods but States are the consumer's
 // to call, one at a time.
 type Rules struct {
-	config  Config
-	deps    Deps
-	engine  *promql.Engine
-	parser  parser.Parser
-	metrics *metrics
-	groups  *promrules.Metrics
-	outside labels.Labels
-	url     *url.URL
+	config         Config
+	deps           Deps
+	engine         *promql.Engine
+	parser         parser.Parser
+	metrics        *metrics
+	groups         *promrules.Metrics
+	externalLabels labels.Labels
+	url            *url.URL
 
 	roster   *roster.Roster
 	swept    time.Time // when old records of the roster were looked for
@@ -218,7 +226,7 @@ func New(c Config, d Deps) (*Rules, error) {
 		return nil, fmt.Errorf("rules.external_url: %w", err)
 	}
 	r := &Rules{
-		config: c, deps: d, url: u, outside: labels.FromMap(c.ExternalLabels),
+		config: c, deps: d, url: u, externalLabels: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
 		partitions: map[int32]*partition{}, assigned: map[int32]bool{}, roster: d.Roster,

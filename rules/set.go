@@ -20,22 +20,22 @@ import (
 // set is the rules of one account, sorted by who evaluates them.
 type set struct {
 	all            []file
-	cluster, every *part
+	cluster, every *ruleScope
 }
 
-// part is the rules that are evaluated at one place: in each cluster, or over all clusters.
-type part struct {
-	files     []file // groups without rules are left out
-	selectors []*selector
-	byKey     map[string]*selector
-	byName    map[string][]*selector // by the stored metrics that may be meant; "": of any name
-	barren    map[string][]*selector // those of expressions that are barren, by text
-	parsed    map[string]parser.Expr // all expressions, by the text of the file
-	pinned    map[string]string      // the cluster that an expression is about, by its text
-	shared    []string               // what rules of a group have in common, by number
-	rewritten map[string]*rewritten  // by rewriteKey
-	named     map[string]*candidates // by the metric's stored name, made when first asked for
-	keep      time.Duration          // the longest any selector in memory looks back
+// ruleScope is the rules that are evaluated at one place: in each cluster, or over all clusters.
+type ruleScope struct {
+	files        []file // groups without rules are left out
+	selectors    []*selector
+	byKey        map[string]*selector
+	byName       map[string][]*selector // by the stored metrics that may be meant; "": of any name
+	emptyOnEmpty map[string][]*selector // those of expressions that are so, by text
+	parsed       map[string]parser.Expr // all expressions, by the text of the file
+	pinned       map[string]string      // the cluster that an expression is about, by its text
+	shared       []string               // what rules of a group have in common, by number
+	rewritten    map[string]*rewritten  // by rewriteKey
+	named        map[string]*candidates // by the metric's stored name, made when first asked for
+	keep         time.Duration          // the longest any selector in memory looks back
 }
 
 // selector is one selector of any rules.
@@ -59,7 +59,7 @@ func keyOf(matchers []*labels.Matcher) string {
 
 // newSet sorts rules by their form. An error names each rule that nobody can evaluate.
 func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
-	s := &set{all: list, cluster: &part{}, every: &part{}}
+	s := &set{all: list, cluster: &ruleScope{}, every: &ruleScope{}}
 	type parsed struct {
 		rulefmt.Rule
 		expr  parser.Expr
@@ -173,11 +173,11 @@ func bounded(expr parser.Expr, c *Config) (err error) {
 }
 
 // add adds the selectors of an expression.
-func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
+func (p *ruleScope) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 	if err := bounded(expr, c); err != nil {
 		return err
 	}
-	if err := query.NewGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
+	if err := query.NewLabelGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
 		return err
 	}
 	keep, err := Lookback(expr)
@@ -198,17 +198,17 @@ func (p *part) add(expr parser.Expr, offset *model.Duration, c *Config) error {
 	for _, v := range selectorsOf(expr) {
 		used = append(used, p.addSelector(v.LabelMatchers, keep, c))
 	}
-	if barren(expr) {
-		if p.barren == nil {
-			p.barren = map[string][]*selector{}
+	if emptyOnEmpty(expr) {
+		if p.emptyOnEmpty == nil {
+			p.emptyOnEmpty = map[string][]*selector{}
 		}
-		p.barren[expr.String()] = used
+		p.emptyOnEmpty[expr.String()] = used
 	}
 	return nil
 }
 
 // addSelector adds a selector, or lets the one that is there keep more.
-func (p *part) addSelector(
+func (p *ruleScope) addSelector(
 	matchers []*labels.Matcher, keep time.Duration, c *Config,
 ) *selector {
 	key := keyOf(matchers)
@@ -246,12 +246,13 @@ func templateSelectors(r rulefmt.Rule, p parser.Parser) (list [][]*labels.Matche
 				if err != nil {
 					continue
 				}
-				expr, err := p.ParseExpr(verb.ReplaceAllStringFunc(literal, func(v string) string {
-					if strings.HasSuffix(v, "q") {
-						return `"%"`
-					}
-					return "%"
-				}))
+				expr, err := p.ParseExpr(printfVerb.ReplaceAllStringFunc(literal,
+					func(v string) string {
+						if strings.HasSuffix(v, "q") {
+							return `"%"`
+						}
+						return "%"
+					}))
 				if err != nil {
 					continue
 				}
@@ -265,13 +266,13 @@ func templateSelectors(r rulefmt.Rule, p parser.Parser) (list [][]*labels.Matche
 	return list
 }
 
-// verb is where printf puts a value in: with %q it brings the quotes.
-var verb = regexp.MustCompile(`%[#+ -]*[0-9.]*[a-zA-Z]`)
+// printfVerb is where printf puts a value in: with %q it brings the quotes.
+var printfVerb = regexp.MustCompile(`%[#+ -]*[0-9.]*[a-zA-Z]`)
 
 const maxLiterals = 100
 
 // name enters a selector by the stored metrics that it may mean.
-func (p *part) name(s *selector) {
+func (p *ruleScope) name(s *selector) {
 	if p.byName == nil {
 		p.byName = map[string][]*selector{}
 	}
@@ -310,7 +311,7 @@ type candidates struct {
 
 // candidatesOf returns the selectors of a stored metric; nil: there are none. The caller holds the
 // cluster.
-func (p *part) candidatesOf(metric string) *candidates {
+func (p *ruleScope) candidatesOf(metric string) *candidates {
 	if c, known := p.named[metric]; known {
 		return c
 	}

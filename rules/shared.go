@@ -28,14 +28,14 @@ const sharedLabel = "__shared__"
 // rewritten is an expression in which what it shares with other rules of its group is selected.
 type rewritten struct {
 	text string
-	uses []int // of part.shared
+	uses []int // of ruleScope.shared
 }
 
 func rewriteKey(group, expr string) string { return group + "\x00" + expr }
 
 // share finds what the rules of a group have in common. What selects something that a rule of the
 // group records may have another result from rule to rule.
-func (p *part) share(file string, g *rulefmt.RuleGroup, parse parser.Parser) {
+func (p *ruleScope) share(file string, g *rulefmt.RuleGroup, parse parser.Parser) {
 	recorded := map[string]bool{}
 	var exprs []parser.Expr
 	for _, r := range g.Rules {
@@ -134,7 +134,7 @@ func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (stri
 	if c.current == nil {
 		return expr, nil
 	}
-	r := c.part.rewritten[rewriteKey(c.current.key, expr)]
+	r := c.scope.rewritten[rewriteKey(c.current.key, expr)]
 	if r == nil {
 		return expr, nil
 	}
@@ -146,7 +146,7 @@ func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (stri
 		if _, known := c.sharedOf[i]; known {
 			continue
 		}
-		v, err := c.run(ctx, c.part.shared[i], at)
+		v, err := c.run(ctx, c.scope.shared[i], at)
 		if err == nil {
 			err = c.share(i, v)
 		}

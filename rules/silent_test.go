@@ -49,7 +49,7 @@ func TestSilentNode(t *testing.T) {
 				w.until(last+6*time.Hour.Milliseconds()+20_000, nil)
 				w.begin() // it is not known any more
 				w.pass(time.Minute, nil)
-				if n := len(w.states[name{a.Account, "north"}].Nodes); n != 1 {
+				if n := len(w.states[clusterKey{a.Account, "north"}].Nodes); n != 1 {
 					t.Errorf("the state has %d nodes", n)
 				}
 			}
@@ -76,7 +76,7 @@ func (w *town) recordedUp(c *citizen) float64 {
 func (w *town) cluster(account, cluster string) *cluster {
 	w.Helper()
 	s := sent{account: account}
-	c := w.role.partitions[0].clusters[name{s.of(), cluster}]
+	c := w.role.partitions[0].clusters[clusterKey{s.of(), cluster}]
 	if c == nil {
 		w.Fatalf("no cluster %s", cluster)
 	}

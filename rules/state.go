@@ -139,7 +139,7 @@ func (c *cluster) restore(s *State) {
 				one.down = n.Last
 			}
 			c.nodes[n.ID] = one
-			if c.welcome(one, 0); one.end == nil || one.end.Why != roster.Decommissioned {
+			if c.addNode(one, 0); one.end == nil || one.end.Why != roster.Decommissioned {
 				one.spoke = n.Last
 			}
 		}
@@ -152,7 +152,7 @@ func (c *cluster) restore(s *State) {
 			return g.File() == of.File && g.Name() == of.Name
 		})
 		if j < 0 {
-			c.dropped(of, nil)
+			c.resolveRemoved(of, nil)
 			continue
 		}
 		g := c.groups[j]
@@ -182,13 +182,14 @@ func (c *cluster) restore(s *State) {
 			used[k] = true
 			c.restoreAlerts(a, of.Rules[k].Alerts)
 		}
-		c.dropped(of, used)
+		c.resolveRemoved(of, used)
 	}
-	c.savedLow, c.horizon = c.low(), c.earliest()
+	c.savedLow, c.horizon = c.lowWater(), c.earliest()
 }
 
-// dropped ends what fired of a group's rules that are there no more: nobody would say so otherwise.
-func (c *cluster) dropped(of *GroupState, kept map[int]bool) {
+// resolveRemoved ends what fired of a group's rules that are there no more: nobody would say so
+// otherwise.
+func (c *cluster) resolveRemoved(of *GroupState, kept map[int]bool) {
 	var list []Alert
 	for i := range of.Rules {
 		if kept[i] {

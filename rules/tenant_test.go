@@ -79,7 +79,7 @@ groups:
 				t.Errorf("%s has %s = %v", account, series, values[newest])
 			}
 		}
-		s := w.states[name{account, "north"}]
+		s := w.states[clusterKey{account, "north"}]
 		if s.Account != account || len(s.Nodes) != int(want[account]["cluster:nodes:count"]) {
 			t.Errorf("the state of %s is of %q, with %d nodes", account, s.Account, len(s.Nodes))
 		}
@@ -111,13 +111,13 @@ groups:
 }
 
 // board returns what the API would say now.
-func (w *town) board() *Board {
+func (w *town) board() *Status {
 	w.Helper()
 	if err := w.role.save(w.Context(), time.UnixMilli(w.at), true); err != nil {
 		w.Fatal(err)
 	}
 	c := w.role.config
-	b, err := NewBoard(c, Deps{})
+	b, err := NewStatus(c, Deps{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestFilesChange(t *testing.T) {
 	change("groups: []")
 	w.pass(time.Minute, nil)
 	w.wantTold(before, "Load 0 inactive")
-	if s := w.states[name{querytest.Account, "north"}]; len(s.Groups) > 0 {
+	if s := w.states[clusterKey{querytest.Account, "north"}]; len(s.Groups) > 0 {
 		t.Errorf("without any rules the state is %+v", s)
 	}
 }

@@ -2,14 +2,14 @@ package rules
 
 import "slices"
 
-// timeline is the instants at which a node sent, as far as rules look back. A node's cells have a
-// value at each of them, nearly always, so they share it: instants of their own would be as many
-// bytes as the values are. Nothing of it is ever changed where a cell may look, so a cell whose
-// instants are others takes a copy and leaves the rest alone.
+// timeline is the instants at which a node sent, as far as rules look back. Nearly always a node's
+// series have a value at each of them, so they share the list: lists of their own would take as
+// many bytes as the values. What a series may look at is never changed, so a series with other
+// instants takes a copy.
 type timeline struct {
 	at     []int64 // ms, ascending
 	before int     // how many were forgotten that came before
-	keep   int64   // ms: the longest that a cell keeps
+	keep   int64   // ms: the longest that a series keeps
 }
 
 // note enters an instant that is newer than all others.
@@ -30,11 +30,11 @@ func (l *timeline) note(at, from int64) {
 // part returns n instants, up to the newest. Whoever appends to them gets a list of its own.
 func (l *timeline) part(n int) []int64 { return l.at[len(l.at)-n : len(l.at) : len(l.at)] }
 
-// ownTimes says that a cell's instants are its own list.
+// ownTimes says that a series' instants are its own list.
 const ownTimes = -1
 
-// enter notes an instant as the one before which i of the cell's are.
-func (c *cell) enter(i int, at, from int64) {
+// enter inserts an instant as number i of the series' instants.
+func (c *memSeries) enter(i int, at, from int64) {
 	if l := c.line; l != nil && i == len(c.At) {
 		l.note(at, from)
 		newest := l.before + len(l.at) - 1
@@ -50,8 +50,9 @@ func (c *cell) enter(i int, at, from int64) {
 	c.At = put(c.At, i, at)
 }
 
-// forget forgets the first n instants. A cell that has the node's instants again shares them again.
-func (c *cell) forget(n int) {
+// forget forgets the first n instants. A series that has the node's instants again shares them
+// again.
+func (c *memSeries) forget(n int) {
 	if c.first != ownTimes {
 		c.At, c.first = c.At[n:], c.first+n
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestTimeline: cells of one node, whose values come in time, late, twice and not at all, and that
-// are trimmed, each have what a list of its own would have. Most share their instants.
+// TestTimeline: series of one node, whose values come in time, late, twice and not at all, and
+// that are trimmed, each have what a list of its own would have. Most share their instants.
 func TestTimeline(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -19,10 +19,10 @@ func TestTimeline(t *testing.T) {
 	shared, all := 0, 0
 	for range 40 {
 		n := node{}
-		var cells []*cell
+		var cells []*memSeries
 		var models []map[int64]int64
 		for range 1 + r.IntN(6) {
-			c := &cell{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
+			c := &memSeries{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
 				line: &n.line,
 				keep: int64(5+r.IntN(60)) * 20_000}
 			n.line.keep = max(n.line.keep, c.keep)
@@ -84,13 +84,13 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineIsSharedAgain: after a late value that one cell lacks, they share once it is
+// TestTimelineIsSharedAgain: after a late value that one series lacks, they share once it is
 // forgotten.
 func TestTimelineIsSharedAgain(t *testing.T) {
 	n := node{}
 	n.line.keep = 100_000
-	a := &cell{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
-	b := &cell{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
+	a := &memSeries{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
+	b := &memSeries{Series: window.Series{Metric: &window.Metric{}}, line: &n.line, keep: 100_000}
 	for at := int64(20_000); at < 2_000_000; at += 20_000 {
 		a.add(at, sampleValue{}, at)
 		if at != 200_000 {

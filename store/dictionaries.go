@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Who keeps all dictionaries in memory (package series) reads each node's once, and from then on
-// only which were written since: series_written has a row per window that brought some, by the time
-// of writing. After midnight UTC that is one per node, else there are hardly any.
+// Who keeps all dictionaries in memory (package query/index) reads each node's once, and from then
+// on only which were written since: series_written has a row per window that brought some, by the
+// time of writing. After midnight UTC that is one per node, else there are hardly any.
 
 // writtenHour is what a partition of series_written holds, in ms. With 10,000 nodes in one account
 // the busiest, the first of a day, has some 10 MB.

@@ -7,6 +7,12 @@
 // slow, each process enforces the same rates for itself, so that n processes let n times as much
 // through; a request never waits longer for Redis than Config.Timeout.
 //
+// Which limiter is for what. Here: requests and frames a second, of accounts and nodes, over all
+// processes. Package ring/throttle: operations on a shared Cassandra, of workload classes, over
+// all processes. Package memory: bytes at once, of accounts, in a process. Package query: queries
+// of accounts at once (queue), and computations at once as there are processors (cpuSlots).
+// Package ingest: processor time of accounts (cost.go). Package access/account: guesses of keys.
+//
 // What bites: a refusal is counted for nothing, so who asks again at once is refused again, for
 // as long as it is told.
 package limit

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
 // stat is how often something is there, as Prometheus says it.
@@ -62,7 +62,7 @@ func (a *API) tsdb(r *http.Request, p account.Principal) (answer, error) {
 	return answer{data: s, warnings: warnings}, nil
 }
 
-func asStats(list []series.Count) []stat {
+func asStats(list []index.Count) []stat {
 	of := make([]stat, len(list))
 	for i, c := range list {
 		of[i] = stat{c.Name, c.N}

@@ -31,8 +31,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // Deps are what the endpoints work with.
@@ -251,14 +251,14 @@ func asError(ctx context.Context, err error) error {
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"the account's other queries use all memory that it may have: ask again when they "+
 				"are done", 2)
-	case errors.Is(err, series.ErrLoading):
+	case errors.Is(err, index.ErrLoading):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
 				"progress", 5)
 	case errors.Is(err, query.ErrNoIndex):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
-	case errors.Is(err, series.ErrTooLarge):
+	case errors.Is(err, index.ErrTooLarge):
 		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
 		return of(http.StatusServiceUnavailable, "timeout",
@@ -379,7 +379,7 @@ func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
 }
 
 // catalogue reads match[], start, end and limit.
-func (a *API) catalogue(r *http.Request) (c query.Catalogue, limit int, err error) {
+func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err error) {
 	if limit, err = number(r.Form, "limit"); err != nil {
 		return c, 0, err
 	}

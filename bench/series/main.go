@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
 func main() {
@@ -131,8 +131,8 @@ func apart(r *bench.Result, f *fleet, nodes, asks int, at int64) error {
 }
 
 // build fills an index; only decoding and adding count as time.
-func build(f *fleet, nodes int) (*series.Index, time.Duration, error) {
-	x := series.NewIndex(0)
+func build(f *fleet, nodes int) (*index.Index, time.Duration, error) {
+	x := index.New(0)
 	var took time.Duration
 	for n := range nodes {
 		s := f.node(n)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 )
 
 // query is one kind of question, about the first cluster and its nodes.
@@ -55,7 +55,7 @@ type times map[string][]float64
 
 // ask asks an Index every query once about each of some nodes. The answer is counted: it is found
 // then, and what is left is to write it down.
-func (t times) ask(x *series.Index, nodes, count int, at int64) (found map[string]int, err error) {
+func (t times) ask(x *index.Index, nodes, count int, at int64) (found map[string]int, err error) {
 	found = map[string]int{}
 	for i := range count {
 		for _, q := range queries {
@@ -65,7 +65,7 @@ func (t times) ask(x *series.Index, nodes, count int, at int64) (found map[strin
 			}
 			began := time.Now()
 			s, err := x.Select("acme",
-				series.Query{From: at, To: at, Selectors: [][]*labels.Matcher{ms}})
+				index.Query{From: at, To: at, Selectors: [][]*labels.Matcher{ms}})
 			if err != nil {
 				return nil, err
 			}

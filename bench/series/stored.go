@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/store"
 )
 
@@ -53,12 +53,12 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	if err != nil {
 		return err
 	}
-	config := series.DefaultConfig()
+	config := index.DefaultConfig()
 	config.Keep, config.Accounts, config.Log = c.RawTTL, func() []string {
 		return []string{"acme"}
 	}, c.Log
 	reader := db.Reader(store.Dashboard("acme"), memory.Unbounded())
-	source := series.Source{
+	source := index.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
 			list := make([]uuid.UUID, nodes)
 			for n := range list {
@@ -66,11 +66,11 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 			}
 			return list, nil
 		},
-		Of: reader.DictionariesOf, Written: reader.DictionariesWritten,
+		Dictionaries: reader.DictionariesOf, Written: reader.DictionariesWritten,
 		WrittenFor: store.WrittenFor, Read: reader.ReadDictionaries,
 	}
-	index := series.NewIndex(0)
-	loader, err := series.NewLoader(config, source, index, nil)
+	idx := index.New(0)
+	loader, err := index.NewLoader(config, source, idx, nil)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 		return err
 	}
 	took := time.Since(began).Seconds()
-	s := index.Stats()
+	s := idx.Stats()
 	fmt.Printf("from Cassandra: %d nodes, %d series, %.0f MB of dictionaries in %.1f s\n", s.Nodes,
 		s.Series, float64(bytes)/1e6, took)
 	if s.Nodes != nodes || s.Missing > 0 {

@@ -67,7 +67,7 @@ func (c *config) checkLabels(of *catalog.Catalog, file string) error {
 				catalog.DefaultWindow)
 			tree, err := parse.ParseExpr(expr)
 			if err == nil {
-				err = query.NewGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()
+				err = query.NewLabelGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()
 			}
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s: entry %s: %w", file, e.Name, err))

@@ -19,7 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -44,7 +44,7 @@ type config struct {
 	Ingest    ingest.Config
 	API       api.Config `yaml:"api"`
 	Query     query.Config
-	Series    series.Config
+	Series    index.Config
 	Ring      ring.Config
 	Throttle  throttle.Config
 	Lookup    lookup.Config
@@ -110,7 +110,7 @@ func defaultConfig() config {
 		Ingest:    ingest.DefaultConfig(),
 		API:       api.DefaultConfig(),
 		Query:     query.DefaultConfig(),
-		Series:    series.DefaultConfig(),
+		Series:    index.DefaultConfig(),
 		Ring:      ring.DefaultConfig(),
 		Throttle:  throttle.DefaultConfig(),
 		Lookup:    lookup.DefaultConfig(),

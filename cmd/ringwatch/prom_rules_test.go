@@ -39,7 +39,7 @@ groups:
 	}
 	c := rules.DefaultConfig()
 	c.Shipped, c.Files = false, []string{file}
-	board, err := rules.NewBoard(c, rules.Deps{})
+	board, err := rules.NewStatus(c, rules.Deps{})
 	if err != nil {
 		t.Fatal(err)
 	}

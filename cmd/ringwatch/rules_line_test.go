@@ -48,7 +48,7 @@ type rulesLine struct {
 	// the newest instant at which an alert was pending, by account, name and node
 	pending map[string]int64
 	told    map[string][]string // by people's Alertmanager: states by account and name
-	board   *rules.Board
+	board   *rules.Status
 }
 
 // lineNode is a node whose load a test sets.
@@ -215,7 +215,7 @@ func (l *rulesLine) follow() {
 	c := rules.DefaultConfig()
 	c.Shipped, c.Files, c.Accounts = false, []string{l.file("")},
 		map[string][]string{"zeta": {l.file("zeta")}}
-	board, err := rules.NewBoard(c, rules.Deps{})
+	board, err := rules.NewStatus(c, rules.Deps{})
 	if err != nil {
 		l.Fatal(err)
 	}

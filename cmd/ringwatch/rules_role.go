@@ -354,14 +354,14 @@ func (a *applied) files() map[string]map[string][]byte {
 // boardParts wires what the API says of rules: the files, and what those who evaluate them say. It
 // waits for nothing: while Kafka is away the API knows of no alerts, and answers all the rest.
 func (p *process) boardParts() (
-	*rules.Board, func(context.Context, string, string, []byte) error, part, error,
+	*rules.Status, func(context.Context, string, string, []byte) error, part, error,
 ) {
 	given := newApplied()
 	extra, err := p.deviations()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	board, err := rules.NewBoard(p.Rules.Config,
+	board, err := rules.NewStatus(p.Rules.Config,
 		rules.Deps{Applied: given.files, More: extra, Log: p.log})
 	if err != nil {
 		return nil, nil, nil, usageError{err}
@@ -449,7 +449,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // promRules answers /api/v1/rules. selectors reads match[].
 func promRules(
-	board *rules.Board, selectors *selector.Parser,
+	board *rules.Status, selectors *selector.Parser,
 ) func(account.Principal, url.Values) (any, error) {
 	bad := func(field, text string) error {
 		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_data", Field: field,
@@ -494,7 +494,7 @@ func promRules(
 }
 
 // promAlerts answers /api/v1/alerts.
-func promAlerts(board *rules.Board) func(account.Principal) any {
+func promAlerts(board *rules.Status) func(account.Principal) any {
 	return func(who account.Principal) any {
 		return map[string]any{"alerts": board.Alerts(who.Account, who.Owns)}
 	}

@@ -8,13 +8,13 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
 )
 
 // seriesParts makes the index of series and what fills it from the store.
-func (p *process) seriesParts(db *store.Store) (*series.Index, *series.Loader, error) {
+func (p *process) seriesParts(db *store.Store) (*index.Index, *index.Loader, error) {
 	c := p.Series
 	c.Keep, c.Log = p.Cassandra.RawTTL, p.log
 	c.Accounts = func() []string {
@@ -24,18 +24,18 @@ func (p *process) seriesParts(db *store.Store) (*series.Index, *series.Loader, e
 		}
 		return names
 	}
-	index := series.NewIndex(c.MaxBytes)
-	loader, err := series.NewLoader(c, seriesSource(db), index, p.metrics)
-	return index, loader, err
+	idx := index.New(c.MaxBytes)
+	loader, err := index.NewLoader(c, seriesSource(db), idx, p.metrics)
+	return idx, loader, err
 }
 
-// seriesSource is store.Store in the words of series. What it reads is not a request's: the index
-// has its own bound.
-func seriesSource(db *store.Store) series.Source {
+// seriesSource is store.Store in the words of package index. What it reads is not a request's: the
+// index has its own bound.
+func seriesSource(db *store.Store) index.Source {
 	reader := func(account string) store.Reader {
 		return db.Reader(store.Dashboard(account), memory.Unbounded())
 	}
-	return series.Source{
+	return index.Source{
 		Nodes: func(ctx context.Context, account string) ([]uuid.UUID, error) {
 			known, err := reader(account).Nodes(ctx, account)
 			// one that changed its cluster's name is there twice, which does no harm
@@ -45,7 +45,7 @@ func seriesSource(db *store.Store) series.Source {
 			}
 			return ids, err
 		},
-		Of: func(ctx context.Context, account string, node uuid.UUID,
+		Dictionaries: func(ctx context.Context, account string, node uuid.UUID,
 			from int64) ([]window.DictionaryID, error) {
 			return reader(account).DictionariesOf(ctx, account, node, from)
 		},
@@ -70,11 +70,11 @@ const (
 )
 
 // young is a part that puts nodes into the index of which that knows nothing yet.
-func (p *process) young(db *store.Store, reader *query.Reader, index *series.Index) part {
+func (p *process) young(db *store.Store, reader *query.Reader, idx *index.Index) part {
 	return func(ctx context.Context) error {
 		for every := time.NewTicker(youngEvery); ; {
 			for _, a := range p.config.Accounts {
-				if err := addYoung(ctx, a.Name, db, reader, index); err != nil && ctx.Err() == nil {
+				if err := addYoung(ctx, a.Name, db, reader, idx); err != nil && ctx.Err() == nil {
 					p.log.Debug("the series of new nodes will be loaded later", "account", a.Name,
 						"error", err)
 				}
@@ -90,14 +90,14 @@ func (p *process) young(db *store.Store, reader *query.Reader, index *series.Ind
 }
 
 func addYoung(
-	ctx context.Context, account string, db *store.Store, reader *query.Reader, index *series.Index,
+	ctx context.Context, account string, db *store.Store, reader *query.Reader, idx *index.Index,
 ) error {
 	nodes, err := apiStore{db}.Nodes(ctx, account)
 	if err != nil {
 		return err
 	}
 	now := clock().UnixMilli()
-	found, err := index.Select(account, series.Query{Context: ctx, From: now, To: now})
+	found, err := idx.Select(account, index.Query{Context: ctx, From: now, To: now})
 	if err != nil {
 		return err // it is being loaded, or there are no nodes
 	}
@@ -111,7 +111,7 @@ func addYoung(
 			continue
 		}
 		looked++
-		if err := addNewest(ctx, account, &nodes[i], reader, index); err != nil {
+		if err := addNewest(ctx, account, &nodes[i], reader, idx); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func addYoung(
 
 // addNewest puts what a node's newest state has into the index.
 func addNewest(
-	ctx context.Context, account string, n *query.Node, reader *query.Reader, index *series.Index,
+	ctx context.Context, account string, n *query.Node, reader *query.Reader, idx *index.Index,
 ) error {
 	ctx, end := reader.Scope(ctx, account)
 	defer end()
@@ -137,6 +137,6 @@ func addNewest(
 		day := state.Start - state.Start%(24*60*60_000)
 		ids = append(ids, window.DictionaryID{Node: n.ID, Day: day, Key: d.Key, Hash: d.Hash})
 	}
-	index.Add(account, n.ID, ids, dictionaries)
+	idx.Add(account, n.ID, ids, dictionaries)
 	return nil
 }

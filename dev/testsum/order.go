@@ -16,7 +16,7 @@ import (
 var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines",
 	"ring/throttle", "stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query",
 	"doctor",
-	"query/series"}
+	"query/index"}
 
 // slowShort are those of the tests that need no engines.
 var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame",

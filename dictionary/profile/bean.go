@@ -48,8 +48,8 @@ func newAttribute(s string) attribute {
 	return attribute{parts[:len(parts)-1], parts[len(parts)-1]}
 }
 
-// said is what a JMX exporter's patterns see of an attribute, apart from its value.
-func (b *bean) said(a attribute) string {
+// exporterText is what a JMX exporter's patterns see of an attribute, apart from its value.
+func (b *bean) exporterText(a attribute) string {
 	var s strings.Builder
 	s.WriteString(b.domain + "<")
 	for i, p := range b.properties {
@@ -87,7 +87,7 @@ func newObjectName(name string) objectName {
 // applies reports whether the pattern matches a bean. Where that hangs on a value that is not known
 // yet, it returns what each of them must be.
 func (o *objectName) applies(b *bean) (only map[int]string, ok bool) {
-	if !wild(o.domain, b.domain) || !o.open && len(o.need) != len(b.properties) {
+	if !matchesWildcard(o.domain, b.domain) || !o.open && len(o.need) != len(b.properties) {
 		return nil, false
 	}
 	for _, p := range o.need {
@@ -95,7 +95,7 @@ func (o *objectName) applies(b *bean) (only map[int]string, ok bool) {
 		if i < 0 {
 			return nil, false
 		}
-		if wild(p.value, b.properties[i].value) {
+		if matchesWildcard(p.value, b.properties[i].value) {
 			continue
 		}
 		t := newText(b.properties[i].value)
@@ -111,8 +111,8 @@ func (o *objectName) applies(b *bean) (only map[int]string, ok bool) {
 	return only, true
 }
 
-// wild reports whether a text matches a pattern of * and ?.
-func wild(pattern, s string) bool {
+// matchesWildcard reports whether a text matches a pattern of * and ?.
+func matchesWildcard(pattern, s string) bool {
 	ok, err := path.Match(pattern, strings.ReplaceAll(s, "/", "_"))
 	return err == nil && ok
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// sumOf ends the types of what is made of other entities.
-const sumOf = "_sum"
+// sumSuffix ends the entity types of sums over other entities.
+const sumSuffix = "_sum"
 
-// oldOf ends the type of what has an old name, too.
-const oldOf = "_old"
+// oldSuffix ends the entity type of what has an old name, too.
+const oldSuffix = "_old"
 
 // oldMessages are what messages were called before 4.0, and are still counted as.
 var oldMessages = map[string]string{
@@ -24,15 +24,15 @@ var oldMessages = map[string]string{
 	"READ_REQ": "READ", "REQUEST_RSP": "REQUEST_RESPONSE",
 }
 
-// derive adds to a state what Cassandra and the JVM have, and frames leave to who asks: sums over
-// tables, ratios, and who is up.
+// derive adds to a state what Cassandra and the JVM have and frames lack, because it follows from
+// other values: sums over tables, ratios, and how many nodes are up.
 func derive(list []window.Series) []window.Series {
-	c, err := catalogued()
+	c, err := loadBeans()
 	if err != nil || len(list) == 0 {
 		return list
 	}
-	d := deriving{sums: map[string]*window.Series{}, wanted: map[string][]*source{},
-		metrics: map[*source]*window.Metric{}, renamed: map[string]*window.Metric{}}
+	d := derivation{sums: map[string]*window.Series{}, wanted: map[string][]*beanMetric{},
+		metrics: map[*beanMetric]*window.Metric{}, renamed: map[string]*window.Metric{}}
 	for i := range c.sums {
 		d.wanted[c.sums[i].series] = append(d.wanted[c.sums[i].series], &c.sums[i])
 	}
@@ -46,22 +46,22 @@ func derive(list []window.Series) []window.Series {
 	return out
 }
 
-type deriving struct {
-	wanted  map[string][]*source
-	metrics map[*source]*window.Metric
+type derivation struct {
+	wanted  map[string][]*beanMetric
+	metrics map[*beanMetric]*window.Metric
 	renamed map[string]*window.Metric // of old names
 	sums    map[string]*window.Series
 	order   []*window.Series
 }
 
-func (d *deriving) take(s *window.Series) {
+func (d *derivation) take(s *window.Series) {
 	name := s.Metric.Name
 	rest, ofIndex := strings.CutPrefix(name, "cassandra_index_table_")
 	if ofIndex {
 		name = "cassandra_table_" + rest
 	}
 	for _, of := range d.wanted[name] {
-		// an index's own table counts for the node, and of its keyspace for the distributions
+		// An index's own table counts for the node, and in its keyspace for histograms only.
 		if !ofIndex || of.scope == "node" || s.Metric.Kind == frame.Histogram {
 			d.sum(of, s)
 		}
@@ -72,12 +72,12 @@ func (d *deriving) take(s *window.Series) {
 	}
 	switch name {
 	case "cassandra_node_peers_up":
-		d.number("node"+sumOf, "cassandra_node_endpoints_up", "", s, scaled(s)+1)
+		d.number("node"+sumSuffix, "cassandra_node_endpoints_up", "", s, scaled(s)+1)
 	case "jvm_memory_pool_used_bytes", "jvm_memory_pool_committed_bytes":
 		if heap(s.Labels.Get("pool")) {
 			return
 		}
-		d.number("node"+sumOf, strings.Replace(name, "memory_pool", "non_heap", 1), "", s,
+		d.number("node"+sumSuffix, strings.Replace(name, "memory_pool", "non_heap", 1), "", s,
 			scaled(s))
 	case "cassandra_cache_hits_total":
 		d.ratio("cache", "cassandra_cache_hit_ratio", "cache", s, true)
@@ -98,7 +98,7 @@ func heap(pool string) bool {
 }
 
 // sum adds a table's value to its keyspace's or the node's.
-func (d *deriving) sum(of *source, s *window.Series) {
+func (d *derivation) sum(of *beanMetric, s *window.Series) {
 	key, keyspace := of.entity+"/"+of.series, ""
 	if of.scope == "keyspace" {
 		keyspace = s.Labels.Get("keyspace")
@@ -128,7 +128,7 @@ func (d *deriving) sum(of *source, s *window.Series) {
 	}
 }
 
-func (of *source) together(a, b int64) int64 {
+func (of *beanMetric) together(a, b int64) int64 {
 	switch {
 	case of.how == "largest":
 		return max(a, b)
@@ -167,7 +167,7 @@ func added(a, b *window.Histogram) window.Histogram {
 }
 
 // add adds a series at the time of another.
-func (d *deriving) add(key string, m *window.Metric, at *window.Series,
+func (d *derivation) add(key string, m *window.Metric, at *window.Series,
 	label, value string) *window.Series {
 	s := &window.Series{Metric: m, At: last(at.At), Labels: labels.FromStrings(labels.MetricName,
 		m.Type+"/"+m.Name)}
@@ -179,8 +179,8 @@ func (d *deriving) add(key string, m *window.Metric, at *window.Series,
 	return s
 }
 
-// number adds to a number of its own.
-func (d *deriving) number(entity, name, of string, s *window.Series, value float64) {
+// number adds a value to a derived series that is one number.
+func (d *derivation) number(entity, name, of string, s *window.Series, value float64) {
 	key := entity + "/" + name + "/" + of
 	to := d.sums[key]
 	if to == nil {
@@ -192,12 +192,12 @@ func (d *deriving) number(entity, name, of string, s *window.Series, value float
 }
 
 // old adds a dropped message's series under the message's old name.
-func (d *deriving) old(s *window.Series, message string) {
+func (d *derivation) old(s *window.Series, message string) {
 	m := d.renamed[s.Metric.Name]
 	if m == nil {
 		copied := *s.Metric
 		m = &copied
-		m.Type += oldOf
+		m.Type += oldSuffix
 		d.renamed[m.Name] = m
 	}
 	of := *s
@@ -206,8 +206,9 @@ func (d *deriving) old(s *window.Series, message string) {
 	d.order = append(d.order, &of)
 }
 
-// ratio takes in a count of a ratio, which is that of what it is of by what there is in all.
-func (d *deriving) ratio(entity, name, label string, s *window.Series, of bool) {
+// ratio adds a count to a ratio's numerator (Ints[0]) or to its denominator (Ints[1]). The ratio
+// itself is Doubles[0].
+func (d *derivation) ratio(entity, name, label string, s *window.Series, numerator bool) {
 	value := s.Labels.Get(label)
 	key := entity + "/" + name + "/" + value
 	to := d.sums[key]
@@ -216,7 +217,7 @@ func (d *deriving) ratio(entity, name, label string, s *window.Series, of bool) 
 			label, value)
 		to.Ints, to.Doubles = []int64{0, 0}, []float64{0}
 	}
-	if of {
+	if numerator {
 		to.Ints[0] += last(s.Ints)[0]
 	} else {
 		to.Ints[1] += last(s.Ints)[0]

@@ -24,8 +24,8 @@ type instaclustrName struct {
 	labels  [][2]string
 }
 
-func ofInstaclustr() (shower, error) {
-	c, err := catalogued()
+func ofInstaclustr() (renderer, error) {
+	c, err := loadBeans()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func ofInstaclustr() (shower, error) {
 }
 
 // row adds one line of the table.
-func (n *instaclustr) row(c *catalogue, f []string) {
+func (n *instaclustr) row(c *beanTable, f []string) {
 	one := instaclustrName{name: "cassandra_" + f[1], summary: f[0] == "s", kind: plainKinds[f[0]]}
 	for _, l := range f[3:] {
 		name, value, _ := strings.Cut(l, "=")
@@ -80,19 +80,19 @@ func (n *instaclustr) row(c *catalogue, f []string) {
 	}
 }
 
-// lately implements shower.
-func (n *instaclustr) lately(series string) bool {
+// needsBefore implements renderer.
+func (n *instaclustr) needsBefore(series string) bool {
 	for key, names := range n.series {
 		if strings.HasSuffix(key, "/"+series) &&
 			slices.ContainsFunc(names, func(of instaclustrName) bool { return of.summary }) {
 			return true
 		}
 	}
-	return n.rest.lately(series)
+	return n.rest.needsBefore(series)
 }
 
-// show implements shower.
-func (n *instaclustr) show(o *output, s *state) error {
+// render implements renderer.
+func (n *instaclustr) render(o *output, s *state) error {
 	host := hostOf(s.node.Fact("address"))
 	all := [][2]string{{"cassandra_cluster", s.node.Cluster},
 		{"cassandra_datacenter", s.node.Datacenter}, {"cassandra_node", host},
@@ -125,7 +125,7 @@ func (n *instaclustr) show(o *output, s *state) error {
 		}
 	}
 	o.more = all
-	return n.rest.show(o, s)
+	return n.rest.render(o, s)
 }
 
 // own returns an entity's labels as the exporter has them.
@@ -198,10 +198,10 @@ func summary(o *output, s *state, of *window.Series, name string, own, all [][2]
 	d := newDistribution(of, s.was(of))
 	for _, q := range []struct {
 		name string
-		f    figure
-	}{{"0.5", figure50}, {"0.75", figure75}, {"0.95", figure95}, {"0.98", figure98},
-		{"0.99", figure99}, {"0.999", figure999}} {
-		v, ok := d.figure(q.f)
+		f    statistic
+	}{{"0.5", stat50}, {"0.75", stat75}, {"0.95", stat95}, {"0.98", stat98},
+		{"0.99", stat99}, {"0.999", stat999}} {
+		v, ok := d.statistic(q.f)
 		if !ok || d.total == 0 && of.Metric.Kind != frame.Histogram {
 			break
 		}

@@ -14,7 +14,7 @@ var loadOf = map[string]string{
 	"os_cpu_seconds_total":          "os_cpu_load",
 }
 
-// loads returns the loads of lately, or of since the JVM began.
+// loads returns the loads since the state before, or since the JVM began.
 func (s *state) loads() []window.Series {
 	var process, machine *window.Series // what the load stands at the time of
 	var used, cpus, busy, all float64
@@ -39,7 +39,7 @@ func (s *state) loads() []window.Series {
 		if of == nil || whole <= 0 {
 			return
 		}
-		m := &window.Metric{Type: "node" + sumOf, Name: loadOf[of.Metric.Name],
+		m := &window.Metric{Type: "node" + sumSuffix, Name: loadOf[of.Metric.Name],
 			Kind: frame.GaugeDouble}
 		list = append(list, window.Series{Metric: m, At: last(of.At),
 			Doubles: []float64{min(part/whole, 1)},

@@ -197,7 +197,7 @@ var sampleValues = map[string]string{"cache": "KeyCache", "request": "CASRead",
 
 // sampleState is a value of every series that beans.txt or a profile's table speaks of.
 func sampleState() ([]window.Series, error) {
-	c, err := catalogued()
+	c, err := loadBeans()
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,8 @@ func sampleState() ([]window.Series, error) {
 	known := map[string]bool{}
 	add := func(entity, name, kind string, own []string) {
 		// few nodes have one
-		if known[name] || strings.HasSuffix(entity, sumOf) || strings.HasSuffix(entity, oldOf) ||
+		if known[name] || strings.HasSuffix(entity, sumSuffix) ||
+			strings.HasSuffix(entity, oldSuffix) ||
 			entity == "index_table" {
 			return
 		}

@@ -15,14 +15,15 @@ import (
 
 // mcac is DataStax's metric collector: names of Cassandra's registry, of what frames have as it is.
 type mcac struct {
-	named   map[string]mcacNamed // by entity's type
-	types   map[string]string    // of the registry, by entity's type
-	old     map[string]string    // a metric's name before 4.0
-	others  map[string][]mcacOther
-	without []string
-	bounds  []int64
-	origins map[string]origin
-	cleaned map[string]string   // Cassandra's names in snake case: a node has 100,000 series of 400
+	named     map[string]mcacNamed // by entity's type
+	types     map[string]string    // of the registry, by entity's type
+	old       map[string]string    // a metric's name before 4.0
+	others    map[string][]mcacOther
+	without   []string
+	bounds    []int64
+	cassandra map[string]cassandraMetric
+	// Cassandra's names in snake case: a node has 100,000 series of 400
+	cleaned map[string]string
 	order   map[string][]string // an entity's labels, by its type
 }
 
@@ -43,8 +44,8 @@ type labelling func(label func(name, value string))
 // mcacRegistry begins the names of Cassandra's metrics.
 const mcacRegistry = "org.apache.cassandra.metrics."
 
-func ofMcac() (shower, error) {
-	c, err := catalogued()
+func ofMcac() (renderer, error) {
+	c, err := loadBeans()
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func ofMcac() (shower, error) {
 		return nil, err
 	}
 	n := &mcac{named: map[string]mcacNamed{}, types: map[string]string{}, old: map[string]string{},
-		others: map[string][]mcacOther{}, origins: c.origins, order: c.labels}
+		others: map[string][]mcacOther{}, cassandra: c.cassandra, order: c.labels}
 	for line := range strings.Lines(string(file)) {
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.HasPrefix(line, "#") {
@@ -64,7 +65,7 @@ func ofMcac() (shower, error) {
 		}
 	}
 	n.cleaned = map[string]string{}
-	for _, by := range c.origins {
+	for _, by := range c.cassandra {
 		for _, name := range []string{by.name, n.old[by.name], totalLatency(by.name)} {
 			n.cleaned[name] = mcacClean(name)
 		}
@@ -127,18 +128,18 @@ func mcacLabels(fields []string) (list [][2]string) {
 	return list
 }
 
-// lately implements shower: everything is as it was counted.
-func (n *mcac) lately(string) bool { return false }
+// needsBefore implements renderer: everything is as it was counted.
+func (n *mcac) needsBefore(string) bool { return false }
 
-// show implements shower.
-func (n *mcac) show(o *output, s *state) error {
+// render implements renderer.
+func (n *mcac) render(o *output, s *state) error {
 	o.more = [][2]string{{"cluster", s.node.Cluster}, {"dc", s.node.Datacenter},
 		{"rack", s.node.Rack}, {"instance", hostOf(s.node.Fact("address"))}}
 	var memory mcacMemory
 	for i := range s.now {
 		of := &s.now[i]
 		key := of.Metric.Type + "/" + of.Metric.Name
-		if by, there := n.origins[key]; there && i < s.given { // what is derived MCAC has not
+		if by, there := n.cassandra[key]; there && i < s.given { // what is derived MCAC has not
 			n.metric(o, of, by)
 		}
 		for j := range n.others[key] {
@@ -158,7 +159,7 @@ func (n *mcac) show(o *output, s *state) error {
 }
 
 // metric adds one of Cassandra's metrics.
-func (n *mcac) metric(o *output, of *window.Series, by origin) {
+func (n *mcac) metric(o *output, of *window.Series, by cassandraMetric) {
 	if of.Metric.Kind == frame.String || of.Metric.Kind == frame.GaugeHistogram {
 		return
 	}
@@ -204,7 +205,7 @@ func (n *mcac) metric(o *output, of *window.Series, by origin) {
 }
 
 // raw adds what the relabelling has no rule for.
-func (n *mcac) raw(o *output, of *window.Series, by origin) {
+func (n *mcac) raw(o *output, of *window.Series, by cassandraMetric) {
 	labels := func(label func(name, value string)) { label("mcac", n.registryName(of, by.name)) }
 	if of.Metric.Kind != frame.Histogram {
 		name := "collectd_mcac_gauge"
@@ -227,7 +228,7 @@ func (n *mcac) raw(o *output, of *window.Series, by origin) {
 }
 
 // number adds a number in Cassandra's own unit.
-func number(o *output, of *window.Series, by origin, name string, labels labelling) {
+func number(o *output, of *window.Series, by cassandraMetric, name string, labels labelling) {
 	kind := "gauge"
 	if by.counts() {
 		name, kind = name+"_total", "counter"

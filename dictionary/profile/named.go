@@ -9,12 +9,12 @@ import (
 
 // byRules shows what rules make of beans, and the JVM as the JMX exporter itself does.
 type byRules struct {
-	series map[string][]shown
+	series map[string][]mapping
 	jvm    map[string][]plain // by series
 }
 
-func ofRules(name string) func() (shower, error) {
-	return func() (shower, error) {
+func ofRules(name string) func() (renderer, error) {
+	return func() (renderer, error) {
 		file, err := files.ReadFile(name + ".yaml")
 		if err != nil {
 			return nil, err
@@ -31,7 +31,7 @@ func ofRules(name string) func() (shower, error) {
 	}
 }
 
-func ofCriteo() (shower, error) {
+func ofCriteo() (renderer, error) {
 	file, err := files.ReadFile("criteo_exporter.yaml")
 	if err != nil {
 		return nil, err
@@ -44,20 +44,20 @@ func ofCriteo() (shower, error) {
 }
 
 func newByRules(n namer, jvm map[string][]plain) (*byRules, error) {
-	c, err := catalogued()
+	c, err := loadBeans()
 	if err != nil {
 		return nil, err
 	}
 	return &byRules{c.compile(n), jvm}, nil
 }
 
-// lately implements shower.
-func (b *byRules) lately(series string) bool {
+// needsBefore implements renderer.
+func (b *byRules) needsBefore(series string) bool {
 	if load := loadOf[series]; load != "" && len(b.series[load]) > 0 {
 		return true
 	}
 	for _, s := range b.series[series] {
-		if s.figure >= figureRate && !s.buckets {
+		if s.statistic >= statRate && !s.buckets {
 			return true
 		}
 	}
@@ -72,18 +72,18 @@ var (
 	ports = strings.NewReplacer(":", "_", "[", "_", "]", "_")
 )
 
-// show implements shower.
-func (b *byRules) show(o *output, s *state) error {
+// render implements renderer.
+func (b *byRules) render(o *output, s *state) error {
 	var values []string
 	for i := range s.now {
 		of := &s.now[i]
 		for j := range b.jvm[of.Metric.Name] {
-			b.jvm[of.Metric.Name][j].show(o, of)
+			b.jvm[of.Metric.Name][j].addTo(o, of)
 		}
 		list := b.series[of.Metric.Name]
 		for j := range list {
 			if list[j].entity == of.Metric.Type && list[j].values(&values, of) {
-				list[j].show(o, s, of, values)
+				list[j].addTo(o, s, of, values)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (b *byRules) show(o *output, s *state) error {
 }
 
 // values puts the entity's values into to; false: they are not those that are meant.
-func (s *shown) values(to *[]string, of *window.Series) bool {
+func (s *mapping) values(to *[]string, of *window.Series) bool {
 	*to = (*to)[:0]
 	for i, name := range s.labels {
 		value := of.Labels.Get(name)
@@ -112,8 +112,8 @@ func (s *shown) values(to *[]string, of *window.Series) bool {
 	return true
 }
 
-func (s *shown) show(o *output, st *state, of *window.Series, values []string) {
-	v, ok := st.value(of, s.figure, s.buckets)
+func (s *mapping) addTo(o *output, st *state, of *window.Series, values []string) {
+	v, ok := st.value(of, s.statistic, s.buckets)
 	if !ok {
 		return
 	}

@@ -40,7 +40,7 @@ func newPlain(name string) (map[string][]plain, error) {
 	return list, nil
 }
 
-func (p *plain) show(o *output, of *window.Series) {
+func (p *plain) addTo(o *output, of *window.Series) {
 	if !isNumber(of) {
 		return
 	}

@@ -1,15 +1,23 @@
 // Package profile gives a node's values the names that other exporters give them, so that
-// dashboards and alerts made for those work with what the API answers.
+// dashboards and alerts made for those exporters work with what the API answers. A profile is what
+// users name in the agent's profiles and in /metrics?profile=. Start with Profile and its Show:
 //
-// It promises the agent's names: what /metrics?profile= has on a node is what Show makes of the
-// node's frames, with the same labels. The profiles are data that the agent's jar and this package
-// share: rules and tables in the files beside this one. Rules speak of beans and their attributes;
-// beans.txt says which series of ours is which attribute.
+//	a node's series, now and Span before
+//	  ─▶ derive        sums over tables, ratios, loads
+//	  ─▶ renderer      a rule file or table of one exporter; beans.txt says which of our series
+//	                   is which attribute of which bean
+//	  ─▶ Shown         series under that exporter's names
 //
-// What bites: frames hold counts and no rates or percentiles. Those are made of what was counted
-// in the last two minutes, where Cassandra forgets half each minute, so they are near to
-// Cassandra's and not equal. Sums over a keyspace's tables are made of the tables that there are,
-// where Cassandra's keep what dropped ones have counted.
+// What it promises: the agent's names. What /metrics?profile= has on a node is what Show makes of
+// the node's frames, with the same labels. The agent's jar and this package share the files beside
+// this one.
+//
+// What bites: frames hold counts and no rates or percentiles. Those are computed from what was
+// counted in the last two minutes, where Cassandra halves the weight of the past each minute, so
+// they are near Cassandra's and not equal. Sums over a keyspace's tables are of the tables that
+// exist, where Cassandra's include what dropped tables have counted.
+//
+// It may import frame, window and memory.
 package profile
 
 import (
@@ -32,18 +40,19 @@ const Span = 120_000
 // Profile is a set of names. It is made when it is first used.
 type Profile struct {
 	Name string
-	make func() (shower, error)
+	make func() (renderer, error)
 
 	once sync.Once
-	by   shower
+	by   renderer
 	err  error
 }
 
-// shower adds what it makes of a node's state.
-type shower interface {
-	show(o *output, s *state) error
-	// lately reports whether what was counted lately is shown of a metric.
-	lately(series string) bool
+// renderer adds a profile's series of a node's state to an output.
+type renderer interface {
+	render(o *output, s *state) error
+	// needsBefore reports whether the profile shows of a metric what was counted lately, which
+	// takes its value before.
+	needsBefore(series string) bool
 }
 
 var profiles = []*Profile{
@@ -90,9 +99,9 @@ type Head struct {
 	Help string
 }
 
-// Lately returns the metrics whose values of Span before Show needs, if there are any.
-func (p *Profile) Lately(now []window.Series) ([]string, error) {
-	by, err := p.shower()
+// NeedsBefore returns the metrics of which Show needs the values of Span before, too.
+func (p *Profile) NeedsBefore(now []window.Series) ([]string, error) {
+	by, err := p.renderer()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +111,7 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 		m := now[i].Metric
 		if moves := m.Kind.IsHistogram() && len(now[i].Histograms[0].Filled) > 0 ||
 			now[i].Ints != nil && now[i].Ints[0] != 0; moves && !known[m.Name] &&
-			by.lately(m.Name) {
+			by.needsBefore(m.Name) {
 			known[m.Name] = true
 			names = append(names, m.Name)
 		}
@@ -110,23 +119,23 @@ func (p *Profile) Lately(now []window.Series) ([]string, error) {
 	return names, nil
 }
 
-// Show returns a node's newest values under the profile's names. now has one value in each series,
-// before those of Span before, each at its last instant, or nothing if there was nothing: then what
-// was ever counted was counted lately. It takes memory of the context's lease as the answer grows.
+// Show returns a node's newest values under the profile's names. Each series of now has one value,
+// and each of before its value of Span earlier. A series that before lacks counts from when the
+// JVM began. It takes memory of the context's lease as the answer grows.
 func (p *Profile) Show(ctx context.Context, node *window.Node,
 	now, before []window.Series) (*Shown, error) {
-	by, err := p.shower()
+	by, err := p.renderer()
 	if err != nil {
 		return nil, err
 	}
 	o := newOutput(ctx, p.Name, node)
-	if err := by.show(o, newState(node, now, before)); err != nil {
+	if err := by.render(o, newState(node, now, before)); err != nil {
 		return nil, err
 	}
 	return o.finish()
 }
 
-func (p *Profile) shower() (shower, error) {
+func (p *Profile) renderer() (renderer, error) {
 	p.once.Do(func() { p.by, p.err = p.make() })
 	return p.by, p.err
 }

@@ -6,7 +6,7 @@ import (
 
 func TestEveryProfileIsMade(t *testing.T) {
 	for _, p := range profiles {
-		if _, err := p.shower(); err != nil {
+		if _, err := p.renderer(); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 		if b, ok := p.by.(*byRules); ok {

@@ -138,7 +138,7 @@ func (r *rules) name(b *bean, a attribute) *named {
 	if !wanted {
 		return nil
 	}
-	said := b.said(a)
+	said := b.exporterText(a)
 	for i := range r.list {
 		of := &r.list[i]
 		match := of.pattern.FindStringSubmatch(said)

@@ -33,7 +33,7 @@ func newState(node *window.Node, now, before []window.Series) *state {
 	return s
 }
 
-// was returns what a series was before; nil: it was not there, or has begun anew since.
+// was returns what a series was before; nil if it was not there.
 func (s *state) was(of *window.Series) *window.Series {
 	was := s.before[of.Labels.Hash()]
 	if was == nil || !labels.Equal(was.Labels, of.Labels) || was.Metric.Kind != of.Metric.Kind {
@@ -64,15 +64,15 @@ func isNumber(s *window.Series) bool {
 	return s.Ints != nil || s.Doubles != nil
 }
 
-// value returns a figure of a series; false: there is none.
-func (s *state) value(of *window.Series, f figure, asItIs bool) (float64, bool) {
+// value returns a statistic of a series; false: there is none.
+func (s *state) value(of *window.Series, f statistic, asItIs bool) (float64, bool) {
 	last := len(of.At) - 1
 	switch f {
-	case figureValue, figurePercent, figureCount:
+	case statValue, statPercent, statCount:
 		switch {
 		case of.Metric.Kind.IsHistogram():
-			return float64(of.Histograms[last].Count()), f == figureCount
-		case of.Doubles != nil && f == figurePercent:
+			return float64(of.Histograms[last].Count()), f == statCount
+		case of.Doubles != nil && f == statPercent:
 			return of.Doubles[last] * 100, true
 		case of.Doubles != nil:
 			return of.Doubles[last], true
@@ -80,12 +80,12 @@ func (s *state) value(of *window.Series, f figure, asItIs bool) (float64, bool) 
 			return float64(of.Ints[last]), true
 		}
 		return 0, false
-	case figureTotal:
+	case statTotal:
 		if !of.Metric.Kind.IsHistogram() || !of.Metric.HasSum {
 			return 0, false
 		}
 		return shifted(float64(of.Histograms[last].Sum), of.Metric.Exponent+6), true
-	case figureRate:
+	case statRate:
 		return s.rate(of), true
 	}
 	if !of.Metric.Kind.IsHistogram() {
@@ -99,7 +99,7 @@ func (s *state) value(of *window.Series, f figure, asItIs bool) (float64, bool) 
 	} else {
 		d = newDistribution(of, s.was(of))
 	}
-	v, ok := d.figure(f)
+	v, ok := d.statistic(f)
 	return shifted(v, d.exponent()), ok
 }
 
@@ -170,34 +170,34 @@ func (d *distribution) exponent() int {
 	return d.metric.Bounds.Exponent
 }
 
-// figure returns the figure in bounds' own numbers, as a snapshot of Cassandra's does; none of what
-// is beyond all buckets.
-func (d *distribution) figure(f figure) (float64, bool) {
+// statistic returns the statistic in the unit of the bounds, as a snapshot of Cassandra's does.
+// There is none if the last bucket, which has no bound, is filled.
+func (d *distribution) statistic(f statistic) (float64, bool) {
 	upper := d.metric.Bounds.Upper
 	if n := len(d.filled); n > 0 && int(d.filled[n-1]) >= len(upper) {
 		return 0, false
 	}
-	if d.total == 0 && f == figureMean {
+	if d.total == 0 && f == statMean {
 		return math.NaN(), true
 	}
 	if d.total == 0 {
 		return 0, true
 	}
 	switch f {
-	case figureMean:
+	case statMean:
 		sum := 0.0
 		for i, b := range d.filled {
 			sum += float64(d.counts[i]) * float64(upper[b])
 		}
 		return sum / float64(d.total), true
-	case figureMax:
+	case statMax:
 		return float64(upper[d.filled[len(d.filled)-1]]), true
 	}
 	return d.quantile(fraction[f]), true
 }
 
-var fraction = map[figure]float64{figure50: .5, figure75: .75, figure95: .95, figure98: .98,
-	figure99: .99, figure999: .999}
+var fraction = map[statistic]float64{stat50: .5, stat75: .75, stat95: .95, stat98: .98,
+	stat99: .99, stat999: .999}
 
 // quantile returns the upper bound of the bucket that a fraction of what was counted reaches into.
 func (d *distribution) quantile(q float64) float64 {

@@ -16,7 +16,7 @@ import (
 // TestTokens holds names that were made with words in the place of values against those that rules
 // give the values themselves.
 func TestTokens(t *testing.T) {
-	c, err := catalogued()
+	c, err := loadBeans()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestTokens(t *testing.T) {
 		return words[random.IntN(len(words))] + strings.Repeat("y", random.IntN(2))
 	}
 	for _, p := range profiles {
-		if _, err := p.shower(); err != nil {
+		if _, err := p.renderer(); err != nil {
 			t.Fatal(err)
 		}
 		by, ok := p.by.(*byRules)
@@ -59,7 +59,7 @@ func TestTokens(t *testing.T) {
 				return values[l]
 			}))
 			var want []string
-			for _, f := range s.figures {
+			for _, f := range s.statistics {
 				if n := n.name(&b, attribute{name: attributes[f]}); n != nil {
 					want = append(want, said(f, n, nil))
 				}
@@ -73,9 +73,9 @@ func TestTokens(t *testing.T) {
 			var got, scratch []string
 			for i := range by.series[s.series] {
 				one := &by.series[s.series][i]
-				if one.entity == s.entity && slices.Contains(s.figures, one.figure) &&
+				if one.entity == s.entity && slices.Contains(s.statistics, one.statistic) &&
 					one.values(&scratch, &of) {
-					got = append(got, said(one.figure, one.named, scratch))
+					got = append(got, said(one.statistic, one.named, scratch))
 				}
 			}
 			for _, w := range want {
@@ -83,7 +83,7 @@ func TestTokens(t *testing.T) {
 					t.Errorf("%s: %v: no %s in %s", p.Name, b, w, got)
 				}
 			}
-			if want == nil && s.kind != "total" && s.figures != nil && len(got) > 0 &&
+			if want == nil && s.kind != "total" && s.statistics != nil && len(got) > 0 &&
 				len(c.beansOf(s)) == 1 {
 				t.Errorf("%s: %v is not shown, and %s are", p.Name, b, got)
 			}
@@ -95,7 +95,7 @@ func TestTokens(t *testing.T) {
 }
 
 // beansOf are all names of beans of a source's metric.
-func (c *catalogue) beansOf(s *source) (names []string) {
+func (c *beanTable) beansOf(s *beanMetric) (names []string) {
 	for i := range c.sources {
 		if of := &c.sources[i]; of.entity == s.entity && of.series == s.series {
 			names = append(names, of.bean)
@@ -122,7 +122,7 @@ func namerOf(t *testing.T, name string) namer {
 	return n
 }
 
-func said(f figure, n *named, values []string) string {
+func said(f statistic, n *named, values []string) string {
 	s := fmt.Sprint(f, n.fill(values), n.kind, n.factor)
 	for i := range n.labels {
 		if name, value := n.labels[i].fill(values); value != "" {

@@ -1,16 +1,19 @@
-// Package catalog is the list of what operators ask for by name: n::cpuUtilization, not an
-// expression.
+// Package catalog is the list of what operators ask for by name, such as n::cpuUtilization,
+// without writing PromQL.
 //
 // An entry has a name, a description and one or more values, each with PromQL, a unit and the
 // range in which it is healthy. The shipped file is catalog.yaml; an account may have a file of
 // its own, whose entries stand beside the shipped ones. One expression serves a node, a datacenter
-// and a cluster: it has placeholders for the matchers and for the labels that are kept (see
-// Value.Expr).
+// and a cluster: it has placeholders for the matchers and for the labels that are kept. Start with
+// Catalog; Value.Expr fills the placeholders in.
 //
 // What it promises: every expression of a Catalog parses and has the scope among the matchers of
-// each selector, so that it can mean nothing else; names and their other spellings are unique;
-// units are those of Units. What bites: nothing here knows whether a node has the metrics that are
-// named.
+// each selector, so that it can mean nothing else. Names and aliases are unique. Units are those
+// of Units.
+//
+// What bites: nothing here knows whether a node has the metrics that are named.
+//
+// It imports none of our packages.
 package catalog
 
 import (

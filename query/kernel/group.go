@@ -32,8 +32,8 @@ func NewOperation(name string, param float64) (Operation, bool) {
 	return Operation{name, param, n}, is
 }
 
-// Keeps reports whether a group keeps the rows that are added to it.
-func (o Operation) Keeps() bool { return o.name == "quantile" }
+// KeepsRows reports whether a group keeps the rows that are added to it.
+func (o Operation) KeepsRows() bool { return o.name == "quantile" }
 
 // Group is what has come so far of the series of one group.
 type Group struct {
@@ -73,7 +73,7 @@ func (g *Group) Add(row []float64) bool {
 	case "quantile":
 		g.rows = append(g.rows, row)
 	default:
-		g.choose(row)
+		g.pick(row)
 	}
 	return true
 }
@@ -127,7 +127,7 @@ func (g *Group) deviate(row []float64) {
 	}
 }
 
-func (g *Group) choose(row []float64) {
+func (g *Group) pick(row []float64) {
 	for i, v := range row {
 		if IsMissing(v) {
 			continue
@@ -156,7 +156,7 @@ func (g *Group) choose(row []float64) {
 // Row returns the group's own row. Nothing is added to the group afterwards. The error is the
 // context's.
 func (g *Group) Row(ctx context.Context) ([]float64, error) {
-	if g.op.Keeps() {
+	if g.op.KeepsRows() {
 		return g.value, g.quantiles(ctx)
 	}
 	for i, v := range g.value {

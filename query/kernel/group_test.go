@@ -152,7 +152,7 @@ func aggregated(t *testing.T, r *rows, name string, param float64) (list []strin
 	if !is {
 		t.Fatal("no kernel knows", name)
 	}
-	if o.Ranks() {
+	if o.IsTopK() {
 		return ranked(r, o), true
 	}
 	g := o.NewGroup(r.steps.N)
@@ -175,9 +175,9 @@ func aggregated(t *testing.T, r *rows, name string, param float64) (list []strin
 
 // ranked is what asked says of topk and bottomk.
 func ranked(r *rows, o kernel.Operation) (list []string) {
-	g := o.NewRanks(r.steps.N)
+	g := o.NewTopK(r.steps.N)
 	for i, row := range r.list {
-		if g.Full() > 0 {
+		if g.GrownBytes() > 0 {
 			g.Grow()
 		}
 		g.Add(row, int32(i), func(int32) {})

@@ -21,12 +21,12 @@ type Histograms struct {
 	Bucket []uint16
 	Delta  []int64
 
-	falls []histogramFall
-	dense []float64 // by bucket: how the window's last sample differs from its first
+	resets []histogramReset
+	dense  []float64 // by bucket: how the window's last sample differs from its first
 }
 
-// histogramFall is where a series began anew: the sample before it, as far as there are buckets.
-type histogramFall struct {
+// histogramReset is a counter reset: the buckets of the sample before it.
+type histogramReset struct {
 	at     int
 	index  []uint16
 	counts []float64
@@ -40,9 +40,9 @@ func (h *Histograms) deltas(i int) (from, to int32) {
 	return from, h.Ends[i]
 }
 
-// findFalls finds where the series began anew: where a bucket has less than before.
-func (h *Histograms) findFalls(buckets int) {
-	h.falls = h.falls[:0]
+// findResets finds the counter resets: the samples of which a bucket has less than before.
+func (h *Histograms) findResets(buckets int) {
+	h.resets = h.resets[:0]
 	now := h.dense[:buckets]
 	clear(now)
 	for i := range h.Times {
@@ -58,7 +58,7 @@ func (h *Histograms) findFalls(buckets int) {
 		if !fell {
 			continue
 		}
-		f := histogramFall{at: i}
+		f := histogramReset{at: i}
 		for j := from; j < to; j++ {
 			now[h.Bucket[j]] -= float64(h.Delta[j])
 		}
@@ -70,7 +70,7 @@ func (h *Histograms) findFalls(buckets int) {
 		for j := from; j < to; j++ {
 			now[h.Bucket[j]] += float64(h.Delta[j])
 		}
-		h.falls = append(h.falls, f)
+		h.resets = append(h.resets, f)
 	}
 	clear(now)
 }
@@ -110,10 +110,10 @@ func (r *HistogramRow) Bytes() int64 {
 	return int64(24*len(r.Counts) + 2*cap(r.index) + 8*cap(r.values))
 }
 
-// LookHistograms writes the newest histogram of each step's lookback into row, of histograms with
-// so many buckets; unless these are wanted, only counts and sums. It reports whether there is
+// LookbackHistograms writes the newest histogram of each step's lookback into row, of histograms
+// with so many buckets; unless these are wanted, only counts and sums. It reports whether there is
 // any.
-func (s *Slider) LookHistograms(
+func (s *Slider) LookbackHistograms(
 	h *Histograms, lookback int64, buckets int, wanted bool, row *HistogramRow,
 ) bool {
 	any, to, gone := false, 0, 0
@@ -168,14 +168,14 @@ func (r *HistogramRow) One(count, sum float64, index []uint16, counts []int64) {
 	r.ends[0] = len(r.values)
 }
 
-// Rise writes the rate, or the increase, at each step into row, of histograms with so many buckets;
-// unless these are wanted, only counts and sums. It reports whether there is anything. The error is
-// the context's.
-func (s *Slider) Rise(
+// Increase writes the rate, or the increase, at each step into row, of histograms with so many
+// buckets; unless these are wanted, only counts and sums. It reports whether there is anything.
+// The error is the context's.
+func (s *Slider) Increase(
 	ctx context.Context, h *Histograms, rate bool, buckets int, wanted bool, row *HistogramRow,
 ) (bool, error) {
 	h.empty(buckets)
-	h.findFalls(buckets)
+	h.findResets(buckets)
 	any := false
 	from, to, fallsFrom, fallsTo := 0, 0, 0, 0
 	width := float64(s.Width) / 1000
@@ -201,21 +201,22 @@ func (s *Slider) Rise(
 				enter(from+1, -1)
 			}
 		}
-		for fallsTo < len(h.falls) && h.falls[fallsTo].at < to {
+		for fallsTo < len(h.resets) && h.resets[fallsTo].at < to {
 			fallsTo++
 		}
-		for fallsFrom < fallsTo && h.falls[fallsFrom].at <= from {
+		for fallsFrom < fallsTo && h.resets[fallsFrom].at <= from {
 			fallsFrom++
 		}
 		row.Counts[i], row.Sums[i] = Missing, Missing
 		if to-from > 1 {
 			any = true
-			if i%lookAtSteps == 0 && ctx.Err() != nil {
+			if i%checkEverySteps == 0 && ctx.Err() != nil {
 				return false, ctx.Err()
 			}
-			s.rise(h, h.falls[fallsFrom:fallsTo], from, to-1, wanted, row, i)
-			e := edges{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from, from: after,
-				to: until}
+			s.increase(h, h.resets[fallsFrom:fallsTo], from, to-1, wanted, row, i)
+			e := extrapolation{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from,
+				from: after,
+				to:   until}
 			factor := e.factor(true, h.Counts[from], row.Counts[i], width, rate)
 			row.Counts[i] *= factor
 			row.Sums[i] *= factor
@@ -228,8 +229,8 @@ func (s *Slider) Rise(
 	return any, nil
 }
 
-// lookAtSteps is after how many steps the context is asked: a step is some hundred buckets.
-const lookAtSteps = 64
+// checkEverySteps is after how many steps the context is asked: a step is some hundred buckets.
+const checkEverySteps = 64
 
 func (r *HistogramRow) begin(step int) int {
 	if step == 0 {
@@ -238,9 +239,9 @@ func (r *HistogramRow) begin(step int) int {
 	return r.ends[step-1]
 }
 
-// rise writes what was counted from one sample to another: the difference, and what was counted
-// before each beginning anew. The engine does not look at a first sample that ends at one.
-func (s *Slider) rise(h *Histograms, falls []histogramFall, first, last int, wanted bool,
+// increase writes what was counted from one sample to another: the difference, and what was
+// counted before each beginning anew. The engine does not look at a first sample that ends at one.
+func (s *Slider) increase(h *Histograms, falls []histogramReset, first, last int, wanted bool,
 	row *HistogramRow, step int) {
 	count, sum := h.Counts[last], h.Sums[last]
 	if len(falls) > 0 && falls[0].at == first+1 {

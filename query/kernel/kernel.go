@@ -1,12 +1,20 @@
-// Package kernel computes functions of range vectors, and aggregations of what they give, over
-// columns of numbers. A function slides over a series once; an aggregation takes series after
-// series, so that what is held is groups times steps.
+// Package kernel computes functions of range vectors, and aggregations of their results, over
+// columns of numbers: PromQL's inner loops. A function slides over each series once (Slider); an
+// aggregation takes one series after another (Group), so that it holds groups × steps and not
+// series × steps.
 //
-// What it promises: an answer is what Prometheus's engine makes of the same samples in the same
-// order, to the last bit. What it does not know how to make so it says (Function, NewOperation, and
-// Add's result), and whoever asks leaves it to the engine.
+// Start with Slider and Operation:
 //
-// What bites: an instant without a value has Missing in a row, which is a NaN. Ask IsMissing.
+//	Columns of a series ── Slider.Slide ──▶ a row: one value per step
+//	rows of a group     ── Group.Add ─────▶ Group.Row
+//
+// What it promises: an answer equals that of Prometheus's engine for the same samples in the same
+// order, to the last bit. What it cannot compute it says (Function, NewOperation, and Add's
+// result), and the caller leaves it to the engine.
+//
+// What bites: a step without a value is Missing in a row, which is a NaN. Ask IsMissing.
+//
+// It imports none of our packages.
 package kernel
 
 import (

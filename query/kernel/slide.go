@@ -18,15 +18,16 @@ type Columns struct {
 type Window struct {
 	Columns
 	From, To int64
-	// falls are the samples that are lower than the one before it in the window.
-	falls []fall
-	// place is that of the first sample in its series, and known what former windows said of that.
+	// resets are the window's samples that are lower than the one before: the counter was reset.
+	resets []reset
+	// place is where in the series the window's first sample is. state is shared by the windows of
+	// one series.
 	place int
-	known *known
+	state *slidingState
 }
 
-// fall is a sample that is lower than the one before.
-type fall struct {
+// reset is a sample that is lower than the one before, as after a counter reset.
+type reset struct {
 	place  int // in the series
 	before float64
 }
@@ -34,7 +35,7 @@ type fall struct {
 // Func computes a function of a window; false if it has no value there. width is the range, in s.
 type Func func(w *Window, width float64) (float64, bool)
 
-// functions are those that are known by name.
+// functions are all that this package computes, by their names in PromQL.
 var functions = map[string]Func{
 	"rate": func(w *Window, width float64) (float64, bool) {
 		return extrapolated(w, width, true, true)
@@ -50,10 +51,10 @@ var functions = map[string]Func{
 	"sum_over_time": sum,
 	"avg_over_time": mean,
 	"min_over_time": func(w *Window, _ float64) (float64, bool) {
-		return w.known.least.find(w), true
+		return w.state.least.find(w), true
 	},
 	"max_over_time": func(w *Window, _ float64) (float64, bool) {
-		return w.known.greatest.find(w), true
+		return w.state.greatest.find(w), true
 	},
 	"count_over_time": func(w *Window, _ float64) (float64, bool) {
 		return float64(len(w.Values)), true
@@ -64,14 +65,15 @@ var functions = map[string]Func{
 	},
 	"first_over_time": func(w *Window, _ float64) (float64, bool) { return w.Values[0], true },
 	"resets": func(w *Window, _ float64) (float64, bool) {
-		return float64(len(w.falls)), true
+		return float64(len(w.resets)), true
 	},
 	"changes": func(w *Window, _ float64) (float64, bool) {
-		return w.known.turns.in(w), true
+		return w.state.changes.in(w), true
 	},
 }
 
-// Function returns a function of range vectors; nil if it is not known.
+// Function returns a function of range vectors by its name in PromQL; nil if only the engine has
+// it.
 func Function(name string) Func { return functions[name] }
 
 // Slider computes one function over series after series. Its scratch is used again.
@@ -81,23 +83,23 @@ type Slider struct {
 	// Width is the range, and Offset how long before each instant it ends, in ms.
 	Width, Offset int64
 
-	falls []fall
-	known known
+	resets []reset
+	state  slidingState
 }
 
 // Slide writes the function's value at each step into row, or Missing, and reports whether there is
 // any. It looks at each sample once to find the windows. The error is the context's.
 func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, error) {
-	s.falls = s.falls[:0]
+	s.resets = s.resets[:0]
 	for i := 1; i < len(c.Values); i++ {
 		if c.Values[i] < c.Values[i-1] {
-			s.falls = append(s.falls, fall{i, c.Values[i-1]})
+			s.resets = append(s.resets, reset{i, c.Values[i-1]})
 		}
 	}
 	any, looked := false, 0
 	from, to, fallsFrom, fallsTo := 0, 0, 0, 0
-	s.known.begin(c.Values)
-	w := Window{known: &s.known}
+	s.state.begin(c.Values)
+	w := Window{state: &s.state}
 	width := float64(s.Width) / 1000
 	for i := range row {
 		w.To = s.Steps.At(i) - s.Offset
@@ -109,7 +111,7 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 			from++
 		}
 		row[i] = Missing
-		if looked += to - from; looked >= lookAt {
+		if looked += to - from; looked >= checkEvery {
 			if looked = 0; ctx.Err() != nil {
 				return false, ctx.Err()
 			}
@@ -117,14 +119,14 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 		if from == to {
 			continue
 		}
-		for fallsTo < len(s.falls) && s.falls[fallsTo].place < to {
+		for fallsTo < len(s.resets) && s.resets[fallsTo].place < to {
 			fallsTo++
 		}
-		for fallsFrom < fallsTo && s.falls[fallsFrom].place <= from {
+		for fallsFrom < fallsTo && s.resets[fallsFrom].place <= from {
 			fallsFrom++
 		}
 		w.Times, w.Values = c.Times[from:to], c.Values[from:to]
-		w.falls, w.place = s.falls[fallsFrom:fallsTo], from
+		w.resets, w.place = s.resets[fallsFrom:fallsTo], from
 		if v, is := s.Func(&w, width); is {
 			row[i], any = v, true
 		}
@@ -132,12 +134,12 @@ func (s *Slider) Slide(ctx context.Context, c Columns, row []float64) (bool, err
 	return any, nil
 }
 
-// lookAt is after how many samples of windows the context is asked: 1 ms, or a few of them.
-const lookAt = 1 << 18
+// checkEvery is after how many samples of windows the context is asked: 1 ms, or a few of them.
+const checkEvery = 1 << 18
 
-// Look writes the newest value of each step's lookback into row, or Missing, and reports whether
-// there is any. Among the values are stale markers, after which a series has none.
-func Look(c Columns, steps Steps, lookback, offset int64, row []float64) bool {
+// Lookback writes the newest value of each step's lookback into row, or Missing, and reports
+// whether there is any. Among the values are stale markers, after which a series has none.
+func Lookback(c Columns, steps Steps, lookback, offset int64, row []float64) bool {
 	any, to := false, 0
 	for i := range row {
 		at := steps.At(i) - offset
@@ -152,7 +154,7 @@ func Look(c Columns, steps Steps, lookback, offset int64, row []float64) bool {
 	return any
 }
 
-// extrapolated is rate, increase or delta. The increases over falls are added in the engine's
+// extrapolated is rate, increase or delta. The values before resets are added in the engine's
 // order.
 func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) {
 	n := len(w.Values) - 1
@@ -161,25 +163,26 @@ func extrapolated(w *Window, width float64, counter, rate bool) (float64, bool) 
 	}
 	rise := w.Values[n] - w.Values[0]
 	if counter {
-		for _, f := range w.falls {
+		for _, f := range w.resets {
 			rise += f.before
 		}
 	}
-	e := edges{first: w.Times[0], last: w.Times[n], n: n, from: w.From, to: w.To}
+	e := extrapolation{first: w.Times[0], last: w.Times[n], n: n, from: w.From, to: w.To}
 	return rise * e.factor(counter, w.Values[0], rise, width, rate), true
 }
 
-// edges are where a window's samples begin and end, and the window itself. n is one less than there
-// are samples.
-type edges struct {
+// extrapolation extends an increase from a window's first and last sample to the window's ends. n
+// is the number of samples less one.
+type extrapolation struct {
 	first, last int64
 	n           int
 	from, to    int64
 }
 
-// factor returns what a rise from the first sample to the last is multiplied by: it goes on to the
-// window's ends, or for half the distance of two samples where an end is far.
-func (e *edges) factor(counter bool, first, rise, width float64, rate bool) float64 {
+// factor returns what the increase from the first sample to the last is multiplied by. It is
+// extended to each of the window's ends, or by half the mean distance of samples where that end is
+// far.
+func (e *extrapolation) factor(counter bool, first, rise, width float64, rate bool) float64 {
 	toStart := float64(e.first-e.from) / 1000
 	toEnd := float64(e.to-e.last) / 1000
 	sampled := float64(e.last-e.first) / 1000
@@ -237,21 +240,21 @@ func sum(w *Window, _ float64) (float64, bool) {
 
 // mean adds up, and goes on with means where that would overflow.
 func mean(w *Window, _ float64) (float64, bool) {
-	m := running{total: w.Values[0], n: 1}
+	m := runningMean{total: w.Values[0], n: 1}
 	for _, v := range w.Values[1:] {
 		m.add(v)
 	}
 	return m.mean(), true
 }
 
-// running is a mean of what has come so far.
-type running struct {
+// runningMean is a mean of what has come so far.
+type runningMean struct {
 	total, rest, n float64
 	of             float64 // the mean, once the total would overflow
 	means          bool
 }
 
-func (r *running) add(v float64) {
+func (r *runningMean) add(v float64) {
 	r.n++
 	if !r.means {
 		total, rest := kahansum.Inc(v, r.total, r.rest)
@@ -267,7 +270,7 @@ func (r *running) add(v float64) {
 	r.of, r.rest = kahansum.Inc(v/r.n, q*r.of, q*r.rest)
 }
 
-func (r *running) mean() float64 {
+func (r *runningMean) mean() float64 {
 	if r.means {
 		return r.of + r.rest
 	}

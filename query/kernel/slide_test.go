@@ -27,12 +27,12 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	none := math.NaN()
-	kernel.Look(c, steps, 2000, 0, row)
+	kernel.Lookback(c, steps, 2000, 0, row)
 	same("lookback", 4, 4, none, none)
-	kernel.Look(c, steps, 2000, 1000, row)
+	kernel.Lookback(c, steps, 2000, 1000, row)
 	same("lookback with an offset", 2, 4, 4, none)
 	ended := kernel.Columns{Times: []int64{3000, 4000}, Values: []float64{4, kernel.Missing}}
-	kernel.Look(ended, steps, 2000, 0, row)
+	kernel.Lookback(ended, steps, 2000, 0, row)
 	same("a series that ended", 4, none, none, none)
 	for name, want := range map[string][]float64{
 		"count_over_time": {2, 1, none, none}, "sum_over_time": {6, 4, none, none},

@@ -12,7 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -88,8 +88,8 @@ func (s *Memory) roll(id uuid.UUID) {
 }
 
 // Index returns an index of all series.
-func (s *Memory) Index() *series.Index {
-	x := series.NewIndex(0)
+func (s *Memory) Index() *index.Index {
+	x := index.New(0)
 	for id, list := range s.windows {
 		for _, w := range list {
 			for _, t := range w.Types {

@@ -1,13 +1,15 @@
-// Package roster knows which nodes each cluster has had, since when, and how those that left did.
+// Package roster knows which nodes each cluster has had, since when, and how nodes left.
 //
 // The role rules decides that a node has left, and a person may say so (ringwatch node forget).
-// Both write a Record; every process of rules and api keeps a Roster of all of them and reads
-// there. So alerts, PromQL, the API and the console say the same.
+// Both write a Record. Every process of rules and api keeps all of them in a Roster, so alerts,
+// PromQL, the API and the console say the same. Start with Roster.
 //
 // What it promises: of two records of one node in one cluster the newer counts, in whatever order
 // they come. An account's records say nothing of another account's nodes.
 //
 // What bites: a record is of a node in a cluster. A node that changed its cluster's name has two.
+//
+// It imports none of our packages.
 package roster
 
 import (

@@ -1,16 +1,19 @@
-// Package selector reads series selectors of requests and bounds what their regular expressions
-// cost before they are compiled.
+// Package selector parses the series selectors of a request, and bounds what their regular
+// expressions cost before they are compiled.
 //
 // A regular expression of some kilobytes can compile to a gigabyte: repetitions multiply, classes
 // of characters are long lists, and Prometheus spells out small sets of texts. So a Request
 // measures each expression on its syntax tree, where nothing is expanded yet, and refuses what is
-// too large with the figure and the limit.
+// too large with the figure and the limit. Start with Parser, whose Request is one request's.
 //
 // What it promises: the selectors of one Request allocate some 40 MB at most with the default
-// limits, whatever their text; what was compiled is kept, so that the same selector costs nothing
-// the next time; at most as many are compiled at once as there are processors.
-// What bites: matching is bounded by the program's size and the text's length only. Who matches
-// many texts looks at the request's context in between.
+// limits, whatever their text. What was compiled is kept, so that the same selector costs nothing
+// the next time. At most as many are compiled at once as there are processors.
+//
+// What bites: matching is bounded by the program's size and the text's length only. Whoever
+// matches many texts checks the request's context in between.
+//
+// It imports none of our packages.
 package selector
 
 import (

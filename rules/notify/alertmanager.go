@@ -16,7 +16,7 @@ import (
 )
 
 // alertmanagers is the outlet of one entry of Config.Alertmanagers. Each Alertmanager that is
-// discovered has a book and a worker of its own, and is told everything. What one forgets is not
+// discovered has a queue and a worker of its own, and is told everything. What one forgets is not
 // made up for: after SIGKILL it has lost its alerts and, between two of its snapshots, whom it
 // notified. So people hear again of what still fires.
 type alertmanagers struct {
@@ -29,16 +29,16 @@ type alertmanagers struct {
 	ledger   *ledger
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	books map[string]*receiver // by the address that alerts are posted to
+	mu        sync.Mutex
+	receivers map[string]*receiver // by the address that alerts are posted to
 	// waiting takes alerts while no Alertmanager is discovered; the first ones inherit it.
-	waiting *book
+	waiting *queue
 }
 
 type receiver struct {
-	book *book
-	stop context.CancelFunc
-	done chan struct{}
+	queue *queue
+	stop  context.CancelFunc
+	done  chan struct{}
 }
 
 func (n *Notifier) newAlertmanagers(i int, found *discovery) (*alertmanagers, error) {
@@ -58,15 +58,16 @@ func (n *Notifier) newAlertmanagers(i int, found *discovery) (*alertmanagers, er
 	a := &alertmanagers{
 		notifier: n, name: name, account: c.Account, config: &c.Prometheus, client: client,
 		found: found.of(name), ledger: n.metrics.of(name), log: n.deps.Log,
-		books: map[string]*receiver{},
+		receivers: map[string]*receiver{},
 	}
-	a.waiting = a.newBook()
+	a.waiting = a.newQueue()
 	return a, nil
 }
 
-func (a *alertmanagers) newBook() *book {
+func (a *alertmanagers) newQueue() *queue {
 	c := &a.notifier.config
-	return newBook(bookRules{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing}, a.ledger)
+	return newQueue(queueConfig{maxBytes: c.MaxBytes, repeats: true, spacing: c.LateSpacing},
+		a.ledger)
 }
 
 func (a *alertmanagers) takes(account string) bool {
@@ -79,15 +80,15 @@ func (a *alertmanagers) put(alert *Alert, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if sent == nil {
-		n := max(1, len(a.books))
+		n := max(1, len(a.receivers))
 		a.ledger.accepted.Add(float64(n))
 		a.ledger.drop("relabel", n)
 		return
 	}
-	for _, r := range a.books {
-		r.book.put(sent, now)
+	for _, r := range a.receivers {
+		r.queue.put(sent, now)
 	}
-	if len(a.books) == 0 {
+	if len(a.receivers) == 0 {
 		a.waiting.put(sent, now)
 	}
 }
@@ -99,8 +100,8 @@ func (a *alertmanagers) pending() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := a.waiting.pending()
-	for _, r := range a.books {
-		n += r.book.pending()
+	for _, r := range a.receivers {
+		n += r.queue.pending()
 	}
 	return n
 }
@@ -122,12 +123,12 @@ func (a *alertmanagers) run(ctx context.Context, stopping <-chan struct{}) error
 	cancel()
 	<-ended
 	lost := 0
-	for _, url := range sorted(a.books) {
-		r := a.books[url]
+	for _, url := range sorted(a.receivers) {
+		r := a.receivers[url]
 		<-r.done
-		lost += r.book.abandon("stopped")
+		lost += r.queue.dropAll("stopped")
 	}
-	if lost += a.waiting.abandon("stopped"); lost > 0 {
+	if lost += a.waiting.dropAll("stopped"); lost > 0 {
 		a.log.Warn("stopped before all Alertmanagers took all alerts", "outlet", a.name,
 			"lost", lost)
 	}
@@ -153,15 +154,16 @@ func (a *alertmanagers) sync(
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.notifier.deps.Now()
-	had := len(a.books)
-	for u, r := range a.books {
+	had := len(a.receivers)
+	for u, r := range a.receivers {
 		if !urls[u] {
-			delete(a.books, u)
+			delete(a.receivers, u)
 			r.stop()
 			<-r.done
-			if len(a.books) == 0 && len(urls) == 0 { // all are gone: what waits is for who comes
-				a.waiting = r.book
-			} else if lost := r.book.abandon("removed"); lost > 0 {
+			// all are gone: what waits is for who comes
+			if len(a.receivers) == 0 && len(urls) == 0 {
+				a.waiting = r.queue
+			} else if lost := r.queue.dropAll("removed"); lost > 0 {
 				a.log.Warn("an Alertmanager is no longer discovered; the alerts that waited for "+
 					"it are dropped",
 					"outlet", a.name, "alertmanager", u, "lost", lost)
@@ -169,28 +171,28 @@ func (a *alertmanagers) sync(
 		}
 	}
 	for _, u := range sorted(urls) {
-		if a.books[u] != nil {
+		if a.receivers[u] != nil {
 			continue
 		}
-		b := a.newBook()
+		b := a.newQueue()
 		if had == 0 {
 			b = a.waiting.copy(now)
 		}
 		life, stop := context.WithCancel(ctx)
-		r := &receiver{book: b, stop: stop, done: make(chan struct{})}
+		r := &receiver{queue: b, stop: stop, done: make(chan struct{})}
 		w := a.notifier.worker(a.name+" "+u, b, 256)
-		w.send = func(ctx context.Context, batch []flight) error { return a.post(ctx, u, batch) }
-		a.books[u] = r
+		w.send = func(ctx context.Context, batch []delivery) error { return a.post(ctx, u, batch) }
+		a.receivers[u] = r
 		go func() {
 			defer close(r.done)
 			w.run(life, stopping)
 		}()
 		a.log.Info("sending alerts to an Alertmanager", "outlet", a.name, "alertmanager", u)
 	}
-	if had == 0 && len(a.books) > 0 {
-		a.waiting.abandon("handed_on") // each receiver has its own
+	if had == 0 && len(a.receivers) > 0 {
+		a.waiting.dropAll("handed_on") // each receiver has its own
 	}
-	a.ledger.receivers.Set(float64(len(a.books)))
+	a.ledger.receivers.Set(float64(len(a.receivers)))
 }
 
 // postable is an alert in the form of Alertmanager's API v2.
@@ -202,7 +204,7 @@ type postable struct {
 	GeneratorURL string        `json:"generatorURL,omitempty"`
 }
 
-func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) error {
+func (a *alertmanagers) post(ctx context.Context, to string, batch []delivery) error {
 	now := a.notifier.deps.Now()
 	alerts := make([]postable, 0, len(batch))
 	for _, f := range batch {
@@ -220,7 +222,7 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []flight) err
 
 // postable gives a late alert times that say what is meant now: an end that has passed would
 // resolve one that fires, and one to come would not resolve one that ended.
-func (a *alertmanagers) postable(f flight, now time.Time) postable {
+func (a *alertmanagers) postable(f delivery, now time.Time) postable {
 	p := postable{
 		Labels: f.alert.Labels, Annotations: f.alert.Annotations,
 		GeneratorURL: f.alert.GeneratorURL,

@@ -1,4 +1,9 @@
-// Package notify tells others of alerts: Alertmanagers, webhooks and a topic of Kafka.
+// Package notify sends alerts to others: Alertmanagers, webhooks and a topic of Kafka.
+//
+// Start with Notifier. Each receiver has a queue, and a worker that empties it:
+//
+//	Notifier.Send ─▶ outlet ─▶ queue.put: an alert's changes, in order
+//	                 worker:   queue.take what is due ─▶ send ─▶ queue.finish, or retry
 //
 // What it promises:
 //   - Send never blocks and never drops silently: each outlet keeps the ledger accepted = sent +
@@ -15,8 +20,7 @@
 //     Restore keeps the others from being told twice.
 //   - An outlet of all accounts needs to tell them apart: its alerts have the label account.
 //
-// A receiver's way: Send puts an alert into the receiver's book (book.put), and its worker takes
-// what is due (book.take), sends it and strikes it out (book.landed).
+// It may import stream.
 package notify
 
 import (
@@ -168,9 +172,9 @@ func (n *Notifier) Run(ctx context.Context) error {
 }
 
 // worker is what the workers of all outlets have in common.
-func (n *Notifier) worker(name string, b *book, maxBatch int) *worker {
+func (n *Notifier) worker(name string, b *queue, maxBatch int) *worker {
 	return &worker{
-		name: name, book: b, maxBatch: maxBatch, now: n.deps.Now, log: n.deps.Log,
+		name: name, queue: b, maxBatch: maxBatch, now: n.deps.Now, log: n.deps.Log,
 		retryMin: n.config.RetryMin, retryMax: n.config.RetryMax,
 	}
 }
@@ -196,44 +200,46 @@ func (n *Notifier) labelled(a *Alert, everybodys bool, rules ...[]*relabel.Confi
 	return &b
 }
 
-// single is an outlet with one receiver that wants each change once.
-type single struct {
+// singleReceiver is an outlet with one receiver that wants each change once.
+type singleReceiver struct {
 	account string // whose alerts; empty: everybody's
-	book    *book
+	queue   *queue
 	worker  *worker
-	as      func(*Alert) *Alert // nil: as it is
+	convert func(*Alert) *Alert // nil: as it is
 	skip    func(*Alert) bool
 	ledger  *ledger
 	log     *slog.Logger
 }
 
-func (s *single) takes(account string) bool { return s.account == "" || s.account == account }
+func (s *singleReceiver) takes(account string) bool {
+	return s.account == "" || s.account == account
+}
 
-func (s *single) put(a *Alert, now time.Time) {
+func (s *singleReceiver) put(a *Alert, now time.Time) {
 	if s.skip != nil && s.skip(a) {
 		s.ledger.accepted.Inc()
 		s.ledger.drop("unwanted", 1)
 		return
 	}
-	if s.as != nil {
-		a = s.as(a)
+	if s.convert != nil {
+		a = s.convert(a)
 	}
-	s.book.put(a, now)
+	s.queue.put(a, now)
 }
 
-func (s *single) restore(a *Alert, now time.Time) {
-	if s.as != nil {
-		a = s.as(a)
+func (s *singleReceiver) restore(a *Alert, now time.Time) {
+	if s.convert != nil {
+		a = s.convert(a)
 	}
-	s.book.restore(a, now)
+	s.queue.restore(a, now)
 }
 
-func (s *single) pending() int { return s.book.pending() }
+func (s *singleReceiver) pending() int { return s.queue.pending() }
 
-func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
+func (s *singleReceiver) run(ctx context.Context, stopping <-chan struct{}) error {
 	s.ledger.receivers.Set(1)
 	s.worker.run(ctx, stopping)
-	if lost := s.book.abandon("stopped"); lost > 0 {
+	if lost := s.queue.dropAll("stopped"); lost > 0 {
 		s.log.Warn("stopped before a receiver took all alerts", "receiver", s.worker.name,
 			"lost", lost)
 	}
@@ -241,12 +247,12 @@ func (s *single) run(ctx context.Context, stopping <-chan struct{}) error {
 }
 
 // topic publishes each change.
-func (n *Notifier) newTopic() *single {
+func (n *Notifier) newTopic() *singleReceiver {
 	l := n.metrics.of("topic")
-	s := &single{ledger: l, log: n.deps.Log}
-	s.book = newBook(bookRules{maxBytes: n.config.MaxBytes}, l)
-	s.worker = n.worker("topic "+n.config.Topic.Topic, s.book, 256)
-	s.worker.send = func(ctx context.Context, batch []flight) error {
+	s := &singleReceiver{ledger: l, log: n.deps.Log}
+	s.queue = newQueue(queueConfig{maxBytes: n.config.MaxBytes}, l)
+	s.worker = n.worker("topic "+n.config.Topic.Topic, s.queue, 256)
+	s.worker.send = func(ctx context.Context, batch []delivery) error {
 		entries := make([]stream.Entry, 0, len(batch))
 		for _, f := range batch {
 			e, err := EntryOf(f.alert)

@@ -39,7 +39,7 @@ type webhookAlert struct {
 	Fingerprint  string        `json:"fingerprint"`
 }
 
-func (n *Notifier) newWebhook(i int) (*single, error) {
+func (n *Notifier) newWebhook(i int) (*singleReceiver, error) {
 	c := n.config.Webhooks[i]
 	client, err := commonconfig.NewClientFromConfig(c.HTTPConfig, "webhook")
 	if err != nil {
@@ -47,10 +47,10 @@ func (n *Notifier) newWebhook(i int) (*single, error) {
 	}
 	name := fmt.Sprintf("webhook-%d", i)
 	l := n.metrics.of(name)
-	s := &single{
+	s := &singleReceiver{
 		account: c.Account, ledger: l, log: n.deps.Log,
-		book: newBook(bookRules{maxBytes: n.config.MaxBytes}, l),
-		as:   func(a *Alert) *Alert { return n.labelled(a, c.Account == "") },
+		queue:   newQueue(queueConfig{maxBytes: n.config.MaxBytes}, l),
+		convert: func(a *Alert) *Alert { return n.labelled(a, c.Account == "") },
 	}
 	if !c.SendResolved {
 		s.skip = func(a *Alert) bool { return a.State == Resolved }
@@ -59,8 +59,8 @@ func (n *Notifier) newWebhook(i int) (*single, error) {
 	if u, err := url.Parse(string(c.URL)); err == nil {
 		host = u.Host
 	}
-	s.worker = n.worker(name+" "+host, s.book, 1)
-	s.worker.send = func(ctx context.Context, batch []flight) error {
+	s.worker = n.worker(name+" "+host, s.queue, 1)
+	s.worker.send = func(ctx context.Context, batch []delivery) error {
 		return post(ctx, client, string(c.URL), time.Duration(c.Timeout),
 			webhookOf(name, batch[0].alert), webhookRefuses)
 	}

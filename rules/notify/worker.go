@@ -11,13 +11,13 @@ import (
 // errRefused says that the receiver will never take what it was sent.
 var errRefused = errors.New("refused")
 
-// worker tells one receiver what is in its book.
+// worker sends one receiver what is in its queue.
 type worker struct {
-	name string // of the receiver, for the log
-	book *book
+	name  string // of the receiver, for the log
+	queue *queue
 	// send returns nil when the receiver has the whole batch, errRefused if it will never take it,
 	// and else an error after which the same is sent again.
-	send     func(context.Context, []flight) error
+	send     func(context.Context, []delivery) error
 	maxBatch int
 
 	retryMin, retryMax time.Duration
@@ -35,12 +35,12 @@ func (w *worker) run(ctx context.Context, stopping <-chan struct{}) {
 		if singles > 0 {
 			n = 1
 		}
-		batch, wait := w.book.take(w.now(), n, hurry)
+		batch, wait := w.queue.take(w.now(), n, hurry)
 		if len(batch) == 0 {
 			if hurry {
 				return
 			}
-			w.wait(ctx, stopping, wait, w.book.wake)
+			w.wait(ctx, stopping, wait, w.queue.wake)
 			continue
 		}
 		err := w.send(ctx, batch)
@@ -49,22 +49,22 @@ func (w *worker) run(ctx context.Context, stopping <-chan struct{}) {
 		}
 		switch {
 		case err == nil:
-			w.book.landed(batch, "", w.now())
+			w.queue.finish(batch, "", w.now())
 			if backoff > 0 {
 				w.log.Info("a receiver of alerts is back", "receiver", w.name)
 			}
 			backoff = 0
 		case errors.Is(err, errRefused) && len(batch) > 1:
-			w.book.back(batch)
+			w.queue.retry(batch)
 			singles = len(batch)
 		case errors.Is(err, errRefused):
-			w.book.landed(batch, "refused", w.now())
+			w.queue.finish(batch, "refused", w.now())
 			w.log.Error("a receiver refuses an alert for good; the alert is dropped",
 				"receiver", w.name,
 				"alert", batch[0].alert.Labels.String(), "error", err)
 		default:
-			w.book.back(batch)
-			w.book.ledger.failures.Inc()
+			w.queue.retry(batch)
+			w.queue.ledger.failures.Inc()
 			if backoff == 0 {
 				w.log.Warn("a receiver does not take alerts; they wait", "receiver", w.name,
 					"error", err)

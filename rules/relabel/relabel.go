@@ -1,16 +1,19 @@
 // Package relabel gives series other labels, or drops them, by Prometheus's relabelling: its
-// package model/relabel and its YAML.
+// package model/relabel and its YAML. Start with Mapping.
 //
-// What it promises: a mapping is a pure function of a label set; its regular expressions and what
-// it makes are bounded before they take memory; a series stays its node's, because cluster,
-// datacenter, rack, node and the metric's name cannot be changed. With a Cache the entities of a
-// dictionary are mapped once and cost nothing in the frames that follow.
+// What it promises: a mapping is a pure function of a label set. Its regular expressions and what
+// it makes are bounded before they take memory. A series stays its node's, because cluster,
+// datacenter, rack, node and the metric's name cannot be changed. With a Cache each label set of a
+// dictionary is mapped once, and the frames that follow cost nothing.
 //
-// Relabelling is for rules; what others want of it is recorded. A mapping is a guess that gets
-// better with time, and what is stored stays for years: a changed one would tear series in two.
+// Relabelling is for rules alone; whoever else wants its labels reads series that rules record.
+// What is stored keeps its labels: a mapping improves with time, and a changed one would split
+// stored series in two.
 //
 // What bites: two series that differ only in a label which is dropped or replaced become the same
 // one. `ringwatch rules relabel` shows them.
+//
+// It may import query/selector.
 package relabel
 
 import (

@@ -1,0 +1,123 @@
+package query
+
+import (
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/query/kernel"
+)
+
+// topKSeries are the series that are among the first k of their group at any step so far.
+type topKSeries struct {
+	list []topKEntry // by number
+	free []int32     // numbers that are nobody's now
+}
+
+// topKEntry is one of them. A series that is among them at no step is dropped.
+type topKEntry struct {
+	labels labels.Labels
+	places int // at so many steps
+	// What is made of it for the answer: the values, and the step of the last one.
+	points *points
+	ends   []int64
+	last   int
+}
+
+// addTopK adds a series to the TopK of its group.
+func (r *kernelRun) addTopK(of *kernel.TopK, l labels.Labels, row []float64) error {
+	if bytes := of.GrownBytes(); bytes > 0 {
+		before := of.Bytes()
+		if err := r.take(bytes); err != nil {
+			return err
+		}
+		of.Grow()
+		r.give(before)
+	}
+	number := r.top.number()
+	places := of.Add(row, number, r.dropFromStep)
+	if places == 0 {
+		r.top.free = append(r.top.free, number)
+		return nil
+	}
+	r.top.list[number] = topKEntry{labels: l, places: places}
+	return r.hold(0)
+}
+
+// number returns one that is nobody's.
+func (f *topKSeries) number() int32 {
+	if n := len(f.free); n > 0 {
+		number := f.free[n-1]
+		f.free = f.free[:n-1]
+		return number
+	}
+	f.list = append(f.list, topKEntry{})
+	return int32(len(f.list) - 1)
+}
+
+// dropFromStep says that a series has lost its place at a step.
+func (r *kernelRun) dropFromStep(number int32) {
+	s := &r.top.list[number]
+	if s.places--; s.places > 0 {
+		return
+	}
+	*s = topKEntry{}
+	r.top.free = append(r.top.free, number)
+	r.give(seriesCost)
+	r.series.Add(-1)
+	r.counted--
+}
+
+// topKCost is what a value takes in the answer, and where its series ends after it, in bytes.
+const topKCost = 24
+
+// topKAnswer returns the series that are among the first at any step, with a value where they are.
+// Of one step they are in the engine's order: group by group, the first one first.
+func (r *kernelRun) topKAnswer(all []int64) ([]*oneSeries, error) {
+	var found []int32
+	for _, g := range r.order {
+		for i := range all {
+			if err := r.selection.ctx.Err(); err != nil {
+				return nil, err
+			}
+			values, series := g.topK.At(i, len(all) == 1)
+			for j, number := range series {
+				s := &r.top.list[number]
+				if s.points == nil {
+					found = append(found, number)
+					if err := r.take(int64(topKCost * s.places)); err != nil {
+						return nil, err
+					}
+				}
+				s.add(values[j], i, all)
+			}
+		}
+		r.give(g.topK.Bytes())
+		g.topK = nil
+	}
+	list := make([]*oneSeries, len(found))
+	for i, number := range found {
+		s := &r.top.list[number]
+		s.end(len(all), all)
+		list[i] = &oneSeries{labels: s.labels, parts: []part{{samples: s.points, ends: s.ends}},
+			ctx: r.selection.ctx}
+	}
+	return list, nil
+}
+
+// add adds the value of a step.
+func (s *topKEntry) add(v float64, step int, all []int64) {
+	if s.points == nil {
+		s.points = &points{times: make([]int64, 0, s.places), values: make([]float64, 0, s.places)}
+	} else {
+		s.end(step, all)
+	}
+	s.points.times, s.points.values = append(s.points.times, all[step]), append(s.points.values, v)
+	s.last = step
+}
+
+// end ends the series behind its last value if it has none at the steps from there to the given
+// one.
+func (s *topKEntry) end(before int, all []int64) {
+	if s.last+1 < before {
+		s.ends = append(s.ends, all[s.last+1])
+	}
+}
