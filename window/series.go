@@ -67,7 +67,7 @@ func (s *Series) Between(i, j int) Series {
 // buckets) and their sum, an integer scaled by Metric.Exponent. Most buckets are empty, so only
 // the others are there. The lists may be shared between values: do not change them.
 //
-// One that was read without its buckets has Total in their place.
+// One that was read without its buckets has Total instead.
 type Histogram struct {
 	Size   int      // buckets that there are, the one above the last bound among them
 	Filled []uint16 // numbers of those that are not empty, ascending
