@@ -12,7 +12,8 @@ type pass struct {
 	key       *pass        // itself in a key frame
 	templates []*metricMap // by template number; nil: the template never had an entity
 	entities  []*entityMap // by template number; nil: no entity
-	// key frames: each template's entities in the last pass where they differed from the key frame's
+	// key frames: each template's entities in the last pass where they were others than the
+	// key frame's
 	last map[int]*entityMap
 }
 

@@ -17,7 +17,7 @@ func pieceOf(starts []int32, i int, rows int) piece {
 	return p
 }
 
-// exceedsPiece reports whether it is certain without encoding that the column does not fit one piece.
+// exceedsPiece reports whether a column is surely too large for one piece, before it is encoded.
 func (e *partEncoder) exceedsPiece() bool {
 	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
 }

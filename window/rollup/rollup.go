@@ -139,14 +139,13 @@ func (c *column) cell(row int32) *cell {
 type cell struct {
 	first, last int64
 	min, max    int64 // gauges
-	// gauges: sum (of doubles, the bits in Lo); else in Lo the increase or, in gauge histograms,
-	// the sum
-	total Int128
-	hist  *buckets // histograms; nil: no counts
+	total       total
+	hist        *buckets // histograms; nil: no counts
 }
 
-// buckets are the counts of a histogram's cell. Cells share them where they are equal; they never
-// change.
+// buckets are the counts of a histogram's cell: of its first and its last sample, and by how much
+// they increased in between; of gauge histograms, the sum over all samples. Cells share them where
+// they are equal; they never change.
 type buckets struct{ first, last, total sparse }
 
 // sparse is counts by bucket without the zeros.
@@ -158,6 +157,6 @@ type sparse struct {
 var zeroCell = cell{}
 
 func (c *cell) zero() bool {
-	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == Int128{} &&
+	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == total{} &&
 		c.hist == nil
 }
