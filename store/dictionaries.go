@@ -50,8 +50,8 @@ func (c *Config) seriesLayout() *rows.Table {
 	}
 }
 
-// tell says that dictionaries of a node's span are there now.
-func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, start int64,
+// recordWritten writes to series_written that dictionaries of a node's span are there now.
+func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil

@@ -111,9 +111,9 @@ type runHead struct {
 func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
 	from, to int64) (map[int64]*runHead, error) {
 	t := s.config.rollupTable(level)
-	var places []spanPlace
+	var places []spanPartition
 	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
-		places = append(places, spanPlace{t.name, account, node, bucket})
+		places = append(places, spanPartition{t.name, account, node, bucket})
 	}
 	rows, err := s.heads(ctx, places, from, to)
 	found := make(map[int64]*runHead, len(rows))
@@ -180,21 +180,21 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
 // wanted of it was kept, and with what cannot be read.
 func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead,
 	matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
-	place := heads[0].spanPlace
+	place := heads[0].spanPartition
 	f := s.rollupFinder(ctx, place)
 	m := newMatches(ctx, matchers)
 	var want layout.Wanted
-	spans := map[int64]*chosen{}
+	spans := map[int64]*spanPlan{}
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, h := range heads {
-		c := newChosen(k.get(h.start, t.run))
+		c := newSpanPlan(k.get(h.start, t.run))
 		spans[h.at()] = c
 		if k.answered(c.span) {
 			continue
 		}
-		c.opens(choose(runTypes(h.run), f.find, m, nil,
+		c.needTypes(choose(runTypes(h.run), f.find, m, nil,
 			func(key, metric string, small bool, ids []window.PartID) {
-				if c.wants(ids) {
+				if c.needParts(ids) {
 					want.Add(h.at(), key, metric, small, ids...)
 					from, to = min(from, h.start), max(to, h.start)
 				}
@@ -225,7 +225,7 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if of == nil { // nothing matches
 			of = runColumns{rollup.EmptyRun(h.run)}
 		}
-		run := of.(runColumns).Run.Only(m.means) // kept are others, too
+		run := of.(runColumns).Run.Only(m.any) // kept are others, too
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 }
 
 // rollupFinder finds a partition's dictionaries, as task.finder does those of raw.
-func (s task) rollupFinder(ctx context.Context, p spanPlace) *finder {
+func (s task) rollupFinder(ctx context.Context, p spanPartition) *finder {
 	f := &finder{found: map[window.Hash]*window.Dictionary{}}
 	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
 		if d := f.found[hash]; d != nil {
@@ -247,7 +247,7 @@ func (s task) rollupFinder(ctx context.Context, p spanPlace) *finder {
 			return d, nil
 		}
 		var blob []byte
-		query := rows.Query{Table: s.byName[p.in], Key: p.key(),
+		query := rows.Query{Table: s.byName[p.table], Key: p.key(),
 			Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
 		err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
 			return scan(&blob)
@@ -290,7 +290,7 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 	t := s.config.rollupTable(level)
 	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run),
 		written: s.metrics.RollupBytes.WithLabelValues(level.Name),
-		spanWriter: spanWriter{task: s, spanPlace: spanPlace{t.name, account, node,
+		spanWriter: spanWriter{task: s, spanPartition: spanPartition{t.name, account, node,
 			t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
 			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
 }
@@ -298,7 +298,7 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.series.fill(ctx, w.work, w.rollupShelf(&w.level, w.account, w.node, w.bucket),
+	if err := w.series.writeMissing(ctx, w.work, w.rollupPartition(&w.level, w.account, w.node, w.bucket),
 		enc.Dictionaries, nil); err != nil {
 		return err
 	}

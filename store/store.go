@@ -52,11 +52,11 @@ type Store struct {
 	byName    map[string]*rows.Table // all tables
 	stamped   *atomic.Int64          // the last of stamp
 
-	pace         *pace                                       // of closing windows
-	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
-	kept         *bounded[spanID, *keptSpan]                 // nil: none are kept
-	fewRows      int                                         // see settler
-	sent         sentDictionaries                            // of key frames
+	pace         *pace                                           // of closing windows
+	dictionaries *recentCache[dictionaryKey, *window.Dictionary] // decoded
+	kept         *recentCache[spanID, *keptSpan]                 // nil: none are kept
+	fewRows      int                                             // see finalRunsReader
+	sent         sentDictionaries                                // of key frames
 }
 
 type dictionaryKey struct {
@@ -80,11 +80,11 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return on(db, c, m), nil
+	return newStore(db, c, m), nil
 }
 
-// on returns a store on a database, with a configuration that is valid.
-func on(session database, c Config, m *Metrics) *Store {
+// newStore returns a store on a database, with a configuration that is valid.
+func newStore(session database, c Config, m *Metrics) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -95,7 +95,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		config: c, metrics: m, log: c.Log, session: session,
 		stamped:      new(atomic.Int64),
 		pace:         newPace(m.ClosingAtOnce.Set),
-		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
+		dictionaries: newRecentCache[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 		fewRows:      fewRows,
 		sent:         newSentDictionaries(),
@@ -110,7 +110,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		}
 	}
 	if c.KeptBytes > 0 {
-		s.kept = newBounded[spanID, *keptSpan](c.KeptBytes)
+		s.kept = newRecentCache[spanID, *keptSpan](c.KeptBytes)
 	}
 	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(),
 		nodes: keyNodesLayout()}
@@ -118,23 +118,23 @@ func on(session database, c Config, m *Metrics) *Store {
 	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), config: &s.config}
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
 	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
-		marked: newBounded[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{},
+		marked: newRecentCache[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{},
 		age: lateAge}
 	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config,
-		clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks),
-		known: newBounded[nodeID, nodeMarks](knownNodes)}
+		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
+		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
 		metrics: m, log: c.Log, now: s.millis,
-		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
+		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log,
-		places: make(chan struct{}, announcesAtOnce),
-		sent:   s.sent, catchAfter: catchAfter,
-		keys:    newBounded[nodeDay, uint64](announcedNodes),
-		windows: newBounded[windowID, time.Time](announcedNodes)}
+		slots: make(chan struct{}, announcesAtOnce),
+		sent:  s.sent, catchUpAfter: catchUpAfter,
+		keys:    newRecentCache[nodeDay, uint64](announcedNodes),
+		windows: newRecentCache[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers,
 		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
-	s.operated, _ = session.(operated)
+	s.external, _ = session.(externalDatabase)
 	return s
 }
 

@@ -19,7 +19,7 @@ import (
 
 // judged returns an error of the driver's or of the throttle's as a rows.Error. One that is judged
 // already, and the end of a context that somebody has cancelled, stay as they are.
-func judged(err error) error {
+func asRowsError(err error) error {
 	var known *rows.Error
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &known) {
 		return err
@@ -118,10 +118,10 @@ func explain(err error) string {
 
 // quiet is how long the session says nothing after it has said that Cassandra fails: under overload
 // calls fail and succeed by turns.
-const quiet = 10 * time.Second
+const logEvery = 10 * time.Second
 
 // note remembers how a call ended, for Failing, and tells the log when that changes.
-func (s *Session) note(err error) {
+func (s *Session) record(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -133,20 +133,20 @@ func (s *Session) note(err error) {
 	}
 	s.trouble.Store(&err)
 	now := time.Now().UnixNano()
-	if last := s.complained.Load(); now-last > int64(quiet) &&
-		s.complained.CompareAndSwap(last, now) {
+	if last := s.loggedAt.Load(); now-last > int64(logEvery) &&
+		s.loggedAt.CompareAndSwap(last, now) {
 		s.log.Warn("store: Cassandra fails; calls that can be repeated are repeated", "error", err,
 			"retryable", rows.Retryable(err))
 	}
 }
 
 // Failing returns why the last call failed, or nil.
-func (s *Session) Failing() error { return unless(&s.trouble) }
+func (s *Session) Failing() error { return loadError(&s.trouble) }
 
 // Applying returns why Apply does not get on, or nil.
-func (s *Session) Applying() error { return unless(&s.applying) }
+func (s *Session) Applying() error { return loadError(&s.applying) }
 
-func unless(p *atomic.Pointer[error]) error {
+func loadError(p *atomic.Pointer[error]) error {
 	if err := p.Load(); err != nil {
 		return *err
 	}

@@ -29,9 +29,9 @@ func (e *Engine) shrink(more int64) (removed bool) {
 		most -= e.config.Besides()
 	}
 	if size+more > most {
-		size -= e.removeAside()
+		size -= e.removeQuarantined()
 	}
-	gone := e.tooMany(size + more - most)
+	gone := e.oldest(size + more - most)
 	for _, f := range gone {
 		e.log.Warn(
 			"rows: the directory is too large; the oldest of a table is removed", "table", f.Table,
@@ -46,12 +46,12 @@ func (e *Engine) shrink(more int64) (removed bool) {
 	}
 	e.metrics.removed.WithLabelValues("max_bytes").Add(float64(len(gone)))
 	e.shrunk.Store(e.config.Now().Unix())
-	e.exchange(nil, gone, 0, nil)
+	e.replaceFiles(nil, gone, 0, nil)
 	return true
 }
 
 // tooMany returns the files that go first and have so many bytes, as far as there are such.
-func (e *Engine) tooMany(bytes int64) (gone []*file) {
+func (e *Engine) oldest(bytes int64) (gone []*file) {
 	if bytes <= 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (e *Engine) tooMany(bytes int64) (gone []*file) {
 			(float64(f.Expires)*1e6 - float64(f.First))
 	}
 	list := slices.DeleteFunc(e.all(), func(f *file) bool {
-		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
+		return f.noMeta || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
 			now.UnixMicro()-f.Last < underWay.Microseconds()
 	})
 	slices.SortFunc(list, func(a, b *file) int { return cmp.Compare(lived(b), lived(a)) })
@@ -75,8 +75,8 @@ func (e *Engine) tooMany(bytes int64) (gone []*file) {
 }
 
 // removeAside removes what is set aside, and returns how large it was.
-func (e *Engine) removeAside() (bytes int64) {
-	dir := filepath.Join(e.dir, asideDir)
+func (e *Engine) removeQuarantined() (bytes int64) {
+	dir := filepath.Join(e.dir, quarantineDir)
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		info, err := entry.Info()
@@ -123,7 +123,7 @@ func (e *Engine) Warning(context.Context) string {
 				"before their time, last at %s: raise data.max_bytes", e.dir,
 				last.UTC().Format(time.RFC3339)))
 	}
-	if n := e.hurt.Load(); n > 0 {
+	if n := e.damages.Load(); n > 0 {
 		list = append(list,
 			fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
 				"what is good is served, and the log names them", n, e.dir))
@@ -134,7 +134,7 @@ func (e *Engine) Warning(context.Context) string {
 // Bytes returns how large the directory is: files of rows, the log and what is set aside.
 func (e *Engine) Bytes() int64 {
 	bytes := sizeOf(e.all())
-	for _, dir := range []string{logDir, asideDir} {
+	for _, dir := range []string{logDir, quarantineDir} {
 		entries, _ := os.ReadDir(filepath.Join(e.dir, dir))
 		for _, entry := range entries {
 			if info, err := entry.Info(); err == nil {

@@ -70,38 +70,38 @@ type Engine struct {
 	nextID  atomic.Int64 // the last number of a file of rows
 	stamped atomic.Int64 // the last write time that was given
 
-	mu     sync.RWMutex // guards what follows; it is held for moments
-	tables map[string]*known
-	active *memtable
-	frozen *memtable          // is being written to files; nil: none is
-	files  map[string][]*file // by table; lists are replaced, not changed
-	dry    error              // why frozen cannot be written; nil: it can
+	mu          sync.RWMutex // guards what follows; it is held for moments
+	tables      map[string]*storedTable
+	active      *memtable
+	frozen      *memtable          // is being written to files; nil: none is
+	files       map[string][]*file // by table; lists are replaced, not changed
+	flushFailed error              // why frozen cannot be written; nil: it can
 
-	firsts   sync.Mutex // held by PutNew
+	putNew   sync.Mutex // held by PutNew
 	applying sync.Mutex // held by Apply
-	filing   sync.Mutex // held while the list of files is written
-	keeping  sync.Mutex // held while files are removed, merged and mended
+	listing  sync.Mutex // held while the list of files is written
+	tidying  sync.Mutex // held while files are removed, merged and mended
 
-	commits chan *commit
-	flushes chan chan error
-	logFile *logFile // the runLog goroutine's; nil: there is none yet
-	logID   int64    // the last number of a log file
-	group   atomic.Int64
-	flushed int64 // the last group whose rows are all in files; guarded by filing
-	frozeAt int64 // the last group whose rows are in frozen
+	commits     chan *commit
+	flushes     chan chan error
+	logFile     *logFile // the runLog goroutine's; nil: there is none yet
+	logID       int64    // the last number of a log file
+	group       atomic.Int64
+	flushed     int64 // the last group whose rows are all in files; guarded by filing
+	frozenGroup int64 // the last group whose rows are in frozen
 
 	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
 	over      atomic.Int64 // bytes more than max_bytes that are too new to remove
-	hurt      atomic.Int64 // files that were found damaged or missing
+	damages   atomic.Int64 // files that were found damaged or missing
 	connected atomic.Bool
 	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
 
-	flush   chan struct{} // frozen is there
-	thawed  chan struct{} // frozen is gone, or cannot be written
-	look    chan struct{} // the keeper has something to do
-	closing chan struct{}
-	close   sync.Once
-	work    sync.WaitGroup
+	flush      chan struct{} // frozen is there
+	flushEnded chan struct{} // frozen is gone, or cannot be written
+	wakeKeeper chan struct{} // the keeper has something to do
+	closing    chan struct{}
+	close      sync.Once
+	work       sync.WaitGroup
 }
 
 var _ rows.Engine = (*Engine)(nil)
@@ -114,13 +114,13 @@ const (
 
 // Names in the directory.
 const (
-	logDir     = "log"
-	rowsDir    = "rows"
-	asideDir   = "damaged"
-	lockName   = "LOCK"
-	formatName = "FORMAT"
-	tablesName = "TABLES"
-	filesName  = "FILES"
+	logDir        = "log"
+	rowsDir       = "rows"
+	quarantineDir = "damaged"
+	lockName      = "LOCK"
+	formatName    = "FORMAT"
+	tablesName    = "TABLES"
+	filesName     = "FILES"
 )
 
 // Open opens a directory: New and Connect.
@@ -160,10 +160,10 @@ func New(dir string, c Config) (*Engine, error) {
 	}
 	e := &Engine{
 		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
-		tables: map[string]*known{}, files: map[string][]*file{},
+		tables: map[string]*storedTable{}, files: map[string][]*file{},
 		commits: make(chan *commit), flushes: make(chan chan error),
-		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1),
-		look: make(chan struct{}, 1), closing: make(chan struct{}),
+		flush: make(chan struct{}, 1), flushEnded: make(chan struct{}, 1),
+		wakeKeeper: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	e.disk.room = c.room
 	return e, nil
@@ -228,7 +228,7 @@ func (e *Engine) release() {
 
 // table returns a table that is here. What the caller says of it must not be otherwise, but may
 // lack newer columns.
-func (e *Engine) table(t *rows.Table) (*known, error) {
+func (e *Engine) table(t *rows.Table) (*storedTable, error) {
 	if err := e.Connected(); err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func alive(cells []cell, now int64) []cell {
 }
 
 // lasts returns when the last of a row's cells expires; 0: one never does.
-func lasts(cells []cell) int64 {
+func lastExpiry(cells []cell) int64 {
 	last := int64(0)
 	for i := range cells {
 		if cells[i].expires == 0 {
@@ -83,7 +83,7 @@ type span struct {
 }
 
 func (s *span) add(cells []cell) {
-	last := lasts(cells)
+	last := lastExpiry(cells)
 	switch {
 	case s.Rows == 0:
 		s.First, s.Last, s.Expires = cells[0].stamp, cells[0].stamp, last
