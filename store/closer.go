@@ -196,8 +196,8 @@ func (w *Writer) dueWindows(now time.Time, all bool) []dueWindow {
 	return list
 }
 
-// dueAt returns when a window is to be closed: the grace after its end, and after its last frame unless
-// no more come. The caller holds the lock.
+// dueAt returns when a window is to be closed: the grace after its end, and after its last frame
+// unless no more come. The caller holds the lock.
 func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
 	at := time.UnixMilli(k.start + frame.WindowMillis)
 	if !all && o.last.After(at) {
@@ -222,7 +222,8 @@ func (w *Writer) closingAge() (age time.Duration) {
 
 // closeOne closes one window and records that its hour is due. A window that is open no more, or
 // being closed, is left alone.
-func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease, d dueWindow) error {
+func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease,
+	d dueWindow) error {
 	w.mu.Lock()
 	if w.open[d.windowKey] != d.openWindow || d.closing {
 		w.mu.Unlock()

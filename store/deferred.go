@@ -12,12 +12,12 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Closing a window takes memory, and how much depends on its frames. It begins with an estimate from
-// its account's share, and asks for more as it grows. If the share is in use, the window is tried
-// again when it is free. If the window needs more than the whole share, it is deferred ("set aside",
-// in the operator's words): its frames stay in the table fresh, Writer.Deferred names it, and it is
-// tried again every ten minutes, for a restart may give a larger share. Windows of other accounts go
-// on.
+// Closing a window takes memory, and how much depends on its frames. It begins with an estimate
+// from its account's share, and asks for more as it grows. If the share is in use, the window is
+// tried again when it is free. If the window needs more than the whole share, it is deferred ("set
+// aside", in the operator's words): its frames stay in the table fresh, Writer.Deferred names it,
+// and it is tried again every ten minutes, for a restart may give a larger share. Windows of other
+// accounts go on.
 
 const (
 	// deferredRetry is after how long a deferred window is tried again.

@@ -70,8 +70,8 @@ const (
 	dueSpansAtOnce = 2
 	// mostLate is how long a span waits for a window in it that cannot be closed.
 	mostLate = time.Hour
-	// readEvery is how often a process looks again for what is due in its partitions. Another process
-	// may have written it: one that died, or that lost the partition and did not know it.
+	// readEvery is how often a process looks again for what is due in its partitions. Another
+	// process may have written it: one that died, or that lost the partition and did not know it.
 	readEvery = 15 * time.Minute
 	// streamKeeps is for how long the stream has frames.
 	streamKeeps = 24 * time.Hour
@@ -103,16 +103,17 @@ func share(node uuid.UUID) float64 {
 }
 
 // dirty reports whether an entry says, at a time in µs, that its span is to be made. If the clocks
-// of two processes may have put its times in the wrong order, the span is made again while there are
-// rows of windows to make it of: without need that costs only a look at its heads.
+// of two processes may have put its times in the wrong order, the span is made again while there
+// are rows of windows to make it of: without need that costs only a look at its heads.
 func (o *dueEntry) dirty(now int64) bool {
 	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made &&
 		now-o.changed < windowTTL.Microseconds()
 }
 
-// addDueSpan records that a span has changed, in the table due unless that says so already. first is
-// −1 for frames that are in no stream.
-func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan, first, changed int64) error {
+// addDueSpan records that a span has changed, in the table due unless that says so already. first
+// is −1 for frames that are in no stream.
+func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan,
+	first, changed int64) error {
 	w.mu.Lock()
 	now := dueEntry{first: first, since: changed}
 	noted := false
@@ -140,7 +141,8 @@ func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan, firs
 		w.dueSpans[d] = o
 	}
 	o.changed, o.made = max(o.changed, changed), 0
-	o.first, o.since, o.again, o.recorded, o.at = now.first, now.since, false, true, w.store.dueSpanAt(d)
+	o.first, o.since, o.again, o.recorded, o.at = now.first, now.since, false, true,
+		w.store.dueSpanAt(d)
 	o.changes++
 	w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
 	return nil
@@ -409,8 +411,8 @@ func (w *Writer) estimateOf(d readySpan) int64 {
 	return min(max(4*minEstimate, d.needs), w.store.config.Memory.Share())
 }
 
-// failedSpans returns how many spans could not be made when that was tried last, and why one of them
-// could not.
+// failedSpans returns how many spans could not be made when that was tried last, and why one of
+// them could not.
 func (w *Writer) failedSpans() (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -71,8 +71,8 @@ type finalRunsReader struct {
 	last   int64
 }
 
-// finalColumns returns columns of final runs, from the run that holds from on, and where they end, in
-// ms. What comes after that is to be read.
+// finalColumns returns columns of final runs, from the run that holds from on, and where they end,
+// in ms. What comes after that is to be read.
 func (r *rollupReader) finalColumns(
 	ctx context.Context, level rollup.Level, from, to int64, facets []window.Facet,
 ) (*rollup.Columns, int64, error) {
@@ -280,7 +280,8 @@ func (s *finalRunsReader) isFinal(start int64, h *runHead) bool {
 }
 
 // grow adds the final runs from an instant on to what is kept, which may be nothing.
-func (s *finalRunsReader) grow(ctx context.Context, known *finalRuns, from int64) (*finalRuns, error) {
+func (s *finalRunsReader) grow(ctx context.Context, known *finalRuns,
+	from int64) (*finalRuns, error) {
 	more, heads, err := s.finalFrom(ctx, from, s.last)
 	if err != nil || len(more) == 0 {
 		return known, err
@@ -323,7 +324,8 @@ func (s *finalRunsReader) grow(ctx context.Context, known *finalRuns, from int64
 
 // together returns the matchers by which columns are chosen: those of the metric's name alone, if
 // the node has few entities of the types.
-func (s *finalRunsReader) together(ctx context.Context, heads []*runHead) ([]*labels.Matcher, error) {
+func (s *finalRunsReader) together(ctx context.Context,
+	heads []*runHead) ([]*labels.Matcher, error) {
 	m := newMatches(ctx, s.names)
 	for _, h := range heads {
 		f := s.rollupFinder(ctx, h.spanPartition)

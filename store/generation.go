@@ -28,7 +28,8 @@ type Generation interface {
 	// wins, in whichever order they come. The row that makes the window visible is written last.
 	Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error
 	// Read calls take for spans that hold what is stored of the query's windows, in any order and
-	// from several goroutines. The error is Cassandra's; what cannot be decoded is StoredSpan.Damage.
+	// from several goroutines. The error is Cassandra's; what cannot be decoded is
+	// StoredSpan.Damage.
 	Read(ctx context.Context, q Query, take func(StoredSpan)) error
 }
 
@@ -69,8 +70,8 @@ func (q *Query) late() (map[int64]int64, error) {
 	return q.Late()
 }
 
-// StoredSpan is a window or an hour as it is stored. Spans of one answer may know the same instants;
-// they say the same of them.
+// StoredSpan is a window or an hour as it is stored. Spans of one answer may know the same
+// instants; they say the same of them.
 type StoredSpan struct {
 	Start, Length int64
 	Stamp         int64          // when it was read what it was made of, µs; 0: nobody knows

@@ -10,14 +10,15 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// This is a cache. A stored span stays the same until a late frame comes, and dashboards ask for the
-// same hours again and again. So the columns that were read of a span are kept, decoded and bounded
-// in bytes, by account, node and span; whoever asks for them next takes what is there and reads the
-// rest.
+// This is a cache. A stored span stays the same until a late frame comes, and dashboards ask for
+// the same hours again and again. So the columns that were read of a span are kept, decoded and
+// bounded in bytes, by account, node and span; whoever asks for them next takes what is there and
+// reads the rest.
 //
-// Each reading asks which windows have late frames, and reads a span again if it was made before its
-// mark. A mark is there before its frame, and before the window is closed again. Marks live twice as
-// long as frames, so an entry that was checked within the life of a frame has missed no mark.
+// Each reading asks which windows have late frames, and reads a span again if it was made before
+// its mark. A mark is there before its frame, and before the window is closed again. Marks live
+// twice as long as frames, so an entry that was checked within the life of a frame has missed no
+// mark.
 //
 // Runs of rollups are kept the same way (kept_runs.go), and as columns once they are final
 // (final_runs.go).
@@ -26,7 +27,8 @@ import (
 type spanID struct {
 	windowID
 	length int64
-	// the table of a run of rollups, or see Build and finalRunsReader; empty: of a window or an hour
+	// the table of a run of rollups, or see Build and finalRunsReader; empty: of a window or an
+	// hour
 	in string
 }
 

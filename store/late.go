@@ -65,8 +65,9 @@ type lateRows struct {
 	table    *rows.Table
 	config   *Config
 	clusters *lateClusterRows
-	marked   *recentCache[windowID, time.Time] // windows that this process has marked as late, and when
-	known    *recentCache[nodeID, nodeMarks]
+	// windows that this process has marked as late, and when
+	marked *recentCache[windowID, time.Time]
+	known  *recentCache[nodeID, nodeMarks]
 }
 
 // nodeID names a node of an account.

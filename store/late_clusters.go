@@ -9,15 +9,15 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Whoever keeps answers from closed windows must learn when a late frame changes them. For that each
-// cluster has a mark. A process that is about to mark a node's window as late marks the node's
+// Whoever keeps answers from closed windows must learn when a late frame changes them. For that
+// each cluster has a mark. A process that is about to mark a node's window as late marks the node's
 // cluster first: the order is the cluster's mark, the window's mark, the frame. So whoever can read
 // the frame can read that its cluster has changed. An account's marks are one partition, so one
 // small read gives those of all clusters, and a process reads them once a second at most, however
 // many questions wait.
 //
-// A mark stands for all late frames until it is written again. What follows for when its frames were
-// written is the same as for a window's mark: see Config.covers.
+// A mark stands for all late frames until it is written again. What follows for when its frames
+// were written is the same as for a window's mark: see Config.covers.
 
 // clusterID names a cluster of an account.
 type clusterID struct{ account, cluster string }
@@ -108,8 +108,8 @@ func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
 	return list, nil
 }
 
-// Settles returns how long after an instant a reading has every frame of that instant but those that
-// Unchanged reports.
+// Settles returns how long after an instant a reading has every frame of that instant but those
+// that Unchanged reports.
 func (c *Config) Settles() time.Duration {
 	return time.Duration(windowMillis)*time.Millisecond + c.Grace
 }

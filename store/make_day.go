@@ -225,7 +225,8 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 		}
 		if len(found) > 0 {
 			began := time.Now()
-			hours = append(hours, rollup.Merge(rollup.Hour, hour, sortedPeriods(found)))
+			hours = append(hours,
+				rollup.Merge(rollup.Hour, hour, slices.Collect(maps.Values(found))))
 			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(
 				time.Since(began).Seconds())
 		}

@@ -501,7 +501,8 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account, m.node,
+	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
+		m.node,
 		bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil

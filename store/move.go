@@ -206,8 +206,8 @@ func (m *Mover) owner(ctx context.Context) (id string, err error) {
 	)
 }
 
-// checkVacant returns an error if a table has rows. Those that ringwatch schema apply begins with do
-// not count: whether they are right, Last finds out.
+// checkVacant returns an error if a table has rows. Those that ringwatch schema apply begins with
+// do not count: whether they are right, Last finds out.
 func (m *Mover) checkVacant(ctx context.Context, t *rows.Table) error {
 	there, err := m.to.session.Has(ctx, t)
 	if err != nil || !there {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -25,13 +24,13 @@ type ReadReport struct {
 	// blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damage  []error
 	Damaged int // their number
-	// Instants are when the node sent the frames that the windows were made of, from from to to, in
-	// ms, ascending, each once, whatever matched: a series without a value at one of them was not
+	// Instants are the times of the frames that the windows were made of, in ms, from ≤ at ≤ to,
+	// ascending, each once, whatever matched. A series without a value at one of them was not
 	// there.
 	Instants []int64
-	From     int64 // what windows have before it has expired, ms
-	// frames of these windows that could not be read: damaged, or without their key frame. In a
-	// fresh window that may yet come
+	From     int64 // ms: what is older has expired, and is no part of the answer
+	// frames of these windows that could not be read: damaged, or without their key frame, which in
+	// a fresh window may yet come
 	Lost int
 }
 
@@ -78,12 +77,14 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	return window.Join(parts...), report, nil
 }
 
-// Windows returns what is stored of a node, with at least the metrics that match, as windows that
-// have instants from ≤ at ≤ to (milliseconds since the Unix epoch) and others, by ascending first
-// instant, and in the report all instants in the range, matched or not. Where two know an instant
-// the first one counts. Windows that are closed come from raw, others from fresh if they lie
-// within its TTL, and those with late frames from both. facets are what is needed of histograms;
-// none: all. What cannot be decoded is left out and reported; the error is Cassandra's.
+// Windows returns what is stored of a node from ≤ at ≤ to (milliseconds since the Unix epoch), with
+// at least the metrics that match, as windows by ascending first instant. They may also have
+// instants outside the range. Where two know an instant the first one counts. The report has all
+// instants in the range, matched or not.
+//
+// Closed windows come from raw, others from fresh if they lie within its TTL, and those with late
+// frames from both. facets are what is needed of histograms; none: all. What cannot be decoded is
+// left out and reported; the error is Cassandra's.
 func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
 	facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
@@ -139,7 +140,7 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	return of.parts, report, nil
 }
 
-// reader is one reading.
+// windowsReader is one call of Windows.
 type windowsReader struct {
 	task
 	ctx      context.Context
@@ -238,7 +239,7 @@ func (r *windowsReader) joinTimes() error {
 	return nil
 }
 
-// take takes a span. number is how many windows it answers for.
+// add adds a span to the answer. It is number windows more in the count that windows points to.
 func (r *windowsReader) add(w *window.Window, windows *int, number, lost int, damage []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -278,7 +279,7 @@ func (r *windowsReader) wanted() *frame.Wanted {
 	}, nil)
 }
 
-// wantedNames says which metrics wanted wants.
+// wantedNames is a text that is the same for readers whose wanted is the same.
 func (r *windowsReader) wantedNames() string {
 	var text []byte
 	for _, m := range r.matchers {
@@ -289,7 +290,8 @@ func (r *windowsReader) wantedNames() string {
 	return string(text)
 }
 
-// stored takes a span that is stored.
+// stored takes a span that is stored. It answers at once, but for a window with late frames: that
+// is held until fresh has looked at its frames.
 func (r *windowsReader) stored(k StoredSpan) {
 	if k.Head == nil { // it cannot be decoded; it may still be in fresh
 		r.mu.Lock()
@@ -312,14 +314,15 @@ func (r *windowsReader) stored(k StoredSpan) {
 	r.held[k.Start] = k
 }
 
-// close notes which windows a span answers for.
+// markClosed records which windows a span answers for.
 func (r *windowsReader) markClosed(k *StoredSpan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.windows(func(w int64) { r.stamps[w] = max(r.stamps[w], k.stampOf(w)) })
 }
 
-// number returns for how many windows of the range a span answers that no other has answered for.
+// number returns how many windows of the range a span answers for, without those that an earlier
+// span has answered for.
 func (r *windowsReader) number(k *StoredSpan) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -343,13 +346,13 @@ func (r *windowsReader) addStored(k *StoredSpan) {
 	r.add(k.Window, windows, r.number(k), r.lost(k), k.Damage)
 }
 
-// fresh answers a window from its frames, beside what is stored of it.
+// fresh answers a window from its frames and, if one is held, from the stored window.
 func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 	frames, err := r.Store.fresh.frames(ctx, r.work, r.lease, r.account, r.node, start)
 	if err != nil {
 		return err
 	}
-	k, held := r.held[start] // nobody writes it any more
+	k, held := r.held[start] // all stored spans have come: nobody writes held now
 	if len(frames) == 0 {
 		if held {
 			r.addStored(&k)
@@ -384,62 +387,11 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 	return nil
 }
 
-// answered reports whether spans that were taken have all of some instants.
+// answered reports whether one span of the answer has all of some instants.
 func (r *windowsReader) answered(times []int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.parts, func(w *window.Window) bool {
 		return within(times, w.Times)
 	})
-}
-
-// finder finds the dictionaries of a node's day, each always as the same pointer. It is for one
-// goroutine. What it is told by Cassandra, other than that there is no such dictionary, stays in
-// err.
-type finder struct {
-	find  window.Dictionaries
-	found map[window.Hash]*window.Dictionary
-	err   error
-}
-
-func (s task) finder(ctx context.Context, account string, node uuid.UUID, day int64) *finder {
-	f := &finder{found: map[window.Hash]*window.Dictionary{}}
-	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
-		if d := f.found[hash]; d != nil {
-			return d, nil
-		}
-		d, err := s.dictionary(ctx, account, node, day, key, hash, f)
-		if err == nil {
-			f.found[hash] = d
-		}
-		return d, err
-	}
-	return f
-}
-
-// dictionary returns a dictionary from the cache or from Cassandra.
-func (s task) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string,
-	hash window.Hash, f *finder) (*window.Dictionary, error) {
-	k := dictionaryKey{account, node, hash}
-	if d, found := s.dictionaries.get(k); found {
-		return d, nil
-	}
-	var b []byte
-	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node},
-		Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
-	err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&b) })
-	if err != nil {
-		f.err = errors.Join(f.err, err)
-		return nil, err
-	}
-	d, err := decodeDictionary(key, hash, b)
-	if err == nil {
-		s.dictionaries.put(k, d, dictionaryWeight(d))
-	}
-	return d, err
-}
-
-// dictionaryWeight is what a decoded dictionary weighs among dictionaryValues.
-func dictionaryWeight(d *window.Dictionary) int {
-	return 10 + len(d.Metrics) + len(d.Rows)*(1+len(d.Labels))
 }

@@ -2,9 +2,11 @@ package store
 
 import "sync"
 
-// bounded is a cache of two generations: what is used moves to the young one, and when that is full
-// the old one is forgotten. Its cost is one map operation, its promise that it never weighs more
-// than its limit and keeps what was used within the last half of it.
+// recentCache is a cache of two generations: what is used moves to the young one, and when that is
+// full the old one is forgotten. It never weighs more than its limit, and what was used within the
+// last half of it is there. Otter, which other packages use, promises neither: it evicts later, and
+// keeps often-used old keys before new ones. Most of ours are windows, of which only new ones
+// count.
 type recentCache[K comparable, V any] struct {
 	mu         sync.Mutex
 	limit      int // weight of one generation

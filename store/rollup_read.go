@@ -19,8 +19,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// finalMillis is how long after its end a period may still change without a mark: frames are expected
-// up to 15 minutes late, and a window is closed again a grace later.
+// finalMillis is how long after its end a period may still change without a mark: frames are
+// expected up to 15 minutes late, and a window is closed again a grace later.
 const finalMillis = 20 * 60_000
 
 // pendingMillis is how long a coarser rollup that is not there may still be made: until then its

@@ -2,15 +2,18 @@ package store
 
 import (
 	"context"
+	"math"
 
+	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
 // spanPlan is what of a span is to be read.
 type spanPlan struct {
-	types  []int
-	need   map[keptColumn][]window.PartID // also what is kept; the type itself (metric −1) has no parts
+	types []int
+	// also what is kept; the type itself (metric −1) has no parts
+	need   map[keptColumn][]window.PartID
 	parts  []window.StoredPart
 	damage []error
 
@@ -43,9 +46,9 @@ func (c *spanPlan) needTypes(types []int) {
 	}
 }
 
-// columns joins what was read of a span, which open decodes, with what is kept of it. known says that
-// nothing was read, so that open was not called. The columns are nil if nothing matches and nothing
-// was read.
+// columns joins what was read of a span, which open decodes, with what is kept of it. known says
+// that nothing was read, so that open was not called. The columns are nil if nothing matches and
+// nothing was read.
 func (c *spanPlan) columns(k *keptSpans, start, length int64,
 	open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool,
 	err error) {
@@ -165,4 +168,44 @@ func choose(
 		}
 	}
 	return chosen
+}
+
+// plannedSpan is a span of a partition that is to be read.
+type plannedSpan struct {
+	*storedHead
+	types  spanTypes
+	finder *finder
+	plan   *spanPlan
+}
+
+// readPlanned reads the spans of one partition into their plans: what of them can match and is not
+// kept. cost is as spanParts has it.
+func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan, m *matches,
+	facets []window.Facet, cost int64) error {
+	var want layout.Wanted
+	byRows := map[int64]*spanPlan{} // by where their rows are
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, h := range spans {
+		byRows[h.at()] = h.plan
+		if k.answered(h.plan.span) {
+			continue
+		}
+		h.plan.needTypes(choose(h.types, h.finder.find, m, facets,
+			func(key, metric string, small bool, ids []window.PartID) {
+				if h.plan.needParts(ids) {
+					want.Add(h.at(), key, metric, small, ids...)
+					from, to = min(from, h.start), max(to, h.start)
+				}
+			}))
+		if h.finder.err != nil {
+			return h.finder.err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err // not all were matched
+	}
+	return s.spanParts(ctx, spans[0].spanPartition, from, to, &want, cost,
+		func(at int64, part window.StoredPart) {
+			byRows[at].parts = append(byRows[at].parts, part)
+		}, func(at int64, err error) { byRows[at].damage = append(byRows[at].damage, err) })
 }

@@ -118,8 +118,9 @@ func newStore(session database, c Config, m *Metrics) *Store {
 	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), config: &s.config}
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
 	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
-		marked: newRecentCache[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{},
-		age: lateAge}
+		marked:   newRecentCache[clusterID, time.Time](lateMarks),
+		accounts: map[string]*clusterMarks{},
+		age:      lateAge}
 	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config,
 		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
 		known: newRecentCache[nodeID, nodeMarks](knownNodes)}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -262,8 +261,9 @@ func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	byBucket := map[int64][]*hourHead{}
 	for start, h := range hours {
 		if h.hour == nil || q.HeadsOnly {
-			take(StoredSpan{Start: start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
-				Head: h.hour, Damage: damageOf(h.damage)})
+			take(StoredSpan{Start: start, Length: window.HourMillis, Stamp: h.stamp,
+				Stamps: h.row.Stamps,
+				Head:   h.hour, Damage: damageOf(h.damage)})
 			continue
 		}
 		byBucket[h.bucket] = append(byBucket[h.bucket], h)
@@ -291,45 +291,23 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	take func(StoredSpan)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
 	m := newMatches(ctx, q.Matchers)
-	var want layout.Wanted
-	spans := map[int64]*spanPlan{} // by where their rows are
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, h := range heads {
-		c := newSpanPlan(k.get(h.start, window.HourMillis))
-		spans[h.at()] = c
-		if k.answered(c.span) {
-			continue
-		}
-		f := finders.of(dayOf(h.start))
-		c.needTypes(choose(headTypes(h.hour), f.find, m, q.Facets,
-			func(key, metric string, small bool, ids []window.PartID) {
-				if c.needParts(ids) {
-					want.Add(h.at(), key, metric, small, ids...)
-					from, to = min(from, h.start), max(to, h.start)
-				}
-			}))
-		if f.err != nil {
-			return f.err
-		}
+	spans := make([]plannedSpan, len(heads))
+	for i, h := range heads {
+		spans[i] = plannedSpan{h.storedHead, headTypes(h.hour), finders.of(dayOf(h.start)),
+			newSpanPlan(k.get(h.start, window.HourMillis))}
 	}
-	if err := ctx.Err(); err != nil {
-		return err // not all were matched
-	}
-	err := g.spanParts(ctx, heads[0].spanPartition, from, to, &want, columnCost,
-		func(at int64, part window.StoredPart) {
-			spans[at].parts = append(spans[at].parts, part)
-		}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
-	if err != nil {
+	if err := g.readPlanned(ctx, k, spans, m, q.Facets, columnCost); err != nil {
 		return err
 	}
-	for _, h := range heads {
-		c, f := spans[h.at()], finders.of(dayOf(h.start))
+	for i, h := range heads {
+		c, f := spans[i].plan, spans[i].finder
 		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.find)
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
-			Head: h.hour, Window: w, Damage: damage, Kept: known})
+		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp,
+			Stamps: h.row.Stamps,
+			Head:   h.hour, Window: w, Damage: damage, Kept: known})
 	}
 	return nil
 }

@@ -24,15 +24,15 @@ type Writer struct {
 
 	mu   sync.Mutex
 	open map[windowKey]*openWindow
-	// done are the records of a failed Handle that are in Cassandra. All its records come again, and
-	// only the missing ones may be written then: else, under overload, a batch that takes longer than
-	// its caller allows would begin anew for ever.
+	// done are the records of a failed Handle that are in Cassandra. All its records come again,
+	// and only the missing ones may be written then: else, under overload, a batch that takes
+	// longer than its caller allows would begin anew for ever.
 	done map[recordID]bool
 	// expected are the records that Handle was given and that are not in Cassandra yet, with their
 	// windows, which are not closed before that.
 	expected map[recordID]*openWindow
-	// dueSpans are the hours and days that are to be made: see due.go. assigned are the partitions of
-	// this Writer, unread those where it has yet to look for what is due. replayed are the hours
+	// dueSpans are the hours and days that are to be made: see due.go. assigned are the partitions
+	// of this Writer, unread those where it has yet to look for what is due. replayed are the hours
 	// whose frames were read from the stream a second time.
 	dueSpans map[dueSpan]*dueEntry
 	assigned map[int32]bool
@@ -188,8 +188,8 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 	return nil
 }
 
-// expect opens the window of a frame that is to be written, or keeps it open: LowWater must not pass
-// the frame, and the window is not closed before it is written. A record that comes again is
+// expect opens the window of a frame that is to be written, or keeps it open: LowWater must not
+// pass the frame, and the window is not closed before it is written. A record that comes again is
 // counted once.
 func (w *Writer) expect(h *frame.Header, r stream.Record) {
 	w.mu.Lock()

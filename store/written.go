@@ -58,7 +58,8 @@ type dictionaryPartition struct {
 // receiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
 var receiptName = []byte("receipt")
 
-func (s *dictionaryRows) dayPartition(account string, node uuid.UUID, day int64) dictionaryPartition {
+func (s *dictionaryRows) dayPartition(account string, node uuid.UUID,
+	day int64) dictionaryPartition {
 	row := func(key string, hash, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, day, key, hash}, Values: []any{b}}
 	}
@@ -75,7 +76,8 @@ func (s *dictionaryRows) dayPartition(account string, node uuid.UUID, day int64)
 	}
 }
 
-func (s *Store) rollupPartition(t *rollupTable, account string, node uuid.UUID, bucket int64) dictionaryPartition {
+func (s *Store) rollupPartition(t *rollupTable, account string, node uuid.UUID,
+	bucket int64) dictionaryPartition {
 	ttl := t.ttl + time.Duration(t.bucket)*time.Millisecond
 	row := func(metric string, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b},
@@ -105,9 +107,9 @@ type dictionaryRows struct {
 	known           *recentCache[writtenKey, []window.Hash] // which are in a partition
 }
 
-// writeMissing writes those of a list of dictionaries that a partition lacks, in as few mutations as
-// their size allows, and the receipt after that. report, which may be nil, is called in between with
-// what was written.
+// writeMissing writes those of a list of dictionaries that a partition lacks, in as few mutations
+// as their size allows, and the receipt after that. report, which may be nil, is called in between
+// with what was written.
 func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictionaryPartition,
 	list []window.EncodedDictionary, report func([]window.EncodedDictionary) error) error {
 	known, err := s.knownIn(ctx, w, h)
@@ -152,7 +154,8 @@ func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictio
 }
 
 // knownIn returns the dictionaries that are certainly in a partition, in order.
-func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work, h dictionaryPartition) ([]window.Hash, error) {
+func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work,
+	h dictionaryPartition) ([]window.Hash, error) {
 	if known, found := s.known.get(h.writtenKey); found {
 		return known, nil
 	}

@@ -180,7 +180,8 @@ type Samples struct {
 	BucketEnd []int32
 	Bucket    []uint16
 	Delta     []int64
-	// NoBuckets says that some of the values were read without their buckets, so that there are none.
+	// NoBuckets says that some of the values were read without their buckets, so that there are
+	// none.
 	NoBuckets bool
 
 	before, now []int64 // counts by bucket: of the last value, and scratch

@@ -14,7 +14,8 @@ import (
 
 // Columns are the series of successive rollups of one node and level, the values of each side by
 // side: what a question shows of them is a part of these lists. They have histograms' buckets only
-// if these were asked for. They are immutable; what Extend makes of them shares what did not change.
+// if these were asked for. They are immutable; what Extend makes of them shares what did not
+// change.
 type Columns struct {
 	level     Level
 	noBuckets bool            // of histograms only the counts of all buckets

@@ -182,8 +182,8 @@ func (m *merger) add(of *window.Metric, sum, c *cell) {
 	sum.last, sum.hist.last = c.last, c.lasts()
 }
 
-// gap is a histogram's increase from the last value of the cell before to c's first: it adds that of
-// each bucket to counts, and returns the sum's.
+// gap is a histogram's increase from the last value of the cell before to c's first: it adds that
+// of each bucket to counts, and returns the sum's.
 func (c *cell) gap(before *cell, counts []int64) int64 {
 	addTo(counts, c.firsts(), 1)
 	if before.lasts().above(c.firsts()) { // it started again

@@ -64,7 +64,7 @@ func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
 	return s.Scan(ctx, w, q.Table.Name, statement, row)
 }
 
-// slice returns a query's restrictions of clustering columns, and their values.
+// restrictions returns a query's restrictions of clustering columns, and their values.
 func restrictions(q *rows.Query) (string, []any, error) {
 	need := len(q.Equal)
 	if q.In != nil {
@@ -150,7 +150,7 @@ func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, ke
 // partitionsInQuery bounds how many partitions one query names.
 const partitionsInQuery = 48
 
-// unasked is the class of calls that do not ask the throttle, as the ring is told.
+// unthrottled is the class of calls for which the ring does not ask the throttle.
 const unthrottled = "unasked"
 
 // ring returns what reads many partitions at once, made when it is first asked for.

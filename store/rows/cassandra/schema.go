@@ -285,7 +285,7 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 	return true, missing, nil
 }
 
-// each runs a query of Cassandra's own tables.
+// systemQuery runs a query of Cassandra's own tables.
 func (s *Session) systemQuery(ctx context.Context, row func(scan func(into ...any) bool) bool,
 	statement string, args ...any) error {
 	session, err := s.CQL()

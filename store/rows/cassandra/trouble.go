@@ -17,8 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// judged returns an error of the driver's or of the throttle's as a rows.Error. One that is judged
-// already, and the end of a context that somebody has cancelled, stay as they are.
+// asRowsError returns an error of the driver's or of the throttle's as a rows.Error. One that is a
+// rows.Error already, and the end of a context that somebody has cancelled, stay as they are.
 func asRowsError(err error) error {
 	var known *rows.Error
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &known) {
@@ -116,11 +116,11 @@ func explain(err error) string {
 	return ""
 }
 
-// quiet is how long the session says nothing after it has said that Cassandra fails: under overload
-// calls fail and succeed by turns.
+// logEvery is how often at most the log is told that Cassandra fails: under overload calls fail and
+// succeed by turns.
 const logEvery = 10 * time.Second
 
-// note remembers how a call ended, for Failing, and tells the log when that changes.
+// record remembers how a call ended, for Failing, and logs it when that changes.
 func (s *Session) record(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -146,6 +146,7 @@ func (s *Session) Failing() error { return loadError(&s.trouble) }
 // Applying returns why Apply does not get on, or nil.
 func (s *Session) Applying() error { return loadError(&s.applying) }
 
+// loadError returns the error that a pointer has, or nil.
 func loadError(p *atomic.Pointer[error]) error {
 	if err := p.Load(); err != nil {
 		return *err

@@ -16,7 +16,7 @@ var kinds = map[rows.Kind]string{
 	rows.BlobMap: "frozen<map<text, blob>>",
 }
 
-// bound returns a value as the driver takes it.
+// driverValue returns a value as the driver takes it.
 func driverValue(v any) any {
 	switch v := v.(type) {
 	case uuid.UUID:
@@ -39,7 +39,7 @@ func driverValues(list []any) []any {
 	return out
 }
 
-// targets returns where values are scanned to, as the driver takes it. It changes the list.
+// driverTargets returns where values are scanned to, as the driver takes it. It changes the list.
 func driverTargets(into []any) []any {
 	for i, p := range into {
 		if id, is := p.(*uuid.UUID); is {

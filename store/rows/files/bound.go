@@ -18,8 +18,8 @@ import (
 const underWay = 3 * time.Hour
 
 // shrink removes files until the directory is as small as it should be with so many bytes more,
-// and reports whether it removed any. What is set aside goes first, and then of each table what
-// has lived most of its time, so that all keep the same share of it.
+// and reports whether it removed any. What is quarantined goes first, and then the files that have
+// lived the largest share of their time, whatever their table, so that all tables lose alike.
 func (e *Engine) shrink(more int64) (removed bool) {
 	if e.config.MaxBytes == 0 {
 		return false
@@ -50,7 +50,7 @@ func (e *Engine) shrink(more int64) (removed bool) {
 	return true
 }
 
-// tooMany returns the files that go first and have so many bytes, as far as there are such.
+// oldest returns the files that go first and have so many bytes, as far as there are such.
 func (e *Engine) oldest(bytes int64) (gone []*file) {
 	if bytes <= 0 {
 		return nil
@@ -74,7 +74,7 @@ func (e *Engine) oldest(bytes int64) (gone []*file) {
 	return gone
 }
 
-// removeAside removes what is set aside, and returns how large it was.
+// removeQuarantined removes what is quarantined, and returns how large it was.
 func (e *Engine) removeQuarantined() (bytes int64) {
 	dir := filepath.Join(e.dir, quarantineDir)
 	entries, _ := os.ReadDir(dir)
@@ -131,7 +131,7 @@ func (e *Engine) Warning(context.Context) string {
 	return strings.Join(list, "; ")
 }
 
-// Bytes returns how large the directory is: files of rows, the log and what is set aside.
+// Bytes returns how large the directory is: files of rows, the log and what is quarantined.
 func (e *Engine) Bytes() int64 {
 	bytes := sizeOf(e.all())
 	for _, dir := range []string{logDir, quarantineDir} {

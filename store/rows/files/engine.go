@@ -35,7 +35,7 @@ type Config struct {
 	MemoryBytes int
 	// CacheBytes bounds the blocks of files that are kept in memory. 0: 16 MiB.
 	CacheBytes int
-	// MaxBytes bounds the directory: when it is larger, what is set aside goes first, and then
+	// MaxBytes bounds the directory: when it is larger, what is quarantined goes first, and then
 	// what has lived most of its time. Rows that never expire, and those of the last three hours,
 	// stay. 0: there is no bound.
 	MaxBytes int64
@@ -66,7 +66,7 @@ type Engine struct {
 	metrics *metrics
 	disk    disk
 	lock    *os.File
-	cache   *cache
+	cache   *blockCache
 	nextID  atomic.Int64 // the last number of a file of rows
 	stamped atomic.Int64 // the last write time that was given
 
@@ -87,7 +87,7 @@ type Engine struct {
 	logFile     *logFile // the runLog goroutine's; nil: there is none yet
 	logID       int64    // the last number of a log file
 	group       atomic.Int64
-	flushed     int64 // the last group whose rows are all in files; guarded by filing
+	flushed     int64 // the last group whose rows are all in files; guarded by listing
 	frozenGroup int64 // the last group whose rows are in frozen
 
 	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
@@ -159,7 +159,7 @@ func New(dir string, c Config) (*Engine, error) {
 		return nil, errors.New("rows: no directory is named")
 	}
 	e := &Engine{
-		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
+		config: c, dir: dir, log: c.Log, cache: newBlockCache(c.CacheBytes), active: newMemtable(),
 		tables: map[string]*storedTable{}, files: map[string][]*file{},
 		commits: make(chan *commit), flushes: make(chan chan error),
 		flush: make(chan struct{}, 1), flushEnded: make(chan struct{}, 1),

@@ -56,7 +56,8 @@ func nameOf(path string) (table string, id int64, ok bool) {
 	return name[:i], id, err == nil && id > 0
 }
 
-// openFile opens a file of rows. If the error wraps errDamaged, the file is there and blind.
+// openFile opens a file of rows. If the error wraps errDamaged, the file is there without its meta
+// block.
 func openFile(path string) (*file, error) {
 	table, id, ok := nameOf(path)
 	if !ok {
@@ -108,9 +109,9 @@ func (f *file) readMeta() error {
 }
 
 // cached reads a block through the cache.
-func (f *file) cached(c *cache, kind byte, at int64) ([]byte, error) {
+func (f *file) cached(c *blockCache, kind byte, at int64) ([]byte, error) {
 	k := blockID{f.id, at}
-	if b, there := c.get(k); there {
+	if b, there := c.GetIfPresent(k); there {
 		return b, nil
 	}
 	is, b, _, err := readBlock(f.f, at, f.size)
@@ -120,7 +121,7 @@ func (f *file) cached(c *cache, kind byte, at int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.put(k, b)
+	c.Set(k, b)
 	return b, nil
 }
 

@@ -126,7 +126,7 @@ func (e *Engine) writeTable(name string, t *memoryTable) (out []*writer, err err
 	return out, nil
 }
 
-// known returns a table that files or the log have, whether or not it was applied.
+// tableNamed returns a table that files or the log have, whether or not it was applied.
 func (e *Engine) tableNamed(name string) *storedTable {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -136,9 +136,10 @@ func (e *Engine) tableNamed(name string) *storedTable {
 	return &storedTable{Table: rows.Table{Name: name, Compression: rows.Fast}}
 }
 
-// forgetter returns what takes cells away that have expired, and values of those that must stay to
-// hide something: rows of a table that are not in the files which are being replaced. What is in
-// memory now and is not being written counts, too.
+// expiredFilter returns a function that removes the expired cells of a row. An expired cell that
+// may still hide an older value elsewhere stays, without its own value. Elsewhere is in files of
+// the table but those in without, which are being replaced, and in memory that is not being
+// written.
 func (e *Engine) expiredFilter(table string, without []*file) func([]cell) []cell {
 	now := e.now()
 	var others []span
@@ -182,7 +183,8 @@ func (e *Engine) expiredFilter(table string, without []*file) func([]cell) []cel
 	}
 }
 
-// known returns what is known of a file's rows. Of a blind one nothing is: they may be of any time.
+// spanOf returns what is known of a file's rows. Without its meta block nothing is: they may be of
+// any time.
 func (f *file) spanOf() span {
 	if f.noMeta {
 		return span{First: -1 << 63, Rows: 1}
@@ -190,8 +192,9 @@ func (f *file) spanOf() span {
 	return f.span
 }
 
-// exchange lets files be read, and others no more, and then removes those. group, if it is not 0,
-// is the last one of the log whose rows are all in files now. also runs in the same moment.
+// replaceFiles lets the added files be read and the gone ones no more, and then removes these.
+// group, if it is not 0, is the last one of the log whose rows are all in files now. also runs
+// under the same lock.
 func (e *Engine) replaceFiles(added, gone []*file, group int64, also func()) {
 	e.listing.Lock()
 	defer e.listing.Unlock()

@@ -120,7 +120,7 @@ const (
 	worthShrinking = 64 << 10 // bytes of a file that only hides
 )
 
-// due returns files that should be made one; nil: there are none. A damaged file comes first,
+// mergeable returns files that should be merged; nil: there are none. A damaged file comes first,
 // alone.
 func (e *Engine) mergeable() []*file {
 	type place struct {
@@ -172,7 +172,7 @@ func (e *Engine) mergeable() []*file {
 	return nil
 }
 
-// ended is how long, in seconds, after the last rows of a part of a TTL were due none is expected.
+// endedAfter is how long after the end of a part of a TTL no more rows of it are expected, seconds.
 const endedAfter = 60
 
 // sameSize returns how many of the smallest files should be merged: those up to the end of the
@@ -245,7 +245,7 @@ func (e *Engine) mergeFiles(inputs []*file) error {
 	return nil
 }
 
-// found takes note of a file that is damaged.
+// recordDamage records that a file is damaged, once.
 func (e *Engine) recordDamage(f *file, err error) {
 	if errors.Is(err, errDamaged) && !f.damaged.Swap(true) {
 		e.reportDamage(f, err)

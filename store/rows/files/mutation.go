@@ -16,7 +16,7 @@ type mutation struct {
 	weight    int // bytes that it holds
 }
 
-// keyed is a row with its key within the partition.
+// keyedRow is a row with its key within the partition.
 type keyedRow struct {
 	key   string
 	cells []cell
@@ -31,7 +31,7 @@ const (
 	partWeight    = 200
 )
 
-// known is a table that the engine has.
+// storedTable is a table that the engine has.
 type storedTable struct {
 	rows.Table
 	width int64 // seconds: rows that expire within the same so many lie in one file; 0: all do

@@ -100,8 +100,8 @@ func (e *Engine) readFormat() error {
 	return nil
 }
 
-// readSmall reads a file that says something of the others. If it is damaged it is set aside, as if
-// it had never been.
+// readSmall reads a file that says something of the others. If it is damaged it is quarantined, as
+// if it had never been.
 func (e *Engine) readSmall(path string) ([]byte, error) {
 	b, err := read(path)
 	if errors.Is(err, errDamaged) {
@@ -275,7 +275,7 @@ func (e *Engine) readLogs(kept list) error {
 	return nil
 }
 
-// recall applies a mutation of the log. Write times go on behind those that were given.
+// replay applies a mutation of the log. Write times that are given from now on are later than its.
 func (e *Engine) replay(u mutation) {
 	e.active.apply(u)
 	for i := range u.rows {
@@ -296,7 +296,7 @@ const wrongClock = time.Minute
 // gave before it went back.
 const aheadMicros = int64(366 * 24 * 3600 * 1e6)
 
-// setAside moves a damaged file out of the way, and says so.
+// quarantine moves a damaged file out of the way, and says so.
 func (e *Engine) quarantine(path string, why error) error {
 	aside := filepath.Join(e.dir, quarantineDir)
 	err := os.MkdirAll(aside, 0o700)
@@ -310,7 +310,8 @@ func (e *Engine) quarantine(path string, why error) error {
 	return nil
 }
 
-// copyAside keeps a copy of a damaged log file, if there is room: the file itself is still needed.
+// quarantineCopy keeps a copy of a damaged log file, if there is room: the file itself is still
+// needed.
 func (e *Engine) quarantineCopy(path string, b []byte) {
 	aside := filepath.Join(e.dir, quarantineDir)
 	if err := os.MkdirAll(aside, 0o700); err == nil {

@@ -137,7 +137,7 @@ func (e *Engine) runLog() {
 	}
 }
 
-// note remembers how writing went, for Failing, and tells the log when that changes.
+// record remembers how writing went, for Failing, and logs it when that changes.
 func (e *Engine) record(err error) {
 	before := e.trouble.Load()
 	switch {
@@ -285,7 +285,7 @@ func (e *Engine) flushAll() error {
 	return e.waitFlushed()
 }
 
-// thaw waits until nothing is frozen.
+// waitFlushed waits until nothing is frozen.
 func (e *Engine) waitFlushed() error {
 	for {
 		e.mu.RLock()
