@@ -1,15 +1,19 @@
 // Package store keeps what nodes said, in Cassandra or in a directory of files, and answers by
-// node, metric and time. Every reader and writer of metrics goes through it.
+// node, metric and time. Every reader and writer of metrics goes through it. Start with Store; it
+// gives a Writer, a Reader and a Schema.
 //
-// It has three levels. Package rows is the engine's waist, package layout says how spans lie in
-// rows, and here are the services: Writer, Reader, Schema.
+//	frame ──Writer.Handle──▶ fresh (a row per frame)
+//	                           │ the five minutes are over: closer.go
+//	                           ▼
+//	                         v3_windows (rows live three hours)
+//	                           │ the hour is over: due.go, make_hour.go
+//	                           ├──▶ v3_hours (an hour by metric)
+//	                           └──▶ rollup_5m ──make_day.go──▶ rollup_1h, rollup_1d
 //
-// Frames are written as they come (fresh: a row per frame). When a window's five minutes are over,
-// its frames are read back and the window is written to the tables of the Generation that serves
-// its time; the default, v3, writes a few rows that live three hours, and makes an hour of them and
-// rollups in the hour after (make_hour.go, due.go). A window is answered from an hour or from its
-// own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling,
-// whenever and by whomever it is closed.
+// v3 is the default Generation of tables. A window is answered from its hour or from its own rows
+// if a head row has it, else from fresh. So there is neither gap nor doubling, whenever and by
+// whomever it is closed. Package layout says how hours and windows lie in rows, package rows what
+// an engine of rows is.
 //
 // What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly
 // once per series and instant, whatever was written twice, late, in which order, or by which
@@ -17,6 +21,8 @@
 //
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
+//
+// Of our other packages it imports frame, window, ring, memory, access and stream, and no role.
 package store
 
 import (

@@ -1,14 +1,18 @@
-// Package rollup computes what is kept of a node's series for years: per series and period of five
-// minutes, an hour or a day
+// Package rollup computes what is kept of a node's series for years. Start with Rollup: one period
+// of one node, of five minutes, an hour or a day. Per series it has
 //
 //	gauges        count, first, last, min, max, sum
 //	counters      count, first, last, increase
 //	histograms    count, first, last, increase by bucket and of the sum
 //	gauge histograms  count, first, last, sum by bucket and of the sum
 //
-// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes
-// from a window, Merge a coarser one from finer ones, EncodeRun and FromRun store some of them
-// together (FORMAT.md), Select answers from them.
+// Texts have no rollups.
+//
+//	Window ──FromWindow──▶ Rollup 5m ──Merge──▶ 1h ──Merge──▶ 1d
+//	                       each: ──EncodeRun──▶ stored run (FORMAT.md) ──FromRun──▶ Rollup
+//	                             ──Select─────▶ Series
+//
+// It has no clock and no I/O, and of our packages it imports window, frame and frame/codec alone.
 //
 // What it promises: a coarser rollup equals, bit for bit, what its samples give directly, whichever
 // finer rollups it was made from.

@@ -1,8 +1,14 @@
-// Package cassandra keeps rows in Apache Cassandra. A Session is a connection to it as a
-// rows.Engine; it also looks after the schema, which is the engine's business: tables and their
-// settings, who may do what, how much there is, and how safe an acknowledged write is.
+// Package cassandra keeps rows in Apache Cassandra. Start with Session: a connection to it as a
+// rows.Engine. It also looks after the schema: tables and their settings, who may do what, how much
+// there is, and how safe an acknowledged write is.
 //
-// It is the only place in the store that knows CQL.
+// What it promises: what rows.Engine does, for all processes that write and read at Consistency.
+// An error that may pass by itself is Retryable, and errors say what they mean and what to do. A
+// change of the schema that would lose data is refused, but for a shorter TTL that the caller
+// allows.
+//
+// It is the only package in the store that knows CQL and the driver. Of our packages it imports
+// store/rows, ring with its throttle, and access/certs.
 package cassandra
 
 import (

@@ -1,16 +1,23 @@
 // Package files keeps rows in files of one directory: the engine of a Ringwatch that runs alone.
+// Start with Engine.
 //
-// A Put is in the log, synced, when it returns; puts that come at the same time share a sync. What
-// is in the log is in memory, too. When that is full, its rows go to sorted files, those of a table
-// that expire in the same part of its TTL together. So what has expired is a file that is deleted,
-// and what is kept is merged with its like only. FORMAT.md has the bytes.
+//	Put ──▶ log (synced) ──▶ active memtable ──full──▶ frozen ──flush──▶ files of rows
+//	Read ◀── active, frozen and files, merged                            │ merged, expired, mended
+//	                                                                     ▼ by the keeper
+//
+// A Put is in the log, synced, when it returns; puts that come at the same time share a sync. A
+// file has rows of one table that expire in the same part of its TTL. So what has expired is a file
+// that is deleted, and files are merged only with those that expire with them. FORMAT.md has the
+// bytes.
 //
 // What it promises: what rows.Engine does, for one process. A crash at any moment loses nothing
 // that was acknowledged. A full disk refuses to write, and writing goes on by itself. A damaged
-// file is named in the log and set aside; what of it can be read, is.
+// file is named in the log and quarantined; what of it can be read, is.
 //
-// What bites: a Put returns after a sync, so a slow disk is a slow Put. Whoever wants more rows a
-// second puts from several goroutines.
+// What bites: a Put returns after a sync, so a slow disk is a slow Put. For more rows a second, put
+// from several goroutines.
+//
+// Of our packages it imports store/rows, stream/durable and frame/codec.
 package files
 
 import (
