@@ -37,7 +37,7 @@ func (k *kernelScratch) histogramsOf(
 		v.Of(of.Series)
 		m, bounds, h.Gone = of.Metric, of.bounds, s.parts[0].ends
 	}
-	if m == nil || v.Bare && len(v.At) > 0 {
+	if m == nil || v.NoBuckets && len(v.At) > 0 {
 		return nil, nil, nil
 	}
 	h.Times, h.Ends, h.Bucket, h.Delta = v.At, v.BucketEnd, v.Bucket, v.Delta

@@ -26,8 +26,8 @@ const (
 	// announceBytes is how large a payload may be for that, announceMemory what looking into it may
 	// take, and announcesAtOnce how many frames are looked into at once. A payload of a MiB is that
 	// of a node of some 10,000 tables and takes some 10 MB. What is larger or takes more is left to
-	// closing. A key frame that comes while others are looked into has its turn later, a delta
-	// frame leaves it to the next one.
+	// closing. A key frame that finds all slots taken waits in the backlog; a delta frame leaves it
+	// to the next one.
 	announceBytes   = 1 << 20
 	announceMemory  = 32 << 20
 	announcesAtOnce = 4
@@ -44,16 +44,16 @@ type announcer struct {
 	now          func() time.Time
 	log          *slog.Logger
 
-	catchAfter time.Duration
+	catchUpAfter time.Duration
 
-	places chan struct{} // a place for each frame that is looked into
+	slots chan struct{} // one for each frame that is looked into
 	// outline of the last key frame whose dictionaries are written
-	keys    *bounded[nodeDay, uint64]
-	windows *bounded[windowID, time.Time] // when delta frames of a window were last looked into
+	keys    *recentCache[nodeDay, uint64]
+	windows *recentCache[windowID, time.Time] // when delta frames of a window were last looked into
 
-	mu       sync.Mutex
-	later    []keyFrame // that came while all places were taken, announcedNodes at most
-	catching bool       // they are being looked into
+	mu         sync.Mutex
+	backlog    []keyFrame // that came while all slots were taken, announcedNodes at most
+	catchingUp bool       // they are being looked into
 }
 
 // keyFrame is a stored key frame that may bring something new.
@@ -66,7 +66,7 @@ type keyFrame struct {
 
 // key announces what a key frame brings, if that is something else than the node's last one on
 // the same day brought. When many come at once, as a fleet's first frames do, the frame does not
-// wait: it is read again when there is a place.
+// wait: it is read again when there is a slot.
 func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) {
 	if h.RawLength > announceBytes {
@@ -78,25 +78,25 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 		return
 	}
 	s.mu.Lock()
-	waits := s.catching
+	waits := s.catchingUp
 	if !waits {
 		select {
-		case s.places <- struct{}{}:
-			defer func() { <-s.places }()
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
 		default:
 			waits = true
 		}
 	}
-	if waits && len(s.later) < announcedNodes {
-		s.later = append(s.later, k)
+	if waits && len(s.backlog) < announcedNodes {
+		s.backlog = append(s.backlog, k)
 	}
-	if waits && !s.catching {
-		s.catching = true
+	if waits && !s.catchingUp {
+		s.catchingUp = true
 		go s.catchUp()
 	}
 	s.mu.Unlock()
 	if !waits {
-		s.keyInPlace(ctx, &k, b)
+		s.keyWithSlot(ctx, &k, b)
 	}
 }
 
@@ -110,32 +110,32 @@ func (k *keyFrame) day() nodeDay {
 	return nodeDay{k.account, k.header.Node, dayOf(k.header.Window())}
 }
 
-// catchTimeout bounds the work on one of the frames that came while all places were taken.
-const catchTimeout = 30 * time.Second
+// catchUpTimeout bounds the work on one frame of the backlog.
+const catchUpTimeout = 30 * time.Second
 
-// catchesAtOnce is how many of them are looked into at once: a node has some 40 dictionaries, and
+// catchUpsAtOnce is how many of them are looked into at once: a node has some 40 dictionaries, and
 // writing those of a whole fleet at once would leave Cassandra no time for frames and readers. With
 // one at a time, 10,000 nodes would not be through when their first windows are to be closed.
-const catchesAtOnce = 3
+const catchUpsAtOnce = 3
 
-// catchAfter is how long that waits: of a fleet that begins at once, all first frames come within
-// an interval, and they come first.
-const catchAfter = 20 * time.Second
+// catchUpAfter is how long the backlog waits first. When a fleet begins at once, all its first
+// frames come within an interval, and looking into the backlog must not slow them down.
+const catchUpAfter = 20 * time.Second
 
-// catchUp looks into the frames that came while all places were taken, the oldest first.
+// catchUp looks into the backlog, the oldest frame first.
 func (s *announcer) catchUp() {
-	<-time.After(s.catchAfter)
+	<-time.After(s.catchUpAfter)
 	var g errgroup.Group
-	g.SetLimit(catchesAtOnce)
+	g.SetLimit(catchUpsAtOnce)
 	for {
 		s.mu.Lock()
-		if len(s.later) == 0 {
-			s.later, s.catching = nil, false
+		if len(s.backlog) == 0 {
+			s.backlog, s.catchingUp = nil, false
 			s.mu.Unlock()
 			return
 		}
-		k := s.later[0]
-		s.later = s.later[1:]
+		k := s.backlog[0]
+		s.backlog = s.backlog[1:]
 		s.mu.Unlock()
 		if s.announced(&k) {
 			continue
@@ -146,18 +146,18 @@ func (s *announcer) catchUp() {
 
 // readAgain looks into a frame that was stored.
 func (s *announcer) readAgain(k *keyFrame) {
-	s.places <- struct{}{}
-	defer func() { <-s.places }()
-	ctx, cancel := context.WithTimeout(context.Background(), catchTimeout)
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
+	ctx, cancel := context.WithTimeout(context.Background(), catchUpTimeout)
 	defer cancel()
 	b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
 	if err == nil && b != nil {
-		s.keyInPlace(ctx, k, b)
+		s.keyWithSlot(ctx, k, b)
 	}
 }
 
-// keyInPlace is key for who has a place.
-func (s *announcer) keyInPlace(ctx context.Context, k *keyFrame, b []byte) {
+// keyWithSlot is key for a caller that has a slot.
+func (s *announcer) keyWithSlot(ctx context.Context, k *keyFrame, b []byte) {
 	if s.announce(ctx, k.work, k.account, k.header.Node, b) {
 		s.keys.put(k.day(), k.outline, 1)
 	}
@@ -175,14 +175,14 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 		return
 	}
 	key, err := s.fresh.frame(ctx, w, account, h.Node, h.Window(), h.KeyAt())
-	if err != nil || !names(h, key) {
+	if err != nil || !namesKey(h, key) {
 		return
 	}
 	k, _, err := frame.Parse(key)
 	if err == nil && k.RawLength+h.RawLength <= announceBytes {
 		select {
-		case s.places <- struct{}{}:
-			defer func() { <-s.places }()
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
 		default:
 			return
 		}
@@ -194,7 +194,7 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 }
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra:
-// what fails is left to closing the window. The caller has a place.
+// what fails is left to closing the window. The caller has a slot.
 func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID,
 	frames ...[]byte) bool {
 	w, _, err := window.BuildKnown(memory.Bounded(announceMemory),

@@ -13,7 +13,7 @@ import (
 // is closed, though few frames are looked into at a time and none waits for that.
 func TestManyNewNodesAreFound(t *testing.T) {
 	s := mustStore(t, newClock(base))
-	s.announcer.catchAfter = 0
+	s.announcer.catchUpAfter = 0
 	const nodes = 15 * announcesAtOnce
 	var records []stream.Record
 	for i := range int64(nodes) {
@@ -34,7 +34,7 @@ func TestManyNewNodesAreFound(t *testing.T) {
 	})
 	s.announcer.mu.Lock()
 	defer s.announcer.mu.Unlock()
-	if len(s.announcer.later) > 0 {
-		t.Errorf("%d frames wait still", len(s.announcer.later))
+	if len(s.announcer.backlog) > 0 {
+		t.Errorf("%d frames wait still", len(s.announcer.backlog))
 	}
 }

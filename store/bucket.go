@@ -186,7 +186,7 @@ func partitionsInOrder(list []bucket) []int64 {
 // weights returns by hour what the head rows of a partition say of their hours' sizes.
 func (g v3) weights(ctx context.Context, account string, node uuid.UUID,
 	bucket, from, to int64) (map[int64]int, error) {
-	heads, err := g.heads(ctx, []spanPlace{{hoursTable, account, node, bucket}}, from, to)
+	heads, err := g.heads(ctx, []spanPartition{{hoursTable, account, node, bucket}}, from, to)
 	weights := make(map[int64]int, len(heads))
 	for at, h := range heads {
 		if h.damage == nil {

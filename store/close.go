@@ -59,13 +59,13 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	if err != nil {
 		return "", err
 	}
-	query := Query{Account: account, Node: node, From: start, To: start, Bare: true,
+	query := Query{Account: account, Node: node, From: start, To: start, HeadsOnly: true,
 		Late: func() (map[int64]int64, error) { return map[int64]int64{start: 0}, nil }}
 	before, err := readAll(ctx, gen, query)
 	if err != nil {
 		return "", fmt.Errorf("store: read head of window %d: %w", start, err)
 	}
-	var own *Kept // the window as it is stored, if it is
+	var own *StoredSpan // the window as it is stored, if it is
 	var stored []int64
 	for i := range before {
 		k := &before[i]
@@ -93,7 +93,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	}
 	result := "written"
 	if own != nil && !within(own.Head.Times, w.Times) {
-		query.Bare = false
+		query.HeadsOnly = false
 		old, err := readAll(ctx, gen, query)
 		if err != nil {
 			return "", fmt.Errorf("store: read window %d: %w", start, err)

@@ -38,11 +38,11 @@ var (
 )
 
 // due is an open window whose time has come.
-type due struct {
+type dueWindow struct {
 	windowKey
 	*openWindow
-	at    time.Time
-	fresh bool // it has not failed yet
+	at       time.Time
+	firstTry bool // it has not failed yet
 }
 
 // Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed
@@ -50,12 +50,12 @@ type due struct {
 func (w *Writer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	workers.Go(func() { w.runDuties(ctx) })
+	workers.Go(func() { w.runDueSpans(ctx) })
 	ticker := time.NewTicker(closeEvery)
 	defer ticker.Stop()
 	for {
-		for _, d := range w.due(w.store.config.Now(), false) {
-			if d.fresh {
+		for _, d := range w.dueWindows(w.store.config.Now(), false) {
+			if d.firstTry {
 				w.overdue.Store(d.at.UnixNano())
 			} else { // one that fails does not hold Handle up: waiting would not help it
 				w.overdue.Store(0)
@@ -84,7 +84,7 @@ func (w *Writer) Run(ctx context.Context) error {
 }
 
 // attempt tries once to close a window.
-func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d due) {
+func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d dueWindow) {
 	err := w.store.pace.closing(func(took *rows.Answers) error {
 		return w.closeOne(ctx, w.timed(took), lease, d)
 	})
@@ -98,11 +98,11 @@ func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d due) {
 	}
 	if d.err = err; err == nil {
 		d.failed, d.needs = 0, 0
-		w.setAside(d.openWindow, false)
+		w.setDeferred(d.openWindow, false)
 		return
 	}
 	if memory.Refused(err) {
-		w.short(lease, d, err)
+		w.outOfMemory(lease, d, err)
 		return
 	}
 	w.store.metrics.Retries.Inc()
@@ -159,7 +159,7 @@ func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error)
 
 func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	var g errgroup.Group
-	for _, d := range w.due(now, all) {
+	for _, d := range w.dueWindows(now, all) {
 		if err := w.store.pace.enter(ctx); err != nil {
 			return errors.Join(g.Wait(), err)
 		}
@@ -174,30 +174,30 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return w.makeDuties(ctx, now, all)
+	return w.makeDueSpans(ctx, now, all)
 }
 
 // due lists the windows whose time has come, the longest due first: that moves LowWater. A window
 // with a frame that waits to be written is not due, for without the frame it would only have to be
 // closed again; with all it is, because the frame may not come.
-func (w *Writer) due(now time.Time, all bool) []due {
-	var list []due
+func (w *Writer) dueWindows(now time.Time, all bool) []dueWindow {
+	var list []dueWindow
 	w.mu.Lock()
 	for k, o := range w.open {
-		if at := w.dueAt(k, o, all); !o.closing && (all || o.coming == 0) && !at.After(now) &&
+		if at := w.dueAt(k, o, all); !o.closing && (all || o.expected == 0) && !at.After(now) &&
 			!o.after.After(time.Now()) {
-			list = append(list, due{k, o, at, o.failed == 0})
+			list = append(list, dueWindow{k, o, at, o.failed == 0})
 		}
 	}
 	w.mu.Unlock()
-	slices.SortFunc(list, func(a, b due) int {
+	slices.SortFunc(list, func(a, b dueWindow) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first))
 	})
 	return list
 }
 
-// dueAt is when a window is to be closed: the grace after its end, and after its last frame unless
-// no more come. The caller holds the lock.
+// dueAt returns when a window is to be closed: the grace after its end, and after its last frame
+// unless no more come. The caller holds the lock.
 func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
 	at := time.UnixMilli(k.start + frame.WindowMillis)
 	if !all && o.last.After(at) {
@@ -207,22 +207,23 @@ func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
 }
 
 // closingAge is how long the window that is due longest has waited to be closed. One whose rows
-// are written does not count, nor does one that is set aside.
+// are written does not count, nor does one that is deferred.
 func (w *Writer) closingAge() (age time.Duration) {
 	now := w.store.config.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k, o := range w.open {
-		if o.closed != o.frames && !o.aside {
+		if o.closed != o.frames && !o.deferred {
 			age = max(age, now.Sub(w.dueAt(k, o, false)))
 		}
 	}
 	return age
 }
 
-// closeOne closes one window and notes that its hour is to be made. A window that is open no more,
-// or being closed, is left alone.
-func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease, d due) error {
+// closeOne closes one window and records that its hour is due. A window that is open no more, or
+// being closed, is left alone.
+func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease,
+	d dueWindow) error {
 	w.mu.Lock()
 	if w.open[d.windowKey] != d.openWindow || d.closing {
 		w.mu.Unlock()
@@ -234,7 +235,7 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 	var err error
 	if closed != frames {
 		switch expired := w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
-		case expired && d.aside: // reading its frames again would not make it smaller
+		case expired && d.deferred: // reading its frames again would not make it smaller
 			w.store.metrics.LostFrames.WithLabelValues("memory").Add(float64(frames))
 			w.store.log.Error("store: gave up a window that needs more memory than its account "+
 				"may have; its frames are in the topic", "account", d.account, "node", d.node,
@@ -251,8 +252,8 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 		}
 	}
 	if err == nil {
-		hour := duty{d.partition, d.account, d.node, hourOf(d.start), window.HourMillis}
-		err = w.owe(ctx, work, hour, w.offset(first), w.store.config.Now().UnixMicro())
+		hour := dueSpan{d.partition, d.account, d.node, hourOf(d.start), window.HourMillis}
+		err = w.addDueSpan(ctx, work, hour, w.offset(first), w.store.config.Now().UnixMicro())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

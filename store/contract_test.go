@@ -156,7 +156,7 @@ func (s *consumer) kill() {
 	}
 	stamped := s.store.stamped
 	// a connection is no state, and making one is slow
-	s.store = on(s.store.session, s.store.config, s.store.metrics)
+	s.store = newStore(s.store.session, s.store.config, s.store.metrics)
 	// time goes on where the clock stands still
 	s.store.stamped = stamped
 	s.writer = NewWriter(s.store)

@@ -31,8 +31,8 @@ type database interface {
 	Use(context.Context) (rows.Use, error)
 }
 
-// operated is a database that somebody else runs, and that says how safe rows are in it.
-type operated interface {
+// externalDatabase is a database that somebody else runs, and that says how safe rows are in it.
+type externalDatabase interface {
 	Applying() error // why Apply does not get on, or nil
 	Grants(role string, list ...cassandra.Grant) []string
 	CommitLog(context.Context) (CommitLog, error)

@@ -50,8 +50,8 @@ func (c *Config) seriesLayout() *rows.Table {
 	}
 }
 
-// tell says that dictionaries of a node's span are there now.
-func (s *dictionaryRows) tell(ctx context.Context, w rows.Work, n window.Node, start int64,
+// recordWritten writes to series_written that dictionaries of a node's span are there now.
+func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
@@ -199,9 +199,9 @@ func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account strin
 
 func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte,
 	take func(window.Hash, *window.Dictionary)) {
-	d, err := window.DecodeDictionary(blob)
-	if err == nil && (window.HashOf(blob) != hash || d.Node != node) {
-		err = fmt.Errorf("%w: it has other content", window.ErrMalformed)
+	d, err := decodeDictionary("", hash, blob)
+	if err == nil && d.Node != node {
+		err = fmt.Errorf("%w: it is of node %s", window.ErrMalformed, d.Node)
 	}
 	if err != nil {
 		s.metrics.Damaged.Inc()

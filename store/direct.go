@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 )
 
-// What follows is for who has no stream: it does one thing at once, whatever is open or owed.
+// What follows is for callers without a stream: each does one thing at once, whatever windows are
+// open and whatever is due.
 
 // WriteFrame stores a frame as it was received; a key frame also renews what is known of its node.
 // The error wraps one of package frame's if the bytes are no frame, or ErrTooLarge; else it is

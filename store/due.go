@@ -17,20 +17,20 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// Who makes an hour and a day? The process that has the node's partition of the stream. Whoever
-// closes a window owes its hour, and writes that down before the window is forgotten, in the table
-// due: so offsets need not wait for an hour to be made, and the process that has the partition next
-// finds what is owed. Who made an hour owes its day, and writes that down before the hour's entry.
-// An entry says when its span was changed last, and when it was made last: what is made from a
-// reading after the last change is done.
+// Hours and days are made by the process that has the node's partition of the stream. When it has
+// closed a window, it first writes to the table due that the window's hour is due, and then forgets
+// the window. So offsets need not wait until the hour is made, and the process that has the
+// partition next finds what is due. When it has made an hour, it writes that the day is due, and
+// then that the hour is made. An entry says when its span was changed last and when it was made
+// last. A span that was made from a reading after its last change is done.
 //
 // Rows of windows live three hours. If an hour could not be made for so long, its frames are read
 // from the stream again: the entry has the offset where they begin.
 
 const dueTable = "due"
 
-// duty is a span of a node that is to be made. length is an hour or a day.
-type duty struct {
+// dueSpan is a span of a node that is to be made. length is an hour or a day.
+type dueSpan struct {
 	partition int32
 	account   string
 	node      uuid.UUID
@@ -38,14 +38,14 @@ type duty struct {
 	length    int64
 }
 
-// owed is what is known of a duty.
-type owed struct {
-	first   int64 // offset of the earliest record of its frames; −1: they are in no stream
-	since   int64 // when a window of it was closed first that is not in what was made, µs
-	changed int64 // when one was closed last that an entry tells of, µs
-	made    int64 // when it was read to be made, as the entry says, µs; 0: never
-	changes int   // how often it has changed, so that a change while it is made is noticed
-	noted   bool  // the entry says that it is to be made, whatever is being made now
+// dueEntry is what is known of a dueSpan: its row, and how making it fares.
+type dueEntry struct {
+	first    int64 // offset of the earliest record of its frames; −1: they are in no stream
+	since    int64 // when a window of it was closed first that is not in what was made, µs
+	changed  int64 // when one was closed last that an entry tells of, µs
+	made     int64 // when it was read to be made, as the entry says, µs; 0: never
+	changes  int   // how often it has changed, so that a change while it is made is noticed
+	recorded bool  // the entry says that it is to be made, whatever is being made now
 
 	at     time.Time // when it is to be made
 	making bool
@@ -61,17 +61,17 @@ const (
 	// dueFor is how long an entry lives: the stream keeps a day.
 	dueFor = 3 * 24 * time.Hour
 	// lateDuty is how long a change of a span that is long over waits for others.
-	lateDuty = time.Minute
+	lateSpanDelay = time.Minute
 	// daySpread is over how many times HourSpread the days of a fleet are made.
 	daySpread = 6
 	// dutiesEvery is how often Run looks for spans that are to be made, and dutiesAtOnce how many
 	// are made at once.
-	dutiesEvery  = 5 * time.Second
-	dutiesAtOnce = 2
+	dueSpansEvery  = 5 * time.Second
+	dueSpansAtOnce = 2
 	// mostLate is how long a span waits for a window in it that cannot be closed.
 	mostLate = time.Hour
-	// readEvery is how often a process looks for what others owe in its partitions: one that died,
-	// or that lost them and did not know it.
+	// readEvery is how often a process looks again for what is due in its partitions. Another
+	// process may have written it: one that died, or that lost the partition and did not know it.
 	readEvery = 15 * time.Minute
 	// streamKeeps is for how long the stream has frames.
 	streamKeeps = 24 * time.Hour
@@ -92,8 +92,8 @@ func dueLayout() *rows.Table {
 	}
 }
 
-// key is the duty's row.
-func (d *duty) key() []any { return []any{d.partition, d.length, d.start, d.account, d.node} }
+// key is the span's row.
+func (d *dueSpan) key() []any { return []any{d.partition, d.length, d.start, d.account, d.node} }
 
 // share returns a number from 0 to 1 that is a node's own, so that a fleet's work is spread evenly.
 func share(node uuid.UUID) float64 {
@@ -102,27 +102,28 @@ func share(node uuid.UUID) float64 {
 	return float64(h.Sum32()) / (1 << 32)
 }
 
-// dirty reports whether an entry says, at a time in µs, that its span is to be made. Where clocks
-// may differ it says so while there are rows of windows to make it of: what is made once more for
-// nothing costs a look at its heads.
-func (o *owed) dirty(now int64) bool {
+// dirty reports whether an entry says, at a time in µs, that its span is to be made. If the clocks
+// of two processes may have put its times in the wrong order, the span is made again while there
+// are rows of windows to make it of: without need that costs only a look at its heads.
+func (o *dueEntry) dirty(now int64) bool {
 	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made &&
 		now-o.changed < windowTTL.Microseconds()
 }
 
-// owe notes that a span has changed, and writes it down unless that is written already. first is −1
-// for frames that are in no stream.
-func (w *Writer) owe(ctx context.Context, work rows.Work, d duty, first, changed int64) error {
+// addDueSpan records that a span has changed, in the table due unless that says so already. first
+// is −1 for frames that are in no stream.
+func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan,
+	first, changed int64) error {
 	w.mu.Lock()
-	now := owed{first: first, since: changed}
+	now := dueEntry{first: first, since: changed}
 	noted := false
-	if o := w.duties[d]; o != nil {
+	if o := w.dueSpans[d]; o != nil {
 		now.first, now.since = min(o.first, first), o.since
 		// the rows of what was closed first have expired: it came again
 		if changed-o.since > (windowTTL - expirySlack).Microseconds() {
 			now.since = changed
 		}
-		noted = o.noted && now.first == o.first && now.since == o.since
+		noted = o.recorded && now.first == o.first && now.since == o.since
 	}
 	w.mu.Unlock()
 	if !noted {
@@ -134,15 +135,16 @@ func (w *Writer) owe(ctx context.Context, work rows.Work, d duty, first, changed
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.duties[d]
+	o := w.dueSpans[d]
 	if o == nil {
-		o = &owed{}
-		w.duties[d] = o
+		o = &dueEntry{}
+		w.dueSpans[d] = o
 	}
 	o.changed, o.made = max(o.changed, changed), 0
-	o.first, o.since, o.again, o.noted, o.at = now.first, now.since, false, true, w.store.dutyAt(d)
+	o.first, o.since, o.again, o.recorded, o.at = now.first, now.since, false, true,
+		w.store.dueSpanAt(d)
 	o.changes++
-	w.store.metrics.Owed.Set(float64(len(w.duties)))
+	w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
 	return nil
 }
 
@@ -153,7 +155,7 @@ func (c Config) HourAt(node uuid.UUID, end time.Time) time.Time {
 }
 
 // dutyAt is when a span is to be made.
-func (s *Store) dutyAt(d duty) time.Time {
+func (s *Store) dueSpanAt(d dueSpan) time.Time {
 	c := s.config
 	end := time.UnixMilli(d.start + d.length)
 	if d.length == rollup.Day.Millis {
@@ -161,21 +163,21 @@ func (s *Store) dutyAt(d duty) time.Time {
 		c.HourSpread *= daySpread
 	}
 	at := c.HourAt(d.node, end)
-	if soon := s.config.Now().Add(min(lateDuty, s.config.HourSpread)); at.Before(soon) {
+	if soon := s.config.Now().Add(min(lateSpanDelay, s.config.HourSpread)); at.Before(soon) {
 		return soon
 	}
 	return at
 }
 
-// Assign says that a partition's windows are this Writer's now: it looks for what is owed there.
+// Assign says that a partition's windows are this Writer's now: it looks for what is due there.
 func (w *Writer) Assign(partition int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unread[partition], w.assigned[partition] = true, true
 }
 
-// look makes readDuties look again into all partitions.
-func (w *Writer) look() {
+// lookAgain makes readDueSpans look again into all partitions.
+func (w *Writer) lookAgain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for p := range w.assigned {
@@ -183,8 +185,8 @@ func (w *Writer) look() {
 	}
 }
 
-// readDuties finds what is owed in the partitions that have come.
-func (w *Writer) readDuties(ctx context.Context) error {
+// readDueSpans finds what is due in the partitions that have come.
+func (w *Writer) readDueSpans(ctx context.Context) error {
 	w.mu.Lock()
 	var partitions []int32
 	for p := range w.unread {
@@ -198,7 +200,7 @@ func (w *Writer) readDuties(ctx context.Context) error {
 			rollup.Day.Millis: int64(dueFor / time.Millisecond),
 		} {
 			for start := now - back - mod(now-back, length); start <= now; start += length {
-				if err := w.readDutiesOf(ctx, p, length, start); err != nil {
+				if err := w.readDueSpansOf(ctx, p, length, start); err != nil {
 					return fmt.Errorf("store: read what is to be made: %w", err)
 				}
 			}
@@ -210,20 +212,20 @@ func (w *Writer) readDuties(ctx context.Context) error {
 	return nil
 }
 
-func (w *Writer) readDutiesOf(ctx context.Context, partition int32, length, start int64) error {
+func (w *Writer) readDueSpansOf(ctx context.Context, partition int32, length, start int64) error {
 	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start},
 		Columns: []string{"account", "node", "first", "since", "changed", "made"}}
 	return w.store.session.Read(ctx, w.work, query, func(scan func(...any) bool) bool {
-		d := duty{partition: partition, length: length, start: start}
-		o := &owed{}
+		d := dueSpan{partition: partition, length: length, start: start}
+		o := &dueEntry{}
 		if !scan(&d.account, &d.node, &o.first, &o.since, &o.changed, &o.made) {
 			return false
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.duties[d] == nil && o.dirty(w.store.millis()*1000) && w.unread[partition] {
-			o.at, o.noted = w.store.dutyAt(d), true
-			w.duties[d] = o
+		if w.dueSpans[d] == nil && o.dirty(w.store.millis()*1000) && w.unread[partition] {
+			o.at, o.recorded = w.store.dueSpanAt(d), true
+			w.dueSpans[d] = o
 		}
 		return true
 	})
@@ -234,7 +236,7 @@ func (w *Writer) hourAge() (age time.Duration) {
 	now := w.store.config.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for d, o := range w.duties {
+	for d, o := range w.dueSpans {
 		if d.length == window.HourMillis {
 			age = max(age, now.Sub(o.at))
 		}
@@ -242,12 +244,12 @@ func (w *Writer) hourAge() (age time.Duration) {
 	return age
 }
 
-// owing returns how many spans are due.
-func (w *Writer) owing() (n int) {
+// dueCount returns how many spans are due.
+func (w *Writer) dueCount() (n int) {
 	now := w.store.config.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, o := range w.duties {
+	for _, o := range w.dueSpans {
 		if !o.at.After(now) {
 			n++
 		}
@@ -255,19 +257,19 @@ func (w *Writer) owing() (n int) {
 	return n + len(w.unread)
 }
 
-// dueDuty is a duty whose time has come.
-type dueDuty struct {
-	duty
-	*owed
+// readySpan is a dueSpan whose time has come.
+type readySpan struct {
+	dueSpan
+	*dueEntry
 }
 
-// dutiesDue lists the spans that are to be made now: nothing of them is open, nor, of a day, is an
-// hour of it owed. With all, only those that are not over wait, and of a load not even these: what
-// comes later makes them again.
-func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
+// readySpans lists the spans that are to be made now: no window of theirs is open, and no hour of a
+// day is due. With all, a span waits only if it is not over; a load's does not wait even then,
+// because what comes later makes it again.
+func (w *Writer) readySpans(now time.Time, all bool) []readySpan {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.duties) == 0 {
+	if len(w.dueSpans) == 0 {
 		return nil
 	}
 	type spanOf struct {
@@ -277,18 +279,18 @@ func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
 	}
 	busy := map[spanOf]bool{} // hours and days that something is open in
 	for k, o := range w.open {
-		if !o.aside {
+		if !o.deferred {
 			busy[spanOf{k.account, k.node, hourOf(k.start)}] = true
 			busy[spanOf{k.account, k.node, -dayOf(k.start)}] = true
 		}
 	}
-	for d := range w.duties {
+	for d := range w.dueSpans {
 		if d.length == window.HourMillis {
 			busy[spanOf{d.account, d.node, -dayOf(d.start)}] = true
 		}
 	}
-	var list []dueDuty
-	for d, o := range w.duties {
+	var list []readySpan
+	for d, o := range w.dueSpans {
 		key := spanOf{d.account, d.node, d.start}
 		if d.length == rollup.Day.Millis {
 			key.start = -d.start
@@ -298,20 +300,20 @@ func (w *Writer) dutiesDue(now time.Time, all bool) []dueDuty {
 		if o.making || waits || o.after.After(time.Now()) || !late && o.at.After(now) {
 			continue
 		}
-		list = append(list, dueDuty{d, o})
+		list = append(list, readySpan{d, o})
 	}
-	slices.SortFunc(list, func(a, b dueDuty) int { return a.at.Compare(b.at) })
+	slices.SortFunc(list, func(a, b readySpan) int { return a.at.Compare(b.at) })
 	return list
 }
 
-// makeDuty makes a span and notes that.
-func (w *Writer) makeDuty(ctx context.Context, lease *memory.Lease, d dueDuty) error {
+// makeDueSpan makes a span and records that.
+func (w *Writer) makeDueSpan(ctx context.Context, lease *memory.Lease, d readySpan) error {
 	w.mu.Lock()
-	if w.duties[d.duty] != d.owed || d.making {
+	if w.dueSpans[d.dueSpan] != d.dueEntry || d.making {
 		w.mu.Unlock()
 		return nil
 	}
-	d.making, d.noted = true, false
+	d.making, d.recorded = true, false
 	first, changes := d.first, d.changes
 	w.mu.Unlock()
 	read := w.store.config.Now().UnixMicro()
@@ -323,14 +325,14 @@ func (w *Writer) makeDuty(ctx context.Context, lease *memory.Lease, d dueDuty) e
 		return err
 	}
 	d.failed, d.err, d.needs = 0, nil, 0
-	if d.changes == changes && w.duties[d.duty] == d.owed {
-		delete(w.duties, d.duty)
-		w.store.metrics.Owed.Set(float64(len(w.duties)))
+	if d.changes == changes && w.dueSpans[d.dueSpan] == d.dueEntry {
+		delete(w.dueSpans, d.dueSpan)
+		w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
 	}
 	return nil
 }
 
-func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty,
+func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
 	first, read int64) error {
 	of := w.store.task(w.rolling(), lease)
 	if d.length == rollup.Day.Millis {
@@ -344,8 +346,8 @@ func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty,
 		if err := of.makeHour(ctx, d.account, d.node, d.start); err != nil {
 			return err
 		}
-		day := duty{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
-		if err := w.owe(ctx, of.work, day, first, read); err != nil {
+		day := dueSpan{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
+		if err := w.addDueSpan(ctx, of.work, day, first, read); err != nil {
 			return err
 		}
 	}
@@ -358,25 +360,25 @@ func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d dueDuty,
 }
 
 // expires reports whether rows of an hour's windows may have expired before it was made, so that
-// its frames are to be read from the stream again. That is tried once; what comes is in the hour
-// when it is made after that.
-func (w *Writer) expires(d dueDuty) bool {
+// its frames are to be read from the stream again. That is tried once: the hour is then made of
+// whatever has come.
+func (w *Writer) expires(d readySpan) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
 	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 ||
-		age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.duty] {
+		age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.dueSpan] {
 		return false
 	}
-	w.replayed[d.duty] = true
+	w.replayed[d.dueSpan] = true
 	d.again = true // LowWater holds until the partition is given back
 	w.expired.Store(true)
 	return true
 }
 
-// tryDuty tries once to make a span.
-func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
-	err := w.makeDuty(ctx, lease, d)
+// tryDueSpan tries once to make a span.
+func (w *Writer) tryDueSpan(ctx context.Context, lease *memory.Lease, d readySpan) {
+	err := w.makeDueSpan(ctx, lease, d)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -390,7 +392,7 @@ func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
 				"account", d.account, "node", d.node, "start", clockTime(d.start), "error", err)
 		}
 		d.needs = 2 * lease.Taken()
-		d.after = time.Now().Add(asideAgain / 10)
+		d.after = time.Now().Add(deferredRetry / 10)
 		return
 	}
 	w.store.metrics.Retries.Inc()
@@ -403,18 +405,18 @@ func (w *Writer) tryDuty(ctx context.Context, lease *memory.Lease, d dueDuty) {
 }
 
 // estimateOf returns with how much memory making a span begins.
-func (w *Writer) estimateOf(d dueDuty) int64 {
+func (w *Writer) estimateOf(d readySpan) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return min(max(4*leastEstimate, d.needs), w.store.config.Memory.Share())
+	return min(max(4*minEstimate, d.needs), w.store.config.Memory.Share())
 }
 
-// unmade returns how many spans could not be made when that was tried last, and why one of them
-// could not.
-func (w *Writer) unmade() (n int, err error) {
+// failedSpans returns how many spans could not be made when that was tried last, and why one of
+// them could not.
+func (w *Writer) failedSpans() (n int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, o := range w.duties {
+	for _, o := range w.dueSpans {
 		if o.err != nil && !memory.Refused(o.err) {
 			n, err = n+1, o.err
 		}
@@ -422,13 +424,13 @@ func (w *Writer) unmade() (n int, err error) {
 	return n, err
 }
 
-// duties makes what is due for Tick and Drain, one after the other, waiting for memory.
-func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error {
-	if err := w.readDuties(ctx); err != nil {
+// makeDueSpans makes what is due for Tick and Drain, one after the other, waiting for memory.
+func (w *Writer) makeDueSpans(ctx context.Context, now time.Time, all bool) error {
+	if err := w.readDueSpans(ctx); err != nil {
 		return err
 	}
 	for { // a day is due when its hours are made
-		list := w.dutiesDue(now, all)
+		list := w.readySpans(now, all)
 		if len(list) == 0 {
 			return nil
 		}
@@ -439,7 +441,7 @@ func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error 
 					return err
 				}
 				defer lease.Release()
-				return w.makeDuty(ctx, lease, d)
+				return w.makeDueSpan(ctx, lease, d)
 			})
 			if err != nil {
 				return err
@@ -448,24 +450,24 @@ func (w *Writer) makeDuties(ctx context.Context, now time.Time, all bool) error 
 	}
 }
 
-// runDuties makes hours and days as they are due, beside what closes windows, until ctx ends.
-func (w *Writer) runDuties(ctx context.Context) {
+// runDueSpans makes hours and days as they are due, beside what closes windows, until ctx ends.
+func (w *Writer) runDueSpans(ctx context.Context) {
 	var workers errgroup.Group
-	workers.SetLimit(dutiesAtOnce)
+	workers.SetLimit(dueSpansAtOnce)
 	defer workers.Wait()
-	ticker := time.NewTicker(dutiesEvery)
+	ticker := time.NewTicker(dueSpansEvery)
 	defer ticker.Stop()
 	looked := time.Now()
 	for {
 		if time.Since(looked) > readEvery {
 			looked = time.Now()
-			w.look()
+			w.lookAgain()
 		}
-		if err := w.readDuties(ctx); err != nil && ctx.Err() == nil {
+		if err := w.readDueSpans(ctx); err != nil && ctx.Err() == nil {
 			w.store.log.Warn("store: what hours are to be made cannot be read; trying again",
 				"error", err)
 		}
-		for _, d := range w.dutiesDue(w.store.config.Now(), false) {
+		for _, d := range w.readySpans(w.store.config.Now(), false) {
 			if ctx.Err() != nil {
 				return
 			}
@@ -475,7 +477,7 @@ func (w *Writer) runDuties(ctx context.Context) {
 			}
 			workers.Go(func() error {
 				defer lease.Release()
-				w.tryDuty(ctx, lease, d)
+				w.tryDueSpan(ctx, lease, d)
 				return nil
 			})
 		}

@@ -100,10 +100,10 @@ func (s *freshRows) frames(ctx context.Context, w rows.Work, lease *memory.Lease
 // some.
 const askedAlone = 3
 
-// having returns those of a node's windows that have frames, in no order; all, if there are so few
-// that asking would cost more than it spares. Most windows that have no columns and no rollup have
-// no frames either: the node was not there.
-func (s *freshRows) having(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+// withFrames returns those of a node's windows that have frames, in no order. If there are so few
+// that asking would cost more than it spares, it returns all. Most windows that have no columns and
+// no rollup have no frames either: the node was not there.
+func (s *freshRows) withFrames(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	windows []int64) ([]int64, error) {
 	if len(windows) <= askedAlone {
 		return windows, nil
@@ -199,7 +199,7 @@ func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lea
 		if err != nil {
 			return nil, 0, err
 		}
-		if names(&h, key) {
+		if namesKey(&h, key) {
 			return [][]byte{key, newest}, from.seen, nil
 		}
 	}
@@ -230,7 +230,7 @@ func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, lease *memo
 			return [][]byte{b}, nil
 		}
 		for _, key := range frames[i+1:] {
-			if names(&h, key) {
+			if namesKey(&h, key) {
 				return [][]byte{key, b}, nil
 			}
 		}
@@ -238,8 +238,8 @@ func (s *freshRows) latestReadable(ctx context.Context, w rows.Work, lease *memo
 	return nil, nil
 }
 
-// names reports whether a delta frame's header names the key frame in b.
-func names(h *frame.Header, b []byte) bool {
+// namesKey reports whether a delta frame's header names the key frame in b.
+func namesKey(h *frame.Header, b []byte) bool {
 	if b == nil {
 		return false
 	}

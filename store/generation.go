@@ -28,19 +28,20 @@ type Generation interface {
 	// wins, in whichever order they come. The row that makes the window visible is written last.
 	Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error
 	// Read calls take for spans that hold what is stored of the query's windows, in any order and
-	// from several goroutines. The error is Cassandra's; what cannot be decoded is Kept.Damage.
-	Read(ctx context.Context, q Query, take func(Kept)) error
+	// from several goroutines. The error is Cassandra's; what cannot be decoded is
+	// StoredSpan.Damage.
+	Read(ctx context.Context, q Query, take func(StoredSpan)) error
 }
 
 // Query is what a Generation reads.
 type Query struct {
-	Account  string
-	Node     uuid.UUID
-	From, To int64             // first and last window, by their starts
-	Matchers []*labels.Matcher // Kept.Window has at least what matches
-	Facets   []window.Facet    // of histograms; nil: all
-	Bare     bool              // only Kept.Head is wanted
-	Keep     bool              // what is kept of spans may answer, and what is read is kept
+	Account   string
+	Node      uuid.UUID
+	From, To  int64             // first and last window, by their starts
+	Matchers  []*labels.Matcher // StoredSpan.Window has at least what matches
+	Facets    []window.Facet    // of histograms; nil: all
+	HeadsOnly bool              // only StoredSpan.Head is wanted
+	Keep      bool              // what is kept of spans may answer, and what is read is kept
 	// Late returns windows that may have been written again since their hour was made; nil: there
 	// are none. It is called once.
 	Late func() (map[int64]int64, error)
@@ -69,20 +70,20 @@ func (q *Query) late() (map[int64]int64, error) {
 	return q.Late()
 }
 
-// Kept is a stored span: a window, or an hour. Spans of one answer may know the same instants; they
-// say the same of them.
-type Kept struct {
+// StoredSpan is a window or an hour as it is stored. Spans of one answer may know the same
+// instants; they say the same of them.
+type StoredSpan struct {
 	Start, Length int64
 	Stamp         int64          // when it was read what it was made of, µs; 0: nobody knows
 	Stamps        []int64        // of an hour: the same of each window in it
 	Head          *window.Head   // nil: it cannot be decoded
-	Window        *window.Window // nil: as Head, or the query was Bare
+	Window        *window.Window // nil: as Head, or the query was HeadsOnly
 	Damage        []error        // what could not be decoded or was not there
-	Known         bool           // nothing was read for it: it was kept
+	Kept          bool           // nothing was read for it: this process had it
 }
 
 // stampOf returns when the frames were read that the span has of a window; 0: it has none.
-func (k *Kept) stampOf(start int64) int64 {
+func (k *StoredSpan) stampOf(start int64) int64 {
 	if k.Length == windowMillis {
 		return k.Stamp
 	}
@@ -93,7 +94,7 @@ func (k *Kept) stampOf(start int64) int64 {
 }
 
 // windows calls visit for each window that the span has instants of.
-func (k *Kept) windows(visit func(start int64)) {
+func (k *StoredSpan) windows(visit func(start int64)) {
 	for times := k.Head.Times; len(times) > 0; {
 		start := times[0] - mod(times[0], windowMillis)
 		visit(start)
@@ -103,9 +104,9 @@ func (k *Kept) windows(visit func(start int64)) {
 }
 
 // collect returns a take for Read, which may call it from several goroutines.
-func collect(list *[]Kept) func(Kept) {
+func collect(list *[]StoredSpan) func(StoredSpan) {
 	var mu sync.Mutex
-	return func(k Kept) {
+	return func(k StoredSpan) {
 		mu.Lock()
 		defer mu.Unlock()
 		*list = append(*list, k)
@@ -137,7 +138,7 @@ func (s task) generation(name string) (Generation, error) {
 }
 
 // readAll reads what is stored of windows.
-func readAll(ctx context.Context, g Generation, q Query) (list []Kept, err error) {
+func readAll(ctx context.Context, g Generation, q Query) (list []StoredSpan, err error) {
 	err = g.Read(ctx, q, collect(&list))
 	return list, err
 }
@@ -150,6 +151,6 @@ func (none) Tables(*Config) []*rows.Table { return nil }
 // Write leaves out a frame that came when all else of its time had expired.
 func (none) Write(context.Context, *window.Window, window.Report, int64) error { return nil }
 
-func (none) Read(context.Context, Query, func(Kept)) error { return nil }
+func (none) Read(context.Context, Query, func(StoredSpan)) error { return nil }
 
 func knownGeneration(name string) bool { return slices.Contains(Generations(), name) }

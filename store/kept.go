@@ -10,36 +10,38 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// A stored span says the same until a late frame comes, and dashboards ask for the same hours again
-// and again. So the columns that were read of a span are kept, decoded and bounded in bytes, by
-// account, node and span; whoever asks for them next takes what is there and reads the rest.
+// This is a cache. A stored span stays the same until a late frame comes, and dashboards ask for
+// the same hours again and again. So the columns that were read of a span are kept, decoded and
+// bounded in bytes, by account, node and span; whoever asks for them next takes what is there and
+// reads the rest.
 //
-// Each reading asks which windows have late frames, and reads those spans again that were not made
-// after that: a mark is there before the frame that it tells of, and before the window is closed
-// again. Marks live twice as long as frames. So what was looked at within the time that frames live
-// has never missed a mark.
+// Each reading asks which windows have late frames, and reads a span again if it was made before
+// its mark. A mark is there before its frame, and before the window is closed again. Marks live
+// twice as long as frames, so an entry that was checked within the life of a frame has missed no
+// mark.
 //
-// Runs of rollups are kept the same way (kept_runs.go), and as columns once nothing of them may
-// still change (kept_columns.go).
+// Runs of rollups are kept the same way (kept_runs.go), and as columns once they are final
+// (final_runs.go).
 
 // spanID names a span of a node.
 type spanID struct {
 	windowID
 	length int64
-	// the table of a run of rollups, or see Build and settler; empty: of a window or an hour
+	// the table of a run of rollups, or see Build and finalRunsReader; empty: of a window or an
+	// hour
 	in string
 }
 
 // keptSpan is the head of a span, with those of its columns that were asked for. A span of which
 // nothing is stored has no head: nothing will be without a mark, or until then.
 type keptSpan struct {
-	stored  *storedHead
-	head    *window.Head    // of a window or an hour
-	run     *rollup.RunHead // of a run of rollups
-	built   *built          // of frames; the others are nil then
-	settled *settledRuns    // of runs that are settled; the others are nil then
-	looked  atomic.Int64    // when it was last known to be what is stored, ms
-	until   int64           // ms; 0: for as long as there is no mark
+	stored *storedHead
+	head   *window.Head    // of a window or an hour
+	run    *rollup.RunHead // of a run of rollups
+	built  *built          // of frames; the others are nil then
+	final  *finalRuns      // columns of final runs; the others are nil then
+	looked atomic.Int64    // when it was last known to be what is stored, ms
+	until  int64           // ms; 0: for as long as there is no mark
 
 	mu    sync.Mutex
 	of    keptColumns // nil: no column was read
@@ -130,13 +132,13 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 // lacks reports whether a span may lack frames, once it is known which windows have late ones; and
 // forgets it then. One that lacks none is good for as long again.
 func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]int64) bool {
-	of := Kept{Start: start, Length: length}
+	of := StoredSpan{Start: start, Length: length}
 	if found.stored != nil {
 		of.Stamp, of.Stamps = found.stored.stamp, found.stored.row.Stamps
 	}
 	for w, marked := range late {
 		if w >= start && w < start+length &&
-			(k.in != "" || !k.config.settled(marked, of.stampOf(w))) {
+			(k.in != "" || !k.config.covers(marked, of.stampOf(w))) {
 			k.set(start, length, nil)
 			k.kept.drop(k.id(start, length))
 			return true
@@ -199,8 +201,8 @@ func (s *keptSpan) weight() int {
 	if s.built != nil {
 		n += s.built.bytes()
 	}
-	if s.settled != nil {
-		n += s.settled.size()
+	if s.final != nil {
+		n += s.final.size()
 	}
 	for _, ids := range s.has {
 		n += 64 + 32*int64(len(ids))

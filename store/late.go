@@ -20,7 +20,7 @@ import (
 //
 // A mark outlives the frames, but after an outage nearly all windows have one, and to read all
 // frames of an hour for each panel takes seconds. So a mark says when a frame may have come, and
-// columns that were made well after that have the frame: see settled.
+// columns that were made well after that have the frame: see covers.
 
 // lateMarks is how many windows' marks a process remembers having written, some 100 bytes each.
 const lateMarks = 50_000
@@ -39,11 +39,10 @@ func (c *Config) lateTTL() time.Duration { return 2 * c.FreshTTL }
 // markAgain is after how long a window that gets another late frame is marked again.
 func (c *Config) markAgain() time.Duration { return c.Timeout }
 
-// settled reports whether columns made from frames that were read at stamp (microseconds) have
-// every frame that a mark (milliseconds) tells of. Such a frame began to be written within
-// markAgain of the mark and was written a Timeout later, by a clock that may be another Timeout
-// behind.
-func (c *Config) settled(marked, stamp int64) bool {
+// covers reports whether columns made from frames that were read at stamp (microseconds) have every
+// frame that a mark (milliseconds) stands for. Such a frame began to be written within markAgain of
+// the mark and was written a Timeout later, by a clock that may be another Timeout behind.
+func (c *Config) covers(marked, stamp int64) bool {
 	return stamp/1000-marked > (c.markAgain() + 2*c.Timeout).Milliseconds()
 }
 
@@ -66,8 +65,9 @@ type lateRows struct {
 	table    *rows.Table
 	config   *Config
 	clusters *lateClusterRows
-	marked   *bounded[windowID, time.Time] // windows that this process has marked as late, and when
-	known    *bounded[nodeID, nodeMarks]
+	// windows that this process has marked as late, and when
+	marked *recentCache[windowID, time.Time]
+	known  *recentCache[nodeID, nodeMarks]
 }
 
 // nodeID names a node of an account.

@@ -9,14 +9,15 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Who keeps what closed windows said must learn when a late frame changes it. A mark per cluster
-// tells: whoever is about to mark a node's window as late marks the node's cluster first. So the
-// order is the cluster's mark, the window's mark, the frame, and who can read the frame can read
-// that its cluster has changed. An account's marks are one partition, so one small read tells of
-// all clusters, and a process asks once a second at most, however many questions wait.
+// Whoever keeps answers from closed windows must learn when a late frame changes them. For that
+// each cluster has a mark. A process that is about to mark a node's window as late marks the node's
+// cluster first: the order is the cluster's mark, the window's mark, the frame. So whoever can read
+// the frame can read that its cluster has changed. An account's marks are one partition, so one
+// small read gives those of all clusters, and a process reads them once a second at most, however
+// many questions wait.
 //
-// A mark stands for all late frames until it is written again, so it says what a window's mark does
-// about when frames were written: see Config.settled.
+// A mark stands for all late frames until it is written again. What follows for when its frames
+// were written is the same as for a window's mark: see Config.covers.
 
 // clusterID names a cluster of an account.
 type clusterID struct{ account, cluster string }
@@ -41,7 +42,7 @@ type lateClusterRows struct {
 	engine rows.Engine
 	table  *rows.Table
 	config *Config
-	marked *bounded[clusterID, time.Time] // clusters that this process has marked, and when
+	marked *recentCache[clusterID, time.Time] // clusters that this process has marked, and when
 
 	mu       sync.Mutex
 	accounts map[string]*clusterMarks
@@ -107,8 +108,8 @@ func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
 	return list, nil
 }
 
-// Settles returns how long after an instant a reading has every frame of it of which Unchanged does
-// not tell.
+// Settles returns how long after an instant a reading has every frame of that instant but those
+// that Unchanged reports.
 func (c *Config) Settles() time.Duration {
 	return time.Duration(windowMillis)*time.Millisecond + c.Grace
 }
@@ -133,7 +134,7 @@ func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account st
 		return false, err
 	}
 	for cluster, at := range marked {
-		if wanted(cluster) && !s.config.settled(at, began*1000) {
+		if wanted(cluster) && !s.config.covers(at, began*1000) {
 			return false, nil
 		}
 	}

@@ -118,7 +118,8 @@ func TestUnchangedByCluster(t *testing.T) {
 	w := Dashboard("acme")
 	mark := func(at time.Time) {
 		t.Helper()
-		s.late.clusters.marked = newBounded[clusterID, time.Time](lateMarks) // as another process
+		// as another process
+		s.late.clusters.marked = newRecentCache[clusterID, time.Time](lateMarks)
 		if err := s.late.clusters.mark(t.Context(), w, "acme", "a", at); err != nil {
 			t.Fatal(err)
 		}

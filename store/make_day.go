@@ -90,7 +90,7 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	// What is written was made when all could be read.
 	kept := stored != nil && stored.run != nil && days[m.start] != nil
 	if kept && len(damage) > 0 {
-		return m.left(damage), nil
+		return m.leave(damage), nil
 	}
 	passes, err := m.passes(ctx, fine)
 	if err != nil {
@@ -104,7 +104,7 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if damage = append(damage, more...); kept && len(damage) > 0 {
-			return m.left(damage), nil // no head names what was written of it
+			return m.leave(damage), nil // no head names what was written of it
 		}
 		if err := byHour.add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
 			return "", err
@@ -141,7 +141,7 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 			continue
 		}
 		bytes += h.row.Bytes
-		f := m.rollupFinder(ctx, h.spanPlace)
+		f := m.rollupFinder(ctx, h.spanPartition)
 		for i := range h.run.Types {
 			d, err := f.find(h.run.Types[i].Key, h.run.Types[i].Hash)
 			if f.err != nil {
@@ -184,7 +184,8 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 	return passes, nil
 }
 
-func (m *dayMaker) left(damage []error) string {
+// leave says in the log why the day's rollups stay as they are.
+func (m *dayMaker) leave(damage []error) string {
 	m.log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
 		"be read any more", "node", m.node, "day", clockTime(m.start),
 		"error", errors.Join(damage...))
@@ -224,7 +225,8 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 		}
 		if len(found) > 0 {
 			began := time.Now()
-			hours = append(hours, rollup.Merge(rollup.Hour, hour, sortedPeriods(found)))
+			hours = append(hours,
+				rollup.Merge(rollup.Hour, hour, slices.Collect(maps.Values(found))))
 			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(
 				time.Since(began).Seconds())
 		}

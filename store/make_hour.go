@@ -135,7 +135,7 @@ func (m *hourMaker) find(ctx context.Context) error {
 
 // findWindows reads windows of a generation that keeps samples.
 func (m *hourMaker) findWindows(ctx context.Context, span span) error {
-	var list []Kept
+	var list []StoredSpan
 	err := span.Read(ctx, Query{Account: m.account, Node: m.node, From: span.from, To: span.to},
 		collect(&list))
 	for _, k := range list {
@@ -293,7 +293,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 	for _, s := range m.raw {
 		if h := heads[s.start]; s.length == windowMillis && h != nil {
 			if h.stamp != s.stamps[(s.start-m.start)/windowMillis] {
-				return fmt.Errorf("%w: window %d was written again", errAgain, s.start)
+				return fmt.Errorf("%w: window %d was written again", errRewritten, s.start)
 			}
 			byAt[h.at()] = s
 		}
@@ -328,8 +328,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 	return cmp.Or(err, full)
 }
 
-// errAgain says that something was written while it was read; the next try will find it.
-var errAgain error = &rows.Error{Err: errors.New("it was being written"), Retryable: true}
+// errRewritten says that something was written while it was read; the next try will find it.
+var errRewritten error = &rows.Error{Err: errors.New("it was being written"), Retryable: true}
 
 // loadHour reads the parts of the stored hour.
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
@@ -339,7 +339,7 @@ func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
 		func(key, metric string, small bool, ids []window.PartID) {
 			want.Add(m.hour.at(), key, metric, small, ids...)
 		})
-	return m.spanParts(ctx, m.hour.spanPlace, m.start, m.start, &want, 1,
+	return m.spanParts(ctx, m.hour.spanPartition, m.start, m.start, &want, 1,
 		func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
 		func(_ int64, err error) { m.damaged(err) })
 }
@@ -501,7 +501,8 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.spanWriter = spanWriter{task: m.task, spanPlace: spanPlace{hoursTable, m.account, m.node,
+	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
+		m.node,
 		bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil

@@ -51,5 +51,5 @@ func (m *matches) of(d *window.Dictionary) *match {
 	return found
 }
 
-// means reports whether anything of a dictionary can match, as of does.
-func (m *matches) means(d *window.Dictionary) bool { return len(m.of(d).metrics) > 0 }
+// any reports whether anything of a dictionary can match, as of does.
+func (m *matches) any(d *window.Dictionary) bool { return len(m.of(d).metrics) > 0 }

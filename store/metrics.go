@@ -25,8 +25,8 @@ type Metrics struct {
 	Closed        *prometheus.CounterVec
 	CloseSeconds  prometheus.Histogram
 	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
-	// windows that need more memory than their account may have: see aside.go
-	Aside prometheus.Gauge
+	// windows that need more memory than their account may have: see deferred.go
+	Deferred prometheus.Gauge
 	// Dictionaries of closed windows and of rollups. Written and known together are those that a
 	// window or rollup refers to.
 	DictionariesWritten, DictionariesKnown prometheus.Counter
@@ -54,7 +54,7 @@ type Metrics struct {
 	ReadWindows   *prometheus.CounterVec // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter     // key frames whose identity could not be read
 
-	RowsWritten, RowsRead *prometheus.CounterVec // by table; see counted.go
+	RowsWritten, RowsRead *prometheus.CounterVec // by table
 }
 
 // NewMetrics registers the store's metrics; reg may be nil.
@@ -86,7 +86,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Time to close a window.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)}),
 		ClosingAtOnce: gauge("windows_closing_limit",
 			"Windows that may be closed at once; it follows how fast the database answers."),
-		Aside: gauge("windows_set_aside",
+		Deferred: gauge("windows_set_aside",
 			"Windows that are not closed because they need more memory than their "+
 				"account may have."),
 		DictionariesWritten: counter("dictionaries_written_total",
@@ -164,7 +164,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	if reg != nil {
 		reg.MustRegister(m.Accepted, m.Written, m.Dropped, m.Pending, m.Returned, m.OpenWindows,
 			m.ClosingAge, m.HourAge, m.Closed, m.CloseSeconds,
-			m.ClosingAtOnce, m.Aside, m.DictionariesWritten, m.DictionariesKnown, m.Receipts,
+			m.ClosingAtOnce, m.Deferred, m.DictionariesWritten, m.DictionariesKnown, m.Receipts,
 			m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Owed, m.Hours, m.HourSeconds, m.HourBytes, m.Days,
 			m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload,

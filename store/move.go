@@ -72,8 +72,8 @@ type MoverConfig struct {
 	Knows func(account string) bool
 	// Save is called with the parts that are copied, after each; nil: nobody wants to know.
 	Save func(copied []string) error
-	// Tell is called while rows are copied; nil: nobody wants to know.
-	Tell func(MoveProgress)
+	// Report is called while rows are copied; nil: nobody wants to know.
+	Report func(MoveProgress)
 }
 
 // MoveProgress is how far one call of Round or Last is.
@@ -170,7 +170,7 @@ func (m *Mover) Check(ctx context.Context) (mine bool, err error) {
 		return false, err
 	}
 	if there {
-		whose, err := m.whose(ctx)
+		whose, err := m.owner(ctx)
 		if err != nil || whose == m.config.ID {
 			return err == nil, err
 		}
@@ -179,7 +179,7 @@ func (m *Mover) Check(ctx context.Context) (mine bool, err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.to.byName)) {
-		if err := m.vacant(ctx, m.to.byName[name]); err != nil {
+		if err := m.checkVacant(ctx, m.to.byName[name]); err != nil {
 			return false, err
 		}
 	}
@@ -195,8 +195,8 @@ func (m *Mover) others() error {
 	)
 }
 
-// whose returns which directory's rows are here; "": nobody has begun.
-func (m *Mover) whose(ctx context.Context) (id string, err error) {
+// owner returns which directory's rows are here; "": nobody has begun.
+func (m *Mover) owner(ctx context.Context) (id string, err error) {
 	q := rows.Query{Table: movedLayout(), Key: []any{movedScope}, Columns: []string{"directory"}}
 	return id, m.to.session.Read(
 		ctx,
@@ -206,9 +206,9 @@ func (m *Mover) whose(ctx context.Context) (id string, err error) {
 	)
 }
 
-// vacant returns an error if a table has rows. Those that ringwatch schema apply begins with do
-// not count: whether they are right, Last finds out.
-func (m *Mover) vacant(ctx context.Context, t *rows.Table) error {
+// checkVacant returns an error if a table has rows. Those that ringwatch schema apply begins with
+// do not count: whether they are right, Last finds out.
+func (m *Mover) checkVacant(ctx context.Context, t *rows.Table) error {
 	there, err := m.to.session.Has(ctx, t)
 	if err != nil || !there {
 		return err
@@ -230,7 +230,7 @@ func (m *Mover) vacant(ctx context.Context, t *rows.Table) error {
 	return err
 }
 
-// Begin makes the tables, and notes that the database is this directory's.
+// Begin makes the tables, and records that the database is this directory's.
 func (m *Mover) Begin(ctx context.Context) error {
 	mine, err := m.Check(ctx)
 	if err != nil {
@@ -261,7 +261,7 @@ func (m *Mover) Begin(ctx context.Context) error {
 	return err
 }
 
-// End notes that all rows are here.
+// End records that all rows are here.
 func (m *Mover) End(ctx context.Context) error {
 	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, nil, m.to.millis()}}
 	return m.to.session.Put(ctx, rows.Work{}, movedLayout(), row)
@@ -361,19 +361,19 @@ func (m *Mover) copyAll(ctx context.Context, list []files.Part) (int64, error) {
 				}
 			}
 		}
-		m.tell(p.Bytes, 0)
+		m.report(p.Bytes, 0)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.progress.Of, nil
 }
 
-func (m *Mover) tell(bytes int64, rows int) {
+func (m *Mover) report(bytes int64, rows int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.progress.Bytes += bytes
 	m.progress.Rows += int64(rows)
-	if m.config.Tell != nil {
-		m.config.Tell(m.progress)
+	if m.config.Report != nil {
+		m.config.Report(m.progress)
 	}
 }

@@ -49,14 +49,14 @@ func (m *Mover) admit(t *rows.Table, list []rows.Row) error {
 			list[i].Values = append(list[i].Values, nil)
 		}
 		if t.Name == cutoverTable {
-			m.noteCutover(&list[i])
+			m.recordCutover(&list[i])
 		}
 	}
 	return nil
 }
 
-// noteCutover remembers a row of the cutover table.
-func (m *Mover) noteCutover(r *rows.Row) {
+// recordCutover remembers a row of the cutover table.
+func (m *Mover) recordCutover(r *rows.Row) {
 	of, is := r.Values[0].(string)
 	if at := r.Key[1].(int64); is && r.Stamp >= m.cutovers[at].stamp {
 		m.cutovers[at] = movedCutover{of, r.Stamp}
@@ -85,7 +85,7 @@ func (m *Mover) put(ctx context.Context, t *rows.Table, list []rows.Row) error {
 		m.mu.Lock()
 		m.moved[t.Name] += int64(len(list))
 		m.mu.Unlock()
-		m.tell(0, len(list))
+		m.report(0, len(list))
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", ErrMoving, err)

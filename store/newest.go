@@ -10,10 +10,10 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// A node's newest frame is the one with the latest time, but a frame that is dated ahead of its
-// arrival counts from when it arrived: one of a wrong clock, or of a hostile sender, hides nothing
-// that comes after it. Rows of fresh are by the frames' own times, so a row that is not dated ahead
-// ends the search: what lies below it counts from its own, earlier time at the latest.
+// A node's newest frame is the one with the latest time. But a frame that is dated ahead of its
+// arrival counts from when it arrived, so that a wrong clock or a hostile sender hides nothing that
+// comes later. Rows of fresh are in the order of the frames' own times. So the search ends at the
+// first row that is not dated ahead: all rows after it are older.
 
 const (
 	// onTimeMillis is how far a frame may be dated ahead of its arrival and still count from its

@@ -17,28 +17,28 @@ type pace struct {
 	width int // how many may be closed at once
 	busy  int // how many are
 	quick int // closed in a row with quick answers, since width last changed
-	// how many were under way when width was halved: their answers are of before
-	deaf  int
-	freed chan struct{} // somebody may go on
-	said  func(width float64)
+	// how many were under way when width was halved: what their answers took says nothing of now
+	ignored int
+	freed   chan struct{} // somebody may go on
+	report  func(width float64)
 }
 
 const (
 	// A window waits for some ten answers of Cassandra, one after the other, and takes a core for
 	// its encoding in between. Four keep two cores busy on an idle machine; with fewer, a Cassandra
 	// that is slow all day would let closing fall behind, and then frames wait, too.
-	narrowest = 4
+	minClosing = 4
 	// A window takes some ten MB while it is closed if its node is large, a tenth of that if not:
 	// 320 MB at the very most.
-	widest = 32
+	maxClosing = 32
 	// What an answer takes on average while a window is closed. A healthy Cassandra takes 1 to 5 ms
 	// for these statements.
 	quickAnswer, slowAnswer = 20 * time.Millisecond, 80 * time.Millisecond
 )
 
 func newPace(said func(float64)) *pace {
-	said(narrowest)
-	return &pace{width: narrowest, freed: make(chan struct{}, 1), said: said}
+	said(minClosing)
+	return &pace{width: minClosing, freed: make(chan struct{}, 1), report: said}
 }
 
 // enter waits until one more window may be closed.
@@ -66,17 +66,17 @@ func (p *pace) leave(answer time.Duration, failed bool) {
 	full := p.busy >= p.width
 	p.busy--
 	switch {
-	case p.deaf > 0:
-		p.deaf--
+	case p.ignored > 0:
+		p.ignored--
 	case failed || answer > slowAnswer:
-		p.set(max(narrowest, p.width/2))
-		p.deaf = p.busy
+		p.set(max(minClosing, p.width/2))
+		p.ignored = p.busy
 	case answer > quickAnswer:
 		p.quick = 0
 	case full && answer > 0:
 		// else one more would stand idle, and nothing be known of how that goes
 		if p.quick++; p.quick >= p.width {
-			p.set(min(widest, p.width+1))
+			p.set(min(maxClosing, p.width+1))
 		}
 	}
 	p.mu.Unlock()
@@ -89,7 +89,7 @@ func (p *pace) leave(answer time.Duration, failed bool) {
 // set changes width. The caller holds the lock.
 func (p *pace) set(width int) {
 	p.width, p.quick = width, 0
-	p.said(float64(width))
+	p.report(float64(width))
 }
 
 // closing closes a window whose turn it is by enter; f is told where to add what answers took.

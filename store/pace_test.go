@@ -34,7 +34,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 			t.Fatalf("%s: %d, said %v, want %d", what, p.width, said, width)
 		}
 	}
-	expect("at first", narrowest)
+	expect("at first", minClosing)
 	// What is not used up says nothing of how one more would go, nor does a window without an
 	// answer.
 	for range 100 {
@@ -42,7 +42,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 		p.leave(time.Millisecond, false)
 		p.round(t, 0, false)
 	}
-	expect("idle", narrowest)
+	expect("idle", minClosing)
 	grow := func() {
 		for at := p.width; p.width == at; {
 			for p.busy < p.width {
@@ -55,30 +55,30 @@ func TestPaceFollowsCassandra(t *testing.T) {
 		}
 	}
 	grow()
-	expect("quick", narrowest+1)
-	for p.width < widest {
+	expect("quick", minClosing+1)
+	for p.width < maxClosing {
 		grow()
 	}
-	for range 3 * widest { // all at once, again and again
+	for range 3 * maxClosing { // all at once, again and again
 		for p.busy < p.width {
 			p.enter(t.Context())
 		}
 		p.leave(time.Millisecond, false)
 	}
-	expect("quick for long", widest)
+	expect("quick for long", maxClosing)
 	for p.busy > 0 {
 		p.leave(0, false)
 	}
 	p.round(t, (quickAnswer+slowAnswer)/2, false)
-	expect("neither quick nor slow", widest)
+	expect("neither quick nor slow", maxClosing)
 	p.round(t, 2*slowAnswer, false)
-	expect("a slow round", widest/2)
+	expect("a slow round", maxClosing/2)
 	p.round(t, time.Millisecond, true)
-	expect("a round that fails", widest/4)
+	expect("a round that fails", maxClosing/4)
 	for range 5 {
 		p.round(t, 0, true)
 	}
-	expect("Cassandra is away", narrowest)
+	expect("Cassandra is away", minClosing)
 
 	// Who waits goes on when another leaves, or when its time is over.
 	for p.busy < p.width {

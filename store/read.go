@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -25,13 +24,13 @@ type ReadReport struct {
 	// blobs that could not be decoded or were not there; at most maxDamage are kept
 	Damage  []error
 	Damaged int // their number
-	// Instants are when the node sent the frames that the windows were made of, from from to to, in
-	// ms, ascending, each once, whatever matched: a series without a value at one of them was not
+	// Instants are the times of the frames that the windows were made of, in ms, from ≤ at ≤ to,
+	// ascending, each once, whatever matched. A series without a value at one of them was not
 	// there.
 	Instants []int64
-	From     int64 // what windows have before it has expired, ms
-	// frames of these windows that could not be read: damaged, or without their key frame. In a
-	// fresh window that may yet come
+	From     int64 // ms: what is older has expired, and is no part of the answer
+	// frames of these windows that could not be read: damaged, or without their key frame, which in
+	// a fresh window may yet come
 	Lost int
 }
 
@@ -78,12 +77,14 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	return window.Join(parts...), report, nil
 }
 
-// Windows returns what is stored of a node, with at least the metrics that match, as windows that
-// have instants from ≤ at ≤ to (milliseconds since the Unix epoch) and others, by ascending first
-// instant, and in the report all instants in the range, matched or not. Where two know an instant
-// the first one counts. Windows that are closed come from raw, others from fresh if they lie
-// within its TTL, and those with late frames from both. facets are what is needed of histograms;
-// none: all. What cannot be decoded is left out and reported; the error is Cassandra's.
+// Windows returns what is stored of a node from ≤ at ≤ to (milliseconds since the Unix epoch), with
+// at least the metrics that match, as windows by ascending first instant. They may also have
+// instants outside the range. Where two know an instant the first one counts. The report has all
+// instants in the range, matched or not.
+//
+// Closed windows come from raw, others from fresh if they lie within its TTL, and those with late
+// frames from both. facets are what is needed of histograms; none: all. What cannot be decoded is
+// left out and reported; the error is Cassandra's.
 func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
 	facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
@@ -95,20 +96,20 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if from > to {
 		return nil, report, nil
 	}
-	of := reader{task: s, ctx: ctx, account: account, node: node, from: from, to: to,
+	of := windowsReader{task: s, ctx: ctx, account: account, node: node, from: from, to: to,
 		facets: facets, matchers: matchers, stamps: map[int64]int64{},
 		marksKnown: make(chan struct{}),
-		held:       map[int64]Kept{}, counted: map[int64]bool{}, report: &report}
+		held:       map[int64]StoredSpan{}, counted: map[int64]bool{}, report: &report}
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
-	of.none = s.keptOf("", &Query{Account: account, Node: node, Keep: true})
+	of.silent = s.keptOf("", &Query{Account: account, Node: node, Keep: true})
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range windowsIn(from, to) {
 		stamp, closed := of.stamps[w]
 		_, marked := of.marks[w]
-		if !closed && !marked && of.none.get(w, windowMillis) != nil {
+		if !closed && !marked && of.silent.get(w, windowMillis) != nil {
 			continue // nothing was said in it
 		}
 		if closed && of.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
@@ -139,8 +140,8 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	return of.parts, report, nil
 }
 
-// reader is one reading.
-type reader struct {
+// windowsReader is one call of Windows.
+type windowsReader struct {
 	task
 	ctx      context.Context
 	account  string
@@ -149,7 +150,7 @@ type reader struct {
 	facets   []window.Facet // of histograms; nil: all
 	matchers []*labels.Matcher
 
-	none *keptSpans // windows in which nothing was said; nil: that is not kept
+	silent *keptSpans // windows in which nothing was said; nil: that is not kept
 
 	marksKnown chan struct{}   // closed when marks are there
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
@@ -158,14 +159,14 @@ type reader struct {
 	mu sync.Mutex
 	// of closed windows: when the frames were read that they are made of, µs
 	stamps  map[int64]int64
-	counted map[int64]bool // windows that are in the report's numbers
-	held    map[int64]Kept // windows with late frames, until those have been looked at
+	counted map[int64]bool       // windows that are in the report's numbers
+	held    map[int64]StoredSpan // windows with late frames, until those have been looked at
 	parts   []*window.Window
 	report  *ReadReport
 }
 
 // columns answers the windows that are closed.
-func (r *reader) columns(ctx context.Context) error {
+func (r *windowsReader) columns(ctx context.Context) error {
 	windows := windowsIn(r.from, r.to)
 	first, last := windows[0], windows[len(windows)-1]
 	var marking sync.WaitGroup
@@ -182,7 +183,7 @@ func (r *reader) columns(ctx context.Context) error {
 	for _, span := range spans {
 		g.Go(func() error {
 			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from,
-				To: span.to, Matchers: r.matchers, Facets: r.facets, Bare: r.onlyInstants(),
+				To: span.to, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
 				Keep: true, Late: r.late}, r.stored)
 		})
 	}
@@ -197,19 +198,19 @@ func (r *reader) columns(ctx context.Context) error {
 }
 
 // late returns the windows that have late frames, once they are known.
-func (r *reader) late() (map[int64]int64, error) {
+func (r *windowsReader) late() (map[int64]int64, error) {
 	<-r.marksKnown
 	return r.marks, r.marksErr
 }
 
 // mayLack reports whether what a window is made of may lack frames that are in fresh.
-func (r *reader) mayLack(start, stamp int64) bool {
+func (r *windowsReader) mayLack(start, stamp int64) bool {
 	marked, late := r.marks[start]
-	return late && !r.config.settled(marked, stamp)
+	return late && !r.config.covers(marked, stamp)
 }
 
 // lacks reports whether a span may lack frames of any window of it.
-func (r *reader) lacks(k *Kept) bool {
+func (r *windowsReader) lacks(k *StoredSpan) bool {
 	for w := range r.marks {
 		if w >= k.Start && w < k.Start+k.Length && r.mayLack(w, k.stampOf(w)) {
 			return true
@@ -219,7 +220,7 @@ func (r *reader) lacks(k *Kept) bool {
 }
 
 // joinTimes fills in the report's instants. They take 8 bytes each of the lease.
-func (r *reader) joinTimes() error {
+func (r *windowsReader) joinTimes() error {
 	n := 0
 	for _, w := range r.parts {
 		n += len(w.Times)
@@ -238,8 +239,8 @@ func (r *reader) joinTimes() error {
 	return nil
 }
 
-// take takes a span. number is how many windows it answers for.
-func (r *reader) take(w *window.Window, windows *int, number, lost int, damage []error) {
+// add adds a span to the answer. It is number windows more in the count that windows points to.
+func (r *windowsReader) add(w *window.Window, windows *int, number, lost int, damage []error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	*windows += number
@@ -251,14 +252,14 @@ func (r *reader) take(w *window.Window, windows *int, number, lost int, damage [
 }
 
 // onlyInstants reports whether no metric can match, for each has a name.
-func (r *reader) onlyInstants() bool {
+func (r *windowsReader) onlyInstants() bool {
 	return slices.ContainsFunc(r.matchers, func(m *labels.Matcher) bool {
 		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == ""
 	})
 }
 
 // wanted returns which metrics are asked for; nil: all are.
-func (r *reader) wanted() *frame.Wanted {
+func (r *windowsReader) wanted() *frame.Wanted {
 	if r.onlyInstants() {
 		return frame.WantNothing()
 	}
@@ -278,8 +279,8 @@ func (r *reader) wanted() *frame.Wanted {
 	}, nil)
 }
 
-// wantedNames says which metrics wanted wants.
-func (r *reader) wantedNames() string {
+// wantedNames is a text that is the same for readers whose wanted is the same.
+func (r *windowsReader) wantedNames() string {
 	var text []byte
 	for _, m := range r.matchers {
 		if m.Name == labels.MetricName {
@@ -289,8 +290,9 @@ func (r *reader) wantedNames() string {
 	return string(text)
 }
 
-// stored takes a span that is stored.
-func (r *reader) stored(k Kept) {
+// stored takes a span that is stored. It answers at once, but for a window with late frames: that
+// is held until fresh has looked at its frames.
+func (r *windowsReader) stored(k StoredSpan) {
 	if k.Head == nil { // it cannot be decoded; it may still be in fresh
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -298,13 +300,13 @@ func (r *reader) stored(k Kept) {
 		return
 	}
 	if k.Window == nil { // only its instants are asked for
-		k.Window = bareWindow(&Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
+		k.Window = headWindow(&Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
 	}
 	<-r.marksKnown
 	held := r.lacks(&k) && k.Length == windowMillis
-	r.close(&k)
+	r.markClosed(&k)
 	if !held {
-		r.takeKept(&k)
+		r.addStored(&k)
 		return
 	}
 	r.mu.Lock() // what its frames say may be more
@@ -312,15 +314,16 @@ func (r *reader) stored(k Kept) {
 	r.held[k.Start] = k
 }
 
-// close notes which windows a span answers for.
-func (r *reader) close(k *Kept) {
+// markClosed records which windows a span answers for.
+func (r *windowsReader) markClosed(k *StoredSpan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.windows(func(w int64) { r.stamps[w] = max(r.stamps[w], k.stampOf(w)) })
 }
 
-// number returns for how many windows of the range a span answers that no other has answered for.
-func (r *reader) number(k *Kept) (n int) {
+// number returns how many windows of the range a span answers for, without those that an earlier
+// span has answered for.
+func (r *windowsReader) number(k *StoredSpan) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.windows(func(w int64) {
@@ -333,28 +336,28 @@ func (r *reader) number(k *Kept) (n int) {
 }
 
 // lost returns how many frames of a span could not be read.
-func (r *reader) lost(k *Kept) int { return k.Head.Report.Lost() }
+func (r *windowsReader) lost(k *StoredSpan) int { return k.Head.Report.Lost() }
 
-func (r *reader) takeKept(k *Kept) {
+func (r *windowsReader) addStored(k *StoredSpan) {
 	windows := &r.report.Raw
-	if k.Known {
+	if k.Kept {
 		windows = &r.report.Kept
 	}
-	r.take(k.Window, windows, r.number(k), r.lost(k), k.Damage)
+	r.add(k.Window, windows, r.number(k), r.lost(k), k.Damage)
 }
 
-// fresh answers a window from its frames, beside what is stored of it.
-func (r *reader) fresh(ctx context.Context, start int64) error {
+// fresh answers a window from its frames and, if one is held, from the stored window.
+func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 	frames, err := r.Store.fresh.frames(ctx, r.work, r.lease, r.account, r.node, start)
 	if err != nil {
 		return err
 	}
-	k, held := r.held[start] // nobody writes it any more
+	k, held := r.held[start] // all stored spans have come: nobody writes held now
 	if len(frames) == 0 {
 		if held {
-			r.takeKept(&k)
+			r.addStored(&k)
 		} else {
-			r.none.noWindow(start)
+			r.silent.noWindow(start)
 		}
 		return nil
 	}
@@ -365,81 +368,30 @@ func (r *reader) fresh(ctx context.Context, start int64) error {
 		return err
 	case err != nil && held:
 		k.Damage = append(k.Damage, err)
-		r.takeKept(&k)
+		r.addStored(&k)
 		return nil
 	case err != nil:
-		r.take(&window.Window{}, &r.report.Fresh, 1, rep.Corrupt, []error{err})
+		r.add(&window.Window{}, &r.report.Fresh, 1, rep.Corrupt, []error{err})
 		return nil
 	}
 	switch {
 	case held && within(w.Times, k.Head.Times): // its frames say nothing more
-		r.takeKept(&k)
+		r.addStored(&k)
 		return nil
 	case held && !within(k.Head.Times, w.Times):
-		r.take(k.Window, &r.report.Raw, 0, 0, k.Damage)
+		r.add(k.Window, &r.report.Raw, 0, 0, k.Damage)
 	case !held && r.answered(w.Times):
 		return nil
 	}
-	r.take(w, &r.report.Fresh, 1, rep.Lost(), nil)
+	r.add(w, &r.report.Fresh, 1, rep.Lost(), nil)
 	return nil
 }
 
-// answered reports whether spans that were taken have all of some instants.
-func (r *reader) answered(times []int64) bool {
+// answered reports whether one span of the answer has all of some instants.
+func (r *windowsReader) answered(times []int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.parts, func(w *window.Window) bool {
 		return within(times, w.Times)
 	})
-}
-
-// finder finds the dictionaries of a node's day, each always as the same pointer. It is for one
-// goroutine. What it is told by Cassandra, other than that there is no such dictionary, stays in
-// err.
-type finder struct {
-	find  window.Dictionaries
-	found map[window.Hash]*window.Dictionary
-	err   error
-}
-
-func (s task) finder(ctx context.Context, account string, node uuid.UUID, day int64) *finder {
-	f := &finder{found: map[window.Hash]*window.Dictionary{}}
-	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
-		if d := f.found[hash]; d != nil {
-			return d, nil
-		}
-		d, err := s.dictionary(ctx, account, node, day, key, hash, f)
-		if err == nil {
-			f.found[hash] = d
-		}
-		return d, err
-	}
-	return f
-}
-
-// dictionary returns a dictionary from the cache or from Cassandra.
-func (s task) dictionary(ctx context.Context, account string, node uuid.UUID, day int64, key string,
-	hash window.Hash, f *finder) (*window.Dictionary, error) {
-	k := dictionaryKey{account, node, hash}
-	if d, found := s.dictionaries.get(k); found {
-		return d, nil
-	}
-	var b []byte
-	query := rows.Query{Table: s.byName[seriesTable], Key: []any{account, node},
-		Equal: []any{day, key, hash[:]}, Columns: []string{"blob"}}
-	err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool { return scan(&b) })
-	if err != nil {
-		f.err = errors.Join(f.err, err)
-		return nil, err
-	}
-	d, err := decodeDictionary(key, hash, b)
-	if err == nil {
-		s.dictionaries.put(k, d, dictionaryWeight(d))
-	}
-	return d, err
-}
-
-// dictionaryWeight is what a decoded dictionary weighs among dictionaryValues.
-func dictionaryWeight(d *window.Dictionary) int {
-	return 10 + len(d.Metrics) + len(d.Rows)*(1+len(d.Labels))
 }

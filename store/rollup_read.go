@@ -19,10 +19,12 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// Frames are expected up to 15 minutes late, and a window is closed again a grace later.
-const settleMillis = 20 * 60_000
+// finalMillis is how long after its end a period may still change without a mark: frames are
+// expected up to 15 minutes late, and a window is closed again a grace later.
+const finalMillis = 20 * 60_000
 
-// For two days a coarser rollup that is not there may be computed yet, so its finer ones are asked.
+// pendingMillis is how long a coarser rollup that is not there may still be made: until then its
+// finer ones are read.
 const pendingMillis = 2 * dayMillis
 
 // ReadRollup returns the rollups of a node's series that match, for periods that hold instants from
@@ -54,7 +56,7 @@ func (r Reader) ReadRollup(
 		t.runOf(last)+t.run); err != nil {
 		return nil, report, err
 	}
-	columns, next, err := of.settled(ctx, level, first, last, facets)
+	columns, next, err := of.finalColumns(ctx, level, first, last, facets)
 	if err == nil && next <= last {
 		var found map[int64]*rollup.Rollup
 		if found, err = of.level(ctx, level, next, last); err == nil {
@@ -135,7 +137,7 @@ func (r *rollupReader) level(ctx context.Context, level rollup.Level,
 // pending reports whether a period's stored rollup may not be what its finer ones give.
 func (r *rollupReader) pending(level rollup.Level, start int64,
 	found map[int64]*rollup.Rollup) bool {
-	if start+level.Millis > r.now-settleMillis ||
+	if start+level.Millis > r.now-finalMillis ||
 		found[start] == nil && start >= level.Start(r.now-pendingMillis) {
 		return true
 	}
@@ -143,7 +145,7 @@ func (r *rollupReader) pending(level rollup.Level, start int64,
 }
 
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and
-// puts those with late frames in the place of what is stored of them.
+// replaces what is stored of those with late frames.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	from, to int64) error {
 	to = min(to, r.now+aheadMillis)
@@ -216,7 +218,7 @@ func (r *rollupReader) closed(ctx context.Context,
 		if err != nil {
 			return nil, err
 		}
-		var list []Kept
+		var list []StoredSpan
 		for _, span := range spans {
 			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to,
 				Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) {
@@ -227,14 +229,14 @@ func (r *rollupReader) closed(ctx context.Context,
 			}
 		}
 		// windows win
-		slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.Length, b.Length) })
+		slices.SortFunc(list, func(a, b StoredSpan) int { return cmp.Compare(a.Length, b.Length) })
 		for i := range list {
 			k := &list[i]
 			r.report.damage(k.Damage...)
 			if k.Window == nil {
 				continue
 			}
-			k.Window = k.Window.Only(meant(m, k.Window), r.named) // kept are others, too
+			k.Window = k.Window.Only(matchingTypes(m, k.Window), r.named) // kept are others, too
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return
@@ -253,11 +255,11 @@ func (r *rollupReader) closed(ctx context.Context,
 	return found, ctx.Err() // or not all were matched
 }
 
-// meant returns the numbers of those types of a window of which anything can match.
-func meant(m *matches, w *window.Window) []int {
+// matchingTypes returns the numbers of those types of a window of which anything can match.
+func matchingTypes(m *matches, w *window.Window) []int {
 	list := []int{} // not nil, which is all
 	for i, t := range w.Types {
-		if m.means(t.Dictionary) {
+		if m.any(t.Dictionary) {
 			list = append(list, i)
 		}
 	}
@@ -274,7 +276,7 @@ func (r *rollupReader) named(d *window.Dictionary, metric int) bool {
 // unclosed returns what the frames of windows say.
 func (r *rollupReader) unclosed(ctx context.Context,
 	starts []int64) (map[int64]*window.Window, error) {
-	starts, err := r.Store.fresh.having(ctx, r.work, r.account, r.node, starts)
+	starts, err := r.Store.fresh.withFrames(ctx, r.work, r.account, r.node, starts)
 	if err != nil {
 		return nil, err
 	}

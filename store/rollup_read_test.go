@@ -136,7 +136,7 @@ func TestRollupsAreKept(t *testing.T) {
 			}
 		}
 		rollUp(t, w, c)
-		s.kept = newBounded[spanID, *keptSpan](8 << 20)
+		s.kept = newRecentCache[spanID, *keptSpan](8 << 20)
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
 		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
@@ -168,7 +168,7 @@ func TestRollupsAreKept(t *testing.T) {
 				level.Name, report.Raw, len(part))
 		}
 		all, _ := read(level)
-		s.kept = newBounded[spanID, *keptSpan](8 << 20)
+		s.kept = newRecentCache[spanID, *keptSpan](8 << 20)
 		again, _ := read(level)
 		if d := rolluptest.Diff(of(t, all), of(t, again)); d != "" {
 			t.Fatalf("%s, what is kept and more:\n%s", level.Name, d)

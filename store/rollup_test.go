@@ -50,7 +50,7 @@ func (k *killer) called() {
 // of returns a store whose calls it counts.
 func (k *killer) of(t *testing.T, s *Store) *Store {
 	if s.config.Dir != "" {
-		return on(killed{s.session, k}, s.config, s.metrics)
+		return newStore(killed{s.session, k}, s.config, s.metrics)
 	}
 	cluster := s.config.cluster()
 	cluster.Observed = k.called // each mutation and page
@@ -59,7 +59,7 @@ func (k *killer) of(t *testing.T, s *Store) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	return on(session, s.config, s.metrics)
+	return newStore(session, s.config, s.metrics)
 }
 
 // killed tells a killer of each call.
@@ -113,7 +113,7 @@ type fleet struct {
 
 func (f *fleet) start(process int) {
 	// a connection is no state, and making one is slow
-	s := on(f.base.session, f.base.config, f.base.metrics)
+	s := newStore(f.base.session, f.base.config, f.base.metrics)
 	// time goes on where the clock stands still
 	s.stamped = f.base.stamped
 	defer func() {
@@ -248,7 +248,7 @@ func (f *fleet) drain() {
 		}
 		_, a := f.writer[f.owner[0]].LowWater(0)
 		_, b := f.writer[f.owner[1]].LowWater(1)
-		if !a && !b && f.writer[0].owing()+f.writer[1].owing() == 0 {
+		if !a && !b && f.writer[0].dueCount()+f.writer[1].dueCount() == 0 {
 			f.end()
 			return
 		}
@@ -262,7 +262,7 @@ func (f *fleet) end() {
 		now := f.clock.millis.Load()
 		f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000)
 		for _, w := range f.writer { // a zombie may have noted something
-			w.look()
+			w.lookAgain()
 		}
 		// time must not leap while an hour is to be made: its windows expire
 		for f.owed(rollup.Hour) || f.owed(level) {
@@ -277,7 +277,7 @@ func (f *fleet) owed(level rollup.Level) bool {
 	for _, w := range f.writer {
 		w.mu.Lock()
 		n := len(w.unread)
-		for d := range w.duties {
+		for d := range w.dueSpans {
 			if d.length == level.Millis {
 				n++
 			}
@@ -438,7 +438,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end := c.millis.Load()
 		check := func(when string, samples func(n *windowtest.Node) []window.Series) {
-			s := on(base.session, base.config, NewMetrics(nil))
+			s := newStore(base.session, base.config, NewMetrics(nil))
 			for _, n := range nodes {
 				want := samples(n)
 				c.millis.Store(end)

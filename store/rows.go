@@ -124,7 +124,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 
 // Read reads the head rows, then the samples of the series that the windows' dictionaries say can
 // match.
-func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
+func (g *sampled) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	metas, err := g.metas(ctx, q)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 	eg, gctx := errgroup.WithContext(ctx)
 	eg.SetLimit(readsInFlight)
 	for _, k := range metas {
-		if q.Bare || k.Head == nil {
+		if q.HeadsOnly || k.Head == nil {
 			take(k)
 			continue
 		}
@@ -150,12 +150,12 @@ func (g *sampled) Read(ctx context.Context, q Query, take func(Kept)) error {
 // samplesInPage is how many rows come at once: they are some 100 bytes each.
 const samplesInPage = 5000
 
-func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
-	var list []Kept
+func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
+	var list []StoredSpan
 	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From,
 		To: q.To, Columns: []string{"bucket_time", "meta"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
-		k := Kept{Length: windowMillis}
+		k := StoredSpan{Length: windowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {
 			return false
@@ -171,7 +171,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]Kept, error) {
 }
 
 // readWindow fills in a window.
-func (g *sampled) readWindow(ctx context.Context, q Query, k *Kept) error {
+func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error {
 	f := g.finder(ctx, q.Account, q.Node, dayOf(k.Start))
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +16,6 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
-	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -111,9 +107,9 @@ type runHead struct {
 func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
 	from, to int64) (map[int64]*runHead, error) {
 	t := s.config.rollupTable(level)
-	var places []spanPlace
+	var places []spanPartition
 	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
-		places = append(places, spanPlace{t.name, account, node, bucket})
+		places = append(places, spanPartition{t.name, account, node, bucket})
 	}
 	rows, err := s.heads(ctx, places, from, to)
 	found := make(map[int64]*runHead, len(rows))
@@ -180,40 +176,17 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
 // wanted of it was kept, and with what cannot be read.
 func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead,
 	matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
-	place := heads[0].spanPlace
-	f := s.rollupFinder(ctx, place)
+	f := s.rollupFinder(ctx, heads[0].spanPartition)
 	m := newMatches(ctx, matchers)
-	var want layout.Wanted
-	spans := map[int64]*chosen{}
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, h := range heads {
-		c := newChosen(k.get(h.start, t.run))
-		spans[h.at()] = c
-		if k.answered(c.span) {
-			continue
-		}
-		c.opens(choose(runTypes(h.run), f.find, m, nil,
-			func(key, metric string, small bool, ids []window.PartID) {
-				if c.wants(ids) {
-					want.Add(h.at(), key, metric, small, ids...)
-					from, to = min(from, h.start), max(to, h.start)
-				}
-			}))
-		if f.err != nil {
-			return f.err
-		}
+	spans := make([]plannedSpan, len(heads))
+	for i, h := range heads {
+		spans[i] = plannedSpan{h.storedHead, runTypes(h.run), f, newSpanPlan(k.get(h.start, t.run))}
 	}
-	if err := ctx.Err(); err != nil {
-		return err // not all were matched
-	}
-	err := s.spanParts(ctx, place, from, to, &want, 1, func(at int64, part window.StoredPart) {
-		spans[at].parts = append(spans[at].parts, part)
-	}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
-	if err != nil {
+	if err := s.readPlanned(ctx, k, spans, m, nil, 1); err != nil {
 		return err
 	}
-	for _, h := range heads {
-		c := spans[h.at()]
+	for i, h := range heads {
+		c := spans[i].plan
 		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
 			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types,
 				f.find, c.parts)
@@ -225,56 +198,13 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if of == nil { // nothing matches
 			of = runColumns{rollup.EmptyRun(h.run)}
 		}
-		run := of.(runColumns).Run.Only(m.means) // kept are others, too
+		run := of.(runColumns).Run.Only(m.any) // kept are others, too
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		take(run, isKept, bad)
 	}
 	return nil
-}
-
-// rollupFinder finds a partition's dictionaries, as task.finder does those of raw.
-func (s task) rollupFinder(ctx context.Context, p spanPlace) *finder {
-	f := &finder{found: map[window.Hash]*window.Dictionary{}}
-	f.find = func(key string, hash window.Hash) (*window.Dictionary, error) {
-		if d := f.found[hash]; d != nil {
-			return d, nil
-		}
-		k := dictionaryKey{p.account, p.node, hash}
-		if d, found := s.dictionaries.get(k); found {
-			f.found[hash] = d
-			return d, nil
-		}
-		var blob []byte
-		query := rows.Query{Table: s.byName[p.in], Key: p.key(),
-			Equal: []any{"", hash.String(), p.bucket}, Columns: []string{"blob"}}
-		err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
-			return scan(&blob)
-		})
-		if err != nil {
-			f.err = errors.Join(f.err, err)
-			return nil, err
-		}
-		d, err := decodeDictionary(key, hash, blob)
-		if err == nil {
-			s.dictionaries.put(k, d, dictionaryWeight(d))
-			f.found[hash] = d
-		}
-		return d, err
-	}
-	return f
-}
-
-// decodeDictionary reads a dictionary's blob, nil if there is none.
-func decodeDictionary(key string, hash window.Hash, blob []byte) (*window.Dictionary, error) {
-	if blob == nil {
-		return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
-	}
-	if window.HashOf(blob) != hash {
-		return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
-	}
-	return window.DecodeDictionary(blob)
 }
 
 // runWriter writes a run as it is encoded.
@@ -290,7 +220,7 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 	t := s.config.rollupTable(level)
 	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run),
 		written: s.metrics.RollupBytes.WithLabelValues(level.Name),
-		spanWriter: spanWriter{task: s, spanPlace: spanPlace{t.name, account, node,
+		spanWriter: spanWriter{task: s, spanPartition: spanPartition{t.name, account, node,
 			t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
 			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
 }
@@ -298,7 +228,8 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.series.fill(ctx, w.work, w.rollupShelf(&w.level, w.account, w.node, w.bucket),
+	if err := w.series.writeMissing(ctx, w.work, w.rollupPartition(&w.level, w.account, w.node,
+		w.bucket),
 		enc.Dictionaries, nil); err != nil {
 		return err
 	}
@@ -312,21 +243,9 @@ func (w *runWriter) finishRun(ctx context.Context) error {
 // writeRun writes the periods of a run, in any order.
 func (s task) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID,
 	start int64, list []*rollup.Rollup, stamp int64) error {
-	list = slices.SortedFunc(slices.Values(list), func(a, b *rollup.Rollup) int {
-		return int((a.Start - b.Start) / rollup.FiveMinutes.Millis)
-	})
 	w := s.runWriter(level, account, node, start, stamp)
 	if err := w.add(ctx, w.encoder.Add(list)); err != nil {
 		return err
 	}
 	return w.finishRun(ctx)
-}
-
-// sortedPeriods returns rollups in order of time.
-func sortedPeriods(found map[int64]*rollup.Rollup) []*rollup.Rollup {
-	list := make([]*rollup.Rollup, 0, len(found))
-	for _, start := range slices.Sorted(maps.Keys(found)) {
-		list = append(list, found[start])
-	}
-	return list
 }

@@ -20,7 +20,7 @@ type Schema struct {
 	config     *Config
 	log        *slog.Logger
 	session    database
-	operated   operated // nil: the database is our own
+	external   externalDatabase // nil: the database is a directory, which is our own
 	cutovers   *cutoverRows
 	tables     []*rows.Table                    // that all generations share
 	generation func(string) (Generation, error) // by name
@@ -127,10 +127,10 @@ const CommitLogRemedy = cassandra.CommitLogRemedy
 
 // CommitLog asks Cassandra how safe an acknowledged write is.
 func (s *Schema) CommitLog(ctx context.Context) (CommitLog, error) {
-	if s.operated == nil {
+	if s.external == nil {
 		return CommitLog{}, errOwn
 	}
-	return s.operated.CommitLog(ctx)
+	return s.external.CommitLog(ctx)
 }
 
 // Warning returns in a sentence, with the remedy, how acknowledged frames can be lost in Cassandra,
@@ -142,10 +142,10 @@ func (s *Schema) Warning(ctx context.Context) string { return s.session.Warning(
 // ClockOff returns by how much a Cassandra node's clock is ahead of ours, as well as one exchange
 // can tell. Cutovers and write times need clocks that agree.
 func (s *Schema) ClockOff(ctx context.Context) (time.Duration, error) {
-	if s.operated == nil {
+	if s.external == nil {
 		return 0, nil // it is the same clock
 	}
-	return s.operated.ClockOff(ctx)
+	return s.external.ClockOff(ctx)
 }
 
 // errOwn is the answer to questions that are about Cassandra.

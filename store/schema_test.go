@@ -183,7 +183,7 @@ func TestRolesInCassandra(t *testing.T) {
 	var n *windowtest.Node
 	// work is all that the roles store and all do, with nothing in its caches.
 	work := func() error {
-		s := on(service.session, service.config, NewMetrics(nil))
+		s := newStore(service.session, service.config, NewMetrics(nil))
 		n, want = windowtest.NewNode(pick), windowtest.Samples{}
 		if err := s.Apply(ctx); err != nil {
 			return err
@@ -207,8 +207,8 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).owe(ctx, rows.Work{},
-			duty{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
+		if err := NewWriter(s).addDueSpan(ctx, rows.Work{},
+			dueSpan{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
 			return err
 		}
 		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID,

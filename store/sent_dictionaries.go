@@ -12,11 +12,11 @@ const (
 // sentDictionaries are the dictionaries of key frames that were read, by account. An account's
 // nodes send the same ones again and again.
 type sentDictionaries struct {
-	accounts *bounded[string, *frame.Dictionaries]
+	accounts *recentCache[string, *frame.Dictionaries]
 }
 
 func newSentDictionaries() sentDictionaries {
-	return sentDictionaries{newBounded[string, *frame.Dictionaries](sentAccounts)}
+	return sentDictionaries{newRecentCache[string, *frame.Dictionaries](sentAccounts)}
 }
 
 // of returns an account's. Two that ask for a new account's at once may get different ones, which

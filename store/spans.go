@@ -40,20 +40,20 @@ func spanTable(name, comment string, ttl time.Duration) *rows.Table {
 // drawEdition returns a number for the rows of a span that lasts so long, milliseconds.
 func drawEdition(length int64) int64 { return 1 + rand.Int64N(min(length, window.HourMillis)-1) }
 
-// spanPlace is one partition of a table of spans.
-type spanPlace struct {
-	in      string // the table
+// spanPartition is one partition of a table of spans.
+type spanPartition struct {
+	table   string
 	account string
 	node    uuid.UUID
 	bucket  int64
 }
 
-func (p *spanPlace) key() []any { return []any{p.account, p.node, p.bucket} }
+func (p *spanPartition) key() []any { return []any{p.account, p.node, p.bucket} }
 
 // spanWriter writes one span.
 type spanWriter struct {
 	task
-	spanPlace
+	spanPartition
 	start, edition int64
 	stamp          int64
 	ttl            time.Duration // as timeLeft has it
@@ -97,7 +97,7 @@ func (w *spanWriter) flush(ctx context.Context) error {
 			Values: []any{row.Blob}, Stamp: w.stamp, TTL: w.ttl})
 	}
 	w.rows, w.waiting = nil, 0
-	return w.session.Put(ctx, w.work, w.byName[w.in], list...)
+	return w.session.Put(ctx, w.work, w.byName[w.table], list...)
 }
 
 // finish writes what is left and the head row last: who sees it finds the rest. In a span of few
@@ -120,7 +120,7 @@ func (w *spanWriter) finish(ctx context.Context, head layout.Head) error {
 
 // storedHead is a head row and where it was found.
 type storedHead struct {
-	spanPlace
+	spanPartition
 	start  int64
 	stamp  int64 // its write time, µs
 	row    layout.Head
@@ -132,7 +132,7 @@ func (h *storedHead) at() int64 { return h.start + h.row.Edition }
 
 // heads reads the head rows of some partitions that begin at from ≤ start ≤ to, by start. Of two
 // the newest counts.
-func (s task) heads(ctx context.Context, places []spanPlace,
+func (s task) heads(ctx context.Context, places []spanPartition,
 	from, to int64) (map[int64]*storedHead, error) {
 	var mu sync.Mutex
 	found := map[int64]*storedHead{}
@@ -140,10 +140,10 @@ func (s task) heads(ctx context.Context, places []spanPlace,
 	eg.SetLimit(readsInFlight)
 	for _, p := range places {
 		eg.Go(func() error {
-			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{"", ""},
+			query := rows.Query{Table: s.byName[p.table], Key: p.key(), Equal: []any{"", ""},
 				From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
 			return s.session.Read(gctx, s.work, query, func(scan func(...any) bool) bool {
-				h := &storedHead{spanPlace: p}
+				h := &storedHead{spanPartition: p}
 				var b []byte
 				if !scan(&h.start, &b, &h.stamp) {
 					return false
@@ -165,10 +165,10 @@ func (s task) heads(ctx context.Context, places []spanPlace,
 const partsInQuery = 64
 
 // spanParts reads what is wanted of spans in one partition that begin at from ≤ start ≤ to, and
-// calls take with the place of its rows (see storedHead.at). cost is what a byte of them comes to
-// when it is decoded, which the task's lease gives. What cannot be read, or is not there, is
-// told to bad.
-func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *layout.Wanted,
+// calls take with each part and where its span's rows are (storedHead.at). cost is what a byte of a
+// part comes to when it is decoded; the task's lease gives that. bad is called with what cannot be
+// read or is not there.
+func (s task) spanParts(ctx context.Context, p spanPartition, from, to int64, want *layout.Wanted,
 	cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
 	var full error
 	for typ, names := range want.Rows() {
@@ -176,7 +176,7 @@ func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *
 		// by name: a partition holds many spans of each metric
 		for some := range slices.Chunk(names, partsInQuery) {
 			// Editions are behind the start.
-			query := rows.Query{Table: s.byName[p.in], Key: p.key(), Equal: []any{typ}, In: some,
+			query := rows.Query{Table: s.byName[p.table], Key: p.key(), Equal: []any{typ}, In: some,
 				From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
 			err := s.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
 				var part string
@@ -201,7 +201,7 @@ func (s task) spanParts(ctx context.Context, p spanPlace, from, to int64, want *
 		}
 	}
 	want.Missing(func(typ, part string, at int64) {
-		bad(at, fmt.Errorf("part %q of type %s in %s is not there", part, typ, p.in))
+		bad(at, fmt.Errorf("part %q of type %s in %s is not there", part, typ, p.table))
 	})
 	return nil
 }

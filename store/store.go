@@ -1,15 +1,19 @@
 // Package store keeps what nodes said, in Cassandra or in a directory of files, and answers by
-// node, metric and time. Every reader and writer of metrics goes through it.
+// node, metric and time. Every reader and writer of metrics goes through it. Start with Store; it
+// gives a Writer, a Reader and a Schema.
 //
-// It has three levels. Package rows is the engine's waist, package layout says how spans lie in
-// rows, and here are the services: Writer, Reader, Schema.
+//	frame ──Writer.Handle──▶ fresh (a row per frame)
+//	                           │ the five minutes are over: closer.go
+//	                           ▼
+//	                         v3_windows (rows live three hours)
+//	                           │ the hour is over: due.go, make_hour.go
+//	                           ├──▶ v3_hours (an hour by metric)
+//	                           └──▶ rollup_5m ──make_day.go──▶ rollup_1h, rollup_1d
 //
-// Frames are written as they come (fresh: a row per frame). When a window's five minutes are over,
-// its frames are read back and the window is written to the tables of the Generation that serves
-// its time; the default, v3, writes a few rows that live three hours, and makes an hour of them and
-// rollups in the hour after (make_hour.go, due.go). A window is answered from an hour or from its
-// own rows exactly if a head row has it, else from fresh: so there is neither gap nor doubling,
-// whenever and by whomever it is closed.
+// v3 is the default Generation of tables. A window is answered from its hour or from its own rows
+// if a head row has it, else from fresh. So there is neither gap nor doubling, whenever and by
+// whomever it is closed. Package layout says how hours and windows lie in rows, package rows what
+// an engine of rows is.
 //
 // What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly
 // once per series and instant, whatever was written twice, late, in which order, or by which
@@ -17,6 +21,8 @@
 //
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
+//
+// Of our other packages it imports frame, window, ring, memory, access and stream, and no role.
 package store
 
 import (
@@ -52,11 +58,11 @@ type Store struct {
 	byName    map[string]*rows.Table // all tables
 	stamped   *atomic.Int64          // the last of stamp
 
-	pace         *pace                                       // of closing windows
-	dictionaries *bounded[dictionaryKey, *window.Dictionary] // decoded
-	kept         *bounded[spanID, *keptSpan]                 // nil: none are kept
-	fewRows      int                                         // see settler
-	sent         sentDictionaries                            // of key frames
+	pace         *pace                                           // of closing windows
+	dictionaries *recentCache[dictionaryKey, *window.Dictionary] // decoded
+	kept         *recentCache[spanID, *keptSpan]                 // nil: none are kept
+	fewRows      int                                             // see finalRunsReader
+	sent         sentDictionaries                                // of key frames
 }
 
 type dictionaryKey struct {
@@ -80,11 +86,11 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return on(db, c, m), nil
+	return newStore(db, c, m), nil
 }
 
-// on returns a store on a database, with a configuration that is valid.
-func on(session database, c Config, m *Metrics) *Store {
+// newStore returns a store on a database, with a configuration that is valid.
+func newStore(session database, c Config, m *Metrics) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -95,7 +101,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		config: c, metrics: m, log: c.Log, session: session,
 		stamped:      new(atomic.Int64),
 		pace:         newPace(m.ClosingAtOnce.Set),
-		dictionaries: newBounded[dictionaryKey, *window.Dictionary](dictionaryValues),
+		dictionaries: newRecentCache[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 		fewRows:      fewRows,
 		sent:         newSentDictionaries(),
@@ -110,7 +116,7 @@ func on(session database, c Config, m *Metrics) *Store {
 		}
 	}
 	if c.KeptBytes > 0 {
-		s.kept = newBounded[spanID, *keptSpan](c.KeptBytes)
+		s.kept = newRecentCache[spanID, *keptSpan](c.KeptBytes)
 	}
 	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(),
 		nodes: keyNodesLayout()}
@@ -118,23 +124,24 @@ func on(session database, c Config, m *Metrics) *Store {
 	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), config: &s.config}
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
 	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
-		marked: newBounded[clusterID, time.Time](lateMarks), accounts: map[string]*clusterMarks{},
-		age: lateAge}
+		marked:   newRecentCache[clusterID, time.Time](lateMarks),
+		accounts: map[string]*clusterMarks{},
+		age:      lateAge}
 	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config,
-		clusters: clusters, marked: newBounded[windowID, time.Time](lateMarks),
-		known: newBounded[nodeID, nodeMarks](knownNodes)}
+		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
+		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
 		metrics: m, log: c.Log, now: s.millis,
-		known: newBounded[writtenKey, []window.Hash](writtenBytes)}
+		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log,
-		places: make(chan struct{}, announcesAtOnce),
-		sent:   s.sent, catchAfter: catchAfter,
-		keys:    newBounded[nodeDay, uint64](announcedNodes),
-		windows: newBounded[windowID, time.Time](announcedNodes)}
+		slots: make(chan struct{}, announcesAtOnce),
+		sent:  s.sent, catchUpAfter: catchUpAfter,
+		keys:    newRecentCache[nodeDay, uint64](announcedNodes),
+		windows: newRecentCache[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers,
 		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
-	s.operated, _ = session.(operated)
+	s.external, _ = session.(externalDatabase)
 	return s
 }
 

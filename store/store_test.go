@@ -133,7 +133,7 @@ func mustFiles(t *testing.T, c *clock, change ...func(*Config)) *Store {
 
 // another returns a store as another process would have it: a connection is no state.
 func another(s *Store, config Config) *Store {
-	next := on(s.session, config, NewMetrics(nil))
+	next := newStore(s.session, config, NewMetrics(nil))
 	next.late.clusters.age = 0
 	return next
 }
@@ -426,7 +426,7 @@ func TestConfigReportsAllErrors(t *testing.T) {
 }
 
 func TestBoundedKeepsWhatIsUsed(t *testing.T) {
-	b := newBounded[int, int](100)
+	b := newRecentCache[int, int](100)
 	for i := range 1000 {
 		b.put(i, i, 5)
 		if _, found := b.get(7); i >= 7 && !found {

@@ -21,8 +21,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	if err := s.session.Connected(); err != nil {
 		return err
 	}
-	if s.operated != nil {
-		if err := s.operated.Applying(); err != nil {
+	if s.external != nil {
+		if err := s.external.Applying(); err != nil {
 			return fmt.Errorf("store: the tables are being checked: %w", explained(err))
 		}
 	}
@@ -44,14 +44,14 @@ func (s *Store) Ready(ctx context.Context) error {
 // Ready returns nil while frames are written and windows closed as they come, else in one sentence
 // what is in the way.
 func (w *Writer) Ready(ctx context.Context) error {
-	if since, err := w.stuck.why(); err != nil {
+	if since, err := w.stalled.cause(); err != nil {
 		return fmt.Errorf("store: frames wait since %s to be written: %w",
 			since.UTC().Format(time.RFC3339), explained(err))
 	}
 	if n, err := w.unclosed(); err != nil {
 		return fmt.Errorf("store: %d windows wait to be closed: %w", n, explained(err))
 	}
-	if n, err := w.unmade(); err != nil {
+	if n, err := w.failedSpans(); err != nil {
 		return fmt.Errorf("store: %d hours or days wait to be made: %w", n, explained(err))
 	}
 	return w.store.Ready(ctx)
@@ -64,7 +64,7 @@ func (w *Writer) unclosed() (n int, err error) {
 	defer w.mu.Unlock()
 	first := int64(0)
 	for k, o := range w.open {
-		if o.err == nil || memory.Refused(o.err) { // see Aside
+		if o.err == nil || memory.Refused(o.err) { // see Deferred
 			continue
 		}
 		if n++; err == nil || k.start < first {
@@ -74,15 +74,15 @@ func (w *Writer) unclosed() (n int, err error) {
 	return n, err
 }
 
-// hold is why a kind of work does not get on. Single calls may succeed all the while: under
+// stall is why a kind of work does not get on. Single calls may succeed all the while: under
 // overload they do so by turns.
-type hold struct {
+type stall struct {
 	mu    sync.Mutex
 	since time.Time
 	err   error
 }
 
-func (h *hold) by(err error) {
+func (h *stall) set(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
@@ -94,13 +94,13 @@ func (h *hold) by(err error) {
 	h.err = err
 }
 
-func (h *hold) gone() {
+func (h *stall) clear() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.err = nil
 }
 
-func (h *hold) why() (since time.Time, err error) {
+func (h *stall) cause() (since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.since, h.err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -206,9 +205,9 @@ func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID,
 	if err != nil || len(buckets) == 0 {
 		return nil, err
 	}
-	var places []spanPlace
+	var places []spanPartition
 	for _, start := range partitionsOf(buckets) {
-		places = append(places, spanPlace{hoursTable, account, node, start})
+		places = append(places, spanPartition{hoursTable, account, node, start})
 	}
 	stored, err := g.heads(ctx, places, from, to)
 	found := make(map[int64]*hourHead, len(stored))
@@ -239,7 +238,7 @@ const columnCost = 16
 
 // Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in
 // the dictionaries which parts can match, and reads those.
-func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
+func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	k := g.keptOf("", &q)
 	hours, late, err := g.keptHours(ctx, k, &q)
 	if err != nil {
@@ -261,9 +260,10 @@ func (g v3) Read(ctx context.Context, q Query, take func(Kept)) error {
 	}
 	byBucket := map[int64][]*hourHead{}
 	for start, h := range hours {
-		if h.hour == nil || q.Bare {
-			take(Kept{Start: start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
-				Head: h.hour, Damage: damageOf(h.damage)})
+		if h.hour == nil || q.HeadsOnly {
+			take(StoredSpan{Start: start, Length: window.HourMillis, Stamp: h.stamp,
+				Stamps: h.row.Stamps,
+				Head:   h.hour, Damage: damageOf(h.damage)})
 			continue
 		}
 		byBucket[h.bucket] = append(byBucket[h.bucket], h)
@@ -288,55 +288,33 @@ func damageOf(err error) []error {
 
 // readHours reads hours of one partition.
 func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead,
-	take func(Kept)) error {
+	take func(StoredSpan)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
 	m := newMatches(ctx, q.Matchers)
-	var want layout.Wanted
-	spans := map[int64]*chosen{} // by where their rows are
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, h := range heads {
-		c := newChosen(k.get(h.start, window.HourMillis))
-		spans[h.at()] = c
-		if k.answered(c.span) {
-			continue
-		}
-		f := finders.of(dayOf(h.start))
-		c.opens(choose(headTypes(h.hour), f.find, m, q.Facets,
-			func(key, metric string, small bool, ids []window.PartID) {
-				if c.wants(ids) {
-					want.Add(h.at(), key, metric, small, ids...)
-					from, to = min(from, h.start), max(to, h.start)
-				}
-			}))
-		if f.err != nil {
-			return f.err
-		}
+	spans := make([]plannedSpan, len(heads))
+	for i, h := range heads {
+		spans[i] = plannedSpan{h.storedHead, headTypes(h.hour), finders.of(dayOf(h.start)),
+			newSpanPlan(k.get(h.start, window.HourMillis))}
 	}
-	if err := ctx.Err(); err != nil {
-		return err // not all were matched
-	}
-	err := g.spanParts(ctx, heads[0].spanPlace, from, to, &want, columnCost,
-		func(at int64, part window.StoredPart) {
-			spans[at].parts = append(spans[at].parts, part)
-		}, func(at int64, err error) { spans[at].damage = append(spans[at].damage, err) })
-	if err != nil {
+	if err := g.readPlanned(ctx, k, spans, m, q.Facets, columnCost); err != nil {
 		return err
 	}
-	for _, h := range heads {
-		c, f := spans[h.at()], finders.of(dayOf(h.start))
+	for i, h := range heads {
+		c, f := spans[i].plan, spans[i].finder
 		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.find)
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(Kept{Start: h.start, Length: window.HourMillis, Stamp: h.stamp, Stamps: h.row.Stamps,
-			Head: h.hour, Window: w, Damage: damage, Known: known})
+		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp,
+			Stamps: h.row.Stamps,
+			Head:   h.hour, Window: w, Damage: damage, Kept: known})
 	}
 	return nil
 }
 
 // readWindows reads the rows of windows of one hour.
 func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, to int64,
-	late map[int64]int64, take func(Kept)) error {
+	late map[int64]int64, take func(StoredSpan)) error {
 	heads, err := g.keptWindows(ctx, k, &q, hour, from, to, late)
 	if err != nil {
 		return err
@@ -344,21 +322,21 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	f := g.finder(ctx, q.Account, q.Node, dayOf(hour))
 	m := newMatches(ctx, q.Matchers)
 	want := map[int64]map[window.PartID]bool{}
-	spans := map[int64]*chosen{}
+	spans := map[int64]*spanPlan{}
 	for start, h := range heads {
-		if h.window == nil || q.Bare {
-			take(Kept{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window,
+		if h.window == nil || q.HeadsOnly {
+			take(StoredSpan{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window,
 				Damage: damageOf(h.damage)})
 			continue
 		}
-		c := newChosen(k.get(start, windowMillis))
+		c := newSpanPlan(k.get(start, windowMillis))
 		spans[start] = c
 		if k.answered(c.span) {
 			continue
 		}
-		c.opens(choose(headTypes(h.window), f.find, m, q.Facets,
+		c.needTypes(choose(headTypes(h.window), f.find, m, q.Facets,
 			func(_, _ string, _ bool, ids []window.PartID) {
-				if !c.wants(ids) {
+				if !c.needParts(ids) {
 					return
 				}
 				if want[start] == nil {
@@ -388,8 +366,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(Kept{Start: start, Length: windowMillis, Stamp: heads[start].stamp,
-			Head: heads[start].window, Window: w, Damage: damage, Known: known})
+		take(StoredSpan{Start: start, Length: windowMillis, Stamp: heads[start].stamp,
+			Head: heads[start].window, Window: w, Damage: damage, Kept: known})
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (w *Writer) rolling() rows.Work {
 	return rows.Work{Class: throttle.Bulk, Client: "Ringwatch/rollups", Patience: rollingPatience}
 }
 
-// timed is the Writer's work, of which is noted what answers took.
+// timed is the Writer's work; how long answers took is added to took.
 func (w *Writer) timed(took *rows.Answers) rows.Work {
 	work := w.work
 	work.Answers = took

@@ -24,29 +24,30 @@ type Writer struct {
 
 	mu   sync.Mutex
 	open map[windowKey]*openWindow
-	// done are the records of a Handle that failed which are in Cassandra: they come again, and
-	// under overload only what is still missing may be tried, or a batch that takes longer than its
-	// caller allows would begin anew for ever.
-	done map[place]bool
-	// coming are the records that Handle has been given and that are not in Cassandra yet, with
-	// their windows, which are not closed before they are.
-	coming map[place]*openWindow
-	// duties are the hours and days that are to be made, see due.go; assigned the partitions of
-	// this Writer, unread those of which it has yet to look what is owed there; replayed the hours
-	// whose frames were read from the stream again once.
-	duties   map[duty]*owed
+	// done are the records of a failed Handle that are in Cassandra. All its records come again,
+	// and only the missing ones may be written then: else, under overload, a batch that takes
+	// longer than its caller allows would begin anew for ever.
+	done map[recordID]bool
+	// expected are the records that Handle was given and that are not in Cassandra yet, with their
+	// windows, which are not closed before that.
+	expected map[recordID]*openWindow
+	// dueSpans are the hours and days that are to be made: see due.go. assigned are the partitions
+	// of this Writer, unread those where it has yet to look for what is due. replayed are the hours
+	// whose frames were read from the stream a second time.
+	dueSpans map[dueSpan]*dueEntry
 	assigned map[int32]bool
 	unread   map[int32]bool
-	replayed map[duty]bool
+	replayed map[dueSpan]bool
 	loads    bool // what comes is in no stream
 
-	stuck hold // why Handle does not get on
+	stalled stall // why Handle does not get on
 	// when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
 	overdue atomic.Int64
 	expired atomic.Bool // a window's frames may be gone from fresh, see Again
 }
 
-type place struct {
+// recordID names a record of the stream.
+type recordID struct {
 	partition int32
 	offset    int64
 }
@@ -60,17 +61,17 @@ type windowKey struct {
 
 // openWindow is a window with frames that are not in columns yet.
 type openWindow struct {
-	first   int64     // offset of the earliest record
-	since   time.Time // when the first frame came that is not in columns
-	last    time.Time // when its last frame came
-	coming  int       // how many frames are known that are not written yet
-	frames  int       // how many came, so that one that comes while it is being closed is noticed
-	closed  int       // of how many its columns are made
-	closing bool
+	first    int64     // offset of the earliest record
+	since    time.Time // when the first frame came that is not in columns
+	last     time.Time // when its last frame came
+	expected int       // how many frames are known that are not written yet
+	frames   int       // how many came, so that one that comes while it is being closed is noticed
+	closed   int       // of how many its columns are made
+	closing  bool
 
-	raw   int64 // bytes of its frames' payloads
-	needs int64 // more memory than this was needed when it was tried last; 0: it was enough
-	aside bool  // it needs more memory than its account may have
+	raw      int64 // bytes of its frames' payloads
+	needs    int64 // more memory than this was needed when it was tried last; 0: it was enough
+	deferred bool  // it needs more memory than its account may have
 
 	failed int       // attempts of Run in a row
 	err    error     // the last one's
@@ -79,10 +80,10 @@ type openWindow struct {
 
 // NewWriter returns a Writer with no open window.
 func NewWriter(s *Store) *Writer {
-	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[place]bool{},
-		coming: map[place]*openWindow{},
-		duties: map[duty]*owed{}, assigned: map[int32]bool{}, unread: map[int32]bool{},
-		replayed: map[duty]bool{}}
+	w := &Writer{store: s, open: map[windowKey]*openWindow{}, done: map[recordID]bool{},
+		expected: map[recordID]*openWindow{},
+		dueSpans: map[dueSpan]*dueEntry{}, assigned: map[int32]bool{}, unread: map[int32]bool{},
+		replayed: map[dueSpan]bool{}}
 	age := w.closingAge
 	s.metrics.closingAge.Store(&age)
 	hours := w.hourAge
@@ -96,11 +97,11 @@ func NewWriter(s *Store) *Writer {
 // written: the same records must come again, and only those are written then.
 func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	if err := w.keepUp(ctx); err != nil {
-		w.stuck.by(err)
+		w.stalled.set(err)
 		return err
 	}
 	m := w.store.metrics
-	var arrivals []arrival // all are known to be coming before the first is written
+	var arrivals []arrival // all are expected before the first is written
 	for _, r := range records {
 		if w.isDone(r) {
 			continue
@@ -109,11 +110,11 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 		h, reason := w.admit(r)
 		if reason != "" {
 			m.Dropped.WithLabelValues(reason).Inc()
-			w.written(r, nil)
+			w.markWritten(r, nil)
 			continue
 		}
 		m.Pending.Inc()
-		w.comes(&h, r)
+		w.expect(&h, r)
 		arrivals = append(arrivals, arrival{h, r})
 	}
 	var g errgroup.Group // one that fails does not end the others
@@ -127,7 +128,7 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 				return err
 			}
 			m.Written.Inc()
-			w.written(f.Record, &f.header)
+			w.markWritten(f.Record, &f.header)
 			return nil
 		})
 	}
@@ -136,7 +137,7 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 		w.mu.Lock()
 		clear(w.done)
 		w.mu.Unlock()
-		w.stuck.gone()
+		w.stalled.clear()
 	}
 	return err
 }
@@ -144,7 +145,7 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 func (w *Writer) isDone(r stream.Record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.done[place{r.Partition, r.Offset}]
+	return w.done[recordID{r.Partition, r.Offset}]
 }
 
 // arrival is a frame that is to be written.
@@ -178,7 +179,7 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 	}
 	err := w.store.retry(ctx, "write frame", func() error {
 		err := w.store.writeFrame(ctx, w.work, f.Account, &f.header, f.Value, received)
-		w.stuck.by(err)
+		w.stalled.set(err)
 		return err
 	})
 	if err != nil {
@@ -187,30 +188,30 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 	return nil
 }
 
-// comes opens the window of a frame that is to be written, or keeps it open: LowWater must not pass
-// the frame, and the window is not closed before it is written. A record that comes again is
+// expect opens the window of a frame that is to be written, or keeps it open: LowWater must not
+// pass the frame, and the window is not closed before it is written. A record that comes again is
 // counted once.
-func (w *Writer) comes(h *frame.Header, r stream.Record) {
+func (w *Writer) expect(h *frame.Header, r stream.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := place{r.Partition, r.Offset}
-	if w.coming[at] == nil {
+	at := recordID{r.Partition, r.Offset}
+	if w.expected[at] == nil {
 		o := w.window(h, r)
-		o.coming++
+		o.expected++
 		o.raw += int64(h.RawLength)
-		w.coming[at] = o
+		w.expected[at] = o
 	}
 }
 
-// written notes that a record is in Cassandra, or with a nil header that it never will be.
-func (w *Writer) written(r stream.Record, h *frame.Header) {
+// markWritten records that a record is in Cassandra, or with a nil header that it never will be.
+func (w *Writer) markWritten(r stream.Record, h *frame.Header) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := place{r.Partition, r.Offset}
+	at := recordID{r.Partition, r.Offset}
 	w.done[at] = true
-	if o := w.coming[at]; o != nil {
-		o.coming--
-		delete(w.coming, at)
+	if o := w.expected[at]; o != nil {
+		o.expected--
+		delete(w.expected, at)
 	}
 	if h == nil {
 		return
@@ -247,7 +248,7 @@ func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 			offset, ok = o.first, true
 		}
 	}
-	for d, o := range w.duties {
+	for d, o := range w.dueSpans {
 		if d.partition == partition && o.again && (!ok || o.first < offset) {
 			offset, ok = o.first, true
 		}
@@ -255,11 +256,11 @@ func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 	return offset, ok
 }
 
-// forget ends a window, unless a frame of it is coming. The caller holds the lock.
+// forget ends a window, unless a frame of it is expected. The caller holds the lock.
 func (w *Writer) forget(k windowKey, o *openWindow) {
-	if w.open[k] == o && o.coming == 0 {
+	if w.open[k] == o && o.expected == 0 {
 		delete(w.open, k)
-		w.setAside(o, false)
+		w.setDeferred(o, false)
 		w.store.metrics.OpenWindows.Set(float64(len(w.open)))
 	}
 }
@@ -270,28 +271,28 @@ func (w *Writer) Revoke(partition int32) {
 	defer w.mu.Unlock()
 	for k, o := range w.open {
 		if k.partition == partition {
-			w.setAside(o, false)
+			w.setDeferred(o, false)
 			delete(w.open, k)
 		}
 	}
-	for d := range w.duties {
+	for d := range w.dueSpans {
 		if d.partition == partition {
-			delete(w.duties, d)
+			delete(w.dueSpans, d)
 		}
 	}
 	delete(w.unread, partition)
 	delete(w.assigned, partition)
-	w.store.metrics.Owed.Set(float64(len(w.duties)))
-	w.stuck.gone() // what waited is another's; if more waits here, the next try says so
+	w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
+	w.stalled.clear() // what waited is another's; if more waits here, the next try says so
 	w.expired.Store(false)
 	for p := range w.done { // by the time they come again they may have expired
 		if p.partition == partition {
 			delete(w.done, p)
 		}
 	}
-	for p := range w.coming {
+	for p := range w.expected {
 		if p.partition == partition {
-			delete(w.coming, p)
+			delete(w.expected, p)
 		}
 	}
 	w.store.metrics.OpenWindows.Set(float64(len(w.open)))

@@ -15,9 +15,9 @@ import (
 )
 
 // A node has some 40 dictionaries, in its day's partition of series and in each rollup's partition
-// again. They hardly ever change, so closing a window must know which are there, and write only
-// what is not. A process knows that of what it has written itself. Of what others wrote, or it
-// forgot, it asks Cassandra once a partition: for the receipt.
+// again. They hardly ever change, so closing a window writes only those that are missing. A process
+// remembers those that it has written itself. For those that others wrote, or that it forgot, it
+// asks Cassandra once a partition: it reads the receipt.
 //
 // The receipt is a row beside the dictionaries that names those a quorum has acknowledged; it is
 // written after that. The rows themselves would prove less: with read repair off a quorum read also
@@ -45,24 +45,25 @@ const (
 	writtenPartition = 200
 )
 
-// shelf is one partition that has dictionaries, and how to write and read there.
-type shelf struct {
+// dictionaryPartition is one partition that has dictionaries, and how to write and read there.
+type dictionaryPartition struct {
 	writtenKey
-	ttl     int64 // seconds
-	rows    *rows.Table
-	row     func(key string, hash window.Hash, b []byte) rows.Row // a dictionary
-	receipt func(b []byte) rows.Row
-	find    rows.Query // reads the receipt
+	ttl          int64 // seconds
+	rows         *rows.Table
+	row          func(key string, hash window.Hash, b []byte) rows.Row // a dictionary
+	receipt      func(b []byte) rows.Row
+	receiptQuery rows.Query // reads the receipt
 }
 
 // receiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
 var receiptName = []byte("receipt")
 
-func (s *dictionaryRows) dayShelf(account string, node uuid.UUID, day int64) shelf {
+func (s *dictionaryRows) dayPartition(account string, node uuid.UUID,
+	day int64) dictionaryPartition {
 	row := func(key string, hash, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, day, key, hash}, Values: []any{b}}
 	}
-	return shelf{
+	return dictionaryPartition{
 		writtenKey: writtenKey{seriesTable, account, node, day},
 		ttl:        seconds(s.series.TTL),
 		rows:       s.series,
@@ -70,19 +71,20 @@ func (s *dictionaryRows) dayShelf(account string, node uuid.UUID, day int64) she
 			return row(key, hash[:], b)
 		},
 		receipt: func(b []byte) rows.Row { return row("", receiptName, b) },
-		find: rows.Query{Table: s.series, Key: []any{account, node},
+		receiptQuery: rows.Query{Table: s.series, Key: []any{account, node},
 			Equal: []any{day, "", receiptName}, Columns: []string{"blob"}},
 	}
 }
 
-func (s *Store) rollupShelf(t *rollupTable, account string, node uuid.UUID, bucket int64) shelf {
+func (s *Store) rollupPartition(t *rollupTable, account string, node uuid.UUID,
+	bucket int64) dictionaryPartition {
 	ttl := t.ttl + time.Duration(t.bucket)*time.Millisecond
 	row := func(metric string, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b},
 			TTL: ttl}
 	}
 	table := s.byName[t.name]
-	return shelf{
+	return dictionaryPartition{
 		writtenKey: writtenKey{t.name, account, node, bucket},
 		ttl:        seconds(ttl),
 		rows:       table,
@@ -90,7 +92,7 @@ func (s *Store) rollupShelf(t *rollupTable, account string, node uuid.UUID, buck
 			return row(hash.String(), b)
 		},
 		receipt: func(b []byte) rows.Row { return row(string(receiptName), b) },
-		find: rows.Query{Table: table, Key: []any{account, node, bucket},
+		receiptQuery: rows.Query{Table: table, Key: []any{account, node, bucket},
 			Equal: []any{"", string(receiptName), bucket}, Columns: []string{"blob"}},
 	}
 }
@@ -102,15 +104,15 @@ type dictionaryRows struct {
 	metrics         *Metrics
 	log             *slog.Logger
 	now             func() int64
-	known           *bounded[writtenKey, []window.Hash] // which are in a partition
+	known           *recentCache[writtenKey, []window.Hash] // which are in a partition
 }
 
-// fill writes what a shelf lacks of a list of dictionaries, in as few mutations as their size
-// allows, and the receipt after that. tell, which may be nil, is called in between with what was
-// written.
-func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf,
-	list []window.EncodedDictionary, tell func([]window.EncodedDictionary) error) error {
-	known, err := s.knownOn(ctx, w, h)
+// writeMissing writes those of a list of dictionaries that a partition lacks, in as few mutations
+// as their size allows, and the receipt after that. report, which may be nil, is called in between
+// with what was written.
+func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictionaryPartition,
+	list []window.EncodedDictionary, report func([]window.EncodedDictionary) error) error {
+	known, err := s.knownIn(ctx, w, h)
 	if err != nil {
 		return err
 	}
@@ -132,8 +134,8 @@ func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf,
 		return fmt.Errorf("store: write dictionaries: %w", err)
 	}
 	s.metrics.DictionariesWritten.Add(float64(len(missing)))
-	if tell != nil {
-		if err := tell(missing); err != nil {
+	if report != nil {
+		if err := report(missing); err != nil {
 			return err
 		}
 	}
@@ -151,13 +153,14 @@ func (s *dictionaryRows) fill(ctx context.Context, w rows.Work, h shelf,
 	return nil
 }
 
-// knownOn returns the dictionaries that are certainly on a shelf, in order.
-func (s *dictionaryRows) knownOn(ctx context.Context, w rows.Work, h shelf) ([]window.Hash, error) {
+// knownIn returns the dictionaries that are certainly in a partition, in order.
+func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work,
+	h dictionaryPartition) ([]window.Hash, error) {
 	if known, found := s.known.get(h.writtenKey); found {
 		return known, nil
 	}
 	var b []byte
-	if err := s.engine.Read(ctx, w, h.find, func(scan func(...any) bool) bool {
+	if err := s.engine.Read(ctx, w, h.receiptQuery, func(scan func(...any) bool) bool {
 		return scan(&b)
 	}); err != nil {
 		return nil, fmt.Errorf("store: read which dictionaries are there: %w", err)
@@ -172,7 +175,7 @@ func (s *dictionaryRows) knownOn(ctx context.Context, w rows.Work, h shelf) ([]w
 	return known, nil
 }
 
-func (s *dictionaryRows) remember(h shelf, known []window.Hash) {
+func (s *dictionaryRows) remember(h dictionaryPartition, known []window.Hash) {
 	s.known.put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
 }
 
@@ -215,8 +218,8 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 // see dictionaries.go.
 func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
-	return s.fill(ctx, w, s.dayShelf(n.Account, n.ID, dayOf(start)), list,
+	return s.writeMissing(ctx, w, s.dayPartition(n.Account, n.ID, dayOf(start)), list,
 		func(written []window.EncodedDictionary) error {
-			return s.tell(ctx, w, n, start, written)
+			return s.recordWritten(ctx, w, n, start, written)
 		})
 }

@@ -55,7 +55,7 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	closeNext(restarted)
 	check("restarted", restarted, 0, 12, 2)
 	forgetful := mustOpen(t, s.config)
-	forgetful.series.known = newBounded[writtenKey, []window.Hash](1)
+	forgetful.series.known = newRecentCache[writtenKey, []window.Hash](1)
 	closeNext(forgetful)
 	closeNext(forgetful)
 	check("forgetful", forgetful, 0, 21, 7)

@@ -69,17 +69,19 @@ func build(
 	allow Allowance, node Node, frames [][]byte, want *frame.Wanted, known *frame.Dictionaries,
 ) (*Window, Report, error) {
 	rep := Report{Frames: len(frames)}
-	heads, start, err := readHeads(&node.ID, frames, &rep)
+	parsed, start, err := parseHeaders(&node.ID, frames, &rep)
 	if err != nil {
 		return nil, rep, err
 	}
-	b := builder{allow: allow, want: want, known: known, rep: &rep, heads: heads,
-		keys: map[keyID]*keyFrame{}, last: map[keyID]int{}, types: map[*draft]*typeBuilder{}}
-	b.window, b.drafts.want = &Window{Node: node, Start: start, Length: frame.WindowMillis}, want
-	for i := range heads {
-		b.last[heads[i].key()] = i
+	b := builder{allow: allow, want: want, known: known, rep: &rep, frames: parsed,
+		keys: map[keyID]*keyFrame{}, last: map[keyID]int{},
+		types: map[*dictionaryBuilder]*typeBuilder{}}
+	b.window, b.dictionaries.want = &Window{Node: node, Start: start, Length: frame.WindowMillis},
+		want
+	for i := range parsed {
+		b.last[parsed[i].key()] = i
 	}
-	for i := range heads {
+	for i := range parsed {
 		if err := b.frame(i); err != nil {
 			return nil, rep, fmt.Errorf("window: build window %d: %w", start, err)
 		}
@@ -88,15 +90,15 @@ func build(
 	return b.window, rep, nil
 }
 
-// head is a frame whose header could be read.
-type head struct {
+// parsedFrame is a frame whose header could be read.
+type parsedFrame struct {
 	frame.Header
 	b []byte
 }
 
-// readHeads sorts the frames by time, for each instant key frames first, and drops repetitions.
-func readHeads(id *uuid.UUID, frames [][]byte, rep *Report) ([]head, int64, error) {
-	heads := make([]head, 0, len(frames))
+// parseHeaders sorts the frames by time, for each instant key frames first, and drops repetitions.
+func parseHeaders(id *uuid.UUID, frames [][]byte, rep *Report) ([]parsedFrame, int64, error) {
+	heads := make([]parsedFrame, 0, len(frames))
 	for _, b := range frames {
 		h, _, err := frame.Parse(b)
 		if err != nil {
@@ -114,19 +116,19 @@ func readHeads(id *uuid.UUID, frames [][]byte, rep *Report) ([]head, int64, erro
 			return nil, 0, fmt.Errorf("window: a frame of window %d among those of window %d; "+
 				"build each window on its own", h.Window(), heads[0].Window())
 		}
-		heads = append(heads, head{h, b})
+		heads = append(heads, parsedFrame{h, b})
 	}
 	if len(heads) == 0 {
 		return nil, 0, fmt.Errorf("window: not one of %d frames has a header that can be read",
 			len(frames))
 	}
 	start := heads[0].Window()
-	slices.SortFunc(heads, func(a, b head) int {
+	slices.SortFunc(heads, func(a, b parsedFrame) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(min(a.KeyAge, 1), min(b.KeyAge, 1)),
 			cmp.Compare(a.Check, b.Check), bytes.Compare(a.b, b.b))
 	})
 	n := len(heads)
-	heads = slices.CompactFunc(heads, func(a, b head) bool {
+	heads = slices.CompactFunc(heads, func(a, b parsedFrame) bool {
 		return a.At == b.At && bytes.Equal(a.b, b.b)
 	})
 	rep.Duplicates += n - len(heads)
@@ -139,52 +141,53 @@ type keyID struct {
 	check uint32
 }
 
-// key returns the name of the head's key frame, which may be itself.
-func (h *head) key() keyID {
+// key returns the name of the frame's key frame, which may be itself.
+func (h *parsedFrame) key() keyID {
 	if h.IsKey() {
 		return keyID{h.At, h.Check}
 	}
 	return keyID{h.KeyAt(), h.KeyCheck}
 }
 
-// builder makes a window frame by frame.
+// builder makes a window frame by frame: each frame is a pass, which a typeBuilder for each entity
+// type enters in its columns.
 type builder struct {
-	allow  Allowance
-	want   *frame.Wanted
-	known  *frame.Dictionaries // of key frames that were read before; nil: none
-	rep    *Report
-	heads  []head
-	last   map[keyID]int // the last head that needs a key frame
-	keys   map[keyID]*keyFrame
-	window *Window
-	drafts drafts
-	types  map[*draft]*typeBuilder
-	// bytes that are free after the next frame: the values of the one before are compared with
-	// its
-	due int64
-	// the latest key frame that a pass needs, as number of its head + 1; it says what the node is
+	allow        Allowance
+	want         *frame.Wanted
+	known        *frame.Dictionaries // of key frames that were read before; nil: none
+	rep          *Report
+	frames       []parsedFrame
+	last         map[keyID]int // the last frame that needs a key frame
+	keys         map[keyID]*keyFrame
+	window       *Window
+	dictionaries dictionaryBuilders
+	types        map[*dictionaryBuilder]*typeBuilder
+	// Bytes that are free after the next frame. A pass's values are compared with those of the pass
+	// before, so a decoded frame is needed for one frame more.
+	freeAfterNext int64
+	// 1 + the number of the latest key frame that a pass needed: it says what the node is
 	newest int
 }
 
 // keyFrame is a decoded key frame that later frames need.
 type keyFrame struct {
 	*pass
-	head  int
+	index int
 	bytes int64
 }
 
 // frame takes the next frame in order of time.
 func (b *builder) frame(i int) error {
-	h := &b.heads[i]
+	h := &b.frames[i]
 	id := h.key()
-	due := b.due
-	b.due = 0
+	free := b.freeAfterNext
+	b.freeAfterNext = 0
 	defer func() {
 		if b.last[id] == i {
 			b.drop(id)
 		}
 		if b.allow != nil {
-			b.allow.Give(due)
+			b.allow.Give(free)
 		}
 	}()
 	if h.IsKey() { // even if another frame of its instant came before, delta frames may name it
@@ -211,7 +214,7 @@ func (b *builder) frame(i int) error {
 	p := key.pass
 	if !h.IsKey() {
 		f, bytes, err := b.decode(h, key.Frame)
-		defer func() { b.give(bytes) }()
+		defer func() { b.release(bytes) }()
 		if err != nil || f == nil {
 			return err
 		}
@@ -219,8 +222,8 @@ func (b *builder) frame(i int) error {
 	}
 	b.window.Times = append(times, h.At)
 	b.window.Node.Cluster, b.window.Node.Interval = h.Cluster, h.Interval
-	if key.head >= b.newest {
-		b.newest = key.head + 1
+	if key.index >= b.newest {
+		b.newest = key.index + 1
 		b.window.Node.Identity = key.Identity
 	}
 	return b.pass(p)
@@ -228,7 +231,8 @@ func (b *builder) frame(i int) error {
 
 // decode decodes a frame. It returns nil without an error if that cannot be done, which is
 // counted, and what the frame takes.
-func (b *builder) decode(h *head, key *frame.Frame) (f *frame.Frame, bytes int64, err error) {
+func (b *builder) decode(h *parsedFrame, key *frame.Frame) (f *frame.Frame, bytes int64,
+	err error) {
 	allow := counting{b.allow, &bytes}
 	if b.known != nil && key == nil {
 		f, err = frame.DecodeKnown(allow, h.b, b.known)
@@ -242,16 +246,16 @@ func (b *builder) decode(h *head, key *frame.Frame) (f *frame.Frame, bytes int64
 	return f, bytes, err
 }
 
-// decodeKey decodes a key frame and keeps it, in the place of one with the same name.
+// decodeKey decodes a key frame and keeps it. It replaces one with the same name.
 func (b *builder) decodeKey(i int) error {
-	h := &b.heads[i]
+	h := &b.frames[i]
 	f, bytes, err := b.decode(h, nil)
 	if err != nil || f == nil {
-		b.give(bytes)
+		b.release(bytes)
 		return err
 	}
 	b.drop(h.key())
-	k := &keyFrame{pass: &pass{Frame: f}, head: i, bytes: bytes}
+	k := &keyFrame{pass: &pass{Frame: f}, index: i, bytes: bytes}
 	k.key = k.pass
 	b.keys[h.key()] = k
 	return nil
@@ -260,24 +264,24 @@ func (b *builder) decodeKey(i int) error {
 // drop forgets a key frame that is not needed any more.
 func (b *builder) drop(id keyID) {
 	if k := b.keys[id]; k != nil {
-		b.give(k.bytes)
+		b.release(k.bytes)
 		delete(b.keys, id)
 	}
 }
 
 // pass enters what a pass says in the columns.
 func (b *builder) pass(p *pass) error {
-	taken := b.drafts.bytes
-	p.key.know(&b.drafts)
-	p.know(&b.drafts)
-	if err := b.take(b.drafts.bytes - taken); err != nil {
+	taken := b.dictionaries.bytes
+	p.key.resolve(&b.dictionaries)
+	p.resolve(&b.dictionaries)
+	if err := b.take(b.dictionaries.bytes - taken); err != nil {
 		return err
 	}
 	instant := int32(len(b.window.Times) - 1)
-	for _, d := range b.drafts.list {
+	for _, d := range b.dictionaries.list {
 		t := b.types[d]
 		if t == nil {
-			t = &typeBuilder{draft: d}
+			t = &typeBuilder{dictionary: d}
 			b.types[d] = t
 		}
 		if err := b.take(t.step(p, instant)); err != nil {
@@ -289,16 +293,16 @@ func (b *builder) pass(p *pass) error {
 
 // finish sorts rows and changes.
 func (b *builder) finish() {
-	b.window.Types = b.drafts.finish(&b.window.Node)
+	b.window.Types = b.dictionaries.finish(&b.window.Node)
 	byDictionary := map[*Dictionary]*Type{}
 	for _, t := range b.window.Types {
 		byDictionary[t.Dictionary] = t
 	}
-	for _, d := range b.drafts.list {
+	for _, d := range b.dictionaries.list {
 		b.types[d].finish(byDictionary[d.Dictionary])
 	}
 	if b.allow != nil {
-		b.allow.Give(b.due)
+		b.allow.Give(b.freeAfterNext)
 	}
 }
 
@@ -312,8 +316,8 @@ func (b *builder) take(bytes int64) error {
 	return nil
 }
 
-// give says that a decoded frame is not needed any more.
-func (b *builder) give(bytes int64) { b.due += bytes }
+// release says that a decoded frame is not needed any more.
+func (b *builder) release(bytes int64) { b.freeAfterNext += bytes }
 
 // counting counts what an allowance has given.
 type counting struct {

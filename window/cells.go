@@ -9,14 +9,14 @@ import (
 
 // scalarCells is the cells of a metric whose value is one word.
 type scalarCells struct {
-	kind  frame.Kind
-	keyed []int64 // by entity of the key frame; empty: all zero
-	col   *frame.Column
-	now   []int64 // by row: the word at the last instant where the cell was present
-	out   changes
-	texts map[string]int64
-	list  []string
-	extra int64 // bytes of texts
+	kind      frame.Kind
+	keyValues []int64 // by entity of the key frame; empty: all zero
+	col       *frame.Column
+	now       []int64 // by row: the word at the last instant where the cell was present
+	out       changes
+	texts     map[string]int64
+	list      []string
+	extra     int64 // bytes of texts
 }
 
 // textBytes is what a text takes among those of a column, without its bytes.
@@ -49,29 +49,29 @@ func (c *scalarCells) word(col *frame.Column, i int32) int64 {
 	}
 }
 
-func (c *scalarCells) base(col *frame.Column, r *roster) {
-	c.keyed = c.keyed[:0]
+func (c *scalarCells) useKeyFrame(col *frame.Column, r *entityMap) {
+	c.keyValues = c.keyValues[:0]
 	if col == nil {
 		return
 	}
-	c.keyed = append(c.keyed, make([]int64, r.keyed)...)
-	eachSelected(col, r, func(i int, e int32) { c.keyed[e] = c.word(col, int32(i)) })
+	c.keyValues = append(c.keyValues, make([]int64, r.keyEntities)...)
+	eachSelected(col, r, func(i int, e int32) { c.keyValues[e] = c.word(col, int32(i)) })
 }
 
-func (c *scalarCells) values(col *frame.Column) { c.col = col }
+func (c *scalarCells) useValues(col *frame.Column) { c.col = col }
 
 func (c *scalarCells) grow(rows int) { c.now = grown(c.now, rows) }
 
-func (c *scalarCells) park(int32) {}
+func (c *scalarCells) detach(int32) {}
 
 func (c *scalarCells) bytes() int64 {
-	return 8*int64(cap(c.keyed)+cap(c.now)) + c.extra + c.out.bytes()
+	return 8*int64(cap(c.keyValues)+cap(c.now)) + c.extra + c.out.bytes()
 }
 
 func (c *scalarCells) set(row, at, entity, i int32) {
 	var v int64
-	if entity >= 0 && len(c.keyed) > 0 {
-		v = c.keyed[entity]
+	if entity >= 0 && len(c.keyValues) > 0 {
+		v = c.keyValues[entity]
 	}
 	if i >= 0 {
 		if w := c.word(c.col, i); c.kind == frame.Counter || c.kind == frame.Gauge {
@@ -97,36 +97,36 @@ func (c *scalarCells) column(order []int32) *column {
 // histogramCells is the cells of a histogram. A row's value is the sum of two parts as the frames
 // hold them, so that what a pass changed costs what it says and not a copy of all buckets.
 type histogramCells struct {
-	keyed []*frame.Buckets // by entity of the key frame; empty: all zero
-	col   *frame.Column
+	keyValues []*frame.Buckets // by entity of the key frame; empty: all zero
+	col       *frame.Column
 	// by row: the value at the last instant where the cell was present: key frame's part and
 	// difference
 	now   [][2]*frame.Buckets
 	diff  []int64 // scratch by bucket, zero between calls
 	out   changes
-	extra int64 // bytes of parked values
+	extra int64 // bytes of detached values
 }
 
 func newHistogramCells(m *Metric) *histogramCells {
 	return &histogramCells{diff: make([]int64, m.buckets()), out: changes{hist: true}}
 }
 
-func (c *histogramCells) base(col *frame.Column, r *roster) {
-	c.keyed = c.keyed[:0]
+func (c *histogramCells) useKeyFrame(col *frame.Column, r *entityMap) {
+	c.keyValues = c.keyValues[:0]
 	if col == nil {
 		return
 	}
-	c.keyed = append(c.keyed, make([]*frame.Buckets, r.keyed)...)
-	eachSelected(col, r, func(i int, e int32) { c.keyed[e] = &col.Histograms[i] })
+	c.keyValues = append(c.keyValues, make([]*frame.Buckets, r.keyEntities)...)
+	eachSelected(col, r, func(i int, e int32) { c.keyValues[e] = &col.Histograms[i] })
 }
 
-func (c *histogramCells) values(col *frame.Column) { c.col = col }
+func (c *histogramCells) useValues(col *frame.Column) { c.col = col }
 
 func (c *histogramCells) grow(rows int) { c.now = grown(c.now, rows) }
 
-// park copies the value of a row that goes away: it is needed when the row comes back, and must
-// not keep a whole frame until then.
-func (c *histogramCells) park(row int32) {
+// detach copies the value of a row that goes away. It is needed when the row comes back, and must
+// not hold a whole frame in memory until then.
+func (c *histogramCells) detach(row int32) {
 	for i, b := range c.now[row] {
 		if b != nil {
 			c.now[row][i] = &frame.Buckets{Sum: b.Sum, Index: slices.Clone(b.Index),
@@ -137,13 +137,13 @@ func (c *histogramCells) park(row int32) {
 }
 
 func (c *histogramCells) bytes() int64 {
-	return 8*int64(cap(c.keyed)+2*cap(c.now)+len(c.diff)) + c.extra + c.out.bytes()
+	return 8*int64(cap(c.keyValues)+2*cap(c.now)+len(c.diff)) + c.extra + c.out.bytes()
 }
 
 func (c *histogramCells) set(row, at, entity, i int32) {
 	var v [2]*frame.Buckets
-	if entity >= 0 && len(c.keyed) > 0 {
-		v[0] = c.keyed[entity]
+	if entity >= 0 && len(c.keyValues) > 0 {
+		v[0] = c.keyValues[entity]
 	}
 	if i >= 0 {
 		v[1] = &c.col.Histograms[i]

@@ -67,7 +67,7 @@ func (c *changes) column(rows int) *column {
 		}
 		starts[r+1] += starts[r]
 	}
-	order := make([]int32, n) // sorted place → collected place
+	order := make([]int32, n) // index when sorted → index as collected
 	for i, r := range c.row {
 		order[starts[r]] = int32(i)
 		starts[r]++

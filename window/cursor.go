@@ -8,14 +8,14 @@ type cursor struct {
 	live     *presence
 	instants int32
 
-	instant int32    // where the cursor stands after next
-	word    int64    // value there: integer, double's bits, index of a text or a histogram's sum
-	counts  []int64  // histograms only: counts there; scratch
-	bare    bool     // a histogram without buckets
-	size    int      // its number of buckets
-	total   int64    // its count
-	filled  []uint16 // buckets that a change of the row has named, in any order
-	named   []bool   // the same by bucket
+	instant   int32    // where the cursor stands after next
+	word      int64    // value there: integer, double's bits, index of a text or a histogram's sum
+	counts    []int64  // histograms only: counts there; scratch
+	noBuckets bool     // a histogram without buckets
+	size      int      // its number of buckets
+	total     int64    // its count
+	filled    []uint16 // buckets that a change of the row has named, in any order
+	named     []bool   // the same by bucket
 
 	edges  []int32    // of the row, from the one that ends or begins what lies ahead
 	here   bool       // between edges: present
@@ -27,8 +27,8 @@ type cursor struct {
 func newCursor(t *Type, metric int, instants int32) *cursor {
 	c := &cursor{column: t.columns[metric], instants: instants}
 	c.live = t.presenceOf(c.column)
-	c.bare = c.column.bare()
-	if n := t.Metrics[metric].buckets(); c.bare {
+	c.noBuckets = c.column.noBuckets()
+	if n := t.Metrics[metric].buckets(); c.noBuckets {
 		c.size = n
 	} else if n > 0 {
 		c.counts, c.named = make([]int64, n), make([]bool, n)
@@ -79,7 +79,7 @@ func (c *cursor) next(first, end int32) bool {
 
 func (c *cursor) apply() {
 	switch {
-	case c.bare:
+	case c.noBuckets:
 		c.word += c.column.words[c.change]
 		c.total += c.column.totals[c.change]
 	case c.counts == nil:
@@ -109,7 +109,7 @@ func (c *cursor) text() string {
 
 // histogram returns the value; its lists are shared between instants that do not differ.
 func (c *cursor) histogram() Histogram {
-	if c.bare {
+	if c.noBuckets {
 		return Histogram{Size: c.size, Sum: c.word, Total: c.total}
 	}
 	if c.shared != nil {

@@ -29,8 +29,8 @@ type Dictionary struct {
 
 // MetricKey tells metric number i apart from all others of the dictionary: its name, or its name,
 // "#" and a hash of its definition if there is another of that name. It follows from the
-// definitions and not from their order, so that a window that is stored again never puts one
-// metric in the other's place.
+// definitions and not from their order, so that a window that is stored again never mixes up two
+// metrics.
 func (d *Dictionary) MetricKey(i int) string {
 	m := &d.Metrics[i]
 	for j := range d.Metrics {
@@ -51,32 +51,32 @@ func hashed(name string, of ...any) string {
 	return fmt.Sprintf("%s#%016x", name, h.Sum64())
 }
 
-// draft is a dictionary while its entities are collected: rows have provisional numbers in order
-// of appearance.
-type draft struct {
+// dictionaryBuilder is a dictionary while its entities are collected: rows have provisional numbers
+// in order of appearance.
+type dictionaryBuilder struct {
 	*Dictionary
-	index map[string]int32 // row → provisional number
-	order []int32          // provisional number → final number
-	told  int              // rows that added has told of
+	index    map[string]int32 // row → provisional number
+	order    []int32          // provisional number → final number
+	reported int              // rows that newBytes has counted
 }
 
-// rowBytes is what a row of a draft takes, apart from its labels.
+// rowBytes is what a row takes while it is collected, apart from its labels.
 const rowBytes = 160
 
-// added returns what the rows take that came since it was called last.
-func (d *draft) added() (bytes int64) {
-	for _, row := range d.Rows[d.told:] {
+// newBytes returns what the rows take that came since it was called last.
+func (d *dictionaryBuilder) newBytes() (bytes int64) {
+	for _, row := range d.Rows[d.reported:] {
 		bytes += rowBytes
 		for _, value := range row {
 			bytes += 16 + int64(len(value))
 		}
 	}
-	d.told = len(d.Rows)
+	d.reported = len(d.Rows)
 	return bytes
 }
 
 // row returns the provisional number of an entity.
-func (d *draft) row(values []string) int32 {
+func (d *dictionaryBuilder) row(values []string) int32 {
 	k := RowKey(values)
 	n, found := d.index[k]
 	if !found {
@@ -102,46 +102,45 @@ func RowKey(values []string) string {
 	return b.String()
 }
 
-// sort puts the rows in their final order.
-func (d *draft) sort() {
-	from := make([]int32, len(d.Rows))
+// SortRows returns rows of label values in ascending order, as Dictionary.Rows has them, and by
+// index of each given row its index among the sorted ones.
+func SortRows(rows [][]string) (sorted [][]string, order []int32) {
+	from := make([]int32, len(rows))
 	for i := range from {
 		from[i] = int32(i)
 	}
-	slices.SortFunc(from, func(a, b int32) int { return slices.Compare(d.Rows[a], d.Rows[b]) })
-	rows := make([][]string, len(from))
-	d.order = make([]int32, len(from))
-	for final, provisional := range from {
-		rows[final] = d.Rows[provisional]
-		d.order[provisional] = int32(final)
+	slices.SortFunc(from, func(a, b int32) int { return slices.Compare(rows[a], rows[b]) })
+	sorted, order = make([][]string, len(from)), make([]int32, len(from))
+	for to, i := range from {
+		sorted[to], order[i] = rows[i], int32(to)
 	}
-	d.Rows = rows
+	return sorted, order
 }
 
-// drafts are the dictionaries of a window while they are collected.
-type drafts struct {
-	list   []*draft
+// dictionaryBuilders are the dictionaries of a window while they are collected.
+type dictionaryBuilders struct {
+	list   []*dictionaryBuilder
 	bounds []*frame.Bounds
-	bytes  int64 // that rows and rosters take, for who counts
+	bytes  int64 // that rows and entity maps take, for who counts
 	want   *frame.Wanted
 }
 
-// of returns the draft for a type with these labels.
-func (ds *drafts) of(typ string, labels []string) *draft {
+// of returns the builder for a type with these labels.
+func (ds *dictionaryBuilders) of(typ string, labels []string) *dictionaryBuilder {
 	for _, d := range ds.list {
 		if d.Type == typ && slices.Equal(d.Labels, labels) {
 			return d
 		}
 	}
-	d := &draft{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels},
+	d := &dictionaryBuilder{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels},
 		index: map[string]int32{}}
 	ds.list = append(ds.list, d)
 	return d
 }
 
-// metric returns the number of a metric in the draft; it is added if there is none of the same
+// metric returns the number of a metric in the dictionary; it is added if there is none of the same
 // definition.
-func (d *draft) metric(m Metric) int32 {
+func (d *dictionaryBuilder) metric(m Metric) int32 {
 	for i := range d.Metrics {
 		if d.Metrics[i].same(&m) {
 			return int32(i)
@@ -151,9 +150,10 @@ func (d *draft) metric(m Metric) int32 {
 	return int32(len(d.Metrics) - 1)
 }
 
-// metrics returns by number of a template's metrics their numbers in the draft, −1 for those that
-// are not wanted.
-func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame.Bounds) []int32 {
+// metrics returns, by metric of a template, the metric's number in the dictionary; −1: it is not
+// wanted.
+func (ds *dictionaryBuilders) metrics(d *dictionaryBuilder, t *frame.Template,
+	boundsOf func(int) *frame.Bounds) []int32 {
 	numbers := make([]int32, len(t.Metrics))
 	first := len(d.Metrics) == 0
 	for i := range t.Metrics {
@@ -180,7 +180,7 @@ func (ds *drafts) metrics(d *draft, t *frame.Template, boundsOf func(int) *frame
 }
 
 // wanted counts the metrics that are wanted: a Follower keeps them for as long as it lives.
-func (ds *drafts) wanted(list []frame.Metric) (n int) {
+func (ds *dictionaryBuilders) wanted(list []frame.Metric) (n int) {
 	for i := range list {
 		if ds.want.Metric(list[i].Name) {
 			n++
@@ -190,7 +190,7 @@ func (ds *drafts) wanted(list []frame.Metric) (n int) {
 }
 
 // shared returns the first bounds equal to b.
-func (ds *drafts) shared(b *frame.Bounds) *frame.Bounds {
+func (ds *dictionaryBuilders) shared(b *frame.Bounds) *frame.Bounds {
 	for _, known := range ds.bounds {
 		if sameBounds(known, b) {
 			return known
@@ -200,14 +200,16 @@ func (ds *drafts) shared(b *frame.Bounds) *frame.Bounds {
 	return b
 }
 
-// finish sorts all drafts and returns them as types by ascending key.
-func (ds *drafts) finish(node *Node) []*Type {
+// finish sorts the rows of all dictionaries and returns them as types by ascending key.
+func (ds *dictionaryBuilders) finish(node *Node) []*Type {
 	types := make([]*Type, 0, len(ds.list))
 	for _, d := range ds.list {
-		if slices.ContainsFunc(ds.list, func(o *draft) bool { return o != d && o.Type == d.Type }) {
+		if slices.ContainsFunc(ds.list, func(o *dictionaryBuilder) bool {
+			return o != d && o.Type == d.Type
+		}) {
 			d.Key = hashed(d.Type, d.Labels)
 		}
-		d.sort()
+		d.Rows, d.order = SortRows(d.Rows)
 		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
 		types = append(types,
 			&Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})

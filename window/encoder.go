@@ -120,7 +120,7 @@ func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
 	}
 	p := newPartEncoder(t, metric, e.instants)
 	all := piece{0, int32(len(t.Rows))}
-	fits := !p.surelyLarge()
+	fits := !p.exceedsPiece()
 	if fits {
 		e.encode(p, all)
 		fits = len(e.scratch[Values]) <= PieceBytes && len(e.scratch[Buckets]) <= PieceBytes

@@ -18,24 +18,25 @@ import (
 // Rows and metrics keep their numbers (of Cell.Of) for as long as the Follower lives. It is for one
 // goroutine.
 type Follower struct {
-	node   Node
-	want   *frame.Wanted
-	keys   []*followed // in the order in which they were last of use
-	drafts drafts
-	wanted map[*draft][]bool
+	node         Node
+	want         *frame.Wanted
+	keys         []*followed // in the order in which they were last of use
+	dictionaries dictionaryBuilders
+	wanted       map[*dictionaryBuilder][]bool
 }
 
 // followed is a key frame with the values of its wanted cells.
 type followed struct {
 	*pass
-	id     keyID
-	said   map[*mapping][]*said
-	absent map[*mapping]map[int]map[int32]bool // by metric of the draft: entities without a value
-	base   map[*mapping]map[int]*keyedColumn   // by metric of the draft
+	id keyID
+
+	// by metric of the dictionary: entities without a value
+	absent map[*metricMap]map[int]map[int32]bool
+	base   map[*metricMap]map[int]*keyColumn // by metric of the dictionary
 }
 
-// keyedColumn is a key frame's values of one metric, by entity.
-type keyedColumn struct {
+// keyColumn is a key frame's values of one metric, by entity.
+type keyColumn struct {
 	words      []int64
 	texts      []string
 	buckets    []*frame.Buckets
@@ -47,7 +48,7 @@ const FollowedKeys = 3
 
 // Cell is the value of one metric of one entity at one instant.
 type Cell struct {
-	Of          *Dictionary // its Rows and Metrics grow; its place is that of the frame
+	Of          *Dictionary // its Rows and Metrics grow; its cluster and rack are the frame's
 	Row, Metric int
 
 	Int       int64 // counters and gauges
@@ -70,7 +71,7 @@ type Pass struct {
 
 // NewFollower returns a Follower for the metrics that are wanted; nil wants all.
 func NewFollower(node Node, want *frame.Wanted) *Follower {
-	return &Follower{node: node, want: want, wanted: map[*draft][]bool{}}
+	return &Follower{node: node, want: want, wanted: map[*dictionaryBuilder][]bool{}}
 }
 
 // ErrNoKey says that a delta frame came whose key frame the Follower has not seen, or no more.
@@ -84,7 +85,7 @@ func (f *Follower) Frame(allow frame.Allowance, b []byte, visit func(*Cell)) (*P
 	if err != nil {
 		return nil, err
 	}
-	hd := head{h, b}
+	hd := parsedFrame{h, b}
 	id := hd.key()
 	key := f.key(id)
 	var p *pass
@@ -106,7 +107,7 @@ func (f *Follower) Frame(allow frame.Allowance, b []byte, visit func(*Cell)) (*P
 			return nil, err
 		}
 		p = &pass{Frame: decoded, key: key.pass}
-		p.know(&f.drafts)
+		p.resolve(&f.dictionaries)
 	}
 	if visit != nil {
 		f.visit(key, p, visit)
@@ -117,7 +118,7 @@ func (f *Follower) Frame(allow frame.Allowance, b []byte, visit func(*Cell)) (*P
 // Rows returns how many entities the Follower has numbered, those that are gone among them.
 func (f *Follower) Rows() int {
 	n := 0
-	for _, d := range f.drafts.list {
+	for _, d := range f.dictionaries.list {
 		n += len(d.Rows)
 	}
 	return n
@@ -136,19 +137,18 @@ func (f *Follower) key(id keyID) *followed {
 // keep keeps a key frame, and forgets the one that was of no use for longest. The newest stays: a
 // backlog of many windows may come at once while frames of now need it.
 func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
-	k := &followed{pass: &pass{Frame: decoded}, id: id, said: map[*mapping][]*said{},
-		absent: map[*mapping]map[int]map[int32]bool{}, base: map[*mapping]map[int]*keyedColumn{}}
+	k := &followed{pass: &pass{Frame: decoded}, id: id,
+		absent: map[*metricMap]map[int]map[int32]bool{}, base: map[*metricMap]map[int]*keyColumn{}}
 	k.pass.key = k.pass
-	k.know(&f.drafts)
+	k.resolve(&f.dictionaries)
 	for i, m := range k.templates {
 		if m == nil || k.entities[i] == nil {
 			continue
 		}
 		r := k.entities[i]
-		said := (&typeBuilder{draft: m.draft}).index(k.pass, place{m, r})
-		k.said[m] = said
-		k.absent[m], k.base[m] = map[int]map[int32]bool{}, map[int]*keyedColumn{}
-		for metric, s := range said {
+		columns := (&typeBuilder{dictionary: m.dictionary}).columnsByMetric(k.pass, passType{m, r})
+		k.absent[m], k.base[m] = map[int]map[int32]bool{}, map[int]*keyColumn{}
+		for metric, s := range columns {
 			if s == nil {
 				continue
 			}
@@ -158,7 +158,7 @@ func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 				k.absent[m][metric] = gone
 			}
 			if s.values != nil {
-				k.base[m][metric] = keyedOf(s.values, r, m.draft.Metrics[metric].Kind)
+				k.base[m][metric] = keyColumnOf(s.values, r, m.dictionary.Metrics[metric].Kind)
 			}
 		}
 	}
@@ -176,19 +176,19 @@ func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
 	return k
 }
 
-// keyedOf spreads a column's values over the entities of a key frame.
-func keyedOf(col *frame.Column, r *roster, kind frame.Kind) *keyedColumn {
-	k := &keyedColumn{}
+// keyColumnOf spreads a column's values over the entities of a key frame.
+func keyColumnOf(col *frame.Column, r *entityMap, kind frame.Kind) *keyColumn {
+	k := &keyColumn{}
 	switch kind {
 	case frame.String:
-		k.texts = make([]string, r.keyed)
+		k.texts = make([]string, r.keyEntities)
 		eachSelected(col, r, func(i int, e int32) { k.texts[e] = col.Strings[i] })
 	case frame.Histogram, frame.GaugeHistogram:
-		k.buckets = make([]*frame.Buckets, r.keyed)
-		k.histograms = make([]Histogram, r.keyed)
+		k.buckets = make([]*frame.Buckets, r.keyEntities)
+		k.histograms = make([]Histogram, r.keyEntities)
 		eachSelected(col, r, func(i int, e int32) { k.buckets[e] = &col.Histograms[i] })
 	default:
-		k.words = make([]int64, r.keyed)
+		k.words = make([]int64, r.keyEntities)
 		eachSelected(col, r, func(i int, e int32) {
 			if kind == frame.GaugeDouble {
 				k.words[e] = int64(math.Float64bits(col.Doubles[i]))
@@ -208,25 +208,25 @@ func (f *Follower) visit(key *followed, p *pass, visit func(*Cell)) {
 			continue
 		}
 		r := p.entities[i]
-		var list []*said
+		var list []*metricColumns
 		if p != key.pass {
-			list = (&typeBuilder{draft: m.draft}).index(p, place{m, r})
+			list = (&typeBuilder{dictionary: m.dictionary}).columnsByMetric(p, passType{m, r})
 		}
-		c.Of = m.draft.Dictionary
+		c.Of = m.dictionary.Dictionary
 		c.Of.Node, c.Of.Cluster = p.Node, p.Cluster
 		c.Of.Datacenter, c.Of.Rack = key.Identity.Datacenter, key.Identity.Rack
-		for metric, wanted := range f.wantedOf(m.draft) {
+		for metric, wanted := range f.wantedOf(m.dictionary) {
 			if !wanted || !m.has(metric) {
 				continue
 			}
 			c.Metric = metric
-			f.column(key, m, r, saidOf(list, metric), &c, visit)
+			f.column(key, m, r, metricColumnsOf(list, metric), &c, visit)
 		}
 	}
 }
 
-// wantedOf says by metric of a draft whether it is wanted.
-func (f *Follower) wantedOf(d *draft) []bool {
+// wantedOf says by metric of a dictionary whether it is wanted.
+func (f *Follower) wantedOf(d *dictionaryBuilder) []bool {
 	list := f.wanted[d]
 	for i := len(list); i < len(d.Metrics); i++ {
 		list = append(list, f.want.Metric(d.Metrics[i].Name))
@@ -237,13 +237,13 @@ func (f *Follower) wantedOf(d *draft) []bool {
 
 // column visits the cells of one metric.
 func (f *Follower) column(
-	key *followed, m *mapping, r *roster, s said, c *Cell, visit func(*Cell),
+	key *followed, m *metricMap, r *entityMap, s metricColumns, c *Cell, visit func(*Cell),
 ) {
-	metric := &m.draft.Metrics[c.Metric]
+	metric := &m.dictionary.Metrics[c.Metric]
 	absent, base := key.absent[m][c.Metric], key.base[m][c.Metric]
-	odd := map[int32]bool{} // whose presence differs from the key frame's
+	flipped := map[int32]bool{} // whose presence differs from the key frame's
 	if s.presence != nil {
-		eachSelected(s.presence, r, func(_ int, e int32) { odd[e] = true })
+		eachSelected(s.presence, r, func(_ int, e int32) { flipped[e] = true })
 	}
 	next := 0 // entry of the values; entities ascend in both lists
 	for _, e := range r.live {
@@ -261,12 +261,12 @@ func (f *Follower) column(
 				}
 			}
 		}
-		if absent[e] != odd[e] {
+		if absent[e] != flipped[e] {
 			continue
 		}
 		c.Row = int(r.rows[e])
 		keyed := int32(-1)
-		if base != nil && int(e) < r.keyed {
+		if base != nil && int(e) < r.keyEntities {
 			keyed = e
 		}
 		c.set(metric, base, keyed, s.values, entry)
@@ -275,7 +275,7 @@ func (f *Follower) column(
 }
 
 // set sets the value: the key frame's of an entity (−1: zero) and entry i of a column (−1: none).
-func (c *Cell) set(m *Metric, base *keyedColumn, keyed int32, col *frame.Column, i int) {
+func (c *Cell) set(m *Metric, base *keyColumn, keyed int32, col *frame.Column, i int) {
 	c.Int, c.Double, c.Text, c.Histogram = 0, 0, "", Histogram{}
 	switch m.Kind {
 	case frame.String:

@@ -49,7 +49,7 @@ func FromPartsContext(
 			continue
 		}
 		t := &opened[id.Type]
-		if t.Type == nil { // not asked for, or told already
+		if t.Type == nil { // not asked for, or damage says already what is wrong with it
 			continue
 		}
 		if id.Metric < 0 || id.Metric >= len(t.columns) || !h.Types[id.Type].Stored(id.Metric) {

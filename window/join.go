@@ -115,20 +115,20 @@ func (s *Series) union(o *Series) Series {
 	}
 	if len(s.At) == 0 || s.At[len(s.At)-1] < o.At[0] { // windows in order: the usual case
 		u := *s
-		u.take(o, 0, len(o.At))
+		u.appendFrom(o, 0, len(o.At))
 		return u
 	}
 	u := Series{Labels: s.Labels, Metric: s.Metric, At: make([]int64, 0, len(s.At)+len(o.At))}
 	for i, j := 0, 0; i < len(s.At) || j < len(o.At); {
 		switch {
 		case j == len(o.At) || i < len(s.At) && s.At[i] < o.At[j]:
-			u.take(s, i, i+1)
+			u.appendFrom(s, i, i+1)
 			i++
 		case i == len(s.At) || o.At[j] < s.At[i]:
-			u.take(o, j, j+1)
+			u.appendFrom(o, j, j+1)
 			j++
 		default:
-			u.take(s, i, i+1)
+			u.appendFrom(s, i, i+1)
 			i, j = i+1, j+1
 		}
 	}
@@ -136,7 +136,7 @@ func (s *Series) union(o *Series) Series {
 }
 
 // take appends values i … j−1 of o, which is of the same metric.
-func (s *Series) take(o *Series, i, j int) {
+func (s *Series) appendFrom(o *Series, i, j int) {
 	s.At = append(s.At, o.At[i:j]...)
 	switch {
 	case o.Ints != nil:

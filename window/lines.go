@@ -16,24 +16,24 @@ type Line struct {
 	Labels labels.Labels // __name__, cluster, datacenter, rack, node and the entity's own
 	Metric *Metric
 
-	of    *lines
-	eras  []era
-	mixed bool // its instants do not ascend from era to era
+	of        *lines
+	ranges    []windowRange
+	unordered bool // its instants do not ascend from range to range
 }
 
-// era is some successive windows of which one dictionary says where the line is.
-type era struct {
-	from, to int // windows
-	kind     int // the type's number among lines.types
-	metric   int
-	row      int32
+// windowRange is some successive windows of which one dictionary says where the line is.
+type windowRange struct {
+	from, to   int // windows
+	dictionary int // the type's number among lines.types
+	metric     int
+	row        int32
 }
 
 // lines is what the lines of some windows share.
 type lines struct {
-	windows []*Window
-	types   [][]*Type // by kind and by window; nil where the window has none
-	apart   bool      // no window begins before the one before it has ended
+	windows  []*Window
+	types    [][]*Type // by dictionary and by window; nil where the window has none
+	disjoint bool      // no window begins before the one before it has ended
 }
 
 // What a line takes, in bytes, beside its labels.
@@ -44,23 +44,23 @@ const lineBytes = 96 + 40
 // Labels are taken from the allowance. The error is the allowance's or the context's.
 func Lines(ctx context.Context, allow Allowance, windows []*Window,
 	matchers ...*labels.Matcher) ([]Line, error) {
-	s := lineSearch{of: &lines{windows: windows, apart: true}, allow: allow,
+	s := lineSearch{of: &lines{windows: windows, disjoint: true}, allow: allow,
 		byLabels: map[uint64][]int32{}}
 	until := int64(-1 << 62)
-	kinds := map[*Dictionary]*kindLines{}
+	known := map[*Dictionary]*dictionaryLines{}
 	for i, w := range windows {
 		if n := len(w.Times); n > 0 {
-			s.of.apart = s.of.apart && w.Times[0] > until
+			s.of.disjoint = s.of.disjoint && w.Times[0] > until
 			until = max(until, w.Times[n-1])
 		}
 		for _, t := range w.Types {
-			k := kinds[t.Dictionary]
+			k := known[t.Dictionary]
 			if k == nil {
 				var err error
-				if k, err = s.kind(ctx, t, matchers); err != nil {
+				if k, err = s.linesOf(ctx, t, matchers); err != nil {
 					return nil, err
 				}
-				kinds[t.Dictionary] = k
+				known[t.Dictionary] = k
 			}
 			if len(k.list) > 0 {
 				s.of.types[k.number][i] = t
@@ -72,17 +72,17 @@ func Lines(ctx context.Context, allow Allowance, windows []*Window,
 }
 
 // kindLines are the lines of one dictionary.
-type kindLines struct {
+type dictionaryLines struct {
 	number int
-	last   int // the window that its eras were extended to
-	list   []kindLine
+	last   int // the window that its ranges were extended to
+	list   []dictionaryLine
 }
 
-type kindLine struct {
-	line   int32
-	era    int32 // number in the line
-	metric int
-	row    int32
+type dictionaryLine struct {
+	line      int32
+	lastRange int32 // number in the line
+	metric    int
+	row       int32
 }
 
 type lineSearch struct {
@@ -92,10 +92,10 @@ type lineSearch struct {
 	byLabels map[uint64][]int32
 }
 
-// kind finds the lines that a type's dictionary has.
-func (s *lineSearch) kind(ctx context.Context, t *Type,
-	matchers []*labels.Matcher) (*kindLines, error) {
-	k := &kindLines{last: -1}
+// linesOf finds the lines that a type's dictionary has.
+func (s *lineSearch) linesOf(ctx context.Context, t *Type,
+	matchers []*labels.Matcher) (*dictionaryLines, error) {
+	k := &dictionaryLines{last: -1}
 	metrics := t.MatchMetrics(ctx, matchers...)
 	if len(metrics) == 0 {
 		return k, ctx.Err()
@@ -106,7 +106,7 @@ func (s *lineSearch) kind(ctx context.Context, t *Type,
 	}
 	k.number = len(s.of.types)
 	s.of.types = append(s.of.types, make([]*Type, len(s.of.windows)))
-	k.list = make([]kindLine, 0, len(metrics)*len(rows))
+	k.list = make([]dictionaryLine, 0, len(metrics)*len(rows))
 	b := labels.NewScratchBuilder(5 + len(t.Labels))
 	node := t.Node.String()
 	for _, m := range metrics {
@@ -123,7 +123,7 @@ func (s *lineSearch) kind(ctx context.Context, t *Type,
 					owed += labelBytes + int64(len(l.Name)+len(l.Value))
 				})
 			}
-			k.list = append(k.list, kindLine{line: number, metric: m, row: row})
+			k.list = append(k.list, dictionaryLine{line: number, metric: m, row: row})
 		}
 		if err := s.allow.Take(owed); err != nil {
 			return nil, err
@@ -146,23 +146,24 @@ func (s *lineSearch) line(l labels.Labels, m *Metric) (number int32, isNew bool)
 	return number, true
 }
 
-// extend says that window i has a kind's lines, too.
-func (s *lineSearch) extend(k *kindLines, i int) {
+// extend says that window i has a dictionary's lines, too.
+func (s *lineSearch) extend(k *dictionaryLines, i int) {
 	goesOn := k.last == i-1 && k.last >= 0
 	k.last = i
 	for j := range k.list {
 		of := &k.list[j]
 		line := &s.list[of.line]
-		if goesOn && int(of.era) == len(line.eras)-1 {
-			line.eras[of.era].to = i + 1
+		if goesOn && int(of.lastRange) == len(line.ranges)-1 {
+			line.ranges[of.lastRange].to = i + 1
 			continue
 		}
-		if n := len(line.eras); n > 0 && line.eras[n-1].to > i { // two types have it
-			line.mixed = true
+		if n := len(line.ranges); n > 0 && line.ranges[n-1].to > i { // two types have it
+			line.unordered = true
 		}
-		of.era = int32(len(line.eras))
-		line.eras = append(line.eras, era{from: i, to: i + 1, kind: k.number, metric: of.metric,
-			row: of.row})
+		of.lastRange = int32(len(line.ranges))
+		line.ranges = append(line.ranges, windowRange{from: i, to: i + 1, dictionary: k.number,
+			metric: of.metric,
+			row:    of.row})
 	}
 }
 
@@ -179,8 +180,9 @@ type Samples struct {
 	BucketEnd []int32
 	Bucket    []uint16
 	Delta     []int64
-	// Bare says that some of the values were read without their buckets, so that there are none.
-	Bare bool
+	// NoBuckets says that some of the values were read without their buckets, so that there are
+	// none.
+	NoBuckets bool
 
 	before, now []int64 // counts by bucket: of the last value, and scratch
 }
@@ -189,23 +191,23 @@ type Samples struct {
 // histograms with their buckets if they are wanted.
 func (l *Line) Read(v *Samples, from, to int64, buckets bool) {
 	v.reset(l.Metric, buckets)
-	if l.mixed || !l.of.apart {
+	if l.unordered || !l.of.disjoint {
 		v.series(l.Series(from, to))
 		return
 	}
-	l.each(func(w *Window, t *Type, e *era) { v.window(w, t, e.metric, e.row, from, to) })
-	if v.Bare {
+	l.each(func(w *Window, t *Type, e *windowRange) { v.window(w, t, e.metric, e.row, from, to) })
+	if v.NoBuckets {
 		v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
 	}
 }
 
 // each calls visit with the windows that have the line.
-func (l *Line) each(visit func(w *Window, t *Type, e *era)) {
-	for i := range l.eras {
-		e := &l.eras[i]
+func (l *Line) each(visit func(w *Window, t *Type, e *windowRange)) {
+	for i := range l.ranges {
+		e := &l.ranges[i]
 		for n := e.from; n < e.to; n++ {
 			if w := l.of.windows[n]; len(w.Times) > 0 {
-				visit(w, l.of.types[e.kind][n], e)
+				visit(w, l.of.types[e.dictionary][n], e)
 			}
 		}
 	}
@@ -215,7 +217,7 @@ func (l *Line) each(visit func(w *Window, t *Type, e *era)) {
 // epoch). Where two windows know an instant the earlier one counts.
 func (l *Line) Series(from, to int64) *Series {
 	all := &Series{Labels: l.Labels, Metric: l.Metric}
-	l.each(func(w *Window, t *Type, e *era) {
+	l.each(func(w *Window, t *Type, e *windowRange) {
 		if t.columns[e.metric] == unknown {
 			return
 		}
@@ -246,15 +248,15 @@ func (v *Samples) series(s *Series) {
 	}
 	for i := range s.Histograms {
 		h := &s.Histograms[i]
-		v.Bare = v.Bare || len(h.Counts) == 0 && h.Total != 0
+		v.NoBuckets = v.NoBuckets || len(h.Counts) == 0 && h.Total != 0
 		v.Words, v.Counts = append(v.Words, h.Sum), append(v.Counts, h.Count())
 	}
-	for i := 0; i < len(s.Histograms) && !v.Bare; i++ {
+	for i := 0; i < len(s.Histograms) && !v.NoBuckets; i++ {
 		clear(v.now)
 		for j, b := range s.Histograms[i].Filled {
 			v.now[b] = s.Histograms[i].Counts[j]
 		}
-		v.differ()
+		v.appendDeltas()
 		v.before, v.now = v.now, v.before
 		v.BucketEnd = append(v.BucketEnd, int32(len(v.Bucket)))
 	}
@@ -263,8 +265,8 @@ func (v *Samples) series(s *Series) {
 func (v *Samples) reset(m *Metric, buckets bool) {
 	v.At, v.Words, v.Texts, v.Counts = v.At[:0], v.Words[:0], v.Texts[:0], v.Counts[:0]
 	v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
-	v.Bare = !m.Kind.IsHistogram() || !buckets
-	if n := m.buckets(); !v.Bare {
+	v.NoBuckets = !m.Kind.IsHistogram() || !buckets
+	if n := m.buckets(); !v.NoBuckets {
 		v.before, v.now = slices.Grow(v.before[:0], n)[:n], slices.Grow(v.now[:0], n)[:n]
 		clear(v.before)
 	}
@@ -292,10 +294,10 @@ func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int
 			r.change, r.last = c.changes(i)
 		}
 	}
-	if r.kind.IsHistogram() && c.bare() {
-		v.Bare = true
+	if r.kind.IsHistogram() && c.noBuckets() {
+		v.NoBuckets = true
 	}
-	if !v.Bare {
+	if !v.NoBuckets {
 		clear(v.now) // a window's changes begin at zero
 	}
 	edges, full := t.presenceOf(c).of(row)
@@ -309,7 +311,7 @@ func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int
 		}
 		r.append(w.Times, max(edges[i], int32(first)), until)
 	}
-	if r.begun && !v.Bare {
+	if r.begun && !v.NoBuckets {
 		v.before, v.now = v.now, v.before
 	}
 }
@@ -336,7 +338,7 @@ func (r *rowValues) append(times []int64, first, end int32) {
 		if r.change < r.last {
 			until = min(until, r.column.at[r.change])
 		}
-		r.stand(int(until - at))
+		r.repeat(int(until - at))
 		at = until
 	}
 }
@@ -357,7 +359,7 @@ func (r *rowValues) advance(at int32) {
 		for i := from; i < to; i++ {
 			r.total += r.column.count[i]
 		}
-		if r.Bare {
+		if r.NoBuckets {
 			continue
 		}
 		for i := from; i < to; i++ {
@@ -370,8 +372,8 @@ func (r *rowValues) advance(at int32) {
 	}
 }
 
-// stand appends the value as often as it holds.
-func (r *rowValues) stand(n int) {
+// repeat appends the value n times.
+func (r *rowValues) repeat(n int) {
 	switch {
 	case r.kind == frame.String:
 		text := ""
@@ -388,20 +390,20 @@ func (r *rowValues) stand(n int) {
 		}
 		return
 	}
-	if !r.Bare && !r.begun {
-		r.differ()
+	if !r.NoBuckets && !r.begun {
+		r.appendDeltas()
 	}
 	r.begun = true
 	for range n {
 		r.Words, r.Counts = append(r.Words, r.word), append(r.Counts, r.total)
-		if !r.Bare {
+		if !r.NoBuckets {
 			r.BucketEnd = append(r.BucketEnd, int32(len(r.Bucket)))
 		}
 	}
 }
 
-// differ appends how the counts differ from those of the value before.
-func (v *Samples) differ() {
+// appendDeltas appends how the counts differ from those of the value before.
+func (v *Samples) appendDeltas() {
 	for i, n := range v.now {
 		if d := n - v.before[i]; d != 0 {
 			v.Bucket, v.Delta = append(v.Bucket, uint16(i)), append(v.Delta, d)

@@ -49,12 +49,12 @@ func readLines(t *rapid.T, list []window.Line, from, to int64, buckets bool) []w
 
 func histogramsOf(t *rapid.T, m *window.Metric, v *window.Samples,
 	buckets bool) (list []window.Histogram) {
-	if v.Bare == buckets || v.Bare && len(v.BucketEnd) > 0 {
-		t.Fatalf("bare %v, buckets wanted %v", v.Bare, buckets)
+	if v.NoBuckets == buckets || v.NoBuckets && len(v.BucketEnd) > 0 {
+		t.Fatalf("bare %v, buckets wanted %v", v.NoBuckets, buckets)
 	}
 	counts, from := make([]int64, m.Buckets()), int32(0)
 	for i, sum := range v.Words {
-		if v.Bare {
+		if v.NoBuckets {
 			list = append(list, window.Histogram{Size: m.Buckets(), Sum: sum, Total: v.Counts[i]})
 			continue
 		}

@@ -20,7 +20,7 @@ type partEncoder struct {
 	*Type
 	*column
 	m        *Metric
-	there    *presence // the column's, or the type's
+	presence *presence // the column's, or the type's
 	instants int32
 	numbers  []int64 // strings only: number of each text in the part
 	unit     int64   // integers only: what the differences after the first instants are counted in
@@ -29,11 +29,11 @@ type partEncoder struct {
 
 func newPartEncoder(t *Type, metric int, instants int32) *partEncoder {
 	c := t.columns[metric]
-	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], there: t.presenceOf(c),
+	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], presence: t.presenceOf(c),
 		instants: instants}
 }
 
-// cut is where a piece's rows stand among the column's.
+// cut returns the range of a piece's rows among the column's.
 func (e *partEncoder) cut(p piece) (from, to int) {
 	from, _ = slices.BinarySearch(e.rows, p.from)
 	to, _ = slices.BinarySearch(e.rows, p.to)
@@ -126,7 +126,7 @@ func (e *partEncoder) appendTexts(dst []byte, from, to int) []byte {
 func (e *partEncoder) split(i int) (first, later, end int) {
 	first, end = e.changes(i)
 	later = first
-	if at, _ := e.there.first(e.rows[i]); e.at[first] == at {
+	if at, _ := e.presence.first(e.rows[i]); e.at[first] == at {
 		later++
 	}
 	return first, later, end
@@ -186,7 +186,7 @@ func (e *partEncoder) appendLater(dst []byte, p piece, from, to int) []byte {
 // appendChanges appends the changes of row number i after its first instant.
 func (e *partEncoder) appendChanges(dst []byte, i int) []byte {
 	first, later, end := e.split(i)
-	start, _ := e.there.first(e.rows[i])
+	start, _ := e.presence.first(e.rows[i])
 	dst = appendInstants(dst, e.at[later:end], start, e.instants)
 	for k := later; k < end; k++ {
 		base := int64(0)

@@ -17,8 +17,8 @@ func pieceOf(starts []int32, i int, rows int) piece {
 	return p
 }
 
-// surelyLarge reports without encoding it that the column does not fit one piece.
-func (e *partEncoder) surelyLarge() bool {
+// exceedsPiece reports whether a column is surely too large for one piece, before it is encoded.
+func (e *partEncoder) exceedsPiece() bool {
 	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
 }
 
@@ -33,7 +33,7 @@ func (e *partEncoder) starts() (starts []int32) {
 	for row := range int32(len(e.Rows)) {
 		var own [2]int
 		if e.present != nil && j < len(e.present.rows) && e.present.rows[j] == row {
-			own[Values] += placeBytes + 3*len(e.present.at(j))
+			own[Values] += rowNumberBytes + 3*len(e.present.at(j))
 			j++
 		}
 		changes := i < len(e.column.rows) && e.column.rows[i] == row
@@ -60,8 +60,8 @@ func (e *partEncoder) starts() (starts []int32) {
 	return starts
 }
 
-// placeBytes is what it takes at most to say which row a value or a pattern of presence is of.
-const placeBytes = 10
+// rowNumberBytes is what it takes at most to say which row a value or a pattern of presence is of.
+const rowNumberBytes = 10
 
 // sizes returns what the changes of row number i take at most in each facet, without texts.
 func (e *partEncoder) sizes(i int) (values, buckets int) {
@@ -73,7 +73,7 @@ func (e *partEncoder) sizes(i int) (values, buckets int) {
 	if later < end {
 		e.scratch = e.appendChanges(e.scratch, i)
 	}
-	values = placeBytes + len(e.scratch)
+	values = rowNumberBytes + len(e.scratch)
 	switch {
 	case e.m.Kind == frame.String:
 		values += 2 * (end - first) // a text's number may take as much more

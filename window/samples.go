@@ -15,7 +15,7 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 	var s Series
 	for _, t := range w.Types {
 		for m := range t.Metrics {
-			if t.columns[m] == unknown || t.columns[m].bare() {
+			if t.columns[m] == unknown || t.columns[m].noBuckets() {
 				continue
 			}
 			c := newCursor(t, m, int32(len(w.Times)))
@@ -44,13 +44,13 @@ func FromSamples(account string, h *Head, dictionaries Dictionaries,
 	w, _, damage := h.window(account, nil, dictionaries)
 	values := make([]value, len(h.Times))
 	for _, t := range w.Types {
-		t.enter(values, h.Times, want, find)
+		t.fill(values, h.Times, want, find)
 	}
 	return w, damage
 }
 
-// enter makes the columns of what find knows. values is scratch.
-func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, metric int) bool,
+// fill makes the columns of what find knows. values is scratch.
+func (t *Type) fill(values []value, times []int64, want func(d *Dictionary, metric int) bool,
 	find func(d *Dictionary, metric, row int) *Series) {
 	for m := range t.Metrics {
 		if !want(t.Dictionary, m) {
@@ -61,7 +61,7 @@ func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, met
 		for row := range t.Rows {
 			if s := find(t.Dictionary, m, row); s != nil {
 				clear(values)
-				s.spread(values, times, t.Metrics[m].buckets())
+				s.valuesAt(values, times, t.Metrics[m].buckets())
 				a.row(int32(row), values)
 			}
 		}
@@ -69,9 +69,9 @@ func (t *Type) enter(values []value, times []int64, want func(d *Dictionary, met
 	}
 }
 
-// spread enters the values of a series at their instants. What has another number of buckets is
-// not its metric's, and left out.
-func (s *Series) spread(values []value, times []int64, buckets int) {
+// valuesAt sets values, which are by instant, to those of a series. What has another number of
+// buckets is not its metric's, and left out.
+func (s *Series) valuesAt(values []value, times []int64, buckets int) {
 	for i, at := range s.At {
 		t, found := slices.BinarySearch(times, at)
 		if !found {

@@ -1,10 +1,19 @@
 // Package window is the type between frames, stores and queries: frames go in, columns and series
-// come out.
+// come out. Start with Window: what one node said in five minutes or in an hour.
 //
-// A Window holds what one node said in five minutes or in an hour. Build makes one from frames in
-// any order, with repetitions; Select answers from it by Prometheus matchers. Values stay what
-// the agent counted: integers with an exponent, bucket counts, doubles, texts. Rates, percentiles
-// and floats are made where they are asked for.
+//	frames ──Build──▶ Window ──Encode──▶ head, dictionaries, parts   (COLUMNS.md)
+//	                  │    ▲                          │
+//	                  │    └────────FromParts─────────┘
+//	                  ├──Select──▶ Series, for the series somebody asked for
+//	                  ├──Lines───▶ Line, Samples: series over several windows
+//	                  └──Cells───▶ every value, for rollups
+//
+// What it promises: frames may come in any order and repeatedly, and the window is the same. A
+// Window is immutable. Equal windows give equal bytes. Values stay what the agent counted: integers
+// with an exponent, bucket counts, doubles, texts; rates, percentiles and floats are made where
+// they are asked for. Whatever bytes a decoder is given, the memory it takes is bounded.
+//
+// It has no clock and no I/O, and of our packages it imports frame and frame/codec alone.
 package window
 
 import (
@@ -67,7 +76,7 @@ func (s *Series) Between(i, j int) Series {
 // buckets) and their sum, an integer scaled by Metric.Exponent. Most buckets are empty, so only
 // the others are there. The lists may be shared between values: do not change them.
 //
-// One that was read without its buckets has Total in their place.
+// One that was read without its buckets has Total instead.
 type Histogram struct {
 	Size   int      // buckets that there are, the one above the last bound among them
 	Filled []uint16 // numbers of those that are not empty, ascending

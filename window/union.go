@@ -30,13 +30,13 @@ func UnionWanted(start, length int64, list []*Window,
 	want func(d *Dictionary, metric int) bool) *Window {
 	l := newTimeline(start, length, list)
 	out := &Window{Node: l.node(), Start: start, Length: length, Times: l.times}
-	groups := gather(list)
+	groups := groupTypes(list)
 	runs := l.runs(nil)
 	for _, g := range groups {
 		d := g.dictionary(&out.Node, groups)
 		t := &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}
-		j := joiner{Type: t, lines: l, runs: runs, sources: g.sources}
-		j.readings = make([]reading, len(list))
+		j := joiner{Type: t, timeline: l, runs: runs, sources: g.sources}
+		j.cursors = make([]sourceCursor, len(list))
 		t.live = j.liveOf()
 		for m := range t.columns {
 			t.columns[m] = unknown

@@ -12,11 +12,11 @@ import (
 // first.
 type joiner struct {
 	*Type    // of the union
-	lines    *timeline
-	runs     []run      // if each source's column was read
-	sources  []source   // by window
-	readings []reading  // by window, of the column at hand
-	ahead    []*reading // those whose windows have runs
+	timeline *timeline
+	runs     []run           // if each source's column was read
+	sources  []source        // by window
+	cursors  []sourceCursor  // by window, of the column at hand
+	active   []*sourceCursor // those whose windows have runs
 
 	// The column at hand, in lists that the next one uses again.
 	out    changes // without row
@@ -40,8 +40,8 @@ type joiner struct {
 	counts   []int64 // of a source that has only one run
 }
 
-// reading is where a joiner stands in one source's column.
-type reading struct {
+// sourceCursor is where a joiner stands in one source's column.
+type sourceCursor struct {
 	has      bool // the source has the metric
 	column   *column
 	live     *presence // of the column
@@ -65,14 +65,14 @@ type reading struct {
 // noRow is above all rows.
 const noRow = math.MaxInt32
 
-func (s *source) open(c *column) reading {
-	r := reading{has: true, column: c, live: s.presenceOf(c), rows: s.rows, byRow: s.byRow}
-	r.pend()
+func (s *source) cursor(c *column) sourceCursor {
+	r := sourceCursor{has: true, column: c, live: s.presenceOf(c), rows: s.rows, byRow: s.byRow}
+	r.setPending()
 	return r
 }
 
-// pend sets pending.
-func (r *reading) pend() {
+// setPending sets pending.
+func (r *sourceCursor) setPending() {
 	r.pending = noRow
 	if r.column != nil && r.nextRow < len(r.column.rows) {
 		if r.pending = r.column.rows[r.nextRow]; r.rows != nil {
@@ -81,8 +81,8 @@ func (r *reading) pend() {
 	}
 }
 
-// place goes to a row of the union. Rows come in ascending order.
-func (r *reading) place(row int32) {
+// seek goes to a row of the union. Rows come in ascending order.
+func (r *sourceCursor) seek(row int32) {
 	if r.there = r.has; !r.has {
 		return
 	}
@@ -103,20 +103,20 @@ func (r *reading) place(row int32) {
 	}
 }
 
-// row goes to the changes of a row of the union.
-func (r *reading) row(row int32) {
+// seekChanges goes to a row of the union and to its changes.
+func (r *sourceCursor) seekChanges(row int32) {
 	r.word, r.total, r.change, r.end = 0, 0, 0, 0
-	r.place(row)
+	r.seek(row)
 	if r.has && r.pending == row {
 		r.change, r.end = r.column.changes(r.nextRow)
 		r.nextRow++
-		r.pend()
+		r.setPending()
 	}
 }
 
 // first returns the first instant of from … to−1 at which the row is there, to if there is none.
 // from does not fall from call to call.
-func (r *reading) first(from, to int32) int32 {
+func (r *sourceCursor) first(from, to int32) int32 {
 	if r.full {
 		return from
 	}
@@ -133,7 +133,7 @@ func (r *reading) first(from, to int32) int32 {
 }
 
 // until returns the first of the changes from … that is after an instant.
-func (r *reading) until(from int, instant int32) int {
+func (r *sourceCursor) until(from int, instant int32) int {
 	if from == r.end || r.column.at[from] > instant {
 		return from
 	}
@@ -150,9 +150,9 @@ func (r *reading) until(from int, instant int32) int {
 // liveOf joins the presences of the sources' entities.
 func (j *joiner) liveOf() *presence {
 	for i := range j.sources {
-		j.readings[i] = reading{}
+		j.cursors[i] = sourceCursor{}
 		if s := &j.sources[i]; s.Type != nil {
-			j.readings[i] = reading{has: true, live: s.live, byRow: s.byRow}
+			j.cursors[i] = sourceCursor{has: true, live: s.live, byRow: s.byRow}
 		}
 	}
 	return j.presence(j.runs)
@@ -165,8 +165,8 @@ func (j *joiner) column(metric int) *column {
 	known, missing, none, zero, own := false, false, true, true, false
 	var skip []bool
 	for i := range j.sources {
-		s, counts := &j.sources[i], j.lines.within[i][0] < j.lines.within[i][1]
-		j.readings[i] = reading{}
+		s, counts := &j.sources[i], j.timeline.within[i][0] < j.timeline.within[i][1]
+		j.cursors[i] = sourceCursor{}
 		if s.Type == nil {
 			continue
 		}
@@ -185,8 +185,8 @@ func (j *joiner) column(metric int) *column {
 			continue
 		}
 		none, known, zero = false, known || counts, zero && c == nil
-		own = own || c != nil && c.present != nil || c.bare()
-		j.readings[i] = s.open(c)
+		own = own || c != nil && c.present != nil || c.noBuckets()
+		j.cursors[i] = s.cursor(c)
 	}
 	switch {
 	case none, missing && !known:
@@ -194,27 +194,27 @@ func (j *joiner) column(metric int) *column {
 	case zero:
 		return nil
 	}
-	runs, bare := j.bareRuns(skip)
-	j.join(&j.Metrics[metric], runs, bare)
-	c := j.take(bare)
+	runs, noBuckets := j.runsOf(skip)
+	j.join(&j.Metrics[metric], runs, noBuckets)
+	c := j.build(noBuckets)
 	if own {
-		for i := range j.readings {
-			j.readings[i].nextLive = 0
+		for i := range j.cursors {
+			j.cursors[i].nextLive = 0
 		}
 		if p := j.presence(runs); !p.equal(j.live) {
-			c = j.with(c, p)
+			c = j.withPresence(c, p)
 		}
 	}
 	return j.partial(c, runs)
 }
 
-// partial says so in the column if a source's column is partial.
+// partial returns the column, marked as partial if a source's column is.
 func (j *joiner) partial(c *column, runs []run) *column {
 	for i := range runs {
 		if runs[i].window < 0 {
 			continue
 		}
-		if of := j.readings[runs[i].window].column; of != nil && of.partial {
+		if of := j.cursors[runs[i].window].column; of != nil && of.partial {
 			some := column{}
 			if c != nil {
 				some = *c
@@ -226,8 +226,8 @@ func (j *joiner) partial(c *column, runs []run) *column {
 	return c
 }
 
-// with returns the column with a presence of its own.
-func (j *joiner) with(c *column, p *presence) *column {
+// withPresence returns the column with a presence of its own.
+func (j *joiner) withPresence(c *column, p *presence) *column {
 	if c == nil && p.none(len(j.Rows)) {
 		if j.absent == nil {
 			j.absent = &column{present: p}
@@ -242,7 +242,7 @@ func (j *joiner) with(c *column, p *presence) *column {
 }
 
 // join collects the changes of all rows.
-func (j *joiner) join(m *Metric, runs []run, bare bool) {
+func (j *joiner) join(m *Metric, runs []run, noBuckets bool) {
 	o := &j.out
 	o.at, o.words = o.at[:0], o.words[:0]
 	o.bucketEnd, o.bucket, o.count = o.bucketEnd[:0], o.bucket[:0], o.count[:0]
@@ -250,8 +250,8 @@ func (j *joiner) join(m *Metric, runs []run, bare bool) {
 	o.hist = m.Kind.IsHistogram()
 	of := j.scalars
 	switch {
-	case bare:
-		of = j.bareHistograms
+	case noBuckets:
+		of = j.countsOnly
 	case o.hist:
 		j.beginHistograms(m, runs)
 		of = j.histograms
@@ -259,15 +259,15 @@ func (j *joiner) join(m *Metric, runs []run, bare bool) {
 		j.beginTexts()
 		of = j.textsOf
 	}
-	j.ahead = j.ahead[:0]
+	j.active = j.active[:0]
 	for i := range runs {
-		if u := &runs[i]; u.opens && j.readings[u.window].has {
-			j.ahead = append(j.ahead, &j.readings[u.window])
+		if u := &runs[i]; u.opens && j.cursors[u.window].has {
+			j.active = append(j.active, &j.cursors[u.window])
 		}
 	}
 	for {
 		row := int32(noRow)
-		for _, r := range j.ahead {
+		for _, r := range j.active {
 			row = min(row, r.pending)
 		}
 		if row == noRow {
@@ -290,9 +290,9 @@ func (j *joiner) scalars(row int32, runs []run) {
 		if u.window < 0 {
 			continue
 		}
-		r := &j.readings[u.window]
+		r := &j.cursors[u.window]
 		if u.opens {
-			r.row(row)
+			r.seekChanges(row)
 		}
 		if !r.there || r.change == r.end && r.word == last {
 			continue
@@ -320,7 +320,7 @@ func (j *joiner) scalars(row int32, runs []run) {
 }
 
 // copyAt appends the instants of the changes from … that are in a run and returns where they end.
-func (r *reading) copyAt(o *changes, u *run, from int) (end int) {
+func (r *sourceCursor) copyAt(o *changes, u *run, from int) (end int) {
 	at := r.column.at[from:r.end]
 	if at[len(at)-1] >= u.to {
 		n, _ := slices.BinarySearch(at, u.to)
@@ -334,8 +334,8 @@ func (r *reading) copyAt(o *changes, u *run, from int) (end int) {
 	return from + len(at)
 }
 
-// take returns the column of the changes that were collected, nil if there are none.
-func (j *joiner) take(bare bool) *column {
+// build returns the column of the changes that were collected, nil if there are none.
+func (j *joiner) build(noBuckets bool) *column {
 	o := &j.out
 	if len(o.at) == 0 {
 		return nil
@@ -348,7 +348,7 @@ func (j *joiner) take(bare bool) *column {
 	}
 	c := &column{rows: cut(j.rows), end: cut(j.end), at: cut(o.at), words: slices.Clone(o.words)}
 	switch {
-	case bare:
+	case noBuckets:
 		c.totals = slices.Clone(j.totals)
 	case o.hist:
 		c.bucketEnd = cut(o.bucketEnd)

@@ -21,23 +21,23 @@ func (s *source) metric(m int) int {
 	return int(s.byMetric[m])
 }
 
-// gathered is what the windows of a union have of one type with the same labels, under one name of
+// typeGroup is what the windows of a union have of one type with the same labels, under one name of
 // the cluster, the datacenter and the rack: a node that moves is another series from then on.
-type gathered struct {
+type typeGroup struct {
 	first   *Dictionary
 	hashed  bool     // a window tells it apart from another of its name
 	sources []source // by window
 }
 
-// gather finds the types of a union. A type that is there twice in one window counts once.
-func gather(list []*Window) (all []*gathered) {
+// groupTypes finds the types of a union. A type that is there twice in one window counts once.
+func groupTypes(list []*Window) (all []*typeGroup) {
 	for i, w := range list {
 		for _, t := range w.Types {
-			n := slices.IndexFunc(all, func(g *gathered) bool { return g.is(t.Dictionary) })
+			n := slices.IndexFunc(all, func(g *typeGroup) bool { return g.is(t.Dictionary) })
 			if n < 0 {
 				n = len(all)
 				all = append(all,
-					&gathered{first: t.Dictionary, sources: make([]source, len(list))})
+					&typeGroup{first: t.Dictionary, sources: make([]source, len(list))})
 			}
 			g := all[n]
 			g.hashed = g.hashed || t.Key != t.Dictionary.Type
@@ -49,30 +49,30 @@ func gather(list []*Window) (all []*gathered) {
 	return all
 }
 
-func (g *gathered) is(d *Dictionary) bool {
+func (g *typeGroup) is(d *Dictionary) bool {
 	return g.first == d || g.first.Type == d.Type && slices.Equal(g.first.Labels, d.Labels) &&
 		g.at(d)
 }
 
 // at reports whether a dictionary names the same cluster, datacenter and rack.
-func (g *gathered) at(d *Dictionary) bool {
+func (g *typeGroup) at(d *Dictionary) bool {
 	return g.first.Cluster == d.Cluster && g.first.Datacenter == d.Datacenter &&
 		g.first.Rack == d.Rack
 }
 
 // dictionary makes the union's dictionary and translates the sources' numbers. The usual case is
 // that one of the windows has all that the others have: then it is that window's own.
-func (g *gathered) dictionary(node *Node, all []*gathered) *Dictionary {
+func (g *typeGroup) dictionary(node *Node, all []*typeGroup) *Dictionary {
 	d := &Dictionary{Node: node.ID, Cluster: g.first.Cluster, Datacenter: g.first.Datacenter,
 		Rack: g.first.Rack,
 		Key:  g.first.Type, Type: g.first.Type, Labels: g.first.Labels,
 		Rows: g.first.Rows, Metrics: slices.Clip(g.first.Metrics)}
-	if g.hashed || slices.ContainsFunc(all, func(o *gathered) bool {
+	if g.hashed || slices.ContainsFunc(all, func(o *typeGroup) bool {
 		return o != g && o.first.Type == d.Type
 	}) {
 		d.Key = hashed(d.Type, d.Labels)
 	}
-	if slices.ContainsFunc(all, func(o *gathered) bool {
+	if slices.ContainsFunc(all, func(o *typeGroup) bool {
 		return o.first.Type == d.Type && !g.at(o.first)
 	}) {
 		d.Key = hashed(d.Type, d.Labels, d.Cluster, d.Datacenter, d.Rack)
@@ -105,7 +105,7 @@ func (g *gathered) dictionary(node *Node, all []*gathered) *Dictionary {
 }
 
 // each calls f for each window's source.
-func (g *gathered) each(f func(s *source)) {
+func (g *typeGroup) each(f func(s *source)) {
 	for i := range g.sources {
 		if g.sources[i].Type != nil {
 			f(&g.sources[i])
@@ -140,7 +140,7 @@ func uniteRows(a, b [][]string) [][]string {
 	return out
 }
 
-// eachRow calls f for each row of two ascending lists, with its place in both, −1 where it is not.
+// eachRow calls f for each row of two ascending lists, with its index in both; −1: it is not there.
 func eachRow(a, b [][]string, f func(i, j int)) {
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		order := 0

@@ -9,7 +9,7 @@ func (j *joiner) beginHistograms(m *Metric, runs []run) {
 		if u.window < 0 || u.closes {
 			continue
 		}
-		if r := &j.readings[u.window]; r.has && r.counts == nil {
+		if r := &j.cursors[u.window]; r.has && r.counts == nil {
 			r.counts = make([]int64, n)
 		}
 	}
@@ -26,9 +26,9 @@ func (j *joiner) histograms(row int32, runs []run) {
 		if u.window < 0 {
 			continue
 		}
-		r := &j.readings[u.window]
+		r := &j.cursors[u.window]
 		if u.opens {
-			r.row(row)
+			r.seekChanges(row)
 		}
 		if !r.there || r.change == r.end && !j.begun {
 			continue
@@ -52,15 +52,15 @@ func (j *joiner) histograms(row int32, runs []run) {
 	}
 	clear(j.last[min(j.low, j.top):j.top])
 	if several {
-		for i := range j.readings {
-			clear(j.readings[i].counts)
+		for i := range j.cursors {
+			clear(j.cursors[i].counts)
 		}
 	}
 }
 
 // difference applies the source's changes up to from, and adds a change if the value that it has
 // then is not the row's last.
-func (j *joiner) difference(r *reading, from int, at int32) {
+func (j *joiner) difference(r *sourceCursor, from int, at int32) {
 	o, counts := &j.out, r.counts
 	if counts == nil {
 		counts = j.counts

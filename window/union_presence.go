@@ -1,6 +1,6 @@
 package window
 
-// presence joins the presences of the readings.
+// presence joins the presences of the cursors' sources.
 func (j *joiner) presence(runs []run) *presence {
 	if j.always(runs) {
 		return nil
@@ -36,7 +36,7 @@ func (j *joiner) always(runs []run) bool {
 		if runs[i].window < 0 {
 			return false
 		}
-		if r := &j.readings[runs[i].window]; !r.has || r.live != nil || r.byRow != nil {
+		if r := &j.cursors[runs[i].window]; !r.has || r.live != nil || r.byRow != nil {
 			return false
 		}
 	}
@@ -58,9 +58,9 @@ func (j *joiner) edgesOf(row int32, runs []run) {
 			turn(false, at)
 			continue
 		}
-		r := &j.readings[u.window]
+		r := &j.cursors[u.window]
 		if u.opens {
-			r.place(row)
+			r.seek(row)
 		}
 		switch {
 		case !r.there:

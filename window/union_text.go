@@ -3,8 +3,8 @@ package window
 // beginTexts prepares for a column of texts.
 func (j *joiner) beginTexts() {
 	j.texts, j.number = []string{""}, map[string]int64{"": 0}
-	for i := range j.readings {
-		if r := &j.readings[i]; r.has && r.column != nil {
+	for i := range j.cursors {
+		if r := &j.cursors[i]; r.has && r.column != nil {
 			r.texts = make([]int64, len(r.column.texts))
 			for n := range r.texts {
 				r.texts[n] = -1
@@ -15,7 +15,7 @@ func (j *joiner) beginTexts() {
 
 // text returns the union's number of a source's text. Numbers are given in the order of the changes
 // that say the texts, so that they follow from what the column says.
-func (j *joiner) text(r *reading, word int64) int64 {
+func (j *joiner) text(r *sourceCursor, word int64) int64 {
 	n := r.texts[word]
 	if n < 0 {
 		s := r.column.texts[word]
@@ -38,9 +38,9 @@ func (j *joiner) textsOf(row int32, runs []run) {
 		if u.window < 0 {
 			continue
 		}
-		r := &j.readings[u.window]
+		r := &j.cursors[u.window]
 		if u.opens {
-			r.row(row)
+			r.seekChanges(row)
 		}
 		if !r.there || r.change == r.end && r.word == last {
 			continue

@@ -14,7 +14,7 @@ type Cells struct {
 // Cells returns a walk over metric number m of a type of this window, or nil if the column was not
 // read, or a histogram's was without its buckets.
 func (w *Window) Cells(t *Type, m int) *Cells {
-	if t.columns[m] == unknown || t.columns[m].bare() {
+	if t.columns[m] == unknown || t.columns[m].noBuckets() {
 		return nil
 	}
 	return &Cells{cursor: *newCursor(t, m, int32(len(w.Times))), times: w.Times}

@@ -62,8 +62,8 @@ var unknown = &column{}
 // whole reports whether all of the column is known. One that is not is not written.
 func (c *column) whole() bool { return c != unknown && (c == nil || c.totals == nil && !c.partial) }
 
-// bare reports whether the column is a histogram's and has no buckets.
-func (c *column) bare() bool { return c != nil && c.totals != nil }
+// noBuckets reports whether the column is a histogram's that was read without its buckets.
+func (c *column) noBuckets() bool { return c != nil && c.totals != nil }
 
 // total returns how the count of a histogram differs from that before the change.
 func (c *column) total(change int) (n int64) {

@@ -188,7 +188,7 @@ func (m *dataMove) check(ctx context.Context) (err error) {
 func (m *dataMove) mover() store.MoverConfig {
 	return store.MoverConfig{
 		Dir: filepath.Join(m.Data.Dir, "rows"), ID: m.state.ID, Copied: m.state.Copied,
-		Patience: m.patience, Knows: m.knows, Tell: m.tell,
+		Patience: m.patience, Knows: m.knows, Report: m.tell,
 		Save: func(copied []string) error {
 			m.state.Copied = copied
 			return m.state.save()

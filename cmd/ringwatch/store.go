@@ -67,7 +67,7 @@ func (s *storeState) ready(ctx context.Context) error {
 func (s *storeState) warning(ctx context.Context) string {
 	var list []string
 	if w := s.writer.Load(); w != nil {
-		list = append(list, w.Aside())
+		list = append(list, w.Deferred())
 	}
 	if db := s.store.Load(); db != nil {
 		list = append(list, db.Warning(ctx))

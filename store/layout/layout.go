@@ -1,13 +1,15 @@
 // Package layout says how spans lie in rows: which rows a window, an hour or a run of rollups
-// becomes, and which of them answer for a metric. It is pure: from and to bytes, no engine, no
-// clock.
+// becomes, and which of them answer for a metric. Start with Head, the row that names all others.
 //
-// A span's rows carry an edition, a number that its writer drew. The head row, which is written
-// last, names it; so a reader never puts parts of one writing to the head of another. Rows of an
-// edition that no head names are nobody's and expire.
+//	window       head │ row 1 │ row 2 …   rows of many parts, in the order of Order; the head says
+//	                                      which row has a part
+//	hour, run    head │ a row per part │ a pack per type: its small metrics' parts
 //
-//	windows   few rows, of parts in the order of Order: a reader finds in the head which row a part is in
-//	hours and runs   a row for each part, but the small metrics of a type share one, its pack
+// What it promises: a reader never joins parts of one writing with the head of another. A span's
+// rows carry an edition, a number that its writer drew, and the head row, which is written last,
+// names it. Rows of an edition that no head names are nobody's and expire.
+//
+// It is from bytes to bytes, without engine and clock. It imports window and frame/codec alone.
 package layout
 
 import (

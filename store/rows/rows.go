@@ -1,7 +1,12 @@
-// Package rows is the waist between what Ringwatch stores and the engine that keeps it. Above it
-// there are tables, partitions and rows; an Engine is whatever keeps them. Two are there:
-// packages cassandra, and files, which needs no more than a directory. Package rowstest has the
-// contract that any must pass.
+// Package rows is the interface between what Ringwatch stores and the engine that keeps it: tables,
+// partitions and rows. Start with Engine.
+//
+//	store                what is kept: frames, windows, hours, rollups
+//	store/rows           Table, Row, Query, Engine
+//	store/rows/cassandra an Engine: a Cassandra cluster
+//	store/rows/files     an Engine: a directory
+//
+// Package rowstest has the contract that each engine must pass. Package rows imports none of ours.
 //
 // What an engine promises:
 //   - A row is found under its key until it expires. Its values have a write time each, and of

@@ -23,7 +23,7 @@ func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error)
 		dictionaries = append(dictionaries, t.Dictionary)
 	}
 	for _, g := range unite(dictionaries) {
-		b := windowBuilder{owes: owes{allow: allow}, group: g,
+		b := windowBuilder{batchedAllowance: batchedAllowance{allow: allow}, group: g,
 			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)),
 				columns: make([]*column, len(g.Metrics))}}
 		for _, t := range w.Types {
@@ -52,26 +52,26 @@ func FromWindowWithin(allow window.Allowance, w *window.Window) (*Rollup, error)
 
 // windowBuilder makes one type's columns from a window's types.
 type windowBuilder struct {
-	owes
+	batchedAllowance
 	*group
 	out   *Type
 	types []*window.Type
 	maps  []*mapping
 	of    []*window.Cells // scratch: the walks that have values of a row
-	keeper
+	arena
 }
 
 // askEvery is how many bytes are taken before an allowance is asked.
 const askEvery = 256 << 10
 
-// owes counts memory that is being taken.
-type owes struct {
+// batchedAllowance takes memory from an allowance, askEvery bytes at a time.
+type batchedAllowance struct {
 	allow window.Allowance // nil: gives any
 	owed  int64            // bytes that are taken and not asked for yet
 	err   error            // the allowance's
 }
 
-func (o *owes) take(bytes int) {
+func (o *batchedAllowance) take(bytes int) {
 	if o.owed += int64(bytes); o.allow != nil && o.err == nil && o.owed > askEvery {
 		o.err = o.allow.Take(o.owed)
 		o.owed = 0
@@ -121,7 +121,7 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 		return nil
 	}
 	out := &column{counts: make([]uint32, len(b.Rows))}
-	f := feed{kind: kind, size: b.Metrics[metric].Buckets(), keeper: &b.keeper}
+	f := aggregator{kind: kind, size: b.Metrics[metric].Buckets(), arena: &b.arena}
 	for row := range out.counts {
 		of := b.of[:0]
 		still := true
@@ -150,11 +150,11 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 			}
 		}
 	}
-	return out.settle(b.out.live)
+	return out.compact(b.out.live)
 }
 
-// settle leaves out counts that are those of the entities, and columns that say nothing.
-func (c *column) settle(live []uint32) *column {
+// compact leaves out counts that are those of the entities, and columns that say nothing.
+func (c *column) compact(live []uint32) *column {
 	same := true
 	for i, n := range c.counts {
 		if n != live[i] {
@@ -171,14 +171,14 @@ func (c *column) settle(live []uint32) *column {
 	return c
 }
 
-// feed adds up the samples of one row after the other.
-type feed struct {
-	*keeper
+// aggregator adds up the samples of one row after the other.
+type aggregator struct {
+	*arena
 	kind frame.Kind
 	size int // buckets
 
-	// Scratch of histograms: counts of the sample before and of that since which it has not started
-	// again, what is added up without them, and the first counts.
+	// Scratch of histograms: the counts of the sample before, those of the first sample since the
+	// last restart, what was added up until that restart, and the first sample's counts.
 	before, since, total []int64
 	sinceSum             int64
 	first                sparse
@@ -187,7 +187,7 @@ type feed struct {
 // row returns what the samples of one series give. It is usually one walk; more if entities that
 // are one series were described differently within the window. Where two walks know an instant the
 // first wins, as in window.Select.
-func (f *feed) row(of []*window.Cells) (cell, uint32) {
+func (f *aggregator) row(of []*window.Cells) (cell, uint32) {
 	if len(of) == 1 {
 		c := of[0]
 		n := uint32(0)
@@ -228,7 +228,7 @@ func (f *feed) row(of []*window.Cells) (cell, uint32) {
 	}
 }
 
-func (f *feed) begin() {
+func (f *aggregator) begin() {
 	if f.size > 0 && f.before == nil {
 		f.before, f.since, f.total = make([]int64, f.size), make([]int64, f.size), make([]int64,
 			f.size)
@@ -236,7 +236,7 @@ func (f *feed) begin() {
 }
 
 // add adds the walk's value, which follows the one that was added before in the same walk.
-func (f *feed) add(out *cell, c *window.Cells, first bool) {
+func (f *aggregator) add(out *cell, c *window.Cells, first bool) {
 	if f.size > 0 && !first && !c.Changed() && f.kind == frame.Histogram {
 		return // nothing increased
 	}
@@ -244,7 +244,7 @@ func (f *feed) add(out *cell, c *window.Cells, first bool) {
 }
 
 // addAny adds the walk's value.
-func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
+func (f *aggregator) addAny(out *cell, c *window.Cells, first bool) {
 	word := c.Word()
 	if f.size > 0 {
 		f.histogram(out, word, c.Counts(), first)
@@ -254,19 +254,19 @@ func (f *feed) addAny(out *cell, c *window.Cells, first bool) {
 	case first:
 		*out = single(f.kind, word)
 	case f.kind == frame.Counter:
-		out.total.Lo += uint64(increase(out.last, word))
+		out.total = increaseTotal(out.total.increase() + increase(out.last, word))
 		out.last = word
 	case f.kind == frame.Gauge:
 		out.min, out.max = min(out.min, word), max(out.max, word)
-		out.total = out.total.Add(wide(word))
+		out.total = integerTotal(out.total.integerSum().Add(wide(word)))
 		out.last = word
 	default:
 		s := single(f.kind, word)
-		*out = out.then(f.kind, &s)
+		*out = out.followedBy(f.kind, &s)
 	}
 }
 
-func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
+func (f *aggregator) histogram(out *cell, sum int64, counts []int64, first bool) {
 	switch {
 	case first:
 		*out = cell{first: sum}
@@ -274,8 +274,8 @@ func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
 		f.sinceSum = sum
 		copy(f.since, counts)
 		clear(f.total)
-	case f.kind == frame.Histogram && again(f.before, counts):
-		out.total.Lo += uint64(out.last - f.sinceSum + sum)
+	case f.kind == frame.Histogram && restarted(f.before, counts):
+		out.total = increaseTotal(out.total.increase() + out.last - f.sinceSum + sum)
 		for i, n := range counts {
 			f.total[i] += f.before[i] - f.since[i] + n
 		}
@@ -283,7 +283,7 @@ func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
 		copy(f.since, counts)
 	}
 	if f.kind == frame.GaugeHistogram {
-		out.total.Lo += uint64(sum)
+		out.total = sumsTotal(out.total.sumOfSums() + sum)
 		for i, n := range counts {
 			f.total[i] += n
 		}
@@ -292,8 +292,8 @@ func (f *feed) histogram(out *cell, sum int64, counts []int64, first bool) {
 	copy(f.before, counts)
 }
 
-// again reports whether a histogram started again between two samples.
-func again(before, now []int64) bool {
+// restarted reports whether a histogram started again between two samples.
+func restarted(before, now []int64) bool {
 	for i, n := range now[:len(before)] {
 		if n < before[i] {
 			return true
@@ -302,13 +302,13 @@ func again(before, now []int64) bool {
 	return false
 }
 
-// end turns the scratch of a histogram to what is kept.
-func (f *feed) end(out *cell) {
+// end turns the scratch of a histogram into what is kept.
+func (f *aggregator) end(out *cell) {
 	if f.size == 0 {
 		return
 	}
 	if f.kind == frame.Histogram {
-		out.total.Lo += uint64(out.last - f.sinceSum)
+		out.total = increaseTotal(out.total.increase() + out.last - f.sinceSum)
 		for i, n := range f.before {
 			f.total[i] += n - f.since[i]
 		}

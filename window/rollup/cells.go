@@ -2,12 +2,12 @@ package rollup
 
 import "github.com/ringwatch/ringwatch/frame"
 
-// cells keeps cells side by side, so that they need no allocation each.
-type cells struct{ list []cell }
+// cellSlab keeps cells side by side, so that they need no allocation each.
+type cellSlab struct{ list []cell }
 
 const mostCells = 256 // that are allocated at once
 
-func (s *cells) keep(c cell) *cell {
+func (s *cellSlab) keep(c cell) *cell {
 	if len(s.list) == cap(s.list) {
 		s.list = make([]cell, 0, min(max(2*cap(s.list), 8), mostCells))
 	}
@@ -15,8 +15,8 @@ func (s *cells) keep(c cell) *cell {
 	return &s.list[len(s.list)-1]
 }
 
-// sparses keeps lists of buckets side by side.
-type sparses struct {
+// sparseSlab keeps lists of buckets side by side.
+type sparseSlab struct {
 	index []uint16
 	count []int64
 }
@@ -25,7 +25,7 @@ const mostBuckets = 4096 // that are allocated at once
 
 // begin makes room for a list of so many buckets, which is then appended to, and returns where it
 // begins.
-func (s *sparses) begin(size int) int {
+func (s *sparseSlab) begin(size int) int {
 	if len(s.index)+size > cap(s.index) || len(s.count)+size > cap(s.count) {
 		n := max(min(max(2*cap(s.index), 32), mostBuckets), size)
 		s.index, s.count = make([]uint16, 0, n), make([]int64, 0, n)
@@ -33,14 +33,14 @@ func (s *sparses) begin(size int) int {
 	return len(s.index)
 }
 
-func (s *sparses) add(bucket uint16, n int64) {
+func (s *sparseSlab) add(bucket uint16, n int64) {
 	if n != 0 {
 		s.index, s.count = append(s.index, bucket), append(s.count, n)
 	}
 }
 
 // end returns the list that was appended to.
-func (s *sparses) end(from int) sparse {
+func (s *sparseSlab) end(from int) sparse {
 	if to := len(s.index); to > from {
 		return sparse{s.index[from:to:to], s.count[from:to:to]}
 	}
@@ -48,7 +48,7 @@ func (s *sparses) end(from int) sparse {
 }
 
 // sum returns a + sign × b, which shares nothing with b.
-func (s *sparses) sum(a, b sparse, sign int64) sparse {
+func (s *sparseSlab) sum(a, b sparse, sign int64) sparse {
 	if len(b.index) == 0 {
 		return a
 	}
@@ -77,7 +77,7 @@ func (s *sparses) sum(a, b sparse, sign int64) sparse {
 }
 
 // times returns a × n.
-func (s *sparses) times(a sparse, n int64) sparse {
+func (s *sparseSlab) times(a sparse, n int64) sparse {
 	from := s.begin(len(a.index))
 	for i, bucket := range a.index {
 		s.add(bucket, n*a.count[i])
@@ -86,17 +86,17 @@ func (s *sparses) times(a sparse, n int64) sparse {
 }
 
 // clear drops all lists, so that their room is used again.
-func (s *sparses) clear() { s.index, s.count = s.index[:0], s.count[:0] }
+func (s *sparseSlab) clear() { s.index, s.count = s.index[:0], s.count[:0] }
 
 // copy returns a list that shares nothing with a.
-func (s *sparses) copy(a sparse) sparse {
+func (s *sparseSlab) copy(a sparse) sparse {
 	from := s.begin(len(a.index))
 	s.index, s.count = append(s.index, a.index...), append(s.count, a.count...)
 	return s.end(from)
 }
 
 // of returns counts by bucket as a list.
-func (s *sparses) of(counts []int64) sparse {
+func (s *sparseSlab) of(counts []int64) sparse {
 	size := 0
 	for _, n := range counts {
 		if n != 0 {
@@ -165,22 +165,22 @@ func (s sparse) isTimes(a sparse, n int64) bool {
 	return true
 }
 
-// kindSums reports whether what a cell of one value all the time says follows from how many values
-// it has.
-func kindSums(kind frame.Kind) bool {
+// dependsOnCount reports whether a cell whose values are all the same also depends on how many
+// there are: gauges have sums.
+func dependsOnCount(kind frame.Kind) bool {
 	return kind == frame.Gauge || kind == frame.GaugeDouble || kind == frame.GaugeHistogram
 }
 
-// keeper keeps what cells are made of.
-type keeper struct {
-	cells
-	sparses
+// arena allocates what cells are made of, many at once.
+type arena struct {
+	cellSlab
+	sparseSlab
 	hists []buckets
 	read  sparse // scratch of runReader
 }
 
 // bucketsOf returns nil if there are no counts.
-func (k *keeper) bucketsOf(first, last, total sparse) *buckets {
+func (k *arena) bucketsOf(first, last, total sparse) *buckets {
 	if len(first.index)+len(last.index)+len(total.index) == 0 {
 		return nil
 	}

@@ -13,49 +13,49 @@ import (
 )
 
 // Columns are the series of successive rollups of one node and level, the values of each side by
-// side: what a question shows of them is a part of these lists. Of histograms they have the
-// buckets only if these were asked for. They are immutable, and share what did not change with
-// those that they were made of.
+// side: what a question shows of them is a part of these lists. They have histograms' buckets only
+// if these were asked for. They are immutable; what Extend makes of them shares what did not
+// change.
 type Columns struct {
-	level  Level
-	totals bool    // of histograms only the counts of all buckets
-	lines  []*line // by labels, type and metric
+	level     Level
+	noBuckets bool            // of histograms only the counts of all buckets
+	series    []*columnSeries // by labels, type and metric
 }
 
-// line is one series of Columns. Each list has an entry per period that has a sample.
-type line struct {
+// columnSeries is one series of Columns. Each list has an entry per period that has a sample.
+type columnSeries struct {
 	typ    string // of its entity
 	labels labels.Labels
 	metric *window.Metric
 
 	start []int64
 	count []uint32
-	rising
+	increases
 	min, max []int64
 	sum      []Int128 // gauges: of doubles, the bits in Lo
-	// again are the periods, ascending, whose first sample began anew after the one before.
-	again []int32
+	// indexes of the periods, ascending, before whose first sample the counter started again
+	restarts []int32
 
-	hist    []*buckets // histograms, unless only counted
-	counted *rising    // histograms that are only counted: all buckets
-	ended   sparse     // and their last sample's buckets
+	hist        []*buckets // histograms, unless only counted
+	allBuckets  *increases // histograms that are only counted: all buckets
+	lastBuckets sparse     // and their last sample's buckets
 }
 
-// rising is what a counter, or a histogram's sum or count, says of each period.
-type rising struct {
+// increases is what a counter, or a histogram's sum or count, says of each period.
+type increases struct {
 	first, last []int64
 	rise        []int64 // from the first sample to the last; nil: last − first
 }
 
 // within returns the increase from a period's first sample to its last.
-func (r *rising) within(i int) int64 {
+func (r *increases) increase(i int) int64 {
 	if r.rise != nil {
 		return r.rise[i]
 	}
 	return r.last[i] - r.first[i]
 }
 
-func (r *rising) add(first, last, rise int64) {
+func (r *increases) add(first, last, rise int64) {
 	if r.rise == nil && rise != last-first {
 		r.rise = make([]int64, len(r.first), cap(r.first))
 		for i := range r.rise {
@@ -71,7 +71,7 @@ func (r *rising) add(first, last, rise int64) {
 // NewColumns returns columns of nothing. facets are what is needed of histograms, as SelectContext
 // has them.
 func NewColumns(facets []window.Facet) *Columns {
-	return &Columns{totals: len(facets) > 0 && !slices.Contains(facets, window.Buckets)}
+	return &Columns{noBuckets: len(facets) > 0 && !slices.Contains(facets, window.Buckets)}
 }
 
 // Extend returns the columns with what rollups of later periods, in any order, each period once,
@@ -86,9 +86,9 @@ func (c *Columns) Extend(
 	if !slices.IsSortedFunc(rollups, byStart) {
 		rollups = slices.SortedFunc(slices.Values(rollups), byStart)
 	}
-	out := &Columns{level: rollups[0].Level, totals: c.totals, lines: slices.Clone(c.lines)}
-	known := map[uint64][]int{} // places in out.lines, by the labels' hash
-	for i, l := range out.lines {
+	out := &Columns{level: rollups[0].Level, noBuckets: c.noBuckets, series: slices.Clone(c.series)}
+	known := map[uint64][]int{} // indexes in out.series, by the labels' hash
+	for i, l := range out.series {
 		hash := l.labels.Hash()
 		known[hash] = append(known[hash], i)
 	}
@@ -97,7 +97,8 @@ func (c *Columns) Extend(
 		if len(metrics) == 0 {
 			continue
 		}
-		e := extender{ctx: ctx, group: g, rollups: rollups, owes: owes{allow: allow}, out: out,
+		e := extender{ctx: ctx, group: g, rollups: rollups,
+			batchedAllowance: batchedAllowance{allow: allow}, out: out,
 			known: known}
 		rows := g.MatchRows(ctx, matchers...)
 		for _, m := range metrics {
@@ -109,11 +110,11 @@ func (c *Columns) Extend(
 			}
 		}
 	}
-	slices.SortStableFunc(out.lines, byLine)
+	slices.SortStableFunc(out.series, bySeries)
 	return out, ctx.Err()
 }
 
-func byLine(a, b *line) int {
+func bySeries(a, b *columnSeries) int {
 	if c := labels.Compare(a.labels, b.labels); c != 0 {
 		return c
 	}
@@ -122,17 +123,17 @@ func byLine(a, b *line) int {
 
 // extender is one Extend, with one group of dictionaries.
 type extender struct {
-	owes
+	batchedAllowance
 	*group
 	ctx     context.Context
 	rollups []*Rollup
 	out     *Columns
 	known   map[uint64][]int
-	now     []lookup // the metric at hand in all rollups that know it
+	now     []metricSource // the metric at hand in all rollups that know it
 	labels  labels.ScratchBuilder
 }
 
-// find collects what the rollups have of a metric. lookup.slot is the rollup's number.
+// find collects what the rollups have of a metric. metricSource.slot is the rollup's number.
 func (e *extender) find(metric int) {
 	e.now = e.now[:0]
 	for i, r := range e.rollups {
@@ -149,7 +150,7 @@ func (e *extender) find(metric int) {
 			if c == unknown || t.run != nil && c == t.run.absent {
 				continue
 			}
-			e.now = append(e.now, lookup{i, to, t.counts(c), rowWalk{column: c}})
+			e.now = append(e.now, metricSource{i, to, t.counts(c), rowWalk{column: c}})
 		}
 	}
 }
@@ -165,17 +166,17 @@ func (e *extender) metric(metric int, rows []int32) {
 		if e.ctx.Err() != nil || e.err != nil {
 			return // who calls it asks ctx
 		}
-		l := e.line(metric, row, n)
-		lasts := l.lasts()
+		l := e.seriesOf(metric, row, n)
+		lasts := l.lastOf()
 		e.each(row, func(r *Rollup, c *cell, n uint32) {
-			if len(l.start) > 0 && l.beganAnew(lasts, c) {
-				l.again = append(l.again, int32(len(l.start)))
+			if len(l.start) > 0 && l.restarted(lasts, c) {
+				l.restarts = append(l.restarts, int32(len(l.start)))
 			}
 			l.add(r.Start, n, c)
 			lasts = c.lasts()
 		})
-		if l.counted != nil {
-			l.ended = lasts
+		if l.allBuckets != nil {
+			l.lastBuckets = lasts
 		}
 	}
 }
@@ -206,48 +207,48 @@ func (e *extender) each(row int32, visit func(r *Rollup, c *cell, n uint32)) (n 
 	return n
 }
 
-// line returns a copy of the line of a metric and a row, with room for so many periods more.
-func (e *extender) line(metric int, row int32, more int) *line {
+// seriesOf returns a copy of the series of a metric and a row, with room for so many periods more.
+func (e *extender) seriesOf(metric int, row int32, more int) *columnSeries {
 	m, l := &e.Metrics[metric], e.SeriesLabels(&e.labels, metric, row)
 	hash := l.Hash()
 	for _, i := range e.known[hash] {
-		of := e.out.lines[i]
+		of := e.out.series[i]
 		if of.typ == e.Type && of.metric.Same(m) && labels.Equal(of.labels, l) {
 			e.take((len(of.start) + more) * pointBytes)
-			e.out.lines[i] = of.with(more)
-			return e.out.lines[i]
+			e.out.series[i] = of.with(more)
+			return e.out.series[i]
 		}
 	}
 	e.take(seriesBytes + more*pointBytes)
-	of := &line{typ: e.Type, labels: l, metric: m}
-	if e.out.totals && m.Kind.IsHistogram() {
-		of.counted = &rising{}
+	of := &columnSeries{typ: e.Type, labels: l, metric: m}
+	if e.out.noBuckets && m.Kind.IsHistogram() {
+		of.allBuckets = &increases{}
 	}
-	e.known[hash] = append(e.known[hash], len(e.out.lines))
-	e.out.lines = append(e.out.lines, of.with(more))
-	return e.out.lines[len(e.out.lines)-1]
+	e.known[hash] = append(e.known[hash], len(e.out.series))
+	e.out.series = append(e.out.series, of.with(more))
+	return e.out.series[len(e.out.series)-1]
 }
 
 // with returns a copy whose lists have room for so many periods more.
-func (l *line) with(more int) *line {
+func (l *columnSeries) with(more int) *columnSeries {
 	out := *l
 	out.start, out.count = room(l.start, more), room(l.count, more)
-	out.rising = l.rising.with(more)
-	out.again = slices.Clip(l.again)
+	out.increases = l.increases.with(more)
+	out.restarts = slices.Clip(l.restarts)
 	switch kind := l.metric.Kind; {
 	case kind == frame.Gauge || kind == frame.GaugeDouble:
 		out.min, out.max, out.sum = room(l.min, more), room(l.max, more), room(l.sum, more)
-	case l.counted != nil:
-		r := l.counted.with(more)
-		out.counted = &r
+	case l.allBuckets != nil:
+		r := l.allBuckets.with(more)
+		out.allBuckets = &r
 	case kind.IsHistogram():
 		out.hist = room(l.hist, more)
 	}
 	return &out
 }
 
-func (r *rising) with(more int) rising {
-	out := rising{first: room(r.first, more), last: room(r.last, more)}
+func (r *increases) with(more int) increases {
+	out := increases{first: room(r.first, more), last: room(r.last, more)}
 	if r.rise != nil {
 		out.rise = room(r.rise, more)
 	}
@@ -259,17 +260,17 @@ func room[T any](list []T, more int) []T {
 	return append(make([]T, 0, len(list)+more), list...)
 }
 
-// lasts returns the buckets of the last sample.
-func (l *line) lasts() sparse {
+// lastOf returns the buckets of the last sample.
+func (l *columnSeries) lastOf() sparse {
 	if n := len(l.hist); n > 0 {
 		return l.hist[n-1].lasts()
 	}
-	return l.ended
+	return l.lastBuckets
 }
 
-// beganAnew reports whether the first sample of a cell is of another life than the last one, which
-// had these buckets.
-func (l *line) beganAnew(lasts sparse, c *cell) bool {
+// restarted reports whether the series started again between its last sample, which had these
+// buckets, and the first sample of a cell.
+func (l *columnSeries) restarted(lasts sparse, c *cell) bool {
 	switch l.metric.Kind {
 	case frame.Counter:
 		return c.first < l.last[len(l.last)-1]
@@ -280,23 +281,24 @@ func (l *line) beganAnew(lasts sparse, c *cell) bool {
 }
 
 // add adds a period's cell of n samples.
-func (l *line) add(start int64, n uint32, c *cell) {
+func (l *columnSeries) add(start int64, n uint32, c *cell) {
 	l.start, l.count = append(l.start, start), append(l.count, n)
 	switch kind := l.metric.Kind; {
 	case kind == frame.Gauge || kind == frame.GaugeDouble:
 		l.first, l.last = append(l.first, c.first), append(l.last, c.last)
-		l.min, l.max, l.sum = append(l.min, c.min), append(l.max, c.max), append(l.sum, c.total)
+		l.min, l.max, l.sum = append(l.min, c.min), append(l.max, c.max), append(l.sum,
+			c.total.bits)
 		return
-	case l.counted != nil:
-		l.counted.add(c.firsts().sum(), c.lasts().sum(), c.totals().sum())
+	case l.allBuckets != nil:
+		l.allBuckets.add(c.firsts().sum(), c.lasts().sum(), c.totals().sum())
 	case kind.IsHistogram():
 		l.hist = append(l.hist, c.hist)
 	}
-	l.rising.add(c.first, c.last, int64(c.total.Lo))
+	l.increases.add(c.first, c.last, c.total.word())
 }
 
-// matches reports whether the line's labels match.
-func (l *line) matches(matchers []*labels.Matcher) bool {
+// matches reports whether the series' labels match.
+func (l *columnSeries) matches(matchers []*labels.Matcher) bool {
 	for _, m := range matchers {
 		if !m.Matches(l.labels.Get(m.Name)) {
 			return false

@@ -11,25 +11,26 @@ func single(kind frame.Kind, word int64) cell {
 	c := cell{first: word, last: word}
 	switch kind {
 	case frame.Gauge:
-		c.min, c.max, c.total = word, word, wide(word)
+		c.min, c.max, c.total = word, word, integerTotal(wide(word))
 	case frame.GaugeDouble:
-		c.min, c.max, c.total = word, word, Int128{Lo: math.Float64bits(canonical(double(word)))}
+		c.min, c.max, c.total = word, word, doubleTotal(double(word))
 	}
 	return c
 }
 
-// then returns the cell of a's samples followed by b's, not of a histogram.
-func (a *cell) then(kind frame.Kind, b *cell) cell {
+// followedBy returns the cell of a's samples followed by b's, not of a histogram.
+func (a *cell) followedBy(kind frame.Kind, b *cell) cell {
 	c := cell{first: a.first, last: b.last}
 	switch kind {
 	case frame.Gauge:
-		c.min, c.max, c.total = min(a.min, b.min), max(a.max, b.max), a.total.Add(b.total)
+		c.min, c.max = min(a.min, b.min), max(a.max, b.max)
+		c.total = integerTotal(a.total.integerSum().Add(b.total.integerSum()))
 	case frame.GaugeDouble:
 		c.min, c.max = lower(a.min, b.min), higher(a.max, b.max)
-		c.total.Lo = math.Float64bits(
-			canonical(math.Float64frombits(a.total.Lo) + math.Float64frombits(b.total.Lo)))
+		c.total = doubleTotal(a.total.doubleSum() + b.total.doubleSum())
 	case frame.Counter:
-		c.total.Lo = a.total.Lo + uint64(increase(a.last, b.first)) + b.total.Lo
+		c.total = increaseTotal(
+			a.total.increase() + increase(a.last, b.first) + b.total.increase())
 	}
 	return c
 }

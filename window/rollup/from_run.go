@@ -1,7 +1,6 @@
 package rollup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -57,10 +56,12 @@ func FromRun(
 // grows; nil gives any. The error is the allowance's.
 func OpenRun(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries,
 	parts []window.StoredPart) (run *Run, damage []error, err error) {
-	o := opener{head: h, owes: owes{allow: allow}, slots: int(h.Length / h.Millis)}
+	o := opener{head: h, batchedAllowance: batchedAllowance{allow: allow},
+		slots: int(h.Length / h.Millis)}
 	o.open(types, find)
-	if !slices.IsSortedFunc(parts, compareParts) {
-		parts = slices.SortedFunc(slices.Values(parts), compareParts)
+	compare := func(a, b window.StoredPart) int { return a.Compare(b.PartID) }
+	if !slices.IsSortedFunc(parts, compare) {
+		parts = slices.SortedFunc(slices.Values(parts), compare)
 	}
 	for len(parts) > 0 && o.err == nil {
 		n := 1
@@ -159,19 +160,14 @@ func columnsBytes(periods []column) (n int64) {
 	return n
 }
 
-func compareParts(a, b window.StoredPart) int {
-	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Metric, b.Metric),
-		cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Piece, b.Piece))
-}
-
 // opener is one OpenRun.
 type opener struct {
 	head *RunHead
-	owes
+	batchedAllowance
 	slots  int
 	types  []*openType // by number; nil: not wanted, or it cannot be decoded
 	damage []error
-	keeper keeper
+	arena  arena
 	period []int // by slot; −1: it is not there
 
 	// Of the row at hand, by slot.
@@ -308,8 +304,8 @@ func (o *opener) metric(parts []window.StoredPart) {
 	}
 	firsts := t.firsts(id.Metric)
 	in := partReader{o: o, t: t, columns: make([]column, len(o.head.Periods)),
-		runReader: runReader{Metric: &t.dictionary.Metrics[id.Metric], keeper: &o.keeper,
-			owes: &o.owes}}
+		runReader: runReader{Metric: &t.dictionary.Metrics[id.Metric], arena: &o.arena,
+			batchedAllowance: &o.batchedAllowance}}
 	read, next := 0, 0
 	for _, p := range parts {
 		if p.Facet != window.Values || p.Piece < 0 || p.Piece > len(firsts) || p.Piece < next {

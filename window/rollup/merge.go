@@ -16,9 +16,9 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 		r.Instants += p.Instants
 		r.Parts = append(r.Parts, Part{p.Start, p.Instants})
 	}
-	var kept keeper
+	var kept arena
 	for _, g := range unite(dictionariesOf(parts)) {
-		m := merger{group: g, keeper: &kept,
+		m := merger{group: g, arena: &kept,
 			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)),
 				columns: make([]*column, len(g.Metrics))}}
 		for i, p := range parts {
@@ -60,11 +60,11 @@ func dictionariesOf(rollups []*Rollup) (list []*window.Dictionary) {
 // merger merges one type of several rollups in order of time.
 type merger struct {
 	*group
-	*keeper
+	*arena
 	out     *Type
 	sources []runSource
-	now     []lookup // the sources of the metric at hand
-	total   []int64  // scratch by bucket
+	now     []metricSource // the sources of the metric at hand
+	total   []int64        // scratch by bucket
 }
 
 // find collects the sources of a metric. known is false if a rollup's column was not read, and no
@@ -98,7 +98,7 @@ func (m *merger) find(metric int) (known, zero bool) {
 			missing = -1
 		}
 		zero = zero && c == nil
-		m.now = append(m.now, lookup{s.slot, s.mapping, s.Type.counts(c), rowWalk{column: c}})
+		m.now = append(m.now, metricSource{s.slot, s.mapping, s.Type.counts(c), rowWalk{column: c}})
 	}
 	return missing < 0, zero
 }
@@ -120,7 +120,7 @@ func (m *merger) merge(metric int) *column {
 			out.rows, out.cells = append(out.rows, int32(row)), append(out.cells, sum)
 		}
 	}
-	return out.settle(m.out.live)
+	return out.compact(m.out.live)
 }
 
 // row merges the cells of a row.
@@ -169,20 +169,22 @@ func (m *merger) begin(of *window.Metric, c *cell) *cell {
 // add adds the cell of later values to sum; a histogram's counts to m.total.
 func (m *merger) add(of *window.Metric, sum, c *cell) {
 	if !of.Kind.IsHistogram() {
-		*sum = sum.then(of.Kind, c)
+		*sum = sum.followedBy(of.Kind, c)
 		return
 	}
 	if of.Kind == frame.Histogram {
-		sum.total.Lo += uint64(c.between(sum, m.total))
+		sum.total = increaseTotal(
+			sum.total.increase() + c.gap(sum, m.total) + c.total.increase())
+	} else {
+		sum.total = sumsTotal(sum.total.sumOfSums() + c.total.sumOfSums())
 	}
 	addTo(m.total, c.totals(), 1)
-	sum.total.Lo += c.total.Lo
 	sum.last, sum.hist.last = c.last, c.lasts()
 }
 
-// between adds a histogram's increase from the last value of the cell before to c's first to counts
-// by bucket, and returns the increase of the sum.
-func (c *cell) between(before *cell, counts []int64) int64 {
+// gap is a histogram's increase from the last value of the cell before to c's first: it adds that
+// of each bucket to counts, and returns the sum's.
+func (c *cell) gap(before *cell, counts []int64) int64 {
 	addTo(counts, c.firsts(), 1)
 	if before.lasts().above(c.firsts()) { // it started again
 		return c.first
@@ -191,6 +193,7 @@ func (c *cell) between(before *cell, counts []int64) int64 {
 	return c.first - before.last
 }
 
+// addTo adds counts, or with sign −1 subtracts them.
 func addTo(dense []int64, s sparse, sign int64) {
 	for i, bucket := range s.index {
 		dense[bucket] += sign * s.count[i]

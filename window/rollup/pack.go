@@ -9,33 +9,33 @@ import (
 // From returns the columns without the periods before an instant, milliseconds, in memory of their
 // own.
 func (c *Columns) From(start int64) *Columns {
-	out := &Columns{level: c.level, totals: c.totals}
-	for _, l := range c.lines {
+	out := &Columns{level: c.level, noBuckets: c.noBuckets}
+	for _, l := range c.series {
 		n, _ := slices.BinarySearch(l.start, start)
 		switch {
 		case n == 0:
-			out.lines = append(out.lines, l)
+			out.series = append(out.series, l)
 		case n < len(l.start):
-			out.lines = append(out.lines, l.from(n))
+			out.series = append(out.series, l.from(n))
 		}
 	}
 	return out
 }
 
-func (l *line) from(n int) *line {
+func (l *columnSeries) from(n int) *columnSeries {
 	out := *l
 	out.start, out.count = after(l.start, n), after(l.count, n)
-	out.rising = l.rising.from(n)
+	out.increases = l.increases.from(n)
 	out.min, out.max, out.sum, out.hist = after(l.min, n), after(l.max, n), after(l.sum,
 		n), after(l.hist, n)
-	if l.counted != nil {
-		r := l.counted.from(n)
-		out.counted = &r
+	if l.allBuckets != nil {
+		r := l.allBuckets.from(n)
+		out.allBuckets = &r
 	}
-	out.again = nil
-	for _, i := range l.again {
+	out.restarts = nil
+	for _, i := range l.restarts {
 		if i >= int32(n) {
-			out.again = append(out.again, i-int32(n))
+			out.restarts = append(out.restarts, i-int32(n))
 		}
 	}
 	return &out
@@ -49,32 +49,32 @@ func after[T any](list []T, n int) []T {
 	return slices.Clone(list[n:])
 }
 
-func (r *rising) from(n int) rising {
-	return rising{after(r.first, n), after(r.last, n), after(r.rise, n)}
+func (r *increases) from(n int) increases {
+	return increases{after(r.first, n), after(r.last, n), after(r.rise, n)}
 }
 
 // ByName returns the columns of each metric's name.
 func (c *Columns) ByName() map[string]*Columns {
 	list := map[string]*Columns{}
-	for _, l := range c.lines {
+	for _, l := range c.series {
 		of := list[l.metric.Name]
 		if of == nil {
-			of = &Columns{level: c.level, totals: c.totals}
+			of = &Columns{level: c.level, noBuckets: c.noBuckets}
 			list[l.metric.Name] = of
 		}
-		of.lines = append(of.lines, l)
+		of.series = append(of.series, l)
 	}
 	return list
 }
 
 // Join returns what the columns and others of other names and the same periods have together.
 func (c *Columns) Join(list ...*Columns) *Columns {
-	out := &Columns{level: c.level, totals: c.totals, lines: slices.Clone(c.lines)}
+	out := &Columns{level: c.level, noBuckets: c.noBuckets, series: slices.Clone(c.series)}
 	for _, of := range list {
 		out.level = of.level
-		out.lines = append(out.lines, of.lines...)
+		out.series = append(out.series, of.series...)
 	}
-	slices.SortStableFunc(out.lines, byLine)
+	slices.SortStableFunc(out.series, bySeries)
 	return out
 }
 
@@ -82,9 +82,10 @@ func (c *Columns) Join(list ...*Columns) *Columns {
 // the same are one, and of runs that they were made of only the buckets of histograms are held.
 func (c *Columns) Pack() (packed *Columns, bytes int64) {
 	p := packer{bytes: 100}
-	out := &Columns{level: c.level, totals: c.totals, lines: make([]*line, len(c.lines))}
-	for i, l := range c.lines {
-		out.lines[i] = p.line(l)
+	out := &Columns{level: c.level, noBuckets: c.noBuckets,
+		series: make([]*columnSeries, len(c.series))}
+	for i, l := range c.series {
+		out.series[i] = p.series(l)
 	}
 	return out, p.bytes
 }
@@ -92,23 +93,23 @@ func (c *Columns) Pack() (packed *Columns, bytes int64) {
 // packer is one Pack.
 type packer struct {
 	bytes int64
-	last  *line // that was packed
+	last  *columnSeries // that was packed
 	zeros []int64
-	of    *window.Metric // of the last line, and its copy: a dictionary has others
+	of    *window.Metric // of the last series, and its copy, which holds no dictionary in memory
 	own   *window.Metric
 }
 
-// lineBytes is what a line takes beside its lists and its labels' bytes.
-const lineBytes = 500
+// packedSeriesBytes is what a series takes beside its lists and its labels' bytes.
+const packedSeriesBytes = 500
 
-func (p *packer) line(l *line) *line {
+func (p *packer) series(l *columnSeries) *columnSeries {
 	out := *l
 	if l.metric != p.of {
 		m := *l.metric
 		p.of, p.own = l.metric, &m
 	}
 	out.metric = p.own
-	p.bytes += lineBytes + int64(l.labels.ByteSize())
+	p.bytes += packedSeriesBytes + int64(l.labels.ByteSize())
 	if p.last != nil && slices.Equal(l.start, p.last.start) {
 		out.start = p.last.start
 	} else {
@@ -119,15 +120,15 @@ func (p *packer) line(l *line) *line {
 	} else {
 		p.bytes += 4 * int64(cap(l.count))
 	}
-	out.rising = p.rising(&l.rising)
+	out.increases = p.increases(&l.increases)
 	out.min, out.max = p.list(l.min, out.first), p.list(l.max, out.last)
-	p.bytes += 16*int64(cap(l.sum)) + 4*int64(cap(l.again))
-	if l.counted != nil {
-		r := p.rising(l.counted)
-		out.counted = &r
+	p.bytes += 16*int64(cap(l.sum)) + 4*int64(cap(l.restarts))
+	if l.allBuckets != nil {
+		r := p.increases(l.allBuckets)
+		out.allBuckets = &r
 	}
-	out.ended = sparse{slices.Clone(l.ended.index), slices.Clone(l.ended.count)}
-	p.bytes += 10 * int64(len(l.ended.index))
+	out.lastBuckets = sparse{slices.Clone(l.lastBuckets.index), slices.Clone(l.lastBuckets.count)}
+	p.bytes += 10 * int64(len(l.lastBuckets.index))
 	for i, h := range l.hist {
 		if p.bytes += 8; h != nil && (i == 0 || l.hist[i-1] != h) {
 			p.bytes += 144 + 10*int64(len(h.first.index)+len(h.last.index)+len(h.total.index))
@@ -137,8 +138,8 @@ func (p *packer) line(l *line) *line {
 	return &out
 }
 
-func (p *packer) rising(r *rising) rising {
-	out := rising{first: p.list(r.first, nil), rise: p.list(r.rise, nil)}
+func (p *packer) increases(r *increases) increases {
+	out := increases{first: p.list(r.first, nil), rise: p.list(r.rise, nil)}
 	out.last = p.list(r.last, out.first)
 	return out
 }

@@ -1,14 +1,18 @@
-// Package rollup computes what is kept of a node's series for years: per series and period of five
-// minutes, an hour or a day
+// Package rollup computes what is kept of a node's series for years. Start with Rollup: one period
+// of one node, of five minutes, an hour or a day. Per series it has
 //
 //	gauges        count, first, last, min, max, sum
 //	counters      count, first, last, increase
 //	histograms    count, first, last, increase by bucket and of the sum
 //	gauge histograms  count, first, last, sum by bucket and of the sum
 //
-// Texts have no rollups. It is pure: no clock, no I/O. FromWindow makes a rollup of five minutes
-// from a window, Merge a coarser one from finer ones, EncodeRun and FromRun store some of them
-// together (FORMAT.md), Select answers from them.
+// Texts have no rollups.
+//
+//	Window ──FromWindow──▶ Rollup 5m ──Merge──▶ 1h ──Merge──▶ 1d
+//	                       each: ──EncodeRun──▶ stored run (FORMAT.md) ──FromRun──▶ Rollup
+//	                             ──Select─────▶ Series
+//
+// It has no clock and no I/O, and of our packages it imports window, frame and frame/codec alone.
 //
 // What it promises: a coarser rollup equals, bit for bit, what its samples give directly, whichever
 // finer rollups it was made from.
@@ -139,14 +143,13 @@ func (c *column) cell(row int32) *cell {
 type cell struct {
 	first, last int64
 	min, max    int64 // gauges
-	// gauges: sum (of doubles, the bits in Lo); else in Lo the increase or, in gauge histograms,
-	// the sum
-	total Int128
-	hist  *buckets // histograms; nil: no counts
+	total       total
+	hist        *buckets // histograms; nil: no counts
 }
 
-// buckets are the counts of a histogram's cell. Cells share them where they are equal; they never
-// change.
+// buckets are the counts of a histogram's cell: of its first and its last sample, and by how much
+// they increased in between; of gauge histograms, the sum over all samples. Cells share them where
+// they are equal; they never change.
 type buckets struct{ first, last, total sparse }
 
 // sparse is counts by bucket without the zeros.
@@ -158,6 +161,6 @@ type sparse struct {
 var zeroCell = cell{}
 
 func (c *cell) zero() bool {
-	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == Int128{} &&
+	return c.first == 0 && c.last == 0 && c.min == 0 && c.max == 0 && c.total == total{} &&
 		c.hist == nil
 }

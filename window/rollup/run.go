@@ -64,7 +64,7 @@ type runType struct {
 	dictionary window.EncodedDictionary
 	live       [][]uint32      // by slot and row; nil: the type is not there
 	states     []byte          // by metric
-	told       []bool          // by metric: it was encoded
+	encoded    []bool          // by metric: it was encoded
 	pieces     map[int][]int32 // by metric: the first rows of its pieces after the first
 }
 
@@ -146,7 +146,7 @@ func (e *RunEncoder) number(in *runInput) int {
 		n = len(e.types)
 		t := &runType{dictionary: window.EncodedDictionary{Key: in.Key, Hash: hash, Blob: b},
 			live:   in.liveCounts(),
-			states: make([]byte, len(in.Metrics)), told: make([]bool, len(in.Metrics)),
+			states: make([]byte, len(in.Metrics)), encoded: make([]bool, len(in.Metrics)),
 			pieces: map[int][]int32{}}
 		for m := range t.states {
 			t.states[m] = stateAbsent
@@ -159,14 +159,14 @@ func (e *RunEncoder) number(in *runInput) int {
 
 // append encodes one metric, if the rollups know it.
 func (t *runType) append(parts []window.Part, in *runInput, number, metric int) []window.Part {
-	if t.told[metric] {
+	if t.encoded[metric] {
 		return parts
 	}
 	state, bytes, cuts := in.encode(metric)
 	if state == stateUnknown {
 		return parts
 	}
-	t.told[metric] = true
+	t.encoded[metric] = true
 	if state == stateStored && len(bytes) <= window.SmallBytes {
 		state = stateSmall
 	}

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"encoding/binary"
-	"math"
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/codec"
@@ -29,11 +28,11 @@ func (c *cell) runClass(kind frame.Kind, n uint32, before *cell) byte {
 	case kind == frame.Gauge:
 		return runRising
 	case kind == frame.Counter:
-		if c.last > c.first && c.total.Lo == uint64(c.last-c.first) {
+		if c.last > c.first && c.total.increase() == c.last-c.first {
 			return runRising
 		}
 	case kind == frame.Histogram:
-		if c.total.Lo == uint64(c.last-c.first) && c.lasts().isSum(c.firsts(), c.totals()) {
+		if c.total.increase() == c.last-c.first && c.lasts().isSum(c.firsts(), c.totals()) {
 			return runRising
 		}
 	}
@@ -47,22 +46,21 @@ func (c *cell) isStill(kind frame.Kind, n uint32) bool {
 	}
 	switch kind {
 	case frame.Gauge:
-		return c.min == c.first && c.max == c.first && c.total == times(c.first, n)
+		return c.min == c.first && c.max == c.first &&
+			c.total.integerSum() == times(c.first, n)
 	case frame.GaugeDouble:
-		return c.min == c.first && c.max == c.first && c.total.Lo == sumOf(c.first, n)
+		return c.min == c.first && c.max == c.first && c.total == doubleTimes(c.first, n)
 	case frame.Counter:
-		return c.total == Int128{}
+		return c.total == total{}
 	case frame.Histogram:
-		return c.total == Int128{} && len(c.totals().index) == 0 && c.lasts().equal(c.firsts())
+		return c.total == total{} && len(c.totals().index) == 0 && c.lasts().equal(c.firsts())
 	}
-	return c.total.Lo == uint64(c.first)*uint64(n) && c.lasts().equal(c.firsts()) &&
+	return c.total.sumOfSums() == c.first*int64(n) && c.lasts().equal(c.firsts()) &&
 		c.totals().isTimes(c.firsts(), int64(n))
 }
 
-// sumOf returns the bits of n times a double.
-func sumOf(word int64, n uint32) uint64 {
-	return math.Float64bits(canonical(double(word) * float64(n)))
-}
+// doubleTimes returns the total of n times a double.
+func doubleTimes(word int64, n uint32) total { return doubleTotal(double(word) * float64(n)) }
 
 // appendWord appends a difference. That of what counts is not negative, as long as it does not
 // start again.
@@ -76,7 +74,7 @@ func appendWord(dst []byte, kind frame.Kind, v int64) []byte {
 // cellWriter writes the cells of one metric.
 type cellWriter struct {
 	*window.Metric
-	diff sparses // scratch
+	diff sparseSlab // scratch
 }
 
 // append appends a cell of n values.
@@ -91,7 +89,7 @@ func (w *cellWriter) append(dst []byte, c *cell, class byte, n uint32, before *c
 			dst = w.appendBuckets(dst, c.last, c.lasts())
 		}
 		if class != runStill {
-			dst = w.appendBuckets(dst, int64(c.total.Lo), c.totals())
+			dst = w.appendBuckets(dst, c.total.word(), c.totals())
 		}
 		return dst
 	}
@@ -106,17 +104,17 @@ func (w *cellWriter) append(dst []byte, c *cell, class byte, n uint32, before *c
 		dst = codec.AppendSvarint(dst, c.last-c.first)
 		dst = codec.AppendUvarint(dst, uint64(c.first-c.min))
 		dst = codec.AppendUvarint(dst, uint64(c.max-c.first))
-		dst = appendWide(dst, c.total.Sub(times(c.first, n)))
+		dst = appendWide(dst, c.total.integerSum().Sub(times(c.first, n)))
 	case w.Kind == frame.GaugeDouble:
 		for _, word := range [...]int64{c.last, c.min, c.max} {
 			dst = codec.AppendDouble(dst, word^c.first)
 		}
-		dst = codec.AppendDouble(dst, int64(c.total.Lo^before.total.Lo))
+		dst = codec.AppendDouble(dst, c.total.word()^before.total.word())
 	default:
 		if class == runOther {
 			dst = codec.AppendUvarint(dst, uint64(c.last))
 		}
-		dst = codec.AppendUvarint(dst, c.total.Lo)
+		dst = codec.AppendUvarint(dst, uint64(c.total.increase()))
 	}
 	return dst
 }
@@ -153,15 +151,15 @@ func (w *cellWriter) appendBuckets(dst []byte, sum int64, s sparse) []byte {
 type runReader struct {
 	reader
 	*window.Metric
-	*keeper
-	*owes
+	*arena
+	*batchedAllowance
 }
 
 // cell reads a cell of n values. before is the row's cell before, zeroCell if there is none, and
 // still says that it had one value all the time, as many as wereBefore.
 func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still bool) *cell {
 	if class == runSame {
-		if before == &zeroCell || still && (n == wereBefore || !kindSums(r.Kind)) {
+		if before == &zeroCell || still && (n == wereBefore || !dependsOnCount(r.Kind)) {
 			return before
 		}
 		return r.still(before.last, before.lasts(), n)
@@ -176,27 +174,27 @@ func (r *runReader) cell(class byte, n, wereBefore uint32, before *cell, still b
 		c.first = before.last + r.word()
 	}
 	if class == runStill {
-		return r.another(c.first, sparse{}, n, before)
+		return r.differs(c.first, sparse{}, n, before)
 	}
 	switch {
 	case class == runRising && r.Kind == frame.Gauge:
 		c.last = c.first + r.Svarint()
 		c.min = c.first - int64(r.Uvarint())
 		c.max = c.first + int64(r.Uvarint())
-		c.total = times(c.first, n).Add(r.wide())
+		c.total = integerTotal(times(c.first, n).Add(r.wide()))
 	case class == runRising && r.Kind == frame.Counter:
-		c.total.Lo = r.Uvarint()
-		c.last = c.first + int64(c.total.Lo)
+		c.total = increaseTotal(int64(r.Uvarint()))
+		c.last = c.first + c.total.increase()
 	case class == runOther && r.Kind == frame.Counter:
 		c.last = int64(r.Uvarint())
-		c.total.Lo = r.Uvarint()
+		c.total = increaseTotal(int64(r.Uvarint()))
 	case class == runOther && r.Kind == frame.GaugeDouble:
 		c.last, c.min, c.max = c.first^r.Double(), c.first^r.Double(), c.first^r.Double()
-		c.total.Lo = before.total.Lo ^ uint64(r.Double())
+		c.total = wordTotal(before.total.word() ^ r.Double())
 	default:
 		r.Fail("a cell of class %d in a %s", class, r.Kind)
 	}
-	return r.kept(c)
+	return r.keepCell(c)
 }
 
 func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
@@ -206,7 +204,7 @@ func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
 	var last, total sparse
 	switch {
 	case class == runStill:
-		return r.another(c.first, first, n, before)
+		return r.differs(c.first, first, n, before)
 	case class == runRising && r.Kind == frame.Histogram:
 		sum, total = r.buckets()
 		total = r.copy(total)
@@ -219,13 +217,13 @@ func (r *runReader) histogram(class byte, n uint32, before *cell) *cell {
 	default:
 		r.Fail("a cell of class %d in a %s", class, r.Kind)
 	}
-	c.total.Lo = uint64(sum)
+	c.total = wordTotal(sum)
 	c.hist = r.bucketsOf(first, last, total)
-	return r.kept(c)
+	return r.keepCell(c)
 }
 
-// another is still, of another value than that before.
-func (r *runReader) another(first int64, firsts sparse, n uint32, before *cell) *cell {
+// differs is still, of another value than that before.
+func (r *runReader) differs(first int64, firsts sparse, n uint32, before *cell) *cell {
 	if first == before.last && firsts.equal(before.lasts()) {
 		r.Fail("a value that is not another")
 	}
@@ -237,20 +235,20 @@ func (r *runReader) still(first int64, firsts sparse, n uint32) *cell {
 	c := cell{first: first, last: first}
 	switch r.Kind {
 	case frame.Gauge:
-		c.min, c.max, c.total = first, first, times(first, n)
+		c.min, c.max, c.total = first, first, integerTotal(times(first, n))
 	case frame.GaugeDouble:
-		c.min, c.max, c.total.Lo = first, first, sumOf(first, n)
+		c.min, c.max, c.total = first, first, doubleTimes(first, n)
 	case frame.Histogram:
 		c.hist = r.bucketsOf(firsts, firsts, sparse{})
 	case frame.GaugeHistogram:
-		c.total.Lo = uint64(first) * uint64(n)
+		c.total = sumsTotal(first * int64(n))
 		c.hist = r.bucketsOf(firsts, firsts, r.times(firsts, int64(n)))
 	}
-	return r.kept(c)
+	return r.keepCell(c)
 }
 
-func (r *runReader) kept(c cell) *cell {
-	r.owes.take(c.bytes())
+func (r *runReader) keepCell(c cell) *cell {
+	r.batchedAllowance.take(c.bytes())
 	return r.keep(c)
 }
 

@@ -35,7 +35,7 @@ type runInput struct {
 	sources []runSource
 	live    [][]uint32 // by slot and row; nil: the type is not there
 
-	now []lookup // the sources of the metric at hand
+	now []metricSource // the sources of the metric at hand
 
 	// Of the row at hand, by slot.
 	counts  []uint32
@@ -53,8 +53,8 @@ type runSource struct {
 	*mapping
 }
 
-// lookup finds one metric's counts and cells in a source.
-type lookup struct {
+// metricSource is one metric's counts and cells in a source.
+type metricSource struct {
 	slot int
 	*mapping
 	counts []uint32
@@ -117,7 +117,8 @@ func (in *runInput) find(metric int) (known, all, zero bool) {
 			continue
 		}
 		known, zero = true, zero && c == nil
-		in.now = append(in.now, lookup{s.slot, s.mapping, s.Type.counts(c), rowWalk{column: c}})
+		in.now = append(in.now, metricSource{s.slot, s.mapping, s.Type.counts(c),
+			rowWalk{column: c}})
 	}
 	return known, all, zero && all
 }

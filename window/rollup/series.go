@@ -41,9 +41,9 @@ func SelectContext(
 func (c *Columns) Select(
 	ctx context.Context, allow window.Allowance, since, from, to int64, matchers ...*labels.Matcher,
 ) ([]Series, error) {
-	cut := cutter{owes: owes{allow: allow}, level: c.level, since: since}
+	cut := cutter{batchedAllowance: batchedAllowance{allow: allow}, level: c.level, since: since}
 	var out []Series
-	for _, l := range c.lines {
+	for _, l := range c.series {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -66,20 +66,20 @@ func (c *Columns) Select(
 // What series take, in bytes. A list that grows has as much again.
 const (
 	seriesBytes = 2*400 + 256 // its labels among them
-	pointBytes  = 76          // of a line, without its buckets
+	pointBytes  = 76          // of a series, without its buckets
 	riseBytes   = 8
 	countsBytes = 72 // the three lists of a period, without their buckets
 )
 
-// cutter makes series of lines.
+// cutter cuts what is asked for out of Columns.
 type cutter struct {
-	owes
+	batchedAllowance
 	level Level
 	since int64
 }
 
-// series returns some periods of a line.
-func (c *cutter) series(l *line, first, end int) Series {
+// series returns some periods of a series.
+func (c *cutter) series(l *columnSeries, first, end int) Series {
 	s := Series{Labels: l.labels, Metric: l.metric, Level: c.level,
 		Start: l.start[first:end:end], Count: l.count[first:end:end],
 		First: l.first[first:end:end], Last: l.last[first:end:end]}
@@ -88,40 +88,43 @@ func (c *cutter) series(l *line, first, end int) Series {
 	case kind == frame.Gauge || kind == frame.GaugeDouble:
 		s.Min, s.Max, s.Sum = l.min[first:end:end], l.max[first:end:end], l.sum[first:end:end]
 		return s
-	case l.counted != nil:
-		s.FirstCount, s.LastCount = l.counted.first[first:end:end], l.counted.last[first:end:end]
-		s.CountIncrease = c.rises(l, l.counted, first, end)
+	case l.allBuckets != nil:
+		s.FirstCount, s.LastCount = l.allBuckets.first[first:end:end],
+			l.allBuckets.last[first:end:end]
+		s.CountIncrease = c.rises(l, l.allBuckets, first, end)
 	case kind.IsHistogram():
 		c.buckets(l, &s, first, end)
 	}
-	s.Increase = c.rises(l, &l.rising, first, end)
+	s.Increase = c.rises(l, &l.increases, first, end)
 	return s
 }
 
-// knows reports whether the last sample before period number i of a line is known.
-func (c *cutter) knows(l *line, i int) bool { return i > 0 && l.start[i-1] >= c.since }
+// knowsBefore reports whether the last sample before period number i of a series is known.
+func (c *cutter) knowsBefore(l *columnSeries, i int) bool {
+	return i > 0 && l.start[i-1] >= c.since
+}
 
 // rises returns the increases of some periods.
-func (c *cutter) rises(l *line, r *rising, first, end int) []int64 {
+func (c *cutter) rises(l *columnSeries, r *increases, first, end int) []int64 {
 	c.take(riseBytes * (end - first))
 	list := make([]int64, end-first)
 	for i := range list {
-		list[i] = r.within(first + i)
+		list[i] = r.increase(first + i)
 	}
 	if l.metric.Kind == frame.GaugeHistogram {
 		return list
 	}
-	again := l.again
+	restarts := l.restarts
 	for i := range list {
 		at := first + i
-		if !c.knows(l, at) {
+		if !c.knowsBefore(l, at) {
 			continue
 		}
-		for len(again) > 0 && int(again[0]) < at {
-			again = again[1:]
+		for len(restarts) > 0 && int(restarts[0]) < at {
+			restarts = restarts[1:]
 		}
 		list[i] += r.first[at]
-		if len(again) == 0 || int(again[0]) != at {
+		if len(restarts) == 0 || int(restarts[0]) != at {
 			list[i] -= r.last[at-1]
 		}
 	}
@@ -129,20 +132,20 @@ func (c *cutter) rises(l *line, r *rising, first, end int) []int64 {
 }
 
 // buckets sets the counts by bucket of a histogram's periods.
-func (c *cutter) buckets(l *line, s *Series, first, end int) {
+func (c *cutter) buckets(l *columnSeries, s *Series, first, end int) {
 	c.take(countsBytes * (end - first))
 	lists := make([][]int64, 3*(end-first))
 	n := end - first
 	s.FirstCounts, s.LastCounts, s.Increases = lists[:n:n], lists[n:2*n:2*n], lists[2*n:]
-	d := dense{owes: &c.owes, size: l.metric.Buckets()}
+	d := expander{allow: &c.batchedAllowance, size: l.metric.Buckets()}
 	for i := range n {
 		at := first + i
 		d.first = d.of(l.hist[at].firsts(), d.last, d.first)
 		d.last = d.of(l.hist[at].lasts(), d.first, d.last)
 		s.FirstCounts[i], s.LastCounts[i] = d.first.counts, d.last.counts
-		between := l.metric.Kind == frame.Histogram && c.knows(l, at)
-		_, again := slices.BinarySearch(l.again, int32(at))
-		if between && !again {
+		between := l.metric.Kind == frame.Histogram && c.knowsBefore(l, at)
+		_, restarted := slices.BinarySearch(l.restarts, int32(at))
+		if between && !restarted {
 			between = !l.hist[at].firsts().equal(l.hist[at-1].lasts())
 		}
 		total := l.hist[at].totals()
@@ -156,50 +159,50 @@ func (c *cutter) buckets(l *line, s *Series, first, end int) {
 			continue
 		}
 		addTo(s.Increases[i], l.hist[at].firsts(), 1)
-		if !again {
+		if !restarted {
 			addTo(s.Increases[i], l.hist[at-1].lasts(), -1)
 		}
 	}
 }
 
-// dense makes the counts by bucket of a series' periods. Those that follow each other and are the
-// same share them.
-type dense struct {
-	owes        *owes
+// expander makes the counts by bucket of a series' periods. Periods that follow each other and have
+// the same counts share them.
+type expander struct {
+	allow       *batchedAllowance
 	size        int
-	first, last counted
+	first, last denseCounts
 	zero        []int64
 }
 
-// counted is a list and its counts by bucket.
-type counted struct {
+// denseCounts is a list and its counts by bucket.
+type denseCounts struct {
 	sparse
 	counts []int64
 }
 
 // of returns the counts of a list; those of another list if it is the same.
-func (d *dense) of(s sparse, others ...counted) counted {
+func (d *expander) of(s sparse, others ...denseCounts) denseCounts {
 	for _, o := range others {
 		if o.counts != nil && o.equal(s) {
-			return counted{s, o.counts}
+			return denseCounts{s, o.counts}
 		}
 	}
 	if len(s.index) == 0 {
-		return counted{s, d.none()}
+		return denseCounts{s, d.none()}
 	}
-	c := counted{s, d.make()}
+	c := denseCounts{s, d.make()}
 	addTo(c.counts, s, 1)
 	return c
 }
 
-func (d *dense) none() []int64 {
+func (d *expander) none() []int64 {
 	if d.zero == nil {
 		d.zero = d.make()
 	}
 	return d.zero
 }
 
-func (d *dense) make() []int64 {
-	d.owes.take(8 * d.size)
+func (d *expander) make() []int64 {
+	d.allow.take(8 * d.size)
 	return make([]int64, d.size)
 }

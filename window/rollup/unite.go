@@ -155,18 +155,8 @@ func uniteDifferent(key string, ds []*window.Dictionary) *group {
 			m.rows = append(m.rows, n)
 		}
 	}
-	// Rows in their final order.
-	from := make([]int32, len(out.Rows))
-	for i := range from {
-		from[i] = int32(i)
-	}
-	slices.SortFunc(from, func(a, b int32) int { return slices.Compare(out.Rows[a], out.Rows[b]) })
-	rows, order := make([][]string, len(from)), make([]int32, len(from))
-	for final, provisional := range from {
-		rows[final] = out.Rows[provisional]
-		order[provisional] = int32(final)
-	}
-	out.Rows = rows
+	var order []int32
+	out.Rows, order = window.SortRows(out.Rows)
 	for _, m := range g.maps {
 		for i, n := range m.rows {
 			m.rows[i] = order[n]

@@ -19,7 +19,7 @@ func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Change
 	var compacts, compresses map[string]string
 	var comment, repair, speculative string
 	found := false
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	err := s.systemQuery(ctx, func(scan func(...any) bool) bool {
 		if !scan(&ttl, &grace, &compacts, &compresses, &comment, &repair, &speculative) {
 			return false
 		}
@@ -88,7 +88,7 @@ func holds(have, want map[string]string) bool {
 func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []step, refused []error,
 	err error) {
 	var have map[string]string
-	err = s.each(ctx, func(scan func(...any) bool) bool { return scan(&have) },
+	err = s.systemQuery(ctx, func(scan func(...any) bool) bool { return scan(&have) },
 		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
 		s.config.Keyspace)
 	if err != nil {

@@ -55,7 +55,7 @@ func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 	err = session.Query("SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",
 		c.Keyspace).Consistency(gocql.One).ScanContext(ctx, &replication)
 	if err != nil && !errors.Is(err, gocql.ErrNotFound) {
-		return c, judged(err)
+		return c, asRowsError(err)
 	}
 	c.Replicas = replicas(replication, s.config.Datacenter)
 	var first error
@@ -68,7 +68,7 @@ func (s *Session) CommitLog(ctx context.Context) (CommitLog, error) {
 			"'commitlog_sync'").SetHostID(h.HostID()).Consistency(gocql.One).ScanContext(ctx, &sync)
 		if err != nil {
 			if first == nil {
-				first = judged(err)
+				first = asRowsError(err)
 			}
 			continue
 		}

@@ -169,7 +169,7 @@ func (c *Config) ringAdmit() ring.Admit {
 	}
 	return func(ctx context.Context, w ring.Work, keyspace, table string,
 		n int) (func(time.Duration, error), error) {
-		if w.Class == unasked {
+		if w.Class == unthrottled {
 			return func(time.Duration, error) {}, nil
 		}
 		return c.Admit(ctx, w, keyspace, table, n)

@@ -130,11 +130,11 @@ func (s *Session) insert(t *rows.Table, f form, condition string) string {
 func (f form) values(r *rows.Row) []any {
 	args := make([]any, 0, len(r.Key)+len(r.Values)+2)
 	for _, v := range r.Key {
-		args = append(args, bound(v))
+		args = append(args, driverValue(v))
 	}
 	for i, v := range r.Values {
 		if f.present&(1<<i) != 0 {
-			args = append(args, bound(v))
+			args = append(args, driverValue(v))
 		}
 	}
 	if f.stamped {
@@ -168,7 +168,7 @@ func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row ro
 		iter := q.IterContext(ctx)
 		answer := iter.Columns()
 		dest := make([]any, len(answer))
-		into := targets(slices.Clone(into))
+		into := driverTargets(slices.Clone(into))
 		for i, c := range answer {
 			if c.Name == "[applied]" {
 				dest[i] = &done

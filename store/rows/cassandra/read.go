@@ -20,7 +20,7 @@ func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
 	if len(q.Columns) == 0 {
 		return fmt.Errorf("rows: a query of %s reads no column", q.Table.Name)
 	}
-	where, more, err := slice(&q)
+	where, more, err := restrictions(&q)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
 	if where != "" {
 		b.WriteString(" AND " + where)
 	}
-	args := append(allBound(q.Key), more...)
+	args := append(driverValues(q.Key), more...)
 	if q.Limit > 0 {
 		b.WriteString(" LIMIT ?")
 		args = append(args, q.Limit)
@@ -64,8 +64,8 @@ func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
 	return s.Scan(ctx, w, q.Table.Name, statement, row)
 }
 
-// slice returns a query's restrictions of clustering columns, and their values.
-func slice(q *rows.Query) (string, []any, error) {
+// restrictions returns a query's restrictions of clustering columns, and their values.
+func restrictions(q *rows.Query) (string, []any, error) {
 	need := len(q.Equal)
 	if q.In != nil {
 		need++
@@ -87,7 +87,7 @@ func slice(q *rows.Query) (string, []any, error) {
 			b.WriteString(" AND ")
 		}
 		b.WriteString(q.Table.Clustering[column].Name + operator + "?")
-		args = append(args, bound(v))
+		args = append(args, driverValue(v))
 	}
 	for i, v := range q.Equal {
 		add(i, " = ", v)
@@ -133,7 +133,7 @@ func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, ke
 	for from := 0; from < list.Len(); from += partitionsInQuery {
 		some := list.Slice(from, min(from+partitionsInQuery, list.Len())).Interface()
 		ended := false
-		q := session.Query(statement, append(allBound(key), bound(some))...)
+		q := session.Query(statement, append(driverValues(key), driverValue(some))...)
 		err := s.Scan(ctx, w, t.Name, q, func(scan func(...any) bool) bool {
 			return found(func(into ...any) bool {
 				ended = !scan(append(skipped[:len(key):len(key)], into...)...)
@@ -150,8 +150,8 @@ func (s *Session) Partitions(ctx context.Context, w rows.Work, t *rows.Table, ke
 // partitionsInQuery bounds how many partitions one query names.
 const partitionsInQuery = 48
 
-// unasked is the class of calls that do not ask the throttle, as the ring is told.
-const unasked = "unasked"
+// unthrottled is the class of calls for which the ring does not ask the throttle.
+const unthrottled = "unasked"
 
 // ring returns what reads many partitions at once, made when it is first asked for.
 func (s *Session) ring() (*ring.Reader, error) {
@@ -176,7 +176,7 @@ func (s *Session) ring() (*ring.Reader, error) {
 // have them.
 func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys [][]any,
 	take func(i int, scan func(into ...any) bool, err error)) error {
-	where, args, err := slice(&q)
+	where, args, err := restrictions(&q)
 	if err == nil && (q.In != nil || q.Written != "" || len(q.Columns) == 0) {
 		err = fmt.Errorf("rows: a query of many partitions of %s has a list or asks for write "+
 			"times, or reads no column", q.Table.Name)
@@ -189,18 +189,18 @@ func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys 
 		return err
 	}
 	if w.Class == "" {
-		w.Class = unasked
+		w.Class = unthrottled
 	}
 	list := make([]ring.Key, len(keys))
 	for i, key := range keys {
-		list[i] = allBound(key)
+		list[i] = driverValues(key)
 	}
 	about := ring.Query{Keyspace: s.config.Keyspace, Table: q.Table.Name, Columns: q.Columns,
 		Where: where, Args: args, Limit: q.Limit, Work: ring.Work{Class: w.Class, Client: w.Client}}
 	var failed error // of a key, first
 	var broken error // a value that is not what the caller scans it into
 	err = reader.Stream(ctx, about, list, func(i int, r ring.Result) {
-		if err := judged(r.Err); err != nil {
+		if err := asRowsError(r.Err); err != nil {
 			if failed == nil {
 				failed = err
 			}
@@ -212,17 +212,17 @@ func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys 
 			if len(left) == 0 || broken != nil {
 				return false
 			}
-			broken = left[0].Scan(targets(into)...)
+			broken = left[0].Scan(driverTargets(into)...)
 			left = left[1:]
 			return broken == nil
 		}, nil)
 	})
-	if err = judged(err); err != nil {
-		s.note(err)
+	if err = asRowsError(err); err != nil {
+		s.record(err)
 		return err
 	}
 	if failed != nil && !throttled(failed) {
-		s.note(failed)
+		s.record(failed)
 	}
 	return broken
 }

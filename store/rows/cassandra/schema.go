@@ -151,7 +151,7 @@ func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
 func (s *Session) Empty(ctx context.Context, t *rows.Table) (bool, error) {
 	empty := true
 	err := s.retry(ctx, "look for rows of "+t.Name, func() error {
-		return s.each(ctx, func(scan func(...any) bool) bool {
+		return s.systemQuery(ctx, func(scan func(...any) bool) bool {
 			empty = !scan(nil)
 			return false
 		}, "SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" LIMIT 1")
@@ -196,10 +196,10 @@ func (s *Session) change(ctx context.Context, statement string) error {
 	if lowest != "" {
 		q = q.SetHostID(lowest)
 	}
-	if err := judged(q.ExecContext(ctx)); err != nil {
+	if err := asRowsError(q.ExecContext(ctx)); err != nil {
 		var exists *gocql.RequestErrAlreadyExists
 		if !errors.As(err, &exists) {
-			s.note(err)
+			s.record(err)
 			if errors.Is(err, rows.ErrDenied) {
 				return fmt.Errorf("%w (%w): run ringwatch schema apply with a role that may, see "+
 					"docs/STORE.md, Roles in Cassandra", rows.ErrRights, err)
@@ -221,7 +221,7 @@ func (s *Session) agreement(ctx context.Context) error {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w: %w", ErrDisagreement, err)
 		}
-		s.note(err)
+		s.record(err)
 	}
 	return err
 }
@@ -251,7 +251,7 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 	var wrong []string
 	var name, order, kind, typ string
 	var position int
-	err = s.each(ctx, func(scan func(...any) bool) bool {
+	err = s.systemQuery(ctx, func(scan func(...any) bool) bool {
 		if !scan(&name, &order, &kind, &position, &typ) {
 			return false
 		}
@@ -285,8 +285,8 @@ func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing
 	return true, missing, nil
 }
 
-// each runs a query of Cassandra's own tables.
-func (s *Session) each(ctx context.Context, row func(scan func(into ...any) bool) bool,
+// systemQuery runs a query of Cassandra's own tables.
+func (s *Session) systemQuery(ctx context.Context, row func(scan func(into ...any) bool) bool,
 	statement string, args ...any) error {
 	session, err := s.CQL()
 	if err != nil {

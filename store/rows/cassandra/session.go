@@ -1,8 +1,14 @@
-// Package cassandra keeps rows in Apache Cassandra. A Session is a connection to it as a
-// rows.Engine; it also looks after the schema, which is the engine's business: tables and their
-// settings, who may do what, how much there is, and how safe an acknowledged write is.
+// Package cassandra keeps rows in Apache Cassandra. Start with Session: a connection to it as a
+// rows.Engine. It also looks after the schema: tables and their settings, who may do what, how much
+// there is, and how safe an acknowledged write is.
 //
-// It is the only place in the store that knows CQL.
+// What it promises: what rows.Engine does, for all processes that write and read at Consistency.
+// An error that may pass by itself is Retryable, and errors say what they mean and what to do. A
+// change of the schema that would lose data is refused, but for a shorter TTL that the caller
+// allows.
+//
+// It is the only package in the store that knows CQL and the driver. Of our packages it imports
+// store/rows, ring with its throttle, and access/certs.
 package cassandra
 
 import (
@@ -31,10 +37,10 @@ type Session struct {
 	reader  *ring.Reader // once somebody has read many partitions at once
 
 	// why the tables are not there yet; nil: they are, or nobody has asked
-	applying   atomic.Pointer[error]
-	trouble    atomic.Pointer[error] // why the last call failed; nil: it did not
-	complained atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
-	warning    warning               // how acknowledged frames can be lost
+	applying atomic.Pointer[error]
+	trouble  atomic.Pointer[error] // why the last call failed; nil: it did not
+	loggedAt atomic.Int64          // when the log was told last, nanoseconds since the Unix epoch
+	warning  warning               // how acknowledged frames can be lost
 }
 
 var _ rows.Engine = (*Session)(nil)
@@ -59,11 +65,11 @@ func (s *Session) Connect(ctx context.Context) error {
 			s.mu.Lock()
 			s.session = session
 			s.mu.Unlock()
-			s.note(nil)
+			s.record(nil)
 			return nil
 		}
-		err = judged(err)
-		s.note(err)
+		err = asRowsError(err)
+		s.record(err)
 		s.log.Warn("store: cannot connect to Cassandra; trying again", "hosts", s.config.Hosts,
 			"error", err)
 		if ended := wait.Sleep(ctx); ended != nil {
@@ -138,7 +144,7 @@ func (s *Session) admit(ctx context.Context, w rows.Work, table string) (func(to
 	done, err := s.config.Admit(wait, ring.Work{Class: w.Class, Client: w.Client},
 		s.config.Keyspace, table, 1)
 	if err != nil {
-		return nil, judged(err)
+		return nil, asRowsError(err)
 	}
 	return func(took time.Duration, err error) {
 		if !rows.Retryable(err) {
@@ -156,11 +162,11 @@ func (s *Session) Run(ctx context.Context, w rows.Work, table string,
 		return err
 	}
 	begun := time.Now()
-	err = judged(execute(ctx))
+	err = asRowsError(execute(ctx))
 	took := time.Since(begun)
 	done(took, err)
 	w.Answers.Add(took)
-	s.note(err)
+	s.record(err)
 	return err
 }
 
@@ -176,11 +182,11 @@ func (s *Session) Scan(ctx context.Context, w rows.Work, table string, q *gocql.
 	iter := q.IterContext(ctx)
 	took := time.Since(begun)
 	w.Answers.Add(took)
-	scan := func(into ...any) bool { return iter.Scan(targets(into)...) }
+	scan := func(into ...any) bool { return iter.Scan(driverTargets(into)...) }
 	for row(scan) {
 	}
-	err = judged(iter.Close())
+	err = asRowsError(iter.Close())
 	done(took, err)
-	s.note(err)
+	s.record(err)
 	return err
 }

@@ -88,7 +88,7 @@ func (s *Session) probe(ctx context.Context, t *rows.Table) error {
 			key = append(key, int64(0))
 		}
 	}
-	return s.each(ctx, func(func(...any) bool) bool { return false },
+	return s.systemQuery(ctx, func(func(...any) bool) bool { return false },
 		"SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" WHERE "+
 			strings.Join(where, " AND ")+" LIMIT 1", key...)
 }

@@ -12,7 +12,7 @@ import (
 // Use asks all nodes how much there is. One that does not answer is left out and counted.
 func (s *Session) Use(ctx context.Context) (rows.Use, error) {
 	var u rows.Use
-	err := s.each(ctx, func(scan func(...any) bool) bool {
+	err := s.systemQuery(ctx, func(scan func(...any) bool) bool {
 		var name string
 		var ttl int64
 		if !scan(&name, &ttl) {
@@ -53,7 +53,7 @@ func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host stri
 			for iter.Scan(into) {
 			}
 			if err := iter.Close(); err != nil {
-				return judged(err)
+				return asRowsError(err)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host stri
 func (s *Session) TTL(ctx context.Context,
 	table string) (ttl time.Duration, found bool, err error) {
 	var n int64
-	err = s.each(ctx, func(scan func(...any) bool) bool {
+	err = s.systemQuery(ctx, func(scan func(...any) bool) bool {
 		more := scan(&n)
 		found = found || more
 		return more
@@ -81,7 +81,7 @@ func (s *Session) TTL(ctx context.Context,
 // can tell.
 func (s *Session) ClockOff(ctx context.Context) (time.Duration, error) {
 	var id gocql.UUID
-	err := s.each(ctx, func(scan func(...any) bool) bool { return scan(&id) },
+	err := s.systemQuery(ctx, func(scan func(...any) bool) bool { return scan(&id) },
 		"SELECT now() FROM system.local")
 	return time.Until(id.Time()), err
 }

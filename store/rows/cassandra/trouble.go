@@ -17,9 +17,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// judged returns an error of the driver's or of the throttle's as a rows.Error. One that is judged
-// already, and the end of a context that somebody has cancelled, stay as they are.
-func judged(err error) error {
+// asRowsError returns an error of the driver's or of the throttle's as a rows.Error. One that is a
+// rows.Error already, and the end of a context that somebody has cancelled, stay as they are.
+func asRowsError(err error) error {
 	var known *rows.Error
 	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &known) {
 		return err
@@ -116,12 +116,12 @@ func explain(err error) string {
 	return ""
 }
 
-// quiet is how long the session says nothing after it has said that Cassandra fails: under overload
-// calls fail and succeed by turns.
-const quiet = 10 * time.Second
+// logEvery is how often at most the log is told that Cassandra fails: under overload calls fail and
+// succeed by turns.
+const logEvery = 10 * time.Second
 
-// note remembers how a call ended, for Failing, and tells the log when that changes.
-func (s *Session) note(err error) {
+// record remembers how a call ended, for Failing, and logs it when that changes.
+func (s *Session) record(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -133,20 +133,21 @@ func (s *Session) note(err error) {
 	}
 	s.trouble.Store(&err)
 	now := time.Now().UnixNano()
-	if last := s.complained.Load(); now-last > int64(quiet) &&
-		s.complained.CompareAndSwap(last, now) {
+	if last := s.loggedAt.Load(); now-last > int64(logEvery) &&
+		s.loggedAt.CompareAndSwap(last, now) {
 		s.log.Warn("store: Cassandra fails; calls that can be repeated are repeated", "error", err,
 			"retryable", rows.Retryable(err))
 	}
 }
 
 // Failing returns why the last call failed, or nil.
-func (s *Session) Failing() error { return unless(&s.trouble) }
+func (s *Session) Failing() error { return loadError(&s.trouble) }
 
 // Applying returns why Apply does not get on, or nil.
-func (s *Session) Applying() error { return unless(&s.applying) }
+func (s *Session) Applying() error { return loadError(&s.applying) }
 
-func unless(p *atomic.Pointer[error]) error {
+// loadError returns the error that a pointer has, or nil.
+func loadError(p *atomic.Pointer[error]) error {
 	if err := p.Load(); err != nil {
 		return *err
 	}

@@ -16,8 +16,8 @@ var kinds = map[rows.Kind]string{
 	rows.BlobMap: "frozen<map<text, blob>>",
 }
 
-// bound returns a value as the driver takes it.
-func bound(v any) any {
+// driverValue returns a value as the driver takes it.
+func driverValue(v any) any {
 	switch v := v.(type) {
 	case uuid.UUID:
 		return gocql.UUID(v)
@@ -31,16 +31,16 @@ func bound(v any) any {
 	return v
 }
 
-func allBound(list []any) []any {
+func driverValues(list []any) []any {
 	out := make([]any, len(list), len(list)+4)
 	for i, v := range list {
-		out[i] = bound(v)
+		out[i] = driverValue(v)
 	}
 	return out
 }
 
-// targets returns where values are scanned to, as the driver takes it. It changes the list.
-func targets(into []any) []any {
+// driverTargets returns where values are scanned to, as the driver takes it. It changes the list.
+func driverTargets(into []any) []any {
 	for i, p := range into {
 		if id, is := p.(*uuid.UUID); is {
 			into[i] = (*gocql.UUID)(id)

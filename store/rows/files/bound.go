@@ -18,8 +18,8 @@ import (
 const underWay = 3 * time.Hour
 
 // shrink removes files until the directory is as small as it should be with so many bytes more,
-// and reports whether it removed any. What is set aside goes first, and then of each table what
-// has lived most of its time, so that all keep the same share of it.
+// and reports whether it removed any. What is quarantined goes first, and then the files that have
+// lived the largest share of their time, whatever their table, so that all tables lose alike.
 func (e *Engine) shrink(more int64) (removed bool) {
 	if e.config.MaxBytes == 0 {
 		return false
@@ -29,9 +29,9 @@ func (e *Engine) shrink(more int64) (removed bool) {
 		most -= e.config.Besides()
 	}
 	if size+more > most {
-		size -= e.removeAside()
+		size -= e.removeQuarantined()
 	}
-	gone := e.tooMany(size + more - most)
+	gone := e.oldest(size + more - most)
 	for _, f := range gone {
 		e.log.Warn(
 			"rows: the directory is too large; the oldest of a table is removed", "table", f.Table,
@@ -46,12 +46,12 @@ func (e *Engine) shrink(more int64) (removed bool) {
 	}
 	e.metrics.removed.WithLabelValues("max_bytes").Add(float64(len(gone)))
 	e.shrunk.Store(e.config.Now().Unix())
-	e.exchange(nil, gone, 0, nil)
+	e.replaceFiles(nil, gone, 0, nil)
 	return true
 }
 
-// tooMany returns the files that go first and have so many bytes, as far as there are such.
-func (e *Engine) tooMany(bytes int64) (gone []*file) {
+// oldest returns the files that go first and have so many bytes, as far as there are such.
+func (e *Engine) oldest(bytes int64) (gone []*file) {
 	if bytes <= 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (e *Engine) tooMany(bytes int64) (gone []*file) {
 			(float64(f.Expires)*1e6 - float64(f.First))
 	}
 	list := slices.DeleteFunc(e.all(), func(f *file) bool {
-		return f.blind || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
+		return f.noMeta || f.Rows == 0 || f.Expires == 0 || f.Width == 0 ||
 			now.UnixMicro()-f.Last < underWay.Microseconds()
 	})
 	slices.SortFunc(list, func(a, b *file) int { return cmp.Compare(lived(b), lived(a)) })
@@ -74,9 +74,9 @@ func (e *Engine) tooMany(bytes int64) (gone []*file) {
 	return gone
 }
 
-// removeAside removes what is set aside, and returns how large it was.
-func (e *Engine) removeAside() (bytes int64) {
-	dir := filepath.Join(e.dir, asideDir)
+// removeQuarantined removes what is quarantined, and returns how large it was.
+func (e *Engine) removeQuarantined() (bytes int64) {
+	dir := filepath.Join(e.dir, quarantineDir)
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		info, err := entry.Info()
@@ -123,7 +123,7 @@ func (e *Engine) Warning(context.Context) string {
 				"before their time, last at %s: raise data.max_bytes", e.dir,
 				last.UTC().Format(time.RFC3339)))
 	}
-	if n := e.hurt.Load(); n > 0 {
+	if n := e.damages.Load(); n > 0 {
 		list = append(list,
 			fmt.Sprintf("%d files of %s were found damaged or missing since the start: "+
 				"what is good is served, and the log names them", n, e.dir))
@@ -131,10 +131,10 @@ func (e *Engine) Warning(context.Context) string {
 	return strings.Join(list, "; ")
 }
 
-// Bytes returns how large the directory is: files of rows, the log and what is set aside.
+// Bytes returns how large the directory is: files of rows, the log and what is quarantined.
 func (e *Engine) Bytes() int64 {
 	bytes := sizeOf(e.all())
-	for _, dir := range []string{logDir, asideDir} {
+	for _, dir := range []string{logDir, quarantineDir} {
 		entries, _ := os.ReadDir(filepath.Join(e.dir, dir))
 		for _, entry := range entries {
 			if info, err := entry.Info(); err == nil {

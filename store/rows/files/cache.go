@@ -1,52 +1,22 @@
 package files
 
-import "sync"
+import (
+	"math"
 
-// cache keeps blocks, in two generations: what is used moves to the young one, and when that is
-// full the old one is forgotten. It never holds more than its limit.
-type cache struct {
-	mu         sync.Mutex
-	limit      int // bytes of one generation
-	weight     int // of the young one
-	young, old map[blockID][]byte
-}
+	"github.com/maypok86/otter/v2"
+)
+
+// blockCache keeps blocks, whose bytes it bounds.
+type blockCache = otter.Cache[blockID, []byte]
 
 // blockID is a file's number and where in it a block begins.
 type blockID struct{ file, at int64 }
 
 const blockWeight = 100 // of a block in the cache beside its bytes
 
-func newCache(limit int) *cache {
-	return &cache{limit: limit / 2, young: map[blockID][]byte{}}
-}
-
-func (c *cache) get(k blockID) ([]byte, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b, found := c.young[k]; found {
-		return b, true
-	}
-	b, found := c.old[k]
-	if found {
-		c.add(k, b)
-	}
-	return b, found
-}
-
-func (c *cache) put(k blockID, b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(k, b)
-}
-
-func (c *cache) add(k blockID, b []byte) {
-	weight := len(b) + blockWeight
-	if _, there := c.young[k]; there || weight > c.limit {
-		return
-	}
-	if c.weight+weight > c.limit {
-		c.old, c.young, c.weight = c.young, map[blockID][]byte{}, 0
-	}
-	c.young[k] = b
-	c.weight += weight
+func newBlockCache(limit int) *blockCache {
+	return otter.Must(&otter.Options[blockID, []byte]{MaximumWeight: uint64(max(1, limit)),
+		Weigher: func(_ blockID, b []byte) uint32 {
+			return uint32(min(len(b)+blockWeight, math.MaxUint32))
+		}})
 }

@@ -178,7 +178,7 @@ func damageOne(t *testing.T, random *rand.Rand, dir, path string) {
 	}
 	if inRows && what != "missing" {
 		until(t, "the damaged file is set aside", func() bool {
-			_, err := os.Stat(filepath.Join(copied, asideDir, filepath.Base(of)))
+			_, err := os.Stat(filepath.Join(copied, quarantineDir, filepath.Base(of)))
 			return err == nil
 		})
 		if _, err := os.Stat(of); !errors.Is(err, fs.ErrNotExist) {

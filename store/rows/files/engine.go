@@ -1,16 +1,23 @@
 // Package files keeps rows in files of one directory: the engine of a Ringwatch that runs alone.
+// Start with Engine.
 //
-// A Put is in the log, synced, when it returns; puts that come at the same time share a sync. What
-// is in the log is in memory, too. When that is full, its rows go to sorted files, those of a table
-// that expire in the same part of its TTL together. So what has expired is a file that is deleted,
-// and what is kept is merged with its like only. FORMAT.md has the bytes.
+//	Put ──▶ log (synced) ──▶ active memtable ──full──▶ frozen ──flush──▶ files of rows
+//	Read ◀── active, frozen and files, merged                            │ merged, expired, mended
+//	                                                                     ▼ by the keeper
+//
+// A Put is in the log, synced, when it returns; puts that come at the same time share a sync. A
+// file has rows of one table that expire in the same part of its TTL. So what has expired is a file
+// that is deleted, and files are merged only with those that expire with them. FORMAT.md has the
+// bytes.
 //
 // What it promises: what rows.Engine does, for one process. A crash at any moment loses nothing
 // that was acknowledged. A full disk refuses to write, and writing goes on by itself. A damaged
-// file is named in the log and set aside; what of it can be read, is.
+// file is named in the log and quarantined; what of it can be read, is.
 //
-// What bites: a Put returns after a sync, so a slow disk is a slow Put. Whoever wants more rows a
-// second puts from several goroutines.
+// What bites: a Put returns after a sync, so a slow disk is a slow Put. For more rows a second, put
+// from several goroutines.
+//
+// Of our packages it imports store/rows, stream/durable and frame/codec.
 package files
 
 import (
@@ -35,7 +42,7 @@ type Config struct {
 	MemoryBytes int
 	// CacheBytes bounds the blocks of files that are kept in memory. 0: 16 MiB.
 	CacheBytes int
-	// MaxBytes bounds the directory: when it is larger, what is set aside goes first, and then
+	// MaxBytes bounds the directory: when it is larger, what is quarantined goes first, and then
 	// what has lived most of its time. Rows that never expire, and those of the last three hours,
 	// stay. 0: there is no bound.
 	MaxBytes int64
@@ -66,42 +73,42 @@ type Engine struct {
 	metrics *metrics
 	disk    disk
 	lock    *os.File
-	cache   *cache
+	cache   *blockCache
 	nextID  atomic.Int64 // the last number of a file of rows
 	stamped atomic.Int64 // the last write time that was given
 
-	mu     sync.RWMutex // guards what follows; it is held for moments
-	tables map[string]*known
-	active *memtable
-	frozen *memtable          // is being written to files; nil: none is
-	files  map[string][]*file // by table; lists are replaced, not changed
-	dry    error              // why frozen cannot be written; nil: it can
+	mu          sync.RWMutex // guards what follows; it is held for moments
+	tables      map[string]*storedTable
+	active      *memtable
+	frozen      *memtable          // is being written to files; nil: none is
+	files       map[string][]*file // by table; lists are replaced, not changed
+	flushFailed error              // why frozen cannot be written; nil: it can
 
-	firsts   sync.Mutex // held by PutNew
+	putNew   sync.Mutex // held by PutNew
 	applying sync.Mutex // held by Apply
-	filing   sync.Mutex // held while the list of files is written
-	keeping  sync.Mutex // held while files are removed, merged and mended
+	listing  sync.Mutex // held while the list of files is written
+	tidying  sync.Mutex // held while files are removed, merged and mended
 
-	commits chan *commit
-	flushes chan chan error
-	logFile *logFile // the runLog goroutine's; nil: there is none yet
-	logID   int64    // the last number of a log file
-	group   atomic.Int64
-	flushed int64 // the last group whose rows are all in files; guarded by filing
-	frozeAt int64 // the last group whose rows are in frozen
+	commits     chan *commit
+	flushes     chan chan error
+	logFile     *logFile // the runLog goroutine's; nil: there is none yet
+	logID       int64    // the last number of a log file
+	group       atomic.Int64
+	flushed     int64 // the last group whose rows are all in files; guarded by listing
+	frozenGroup int64 // the last group whose rows are in frozen
 
 	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
 	over      atomic.Int64 // bytes more than max_bytes that are too new to remove
-	hurt      atomic.Int64 // files that were found damaged or missing
+	damages   atomic.Int64 // files that were found damaged or missing
 	connected atomic.Bool
 	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
 
-	flush   chan struct{} // frozen is there
-	thawed  chan struct{} // frozen is gone, or cannot be written
-	look    chan struct{} // the keeper has something to do
-	closing chan struct{}
-	close   sync.Once
-	work    sync.WaitGroup
+	flush      chan struct{} // frozen is there
+	flushEnded chan struct{} // frozen is gone, or cannot be written
+	wakeKeeper chan struct{} // the keeper has something to do
+	closing    chan struct{}
+	close      sync.Once
+	work       sync.WaitGroup
 }
 
 var _ rows.Engine = (*Engine)(nil)
@@ -114,13 +121,13 @@ const (
 
 // Names in the directory.
 const (
-	logDir     = "log"
-	rowsDir    = "rows"
-	asideDir   = "damaged"
-	lockName   = "LOCK"
-	formatName = "FORMAT"
-	tablesName = "TABLES"
-	filesName  = "FILES"
+	logDir        = "log"
+	rowsDir       = "rows"
+	quarantineDir = "damaged"
+	lockName      = "LOCK"
+	formatName    = "FORMAT"
+	tablesName    = "TABLES"
+	filesName     = "FILES"
 )
 
 // Open opens a directory: New and Connect.
@@ -159,11 +166,11 @@ func New(dir string, c Config) (*Engine, error) {
 		return nil, errors.New("rows: no directory is named")
 	}
 	e := &Engine{
-		config: c, dir: dir, log: c.Log, cache: newCache(c.CacheBytes), active: newMemtable(),
-		tables: map[string]*known{}, files: map[string][]*file{},
+		config: c, dir: dir, log: c.Log, cache: newBlockCache(c.CacheBytes), active: newMemtable(),
+		tables: map[string]*storedTable{}, files: map[string][]*file{},
 		commits: make(chan *commit), flushes: make(chan chan error),
-		flush: make(chan struct{}, 1), thawed: make(chan struct{}, 1),
-		look: make(chan struct{}, 1), closing: make(chan struct{}),
+		flush: make(chan struct{}, 1), flushEnded: make(chan struct{}, 1),
+		wakeKeeper: make(chan struct{}, 1), closing: make(chan struct{}),
 	}
 	e.disk.room = c.room
 	return e, nil
@@ -228,7 +235,7 @@ func (e *Engine) release() {
 
 // table returns a table that is here. What the caller says of it must not be otherwise, but may
 // lack newer columns.
-func (e *Engine) table(t *rows.Table) (*known, error) {
+func (e *Engine) table(t *rows.Table) (*storedTable, error) {
 	if err := e.Connected(); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 // expired does not come, unless it hides something that has not.
 type Export struct {
 	dir    string
-	tables map[string]*known
+	tables map[string]*storedTable
 	files  []*file // their meta, as Parts found them; they are not open
 	memory *memtable
 	lock   *os.File
@@ -78,13 +78,13 @@ func (x *Export) look() error {
 			err,
 		)
 	}
-	var list []*known
+	var list []*storedTable
 	if b != nil {
 		if err := json.Unmarshal(b, &list); err != nil {
 			return fmt.Errorf("rows: %s: %w", tablesName, err)
 		}
 	}
-	x.tables = map[string]*known{}
+	x.tables = map[string]*storedTable{}
 	for _, k := range list {
 		x.tables[k.Name] = k
 	}
@@ -174,7 +174,7 @@ func (x *Export) Parts() ([]Part, error) {
 	}
 	var list []Part
 	for _, f := range x.files {
-		k, err := x.known(f.Table)
+		k, err := x.tableNamed(f.Table)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (x *Export) Parts() ([]Part, error) {
 		list = append(list, p)
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.memory.tables)) {
-		k, err := x.known(name)
+		k, err := x.tableNamed(name)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (x *Export) Parts() ([]Part, error) {
 	return list, nil
 }
 
-func (x *Export) known(table string) (*known, error) {
+func (x *Export) tableNamed(table string) (*storedTable, error) {
 	if k := x.tables[table]; k != nil {
 		return k, nil
 	}
@@ -276,7 +276,7 @@ func (x *Export) hides(table, part string) func(stamp, now int64) bool {
 	var others []span
 	for _, f := range x.files {
 		if f.Table == table && filepath.Base(f.path) != part {
-			others = append(others, f.known())
+			others = append(others, f.spanOf())
 		}
 	}
 	if t := x.memory.tables[table]; t != nil && part != "" {
@@ -289,7 +289,7 @@ func (x *Export) hides(table, part string) func(stamp, now int64) bool {
 
 // rowsOut gathers rows of one partition.
 type rowsOut struct {
-	k     *known
+	k     *storedTable
 	most  int
 	take  func([]rows.Row) error
 	hides func(stamp, now int64) bool
@@ -351,7 +351,7 @@ func (o *rowsOut) add(key []byte, part int, cells []cell) error {
 }
 
 // keyValues returns the values of a row's key.
-func (k *known) keyValues(key []byte) (list []any, err error) {
+func (k *storedTable) keyValues(key []byte) (list []any, err error) {
 	for _, c := range k.Keys() {
 		var b []byte
 		if b, key, err = readKey(&c, key); err != nil {
@@ -367,7 +367,7 @@ func (k *known) keyValues(key []byte) (list []any, err error) {
 }
 
 // put sets a cell's value among those of a row.
-func (k *known) put(values []any, c cell) error {
+func (k *storedTable) put(values []any, c cell) error {
 	if c.column == marker {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestExport(t *testing.T) {
 			now.step(time.Millisecond)
 			if random.IntN(40) == 0 {
 				now.step(time.Duration(random.IntN(900)) * time.Second)
-				wake(e.look)
+				wake(e.wakeKeeper)
 			}
 			row := rows.Row{
 				Key:    []any{p, c},

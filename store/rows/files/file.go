@@ -24,7 +24,7 @@ type file struct {
 	size int64
 	meta
 
-	blind   bool         // its meta block is lost: its blocks are read one after the other
+	noMeta  bool         // its meta block is lost: its blocks are read one after the other
 	damaged atomic.Bool  // was found to be
 	users   atomic.Int32 // who reads it, and the engine while it has it
 }
@@ -56,7 +56,8 @@ func nameOf(path string) (table string, id int64, ok bool) {
 	return name[:i], id, err == nil && id > 0
 }
 
-// openFile opens a file of rows. If the error wraps errDamaged, the file is there and blind.
+// openFile opens a file of rows. If the error wraps errDamaged, the file is there without its meta
+// block.
 func openFile(path string) (*file, error) {
 	table, id, ok := nameOf(path)
 	if !ok {
@@ -76,7 +77,7 @@ func openFile(path string) (*file, error) {
 	out.size = info.Size()
 	if err := out.readMeta(); err != nil || out.Table != table {
 		out.meta = meta{Table: table}
-		out.blind = true
+		out.noMeta = true
 		out.damaged.Store(true)
 		return out, fmt.Errorf("%w: %v", errDamaged, err)
 	}
@@ -108,9 +109,9 @@ func (f *file) readMeta() error {
 }
 
 // cached reads a block through the cache.
-func (f *file) cached(c *cache, kind byte, at int64) ([]byte, error) {
+func (f *file) cached(c *blockCache, kind byte, at int64) ([]byte, error) {
 	k := blockID{f.id, at}
-	if b, there := c.get(k); there {
+	if b, there := c.GetIfPresent(k); there {
 		return b, nil
 	}
 	is, b, _, err := readBlock(f.f, at, f.size)
@@ -120,13 +121,13 @@ func (f *file) cached(c *cache, kind byte, at int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.put(k, b)
+	c.Set(k, b)
 	return b, nil
 }
 
 // mayHave reports whether a partition may have rows in the file; h is its hash.
 func (e *Engine) mayHave(f *file, partition []byte, h uint64) bool {
-	if f.blind {
+	if f.noMeta {
 		return true
 	}
 	if f.Rows == 0 || bytes.Compare(partition, f.Highest) > 0 ||
@@ -135,7 +136,7 @@ func (e *Engine) mayHave(f *file, partition []byte, h uint64) bool {
 	}
 	bits, err := f.cached(e.cache, filterBlock, f.Filter)
 	if err != nil {
-		e.found(f, err)
+		e.recordDamage(f, err)
 		return true
 	}
 	return mayHave(bits, h)
@@ -145,7 +146,7 @@ func (e *Engine) mayHave(f *file, partition []byte, h uint64) bool {
 // ends; lost is how many bytes before it could not be read. At the end content is nil.
 func (f *file) blockIn(at int64) (content []byte, end, lost int64) {
 	from := at
-	for at < f.size-tailSize || f.blind && at < f.size {
+	for at < f.size-tailSize || f.noMeta && at < f.size {
 		kind, content, next, err := readBlock(f.f, at, f.size)
 		switch {
 		case err != nil:

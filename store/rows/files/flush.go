@@ -27,9 +27,9 @@ func (e *Engine) runFlush() {
 		for told := false; ; told = true {
 			err := e.flushFrozen()
 			e.mu.Lock()
-			e.dry = err
+			e.flushFailed = err
 			e.mu.Unlock()
-			wake(e.thawed)
+			wake(e.flushEnded)
 			if err == nil {
 				if told {
 					e.log.Info("rows: files are written again", "directory", e.dir)
@@ -49,14 +49,14 @@ func (e *Engine) runFlush() {
 			case <-time.After(retryFlush):
 			}
 		}
-		wake(e.look)
+		wake(e.wakeKeeper)
 	}
 }
 
 // flushFrozen writes what is frozen to files, and removes its log.
 func (e *Engine) flushFrozen() error {
 	e.mu.RLock()
-	m, group := e.frozen, e.frozeAt
+	m, group := e.frozen, e.frozenGroup
 	e.mu.RUnlock()
 	if m == nil {
 		return nil
@@ -76,7 +76,7 @@ func (e *Engine) flushFrozen() error {
 	if err != nil {
 		return err
 	}
-	e.exchange(added, nil, group, func() { e.frozen = nil })
+	e.replaceFiles(added, nil, group, func() { e.frozen = nil })
 	for _, path := range m.logs {
 		os.Remove(path)
 	}
@@ -85,14 +85,14 @@ func (e *Engine) flushFrozen() error {
 
 // writeTable writes a frozen table: a file for each part of its TTL.
 func (e *Engine) writeTable(name string, t *memoryTable) (out []*writer, err error) {
-	k := e.known(name)
+	k := e.tableNamed(name)
 	buckets := map[int64]bool{}
 	for _, p := range t.partitions {
 		for i := range p.rows {
 			buckets[k.bucket(p.rows[i].cells)] = true
 		}
 	}
-	forget := e.forgetter(name, nil)
+	forget := e.expiredFilter(name, nil)
 	partitions := slices.Sorted(maps.Keys(t.partitions))
 	for _, from := range slices.Sorted(maps.Keys(buckets)) {
 		w, err := e.newWriter(k, from)
@@ -126,26 +126,27 @@ func (e *Engine) writeTable(name string, t *memoryTable) (out []*writer, err err
 	return out, nil
 }
 
-// known returns a table that files or the log have, whether or not it was applied.
-func (e *Engine) known(name string) *known {
+// tableNamed returns a table that files or the log have, whether or not it was applied.
+func (e *Engine) tableNamed(name string) *storedTable {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if k := e.tables[name]; k != nil {
 		return k
 	}
-	return &known{Table: rows.Table{Name: name, Compression: rows.Fast}}
+	return &storedTable{Table: rows.Table{Name: name, Compression: rows.Fast}}
 }
 
-// forgetter returns what takes cells away that have expired, and values of those that must stay to
-// hide something: rows of a table that are not in the files which are being replaced. What is in
-// memory now and is not being written counts, too.
-func (e *Engine) forgetter(table string, without []*file) func([]cell) []cell {
+// expiredFilter returns a function that removes the expired cells of a row. An expired cell that
+// may still hide an older value elsewhere stays, without its own value. Elsewhere is in files of
+// the table but those in without, which are being replaced, and in memory that is not being
+// written.
+func (e *Engine) expiredFilter(table string, without []*file) func([]cell) []cell {
 	now := e.now()
 	var others []span
 	e.mu.RLock()
 	for _, f := range e.files[table] {
 		if !slices.Contains(without, f) {
-			others = append(others, f.known())
+			others = append(others, f.spanOf())
 		}
 	}
 	memtables := []*memtable{e.active}
@@ -182,19 +183,21 @@ func (e *Engine) forgetter(table string, without []*file) func([]cell) []cell {
 	}
 }
 
-// known returns what is known of a file's rows. Of a blind one nothing is: they may be of any time.
-func (f *file) known() span {
-	if f.blind {
+// spanOf returns what is known of a file's rows. Without its meta block nothing is: they may be of
+// any time.
+func (f *file) spanOf() span {
+	if f.noMeta {
 		return span{First: -1 << 63, Rows: 1}
 	}
 	return f.span
 }
 
-// exchange lets files be read, and others no more, and then removes those. group, if it is not 0,
-// is the last one of the log whose rows are all in files now. also runs in the same moment.
-func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
-	e.filing.Lock()
-	defer e.filing.Unlock()
+// replaceFiles lets the added files be read and the gone ones no more, and then removes these.
+// group, if it is not 0, is the last one of the log whose rows are all in files now. also runs
+// under the same lock.
+func (e *Engine) replaceFiles(added, gone []*file, group int64, also func()) {
+	e.listing.Lock()
+	defer e.listing.Unlock()
 	e.flushed = max(e.flushed, group)
 	e.mu.Lock()
 	for _, f := range gone {
@@ -219,7 +222,7 @@ func (e *Engine) exchange(added, gone []*file, group int64, also func()) {
 	for _, f := range gone {
 		var err error
 		if f.damaged.Load() {
-			err = e.setAside(f.path, errors.New("what is good of it is in other files now"))
+			err = e.quarantine(f.path, errors.New("what is good of it is in other files now"))
 		} else {
 			err = removed(f.path)
 		}

@@ -25,7 +25,7 @@ func (e *Engine) runKeep() {
 		case <-e.closing:
 			return
 		case <-ticker.C:
-		case <-e.look:
+		case <-e.wakeKeeper:
 		}
 	}
 }
@@ -41,11 +41,11 @@ func (e *Engine) isClosing() bool {
 
 // keep does all that there is to do.
 func (e *Engine) keep() error {
-	e.keeping.Lock()
-	defer e.keeping.Unlock()
+	e.tidying.Lock()
+	defer e.tidying.Unlock()
 	for !e.isClosing() {
 		e.expire()
-		inputs := e.due()
+		inputs := e.mergeable()
 		if e.shrink(sizeOf(inputs)) { // the inputs may be gone
 			continue
 		}
@@ -81,13 +81,13 @@ func (e *Engine) expire() {
 	now := e.now()
 	var gone []*file
 	for _, f := range e.all() {
-		if !f.blind && f.dead(now) && !e.hides(f, now) {
+		if !f.noMeta && f.dead(now) && !e.hides(f, now) {
 			gone = append(gone, f)
 		}
 	}
 	if len(gone) > 0 {
 		e.metrics.removed.WithLabelValues("expired").Add(float64(len(gone)))
-		e.exchange(nil, gone, 0, nil)
+		e.replaceFiles(nil, gone, 0, nil)
 	}
 }
 
@@ -99,7 +99,7 @@ func (e *Engine) hides(f *file, now int64) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, o := range e.files[f.Table] {
-		if s := o.known(); o != f && s.hidden(f.Last, now) {
+		if s := o.spanOf(); o != f && s.hidden(f.Last, now) {
 			return true
 		}
 	}
@@ -120,9 +120,9 @@ const (
 	worthShrinking = 64 << 10 // bytes of a file that only hides
 )
 
-// due returns files that should be made one; nil: there are none. A damaged file comes first,
+// mergeable returns files that should be merged; nil: there are none. A damaged file comes first,
 // alone.
-func (e *Engine) due() []*file {
+func (e *Engine) mergeable() []*file {
 	type place struct {
 		table       string
 		from, width int64
@@ -146,14 +146,14 @@ func (e *Engine) due() []*file {
 	}
 	for p, files := range groups {
 		slices.SortFunc(files, func(a, b *file) int { return cmp.Compare(a.size, b.size) })
-		k := e.known(p.table)
+		k := e.tableNamed(p.table)
 		switch {
 		case len(files) < 2:
 		case p.width == 0:
 			if n := sameSize(files); n > 0 {
 				return files[:n]
 			}
-		case p.from > 0 && now+int64(k.TTL/time.Second) >= p.from+p.width+ended &&
+		case p.from > 0 && now+int64(k.TTL/time.Second) >= p.from+p.width+endedAfter &&
 			k.AgeUnit >= time.Hour:
 			// Nothing comes here any more: one file is read fastest.
 			rest := int64(0)
@@ -172,8 +172,8 @@ func (e *Engine) due() []*file {
 	return nil
 }
 
-// ended is how long, in seconds, after the last rows of a part of a TTL were due none is expected.
-const ended = 60
+// endedAfter is how long after the end of a part of a TTL no more rows of it are expected, seconds.
+const endedAfter = 60
 
 // sameSize returns how many of the smallest files should be merged: those up to the end of the
 // first size that so many have; 0: none. Sizes are powers of four.
@@ -194,7 +194,7 @@ func sameSize(files []*file) int {
 
 // mergeFiles makes files of one table one, without what has expired.
 func (e *Engine) mergeFiles(inputs []*file) error {
-	k := e.known(inputs[0].Table)
+	k := e.tableNamed(inputs[0].Table)
 	whole := *k
 	whole.width = inputs[0].Width
 	var ids []int64
@@ -209,10 +209,10 @@ func (e *Engine) mergeFiles(inputs []*file) error {
 	if err != nil {
 		return err
 	}
-	forget := e.forgetter(inputs[0].Table, inputs)
+	forget := e.expiredFilter(inputs[0].Table, inputs)
 	for m := merge(sources...); err == nil && m.next(); {
 		key, part, cells := m.row()
-		if w.meta.Rows == 0 && inputs[0].blind {
+		if w.meta.Rows == 0 && inputs[0].noMeta {
 			w.meta.Width, w.meta.From = k.width, k.bucket(cells)
 		}
 		if cells = forget(cells); len(cells) > 0 {
@@ -241,26 +241,26 @@ func (e *Engine) mergeFiles(inputs []*file) error {
 		}
 	}
 	e.metrics.merged.Add(float64(w.size))
-	e.exchange(added, inputs, 0, nil)
+	e.replaceFiles(added, inputs, 0, nil)
 	return nil
 }
 
-// found takes note of a file that is damaged.
-func (e *Engine) found(f *file, err error) {
+// recordDamage records that a file is damaged, once.
+func (e *Engine) recordDamage(f *file, err error) {
 	if errors.Is(err, errDamaged) && !f.damaged.Swap(true) {
-		e.tellDamage(f, err)
-		wake(e.look)
+		e.reportDamage(f, err)
+		wake(e.wakeKeeper)
 	}
 }
 
-func (e *Engine) tellDamage(f *file, err error) {
-	e.hurtIn("rows")
+func (e *Engine) reportDamage(f *file, err error) {
+	e.countDamage("rows")
 	e.log.Error("rows: a file is damaged; what is good of it is served", "file", f.path,
 		"error", err)
 }
 
 // hurtIn counts what was found damaged or missing: rows, log or missing.
-func (e *Engine) hurtIn(what string) {
-	e.hurt.Add(1)
+func (e *Engine) countDamage(what string) {
+	e.damages.Add(1)
 	e.metrics.damaged.WithLabelValues(what).Inc()
 }

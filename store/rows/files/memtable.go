@@ -18,7 +18,7 @@ type memoryTable struct {
 	partitions map[string]*partition
 }
 
-type partition struct{ rows []keyed }
+type partition struct{ rows []keyedRow }
 
 func newMemtable(logs ...string) *memtable {
 	return &memtable{tables: map[string]*memoryTable{}, logs: logs}
@@ -54,11 +54,11 @@ func (m *memtable) apply(u mutation) {
 
 func (p *partition) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(p.rows, key,
-		func(r keyed, key string) int { return strings.Compare(r.key, key) })
+		func(r keyedRow, key string) int { return strings.Compare(r.key, key) })
 }
 
 // slice returns copies of the rows of a partition within a range of keys.
-func (m *memtable) slice(table, partition string, within keyRange) []keyed {
+func (m *memtable) slice(table, partition string, within keyRange) []keyedRow {
 	t := m.tables[table]
 	if t == nil {
 		return nil

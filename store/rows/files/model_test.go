@@ -79,7 +79,7 @@ func TestModel(t *testing.T) {
 		switch random.IntN(40) {
 		case 0:
 			now.step(time.Duration(random.IntN(900)) * time.Second)
-			wake(e.look)
+			wake(e.wakeKeeper)
 		case 1:
 			if random.IntN(8) == 0 {
 				merged += testutil.ToFloat64(e.metrics.merged)
@@ -177,11 +177,11 @@ func TestExpiryRemovesFiles(t *testing.T) {
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
 		now.step(3 * time.Minute) // 30 hours in all
 		if n%100 == 0 {
-			wake(e.look)
+			wake(e.wakeKeeper)
 		}
 	}
 	until(t, "the first puts are gone", func() bool {
-		wake(e.look)
+		wake(e.wakeKeeper)
 		for _, f := range e.all() {
 			if f.dead(e.now()) {
 				return false
@@ -201,14 +201,14 @@ func TestExpiryRemovesFiles(t *testing.T) {
 		}
 	}
 	now.step(25 * time.Hour)
-	until(t, "all files are gone", func() bool { wake(e.look); return len(e.all()) == 0 })
+	until(t, "all files are gone", func() bool { wake(e.wakeKeeper); return len(e.all()) == 0 })
 }
 
 // TestMaxBytes: a directory that is too large loses its oldest files, and says so.
 func TestMaxBytes(t *testing.T) {
 	const most, besides = 500 << 10, 100 << 10
 	dir, now := t.TempDir(), newClock()
-	aside := filepath.Join(dir, asideDir, "old")
+	aside := filepath.Join(dir, quarantineDir, "old")
 	must(t, os.MkdirAll(filepath.Dir(aside), 0o700))
 	must(t, os.WriteFile(aside, make([]byte, 50<<10), 0o600))
 	var log lines
@@ -245,7 +245,7 @@ func TestMaxBytes(t *testing.T) {
 		now.step(time.Minute)
 	}
 	until(t, "the directory is small", func() bool {
-		wake(e.look)
+		wake(e.wakeKeeper)
 		return e.Bytes() <= most-besides
 	})
 	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 ||
@@ -327,7 +327,7 @@ func TestClockWentBack(t *testing.T) {
 			e = mustOpen(t, dir, config, wideTable())
 		}
 	}
-	wake(e.look)
+	wake(e.wakeKeeper)
 	for i := range int64(40) {
 		if look(t, e, 100+i) == 0 {
 			t.Errorf("put %d is gone", i)
@@ -416,9 +416,9 @@ func TestLeftovers(t *testing.T) {
 	must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), putOf(10)...))
 	must(t, e.Flush(t.Context()))
 	now.step(time.Hour)
-	e.keeping.Lock()
+	e.tidying.Lock()
 	must(t, e.mergeFiles(e.all()))
-	e.keeping.Unlock()
+	e.tidying.Unlock()
 	if n := left(); n != 1 {
 		t.Fatalf("%d rows are left", n)
 	}

@@ -12,12 +12,12 @@ import (
 type mutation struct {
 	table     string
 	partition string // its key
-	rows      []keyed
+	rows      []keyedRow
 	weight    int // bytes that it holds
 }
 
-// keyed is a row with its key within the partition.
-type keyed struct {
+// keyedRow is a row with its key within the partition.
+type keyedRow struct {
 	key   string
 	cells []cell
 }
@@ -31,14 +31,14 @@ const (
 	partWeight    = 200
 )
 
-// known is a table that the engine has.
-type known struct {
+// storedTable is a table that the engine has.
+type storedTable struct {
 	rows.Table
 	width int64 // seconds: rows that expire within the same so many lie in one file; 0: all do
 }
 
 // encode appends the first rows of a list as a mutation, and returns how many those are.
-func (k *known) encode(
+func (k *storedTable) encode(
 	list []rows.Row, now time.Time, stamp func() int64,
 ) (dst []byte, n int, err error) {
 	p := len(k.Partition)
@@ -75,7 +75,7 @@ func (k *known) encode(
 	return dst, n, nil
 }
 
-func (k *known) partitionKey(key []any) ([]byte, error) {
+func (k *storedTable) partitionKey(key []any) ([]byte, error) {
 	if len(key) < len(k.Partition) {
 		return nil, fmt.Errorf("rows: a key of %s has %d values, and the partition's has %d",
 			k.Name, len(key), len(k.Partition))
@@ -83,7 +83,7 @@ func (k *known) partitionKey(key []any) ([]byte, error) {
 	return appendKeys(nil, k.Partition, key[:len(k.Partition)])
 }
 
-func (k *known) encodeRow(
+func (k *storedTable) encodeRow(
 	dst []byte, r *rows.Row, now time.Time, stamp func() int64,
 ) ([]byte, error) {
 	key, err := appendKeys(nil, k.Clustering, r.Key[len(k.Partition):])
@@ -140,7 +140,7 @@ func decodeMutation(b []byte) (mutation, error) {
 	m := mutation{table: string(takeBytes(&r)), partition: string(takeBytes(&r))}
 	m.weight = partWeight + len(b)
 	for len(r.Rest) > 0 {
-		row := keyed{key: string(takeBytes(&r))}
+		row := keyedRow{key: string(takeBytes(&r))}
 		n := r.Count("cells", maxColumns+1)
 		stamp, expires := r.Svarint(), int64(r.Number("an expiry", 1<<60))
 		row.cells = make([]cell, 0, n)

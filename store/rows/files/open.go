@@ -54,7 +54,7 @@ func (e *Engine) open() error {
 			"later all the "+
 			"same; set it if it is wrong", "by", ahead.Round(time.Second))
 	}
-	wake(e.look)
+	wake(e.wakeKeeper)
 	return nil
 }
 
@@ -100,13 +100,13 @@ func (e *Engine) readFormat() error {
 	return nil
 }
 
-// readSmall reads a file that says something of the others. If it is damaged it is set aside, as if
-// it had never been.
+// readSmall reads a file that says something of the others. If it is damaged it is quarantined, as
+// if it had never been.
 func (e *Engine) readSmall(path string) ([]byte, error) {
 	b, err := read(path)
 	if errors.Is(err, errDamaged) {
-		e.hurt.Add(1)
-		return nil, e.setAside(path, err)
+		e.damages.Add(1)
+		return nil, e.quarantine(path, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rows: %w", err)
@@ -173,13 +173,13 @@ func (e *Engine) openFiles() (list, error) {
 		}
 		e.files[f.Table] = append(e.files[f.Table], f)
 		if f.Rows > 0 {
-			e.recallStamp(f.Last)
+			e.replayStamp(f.Last)
 		}
 	}
 	for _, name := range should.Files {
 		_, id, _ := nameOf(name)
 		if !there[name] && !replaced[id] {
-			e.hurtIn("missing")
+			e.countDamage("missing")
 			e.log.Error("rows: a file is missing, and what was in it is lost", "file",
 				filepath.Join(e.dir, rowsDir, name))
 		}
@@ -208,7 +208,7 @@ func (e *Engine) openAll(paths []string) ([]*file, error) {
 		case f == nil:
 			failed = errors.Join(failed, fmt.Errorf("rows: %w", errs[i]))
 		case errs[i] != nil:
-			e.tellDamage(f, errs[i])
+			e.reportDamage(f, errs[i])
 			out = append(out, f)
 		default:
 			out = append(out, f)
@@ -243,7 +243,7 @@ func (e *Engine) readLogs(kept list) error {
 		holes := readLog(b, func(number int64, list [][]byte) {
 			if groups++; last >= 0 && number > last+1 ||
 				last < 0 && kept.there && number > flushed+1 {
-				e.hurtIn("missing")
+				e.countDamage("missing")
 				e.log.Error("rows: a part of the log is missing, and what was in it is lost",
 					"before", path, "groups", number-max(last, flushed)-1)
 			}
@@ -255,16 +255,16 @@ func (e *Engine) readLogs(kept list) error {
 					broken++
 					continue
 				}
-				e.recall(u)
+				e.replay(u)
 			}
 		})
 		if len(holes) > 0 || broken > 0 {
-			e.hurtIn("log")
+			e.countDamage("log")
 			e.log.Error(
 				"rows: a log file is damaged; a copy is set aside, and what is good of it is used",
 				"file", path, "holes", fmt.Sprint(holes), "mutations", broken,
 			)
-			e.copyAside(path, b)
+			e.quarantineCopy(path, b)
 		}
 		if groups == 0 && len(holes) == 0 {
 			os.Remove(path)
@@ -275,15 +275,15 @@ func (e *Engine) readLogs(kept list) error {
 	return nil
 }
 
-// recall applies a mutation of the log. Write times go on behind those that were given.
-func (e *Engine) recall(u mutation) {
+// replay applies a mutation of the log. Write times that are given from now on are later than its.
+func (e *Engine) replay(u mutation) {
 	e.active.apply(u)
 	for i := range u.rows {
-		e.recallStamp(u.rows[i].cells[0].stamp)
+		e.replayStamp(u.rows[i].cells[0].stamp)
 	}
 }
 
-func (e *Engine) recallStamp(s int64) {
+func (e *Engine) replayStamp(s int64) {
 	if s < e.config.Now().UnixMicro()+aheadMicros {
 		e.stamped.Store(max(e.stamped.Load(), s))
 	}
@@ -296,9 +296,9 @@ const wrongClock = time.Minute
 // gave before it went back.
 const aheadMicros = int64(366 * 24 * 3600 * 1e6)
 
-// setAside moves a damaged file out of the way, and says so.
-func (e *Engine) setAside(path string, why error) error {
-	aside := filepath.Join(e.dir, asideDir)
+// quarantine moves a damaged file out of the way, and says so.
+func (e *Engine) quarantine(path string, why error) error {
+	aside := filepath.Join(e.dir, quarantineDir)
 	err := os.MkdirAll(aside, 0o700)
 	if err == nil {
 		err = os.Rename(path, filepath.Join(aside, filepath.Base(path)))
@@ -310,9 +310,10 @@ func (e *Engine) setAside(path string, why error) error {
 	return nil
 }
 
-// copyAside keeps a copy of a damaged log file, if there is room: the file itself is still needed.
-func (e *Engine) copyAside(path string, b []byte) {
-	aside := filepath.Join(e.dir, asideDir)
+// quarantineCopy keeps a copy of a damaged log file, if there is room: the file itself is still
+// needed.
+func (e *Engine) quarantineCopy(path string, b []byte) {
+	aside := filepath.Join(e.dir, quarantineDir)
 	if err := os.MkdirAll(aside, 0o700); err == nil {
 		os.WriteFile(filepath.Join(aside, filepath.Base(path)), b, 0o600)
 	}

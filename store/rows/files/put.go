@@ -60,8 +60,8 @@ func (e *Engine) PutNew(
 	}
 	done := false
 	err = e.call(ctx, w, t.Name, 1, func() error {
-		e.firsts.Lock()
-		defer e.firsts.Unlock()
+		e.putNew.Lock()
+		defer e.putNew.Unlock()
 		found := false
 		err := e.read(q, func(scan func(...any) bool) bool {
 			found = scan(into...)
@@ -126,7 +126,7 @@ func (e *Engine) runLog() {
 		case first := <-e.commits:
 			group := e.gather(first)
 			err := e.write(group)
-			e.note(err)
+			e.record(err)
 			if err != nil {
 				e.metrics.refused.Add(float64(len(group)))
 			}
@@ -137,8 +137,8 @@ func (e *Engine) runLog() {
 	}
 }
 
-// note remembers how writing went, for Failing, and tells the log when that changes.
-func (e *Engine) note(err error) {
+// record remembers how writing went, for Failing, and logs it when that changes.
+func (e *Engine) record(err error) {
 	before := e.trouble.Load()
 	switch {
 	case err == nil && before != nil:
@@ -220,7 +220,7 @@ func (e *Engine) makeRoom() error {
 	}
 	for {
 		e.mu.RLock()
-		weight, busy, dry := e.active.weight, e.frozen != nil, e.dry
+		weight, busy, dry := e.active.weight, e.frozen != nil, e.flushFailed
 		e.mu.RUnlock()
 		most := e.config.MemoryBytes
 		switch {
@@ -234,7 +234,7 @@ func (e *Engine) makeRoom() error {
 			return dry
 		}
 		select {
-		case <-e.thawed:
+		case <-e.flushEnded:
 		case <-e.closing:
 			return errClosed
 		}
@@ -250,7 +250,7 @@ func (e *Engine) freeze() error {
 	before.f.Close()
 	e.mu.Lock()
 	e.frozen, e.active = e.active, newMemtable(e.logFile.path)
-	e.frozeAt = e.group.Load()
+	e.frozenGroup = e.group.Load()
 	e.mu.Unlock()
 	wake(e.flush)
 	return nil
@@ -276,26 +276,26 @@ func (e *Engine) flushAll() error {
 	if err := e.makeRoom(); err != nil {
 		return err
 	}
-	if err := e.thaw(); err != nil {
+	if err := e.waitFlushed(); err != nil {
 		return err
 	}
 	if err := e.freeze(); err != nil {
 		return err
 	}
-	return e.thaw()
+	return e.waitFlushed()
 }
 
-// thaw waits until nothing is frozen.
-func (e *Engine) thaw() error {
+// waitFlushed waits until nothing is frozen.
+func (e *Engine) waitFlushed() error {
 	for {
 		e.mu.RLock()
-		busy, dry := e.frozen != nil, e.dry
+		busy, dry := e.frozen != nil, e.flushFailed
 		e.mu.RUnlock()
 		if !busy || dry != nil {
 			return dry
 		}
 		select {
-		case <-e.thawed:
+		case <-e.flushEnded:
 		case <-e.closing:
 			return errClosed
 		}

@@ -185,7 +185,7 @@ type column struct {
 	written bool
 }
 
-func (k *known) columns(q *rows.Query) ([]column, error) {
+func (k *storedTable) columns(q *rows.Query) ([]column, error) {
 	keys := k.Keys()
 	var list []column
 	for _, name := range q.Columns {
@@ -207,12 +207,12 @@ func (k *known) columns(q *rows.Query) ([]column, error) {
 	return list, nil
 }
 
-func (k *known) value(name string) int {
+func (k *storedTable) value(name string) int {
 	return slices.IndexFunc(k.Values, func(c rows.Column) bool { return c.Name == name })
 }
 
 // scan scans a row's columns to where a caller wants them.
-func (k *known) scan(key []byte, cells []cell, columns []column, into []any) error {
+func (k *storedTable) scan(key []byte, cells []cell, columns []column, into []any) error {
 	keys := k.Keys()
 	var values [][]byte // of the key, read as far as is asked for
 	for i, c := range columns {
@@ -252,7 +252,7 @@ func (k *known) scan(key []byte, cells []cell, columns []column, into []any) err
 }
 
 // ranges returns the ranges of keys within the partition that a query names, in order.
-func (k *known) ranges(q *rows.Query) ([]keyRange, error) {
+func (k *storedTable) ranges(q *rows.Query) ([]keyRange, error) {
 	if len(q.Equal) > len(k.Clustering) {
 		return nil, fmt.Errorf(
 			"rows: a query of %s restricts more clustering columns than it has", k.Name,
@@ -310,7 +310,7 @@ type view struct {
 	now       int64
 	partition []byte
 	ranges    []keyRange
-	memory    [][][]keyed // by memtable and range
+	memory    [][][]keyedRow // by memtable and range
 	files     []*file
 	at        int // behind the present range
 	rows      *merged
@@ -324,7 +324,7 @@ func (e *Engine) view(table string, partition []byte, ranges []keyRange) *view {
 		if m == nil {
 			continue
 		}
-		var found [][]keyed
+		var found [][]keyedRow
 		for _, r := range ranges {
 			found = append(found, m.slice(table, string(partition), r))
 		}

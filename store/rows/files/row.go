@@ -62,8 +62,8 @@ func alive(cells []cell, now int64) []cell {
 	return slices.DeleteFunc(slices.Clone(cells), dead)
 }
 
-// lasts returns when the last of a row's cells expires; 0: one never does.
-func lasts(cells []cell) int64 {
+// lastExpiry returns when the last of a row's cells expires; 0: one never does.
+func lastExpiry(cells []cell) int64 {
 	last := int64(0)
 	for i := range cells {
 		if cells[i].expires == 0 {
@@ -83,7 +83,7 @@ type span struct {
 }
 
 func (s *span) add(cells []cell) {
-	last := lasts(cells)
+	last := lastExpiry(cells)
 	switch {
 	case s.Rows == 0:
 		s.First, s.Last, s.Expires = cells[0].stamp, cells[0].stamp, last
@@ -101,6 +101,6 @@ func (s *span) add(cells []cell) {
 // dead reports whether all of it has expired.
 func (s *span) dead(now int64) bool { return s.Rows == 0 || s.Expires != 0 && s.Expires <= now }
 
-// hidden reports whether something of it may be hidden by a cell with a write time: who forgets
-// that cell lets it be read again.
+// hidden reports whether a cell with this write time may hide something of the span, so that to
+// forget the cell would let it be read again.
 func (s *span) hidden(stamp, now int64) bool { return !s.dead(now) && s.First < stamp }

@@ -18,7 +18,7 @@ type source interface {
 type memorySource struct {
 	key  []byte // the partition's is its first part bytes
 	part int
-	rows []keyed
+	rows []keyedRow
 	at   int // behind the present one
 }
 
@@ -80,7 +80,7 @@ func (s *fileSource) next() bool {
 func (s *fileSource) block() {
 	if !s.started {
 		s.started = true
-		s.all = s.all || s.f.blind
+		s.all = s.all || s.f.noMeta
 		s.top = max(
 			0,
 			sort.Search(
@@ -140,7 +140,7 @@ func (s *fileSource) behind(key []byte) bool {
 	return s.within.to != nil && bytes.Compare(key, s.within.to) >= 0
 }
 
-func (s *fileSource) damage(err error) { s.e.found(s.f, err) }
+func (s *fileSource) damage(err error) { s.e.recordDamage(s.f, err) }
 
 // merged gives the rows of several sources, each once.
 type merged struct {

@@ -62,7 +62,7 @@ func (e *Engine) Empty(_ context.Context, t *rows.Table) (bool, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	for _, f := range e.files[t.Name] {
-		if s := f.known(); !s.dead(now) {
+		if s := f.spanOf(); !s.dead(now) {
 			return false, nil
 		}
 	}
@@ -88,7 +88,7 @@ func (e *Engine) TTL(_ context.Context, table string) (ttl time.Duration, found 
 
 // Drop removes a table with all that is in it.
 func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
-	if err := e.change(ctx, func(tables map[string]*known) error {
+	if err := e.change(ctx, func(tables map[string]*storedTable) error {
 		delete(tables, t.Name)
 		return nil
 	}); err != nil {
@@ -98,12 +98,12 @@ func (e *Engine) Drop(ctx context.Context, t *rows.Table) error {
 	if err := e.Flush(ctx); err != nil {
 		return err
 	}
-	e.keeping.Lock()
-	defer e.keeping.Unlock()
+	e.tidying.Lock()
+	defer e.tidying.Unlock()
 	e.mu.RLock()
 	gone := e.files[t.Name]
 	e.mu.RUnlock()
-	e.exchange(nil, gone, 0, nil)
+	e.replaceFiles(nil, gone, 0, nil)
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (e *Engine) Use(context.Context) (rows.Use, error) {
 
 // Create makes tables, or what is missing of them.
 func (e *Engine) Create(ctx context.Context, list ...*rows.Table) error {
-	return e.change(ctx, func(tables map[string]*known) error {
+	return e.change(ctx, func(tables map[string]*storedTable) error {
 		for _, t := range list {
 			if !tableName.MatchString(t.Name) || len(t.Partition) == 0 ||
 				len(t.Values) > maxColumns {
@@ -145,7 +145,7 @@ func (e *Engine) Create(ctx context.Context, list ...*rows.Table) error {
 }
 
 // change changes which tables there are.
-func (e *Engine) change(ctx context.Context, to func(map[string]*known) error) error {
+func (e *Engine) change(ctx context.Context, to func(map[string]*storedTable) error) error {
 	if err := e.Connected(); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (e *Engine) change(ctx context.Context, to func(map[string]*known) error) e
 	}
 	b, err := json.MarshalIndent(
 		slices.SortedFunc(maps.Values(next),
-			func(a, b *known) int { return cmp.Compare(a.Name, b.Name) }),
+			func(a, b *storedTable) int { return cmp.Compare(a.Name, b.Name) }),
 		"",
 		" ",
 	)
@@ -179,8 +179,8 @@ func (e *Engine) change(ctx context.Context, to func(map[string]*known) error) e
 }
 
 // extend returns a table as it is to be, if it can.
-func extend(is *known, t *rows.Table) (*known, error) {
-	k := &known{Table: *t, width: widthOf(t)}
+func extend(is *storedTable, t *rows.Table) (*storedTable, error) {
+	k := &storedTable{Table: *t, width: widthOf(t)}
 	if is == nil {
 		return k, nil
 	}
@@ -210,8 +210,8 @@ func widthOf(t *rows.Table) int64 {
 
 // bucket returns from when on what lies in a row's file expires, seconds; 0: the file has what
 // never does, or all.
-func (k *known) bucket(cells []cell) int64 {
-	last := lasts(cells)
+func (k *storedTable) bucket(cells []cell) int64 {
+	last := lastExpiry(cells)
 	if k.width == 0 || last == 0 {
 		return 0
 	}
@@ -226,7 +226,7 @@ func (e *Engine) readTables() error {
 	if err != nil || b == nil {
 		return err
 	}
-	var list []*known
+	var list []*storedTable
 	if err := json.Unmarshal(b, &list); err != nil {
 		return fmt.Errorf("rows: %s: %w", tablesName, err)
 	}

@@ -72,7 +72,7 @@ func rowsPath(dir, table string, id int64) string {
 	return filepath.Join(dir, rowsDir, fmt.Sprintf("%s-%010d%s", table, id, rowsSuffix))
 }
 
-func (e *Engine) newWriter(k *known, from int64, replaces ...int64) (*writer, error) {
+func (e *Engine) newWriter(k *storedTable, from int64, replaces ...int64) (*writer, error) {
 	id := e.nextID.Add(1)
 	w := &writer{d: &e.disk, id: id, path: rowsPath(e.dir, k.Name, id), compression: k.Compression,
 		meta: meta{Table: k.Name, From: from, Width: k.width, Replaces: replaces}}

@@ -2,9 +2,9 @@ package window
 
 import "github.com/ringwatch/ringwatch/frame/codec"
 
-// mostZeros is how many buckets that do not differ may stand in a run of buckets that do. Each
+// maxZeros is how many buckets that do not differ may stand in a run of buckets that do. Each
 // takes a byte, and another run takes two.
-const mostZeros = 3
+const maxZeros = 3
 
 // appendBuckets appends the Buckets of a piece: first, per change, which buckets differ, in runs,
 // and then by how much. The last one's difference follows from the count's.
@@ -34,7 +34,7 @@ func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 
 // runEnd returns where the run of buckets that begins with difference i ends.
 func (e *partEncoder) runEnd(i, end int) int {
-	for i++; i < end && e.bucket[i]-e.bucket[i-1] <= mostZeros+1; i++ {
+	for i++; i < end && e.bucket[i]-e.bucket[i-1] <= maxZeros+1; i++ {
 	}
 	return i
 }
@@ -80,7 +80,7 @@ func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
 		} else {
 			dst = codec.AppendUvarint(dst, uint64(e.count[i]))
 		}
-		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= mostZeros {
+		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= maxZeros {
 			for range zeros {
 				dst = append(dst, 0)
 			}

@@ -14,18 +14,17 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// Runs that are settled, nothing of which may still come from elsewhere, are kept as columns: by
-// node, level, metric and facet, over successive runs, in the form that questions show. So a
-// question of a day finds one thing and not 24, and what is kept is numbers without what they were
-// read from.
+// A run is final when all that there will be of its periods is stored in it. Final runs are kept as
+// columns: by node, level, metric and facet, over successive runs, in the form in which questions
+// show them. So a question about a day finds one entry and not 24, and what is kept is numbers
+// without the rows that they were read from.
 //
-// What the runs were is kept with them. A run that was written again makes its columns anew, and
-// so does one with a late frame that lies among them; newer runs that are settled by now are
-// added.
+// An entry also says which runs it was made of. If one of them was written again or has a late
+// frame, the entry is made anew. Newer runs that have become final are added to it.
 
-// settledRuns are columns of successive runs. They are immutable but for asked.
-type settledRuns struct {
-	runs    []settledRun
+// finalRuns are columns of successive runs. They are immutable but for asked.
+type finalRuns struct {
+	runs    []finalRun
 	columns *rollup.Columns // nil: those of the names
 	names   []string
 	bytes   int64
@@ -33,8 +32,8 @@ type settledRuns struct {
 	before  int64        // the same, before the newest run was added
 }
 
-// settledRun says what of a run is in columns.
-type settledRun struct {
+// finalRun says what of a run is in columns.
+type finalRun struct {
 	start          int64
 	stamp, edition int64 // of the head that was read; 0: nothing was stored
 	until          int64 // ms; then the head is looked for again
@@ -42,16 +41,16 @@ type settledRun struct {
 }
 
 // same reports whether two say that the same was stored.
-func (r *settledRun) same(o *settledRun) bool {
+func (r *finalRun) same(o *finalRun) bool {
 	return r.start == o.start && r.stamp == o.stamp && r.edition == o.edition
 }
 
-func sameRuns(a, b []settledRun) bool {
-	return slices.EqualFunc(a, b, func(a, b settledRun) bool { return a.same(&b) })
+func sameRuns(a, b []finalRun) bool {
+	return slices.EqualFunc(a, b, func(a, b finalRun) bool { return a.same(&b) })
 }
 
 // end returns where the runs of a length end.
-func (s *settledRuns) end(length int64) int64 { return s.runs[len(s.runs)-1].start + length }
+func (s *finalRuns) end(length int64) int64 { return s.runs[len(s.runs)-1].start + length }
 
 // columnsOf begins spanID.in of columns; no table's name does.
 const columnsOf = "columns/"
@@ -60,8 +59,8 @@ const columnsOf = "columns/"
 // for.
 const fewRows = 200
 
-// settler finds and makes what is kept of settled runs for one reading.
-type settler struct {
+// finalRunsReader finds and makes what is kept of final runs for one reading.
+type finalRunsReader struct {
 	*rollupReader
 	table  rollupTable
 	facets []window.Facet
@@ -72,9 +71,9 @@ type settler struct {
 	last   int64
 }
 
-// settled returns columns of runs that are settled, of those from the one that holds from on; and
-// where they end, in ms. What comes after is to be read.
-func (r *rollupReader) settled(
+// finalColumns returns columns of final runs, from the run that holds from on, and where they end,
+// in ms. What comes after that is to be read.
+func (r *rollupReader) finalColumns(
 	ctx context.Context, level rollup.Level, from, to int64, facets []window.Facet,
 ) (*rollup.Columns, int64, error) {
 	if len(facets) > 0 && !slices.Contains(facets, window.Buckets) {
@@ -82,7 +81,7 @@ func (r *rollupReader) settled(
 	} else {
 		facets = nil
 	}
-	s := settler{rollupReader: r, table: r.config.rollupTable(level), facets: facets}
+	s := finalRunsReader{rollupReader: r, table: r.config.rollupTable(level), facets: facets}
 	s.first, s.last = s.table.runOf(from), s.table.runOf(to)
 	for _, m := range r.matchers {
 		if m.Name == labels.MetricName {
@@ -108,18 +107,18 @@ func (r *rollupReader) settled(
 }
 
 // id names what is kept for some matchers.
-func (s *settler) id(matchers []*labels.Matcher) spanID {
+func (s *finalRunsReader) id(matchers []*labels.Matcher) spanID {
 	q := Query{Node: s.node, Matchers: matchers, Facets: s.facets}
 	return spanID{windowID{s.account, s.node, 0}, s.table.run, columnsOf + s.table.name + q.name()}
 }
 
 // get returns what is kept for some matchers from the first run on; nil if nothing is.
-func (s *settler) get(matchers []*labels.Matcher) *settledRuns {
+func (s *finalRunsReader) get(matchers []*labels.Matcher) *finalRuns {
 	span, _ := s.kept.get(s.id(matchers))
 	if span == nil {
 		return nil
 	}
-	of := span.settled
+	of := span.final
 	if of.runs[0].start > s.first || of.end(s.table.run) <= s.first {
 		return nil
 	}
@@ -127,7 +126,7 @@ func (s *settler) get(matchers []*labels.Matcher) *settledRuns {
 }
 
 // named joins the columns of names; nil if not all are kept.
-func (s *settler) named(of *settledRuns) *rollup.Columns {
+func (s *finalRunsReader) named(of *finalRuns) *rollup.Columns {
 	list := make([]*rollup.Columns, 0, len(of.names))
 	for _, name := range of.names {
 		one := s.get([]*labels.Matcher{nameIs(name)})
@@ -143,8 +142,8 @@ func nameIs(name string) *labels.Matcher {
 	return labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, name)
 }
 
-// find returns what is kept, after it has added what is settled by now; nil if nothing is.
-func (s *settler) find(ctx context.Context) (*settledRuns, error) {
+// find returns what is kept, after it has added the runs that are final by now; nil if nothing is.
+func (s *finalRunsReader) find(ctx context.Context) (*finalRuns, error) {
 	s.chosen = s.names
 	known := s.get(s.names)
 	if known == nil {
@@ -185,7 +184,7 @@ func (s *settler) find(ctx context.Context) (*settledRuns, error) {
 	return s.grow(ctx, known, from)
 }
 
-func (s *settledRuns) periods(first, last int64) (n int) {
+func (s *finalRuns) periods(first, last int64) (n int) {
 	for i := range s.runs {
 		if s.runs[i].start >= first && s.runs[i].start <= last {
 			n += s.runs[i].periods
@@ -194,9 +193,9 @@ func (s *settledRuns) periods(first, last int64) (n int) {
 	return n
 }
 
-// valid returns until when runs are what is stored, of those that the reading needs; or that it is
-// long since somebody looked.
-func (s *settler) valid(of *settledRuns) (until int64, isOld bool) {
+// valid returns up to where the runs that the reading needs are still what is stored, in ms. isOld
+// says that nobody has looked for long.
+func (s *finalRunsReader) valid(of *finalRuns) (until int64, isOld bool) {
 	for i := range of.runs {
 		run := &of.runs[i]
 		switch {
@@ -212,10 +211,10 @@ func (s *settler) valid(of *settledRuns) (until int64, isOld bool) {
 	return of.end(s.table.run), isOld
 }
 
-// look looks whether runs are still what is stored; nil if they are not.
-func (s *settler) look(ctx context.Context, of *settledRuns) (*settledRuns, error) {
+// look reads the heads again and returns the runs if they are still what is stored; else nil.
+func (s *finalRunsReader) look(ctx context.Context, of *finalRuns) (*finalRuns, error) {
 	last := min(s.last, of.end(s.table.run)-s.table.run)
-	now, _, err := s.settledFrom(ctx, s.first, last)
+	now, _, err := s.finalFrom(ctx, s.first, last)
 	if err != nil || len(now) != int((last-s.first)/s.table.run)+1 {
 		return nil, err
 	}
@@ -225,31 +224,31 @@ func (s *settler) look(ctx context.Context, of *settledRuns) (*settledRuns, erro
 		return nil, nil
 	}
 	copy(runs[at:], now)
-	again := &settledRuns{runs: runs, columns: of.columns, names: of.names, bytes: of.bytes,
+	again := &finalRuns{runs: runs, columns: of.columns, names: of.names, bytes: of.bytes,
 		before: of.before}
 	again.asked.Store(of.asked.Load())
 	s.put(s.chosen, again)
 	return again, nil
 }
 
-// settledFrom returns the runs that are settled, of successive ones from … last up to the first
-// that is not, and the heads of those that are stored.
-func (s *settler) settledFrom(
+// finalFrom returns the runs from … last up to the first that is not final, and the heads of those
+// that are stored.
+func (s *finalRunsReader) finalFrom(
 	ctx context.Context, from, last int64,
-) ([]settledRun, []*runHead, error) {
+) ([]finalRun, []*runHead, error) {
 	q := Query{Account: s.account, Node: s.node}
 	heads, err := s.keptRunHeads(ctx, s.spans, &s.table, &q, from, last, s.late)
 	if err != nil {
 		return nil, nil, err
 	}
-	var runs []settledRun
+	var runs []finalRun
 	var list []*runHead
 	for at := from; at <= last; at += s.table.run {
 		h, span := heads[at], s.spans.get(at, s.table.run)
-		if span == nil || isLate(s.late, at, s.table.run) || !s.final(at, h) {
+		if span == nil || isLate(s.late, at, s.table.run) || !s.isFinal(at, h) {
 			break
 		}
-		run := settledRun{start: at, until: span.until}
+		run := finalRun{start: at, until: span.until}
 		if h != nil {
 			run.stamp, run.edition, run.periods = h.stamp, h.row.Edition, len(h.run.Periods)
 			list = append(list, h)
@@ -259,8 +258,8 @@ func (s *settler) settledFrom(
 	return runs, list, nil
 }
 
-// final reports whether a run, which has no late frames, is all that there will be of its periods.
-func (s *settler) final(start int64, h *runHead) bool {
+// isFinal reports whether a run without late frames is all that there will be of its periods.
+func (s *finalRunsReader) isFinal(start int64, h *runHead) bool {
 	there := map[int64]bool{}
 	if h != nil {
 		for i := range h.run.Periods {
@@ -270,7 +269,7 @@ func (s *settler) final(start int64, h *runHead) bool {
 	_, coarse := s.table.Finer()
 	for at := start; at < start+s.table.run; at += s.table.Millis {
 		switch {
-		case coarse && at+s.table.Millis > s.now-settleMillis:
+		case coarse && at+s.table.Millis > s.now-finalMillis:
 			return false
 		case there[at]:
 		case coarse && at >= s.table.Start(s.now-pendingMillis), !coarse && at >= s.soonest():
@@ -280,9 +279,10 @@ func (s *settler) final(start int64, h *runHead) bool {
 	return true
 }
 
-// grow adds what is settled of the runs from an instant on to what is kept, which may be nothing.
-func (s *settler) grow(ctx context.Context, known *settledRuns, from int64) (*settledRuns, error) {
-	more, heads, err := s.settledFrom(ctx, from, s.last)
+// grow adds the final runs from an instant on to what is kept, which may be nothing.
+func (s *finalRunsReader) grow(ctx context.Context, known *finalRuns,
+	from int64) (*finalRuns, error) {
+	more, heads, err := s.finalFrom(ctx, from, s.last)
 	if err != nil || len(more) == 0 {
 		return known, err
 	}
@@ -298,7 +298,7 @@ func (s *settler) grow(ctx context.Context, known *settledRuns, from int64) (*se
 	if err != nil || !whole {
 		return known, err // who reads it again says what is damaged
 	}
-	out := &settledRuns{runs: more}
+	out := &finalRuns{runs: more}
 	columns := rollup.NewColumns(s.facets)
 	if known != nil {
 		reach := max(known.asked.Load(), known.before)
@@ -322,12 +322,13 @@ func (s *settler) grow(ctx context.Context, known *settledRuns, from int64) (*se
 	return s.keep(out, columns), nil
 }
 
-// together returns by what columns are chosen: by the names that are asked for alone, if the node
-// has few entities of their types.
-func (s *settler) together(ctx context.Context, heads []*runHead) ([]*labels.Matcher, error) {
+// together returns the matchers by which columns are chosen: those of the metric's name alone, if
+// the node has few entities of the types.
+func (s *finalRunsReader) together(ctx context.Context,
+	heads []*runHead) ([]*labels.Matcher, error) {
 	m := newMatches(ctx, s.names)
 	for _, h := range heads {
-		f := s.rollupFinder(ctx, h.spanPlace)
+		f := s.rollupFinder(ctx, h.spanPartition)
 		for i := range h.run.Types {
 			d, err := f.find(h.run.Types[i].Key, h.run.Types[i].Hash)
 			if f.err != nil {
@@ -342,7 +343,7 @@ func (s *settler) together(ctx context.Context, heads []*runHead) ([]*labels.Mat
 }
 
 // read reads what matches of runs, and reports whether all of that could be read.
-func (s *settler) read(
+func (s *finalRunsReader) read(
 	ctx context.Context, heads []*runHead,
 ) (list []*rollup.Rollup, whole bool, err error) {
 	byBucket := map[int64][]*runHead{}
@@ -369,8 +370,8 @@ func (s *settler) read(
 	return list, whole, g.Wait()
 }
 
-// keep keeps columns: of each name apart, if that is all that they were chosen by.
-func (s *settler) keep(out *settledRuns, columns *rollup.Columns) *settledRuns {
+// keep keeps columns. If they were chosen by name alone, each name has an entry of its own.
+func (s *finalRunsReader) keep(out *finalRuns, columns *rollup.Columns) *finalRuns {
 	isOne := len(s.names) == 1 && s.names[0].Type == labels.MatchEqual
 	if isOne || len(s.chosen) > len(s.names) {
 		out.columns, out.bytes = columns.Pack()
@@ -378,7 +379,7 @@ func (s *settler) keep(out *settledRuns, columns *rollup.Columns) *settledRuns {
 		return out
 	}
 	for name, of := range columns.ByName() {
-		one := &settledRuns{runs: out.runs, before: out.before}
+		one := &finalRuns{runs: out.runs, before: out.before}
 		one.asked.Store(out.asked.Load())
 		one.columns, one.bytes = of.Pack()
 		s.put([]*labels.Matcher{nameIs(name)}, one)
@@ -386,17 +387,17 @@ func (s *settler) keep(out *settledRuns, columns *rollup.Columns) *settledRuns {
 	}
 	slices.Sort(out.names)
 	s.put(s.chosen, out)
-	return &settledRuns{runs: out.runs, columns: columns}
+	return &finalRuns{runs: out.runs, columns: columns}
 }
 
-func (s *settler) put(matchers []*labels.Matcher, of *settledRuns) {
+func (s *finalRunsReader) put(matchers []*labels.Matcher, of *finalRuns) {
 	id := s.id(matchers)
-	span := &keptSpan{settled: of, until: math.MaxInt64}
+	span := &keptSpan{final: of, until: math.MaxInt64}
 	s.kept.put(id, span, span.weight()+len(id.in))
 }
 
 // size is about what it takes, in bytes.
-func (s *settledRuns) size() int64 {
+func (s *finalRuns) size() int64 {
 	n := s.bytes + 40*int64(cap(s.runs))
 	for _, name := range s.names {
 		n += 16 + int64(len(name))

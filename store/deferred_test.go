@@ -39,7 +39,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 		want.Add(sent.Samples)
 		handle("acme", sent.Bytes)
 	}
-	aside := func() bool { return number(s.metrics.Aside) == 1 }
+	aside := func() bool { return number(s.metrics.Deferred) == 1 }
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
 	c.millis.Store(base + windowMillis + s.config.Grace.Milliseconds() + 1000)
 	runs(t, w)
@@ -49,7 +49,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	if report := checkRead(t, s, n, want); report.Fresh != 0 {
 		t.Errorf("%+v", report)
 	}
-	if text := w.Aside(); !strings.Contains(text, hostile.String()) ||
+	if text := w.Deferred(); !strings.Contains(text, hostile.String()) ||
 		!strings.Contains(text, "evil") || strings.Contains(text, "acme") ||
 		!strings.Contains(text, "1 windows") {
 		t.Errorf("it is said that %q", text)
@@ -79,9 +79,9 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 		mustHandle(t, wide, stream.Record{Account: "evil", Offset: i,
 			Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
 	}
-	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Aside() != "" ||
+	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Deferred() != "" ||
 		number(again.metrics.Closed.WithLabelValues("written")) != 1 {
-		t.Errorf("with enough memory: %v, %q", err, wide.Aside())
+		t.Errorf("with enough memory: %v, %q", err, wide.Deferred())
 	}
 
 	// What Drain closes is set aside as well, and is no error of its.
@@ -90,22 +90,22 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 		stream.Record{Account: "evil", Value: frametest.HistogramFrame(uuid.New(), "prod", base+5,
 			500, 600, 10, true)})
 	if _, err := other.Drain(t.Context(), c.now()); err != nil ||
-		!strings.Contains(other.Aside(), "evil") {
-		t.Errorf("%v, %q", err, other.Aside())
+		!strings.Contains(other.Deferred(), "evil") {
+		t.Errorf("%v, %q", err, other.Deferred())
 	}
 
 	// When its frames expire it is given up, and does not come from the stream again and again.
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
 	w.mu.Lock()
 	for _, o := range w.open {
-		o.after = o.after.Add(-asideAgain)
+		o.after = o.after.Add(-deferredRetry)
 	}
 	w.mu.Unlock()
 	eventually(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
 		// other's
 		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames &&
-			number(s.metrics.Aside) == 1
+			number(s.metrics.Deferred) == 1
 	})
 	if err := w.Again(); err != nil {
 		t.Errorf("its frames are asked for again: %v", err)

@@ -2,34 +2,34 @@ package window
 
 import "slices"
 
-// bareRuns returns the runs without the windows that are to be skipped, and whether the column has
-// no buckets. A source without buckets counts only where no other knows the instant; if there is
-// such an instant, none of the union has buckets.
-func (j *joiner) bareRuns(skip []bool) (runs []run, bare bool) {
+// runsOf returns the runs without the windows that are to be skipped, and whether the column has
+// no buckets. A source without buckets counts only where no other source knows the instant. If
+// there is such an instant, the union's column has no buckets at all.
+func (j *joiner) runsOf(skip []bool) (runs []run, noBuckets bool) {
 	runs = j.runs
 	if skip != nil {
-		runs = j.lines.runs(skip)
+		runs = j.timeline.runs(skip)
 	}
 	whole := slices.Clone(skip)
-	for i := range j.readings {
-		if j.readings[i].column.bare() {
-			if bare = true; whole == nil {
-				whole = make([]bool, len(j.readings))
+	for i := range j.cursors {
+		if j.cursors[i].column.noBuckets() {
+			if noBuckets = true; whole == nil {
+				whole = make([]bool, len(j.cursors))
 			}
 			whole[i] = true
 		}
 	}
-	if !bare {
+	if !noBuckets {
 		return runs, false
 	}
-	if others := j.lines.runs(whole); untold(others) == untold(runs) {
+	if others := j.timeline.runs(whole); uncovered(others) == uncovered(runs) {
 		return others, false
 	}
 	return runs, true
 }
 
-// untold counts the instants of which nobody says anything.
-func untold(runs []run) (n int32) {
+// uncovered counts the instants of which nobody says anything.
+func uncovered(runs []run) (n int32) {
 	for i := range runs {
 		if runs[i].window < 0 {
 			n += runs[i].to - runs[i].from
@@ -38,8 +38,8 @@ func untold(runs []run) (n int32) {
 	return n
 }
 
-// bareHistograms joins a row of histograms whose counts and sums alone are wanted.
-func (j *joiner) bareHistograms(row int32, runs []run) {
+// countsOnly joins a row of histograms whose counts and sums alone are wanted.
+func (j *joiner) countsOnly(row int32, runs []run) {
 	o := &j.out
 	var sum, total int64
 	for i := range runs {
@@ -47,9 +47,9 @@ func (j *joiner) bareHistograms(row int32, runs []run) {
 		if u.window < 0 {
 			continue
 		}
-		r := &j.readings[u.window]
+		r := &j.cursors[u.window]
 		if u.opens {
-			r.row(row)
+			r.seekChanges(row)
 		}
 		if !r.there || r.change == r.end && r.word == sum && r.total == total {
 			continue
@@ -77,7 +77,7 @@ func (j *joiner) bareHistograms(row int32, runs []run) {
 }
 
 // advance applies a change to sum and count.
-func (r *reading) advance() {
+func (r *sourceCursor) advance() {
 	r.word += r.column.words[r.change]
 	r.total += r.column.total(r.change)
 	r.change++

@@ -2,10 +2,12 @@ package store
 
 import "sync"
 
-// bounded is a cache of two generations: what is used moves to the young one, and when that is full
-// the old one is forgotten. Its cost is one map operation, its promise that it never weighs more
-// than its limit and keeps what was used within the last half of it.
-type bounded[K comparable, V any] struct {
+// recentCache is a cache of two generations: what is used moves to the young one, and when that is
+// full the old one is forgotten. It never weighs more than its limit, and what was used within the
+// last half of it is there. Otter, which other packages use, promises neither: it evicts later, and
+// keeps often-used old keys before new ones. Most of ours are windows, of which only new ones
+// count.
+type recentCache[K comparable, V any] struct {
 	mu         sync.Mutex
 	limit      int // weight of one generation
 	weight     int // of the young one
@@ -17,11 +19,11 @@ type weighed[V any] struct {
 	weight int
 }
 
-func newBounded[K comparable, V any](limit int) *bounded[K, V] {
-	return &bounded[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
+func newRecentCache[K comparable, V any](limit int) *recentCache[K, V] {
+	return &recentCache[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
 }
 
-func (b *bounded[K, V]) get(k K) (V, bool) {
+func (b *recentCache[K, V]) get(k K) (V, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w, found := b.young[k]; found {
@@ -34,13 +36,13 @@ func (b *bounded[K, V]) get(k K) (V, bool) {
 	return w.value, found
 }
 
-func (b *bounded[K, V]) put(k K, v V, weight int) {
+func (b *recentCache[K, V]) put(k K, v V, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.add(k, weighed[V]{v, weight})
 }
 
-func (b *bounded[K, V]) add(k K, w weighed[V]) {
+func (b *recentCache[K, V]) add(k K, w weighed[V]) {
 	if w.weight > b.limit {
 		return
 	}
@@ -55,7 +57,7 @@ func (b *bounded[K, V]) add(k K, w weighed[V]) {
 }
 
 // drop forgets a value.
-func (b *bounded[K, V]) drop(k K) {
+func (b *recentCache[K, V]) drop(k K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w, found := b.young[k]; found {

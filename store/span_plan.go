@@ -2,15 +2,18 @@ package store
 
 import (
 	"context"
+	"math"
 
+	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// chosen is what of a span is to be read.
-type chosen struct {
-	types  []int
-	need   map[keptColumn][]window.PartID // also what is kept; a type's own has no parts
+// spanPlan is what of a span is to be read.
+type spanPlan struct {
+	types []int
+	// also what is kept; the type itself (metric −1) has no parts
+	need   map[keptColumn][]window.PartID
 	parts  []window.StoredPart
 	damage []error
 
@@ -18,12 +21,12 @@ type chosen struct {
 	read bool      // something is not
 }
 
-func newChosen(span *keptSpan) *chosen {
-	return &chosen{span: span, need: map[keptColumn][]window.PartID{}}
+func newSpanPlan(span *keptSpan) *spanPlan {
+	return &spanPlan{span: span, need: map[keptColumn][]window.PartID{}}
 }
 
-// wants notes that parts of a column are needed, and reports whether they are to be read.
-func (c *chosen) wants(ids []window.PartID) bool {
+// needParts adds parts of a column to what is needed, and reports whether they are to be read.
+func (c *spanPlan) needParts(ids []window.PartID) bool {
 	column := keptColumn{ids[0].Type, ids[0].Metric}
 	c.need[column] = ids
 	if c.span.holds(column, ids) {
@@ -33,8 +36,8 @@ func (c *chosen) wants(ids []window.PartID) bool {
 	return true
 }
 
-// opens notes that types are needed.
-func (c *chosen) opens(types []int) {
+// needTypes adds types to what is needed.
+func (c *spanPlan) needTypes(types []int) {
 	c.types = types
 	for _, t := range types {
 		column := keptColumn{kind: t, metric: -1}
@@ -43,10 +46,10 @@ func (c *chosen) opens(types []int) {
 	}
 }
 
-// columns makes what was read and what is kept of a span one; known says that all was kept. What
-// was read is opened only if something was. The columns are nil if nothing matches and nothing
-// was read.
-func (c *chosen) columns(k *keptSpans, start, length int64,
+// columns joins what was read of a span, which open decodes, with what is kept of it. known says
+// that nothing was read, so that open was not called. The columns are nil if nothing matches and
+// nothing was read.
+func (c *spanPlan) columns(k *keptSpans, start, length int64,
 	open func() (keptColumns, []error, error)) (of keptColumns, damage []error, known bool,
 	err error) {
 	if c.span != nil && !c.read {
@@ -71,7 +74,7 @@ func (c *chosen) columns(k *keptSpans, start, length int64,
 }
 
 // window is columns of a window or an hour.
-func (c *chosen) window(
+func (c *spanPlan) window(
 	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *window.Head,
 	find window.Dictionaries,
 ) (w *window.Window, damage []error, known bool, err error) {
@@ -86,13 +89,13 @@ func (c *chosen) window(
 	if of != nil {
 		w = of.(windowColumns).Window
 	} else {
-		w = bareWindow(q, start, length, head)
+		w = headWindow(q, start, length, head)
 	}
 	return w, damage, known, err
 }
 
-// bareWindow is a window or an hour without columns.
-func bareWindow(q *Query, start, length int64, head *window.Head) *window.Window {
+// headWindow is a window or an hour without columns.
+func headWindow(q *Query, start, length int64, head *window.Head) *window.Window {
 	w := &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
 	w.Node.Account, w.Node.ID = q.Account, q.Node
 	return w
@@ -165,4 +168,44 @@ func choose(
 		}
 	}
 	return chosen
+}
+
+// plannedSpan is a span of a partition that is to be read.
+type plannedSpan struct {
+	*storedHead
+	types  spanTypes
+	finder *finder
+	plan   *spanPlan
+}
+
+// readPlanned reads the spans of one partition into their plans: what of them can match and is not
+// kept. cost is as spanParts has it.
+func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan, m *matches,
+	facets []window.Facet, cost int64) error {
+	var want layout.Wanted
+	byRows := map[int64]*spanPlan{} // by where their rows are
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, h := range spans {
+		byRows[h.at()] = h.plan
+		if k.answered(h.plan.span) {
+			continue
+		}
+		h.plan.needTypes(choose(h.types, h.finder.find, m, facets,
+			func(key, metric string, small bool, ids []window.PartID) {
+				if h.plan.needParts(ids) {
+					want.Add(h.at(), key, metric, small, ids...)
+					from, to = min(from, h.start), max(to, h.start)
+				}
+			}))
+		if h.finder.err != nil {
+			return h.finder.err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err // not all were matched
+	}
+	return s.spanParts(ctx, spans[0].spanPartition, from, to, &want, cost,
+		func(at int64, part window.StoredPart) {
+			byRows[at].parts = append(byRows[at].parts, part)
+		}, func(at int64, err error) { byRows[at].damage = append(byRows[at].damage, err) })
 }
