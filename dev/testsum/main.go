@@ -1,6 +1,7 @@
 // Command testsum runs every test there is, Go's and then Java's, shows what goes on, and ends
-// with one line:
+// with a line for each failed test that runs it again, and one that counts:
 //
+//	again: go test -run '^TestX$' ./store
 //	N passed, N failed
 //
 // With --check it runs the linters and the tests that need no engines instead, and counts both.
@@ -101,10 +102,10 @@ func run(ctx context.Context, o options) tally {
 		sum.failed++
 	}
 	show.nameSlowest()
-	show.repeat()
 	if sum.skipped > 0 {
 		show.say(fmt.Sprintf("%d skipped", sum.skipped))
 	}
+	show.repeat()
 	fmt.Printf("%d passed, %d failed\n", sum.passed, sum.failed)
 	return sum
 }
@@ -138,7 +139,8 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 		_, _ = io.Copy(io.Discard, out)
 	})
 	if err != nil {
-		show.say("the build failed: " + err.Error())
+		again := strings.Join(build, " ")
+		show.fail(again, "the build failed: "+err.Error(), again)
 		return tally{failed: 1}
 	}
 	return tally{}
@@ -153,9 +155,9 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
 		}
 	}
-	args := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}
+	args, again := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}, "go test"
 	if o.Full {
-		args = append(args, "-race")
+		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+o.Timeout.String()
 	}
 	if len(o.Packages) == 0 {
 		o.Packages = allPackages(ctx, slow)
@@ -167,9 +169,9 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 		cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
 	}
 	var sum tally
-	err := stream(cmd, func(out io.Reader) { sum = readGo(out, show) })
+	err := stream(cmd, func(out io.Reader) { sum = readGo(out, again, show) })
 	if err != nil && sum.failed == 0 {
-		show.say("go test ended with " + err.Error() + " and named no failed test")
+		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test", again+" ./...")
 		sum.failed++
 	}
 	return sum
@@ -186,13 +188,18 @@ func runJava(ctx context.Context, o options, show *screen) tally {
 	cmd := command(ctx, "mvn", "-B", "-ntp", "test")
 	cmd.Dir = o.Java
 	err := stream(cmd, func(out io.Reader) { showMaven(out, show) })
-	sum, readErr := readReports(o.Java)
+	again := "mvn -q test"
+	if home := os.Getenv("RINGWATCH_JAVA17"); home != "" {
+		again = "RINGWATCH_JAVA17=" + quoted(home) + " " + again
+	}
+	sum, failed, readErr := readReports(o.Java)
+	tellFailed(show, o.Java, again, failed)
 	if readErr != nil {
 		show.say("error: " + readErr.Error())
 		sum.failed++
 	}
 	if err != nil && sum.failed == 0 {
-		show.say("mvn test ended with " + err.Error() + " and named no failed test")
+		show.fail("mvn test", "mvn test ended with "+err.Error()+" and named no failed test", "cd "+o.Java+" && "+again)
 		sum.failed++
 	}
 	return sum
