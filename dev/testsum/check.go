@@ -26,46 +26,43 @@ type linter struct {
 	run   func(context.Context) string
 }
 
-// goLinters share the compiler's cache with the Go tests, so they run before those.
-func goLinters() []linter {
+// goLinters are Go's. They share the compiler's cache with the tests, so go vet, which fills it,
+// runs before the tests, and staticcheck beside them.
+func goLinters() (before []linter, beside linter) {
 	return []linter{
-		{"format", "make check", func(context.Context) string { return untidy(".") }},
-		// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
-		// looks for.
-		{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {
-			return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
-		}},
-		{"staticcheck", "go run " + staticcheck + " ./...", func(ctx context.Context) string {
+			{"format", "make check", func(context.Context) string { return untidy(".") }},
+			// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
+			// looks for.
+			{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {
+				return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
+			}},
+		}, linter{"staticcheck", "go run " + staticcheck + " ./...", func(ctx context.Context) string {
 			return complaints(ctx, ".", "go", "run", staticcheck, "./...")
-		}},
-	}
+		}}
 }
 
 // runCheck runs the linters and the tests that need no engines. Go's run beside those of Java and
 // the console, since each of them waits for its own compiler most of the time.
 func runCheck(ctx context.Context, o options, show *screen) (linted, tested tally) {
-	var java, javaTests tally
+	var java, javaTests, beside tally
 	var others sync.WaitGroup
 	others.Go(func() {
-		if _, err := os.Stat("console/node_modules"); err == nil {
-			java.add(lint(ctx, show, linter{"console", "cd console && npm run check", func(ctx context.Context) string {
-				return complaints(ctx, "console", "npm", "run", "--silent", "check")
-			}}))
-		} else {
-			show.say("console: left out, its modules are not there: make console fetches them")
-		}
+		java.add(checkConsole(ctx, show))
 		if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
 			warned, tests := checkJava(ctx, o, show)
 			java.add(warned)
 			javaTests.add(tests)
 		}
 	})
-	for _, l := range goLinters() {
+	before, last := goLinters()
+	for _, l := range before {
 		linted.add(lint(ctx, show, l))
 	}
+	others.Go(func() { beside = lint(ctx, show, last) })
 	tested = shortTests(ctx, o, show)
 	others.Wait()
 	linted.add(java)
+	linted.add(beside)
 	tested.add(javaTests)
 	return linted, tested
 }
@@ -112,6 +109,52 @@ func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 	return sum
 }
 
+// checkConsole has the compiler and the linters of the console's sources look at them, unless they
+// are as they were when these found nothing.
+func checkConsole(ctx context.Context, show *screen) tally {
+	passed := filepath.Join("console", "node_modules", ".checked")
+	sources, err := consoleSources("console")
+	if err != nil {
+		show.say("console: left out, its modules are not there: make console fetches them")
+		return tally{}
+	}
+	if unchanged(passed, sources...) {
+		show.say(fmt.Sprintf("ok    %-28s (cached)", "console"))
+		return tally{passed: 1}
+	}
+	began := time.Now()
+	sum := lint(ctx, show, linter{"console", "cd console && npm run check", func(ctx context.Context) string {
+		return complaints(ctx, "console", "npm", "run", "--silent", "check")
+	}})
+	if sum.failed == 0 {
+		stamp(passed, began)
+	}
+	return sum
+}
+
+// consoleSources are what the linters read: all but the modules, of which the lock file tells, and
+// what is built. Without modules there is an error.
+func consoleSources(dir string) (list []string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != "node_modules" && e.Name() != "dist" {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list, err
+}
+
+// stamp notes that what was there at that time has passed; what is saved while it is looked at
+// counts as changed.
+func stamp(file string, at time.Time) {
+	if err := os.WriteFile(file, nil, 0o644); err == nil {
+		_ = os.Chtimes(file, at, at)
+	}
+}
+
 // checkJava compiles the agent, where a warning is an error, and runs its tests but those with the
 // tag "full". What has not changed since it passed is not run again, as go test does it.
 func checkJava(ctx context.Context, o options, show *screen) (linted, tested tally) {
@@ -152,9 +195,7 @@ func checkJava(ctx context.Context, o options, show *screen) (linted, tested tal
 		tellFailed(show, o.Java, again, failed)
 		return tally{passed: 1}, tested
 	}
-	if err := os.WriteFile(passed, nil, 0o644); err == nil {
-		_ = os.Chtimes(passed, began, began) // what is saved while they run counts as changed
-	}
+	stamp(passed, began)
 	show.say(fmt.Sprintf("ok    %-28s %7.1f s", "java", time.Since(began).Seconds()))
 	return tally{passed: 1}, tested
 }

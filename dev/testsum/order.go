@@ -19,8 +19,8 @@ var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engin
 	"query/index"}
 
 // slowShort are those of the tests that need no engines.
-var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame",
-	"ring", "api/report"}
+var slowShort = []string{"cmd/ringwatch", "query", "rules", "store/rows/files", "stream/files", "api",
+	"store", "ingest", "window", "query/series", "bench/fleet", "frame", "ring", "api/report"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this
 // order, and a long one that begins last would have the machine for itself.
