@@ -141,7 +141,7 @@ func look(fleet []cluster, partitions, processes int, o options) (finding, error
 		f.largestPartition = max(f.largestPartition, n)
 	}
 	g := &group{partitions: partitions, owned: map[string][]int32{}}
-	for i := range o.processes {
+	for i := range processes {
 		g.owned[fmt.Sprintf("process-%03d", i)] = nil
 	}
 	if err := g.balance(); err != nil {

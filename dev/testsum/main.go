@@ -21,12 +21,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -162,18 +164,38 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	if len(o.Packages) == 0 {
 		o.Packages = allPackages(ctx, slow)
 	}
-	args = append(args, "-p", strconv.Itoa(atOnce(runtime.NumCPU(), memory())))
 	show.say("Go tests (the first build takes some minutes)")
-	cmd := command(ctx, "go", append(args, o.Packages...)...)
+	build := []string{"build"}
 	if o.Full {
-		cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
+		build = append(build, "-race")
 	}
+	// So that parts need not build the same at the same time. What does not build they tell.
+	_ = command(ctx, "go", append(build, o.Packages...)...).Run()
+	slots := atOnce(runtime.NumCPU(), memory())
 	var sum tally
-	err := stream(cmd, func(out io.Reader) { sum = readGo(out, again, show) })
-	if err != nil && sum.failed == 0 {
-		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test", again+" ./...")
-		sum.failed++
+	var mu sync.Mutex
+	var running errgroup.Group
+	running.SetLimit(slots)
+	for _, p := range parts(o.Packages, slots) {
+		running.Go(func() error {
+			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"}, p.packages)...)
+			if o.Full {
+				cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
+			}
+			var its tally
+			err := stream(cmd, func(out io.Reader) { its = readGo(out, again, show) })
+			if err != nil && its.failed == 0 {
+				show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
+					strings.Join(append([]string{again}, p.packages...), " "))
+				its.failed++
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sum.add(its)
+			return nil
+		})
 	}
+	_ = running.Wait() // failures are counted
 	return sum
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,5 +190,30 @@ func TestOrder(t *testing.T) {
 	}
 	if memory() <= 0 {
 		t.Error("the kernel does not say how much memory there is")
+	}
+}
+
+// TestParts: each package is tested once, and tests apart are there.
+func TestParts(t *testing.T) {
+	const module = "github.com/ringwatch/ringwatch/"
+	got := parts([]string{module + "cmd/ringwatch", module + "store", module + "a", module + "b", module + "c"}, 2)
+	var said []string
+	for _, p := range got {
+		said = append(said, strings.ReplaceAll(strings.Join(append(p.flags, p.packages...), " "), module, ""))
+	}
+	tests := apart["cmd/ringwatch"]
+	if want := []string{"-skip " + tests + " cmd/ringwatch", "-run " + tests + " cmd/ringwatch", "store", "a c", "b"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+	for name, tests := range apart {
+		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r", filepath.Join("../..", name)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range strings.Split(strings.Trim(tests, "^()$"), "|") {
+			if !strings.Contains(string(list), "func "+test+"\n") {
+				t.Errorf("%s has no %s", name, test)
+			}
+		}
 	}
 }
