@@ -86,7 +86,7 @@ console: $(MODULES) ## build console/dist from its sources (the tests say when i
 ##@ Pictures and pages
 
 screens: build $(MODULES) ## pictures of the console's pages into docs/screens, of a fleet of recorded frames, 25 minutes
-	@go run ./bench/screens
+	@go run ./bench/screens $(ARGS)
 
 pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what make up started; give its Cassandra some load before
 	@go run ./dev/pictures
@@ -99,21 +99,22 @@ man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/ma
 bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 	@go test -run '^$$' -bench . -benchmem ./...
 
-# Benchmarks: each prints RESULT key=value … and keeps it in bench/results.
+# Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
+# it names them with -help, and all have -results.
 .PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
-	@go run ./bench/record
+	@go run ./bench/record $(ARGS)
 
 bench-codec: build ## the frame format on recorded frames, in Go and in Java
 	@cd agent && mvn -q -B test-compile
-	@go run ./bench/codec
+	@go run ./bench/codec $(ARGS)
 
 bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
-	@go run ./bench/freshness
+	@go run ./bench/freshness $(ARGS)
 
 TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
-	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES)
+	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES) $(ARGS)
 
 bench-profiles: build ## what each profile of names costs there, beside our own names, 40 minutes; TABLES=1000
 	@go run ./bench/agent -sides ringwatch,profiles -length 1m -tables $(TABLES) $(ARGS)
@@ -122,10 +123,10 @@ bench-load: build ## what monitoring takes from Cassandra's users: writes, reads
 	@go run ./bench/load $(ARGS)
 
 bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000; 3 minutes, the first time 10
-	@go run ./bench/cql --tables=$(TABLES)
+	@go run ./bench/cql -tables $(TABLES) $(ARGS)
 
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
-	@go run ./bench/rollup
+	@go run ./bench/rollup $(ARGS)
 
 bench-closing: ## what closing the windows of 10,000 nodes and making their hours costs, 15 minutes; ARGS='-nodes 500' for a look, 3 minutes
 	@go run ./bench/closing $(ARGS)
@@ -146,7 +147,7 @@ bench-layout: ## whether an hour's rows are best at home with their node or with
 	@go run ./bench/layout $(ARGS)
 
 bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in memory, loading and matching, 5 minutes
-	@go run ./bench/series
+	@go run ./bench/series $(ARGS)
 
 bench-recent: ## the last 15 minutes in Redis: bytes beside sorted sets of JSON, nodes that one writer keeps up with, 2 minutes
 	@go run ./bench/recent $(ARGS)
@@ -161,7 +162,7 @@ bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis a
 	@go run ./bench/api $(ARGS)
 
 bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, cold, warm and refreshed, and of 10,000 nodes, 25 minutes, the first time 10 more; ARGS='-keep DIR' writes the data once; ARGS='-nodes 4 -hours 2 -trend-days 1 -fleet 100' for a look
-	@go run ./bench/query -results bench/results $(ARGS)
+	@go run ./bench/query $(ARGS)
 
 bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 16 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
 	@go run ./bench/rules $(ARGS)

@@ -334,6 +334,7 @@ func (l *live) end() { l.stop(); <-l.ended }
 // TestPrometheus has a real Prometheus find and scrape a fleet with the configuration that
 // docs/QUERYING.md prints.
 func TestPrometheus(t *testing.T) {
+	engines.Needed(t, "Prometheus")
 	f := newFixture(t, inMemory, 0, 0, 0)
 	for i := range 4 {
 		f.nodes = append(f.nodes, frametest.New(fmt.Sprint("fleet-", i%2), uint64(i+1), 3))

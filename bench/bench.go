@@ -1,7 +1,8 @@
-// Package bench is what the drivers below this folder share: where a result is kept and what it
-// says of where it was measured.
+// Package bench is what the drivers below this folder share: how they start and say what goes on,
+// their common flags, where a result is kept and what it says of where it was measured.
 //
-// Every driver ends with one line `RESULT key=value …` and keeps the same in results/NAME.json.
+// A driver declares its flags and calls Main. Every driver ends with one line
+// `RESULT key=value …` and keeps the same in results/NAME.json, with the command that gave it.
 // Each comparison runs both sides in turn in one run; medians and ratios hold elsewhere, absolute
 // times do not.
 package bench
@@ -10,11 +11,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,18 +29,33 @@ type Value struct {
 
 // Result is what a driver found.
 type Result struct {
-	Name    string // results/NAME.json, make bench-NAME
-	Command string // what was run
-	Values  []Value
-	Detail  any    // more than a line can hold: kept, not printed; nil: nothing
-	Notes   string // what was compared with what, one sentence or two
+	Name   string // results/NAME.json
+	Values []Value
+	Detail any    // more than a line can hold: kept, not printed; nil: nothing
+	Notes  string // what was compared with what, one sentence or two
+
+	target, dir string
+	kept        bool
 }
+
+// Named returns another result of the same run.
+func (r *Result) Named(name string) *Result {
+	return &Result{Name: name, target: r.target, dir: r.dir}
+}
+
+// Command is what was run, without what is this machine's.
+func (r *Result) Command() string { return command(r.target) }
+
+// File is where the result is kept.
+func (r *Result) File() string { return filepath.Join(r.dir, r.Name+".json") }
 
 // Add appends a figure.
 func (r *Result) Add(key string, value any) { r.Values = append(r.Values, Value{key, value}) }
 
-// Keep writes the result below dir (bench/results; empty: nowhere) and prints the RESULT line to w.
-func (r *Result) Keep(w io.Writer, dir string) error {
+// Keep writes the result below the folder of -results, if there is one, and prints the RESULT line.
+// Main does it for a run that ends without an error.
+func (r *Result) Keep() error {
+	r.kept = true
 	values := map[string]any{}
 	line := "RESULT"
 	for _, v := range r.Values {
@@ -52,8 +67,7 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 		}
 	}
 	kept := map[string]any{
-		"name": r.Name, "command": r.Command, "date": time.Now().UTC().Format(time.RFC3339),
-		"machine": Machine(), "values": values, "notes": r.Notes,
+		"name": r.Name, "command": r.Command(), "date": time.Now().UTC().Format(time.RFC3339), "machine": Machine(), "values": values, "notes": r.Notes,
 	}
 	if r.Detail != nil {
 		kept["detail"] = r.Detail
@@ -62,17 +76,16 @@ func (r *Result) Keep(w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	if dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	if r.dir != "" {
+		if err := os.MkdirAll(r.dir, 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, r.Name+".json"), append(b, '\n'),
-			0o644); err != nil {
+		if err := os.WriteFile(r.File(), append(b, '\n'), 0o644); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintln(w, line)
-	return err
+	fmt.Println(line)
+	return nil
 }
 
 // Machine says on what a figure was measured: processor, cores, memory, system, Go version.
@@ -102,14 +115,35 @@ func field(file, name string) string {
 	return ""
 }
 
-// Quantile returns the q-quantile (0 … 1) of values by nearest rank; it sorts them.
+// Quantile returns the q-quantile (0 … 1) of values by nearest rank.
 func Quantile(values []float64, q float64) float64 {
-	sort.Float64s(values)
+	values = slices.Sorted(slices.Values(values))
 	if len(values) == 0 {
 		return 0
 	}
 	i := int(q*float64(len(values))+0.9999999) - 1
 	return values[min(max(i, 0), len(values)-1)]
+}
+
+// Median is the middle one of values.
+func Median(values []float64) float64 { return Quantile(values, 0.5) }
+
+// MedianOf is the median of a figure of some.
+func MedianOf[T any](list []T, of func(T) float64) float64 {
+	values := make([]float64, len(list))
+	for i, one := range list {
+		values[i] = of(one)
+	}
+	return Median(values)
+}
+
+// RatioOf is the median of the ratios of pairs that were measured in turn.
+func RatioOf[T any](a, b []T, of func(T) float64) float64 {
+	ratios := make([]float64, min(len(a), len(b)))
+	for i := range ratios {
+		ratios[i] = of(a[i]) / of(b[i])
+	}
+	return Median(ratios)
 }
 
 // Recording reads a file of concatenated frames.

@@ -11,9 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,9 +27,8 @@ type options struct {
 	interval time.Duration
 	warm     time.Duration
 	length   time.Duration
-	sides    string
+	sides    []string
 	jar      string
-	results  string
 	heap     string
 	verbose  bool
 	jvm      string
@@ -42,27 +39,19 @@ func main() {
 	var o options
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
-	flag.DurationVar(&o.warm, "warm", 75*time.Second,
-		"how long each side runs before it is measured: a JVM compiles what runs often")
-	flag.DurationVar(&o.length, "length", 90*time.Second,
-		"how long each side is measured; the agent pushing for a window of five minutes at least")
-	flag.StringVar(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
+	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
+	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
+	bench.List(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
 		"what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx "+
 			"and jmx_all, and another of ringwatch and all profiles, if all of them are there")
-	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
-	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
-	flag.BoolVar(&o.verbose, "verbose", false,
-		"print each frame's cost, and what moved in the last one")
+	bench.Agent(&o.jar)
+	bench.Heap(&o.heap, "2G")
+	flag.BoolVar(&o.verbose, "verbose", false, "print each frame's cost, and what moved in the last one")
 	flag.StringVar(&o.jvm, "jvm", "", "more JVM arguments, for profiling")
-	flag.StringVar(&o.record, "record", "",
-		"a file that takes the agent's frames one after another, as bench/record's do")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("agent:", err)
-	}
+	flag.StringVar(&o.record, "record", "", "a file that takes the agent's frames one after another, as bench/record's do")
+	bench.Main("bench-agent", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	})
 }
 
 // figures is what was found of one side. Zero is what does not apply.
@@ -95,15 +84,21 @@ type figures struct {
 	busyPasses           int
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	dir, err := os.MkdirTemp("", "ringwatch-agent-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	found := map[string]*figures{}
-	sides := strings.ReplaceAll(o.sides, "profiles", strings.Join(profiles, ","))
-	names := strings.Split(sides, ",")
+	var names []string
+	for _, name := range o.sides {
+		if name == "profiles" {
+			names = append(names, profiles...)
+		} else {
+			names = append(names, name)
+		}
+	}
 	if os.Getenv("EXPORTER_JAR") != "" {
 		names = append(names, "other")
 	}
@@ -117,12 +112,12 @@ func run(ctx context.Context, o options) error {
 		f.print(name)
 	}
 	if hasAll(found, "none", "push", "pull", "jmx", "jmx_all") {
-		if err := keep(o, found); err != nil {
+		if err := keep(r.Named(fmt.Sprintf("agent-%d", o.tables)), o, found); err != nil {
 			return err
 		}
 	}
 	if hasAll(found, slices.Concat([]string{"ringwatch"}, profiles)...) {
-		return keepProfiles(o, found)
+		return keepProfiles(r.Named(fmt.Sprintf("profiles-%d", o.tables)), o, found)
 	}
 	return nil
 }
@@ -132,7 +127,6 @@ func hasAll(found map[string]*figures, names ...string) bool {
 }
 
 func measure(ctx context.Context, o options, dir, name string) (*figures, error) {
-	progress := func(s string) { fmt.Println(s) }
 	r, server, ingest, err := listen()
 	if err != nil {
 		return nil, err
@@ -155,7 +149,7 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 	case "pull":
 		side, err = node.Pull(dir, o.jar, o.interval)
 	case "jmx", "jmx_all":
-		side, err = node.JMX(ctx, dir, name == "jmx_all", progress)
+		side, err = node.JMX(ctx, dir, name == "jmx_all", bench.Say)
 	case "other":
 		side = node.Other(os.Getenv("EXPORTER_JAR"), os.Getenv("EXPORTER_URL"))
 	default:
@@ -168,8 +162,7 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		return nil, err
 	}
 	side.Args = append(side.Args, strings.Fields(o.jvm)...)
-	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"),
-		Heap: o.heap, Side: side, Progress: progress})
+	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"), Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return nil, err
 	}
@@ -218,10 +211,8 @@ func (f *figures) print(name string) {
 	}
 }
 
-func keep(o options, found map[string]*figures) error {
+func keep(r *bench.Result, o options, found map[string]*figures) error {
 	push, pull, jmx, all := found["push"], found["pull"], found["jmx"], found["jmx_all"]
-	r := bench.Result{Name: fmt.Sprintf("agent-%d", o.tables),
-		Command: fmt.Sprintf("make bench-agent TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	r.Add("idle_pass_cpu_ms", push.passMs)
 	r.Add("idle_pass_alloc_kb", push.passKB)
@@ -261,15 +252,8 @@ func keep(o options, found map[string]*figures) error {
 			r.Add("other_samples", f.samples)
 		}
 	}
-	r.Notes = fmt.Sprintf(
-		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in "+
-			"turn, one Cassandra each on a copy of the same data, %s warm-up and %s "+
-			"measured at %s. "+
-			"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending "+
-			"and key frames included; wire is HTTP both ways with its headers, a key frame every "+
-			"five minutes. busy: one row to every table between passes. "+
-			"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times "+
-			"carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval,
-		node.JMXVersion)
-	return r.Keep(os.Stdout, o.results)
+	r.Notes = fmt.Sprintf("Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
+		"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending and key frames included; wire is HTTP both ways with its headers, a key frame every five minutes. busy: one row to every table between passes. "+
+		"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval, node.JMXVersion)
+	return r.Keep()
 }

@@ -83,8 +83,7 @@ func (m *measurement) phase(ctx context.Context, length time.Duration,
 		for _, s := range scraped {
 			took = append(took, s.Took.Seconds()*1000)
 		}
-		f.scrapeMs, f.scrapeKB, f.samples = bench.Quantile(took, 0.5), float64(scraped[n-1].Wire)/
-			1024, scraped[n-1].Samples
+		f.scrapeMs, f.scrapeKB, f.samples = bench.Median(took), float64(scraped[n-1].Wire)/1024, scraped[n-1].Samples
 		f.wireMBh = float64(scraped[n-1].Wire) * 3600 / m.interval.Seconds() / 1e6
 	}
 	if frames := m.receiver.since(began.frames); len(frames) > 1 {
@@ -166,8 +165,7 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 		}
 	}
 	n := float64(len(frames) - 1)
-	f.passMs, f.passP50Ms, f.passMaxMs = mean(cost), bench.Quantile(cost, 0.5), bench.Quantile(cost,
-		1)
+	f.passMs, f.passP50Ms, f.passMaxMs = mean(cost), bench.Median(cost), bench.Quantile(cost, 1)
 	f.passKB = float64(frames[len(frames)-1].allocated-frames[0].allocated) / 1024 / n
 	f.deltaBytes, f.keyBytes = mean(delta), mean(key)
 	if m.verbose {
@@ -240,9 +238,8 @@ func (m *measurement) busy(ctx context.Context, f *figures) error {
 		}
 	}
 	f.busyPasses = len(cost)
-	f.busyMs, f.busyP50Ms = mean(cost), bench.Quantile(cost, 0.5)
-	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 /
-		float64(len(frames)-2)
+	f.busyMs, f.busyP50Ms = mean(cost), bench.Median(cost)
+	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 / float64(len(frames)-2)
 	if late > 0 {
 		fmt.Printf("%d of the bursts of writes were still under way at the next pass\n", late)
 	}

@@ -142,11 +142,9 @@ func (f *figures) perSample() (micros, kb float64) {
 }
 
 // keepProfiles keeps a result of its own, in which all costs are beside those of our own names.
-func keepProfiles(o options, found map[string]*figures) error {
+func keepProfiles(r *bench.Result, o options, found map[string]*figures) error {
 	own := found["ringwatch"]
 	micros, kb := own.perSample()
-	r := bench.Result{Name: fmt.Sprintf("profiles-%d", o.tables),
-		Command: fmt.Sprintf("make bench-profiles TABLES=%d", o.tables)}
 	r.Add("tables", o.tables)
 	var over []string
 	for _, name := range slices.Concat([]string{"ringwatch"}, profiles) {
@@ -177,5 +175,5 @@ func keepProfiles(o options, found map[string]*figures) error {
 			"takes that answers scrapes, for a thousand samples. rules100: our own names, and a "+
 			"hundred patterns that match nothing. Beyond twice our own names' cost by sample: %v.",
 		o.length, o.length, o.interval, over)
-	return r.Keep(os.Stdout, o.results)
+	return r.Keep()
 }

@@ -30,7 +30,7 @@ const readEvery = 20 * time.Second
 // crowd lets readers ask the API with Redis: each has a node and asks it every 20 s, beginning
 // somewhere of its own.
 func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd, error) {
-	progress("a crowd of %d readers for %s", o.readers, o.pattern)
+	bench.Progress("a crowd of %d readers for %s", o.readers, o.pattern)
 	before, err := s.metrics(ctx, redisSide)
 	if err != nil {
 		return crowd{}, err
@@ -77,7 +77,7 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 			continue
 		}
 		n -= before[name]
-		progress("  reads %s: %.0f", strings.TrimSuffix(labels, "}"), n)
+		bench.Progress("  reads %s: %.0f", strings.TrimSuffix(labels, "}"), n)
 		if all += n; !strings.Contains(labels, "recent") {
 			stored += n
 		}
@@ -85,10 +85,8 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 	if all == 0 {
 		return crowd{}, fmt.Errorf("the API has counted no read")
 	}
-	c := crowd{requests: len(took), storePercent: 100 * stored / all,
-		p50: bench.Quantile(took, 0.5), p99: bench.Quantile(took, 0.99)}
-	progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached Cassandra",
-		c.requests, c.p50, c.p99, c.storePercent)
+	c := crowd{requests: len(took), storePercent: 100 * stored / all, p50: bench.Median(took), p99: bench.Quantile(took, 0.99)}
+	bench.Progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached Cassandra", c.requests, c.p50, c.p99, c.storePercent)
 	return c, nil
 }
 

@@ -11,15 +11,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -27,48 +21,34 @@ import (
 )
 
 type options struct {
-	nodes, tables, rounds             int
-	seconds                           float64
-	interval, pattern                 time.Duration
-	readers                           int
-	clients                           string
-	binary, recordings, results, load string
+	nodes, tables, rounds    int
+	seconds                  float64
+	interval, pattern        time.Duration
+	readers                  int
+	clients                  []int
+	binary, recordings, load string
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 50, "nodes of the cluster")
-	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recording's 148: 9 make 2,000 series")
-	flag.DurationVar(&o.interval, "interval", 20*time.Second,
-		"of the nodes' frames, a multiple of 5s")
-	flag.StringVar(&o.clients, "clients", "1,2,4,8,16,32,64", "numbers of clients")
+	flag.IntVar(&o.tables, "tables", 9, "tables of a node, of the recording's 148: 9 make 2,000 series")
+	flag.DurationVar(&o.interval, "interval", 20*time.Second, "of the nodes' frames, a multiple of 5s")
+	bench.Numbers(&o.clients, "clients", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of clients")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, each number of clients at both sides in turn")
 	flag.Float64Var(&o.seconds, "seconds", 4,
 		"how long clients begin requests, at each side in each round")
 	flag.DurationVar(&o.pattern, "pattern", 2*time.Minute, "how long the crowd of readers reads")
 	flag.IntVar(&o.readers, "readers", 400, "readers of the crowd, each every 20 s")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose API is measured")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.load, "load", "", "") // the client process's task
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	run := measure
-	if o.load != "" {
-		run = clientProcess
-	}
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("api:", err)
-	}
-}
-
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	bench.Main("bench-api", func(ctx context.Context, r *bench.Result) error {
+		if o.load != "" {
+			return clientProcess(ctx, o)
+		}
+		return measure(ctx, o, r)
+	})
 }
 
 // question is what a request asks.
@@ -80,15 +60,7 @@ type question struct {
 var questions = []question{{"json", "/v1/clusters/fleet0/metrics", false},
 	{"text", "/v1/clusters/fleet0/prometheus", true}}
 
-func measure(ctx context.Context, o options) error {
-	var counts []int
-	for _, text := range strings.Split(o.clients, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return fmt.Errorf("-clients: %q is no number of clients", text)
-		}
-		counts = append(counts, n)
-	}
+func measure(ctx context.Context, o options, r *bench.Result) error {
 	shape, err := fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, o.interval.Milliseconds())
 	if err != nil {
 		return err
@@ -107,8 +79,7 @@ func measure(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes, shape.Series,
-		o.interval)
+	bench.Progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes, shape.Series, o.interval)
 	if err := feed.past(ctx); err != nil {
 		return err
 	}
@@ -116,7 +87,7 @@ func measure(ctx context.Context, o options) error {
 	fed := make(chan error, 1)
 	go func() { fed <- feed.run(feeding) }()
 	defer func() { end(); <-fed }()
-	cells, err := s.cells(ctx, o, counts)
+	cells, err := s.cells(ctx, o, o.clients)
 	if err != nil {
 		return err
 	}
@@ -130,19 +101,12 @@ func measure(ctx context.Context, o options) error {
 	}
 	fed <- nil // for the deferred
 	table(os.Stdout, cells)
-	r := result(o, shape.Series, cells, crowd)
-	if o.results == "" {
-		b, _ := json.Marshal(r.Values)
-		fmt.Println(string(b))
-		return nil
-	}
-	return r.Keep(os.Stdout, o.results)
+	addTo(r, o, shape.Series, cells, crowd)
+	return nil
 }
 
-// result picks the headline and keeps every cell.
-func result(o options, series int, cells []*cell, crowd crowd) *bench.Result {
-	r := &bench.Result{Name: "api",
-		Command: "make bench-api ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+// addTo picks the headline and keeps every cell.
+func addTo(r *bench.Result, o options, series int, cells []*cell, crowd crowd) {
 	at := func(question, side string, clients int) *cell {
 		for _, c := range cells {
 			if c.question == question && c.side == side && c.clients == clients {
@@ -196,5 +160,4 @@ func result(o options, series int, cells []*cell, crowd crowd) *bench.Result {
 			"store_reads_pct is the share of the API's reads of values and of last_seen that "+
 			"Cassandra answered, in whole or in part.",
 		o.nodes, series, o.interval, o.rounds, o.seconds, o.readers)
-	return r
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/store"
@@ -48,9 +49,7 @@ func start(ctx context.Context, o options, dir string) (*sides, error) {
 }
 
 func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
-	if s.cassandra, err = engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M",
-			Progress: func(t string) { progress("%s", t) }}); err != nil {
+	if s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M", Progress: func(t string) { bench.Progress("%s", t) }}); err != nil {
 		return err
 	}
 	if s.redis, err = engines.StartRedis(ctx,

@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -43,7 +44,7 @@ func (f *testbed) live(ctx context.Context) (*findings, error) {
 	if err := found.measureClosing(ctx, l); err != nil {
 		return nil, err
 	}
-	progress("the last window of the hour, of %d nodes", f.hours)
+	bench.Progress("the last window of the hour, of %d nodes", f.hours)
 	if err := f.write(ctx, f.hours, beside, l.sent/f.nodes, f.copies.Ticks); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (f *testbed) both(ctx context.Context, n, window, ticks int) error {
 	if err := f.close(ctx, n, window); err != nil {
 		return err
 	}
-	progress("window %d of %d nodes is closed", window, n)
+	bench.Progress("window %d of %d nodes is closed", window, n)
 	return nil
 }
 
@@ -85,7 +86,7 @@ func (f *testbed) fill(ctx context.Context, window int) error {
 			}
 		}
 	}
-	progress("%d frames of window %d are written, none is closed", f.copies.Ticks*f.nodes, window)
+	bench.Progress("%d frames of window %d are written, none is closed", f.copies.Ticks*f.nodes, window)
 	return nil
 }
 
@@ -159,8 +160,7 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 		return fmt.Errorf("no frame was written in %s", f.options.alone)
 	}
 	f.alone = &s
-	progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames,
-		millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
+	bench.Progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames, millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (f *findings) measureClosing(ctx context.Context, l *load) error {
 		f.closed, f.seconds = f.meter.closed()-already, time.Since(began).Seconds()
 		if tens := int(f.seconds) / 10; tens > told {
 			told = tens
-			progress("%.0f windows are closed", f.closed)
+			bench.Progress("%.0f windows are closed", f.closed)
 		}
 		over := f.testbed.now().UnixMilli() > f.window(beside)+frame.WindowMillis-5000
 		return f.closed >= float64(f.nodes) || over || f.seconds > f.limit.Seconds()
@@ -204,11 +204,8 @@ func (f *findings) measureClosing(ctx context.Context, l *load) error {
 	}
 	s.frames = frames
 	f.closing, f.waits = &s, l.waits
-	progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms of "+
-		"CPU a window, %.2f of them Cassandra's; rows a window: %s",
-		f.closed, f.seconds, f.closed/f.seconds, frames,
-		f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own),
-		f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
+	bench.Progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms of CPU a window, %.2f of them Cassandra's; rows a window: %s",
+		f.closed, f.seconds, f.closed/f.seconds, frames, f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own), f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
 	return nil
 }
 
@@ -228,14 +225,13 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 		peak()
 		return err
 	}
-	progress("making hours took %d MB of this process's heap at most", (peak()-heap)>>20)
+	bench.Progress("making hours took %d MB of this process's heap at most", (peak()-heap)>>20)
 	s, err := f.since(ctx, before)
 	if err != nil {
 		return err
 	}
 	f.making = &s
-	progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s",
-		f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
+	bench.Progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
 		said(s.rowsPer(float64(f.hours), nil)))
 	return nil
 }

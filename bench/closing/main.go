@@ -22,10 +22,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -36,7 +33,7 @@ import (
 type options struct {
 	nodes, tables, originals, hours int
 	alone, limit                    time.Duration
-	heap, recordings, results       string
+	heap, recordings                string
 }
 
 func main() {
@@ -48,33 +45,20 @@ func main() {
 	flag.IntVar(&o.originals, "originals", 40,
 		"nodes that really differ; the others are their copies")
 	flag.IntVar(&o.hours, "hours", 0, "nodes whose hours are made; 0: a twentieth, 20 to 200")
-	flag.DurationVar(&o.alone, "alone", 40*time.Second,
-		"how long frames are written alone, to know what they cost; up to 1m")
-	flag.DurationVar(&o.limit, "limit", 3*time.Minute,
-		"how long windows are closed at most; figures are for those that were")
-	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with idle.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.Parse()
-	if err := o.check(flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "closing:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("closing:", err)
-	}
+	flag.DurationVar(&o.alone, "alone", 40*time.Second, "how long frames are written alone, to know what they cost; up to 1m")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "how long windows are closed at most; figures are for those that were")
+	bench.Heap(&o.heap, "2G")
+	bench.Recordings(&o.recordings)
+	bench.Main("bench-closing", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string) error {
+func (o *options) check() error {
 	if o.hours == 0 {
 		o.hours = min(o.nodes, max(20, min(200, o.nodes/20)))
 	}
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: closing takes flags only, see --help", args[0])
 	case o.nodes < 10 || o.originals < 1 || o.tables < 1:
 		return fmt.Errorf("-nodes must be at least 10, -originals and -tables at least 1")
 	case o.hours < 1 || o.hours > o.nodes:
@@ -86,13 +70,7 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	shape, err := fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, interval.Milliseconds())
 	if err != nil {
 		return err
@@ -102,8 +80,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap,
-		Progress: func(s string) { progress("%s", s) }})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -117,29 +94,15 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	r := found.result(shape)
-	r.Command = "make bench-closing"
-	if args := os.Args[1:]; len(args) > 0 {
-		r.Command += fmt.Sprintf(" ARGS='%s'", joined(args))
-	}
-	return r.Keep(os.Stdout, o.results)
+	found.addTo(r, shape)
+	return nil
 }
 
-// result is the RESULT line.
-func (f *findings) result(shape *fleet.Shape) *bench.Result {
-	r := &bench.Result{Name: "closing",
-		Detail: map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone),
-			"rows_per_hour": f.making.rowsPer(float64(f.hours), nil)},
-		Notes: "Quiet nodes, each the copy of one of -originals that play the recording of an " +
-			"idle node. The windows of all are closed at once, while frames of the next one come " +
-			"evenly, on one " +
-			"Cassandra and this process on one machine. cpu_ms_per_window is both processes' " +
-			"CPU, memtables flushed and compactions ended, less what as many frames cost when " +
-			"they came alone, " +
-			"frame_cpu_ms each, and what settling costs when there is nothing to settle. " +
-			"rows_per_window are those written beside frames. hour_cores is what making a node's " +
-			"hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it " +
-			"is in Cassandra."}
+func (f *findings) addTo(r *bench.Result, shape *fleet.Shape) {
+	r.Detail = map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone), "rows_per_hour": f.making.rowsPer(float64(f.hours), nil)}
+	r.Notes = "Quiet nodes, each the copy of one of -originals that play the recording of an idle node. The windows of all are closed at once, while frames of the next one come evenly, on one " +
+		"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, memtables flushed and compactions ended, less what as many frames cost when they came alone, " +
+		"frame_cpu_ms each, and what settling costs when there is nothing to settle. rows_per_window are those written beside frames. hour_cores is what making a node's hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is in Cassandra."
 	c := f.closing
 	cpu := f.perWindow(c.cassandra+c.own, f.alone.cassandra+f.alone.own)
 	r.Add("windows_per_s", f.closed/f.seconds)
@@ -152,7 +115,7 @@ func (f *findings) result(shape *fleet.Shape) *bench.Result {
 	r.Add("hour_cassandra_cpu_ms", millis(f.making.cassandra)/float64(f.hours))
 	r.Add("hour_own_cpu_ms", millis(f.making.own)/float64(f.hours))
 	r.Add("rows_per_hour", sum(f.making.rowsPer(float64(f.hours), nil)))
-	r.Add("wait_p50_ms", bench.Quantile(f.waits, 0.5))
+	r.Add("wait_p50_ms", bench.Median(f.waits))
 	r.Add("wait_p99_ms", bench.Quantile(f.waits, 0.99))
 	r.Add("wait_max_ms", bench.Quantile(f.waits, 1))
 	r.Add("closed", f.closed)
@@ -161,5 +124,4 @@ func (f *findings) result(shape *fleet.Shape) *bench.Result {
 	r.Add("nodes", f.nodes)
 	r.Add("series_per_node", shape.Series)
 	r.Add("hour_nodes", f.hours)
-	return r
 }

@@ -143,5 +143,3 @@ func said(values map[string]float64) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-func joined(args []string) string { return strings.Join(args, " ") }

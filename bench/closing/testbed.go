@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
@@ -59,9 +60,8 @@ func newTestbed(ctx context.Context, o options, shape *fleet.Shape,
 	cassandra *engines.Cassandra) (*testbed, error) {
 	hour := rollup.Hour.Start(time.Now().UnixMilli())
 	f := &testbed{options: o, start: hour - frame.WindowMillis}
-	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing",
-		metrics: prometheus.NewRegistry()}
-	progress("making frames of %d nodes of %d series", o.originals, shape.Series)
+	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing", metrics: prometheus.NewRegistry()}
+	bench.Progress("making frames of %d nodes of %d series", o.originals, shape.Series)
 	var err error
 	if f.copies, err = fleet.NewCopies(shape, 1, o.originals, f.start, windows); err != nil {
 		return nil, err

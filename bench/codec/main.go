@@ -6,7 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,31 +19,27 @@ import (
 )
 
 func main() {
-	recordings := flag.String("recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	results := flag.String("results", "bench/results", "folder for the result")
+	var recordings string
+	bench.Recordings(&recordings)
 	java := flag.String("java", "agent/target/classes:agent/target/test-classes",
 		"class path of the agent's encoder; empty leaves Java out")
-	flag.Parse()
-	r := bench.Result{Name: "codec", Command: "make bench-codec",
-		Notes: "Medians of 9 rounds over recorded frames of one real node. A value is one cell " +
-			"that a frame names; a histogram is one. raw bytes are payloads before compression."}
-	for _, name := range []string{"idle", "busy"} {
-		frames, err := bench.Recording(*recordings + "/" + name + ".rwf")
-		if err != nil {
-			log.Fatalln("codec:", err)
+	bench.Main("bench-codec", func(ctx context.Context, r *bench.Result) error {
+		r.Notes = "Medians of 9 rounds over recorded frames of one real node. A value is one cell " +
+			"that a frame names; a histogram is one. raw bytes are payloads before compression."
+		for _, name := range []string{"idle", "busy"} {
+			frames, err := bench.Recording(filepath.Join(recordings, name+".rwf"))
+			if err != nil {
+				return err
+			}
+			if err := measure(r, name, frames); err != nil {
+				return err
+			}
 		}
-		if err := measure(&r, name, frames); err != nil {
-			log.Fatalln("codec:", err)
+		if *java == "" {
+			return nil
 		}
-	}
-	if *java != "" {
-		if err := measureJava(&r, *java, *recordings); err != nil {
-			log.Fatalln("codec:", err)
-		}
-	}
-	if err := r.Keep(os.Stdout, *results); err != nil {
-		log.Fatalln("codec:", err)
-	}
+		return measureJava(ctx, r, *java, recordings)
+	})
 }
 
 // kept is one decoded frame and the key frame it needs.
@@ -100,9 +95,8 @@ func measure(r *bench.Result, name string, frames [][]byte) error {
 		}
 	}
 	mb := float64(raw) / 1e6
-	d, e, z := bench.Quantile(decode, 0.5), bench.Quantile(encode, 0.5), bench.Quantile(pack, 0.5)
-	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f "+
-		"ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
+	d, e, z := bench.Median(decode), bench.Median(encode), bench.Median(pack)
+	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
 		name, len(frames), per(values, len(frames)), per(wire, len(frames)), per(raw, len(frames)),
 		d/float64(values), mb/(d/1e9), e/float64(values), mb/(e/1e9), z/float64(values))
 	r.Add(name+"_wire_bytes_per_frame", per(wire, len(frames)))
@@ -128,9 +122,9 @@ func countValues(f, key *frame.Frame) int {
 
 // measureJava runs the agent's encoder over the states of the recorded frames and takes its
 // figures over.
-func measureJava(r *bench.Result, classPath, recordings string) error {
+func measureJava(ctx context.Context, r *bench.Result, classPath, recordings string) error {
 	// In Cassandra the encoder finds zstd-jni on the class path; here the engines bring it.
-	if err := engines.Fetch(context.Background(), func(s string) { fmt.Println(s) }); err != nil {
+	if err := engines.Fetch(ctx, bench.Say); err != nil {
 		return err
 	}
 	cache, err := engines.CacheDir()
@@ -143,8 +137,7 @@ func measureJava(r *bench.Result, classPath, recordings string) error {
 		return fmt.Errorf("found %d zstd-jni jars beside Cassandra's, expected one (%v)", len(jars),
 			err)
 	}
-	cmd := exec.Command("java", "-cp", classPath+":"+jars[0],
-		"dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
+	cmd := exec.CommandContext(ctx, "java", "-cp", classPath+":"+jars[0], "dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

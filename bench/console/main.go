@@ -13,14 +13,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,31 +27,25 @@ import (
 )
 
 type options struct {
-	sizes               string
+	sizes               []int
 	rounds              int
 	binary, recordings  string
-	results, browser    string
+	browser             string
 	console, screenshot string
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.sizes, "sizes", "1000,10000", "how many nodes the fleets have")
+	bench.Numbers(&o.sizes, "sizes", []int{1000, 10_000}, "how many nodes the fleets have")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each page is opened")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
 	flag.StringVar(&o.console, "console", "console", "folder with bench.mjs")
-	flag.StringVar(&o.screenshot, "screenshot", "",
-		"folder for pictures of the fleets' pages; empty: none")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("console:", err)
-	}
+	flag.StringVar(&o.screenshot, "screenshot", "", "folder for pictures of the fleets' pages; empty: none")
+	bench.Main("bench-console", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	})
 }
 
 // figures is what the browser measured.
@@ -82,7 +72,7 @@ type steps struct {
 	Drawn     float64 `json:"ms"`
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	dir, err := os.MkdirTemp("", "ringwatch-bench-")
 	if err != nil {
 		return err
@@ -92,16 +82,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var sizes []int
 	var accounts []string
-	for _, text := range strings.Split(o.sizes, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return fmt.Errorf("-sizes: %q is no number of nodes", text)
-		}
-		sizes, accounts = append(sizes, n), append(accounts, "fleet"+text)
+	for _, n := range o.sizes {
+		accounts = append(accounts, fmt.Sprint("fleet", n))
 	}
-	progress("starting engines and roles")
+	bench.Progress("starting engines and roles")
 	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Accounts: accounts,
 		// The rules of 11,000 nodes would take the processors from what is measured.
 		More: "rules: {shipped: false}\n"})
@@ -117,14 +102,14 @@ func run(ctx context.Context, o options) error {
 	env := append(os.Environ(), "BASE="+l.API, "ROUNDS="+strconv.Itoa(o.rounds),
 		"CHROMIUM="+o.browser,
 		"SHOTS="+o.screenshot, "KEY="+l.Key)
-	for i, n := range sizes {
-		progress("%d nodes of %d series send two frames each", n, shape.Series)
+	for i, n := range o.sizes {
+		bench.Progress("%d nodes of %d series send two frames each", n, shape.Series)
 		if err := send(ctx, l, l.Keys[accounts[i]], shape, n); err != nil {
 			return err
 		}
 		env = append(env, fmt.Sprintf("KEY_%s=%s", accounts[i], l.Keys[accounts[i]]))
 	}
-	progress("the browser opens pages")
+	bench.Progress("the browser opens pages")
 	cmd := exec.CommandContext(ctx, "node", append([]string{"bench.mjs"}, accounts...)...)
 	cmd.Dir, cmd.Env, cmd.Stderr = o.console, env, os.Stderr
 	out, err := cmd.Output()
@@ -135,26 +120,23 @@ func run(ctx context.Context, o options) error {
 	if err := json.Unmarshal(out, &f); err != nil {
 		return fmt.Errorf("console/bench.mjs printed %q: %w", out, err)
 	}
-	r := bench.Result{Name: "console", Command: "make bench-console", Detail: f,
-		Notes: "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening " +
-			"the fleet's " +
-			"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of " +
-			"10,000. charts_ms is from the " +
-			"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the " +
-			"page's memory after and before an " +
-			"hour of refreshes. Engines, roles and browser share the machine."}
+	r.Detail = f
+	r.Notes = "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening the fleet's " +
+		"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of 10,000. charts_ms is from the " +
+		"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the page's memory after and before an " +
+		"hour of refreshes. Engines, roles and browser share the machine."
 	r.Add("first_page_kb", f.FirstPageKB)
-	for i, n := range sizes {
+	for i, n := range o.sizes {
 		key := "fleet_ms"
 		if n != 1000 {
 			key = fmt.Sprintf("fleet_%d_ms", n)
 		}
 		r.Add(key, bench.Quantile(f.FleetMS[accounts[i]], 0.5))
 	}
-	r.Add("charts_ms", bench.Quantile(f.ChartsMS, 0.5))
+	r.Add("charts_ms", bench.Median(f.ChartsMS))
 	r.Add("heap_growth_pct", 100*(f.HeapAfter/f.HeapBefore-1))
 	r.Add("requests_per_minute", f.PerMinute)
-	return r.Keep(os.Stdout, o.results)
+	return nil
 }
 
 // interval is how often the nodes say that they send, ms: so long that none is late while others
@@ -179,8 +161,7 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 					return err
 				}
 				if i%1000 == 999 {
-					progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
-						time.Since(began).Seconds())
+					bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n, time.Since(began).Seconds())
 				}
 				return l.Post(ctx, key, b)
 			})
@@ -190,11 +171,4 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 		}
 	}
 	return nil
-}
-
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(),
-		fmt.Sprintf(format, args...))
 }

@@ -11,12 +11,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -35,17 +33,10 @@ const (
 
 func main() {
 	tables := flag.Int("tables", 1000, "keyspaces of one table")
-	keep := flag.String("results", "bench/results", "where the result is kept")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *tables, *keep); err != nil {
-		fmt.Fprintln(os.Stderr, "bench/cql:", err)
-		os.Exit(1)
-	}
+	bench.Main("bench-cql", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, r, *tables)
+	})
 }
-
-func say(what string) { fmt.Fprintln(os.Stderr, "bench/cql:", what) }
 
 // side is one of the two nodes and what was measured of it, a value a round.
 type side struct {
@@ -60,7 +51,7 @@ type side struct {
 	allocated     float64 // bytes a row of a scan
 }
 
-func run(ctx context.Context, tables int, results string) error {
+func run(ctx context.Context, r *bench.Result, tables int) error {
 	dir, err := os.MkdirTemp("", "bench-cql-")
 	if err != nil {
 		return err
@@ -93,15 +84,8 @@ func run(ctx context.Context, tables int, results string) error {
 		}
 		s.paged = float64(rows) / took.Seconds()
 	}
-	r := bench.Result{Name: "cql", Command: fmt.Sprintf("go run ./bench/cql --tables=%d", tables)}
-	median := func(values []float64) float64 { return bench.Quantile(values, 0.5) }
-	ratio := func(of func(*side) []float64) float64 {
-		pairs := make([]float64, rounds)
-		for i := range pairs {
-			pairs[i] = of(ours)[i] / of(theirs)[i]
-		}
-		return median(pairs)
-	}
+	itself := func(v float64) float64 { return v }
+	ratio := func(of func(*side) []float64) float64 { return bench.RatioOf(of(ours), of(theirs), itself) }
 	r.Add("tables", tables)
 	r.Add("lookup_ratio", ratio(func(s *side) []float64 { return s.lookups }))
 	r.Add("timer_lookup_ratio", ratio(func(s *side) []float64 { return s.typed }))
@@ -109,10 +93,10 @@ func run(ctx context.Context, tables int, results string) error {
 	r.Add("paged_scan_ratio", ours.paged/theirs.paged)
 	for i, s := range sides {
 		who := []string{"ours", "cassandra6"}[i]
-		r.Add(who+"_lookups_per_s", median(s.lookups))
-		r.Add(who+"_timer_lookups_per_s", median(s.typed))
+		r.Add(who+"_lookups_per_s", bench.Median(s.lookups))
+		r.Add(who+"_timer_lookups_per_s", bench.Median(s.typed))
 		r.Add(who+"_scan_rows", s.rows)
-		r.Add(who+"_scan_rows_per_s", median(s.scans))
+		r.Add(who+"_scan_rows_per_s", bench.Median(s.scans))
 		r.Add(who+"_paged_scan_rows_per_s", s.paged)
 		r.Add(who+"_scan_alloc_bytes_per_row", s.allocated)
 	}
@@ -124,7 +108,7 @@ func run(ctx context.Context, tables int, results string) error {
 			"name, value of table_group as one page by one client; a paged scan, once, in "+
 			"pages of %d.",
 		ours.version, theirs.version, rounds, connections, inFlight, pageSize)
-	return r.Keep(os.Stdout, results)
+	return nil
 }
 
 func (s *side) start(ctx context.Context, dir string, tables int) error {
@@ -157,10 +141,9 @@ func (s *side) start(ctx context.Context, dir string, tables int) error {
 	if err != nil {
 		return err
 	}
-	say("starting " + s.name)
+	bench.Say("starting " + s.name)
 	s.node, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort,
-		Heap: heap, Progress: say,
+		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort, Heap: heap, Progress: bench.Say,
 		JVMArgs: []string{"-javaagent:" + jar + "=" + config}})
 	if err != nil {
 		return err
@@ -213,8 +196,7 @@ func (s *side) measure(ctx context.Context, counts bool) error {
 		return fmt.Errorf("a scan gave %d rows and not %d", rows, len(s.names))
 	}
 	perSecond := float64(rows) / took.Seconds()
-	say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName,
-		typed, rows, took.Round(time.Millisecond)))
+	bench.Say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName, typed, rows, took.Round(time.Millisecond)))
 	if s.rows = rows; counts {
 		s.lookups, s.typed, s.scans = append(s.lookups, byName), append(s.typed,
 			typed), append(s.scans, perSecond)

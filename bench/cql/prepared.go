@@ -11,6 +11,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -50,8 +51,7 @@ func prepared(ctx context.Context, version string, tables int) (string, error) {
 		return "", err
 	}
 	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port,
-		Heap: heap, Progress: say,
+		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port, Heap: heap, Progress: bench.Say,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func create(ctx context.Context, c *engines.Cassandra, tables int) error {
 		}
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			say(fmt.Sprintf("preparing: %d of %d tables", i, tables))
+			bench.Progress("preparing: %d of %d tables", i, tables)
 		}
 	}
 	return nil

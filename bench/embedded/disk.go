@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -52,7 +53,7 @@ func (r *report) disk(
 		return err
 	}
 	to := time.Now()
-	progress("letting Prometheus make blocks of its log")
+	bench.Progress("letting Prometheus make blocks of its log")
 	if err := them.EndInOneBlock(ctx); err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (r *report) disk(
 	if d.Ours, err = sizeOf(filepath.Join(rest, "rows")); err != nil {
 		return err
 	}
-	progress("at rest %.1f MB, Prometheus %.1f MB; all there was: %.1f MB, %.1f of it the "+
+	bench.Progress("at rest %.1f MB, Prometheus %.1f MB; all there was: %.1f MB, %.1f of it the "+
 		"stream, and %.1f MB", d.Ours, d.Theirs, d.OursAll, d.Stream, d.TheirsAll)
 	if r.does("start") {
 		return r.start(ctx, n, us, rest)
@@ -116,7 +117,7 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	if err != nil {
 		return err
 	}
-	progress("closing windows and making hours and days of %d nodes, recorders of rules among them",
+	bench.Progress("closing windows and making hours and days of %d nodes, recorders of rules among them",
 		len(ids))
 	g, closing := errgroup.WithContext(ctx)
 	g.SetLimit(2)

@@ -60,7 +60,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	readers.Go(func() { s.read(reading, found, list) })
 	readers.Go(func() { fresh.Probe(reading, n.taken, us.newest) })
 	for from := 0; len(n.list) <= r.most; {
-		progress("%d nodes send", len(n.list))
+		bench.Progress("%d nodes send", len(n.list))
 		n.send(from)
 		from = len(n.list)
 		if err := pass(n.ctx, 2*interval); err != nil { // their first frames are key frames
@@ -71,7 +71,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 			return err
 		}
 		r.Steps = append(r.Steps, at)
-		progress("%d nodes: %.2f cores, %.0f MB, senders %.2f cores; p99 of freshness %.0f ms %s",
+		bench.Progress("%d nodes: %.2f cores, %.0f MB, senders %.2f cores; p99 of freshness %.0f ms %s",
 			at.Nodes, at.Cores, at.Resident, at.Senders, at.FreshP99, strings.Join(at.Broken, "; "))
 		if len(at.Broken) > 0 {
 			break

@@ -82,8 +82,7 @@ func (r *report) underLoad(
 			s.read(reading, found[i], list)
 		})
 	}
-	progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
-		r.nodes,
+	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes", r.nodes,
 		r.Series[0], r.Series[1], r.warm)
 	if err := pass(n.ctx, minutes(r.warm)); err != nil {
 		return err
@@ -134,24 +133,22 @@ func (r *report) keepProfile(ctx context.Context, us *ours) error {
 func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 	times := fresh.Times()
 	late, _ := fresh.Failed()
-	r.Fresh = freshness{Values: len(times), Late: late, P50: bench.Quantile(times, 0.5),
+	r.Fresh = freshness{Values: len(times), Late: late, P50: bench.Median(times),
 		P99: bench.Quantile(times, 0.99), Most: bench.Quantile(times, 1)}
-	progress("freshness: p50 %.0f ms, p99 %.0f ms, at most %.0f ms, of %d values; %d came too late",
+	bench.Progress("freshness: p50 %.0f ms, p99 %.0f ms, at most %.0f ms, of %d values; %d came too late",
 		r.Fresh.P50, r.Fresh.P99, r.Fresh.Most, r.Fresh.Values, r.Fresh.Late)
 	for i, to := range []*measured{&r.Ours, &r.Theirs} {
 		f := found[i]
 		all := f.Times()
 		to.Reads = len(all)
 		to.Failed, to.Failure = f.Failed()
-		to.ReadP50, to.ReadP99 = bench.Quantile(all, 0.5), bench.Quantile(all, 0.99)
+		to.ReadP50, to.ReadP99 = bench.Median(all), bench.Quantile(all, 0.99)
 		to.Medians = f.Quantiles(0.5)
-		progress(
-			"%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
-				"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99,
-			to.Failed,
+		bench.Progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
+			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
 			to.Failure)
 	}
-	progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores,
+	bench.Progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores,
 		r.Refused)
 }
 
@@ -175,7 +172,7 @@ func (r *report) compare(ctx context.Context, sides []*side, list []crowd.Questi
 			r.Differ = append(r.Differ, fmt.Sprintf("%s: %d and %d", q.Title, ours, theirs))
 		}
 	}
-	progress("%d of %d answers have as many series on both sides", r.Same, len(list))
+	bench.Progress("%d of %d answers have as many series on both sides", r.Same, len(list))
 	return nil
 }
 
@@ -243,7 +240,7 @@ func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measure
 					text += fmt.Sprintf(", %.0f MB", list[i].resident[n-1])
 				}
 			}
-			progress("%s left%s", time.Until(end).Round(time.Second), text)
+			bench.Progress("%s left%s", time.Until(end).Round(time.Second), text)
 		}
 	}
 	for i := range list {
@@ -253,8 +250,8 @@ func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measure
 		}
 		m := &list[i]
 		m.Cores = cores(before[i], now)
-		m.Resident, m.Most = bench.Quantile(m.resident, 0.5), bench.Quantile(m.resident, 1)
-		m.Anonymous = bench.Quantile(m.inUse, 0.5)
+		m.Resident, m.Most = bench.Median(m.resident), bench.Quantile(m.resident, 1)
+		m.Anonymous = bench.Median(m.inUse)
 	}
 	return list, nil
 }

@@ -22,15 +22,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/profiled"
 )
 
@@ -41,7 +38,7 @@ type options struct {
 	seed                                   uint64
 	parts                                  []string
 	binary, recordings, dashboards, work   string
-	results, profile                       string
+	profile                                string
 }
 
 var allParts = []string{"load", "disk", "start", "largest"}
@@ -63,35 +60,23 @@ func main() {
 		"minutes of each of its steps: windows are closed every 5")
 	flag.IntVar(&o.most, "most", 6000, "nodes that the search ends at")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of our process; 0: as it finds it")
-	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	parts := flag.String("parts", strings.Join(allParts, ","),
+	bench.Seed(&o.seed)
+	bench.List(&o.parts, "parts", strings.Join(allParts, ","),
 		"what to measure; disk and start need load")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
-		"the program that is measured; with -profile one of this tree is built instead")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
-		"folder with idle.rwf and busy.rwf")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
 		"folder of the dashboards that are asked")
-	flag.StringVar(&o.work, "work", "",
-		"folder for all data, which is left there; empty: a temporary one")
+	bench.Work(&o.work)
 	flag.StringVar(&o.profile, "profile", "",
-		"folder for profiles of our process under load, CPU and heap; empty: none")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.Parse()
-	o.parts = strings.Split(*parts, ",")
-	if err := o.check(flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "embedded:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := measure(ctx, o); err != nil {
-		log.Fatalln("embedded:", err)
-	}
+		"folder for profiles of our process under load, CPU and heap, which is then built from "+
+			"this tree; empty: none")
+	bench.Main("bench-embedded", func(ctx context.Context, r *bench.Result) error {
+		return measure(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string) error {
+func (o *options) check() error {
 	if o.first == 0 {
 		o.first = 4 * o.nodes
 	}
@@ -104,8 +89,6 @@ func (o *options) check(args []string) error {
 		}
 	}
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: embedded takes flags only, see --help", args[0])
 	case o.nodes < 2 || o.tables < 1 || o.minutes < 1 || o.warm < 0 || o.days < 0:
 		return errors.New("-nodes must be at least 2, -tables and -minutes at least 1")
 	case !o.does("load") && (o.does("disk") || o.does("start")):
@@ -116,28 +99,14 @@ func (o *options) check(args []string) error {
 
 func (o *options) does(part string) bool { return slices.Contains(o.parts, part) }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(),
-		fmt.Sprintf(format, args...))
-}
-
-func measure(ctx context.Context, o options) (err error) {
-	dir := o.work
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ringwatch-embedded-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-	} else if dir, err = filepath.Abs(dir); err != nil {
+func measure(ctx context.Context, o options, result *bench.Result) error {
+	dir, remove, err := bench.Dir(o.work)
+	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+	defer remove()
 	if o.profile != "" {
-		progress("building a ringwatch that can be profiled")
+		bench.Progress("building a ringwatch that can be profiled")
 		if err := os.MkdirAll(o.profile, 0o755); err != nil {
 			return err
 		}
@@ -148,7 +117,7 @@ func measure(ctx context.Context, o options) (err error) {
 	r := &report{options: o}
 	err = r.run(ctx, dir)
 	if err == nil || r.Ours.Cores > 0 { // what was measured before is worth something
-		err = errors.Join(err, r.keep())
+		err = errors.Join(err, r.keep(result))
 	}
 	return err
 }

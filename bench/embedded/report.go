@@ -1,10 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-	"strings"
-
 	"github.com/ringwatch/ringwatch/bench"
 )
 
@@ -33,24 +29,15 @@ type freshness struct {
 }
 
 // keep prints the result and keeps it.
-func (r *report) keep() error {
-	result := &bench.Result{Name: "embedded", Detail: r, Command: "make bench-embedded",
-		Notes: "One ringwatch all without engines and a Prometheus that scrapes the same " +
-			"nodes, at the " +
-			"same time on one machine, with the same rules and readers; senders_cores is what " +
-			"the nodes, " +
-			"their /metrics and the readers took of it. disk is what both keep of the same " +
-			"minutes when " +
-			"all is merged, without logs: Ringwatch's rollups are in it; dir is everything " +
-			"in both " +
-			"directories when the load ends, the stream and Prometheus's log among it. " +
-			"start is of a " +
-			"process that was killed under load, with start_days of rows. largest_nodes " +
-			"is the last " +
-			"step of the search that kept all its bounds, senders on the same cores."}
-	if args := os.Args[1:]; len(args) > 0 {
-		result.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))
-	}
+func (r *report) keep(result *bench.Result) error {
+	result.Detail = r
+	result.Notes = "One ringwatch all without engines and a Prometheus that scrapes the same nodes, at the " +
+		"same time on one machine, with the same rules and readers; senders_cores is what the nodes, " +
+		"their /metrics and the readers took of it. disk is what both keep of the same minutes when " +
+		"all is merged, without logs: Ringwatch's rollups are in it; dir is everything in both " +
+		"directories when the load ends, the stream and Prometheus's log among it. start is of a " +
+		"process that was killed under load, with start_days of rows. largest_nodes is the last " +
+		"step of the search that kept all its bounds, senders on the same cores."
 	if r.does("load") {
 		result.Add("nodes", r.nodes)
 		result.Add("cores", r.Ours.Cores)
@@ -72,7 +59,7 @@ func (r *report) keep() error {
 		result.Add("largest_nodes", r.Largest)
 	}
 	r.more(result)
-	return result.Keep(os.Stdout, r.results)
+	return result.Keep()
 }
 
 // more adds what the goals do not name.

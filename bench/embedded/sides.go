@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/bench/profiled"
@@ -173,7 +174,7 @@ func startPrometheus(
 			s.Cluster,
 			s.Identity.Datacenter, s.Identity.Rack, s.ID)
 	}
-	return peers.Start(ctx, "prometheus", dir, progress, config)
+	return peers.Start(ctx, "prometheus", dir, bench.Progress, config)
 }
 
 // translated returns a rule file whose expressions ask for buckets where they ask for histograms.

@@ -96,7 +96,7 @@ func (r *report) start(ctx context.Context, n *nodes, us *ours, rest string) err
 			return err
 		}
 		r.Start.All = append(r.Start.All, time.Since(begun).Seconds())
-		progress("started in %.2f s", r.Start.All[len(r.Start.All)-1])
+		bench.Progress("started in %.2f s", r.Start.All[len(r.Start.All)-1])
 	}
 	gb, err := sizeOf(us.rows())
 	r.Start.GB = gb / 1e3
@@ -140,14 +140,14 @@ func (r *report) fill(ctx context.Context, n *nodes, us *ours, rest string) erro
 			return err
 		}
 		if (at-first)%(24*hourMillis) == 0 {
-			progress("%d of %d days of rows are written", (at-first)/(24*hourMillis), r.days)
+			bench.Progress("%d of %d days of rows are written", (at-first)/(24*hourMillis), r.days)
 		}
 	}
 	if err := to.Flush(ctx); err != nil {
 		return err
 	}
 	now.Store(time.Now().UnixMilli())
-	progress("letting the files be merged")
+	bench.Progress("letting the files be merged")
 	return quiet(ctx, to, us.rows())
 }
 

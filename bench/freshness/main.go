@@ -6,9 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -19,16 +17,12 @@ import (
 func main() {
 	length := flag.Duration("length", 3*time.Minute, "how long to measure")
 	interval := flag.Duration("interval", 5*time.Second, "the agent's interval")
-	results := flag.String("results", "bench/results", "folder for the result")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := measure(ctx, *length, *interval, *results); err != nil {
-		log.Fatalln("freshness:", err)
-	}
+	bench.Main("bench-freshness", func(ctx context.Context, r *bench.Result) error {
+		return measure(ctx, r, *length, *interval)
+	})
 }
 
-func measure(ctx context.Context, length, interval time.Duration, results string) error {
+func measure(ctx context.Context, r *bench.Result, length, interval time.Duration) error {
 	dir, err := os.MkdirTemp("", "ringwatch-freshness-")
 	if err != nil {
 		return err
@@ -38,10 +32,8 @@ func measure(ctx context.Context, length, interval time.Duration, results string
 	if err != nil {
 		return err
 	}
-	fmt.Println("starting Cassandra with the agent, Kafka, Redis and the roles")
-	l, err := line.Start(ctx,
-		line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar",
-			Interval: interval, Progress: func(s string) { fmt.Println(s) }})
+	bench.Say("starting Cassandra with the agent, Kafka, Redis and the roles")
+	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar", Interval: interval, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -78,21 +70,17 @@ func measure(ctx context.Context, length, interval time.Duration, results string
 		}
 		if time.Since(told) > 20*time.Second {
 			told = time.Now()
-			fmt.Printf("%d values, the newest was %.0f ms old when first answered\n", len(ages),
-				ages[len(ages)-1])
+			bench.Progress("%d values, the newest was %.0f ms old when first answered", len(ages), ages[len(ages)-1])
 		}
 		// the resolution of the measurement; asking without a pause would load what is measured
 		time.Sleep(5 * time.Millisecond)
 	}
-	r := bench.Result{Name: "freshness", Command: "make bench-freshness",
-		Notes: fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, "+
-			"agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and "+
-			"all roles on one machine.", length, interval)}
-	r.Add("p50_ms", bench.Quantile(ages, 0.5))
+	r.Notes = fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and all roles on one machine.", length, interval)
+	r.Add("p50_ms", bench.Median(ages))
 	r.Add("p99_ms", bench.Quantile(ages, 0.99))
 	r.Add("max_ms", bench.Quantile(ages, 1))
 	r.Add("values", len(ages))
-	return r.Keep(os.Stdout, results)
+	return nil
 }
 
 // newest returns the time of the newest value that the API answers.

@@ -32,7 +32,7 @@ type cell struct {
 // cluster writes a cluster into every home, and asks all of them.
 func (f *findings) cluster(ctx context.Context, c *cluster) error {
 	var homes []home
-	for _, name := range strings.Split(f.homes, ",") {
+	for _, name := range f.homes {
 		h := makers[name](f.driver)
 		homes = append(homes, h)
 		err := f.session.Query(
@@ -49,7 +49,7 @@ func (f *findings) cluster(ctx context.Context, c *cluster) error {
 			return fmt.Errorf("%s: write: %w", h.name(), err)
 		}
 	}
-	progress("%s: compacting", c.name)
+	bench.Progress("%s: compacting", c.name)
 	if err := f.settle(ctx, true); err != nil {
 		return err
 	}
@@ -58,9 +58,8 @@ func (f *findings) cluster(ctx context.Context, c *cluster) error {
 		if err != nil {
 			return err
 		}
-		progress("%s: %.1f MB on disk", h.name(), n/1e6)
-		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk",
-			title: c.name + ": MB on disk, all clusters so far", bytes: n})
+		bench.Progress("%s: %.1f MB on disk", h.name(), n/1e6)
+		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk", title: c.name + ": MB on disk, all clusters so far", bytes: n})
 	}
 	for _, q := range f.questions(c) {
 		if err := f.ask(ctx, c, homes, &q); err != nil {
@@ -91,8 +90,7 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 	for _, m := range c.metrics {
 		size += m.bytes
 	}
-	progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list),
-		len(c.metrics)+1, size)
+	bench.Progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list), len(c.metrics)+1, size)
 	start := time.Now()
 	// Random bytes are made once and shifted: they are not what is timed.
 	noise := blob(rand.New(rand.NewPCG(1, 2)), 1<<20)
@@ -125,8 +123,7 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 		millis(ownAfter-own) / n, millis(engineAfter-engine) / n, float64(len(c.metrics) + 1),
 		float64(size)}
 	f.cells = append(f.cells, w)
-	progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(),
-		took.Seconds(), w.own, w.engine)
+	bench.Progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(), took.Seconds(), w.own, w.engine)
 	return nil
 }
 
@@ -213,10 +210,9 @@ func (f *findings) ask(ctx context.Context, c *cluster, homes []home, q *questio
 		x := &cells[n]
 		x.home, x.key, x.title = h.name(), q.key, q.title
 		x.own, x.engine = x.own/float64(len(took[n])), x.engine/float64(len(took[n]))
-		x.millis = bench.Quantile(took[n], 0.5)
+		x.millis = bench.Median(took[n])
 		f.cells = append(f.cells, x)
-		progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB", h.name(),
-			q.title, x.millis, bench.Quantile(took[n], 0.25), bench.Quantile(took[n], 0.75),
+		bench.Progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB", h.name(), q.title, x.millis, bench.Quantile(took[n], 0.25), bench.Quantile(took[n], 0.75),
 			x.own, x.engine, x.rows, x.bytes/1000)
 	}
 	return nil
@@ -285,7 +281,7 @@ func (f *findings) find(home, key string) *cell {
 
 // table prints what docs/STORE-COSTS.md shows.
 func (f *findings) table(w io.Writer) {
-	homes := strings.Split(f.homes, ",")
+	homes := f.homes
 	fmt.Fprint(w, "\n| ms, CPU ms here + Cassandra's | rows |")
 	for _, h := range homes {
 		fmt.Fprintf(w, " %s |", titles[h])
@@ -310,23 +306,11 @@ func (f *findings) table(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// result is the RESULT line.
-func (f *findings) result() *bench.Result {
-	r := &bench.Result{Name: "layout",
-		Notes: fmt.Sprintf(
-			"Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes "+
-				"× %d h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d "+
-				"and %d bytes "+
-				"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. "+
-				"Homes answer by "+
-				"turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms "+
-				"Cassandra's, "+
-				"means. Who reads a metric reads the heads first. "+
-				"node is a partition of a node and day, metric_day one of a cluster, "+
-				"metric and day, "+
-				"metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows,
-			f.many, f.manyHours, f.manyRows,
-			f.small, f.middle, f.large, f.headSize, f.chunk, f.rounds)}
+func (f *findings) addTo(r *bench.Result) {
+	r.Notes = fmt.Sprintf("Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes × %d h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d and %d bytes "+
+		"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. Homes answer by turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms Cassandra's, means. Who reads a metric reads the heads first. "+
+		"node is a partition of a node and day, metric_day one of a cluster, metric and day, metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows, f.many, f.manyHours, f.manyRows,
+		f.small, f.middle, f.large, f.headSize, f.chunk, f.rounds)
 	questions := map[string]string{}
 	for _, c := range f.cells {
 		questions[c.key] = c.title
@@ -340,5 +324,4 @@ func (f *findings) result() *bench.Result {
 		r.Add(key+"_engine_cpu_ms", c.engine)
 	}
 	r.Detail = map[string]any{"questions": questions}
-	return r
 }

@@ -17,16 +17,13 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring"
@@ -37,7 +34,8 @@ type options struct {
 	many, manyHours, manyRows      int // the large one
 	small, middle, large, headSize int // bytes
 	rounds, chunk                  int
-	homes, heap, results           string
+	homes                          []string
+	heap                           string
 }
 
 func main() {
@@ -57,26 +55,15 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 7, "how often each question is timed, about other nodes and "+
 		"metrics each time")
 	flag.IntVar(&o.chunk, "chunk", 64, "KiB that Cassandra compresses at once")
-	flag.StringVar(&o.homes, "homes", "node,metric_day,metric_hour", "what is measured")
-	flag.StringVar(&o.heap, "heap", "2G", "Cassandra's heap")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.Parse()
-	if err := o.check(flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "layout:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("layout:", err)
-	}
+	bench.List(&o.homes, "homes", "node,metric_day,metric_hour", "what is measured")
+	bench.Heap(&o.heap, "2G")
+	bench.Main("bench-layout", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string) error {
+func (o *options) check() error {
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: layout takes flags only, see --help", args[0])
 	case o.nodes < 1 || o.hours < 1 || o.rounds < 1:
 		return fmt.Errorf("-nodes, -hours and -rounds must be at least 1")
 	case o.many > 0 && o.manyHours < 1:
@@ -89,7 +76,7 @@ func (o *options) check(args []string) error {
 	case o.chunk < 4 || o.chunk&(o.chunk-1) != 0:
 		return fmt.Errorf("-chunk must be a power of two of at least 4")
 	}
-	for _, name := range strings.Split(o.homes, ",") {
+	for _, name := range o.homes {
 		if makers[name] == nil {
 			return fmt.Errorf("-homes has %q: use node, metric_day and metric_hour, separated "+
 				"by commas", name)
@@ -98,25 +85,17 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-}
-
 const keyspace = "bench_layout"
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	dir, err := os.MkdirTemp("", "ringwatch-layout-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
-			// settling is not what is timed
-			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
-			Progress: func(s string) { progress("%s", s) }})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
+		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
+		Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -133,12 +112,8 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	f.table(os.Stdout)
-	r := f.result()
-	r.Command = "make bench-layout"
-	if args := os.Args[1:]; len(args) > 0 {
-		r.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))
-	}
-	return r.Keep(os.Stdout, o.results)
+	f.addTo(r)
+	return nil
 }
 
 // driver is how Cassandra is asked.
@@ -193,12 +168,8 @@ func (d *driver) settle(ctx context.Context, compact bool) error {
 
 // cpu is what this process and Cassandra have used.
 func (d *driver) cpu() (own, engine time.Duration, err error) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, 0, err
-	}
 	theirs, err := node.UsageOf(d.cassandra.Pid(), "")
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), theirs.CPU, err
+	return bench.CPU(), theirs.CPU, err
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

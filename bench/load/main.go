@@ -18,14 +18,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -36,7 +32,7 @@ import (
 )
 
 type options struct {
-	tables   string
+	tables   []int
 	ops      int
 	rounds   int
 	repeats  int
@@ -44,7 +40,6 @@ type options struct {
 	interval time.Duration
 	heap     string
 	jar      string
-	results  string
 	paused   bool
 }
 
@@ -52,39 +47,27 @@ var works = []string{"write", "read", "mixed"}
 
 func main() {
 	var o options
-	flag.StringVar(&o.tables, "tables", "50,1000",
-		"how many tables the load goes to; one comparison for each number")
-	flag.IntVar(&o.ops, "ops", 1_000_000,
-		"writes, reads and mixed operations per node, over all rounds and repeats")
+	bench.Numbers(&o.tables, "tables", []int{50, 1000}, "how many tables the load goes to; one comparison for each number")
+	flag.IntVar(&o.ops, "ops", 1_000_000, "writes, reads and mixed operations per node, over all rounds and repeats")
 	flag.IntVar(&o.rounds, "rounds", 6, "rounds per repeat; each should last for an interval")
 	flag.IntVar(&o.repeats, "repeats", 3,
 		"how often all nodes are started anew: two JVMs of one kind differ by up to 8 %, as long "+
 			"as they live")
 	flag.IntVar(&o.clients, "clients", 32, "operations in flight")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
-	flag.StringVar(&o.heap, "heap", "2G", "each Cassandra's heap")
-	flag.StringVar(&o.jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
-	flag.StringVar(&o.results, "results", "bench/results", "folder for the result")
-	flag.BoolVar(&o.paused, "paused", false,
-		"one node with the agent at work and paused, in turns, and no other")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("load:", err)
-	}
+	bench.Heap(&o.heap, "2G")
+	bench.Agent(&o.jar)
+	flag.BoolVar(&o.paused, "paused", false, "one node with the agent at work and paused, in turns, and no other")
+	bench.Main("bench-load", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	})
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	if o.paused {
-		return runPaused(ctx, o)
+		return runPaused(ctx, o, r.Named("load-paused"))
 	}
-	r := bench.Result{Name: "load", Command: "make bench-load " + strings.Join(os.Args[1:], " ")}
-	for _, text := range strings.Split(o.tables, ",") {
-		tables, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("-tables: %w", err)
-		}
+	for _, tables := range o.tables {
 		rounds := map[string][]round{} // by work and side
 		for repeat := range o.repeats {
 			fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
@@ -95,7 +78,7 @@ func run(ctx context.Context, o options) error {
 		table(rounds)
 		suffix := ""
 		if tables != 50 {
-			suffix = "_" + text
+			suffix = fmt.Sprint("_", tables)
 		}
 		for _, side := range []string{"push", "jmx"} {
 			prefix := ""
@@ -103,14 +86,11 @@ func run(ctx context.Context, o options) error {
 				prefix = "jmx_"
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
-					round.rate))
+				r.Add(prefix+work+"_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.rate))
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_cpu_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
-					round.cpuPerOp))
-				r.Add(prefix+work+"_p99_ratio"+suffix, ratio(rounds[work+side], rounds[work+"none"],
-					round.p99))
+				r.Add(prefix+work+"_cpu_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
+				r.Add(prefix+work+"_p99_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.p99))
 			}
 		}
 		for _, work := range works {
@@ -126,7 +106,7 @@ func run(ctx context.Context, o options) error {
 			"none_*_spread: interquartile range of the node's own throughput over its median, "+
 			"the noise that the ratios stand in. JMX exporter %s with the whitelist.",
 		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
-	return r.Keep(os.Stdout, o.results)
+	return nil
 }
 
 // contestant is one node with its connection.
@@ -150,7 +130,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 	if err != nil {
 		return err
 	}
-	jmx, err := node.JMX(ctx, dir, false, func(s string) { fmt.Println(s) })
+	jmx, err := node.JMX(ctx, dir, false, bench.Say)
 	if err != nil {
 		return err
 	}
@@ -194,10 +174,8 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
 			}
 			if (k+1)%5 == 0 || k+1 == o.rounds {
-				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
-					o.rounds,
-					ratio(rounds[work+"push"], rounds[work+"none"], round.rate),
-					ratio(rounds[work+"jmx"], rounds[work+"none"], round.rate))
+				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1, o.rounds,
+					bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate), bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
 		}
 	}
@@ -209,8 +187,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 func startWarm(ctx context.Context, o options, tables, perRound int, dir string,
 	side node.Side) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name),
-		Heap: o.heap, Side: side, Progress: func(s string) { fmt.Println(s) }})
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return c, nil, err
 	}
@@ -262,27 +239,9 @@ func table(rounds map[string][]round) {
 	for _, work := range works {
 		for _, side := range []string{"none", "push", "jmx"} {
 			all := rounds[work+side]
-			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, median(all, round.rate),
-				median(all, round.p50), median(all, round.p99), median(all, round.cpuPerOp))
+			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, bench.MedianOf(all, round.rate), bench.MedianOf(all, round.p50), bench.MedianOf(all, round.p99), bench.MedianOf(all, round.cpuPerOp))
 		}
 	}
-}
-
-func median(all []round, of func(round) float64) float64 {
-	var values []float64
-	for _, r := range all {
-		values = append(values, of(r))
-	}
-	return bench.Quantile(values, 0.5)
-}
-
-// ratio is the median over the pairs; both sides' rounds are in the same order.
-func ratio(a, b []round, of func(round) float64) float64 {
-	var values []float64
-	for i := range min(len(a), len(b)) {
-		values = append(values, of(a[i])/of(b[i]))
-	}
-	return bench.Quantile(values, 0.5)
 }
 
 func spread(all []round) float64 {
@@ -290,6 +249,5 @@ func spread(all []round) float64 {
 	for _, r := range all {
 		values = append(values, r.rate())
 	}
-	return (bench.Quantile(values, 0.75) - bench.Quantile(values, 0.25)) / bench.Quantile(values,
-		0.5)
+	return (bench.Quantile(values, 0.75) - bench.Quantile(values, 0.25)) / bench.Median(values)
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,13 +16,11 @@ import (
 )
 
 // runPaused compares each node with itself.
-func runPaused(ctx context.Context, o options) error {
-	tables, err := strconv.Atoi(o.tables)
-	if err != nil {
-		return fmt.Errorf("-tables: one number with -paused: %w", err)
+func runPaused(ctx context.Context, o options, r *bench.Result) error {
+	if len(o.tables) > 1 {
+		return errors.New("-tables: one number with -paused")
 	}
-	r := bench.Result{Name: "load-paused",
-		Command: "make bench-load ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+	tables := o.tables[0]
 	rounds := map[string][]round{} // by work and whether the agent works: "readpaused"
 	for repeat := range o.repeats {
 		fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
@@ -34,14 +31,14 @@ func runPaused(ctx context.Context, o options) error {
 	for _, work := range works {
 		on, off := rounds[work+atWork], rounds[work+paused]
 		low, high := likely(on, off, round.rate)
-		r.Add(work+"_ratio", ratio(on, off, round.rate))
+		r.Add(work+"_ratio", bench.RatioOf(on, off, round.rate))
 		r.Add(work+"_ratio_low", low)
 		r.Add(work+"_ratio_high", high)
-		r.Add(work+"_cpu_ratio", ratio(on, off, round.cpuPerOp))
-		r.Add(work+"_p99_ratio", ratio(on, off, round.p99))
-		r.Add(work+"_agent_cpu_share", median(on, round.share))
-		r.Add(work+"_per_s", median(off, round.rate))
-		r.Add(work+"_seconds", median(off, func(r round) float64 { return r.took.Seconds() }))
+		r.Add(work+"_cpu_ratio", bench.RatioOf(on, off, round.cpuPerOp))
+		r.Add(work+"_p99_ratio", bench.RatioOf(on, off, round.p99))
+		r.Add(work+"_agent_cpu_share", bench.MedianOf(on, round.share))
+		r.Add(work+"_per_s", bench.MedianOf(off, round.rate))
+		r.Add(work+"_seconds", bench.MedianOf(off, func(r round) float64 { return r.took.Seconds() }))
 	}
 	r.Notes = fmt.Sprintf(
 		"One node of %d tables with the agent at work (every %v) over the same node with it "+
@@ -53,7 +50,7 @@ func runPaused(ctx context.Context, o options) error {
 			"flight, closed loop, own generator (gocql) on the same two cores; *_seconds: how "+
 			"long a round lasts.",
 		tables, o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
-	return r.Keep(os.Stdout, o.results)
+	return r.Keep()
 }
 
 const (
@@ -100,9 +97,7 @@ func takeTurns(ctx context.Context, o options, tables, repeat int,
 				rounds[work+turn] = append(rounds[work+turn], found)
 			}
 			on, off := rounds[work+atWork], rounds[work+paused]
-			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work,
-				k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(),
-				ratio(on, off, round.rate))
+			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work, k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(), bench.RatioOf(on, off, round.rate))
 		}
 	}
 	return nil

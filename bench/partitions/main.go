@@ -7,14 +7,11 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"log"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,72 +23,43 @@ import (
 
 type options struct {
 	nodes, largest        int
-	partitions, processes string
+	partitions, processes []int
 	interval              time.Duration
 	seed                  uint64
-	results               string
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 100_000, "nodes of the fleet")
 	flag.IntVar(&o.largest, "largest", 1_000, "nodes of the largest cluster; the least has 3")
-	flag.StringVar(&o.partitions, "partitions", "16,64,256", "partitions of the topic, in turn")
-	flag.StringVar(&o.processes, "processes", "4,16", "processes of a role, in turn")
+	bench.Numbers(&o.partitions, "partitions", []int{16, 64, 256}, "partitions of the topic, in turn")
+	bench.Numbers(&o.processes, "processes", []int{4, 16}, "processes of a role, in turn")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second, "how often a node sends a frame")
-	flag.Uint64Var(&o.seed, "seed", 1, "of clusters and nodes")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.Parse()
-	if err := run(o); err != nil {
-		log.Fatalln("partitions:", err)
-	}
+	bench.Seed(&o.seed)
+	bench.Main("bench-partitions", func(_ context.Context, r *bench.Result) error {
+		return run(o, r)
+	})
 }
 
-func run(o options) error {
+func run(o options, r *bench.Result) error {
 	fleet, err := newFleet(o)
 	if err != nil {
 		return err
 	}
-	counts := func(flag, text string) (list []int, err error) {
-		for part := range strings.SplitSeq(text, ",") {
-			n, err := strconv.Atoi(part)
-			if err != nil || n < 1 || n > 10_000 {
-				return nil, fmt.Errorf("-%s: %q is no number from 1 to 10000: give some, as "+
-					"in 16,64", flag, part)
-			}
-			list = append(list, n)
-		}
-		return list, nil
-	}
-	partitions, err := counts("partitions", o.partitions)
-	if err != nil {
-		return err
-	}
-	processes, err := counts("processes", o.processes)
-	if err != nil {
-		return err
-	}
 	fmt.Printf("%d nodes in %d clusters, of 3 to %d nodes\n\n", o.nodes, len(fleet), o.largest)
-	r := &bench.Result{Name: "partitions",
-		Command: "make bench-partitions ARGS='" + strings.Join(os.Args[1:], " ") + "'",
-		Notes: "A simulation: the partitioner, the balancer and the spread of hours are the " +
-			"line's own. " +
-			"largest_… is the one that carries most; windows_per_s spreads the closing of a " +
-			"process's " +
-			"windows over five minutes; hours_per_s is the mean of the hour and hours_most of " +
-			"its fullest " +
-			"second; joins and dies: the nodes whose partition moves when a process does, " +
-			"and the most " +
-			"frames that are read again then, all of the open windows."}
+	r.Notes = "A simulation: the partitioner, the balancer and the spread of hours are the line's own. " +
+		"largest_… is the one that carries most; windows_per_s spreads the closing of a process's " +
+		"windows over five minutes; hours_per_s is the mean of the hour and hours_most of its fullest " +
+		"second; joins and dies: the nodes whose partition moves when a process does, and the most " +
+		"frames that are read again then, all of the open windows."
 	r.Add("nodes", o.nodes)
 	r.Add("clusters", len(fleet))
 	fmt.Println("| partitions | largest partition | processes | largest process | windows/s | " +
 		"hours/s | " +
 		"most in a second | one joins: nodes | frames again | one dies: nodes | frames again |")
 	fmt.Println("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-	for _, p := range partitions {
-		for _, n := range processes {
+	for _, p := range o.partitions {
+		for _, n := range o.processes {
 			f, err := look(fleet, p, n, o)
 			if err != nil {
 				return err
@@ -113,7 +81,7 @@ func run(o options) error {
 		}
 	}
 	fmt.Println()
-	return r.Keep(os.Stdout, o.results)
+	return nil
 }
 
 // cluster is one with its nodes.

@@ -98,7 +98,7 @@ func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 		list = append(list, pages...)
 	}
 	list = slices.DeleteFunc(list, func(q question) bool { return !f.only.MatchString(q.title) })
-	progress("%s: comparing %d questions", b.set.Account, len(list))
+	bench.Progress("%s: comparing %d questions", b.set.Account, len(list))
 	var units []*unit
 	for i := range list {
 		u, err := f.compared(ctx, b, &list[i])
@@ -162,8 +162,7 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 			a.Verdict = "close"
 		}
 	}
-	progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title,
-		len(u.parts), strings.Join(differ, "; "))
+	bench.Progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title, len(u.parts), strings.Join(differ, "; "))
 	f.Answers = append(f.Answers, u.answers...)
 	return u, nil
 }
@@ -312,7 +311,7 @@ func (f *report) board(ctx context.Context, b *bed, board []*unit, n int, how as
 			var err error
 			took[i], err = b.sides[n].at(ctx, b, u.parts, how)
 			if err != nil && ctx.Err() == nil {
-				progress("  %s: %s, %s: %v", b.sides[n].Name, u.title, refresh, err)
+				bench.Progress("  %s: %s, %s: %v", b.sides[n].Name, u.title, refresh, err)
 				u.answers[n].fail(refresh, err)
 			}
 			return nil
@@ -342,7 +341,7 @@ func (f *report) each(ctx context.Context, b *bed, u *unit, column string, round
 			return ctx.Err()
 		}
 		if err != nil {
-			progress("  %s: %s, %s: %v", b.sides[n].Name, u.title, column, err)
+			bench.Progress("  %s: %s, %s: %v", b.sides[n].Name, u.title, column, err)
 			u.answers[n].fail(column, err)
 			continue
 		}
@@ -365,7 +364,7 @@ func (u *unit) say(column string, left *countdown) {
 			text += fmt.Sprintf("; %s %.1f ms, CPU %.1f", a.Side, t.P50, t.CPU)
 		}
 	}
-	progress("%s, %s%s (%s)", u.title, column, text, left)
+	bench.Progress("%s, %s%s (%s)", u.title, column, text, left)
 }
 
 // timed are the times of a column.

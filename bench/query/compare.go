@@ -64,7 +64,7 @@ func compare(a, b values) difference {
 		}
 	}
 	d.Points = len(apart)
-	d.Median = bench.Quantile(apart, 0.5)
+	d.Median = bench.Median(apart)
 	return d
 }
 

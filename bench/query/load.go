@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
@@ -80,8 +81,7 @@ func (p *player) load(ctx context.Context, length int64, until func() int64,
 			if time.Since(told) > 10*time.Second {
 				told = time.Now()
 				share := float64(p.at-first) / float64(until()-first)
-				progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share,
-					time.Since(began).Seconds()*(1/share-1))
+				bench.Progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share, time.Since(began).Seconds()*(1/share-1))
 			}
 		}
 		return nil
@@ -117,8 +117,7 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 		return err
 	}
 	s.place(time.Now())
-	progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series, busy.Series,
-		time.UnixMilli(s.Start).UTC().Format(time.DateTime))
+	bench.Progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series, busy.Series, time.UnixMilli(s.Start).UTC().Format(time.DateTime))
 	began := time.Now()
 	p := newPlayer(s, idle, busy, s.Start)
 	var others []sink
@@ -135,7 +134,7 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 			ends = append(ends, func() error { s.Samples[name] = b.Samples; return b.Close(ctx) })
 			continue
 		}
-		peer, err := peers.Start(ctx, name, dir, progress)
+		peer, err := peers.Start(ctx, name, dir, bench.Progress)
 		if err != nil {
 			return err
 		}
@@ -160,7 +159,7 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 		}
 	}
 	s.LoadS = time.Since(began).Seconds()
-	progress("%s: written in %.0f s: %v samples", s.Account, s.LoadS, s.Samples)
+	bench.Progress("%s: written in %.0f s: %v samples", s.Account, s.LoadS, s.Samples)
 	return nil
 }
 

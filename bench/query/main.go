@@ -23,16 +23,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/bench/profiled"
 )
@@ -46,11 +43,11 @@ type options struct {
 	sides                                                []string
 	only                                                 *regexp.Regexp
 	keep, cpuprofile                                     string
-	binary, recordings, dashboards, results              string
+	binary, recordings, dashboards                       string
 }
 
 func main() {
-	var o options
+	o := options{only: new(regexp.Regexp)}
 	flag.IntVar(&o.nodes, "nodes", 30, "nodes, in four clusters, every second one idle")
 	flag.Float64Var(&o.hours, "hours", 6, "whole hours of their data")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second,
@@ -69,52 +66,26 @@ func main() {
 	flag.IntVar(&o.fleet, "fleet", 10_000,
 		"nodes whose newest frames Ringwatch alone is asked for; 0: none")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each question is asked warm and refreshed")
-	flag.IntVar(&o.coldRounds, "cold-rounds", 2,
-		"how often it is asked cold; each time the processes start anew")
-	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	sides := flag.String("sides", "ringwatch,prometheus,victoriametrics",
-		"who is asked; ringwatch is the first")
-	only := flag.String("only", "",
-		"a regular expression: the questions whose titles it matches; empty: all")
-	flag.StringVar(&o.keep, "keep", "",
-		"folder for the data, to ask again without writing it anew; empty: it is not kept")
-	flag.StringVar(&o.cpuprofile, "cpuprofile", "",
-		"folder for a profile of our API for each question asked warm again and again, and for "+
-			"each dashboard that is refreshed; empty: none")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
-		"the program whose API is measured; with -cpuprofile one of this tree is built instead")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
-		"folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
-		"folder of dashboards whose pages are asked; empty: none")
-	flag.StringVar(&o.results, "results", "", "folder for the result; empty: none is kept")
-	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept in bench/results, for "+
-			"docs/QUERY-ENGINE.md")
-	flag.Parse()
-	if err := o.check(flag.Args(), *sides, *only); err != nil {
-		fmt.Fprintln(os.Stderr, "query:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	run := measure
-	if o.markdown {
-		run = printKept
-	}
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("query:", err)
-	}
+	flag.IntVar(&o.coldRounds, "cold-rounds", 2, "how often it is asked cold; each time the processes start anew")
+	bench.Seed(&o.seed)
+	bench.List(&o.sides, "sides", "ringwatch,prometheus,victoriametrics", "who is asked; ringwatch is the first")
+	flag.TextVar(o.only, "only", regexp.MustCompile(""), "a regular expression: the questions whose titles it matches; empty: all")
+	flag.StringVar(&o.keep, "keep", "", "folder for the data, to ask again without writing it anew; empty: it is not kept")
+	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question asked warm again and again, and for each dashboard that is refreshed, of a program built from this tree; empty: none")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards", "folder of dashboards whose pages are asked; empty: none")
+	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept, for docs/QUERY.md")
+	bench.Main("bench-query", func(ctx context.Context, r *bench.Result) error {
+		if o.markdown {
+			return printKept(r)
+		}
+		return measure(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string, sides, only string) (err error) {
-	o.sides = strings.Split(sides, ",")
-	if o.only, err = regexp.Compile(only); err != nil {
-		return fmt.Errorf("-only: %w", err)
-	}
+func (o *options) check() error {
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: query takes flags only, see --help", args[0])
 	case o.nodes < 2 || o.tables < 1 || o.hours < 1:
 		return errors.New("-nodes must be at least 2, -tables and -hours at least 1")
 	case o.trendDays > 0 && (o.trendDays < 1 || o.trendNodes < 2):
@@ -134,15 +105,9 @@ func (o *options) check(args []string, sides, only string) (err error) {
 	return nil
 }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-}
-
 // measure writes what is to be asked for, if it is not kept, and asks; only the engines of
 // Ringwatch go on through all.
-func measure(ctx context.Context, o options) (err error) {
+func measure(ctx context.Context, o options, result *bench.Result) (err error) {
 	dir := o.keep
 	var data *kept
 	if dir == "" {
@@ -171,7 +136,7 @@ func measure(ctx context.Context, o options) (err error) {
 			return err
 		}
 		defer os.RemoveAll(scratch)
-		progress("building a ringwatch that can be profiled")
+		bench.Progress("building a ringwatch that can be profiled")
 		if r.binary, err = profiled.Build(ctx, scratch); err != nil {
 			return err
 		}
@@ -187,7 +152,7 @@ func measure(ctx context.Context, o options) (err error) {
 				return fmt.Errorf("writing %s: %w", s, err)
 			}
 		}
-		progress("flushing")
+		bench.Progress("flushing")
 		if err := r.settle(ctx); err != nil {
 			return err
 		}
@@ -213,10 +178,9 @@ func measure(ctx context.Context, o options) (err error) {
 	if err := r.end(ctx); err != nil {
 		return err
 	}
-	result := found.result()
-	result.Command = "make bench-query ARGS='" + strings.Join(os.Args[1:], " ") + "'"
+	found.addTo(result)
 	table(os.Stdout, found.Answers, found.Parts)
-	return result.Keep(os.Stdout, o.results)
+	return nil
 }
 
 // means reports whether -only takes any of some questions.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/profiled"
@@ -71,11 +72,9 @@ func newOurs(binary, dir string) *ours {
 }
 
 func (r *ours) start(ctx context.Context) (err error) {
-	r.cassandra, err = engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
-			// settling is not what is timed
-			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
-			Progress: func(t string) { progress("%s", t) }})
+	r.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
+		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
+		Progress: func(t string) { bench.Progress("%s", t) }})
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 		}
 		if err != nil && time.Since(told) > 2*time.Second {
 			told = time.Now()
-			progress("the API is not ready: %v", err)
+			bench.Progress("the API is not ready: %v", err)
 		}
 		return err
 	})

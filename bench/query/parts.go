@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
@@ -22,7 +23,7 @@ func (f *report) startPeers(ctx context.Context,
 		}
 	}
 	for _, name := range f.sides[1:] {
-		p, err := peers.Start(ctx, name, dir, progress)
+		p, err := peers.Start(ctx, name, dir, bench.Progress)
 		if err != nil {
 			stop()
 			return nil, nil, err
@@ -65,7 +66,7 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 	if s.Account == shortAccount {
 		list = shortQuestions
 		if f.live && s.Nodes <= liveNodes {
-			progress("%s: playing the last %s into all sides", s.Account, liveBefore)
+			bench.Progress("%s: playing the last %s into all sides", s.Account, liveBefore)
 			l, err := startLive(ctx, s, &f.options, r, others, dir)
 			if err != nil {
 				return err
@@ -76,7 +77,7 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 			defer func() {
 				cancel()
 				if err := <-fed; err != nil {
-					progress("the frames that came live ended with %v", err)
+					bench.Progress("the frames that came live ended with %v", err)
 				}
 			}()
 			b.live = l
@@ -114,7 +115,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 		return err
 	}
 	shape.Interval = fleetInterval
-	progress("a fleet of %d nodes of %d series", f.fleet, shape.Series)
+	bench.Progress("a fleet of %d nodes of %d series", f.fleet, shape.Series)
 	frames, names := make([][]byte, f.fleet), make([]string, f.fleet)
 	v := &variables{}
 	tell := ticker("the store has %d of %d nodes", f.fleet)
@@ -141,7 +142,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	if err := r.startAPI(ctx); err != nil {
 		return err
 	}
-	progress("the index of series is loaded; writing %d frames of now into Redis", f.fleet)
+	bench.Progress("the index of series is loaded; writing %d frames of now into Redis", f.fleet)
 	tell = ticker("Redis has %d of %d nodes", f.fleet)
 	err = inParallel(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
 		k, err := frame.Decode(frames[i], nil)
@@ -165,7 +166,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	if err := f.measure(ctx, b, fleetQuestions); err != nil {
 		return err
 	}
-	progress("the newest frames were %.0f s old in the end", time.Since(written).Seconds())
+	bench.Progress("the newest frames were %.0f s old in the end", time.Since(written).Seconds())
 	return nil
 }
 
@@ -178,7 +179,7 @@ func ticker(format string, of int) func() {
 		defer mu.Unlock()
 		if done++; time.Since(told) > 5*time.Second {
 			told = time.Now()
-			progress(format, done, of)
+			bench.Progress(format, done, of)
 		}
 	}
 }

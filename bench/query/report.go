@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -72,13 +71,13 @@ func (f *report) check(ctx context.Context, b *bed, q *question) []*answer {
 			got, warnings, err := s.ask(ctx, path, form)
 			if err != nil {
 				list[i].Verdict = "failed: " + err.Error()
-				progress("  %s: %s: %v", s.Name, q.title, err)
+				bench.Progress("  %s: %s: %v", s.Name, q.title, err)
 				continue
 			}
 			for _, text := range warnings {
 				if !slices.Contains(list[i].Warnings, text) {
 					list[i].Warnings = append(list[i].Warnings, text)
-					progress("  %s: %s warns: %s", s.Name, q.title, text)
+					bench.Progress("  %s: %s warns: %s", s.Name, q.title, text)
 				}
 			}
 			if !s.peer {
@@ -96,7 +95,7 @@ func (f *report) check(ctx context.Context, b *bed, q *question) []*answer {
 	}
 	for _, a := range list {
 		if d := a.Difference; d != nil && a.Verdict != "same" && (q.group != panel || !a.counts()) {
-			progress("  %s: %s: %s: %s", a.Side, q.title, a.Verdict, d)
+			bench.Progress("  %s: %s: %s: %s", a.Side, q.title, a.Verdict, d)
 		}
 	}
 	return list
@@ -149,8 +148,7 @@ func (f *report) note(b *bed) error {
 				name += " " + of.name
 			}
 			p.Memory[name], p.CPU[name] = bytes, u.CPU.Seconds()
-			progress("%s: %s has %.0f MB resident, took %.1f s of CPU since its start", p.Name,
-				name, float64(bytes)/1e6, u.CPU.Seconds())
+			bench.Progress("%s: %s has %.0f MB resident, took %.1f s of CPU since its start", p.Name, name, float64(bytes)/1e6, u.CPU.Seconds())
 		}
 	}
 	f.Parts = append(f.Parts, p)
@@ -190,7 +188,7 @@ func median(list []ratio) float64 {
 	for _, r := range list {
 		of = append(of, r.of)
 	}
-	return bench.Quantile(of, 0.5)
+	return bench.Median(of)
 }
 
 // worst is the greatest of all.
@@ -221,7 +219,7 @@ func (f *report) own(column string, want func(*answer) bool) float64 {
 			list = append(list, t.P50)
 		}
 	}
-	return bench.Quantile(list, 0.5)
+	return bench.Median(list)
 }
 
 func inGroup(name string) func(*answer) bool {
@@ -247,8 +245,8 @@ func (f *report) apiOverVictoria() float64 {
 	return 0
 }
 
-func (f *report) result() *bench.Result {
-	r := &bench.Result{Name: "query", Detail: f}
+func (f *report) addTo(r *bench.Result) {
+	r.Detail = f
 	asked := []string{short, day, rolled, page}
 	// A key whose questions were not asked is not there, as 0 would be a good figure.
 	one := func(key string, v float64) {
@@ -292,30 +290,13 @@ func (f *report) result() *bench.Result {
 	for _, s := range f.Sets {
 		said = append(said, s.String())
 	}
-	r.Notes = fmt.Sprintf(
-		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
-			"windows and hours through the store, as blocks into Prometheus, by remote write "+
-			"into VictoriaMetrics. "+
-			"Ringwatch: the API process with Cassandra and Redis, its defaults but for "+
-			"rate limits; "+
-			"the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth "+
-			"bucket, cumulative, without those that counted nothing. "+
-			"A sample of theirs is one of a series, of ours a histogram is one. A peer's "+
-			"time counts "+
-			"if its answer is the same to 1e-6 (same) or as close as its own words allow (close: "+
-			"VictoriaMetrics's rate, rollups, buckets). "+
-			"cold: the first answer of a process that has just started, page caches as they are, "+
-			"median of %d; warm: in words that nobody used before, of data that was asked for, "+
-			"median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
-			"Ranges end where the whole hours do, so all their steps are closed when they are "+
-			"refreshed; instants are of now, while frames come. A page is all panels of a "+
-			"dashboard which all sides answer, eight at once. "+
-			"over_best_peer: the median of the questions' ratios of medians to the faster peer; "+
-			"sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the "+
-			"span that there are. All share the cores. %s.",
-		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds,
-		strings.Join(f.versions, ", "))
-	return r
+	r.Notes = fmt.Sprintf("%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, windows and hours through the store, as blocks into Prometheus, by remote write into VictoriaMetrics. "+
+		"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. "+
+		"A sample of theirs is one of a series, of ours a histogram is one. A peer's time counts if its answer is the same to 1e-6 (same) or as close as its own words allow (close: VictoriaMetrics's rate, rollups, buckets). "+
+		"cold: the first answer of a process that has just started, page caches as they are, median of %d; warm: in words that nobody used before, of data that was asked for, median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
+		"Ranges end where the whole hours do, so all their steps are closed when they are refreshed; instants are of now, while frames come. A page is all panels of a dashboard which all sides answer, eight at once. "+
+		"over_best_peer: the median of the questions' ratios of medians to the faster peer; sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the span that there are. All share the cores. %s.",
+		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds, strings.Join(f.versions, ", "))
 }
 
 // table prints the questions with their sides.
@@ -411,8 +392,8 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 }
 
 // printKept prints the table of the result that is kept.
-func printKept(_ context.Context, _ options) error {
-	b, err := os.ReadFile(filepath.Join("bench", "results", "query.json"))
+func printKept(r *bench.Result) error {
+	b, err := os.ReadFile(r.File())
 	if err != nil {
 		return err
 	}

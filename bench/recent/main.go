@@ -12,10 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
-	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -24,9 +21,9 @@ import (
 )
 
 type options struct {
-	recordings, results string
-	rounds              int
-	seconds             float64
+	recordings string
+	rounds     int
+	seconds    float64
 }
 
 // sizes are the nodes that are measured: tables of the recordings' and the series that come of it.
@@ -41,27 +38,20 @@ const memoryNodes = 8
 
 func main() {
 	var o options
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
+	bench.Recordings(&o.recordings)
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds of writing, each way in turn")
 	flag.Float64Var(&o.seconds, "seconds", 5, "how long a round writes")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("recent:", err)
-	}
+	bench.Main("bench-recent", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	})
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	dir, err := os.MkdirTemp("", "ringwatch-recent-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := &bench.Result{Name: "recent",
-		Command: "make bench-recent ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
 	least := 0.0
 	for _, interval := range []int64{20_000, 5_000} {
 		for _, size := range sizes {
@@ -113,19 +103,10 @@ func run(ctx context.Context, o options) error {
 	r.Add("maxmemory_bytes", int64(maxMemory))
 	r.Add("peak_bytes", w.peak)
 	r.Add("evicted_keys", w.evicted)
-	r.Notes = fmt.Sprintf(
-		"zset_over_ours_bytes is the least of four: frames of a busy node (made from the "+
-			"recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 "+
-			"minutes touch; bytes are of one node, the mean of several; a sorted set per series "+
-			"with JSON members of value and time, histograms with "+
-			"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one "+
-			"recent.Writer with the better kind of client, times 20; medians of %d rounds of %g "+
-			"s, generator and Redis on the same two cores. client_gain: a client per consumer "+
-			"over a shared one, four consumers. "+
-			"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames "+
-			"need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds,
-		int64(maxMemory))
-	return r.Keep(os.Stdout, o.results)
+	r.Notes = fmt.Sprintf("zset_over_ours_bytes is the least of four: frames of a busy node (made from the recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 minutes touch; bytes are of one node, the mean of several; a sorted set per series with JSON members of value and time, histograms with "+
+		"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one recent.Writer with the better kind of client, times 20; medians of %d rounds of %g s, generator and Redis on the same two cores. client_gain: a client per consumer over a shared one, four consumers. "+
+		"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds, int64(maxMemory))
+	return nil
 }
 
 // span are the frames of one node.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
@@ -92,8 +92,7 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 		return written{}, err
 	}
 	defer client.Close()
-	w := written{shared: median(shared), each: median(each), cores: median(cores),
-		redisCores: median(redisCores)}
+	w := written{shared: bench.Median(shared), each: bench.Median(each), cores: bench.Median(cores), redisCores: bench.Median(redisCores)}
 	w.nodes, w.gain = max(w.shared, w.each)*20, w.each/w.shared
 	if w.peak, err = info(ctx, client, "used_memory_peak"); err != nil {
 		return w, err
@@ -166,9 +165,4 @@ func allWritten(reg *prometheus.Registry, want int) error {
 		}
 	}
 	return nil
-}
-
-func median(list []float64) float64 {
-	slices.Sort(list)
-	return list[len(list)/2]
 }

@@ -8,12 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
 	"time"
@@ -21,6 +19,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -31,13 +30,11 @@ func main() {
 		"length of each recording; longer than a window, so that a window changes within")
 	interval := flag.Duration("interval", 5*time.Second, "the agent's interval")
 	out := flag.String("out", "bench/recordings", "folder for idle.rwf and busy.rwf")
-	jar := flag.String("agent", "agent/target/ringwatch-agent.jar", "the agent")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := record(ctx, *tables, *minutes, *interval, *out, *jar); err != nil {
-		log.Fatalln("record:", err)
-	}
+	var jar string
+	bench.Agent(&jar)
+	bench.Run("bench-record", func(ctx context.Context) error {
+		return record(ctx, *tables, *minutes, *interval, *out, jar)
+	})
 }
 
 // receiver stands where ingest stands and keeps what arrives.
@@ -91,7 +88,7 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration,
 				return nil
 			case <-tick.C:
 				r.mu.Lock()
-				fmt.Printf("%s: %d frames\n", filepath.Base(file), r.n)
+				bench.Progress("%s: %d frames", filepath.Base(file), r.n)
 				r.mu.Unlock()
 			}
 		}
@@ -127,12 +124,8 @@ func record(ctx context.Context, tables int, length, interval time.Duration,
 	if jar, err = filepath.Abs(jar); err != nil {
 		return err
 	}
-	cassandra, err := engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G",
-			ClusterName: "recorded",
-			JVMArgs:     []string{"-javaagent:" + jar + "=" + config}, Progress: func(s string) {
-				fmt.Println(s)
-			}})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G", ClusterName: "recorded",
+		JVMArgs: []string{"-javaagent:" + jar + "=" + config}, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -146,9 +139,8 @@ func record(ctx context.Context, tables int, length, interval time.Duration,
 	defer session.Close()
 	for i := range tables {
 		if i%10 == 0 {
-			fmt.Printf("tables: %d of %d\n", i, tables)
-			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = "+
-				"{'class':'SimpleStrategy','replication_factor':1}", i/10)
+			bench.Progress("tables: %d of %d", i, tables)
+			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = {'class':'SimpleStrategy','replication_factor':1}", i/10)
 			if err := session.Query(stmt).ExecContext(ctx); err != nil {
 				return err
 			}

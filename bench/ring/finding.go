@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -201,15 +200,6 @@ func together(list []*round) *round {
 	return all
 }
 
-// median of what f says of rounds: one that the machine disturbed does not count.
-func median(list []*round, f func(*round) float64) float64 {
-	var values []float64
-	for _, r := range list {
-		values = append(values, f(r))
-	}
-	return bench.Quantile(values, 0.5)
-}
-
 // print writes the table of docs/RING.md.
 func (f *finding) print(w io.Writer, o options) {
 	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a "+
@@ -217,11 +207,8 @@ func (f *finding) print(w io.Writer, o options) {
 		o.limit, o.limit/2)
 	for _, s := range f.sides {
 		all := together(s.paused)
-		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f "+
-			"ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
-			median(s.healthy, (*round).mean), median(s.healthy, p99), s.cpu(client)/1e3,
-			s.cpu(servers)/1e3, s.hitText(), median(s.paused, (*round).mean), median(s.paused, p99),
-			100*float64(all.failed)/float64(max(1, len(all.millis))))
+		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
+			bench.MedianOf(s.healthy, (*round).mean), bench.MedianOf(s.healthy, p99), s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(), bench.MedianOf(s.paused, (*round).mean), bench.MedianOf(s.paused, p99), 100*float64(all.failed)/float64(max(1, len(all.millis))))
 	}
 	fmt.Fprintf(w, "\nLatencies and CPU at %.0f lookups/s.\n\n", f.rate)
 }
@@ -259,11 +246,9 @@ func (s *found) hitText() string {
 	return fmt.Sprintf("%.1f %%", 100*s.hitRate())
 }
 
-// keep prints and keeps the result. The headline is each cluster's first replication factor; the
+// addTo adds to the result. The headline is each cluster's first replication factor; the
 // keys of the first cluster are bare, those of others end in _ and its number of nodes.
-func keep(o options, list []*finding, took time.Duration) error {
-	r := &bench.Result{Name: "ring",
-		Command: "make bench-ring ARGS='" + strings.Join(os.Args[1:], " ") + "'"}
+func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 	detail := map[string]any{}
 	for i, f := range list {
 		switch {
@@ -274,13 +259,9 @@ func keep(o options, list []*finding, took time.Duration) error {
 		}
 		for _, s := range f.sides {
 			one := map[string]any{
-				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1),
-				"mean_ms": median(s.healthy, (*round).mean), "p99_ms": median(s.healthy, p99),
-				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers),
-				"rate_per_s":     f.rate,
-				"paused_mean_ms": median(s.paused, (*round).mean),
-				"paused_p99_ms":  median(s.paused, p99), "paused_failed": together(s.paused).failed,
-				"paused_lookups": len(together(s.paused).millis),
+				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1), "mean_ms": bench.MedianOf(s.healthy, (*round).mean), "p99_ms": bench.MedianOf(s.healthy, p99),
+				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers), "rate_per_s": f.rate,
+				"paused_mean_ms": bench.MedianOf(s.paused, (*round).mean), "paused_p99_ms": bench.MedianOf(s.paused, p99), "paused_failed": together(s.paused).failed, "paused_lookups": len(together(s.paused).millis),
 			}
 			if s.hits != nil {
 				one["hit_rate"] = s.hitRate()
@@ -304,7 +285,6 @@ func keep(o options, list []*finding, took time.Duration) error {
 			"everything + speculation beside itself when all are well. Client and nodes share the "+
 			"machine's cores: the capacities compare CPU altogether.",
 		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, o.rounds, o.share)
-	return r.Keep(os.Stdout, o.results)
 }
 
 // headline adds the figures that stand for a cluster, if the sides that they need were measured.
@@ -315,10 +295,10 @@ func (f *finding) headline(o options, suffix string, add func(key string, value 
 	}
 	mean := (*round).mean
 	add("capacity_ratio"+suffix, cached.capacity(0)/base.capacity(0))
-	add("mean_latency_ratio"+suffix, median(cached.healthy, mean)/median(base.healthy, mean))
-	add("paused_p99_ratio"+suffix, median(all.paused, p99)/median(all.healthy, p99))
+	add("mean_latency_ratio"+suffix, bench.MedianOf(cached.healthy, mean)/bench.MedianOf(base.healthy, mean))
+	add("paused_p99_ratio"+suffix, bench.MedianOf(all.paused, p99)/bench.MedianOf(all.healthy, p99))
 	if p95 := f.side("all_p95"); p95 != nil {
-		add("paused_p99_ratio_p95"+suffix, median(p95.paused, p99)/median(p95.healthy, p99))
+		add("paused_p99_ratio_p95"+suffix, bench.MedianOf(p95.paused, p99)/bench.MedianOf(p95.healthy, p99))
 	}
 	add("better_plain"+suffix, base.name)
 	add("plain_capacity_per_s"+suffix, base.capacity(0))

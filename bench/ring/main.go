@@ -22,26 +22,23 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ringwatch/ringwatch/bench"
 )
 
 type options struct {
-	results string
-
 	items, itemBytes, keys int
 	skew                   float64
 	cacheShare             float64 // of the data that fits the row cache
 
-	sides    string
-	hosts    string // numbers of nodes
-	replicas string // replication factors
+	sides    []string
+	hosts    []int    // numbers of nodes
+	replicas []string // replication factors
 
 	warm, round, settle time.Duration
 	searches            int // rounds of the search for capacity, each side
@@ -55,55 +52,36 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
 	flag.IntVar(&o.items, "items", 60_000, "items in the table")
 	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
 	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
-	flag.Float64Var(&o.skew, "skew", 1.0,
-		"exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
-	flag.Float64Var(&o.cacheShare, "cache-share", 0.3,
-		"how much of the data the row cache can hold")
-	flag.StringVar(&o.sides, "sides", "",
-		"only these, separated by commas: "+strings.Join(sideNames(), ", "))
-	flag.StringVar(&o.hosts, "hosts", "3,6", "nodes, one cluster after another")
-	flag.StringVar(&o.replicas, "replicas", "3",
-		"replication factors, one after another in each cluster")
-	flag.DurationVar(&o.warm, "warm", 10*time.Second,
-		"how long each side runs before anything counts")
+	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
+	flag.Float64Var(&o.cacheShare, "cache-share", 0.3, "how much of the data the row cache can hold")
+	bench.List(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
+	bench.Numbers(&o.hosts, "hosts", []int{3, 6}, "nodes, one cluster after another")
+	bench.List(&o.replicas, "replicas", "3", "replication factors, one after another in each cluster")
+	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	flag.DurationVar(&o.settle, "settle", 10*time.Second,
 		"how long at most a paused node gets to be whole again")
 	flag.IntVar(&o.searches, "searches", 10, "rounds in search of the capacity, each side")
-	flag.IntVar(&o.rounds, "rounds", 3,
-		"rounds at one rate, each side, all being well and with a paused replica")
-	flag.Float64Var(&o.share, "share", 0.5,
-		"that one rate, as a share of the capacity of the better plain way")
-	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond,
-		"what p95 may be at the capacity; half of it is looked for, too")
-	flag.StringVar(&o.heap, "heap", "512M", "heap of each node")
-	flag.StringVar(&o.profile, "profile", "",
-		"folder for the client's CPU profiles, ten seconds of each side")
-	flag.Uint64Var(&o.seed, "seed", 1, "of which items are asked for when")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("ring:", err)
-	}
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
+	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
+	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
+	bench.Heap(&o.heap, "512M")
+	flag.StringVar(&o.profile, "profile", "", "folder for the client's CPU profiles, ten seconds of each side")
+	bench.Seed(&o.seed)
+	bench.Main("bench-ring", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	})
 }
 
-func run(ctx context.Context, o options) error {
-	began := time.Now()
-	say := func(format string, args ...any) {
-		fmt.Printf("%4.0f s: "+format+"\n", append([]any{time.Since(began).Seconds()}, args...)...)
-	}
+func run(ctx context.Context, o options, r *bench.Result) error {
+	began, say := time.Now(), bench.Progress
 	var found []*finding
-	for _, text := range strings.Split(o.hosts, ",") {
-		hosts, err := strconv.Atoi(text)
-		if err != nil || hosts < 1 || hosts > 254 {
-			return fmt.Errorf("-hosts %s: %q is no number of nodes: give some from 1 to 254, "+
-				"as in 3,6", o.hosts, text)
+	for _, hosts := range o.hosts {
+		if hosts > 254 {
+			return fmt.Errorf("-hosts: %d are too many nodes: give some from 1 to 254, as in 3,6", hosts)
 		}
 		some, err := runOn(ctx, o, hosts, say)
 		if err != nil {
@@ -111,7 +89,8 @@ func run(ctx context.Context, o options) error {
 		}
 		found = append(found, some...)
 	}
-	return keep(o, found, time.Since(began))
+	addTo(r, o, found, time.Since(began))
+	return nil
 }
 
 // runOn measures on a cluster of its own.
@@ -123,7 +102,7 @@ func runOn(ctx context.Context, o options, hosts int,
 	}
 	defer c.stop()
 	var found []*finding
-	for _, text := range strings.Split(o.replicas, ",") {
+	for _, text := range o.replicas {
 		f := &finding{hosts: hosts, replicas: text}
 		if err := f.fill(ctx, c, o, say); err != nil {
 			return nil, err

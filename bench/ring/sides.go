@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -63,10 +62,10 @@ const (
 
 // wanted says whether the options want a side.
 func wanted(o options, name string) bool {
-	if o.sides == "" {
+	if len(o.sides) == 0 {
 		return name != serverCached
 	}
-	return slices.Contains(strings.Split(o.sides, ","), name)
+	return slices.Contains(o.sides, name)
 }
 
 func sideNames() (names []string) {

@@ -70,7 +70,7 @@ func compute(hour [][][]byte) (*pure, error) {
 		}
 		lap(4, 1)
 	}
-	median := func(i int) time.Duration { return time.Duration(bench.Quantile(times[i], 0.5)) }
+	median := func(i int) time.Duration { return time.Duration(bench.Median(times[i])) }
 	return &pure{median(0), median(1), median(2), median(3), median(4)}, nil
 }
 

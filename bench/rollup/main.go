@@ -8,14 +8,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"log/slog"
 	"math"
 	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,33 +35,24 @@ const (
 )
 
 func main() {
-	recordings := flag.String("recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
-	results := flag.String("results", "bench/results", "folder for the result")
+	var recordings string
+	bench.Recordings(&recordings)
 	copies := flag.Int("copies", 20, "nodes that live through an hour on a real Cassandra")
-	flag.Parse()
-	r := bench.Result{Name: "rollup", Command: "make bench-rollup",
-		Notes: "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window is " +
-			"the whole process, from frame to rows with the driver, on a real Cassandra, and " +
-			"scaled to 2,000 series in proportion; what a window costs whatever its series is " +
-			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is " +
-			"the bound " +
-			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run " +
-			"at that rate. Days are computed once an hour here, so 24 times too often."}
-	if err := measure(&r, *recordings, *copies); err != nil {
-		log.Fatalln("rollup:", err)
-	}
-	if err := r.Keep(os.Stdout, *results); err != nil {
-		log.Fatalln("rollup:", err)
-	}
+	bench.Main("bench-rollup", func(ctx context.Context, r *bench.Result) error {
+		r.Notes = "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window is the whole process, from frame to rows with the driver, on a real Cassandra, and " +
+			"scaled to 2,000 series in proportion; what a window costs whatever its series is scaled, too, so cores_10000_unscaled, for the recorded node's own series, is the bound " +
+			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run at that rate. Days are computed once an hour here, so 24 times too often."
+		return measure(ctx, r, recordings, *copies)
+	})
 }
 
-func measure(r *bench.Result, recordings string, copies int) error {
+func measure(ctx context.Context, r *bench.Result, recordings string, copies int) error {
 	dir, err := os.MkdirTemp("", "ringwatch-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
 	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: "512M"})
 	if err != nil {
@@ -219,7 +208,7 @@ func onCassandra(ctx context.Context, addr, name string, hour [][][]byte,
 	defer s.Close()
 	w := store.NewWriter(s)
 	offset := int64(0)
-	before := cpu()
+	before := bench.CPU()
 	give := func(frames [][]byte) error {
 		for _, b := range frames {
 			var records []stream.Record
@@ -259,7 +248,7 @@ func onCassandra(ctx context.Context, addr, name string, hour [][][]byte,
 	if _, open := w.LowWater(0); open {
 		return 0, nil, fmt.Errorf("windows stayed open")
 	}
-	spent := cpu() - before
+	spent := bench.CPU() - before
 	bytes := map[string]int64{}
 	for level, of := range map[string]int{"5m": 12 * copies, "1h": copies, "1d": copies} {
 		bytes[level] = int64(counter(m.RollupBytes.WithLabelValues(level))) / int64(of)
@@ -314,15 +303,6 @@ func counter(c prometheus.Counter) float64 {
 		return 0
 	}
 	return m.GetCounter().GetValue()
-}
-
-// cpu is the time this process has had.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // field returns a line of /proc/self/status in kB.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,49 +22,40 @@ import (
 )
 
 func main() {
-	results := flag.String("results", "bench/results", "folder for the result")
-	sides := flag.String("sides", "files,bbolt,pebble", "what is measured")
+	var sides []string
+	bench.List(&sides, "sides", "files,bbolt,pebble", "what is measured")
 	nodes := flag.Int("nodes", 10, "nodes")
 	days := flag.Int("days", 14, "days")
 	own := flag.String("serve", "", "keep rows in this directory as standard input says")
-	flag.Parse()
-	log.SetFlags(0)
-	if *own != "" {
-		if err := serve(*own); err != nil {
-			log.Fatalln("rows:", err)
+	bench.Main("bench-rows", func(_ context.Context, r *bench.Result) error {
+		if *own != "" {
+			return serve(*own)
 		}
-		return
-	}
-	if *days < 3 {
-		log.Fatalln("rows: -days: use at least 3")
-	}
-	r := bench.Result{
-		Name:    "rows",
-		Command: fmt.Sprintf("make bench-rows ARGS='-nodes %d -days %d'", *nodes, *days),
-		Notes: "Rows as store's tables have them, of a frame each 20 s a node; a sync a " +
-			"minute of " +
-			"their time, as fast as each takes them; each_: a sync for each frame, of 3 " +
-			"nodes over 36 " +
+		r.Notes = "Rows as store's tables have them, of a frame each 20 s a node; a sync a minute of " +
+			"their time, as fast as each takes them; each_: a sync for each frame, of 3 nodes over 36 " +
 			"hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
 			"read is one metric of a node over a day, from page cache; rss is anonymous " +
 			"memory at " +
 			"most; start is from the start of the process to its first read, after kill -9. " +
-			"modules are those that our module does not have already.",
-	}
-	r.Add("nodes", *nodes)
-	r.Add("days", *days)
-	for _, side := range strings.Split(*sides, ",") {
-		err := measure(&r, side, *nodes, *days)
-		if err == nil {
-			err = measureEach(&r, side)
+			"modules are those that our module does not have already."
+		r.Add("nodes", *nodes)
+		r.Add("days", *days)
+		for _, side := range sides {
+			err := measure(r, side, *nodes, *days)
+			if err == nil {
+				err = measureEach(r, side)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", side, err)
+			}
 		}
-		if err != nil {
-			log.Fatalln("rows:", side+":", err)
+		return nil
+	}, func() error {
+		if *days < 3 {
+			return errors.New("-days: use at least 3")
 		}
-	}
-	if err := r.Keep(os.Stdout, *results); err != nil {
-		log.Fatalln("rows:", err)
-	}
+		return nil
+	})
 }
 
 // command returns how a side is started.
@@ -207,7 +197,7 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		{Key: "logical_mb", Value: float64(l.bytes) / 1e6},
 		{Key: "write_amp", Value: float64(written) / float64(l.bytes)},
 		{Key: "disk_mb", Value: float64(size) / 1e6},
-		{Key: "read_day_p50_us", Value: bench.Quantile(us, 0.5)},
+		{Key: "read_day_p50_us", Value: bench.Median(us)},
 		{Key: "read_day_p99_us", Value: bench.Quantile(us, 0.99)},
 		{Key: "rss_mb", Value: float64(rss) / 1e3},
 		{Key: "cpu_s", Value: cpu(usage)},

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
@@ -90,7 +91,7 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		return err
 	}
-	p, err := peers.Start(ctx, "prometheus-native", dir, progress,
+	p, err := peers.Start(ctx, "prometheus-native", dir, bench.Progress,
 		fmt.Sprintf("rule_files: [%q]\n", name))
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	if err := f.until(ctx, in, time.Now()); err != nil {
 		return err
 	}
-	progress("Prometheus %s has %d samples of the past", c.Version, p.Samples)
+	bench.Progress("Prometheus %s has %d samples of the past", c.Version, p.Samples)
 	if err := f.follow(ctx, in, peerWarm); err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	c.TheirsRules = (after.rules - before.rules) / cycles
 	c.TheirsResident, c.TheirsSeries = after.resident, int(after.series)
 	c.Recorded, c.Samples = after.recorded, p.Samples-sent
-	progress("Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
+	bench.Progress("Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
 		"%d series", c.TheirsCycle, c.TheirsRules, float64(c.TheirsResident)/1e6, c.TheirsSeries)
 	if after.failures > 0 || c.Recorded == 0 {
 		return fmt.Errorf(

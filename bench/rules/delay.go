@@ -75,7 +75,7 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 			for i, s := range found {
 				r.Delays[i].Seconds = append(r.Delays[i].Seconds, s)
 			}
-			progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k, o.firings,
+			bench.Progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k, o.firings,
 				found[0], intervals[0], found[1], intervals[1])
 		}
 		select {
@@ -106,7 +106,7 @@ func startLive(ctx context.Context, o options, dir string) (l *live, stop func()
 	if err != nil {
 		return nil, nil, err
 	}
-	say := func(s string) { progress("%s", s) }
+	say := bench.Say
 	kafka, err := engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
 		Progress: say})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -40,7 +41,7 @@ type taken struct {
 func makeFrames(ctx context.Context, file string, o options, nodes int, start int64, minutes int,
 	idle, busy *fleet.Shape) (bytes [2]float64, err error) {
 	if _, err := os.Stat(file); err == nil {
-		progress("taking the frames in %s", file)
+		bench.Progress("taking the frames in %s", file)
 		return sizes(file)
 	}
 	end := start + int64(minutes)*60_000
@@ -69,7 +70,7 @@ func makeFrames(ctx context.Context, file string, o options, nodes int, start in
 		})
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			progress("the frames of %d of %d nodes are made", done.Load(), nodes)
+			bench.Progress("the frames of %d of %d nodes are made", done.Load(), nodes)
 		}
 	}
 	if err := g.Wait(); err != nil {
@@ -90,7 +91,7 @@ func makeFrames(ctx context.Context, file string, o options, nodes int, start in
 	if err := os.Rename(file+".new", file); err != nil {
 		return bytes, err
 	}
-	progress("%d nodes of %d and %d series for %d minutes: %d frames", nodes, idle.Series,
+	bench.Progress("%d nodes of %d and %d series for %d minutes: %d frames", nodes, idle.Series,
 		busy.Series, minutes, len(all))
 	return sizes(file)
 }

@@ -16,13 +16,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -34,7 +31,8 @@ type options struct {
 	minutes, peerMinutes                          int
 	memory                                        int64
 	seed                                          uint64
-	parts, binary, recordings, results, work      string
+	parts                                         []string
+	binary, recordings, work                      string
 	profile                                       string
 	markdown                                      bool
 }
@@ -55,47 +53,27 @@ func main() {
 	flag.IntVar(&o.peerMinutes, "peer-minutes", 5,
 		"minutes that Prometheus is measured, by the clock")
 	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
-	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	flag.StringVar(&o.parts, "parts", strings.Join(allParts, ","),
+	bench.Seed(&o.seed)
+	bench.List(&o.parts, "parts", strings.Join(allParts, ","),
 		"what to measure; start needs shipped. The result keeps what it has of the others")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch",
-		"the program whose alerts' delay is measured")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
-		"folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.StringVar(&o.work, "work", "",
-		"folder for the fleet's frames, which a later run of the same "+
-			"fleet takes again; empty: a temporary one")
-	flag.StringVar(&o.profile, "profile", "",
-		"folder for CPU and heap profiles of the role; empty: none")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
+	bench.Work(&o.work)
+	flag.StringVar(&o.profile, "profile", "", "folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept, for docs/RULES.md")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	switch {
-	case *child != "":
-		err = runTask(ctx, *child)
-	case o.markdown:
-		err = printKept(o)
-	default:
-		err = measure(ctx, o)
-	}
-	if err != nil {
-		log.Fatalln("rules:", err)
-	}
+		"measure nothing, print the table of the result that is kept, for docs/ALERTS.md")
+	bench.Main("bench-rules", func(ctx context.Context, r *bench.Result) error {
+		switch {
+		case *child != "":
+			return runTask(ctx, *child)
+		case o.markdown:
+			return printKept(r)
+		}
+		return measure(ctx, o, r)
+	})
 }
-
-var began = time.Now()
 
 var allParts = []string{"shipped", "start", "many", "delay", "prometheus"}
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%7.1fs  %s\n", time.Since(began).Seconds(),
-		fmt.Sprintf(format, args...))
-}
 
 // report is what a run found; it is kept as the result's detail.
 type report struct {
@@ -132,16 +110,13 @@ func (r *report) keep(last *report) {
 	}
 }
 
-func measure(ctx context.Context, o options) error {
-	dir := o.work
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "ringwatch-rules-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
+func measure(ctx context.Context, o options, result *bench.Result) error {
+	dir, remove, err := bench.Dir(o.work)
+	if err != nil {
+		return err
 	}
-	has := func(part string) bool { return slices.Contains(strings.Split(o.parts, ","), part) }
+	defer remove()
+	has := func(part string) bool { return slices.Contains(o.parts, part) }
 	r := &report{Nodes: o.nodes, Tables: o.tables, Minutes: o.minutes}
 	if has("shipped") || has("many") {
 		if err := r.fleet(ctx, o, dir, has); err != nil {
@@ -158,28 +133,18 @@ func measure(ctx context.Context, o options) error {
 			return fmt.Errorf("beside Prometheus: %w", err)
 		}
 	}
-	command, args := "make bench-rules", []string{}
-	flag.Visit(func(f *flag.Flag) {
-		if f.Name != "work" && f.Name != "profile" { // they are this machine's
-			args = append(args, "-"+f.Name+" "+f.Value.String())
-		}
-	})
-	if len(args) > 0 {
-		command += " ARGS='" + strings.Join(args, " ") + "'"
-	}
 	r.Measured = map[string]string{}
 	for _, part := range allParts {
 		if has(part) {
-			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + command
+			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + result.Command()
 		}
 	}
-	if last, err := kept(o); err == nil {
+	if last, err := kept(result); err == nil {
 		r.keep(last)
 	}
-	result := r.result()
-	result.Command = command
+	r.addTo(result)
 	r.table(os.Stdout)
-	return result.Keep(os.Stdout, o.results)
+	return nil
 }
 
 // fleetStart is when the simulated fleet's data begins: any window's start.
@@ -226,22 +191,17 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 	return nil
 }
 
-// result returns the figures that the goals are about.
-func (r *report) result() *bench.Result {
-	res := &bench.Result{Name: "rules", Detail: r,
-		Notes: fmt.Sprintf("%d nodes of %d series, a frame "+
-			"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and "+
-			"evaluation, with "+
-			"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the "+
-			"end of the "+
-			"data; start_s is the wall time from nothing until the data has been walked and an "+
-			"evaluation "+
-			"is over. alert_delay_s is the median from a sample's sending until Alertmanager "+
-			"has its "+
-			"alert, less the evaluation interval, the worst of the intervals. "+
-			"cpu_over_prometheus is of "+
-			"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
-			r.Nodes, r.Series)}
+// addTo adds the figures that the goals are about.
+func (r *report) addTo(res *bench.Result) {
+	res.Detail = r
+	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame "+
+		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and evaluation, with "+
+		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
+		"data; start_s is the wall time from nothing until the data has been walked and an evaluation "+
+		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
+		"alert, less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of "+
+		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+		r.Nodes, r.Series)
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())
 		res.Add("rss_mb", float64(r.Shipped.Resident)/1e6)
@@ -266,12 +226,11 @@ func (r *report) result() *bench.Result {
 		res.Add("cpu_over_prometheus", b.ratio())
 		res.Add("rss_over_prometheus", float64(b.Ours.Resident)/float64(b.TheirsResident))
 	}
-	return res
 }
 
 // kept returns what the result in the folder says.
-func kept(o options) (*report, error) {
-	b, err := os.ReadFile(filepath.Join(o.results, "rules.json"))
+func kept(result *bench.Result) (*report, error) {
+	b, err := os.ReadFile(result.File())
 	if err != nil {
 		return nil, err
 	}
@@ -280,8 +239,8 @@ func kept(o options) (*report, error) {
 	return &of.Detail, err
 }
 
-func printKept(o options) error {
-	r, err := kept(o)
+func printKept(result *bench.Result) error {
+	r, err := kept(result)
 	if err == nil {
 		r.table(os.Stdout)
 	}

@@ -14,11 +14,11 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -221,24 +221,23 @@ func (r *role) follow(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			before := spent()
+			before := bench.CPU().Seconds()
 			if err := r.handle(ctx, append(r.back, frames...)); err != nil {
 				return err
 			}
 			r.back = nil
-			between := spent()
+			between := bench.CPU().Seconds()
 			if err := r.rules.Tick(ctx, r.now); err != nil {
 				return err
 			}
 			one.Frames += between - before
-			one.Evaluation += spent() - between
+			one.Evaluation += bench.CPU().Seconds() - between
 		}
 		one.Wall = time.Since(wall).Seconds()
 		r.Cycles = append(r.Cycles, one)
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name,
-				(at-r.Start)/1000+20,
+			bench.Progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name, (at-r.Start)/1000+20,
 				(r.End-r.Start)/1000, one.Frames+one.Evaluation)
 		}
 	}
@@ -274,7 +273,7 @@ func (r *role) walk(ctx context.Context) error {
 	if r.recorded, err = newWriter(os.DevNull); err != nil {
 		return err
 	}
-	began, cpu := time.Now(), spent()
+	began, cpu := time.Now(), bench.CPU().Seconds()
 	r.now = time.UnixMilli(r.End)
 	if err := r.start(); err != nil {
 		return err
@@ -299,17 +298,8 @@ func (r *role) walk(ctx context.Context) error {
 	if err := r.rules.Tick(ctx, r.now); err != nil {
 		return err
 	}
-	r.WalkS, r.WalkCPU = time.Since(began).Seconds(), spent()-cpu
+	r.WalkS, r.WalkCPU = time.Since(began).Seconds(), bench.CPU().Seconds()-cpu
 	return nil
-}
-
-// spent returns the CPU seconds of this process.
-func spent() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it cannot fail for oneself
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 // measureMemory notes what the process has, and what its metrics say.

@@ -13,14 +13,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
 
@@ -32,18 +30,13 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program whose console is shown")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings", "folder with busy.rwf")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.console, "console", "console", "folder with screens.mjs")
 	flag.StringVar(&o.out, "out", "docs/screens", "folder for the pictures")
 	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
 	flag.DurationVar(&o.past, "past", 70*time.Minute, "how much of the past the nodes send at once")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("screens:", err)
-	}
+	bench.Run("screens", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -64,24 +57,24 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	progress("starting engines and roles")
+	bench.Progress("starting engines and roles")
 	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Self: 5 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer l.Stop()
 
-	progress("%d nodes send what they have of the last %s", len(f.nodes), o.past)
+	bench.Progress("%d nodes send what they have of the last %s", len(f.nodes), o.past)
 	if err := f.sendPast(ctx, l); err != nil {
 		return err
 	}
 	live, cancel := context.WithCancel(ctx)
 	sent := make(chan error, 1)
 	go func() { sent <- f.sendLive(live, l) }()
-	progress("waiting for the alerts")
+	bench.Progress("waiting for the alerts")
 	err = f.settle(ctx, l)
 	if err == nil {
-		progress("the browser opens pages")
+		bench.Progress("the browser opens pages")
 		cmd := exec.CommandContext(ctx, "node", "screens.mjs", out)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = o.console, os.Stderr, os.Stderr
 		cmd.Env = append(os.Environ(), "BASE="+l.API, "KEY="+l.Key, "CHROMIUM="+o.browser,
@@ -95,11 +88,4 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	return shrink(out)
-}
-
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%6.1f s  %s\n", time.Since(began).Seconds(),
-		fmt.Sprintf(format, args...))
 }

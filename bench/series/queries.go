@@ -104,7 +104,7 @@ func (t times) askPlain(p *plain, nodes, count int) map[string]int {
 // keep adds medians and 99th percentiles to a result.
 func (t times) keep(r *bench.Result, prefix string) (worst float64) {
 	for _, q := range queries {
-		median := bench.Quantile(t[q.name], 0.5)
+		median := bench.Median(t[q.name])
 		worst = max(worst, median)
 		r.Add(prefix+q.name+"_ms", median)
 		r.Add(prefix+q.name+"_p99_ms", bench.Quantile(t[q.name], 0.99))

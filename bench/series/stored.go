@@ -74,7 +74,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	if err != nil {
 		return err
 	}
-	began, cpu := time.Now(), cpuTime()
+	began, cpu := time.Now(), bench.CPU()
 	if err := loader.Refresh(ctx); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 	r.Add("cassandra_nodes", nodes)
 	r.Add("cassandra_load_s", took)
 	r.Add("cassandra_load_nodes_per_s", float64(nodes)/took)
-	r.Add("cassandra_load_cpu_ms_per_node", (cpuTime()-cpu).Seconds()*1e3/float64(nodes))
+	r.Add("cassandra_load_cpu_ms_per_node", (bench.CPU()-cpu).Seconds()*1e3/float64(nodes))
 	var idle []float64
 	for range 20 {
 		began := time.Now()
@@ -98,7 +98,7 @@ func fromCassandra(r *bench.Result, f *fleet, nodes int) error {
 		}
 		idle = append(idle, time.Since(began).Seconds()*1e3)
 	}
-	r.Add("cassandra_refresh_ms", bench.Quantile(idle, 0.5))
+	r.Add("cassandra_refresh_ms", bench.Median(idle))
 	return nil
 }
 

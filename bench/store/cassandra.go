@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -30,7 +31,7 @@ func startCassandra(ctx context.Context, dir string, f format,
 			"storage_compatibility_mode": "NONE",
 			"compaction_throughput":      "0MiB/s", // settling is not what is timed
 		},
-		Progress: func(s string) { progress("%s", s) }})
+		Progress: bench.Say})
 }
 
 // size is what a table's SSTables take: data, and everything else (index, filter, summary,

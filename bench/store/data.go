@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
@@ -94,7 +95,7 @@ func (d *dataset) make(shape *fleet.Shape, seed uint64, i int,
 		}
 		d.counts[i][at] = int64(countPoints(w.Select(d.start, d.end)))
 	}
-	progress("made node %d of %d", i+1, len(d.frames))
+	bench.Progress("made node %d of %d", i+1, len(d.frames))
 	return nil
 }
 

@@ -58,7 +58,7 @@ type measured struct {
 // with bti the generations.
 func (f *findings) measure(ctx context.Context, dir string) error {
 	var generations, others []string
-	for _, name := range strings.Split(f.sides, ",") {
+	for _, name := range f.sides {
 		if peers.Modules[name] == "" {
 			generations = append(generations, name)
 		} else {
@@ -78,7 +78,7 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 	if len(generations) == 0 {
 		return f.read(ctx, sides)
 	}
-	for _, kind := range strings.Split(f.formats, ",") {
+	for _, kind := range f.formats {
 		if err := f.generations(ctx, dir, format(kind), generations, sides); err != nil {
 			return err
 		}
@@ -88,10 +88,9 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 }
 
 // generations measures generations in one Cassandra, and reads the others by turns with them.
-func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string,
-	others []measured) error {
-	progress("starting Cassandra with %s SSTables", kind)
-	cassandra, err := startCassandra(ctx, dir, kind, progress)
+func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string, others []measured) error {
+	bench.Progress("starting Cassandra with %s SSTables", kind)
+	cassandra, err := startCassandra(ctx, dir, kind, bench.Progress)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 			err = f.load(ctx, g, m.row)
 		} else {
 			g.now = f.data.end + 1000
-			progress("%s: rewriting as bti", g.label)
+			bench.Progress("%s: rewriting as bti", g.label)
 			err = node.Tool(ctx, cassandra, "upgradesstables", "-a", g.keyspace)
 		}
 		if err != nil {
@@ -131,7 +130,7 @@ func (f *findings) generations(ctx context.Context, dir string, kind format, lab
 
 // peer loads one of the peers, which goes on running.
 func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured, error) {
-	started, err := peers.Start(ctx, name, dir, progress)
+	started, err := peers.Start(ctx, name, dir, bench.Progress)
 	if err != nil {
 		return nil, measured{}, err
 	}
@@ -150,8 +149,7 @@ func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured,
 }
 
 func (f *findings) say(r *row) {
-	progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6,
-		float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
+	bench.Progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
 }
 
 // table prints what docs/STORE-COSTS.md shows: bytes and writing, then reads, then bytes by table.
@@ -192,9 +190,8 @@ func (f *findings) table(w io.Writer) {
 }
 
 // result is the RESULT line. Ratios that lack a side are left out.
-func (f *findings) result() *bench.Result {
+func (f *findings) addTo(r *bench.Result) {
 	questions := f.questions()
-	r := &bench.Result{Name: "store"}
 	switch {
 	case f.find("v2 big") != nil:
 	case len(f.versions) > 0:
@@ -269,24 +266,11 @@ func (f *findings) result() *bench.Result {
 		}
 	}
 	r.Detail = f.detail(questions)
-	r.Notes = fmt.Sprintf(
-		"%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, "+
-			"made from the recordings (bench/fleet says how); nothing is extrapolated. "+
-			"A sample is a series at a tick, a histogram is one. Flushed and compacted, "+
-			"with index; "+
-			"fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing "+
-			"until compacted: the "+
-			"engine's and this process's, rollups included. Reads: sides by turns, medians of "+
-			"%d, of "+
-			"%d of the latest, at least 3 of what takes long, of other nodes each time; cpu is "+
-			"this process's "+
-			"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both "+
-			"means; rows are "+
-			"those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from "+
-			"their rows. %s",
-		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times,
-		strings.Join(f.versions, ", "))
-	return r
+	r.Notes = fmt.Sprintf("%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. "+
+		"A sample is a series at a tick, a histogram is one. Flushed and compacted, with index; fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing until compacted: the "+
+		"engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, at least 3 of what takes long, of other nodes each time; cpu is this process's "+
+		"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both means; rows are those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from their rows. %s",
+		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times, strings.Join(f.versions, ", "))
 }
 
 // detail is what the questions are, and what each table takes.

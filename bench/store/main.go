@@ -15,13 +15,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/frame"
@@ -29,11 +26,12 @@ import (
 )
 
 type options struct {
-	nodes, distinct, tables, rounds    int
-	hours                              float64
-	seed                               uint64
-	sides, formats, metric, throughput string
-	recordings, results                string
+	nodes, distinct, tables, rounds int
+	hours                           float64
+	seed                            uint64
+	sides, formats                  []string
+	metric, throughput              string
+	recordings                      string
 }
 
 func main() {
@@ -47,55 +45,34 @@ func main() {
 		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
 			"a node 1,100")
 	flag.IntVar(&o.rounds, "rounds", 9, "how often each read is timed, on other nodes each time")
-	flag.Uint64Var(&o.seed, "seed", 1, "of the fleet's noise")
-	flag.StringVar(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics",
-		"what is measured")
-	flag.StringVar(&o.formats, "formats", "big,bti", "of SSTables, big first")
-	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds",
-		"the one metric of 10 nodes that is read over 6 hours")
-	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds",
-		"the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
-		"folder with idle.rwf and busy.rwf")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
-	flag.Parse()
-	if err := o.check(flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "store:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		log.Fatalln("store:", err)
-	}
+	bench.Seed(&o.seed)
+	bench.List(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics", "what is measured")
+	bench.List(&o.formats, "formats", "big,bti", "of SSTables, big first")
+	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds", "the one metric of 10 nodes that is read over 6 hours")
+	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds", "the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
+	bench.Recordings(&o.recordings)
+	bench.Main("bench-store", func(ctx context.Context, r *bench.Result) error {
+		return run(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string) error {
+func (o *options) check() error {
 	if o.distinct == 0 {
 		o.distinct = o.nodes
 	}
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: store takes flags only, see --help", args[0])
 	case o.nodes < 1 || o.distinct < 1 || o.tables < 1 || o.rounds < 1:
 		return fmt.Errorf("-nodes, -tables and -rounds must be at least 1, -distinct not " +
 			"less than 0")
 	case o.hours*hourMillis < frame.WindowMillis || o.hours > 24*7:
 		return fmt.Errorf("-hours must be a window, 0.1, to a week, 168")
-	case o.formats != "big" && o.formats != "big,bti":
+	case o.formats[0] != "big" || len(o.formats) > 2 || len(o.formats) == 2 && o.formats[1] != "bti":
 		return fmt.Errorf("-formats must be big or big,bti")
 	}
 	return nil
 }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options, r *bench.Result) error {
 	idle, err := fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis)
 	if err != nil {
 		return err
@@ -104,12 +81,11 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	d, err := makeData(idle, busy, o, progress)
+	d, err := makeData(idle, busy, o, bench.Progress)
 	if err != nil {
 		return err
 	}
-	progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes,
-		o.hours, d.series, d.samples, float64(d.bytes)/1e6)
+	bench.Progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
 	dir, err := os.MkdirTemp("", "ringwatch-store-")
 	if err != nil {
 		return err
@@ -120,12 +96,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	found.table(os.Stdout)
-	if o.results == "" {
-		return nil
-	}
-	r := found.result()
-	r.Command = "make bench-store ARGS='" + strings.Join(os.Args[1:], " ") + "'"
-	return r.Keep(os.Stdout, o.results)
+	found.addTo(r)
+	return nil
 }
 
 // load writes the fleet into a side, window by window through all nodes as a fleet does, and
@@ -147,20 +119,19 @@ func (f *findings) load(ctx context.Context, s side, row *row) error {
 				return err
 			}
 		}
-		before := ownCPU()
+		before := bench.CPU()
 		if err := s.write(ctx, d, at, windows); err != nil {
 			return fmt.Errorf("%s: write: %w", s.name(), err)
 		}
-		row.ownCPU += ownCPU() - before
+		row.ownCPU += bench.CPU() - before
 		done += d.samplesOf(at)
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			progress("%s: wrote %d of %d samples", s.name(), done, d.samples)
+			bench.Progress("%s: wrote %d of %d samples", s.name(), done, d.samples)
 		}
 	}
 	row.writeSeconds = time.Since(start).Seconds()
-	progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done,
-		row.writeSeconds)
+	bench.Progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done, row.writeSeconds)
 	written, err := node.UsageOf(pid, "")
 	if err != nil {
 		return err
@@ -178,13 +149,4 @@ func (f *findings) load(ctx context.Context, s side, row *row) error {
 	}
 	row.engineCPU += after.CPU - written.CPU
 	return nil
-}
-
-// ownCPU is what this process has used.
-func ownCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

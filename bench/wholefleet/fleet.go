@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
@@ -86,7 +87,7 @@ func warm(ctx context.Context, o *options, l *line) error {
 	if err != nil {
 		return err
 	}
-	progress("%d nodes of another account warm the engines up from %s on, for %s", few.nodes,
+	bench.Progress("%d nodes of another account warm the engines up from %s on, for %s", few.nodes,
 		f.begin.Format(time.TimeOnly), warmFor)
 	ctx, stop := context.WithDeadline(ctx, f.begin.Add(warmFor))
 	defer stop()

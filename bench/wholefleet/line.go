@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	benchline "github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
@@ -45,7 +46,7 @@ type line struct {
 // stopped even if there is an error.
 func startLine(ctx context.Context, o *options, dir string) (l *line, err error) {
 	l = &line{key: account.NewKey(), warmKey: account.NewKey()}
-	tell := func(text string) { progress("%s", text) }
+	tell := func(text string) { bench.Progress("%s", text) }
 	l.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
 		Dir: filepath.Join(dir, "cassandra"), Heap: o.cassandraHeap, Progress: tell})
 	if err != nil {

@@ -46,7 +46,7 @@ func (r *report) live(ctx context.Context, l *line, f *fleetOf) error {
 	if err != nil {
 		return err
 	}
-	progress("%d nodes of %d and %d series begin at %s", r.nodes, f.series[0], f.series[1],
+	bench.Progress("%d nodes of %d and %d series begin at %s", r.nodes, f.series[0], f.series[1],
 		f.begin.Format(time.TimeOnly))
 	if err := pass(ctx, time.Until(f.begin)); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (r *report) watch(
 		// Recorders of rules have windows, too, so the number alone does not tell.
 		if closed > 0.9*float64((w+1)*r.nodes) && now["ringwatch_store_closing_age_seconds"] == 0 {
 			r.Closings = append(r.Closings, f.since(w))
-			progress("window %d is closed, %.0f s after its end", w+1, f.since(w))
+			bench.Progress("window %d is closed, %.0f s after its end", w+1, f.since(w))
 		}
 		if time.Now().Before(next) {
 			continue
@@ -177,7 +177,7 @@ func (r *report) watch(
 	r.Refused = refused
 	if w := len(r.Closings); w < r.closings {
 		r.Closings, r.Unclosed = append(r.Closings, f.since(w)), r.closings-w
-		progress("window %d is not closed %.0f s after its end, and nodes have no more frames", w+1,
+		bench.Progress("window %d is not closed %.0f s after its end, and nodes have no more frames", w+1,
 			f.since(w))
 	}
 	return nil
@@ -188,7 +188,7 @@ func (r *report) fill(s *sample, f *fleetOf, reader, fresh *crowd.Reader) {
 	acks := f.look()
 	r.acks = append(r.acks, acks...)
 	s.Frames, s.Waiting = len(acks), f.waiting.Load()
-	s.AckP50, s.AckP99 = bench.Quantile(acks, 0.5), bench.Quantile(acks, 0.99)
+	s.AckP50, s.AckP99 = bench.Median(acks), bench.Quantile(acks, 0.99)
 	ages := fresh.Times()
 	r.fresh = append(r.fresh, ages...)
 	s.FreshP99 = bench.Quantile(ages, 0.99)
@@ -216,9 +216,8 @@ func (s *sample) tell() {
 	for _, name := range names {
 		parts = append(parts, fmt.Sprintf("%s %.2f", name, s.Cores[name]))
 	}
-	progress("%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
-		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames,
-		s.AckP50,
+	bench.Progress("%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
+		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames, s.AckP50,
 		s.AckP99, s.FreshP99, s.Waiting, s.Lag, s.Reads, s.ReadP99, s.Failed, s.Open,
 		strings.Join(parts, ", "))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	benchline "github.com/ringwatch/ringwatch/bench/line"
 )
 
@@ -23,7 +24,7 @@ func (r *report) countLost(ctx context.Context, l *line, f *fleetOf) error {
 	wait, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	clusters := (f.nodes + nodesPerCluster - 1) / nodesPerCluster
-	progress("counting the instants of %d clusters", clusters)
+	bench.Progress("counting the instants of %d clusters", clusters)
 	for c := range clusters {
 		lost := 0
 		what := "the frames of " + f.cluster(c)
@@ -42,7 +43,7 @@ func (r *report) countLost(ctx context.Context, l *line, f *fleetOf) error {
 	for i := range f.acknowledged {
 		r.Acknowledged += f.acknowledged[i].Load()
 	}
-	progress("%d frames were acknowledged, %d of them are lost", r.Acknowledged, r.Lost)
+	bench.Progress("%d frames were acknowledged, %d of them are lost", r.Acknowledged, r.Lost)
 	return nil
 }
 

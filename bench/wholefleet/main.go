@@ -18,24 +18,20 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
 type options struct {
-	nodes, tables, originals, closings      int
-	interval                                time.Duration
-	reads                                   float64
-	cold                                    bool
-	binary, recordings, dashboards          string
-	cassandraHeap, kafkaHeap, work, results string
-	picture                                 string
+	nodes, tables, originals, closings int
+	interval                           time.Duration
+	reads                              float64
+	cold                               bool
+	binary, recordings, dashboards     string
+	cassandraHeap, kafkaHeap, work     string
+	picture                            string
 }
 
 func main() {
@@ -54,35 +50,22 @@ func main() {
 	flag.BoolVar(&o.cold, "cold", false,
 		"begin with engines that have just started, whose compilers take most of the first minutes")
 	flag.Float64Var(&o.reads, "reads", 20, "questions a second")
-	flag.StringVar(&o.binary, "binary", "bin/ringwatch", "the program that is measured")
-	flag.StringVar(&o.recordings, "recordings", "bench/recordings",
-		"folder with idle.rwf and busy.rwf")
+	bench.Binary(&o.binary)
+	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
 		"folder of the dashboards that are asked")
 	flag.StringVar(&o.cassandraHeap, "cassandra-heap", "2G", "heap of the Cassandra that stores")
 	flag.StringVar(&o.kafkaHeap, "kafka-heap", "512M", "heap of Kafka")
-	flag.StringVar(&o.work, "work", "",
-		"folder for all data, which is left there; empty: a temporary one")
-	flag.StringVar(&o.results, "results", "bench/results",
-		"folder for the result; empty: none is kept")
+	bench.Work(&o.work)
 	flag.StringVar(&o.picture, "picture", "docs/pictures/fleet.svg",
 		"file for a picture of the run; empty: none")
-	flag.Parse()
-	if err := o.check(flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "wholefleet:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := measure(ctx, o); err != nil {
-		log.Fatalln("wholefleet:", err)
-	}
+	bench.Main("bench-fleet", func(ctx context.Context, r *bench.Result) error {
+		return measure(ctx, o, r)
+	}, o.check)
 }
 
-func (o *options) check(args []string) error {
+func (o *options) check() error {
 	switch {
-	case len(args) > 0:
-		return fmt.Errorf("%q is no flag: wholefleet takes flags only, see --help", args[0])
 	case o.nodes < 1 || o.originals < 2 || o.tables < 1 || o.closings < 1:
 		return errors.New("-nodes, -tables and -closings must be at least 1, -originals at least 2")
 	case o.interval < time.Second || frame.WindowMillis%o.interval.Milliseconds() != 0:
@@ -93,21 +76,12 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-var began = time.Now()
-
-func progress(format string, args ...any) {
-	fmt.Printf("%7.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-func measure(ctx context.Context, o options) error {
-	dir := o.work
-	if dir == "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "ringwatch-wholefleet-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
+func measure(ctx context.Context, o options, result *bench.Result) error {
+	dir, remove, err := bench.Dir(o.work)
+	if err != nil {
+		return err
 	}
+	defer remove()
 	l, err := startLine(ctx, &o, dir)
 	defer l.stop()
 	if err != nil {
@@ -129,5 +103,5 @@ func measure(ctx context.Context, o options) error {
 	if err := r.countLost(ctx, l, f); err != nil {
 		return err
 	}
-	return r.keep()
+	return r.addTo(result)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -52,32 +50,23 @@ func (r *report) median(of func(sample) float64) float64 {
 	for _, s := range r.steady() {
 		list = append(list, of(s))
 	}
-	return bench.Quantile(list, 0.5)
+	return bench.Median(list)
 }
 
-// keep prints the result and keeps it.
-func (r *report) keep() error {
+// addTo adds all to the result, and draws the picture.
+func (r *report) addTo(result *bench.Result) error {
 	r.Kinds = map[string]answersOf{}
 	for kind, list := range r.answers {
-		r.Kinds[kind] = answersOf{len(list), bench.Quantile(list, 0.5), bench.Quantile(list, 0.99)}
-		progress("%s: %d answers in %.0f ms (p99 %.0f)", kind, len(list), r.Kinds[kind].P50,
-			r.Kinds[kind].P99)
+		r.Kinds[kind] = answersOf{len(list), bench.Median(list), bench.Quantile(list, 0.99)}
+		bench.Progress("%s: %d answers in %.0f ms (p99 %.0f)", kind, len(list), r.Kinds[kind].P50, r.Kinds[kind].P99)
 	}
-	result := &bench.Result{Name: "fleet", Detail: r, Command: "make bench-fleet",
-		Notes: "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, " +
-			"each role a " +
-			"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a " +
-			"frame was " +
-			"due until ingest had taken it, freshness_p99_ms from sending it until the API " +
-			"answered with " +
-			"its value, both with the cold start and all boundaries of windows. closing_s is " +
-			"the longest " +
-			"time from a window's end until the windows of all nodes were closed. cores are " +
-			"the median " +
-			"after the first window, without the driver."}
-	if args := os.Args[1:]; len(args) > 0 {
-		result.Command += fmt.Sprintf(" ARGS='%s'", strings.Join(args, " "))
-	}
+	result.Detail = r
+	result.Notes = "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, each role a " +
+		"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a frame was " +
+		"due until ingest had taken it, freshness_p99_ms from sending it until the API answered with " +
+		"its value, both with the cold start and all boundaries of windows. closing_s is the longest " +
+		"time from a window's end until the windows of all nodes were closed. cores are the median " +
+		"after the first window, without the driver."
 	result.Add("nodes", r.nodes)
 	result.Add("ack_p99_ms", bench.Quantile(r.acks, 0.99))
 	result.Add("freshness_p99_ms", bench.Quantile(r.fresh, 0.99))
@@ -97,11 +86,11 @@ func (r *report) keep() error {
 	result.Add("late", r.Late)
 	result.Add("interval_s", r.interval.Seconds())
 	result.Add("closings", r.closings)
-	result.Add("ack_p50_ms", bench.Quantile(r.acks, 0.5))
-	result.Add("freshness_p50_ms", bench.Quantile(r.fresh, 0.5))
+	result.Add("ack_p50_ms", bench.Median(r.acks))
+	result.Add("freshness_p50_ms", bench.Median(r.fresh))
 	result.Add("reads_per_s", r.reads)
 	answers := slices.Concat(slices.Collect(maps.Values(r.answers))...)
-	result.Add("read_p50_ms", bench.Quantile(answers, 0.5))
+	result.Add("read_p50_ms", bench.Median(answers))
 	result.Add("read_p99_ms", bench.Quantile(answers, 0.99))
 	result.Add("reads_failed", r.Failed)
 	if last := len(r.Samples) - 1; last >= 0 {
@@ -112,10 +101,8 @@ func (r *report) keep() error {
 			result.Add(key+"_mb", r.median(func(s sample) float64 { return s.MB[name] }))
 		}
 	}
-	if r.picture != "" {
-		if err := r.draw(r.picture); err != nil {
-			return err
-		}
+	if r.picture == "" {
+		return nil
 	}
-	return result.Keep(os.Stdout, r.results)
+	return r.draw(r.picture)
 }

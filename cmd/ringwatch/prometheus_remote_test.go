@@ -152,6 +152,7 @@ func (p *promLine) remoteReadByHand(t *testing.T) {
 
 // realPrometheus starts Debian's Prometheus, which reads our past remotely and scrapes /federate.
 func (p *promLine) realPrometheus(t *testing.T) {
+	engines.Needed(t, "Prometheus")
 	path, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Fatalf("prometheus is missing: apt-get install prometheus (%v)", err)

@@ -41,6 +41,8 @@ var quickPromQL = []string{
 // queries are; with RINGWATCH_TEST_FULL through Kafka and Cassandra. What frames cannot hold is
 // kept aside, in Prometheus's own storage, and logged with its reason.
 func TestPrometheusTests(t *testing.T) {
+	// Query's TestPrometheusTestsInMemory asks the same files of the engine alone.
+	engines.Needed(t, "twenty seconds of a processor")
 	l := startPromQL(t)
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	reasons := map[string][]string{}

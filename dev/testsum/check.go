@@ -21,50 +21,48 @@ const staticcheck = "honnef.co/go/tools/cmd/staticcheck@v0.8.2"
 
 // linter is one thing that make check does beside tests. It returns what is wrong; nothing is fine.
 type linter struct {
-	name string
-	run  func(context.Context) string
+	name  string
+	again string // what runs it alone
+	run   func(context.Context) string
 }
 
-// goLinters share the compiler's cache with the Go tests, so they run before those.
-func goLinters() []linter {
+// goLinters are Go's. They share the compiler's cache with the tests, so go vet, which fills it,
+// runs before the tests, and staticcheck beside them.
+func goLinters() (before []linter, beside linter) {
 	return []linter{
-		{"format", func(context.Context) string { return untidy(".") }},
-		// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
-		// looks for.
-		{"go vet", func(ctx context.Context) string {
-			return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
-		}},
-		{"staticcheck", func(ctx context.Context) string {
+			{"format", "make check", func(context.Context) string { return untidy(".") }},
+			// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
+			// looks for.
+			{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {
+				return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
+			}},
+		}, linter{"staticcheck", "go run " + staticcheck + " ./...", func(ctx context.Context) string {
 			return complaints(ctx, ".", "go", "run", staticcheck, "./...")
-		}},
-	}
+		}}
 }
 
 // runCheck runs the linters and the tests that need no engines. Go's run beside those of Java and
 // the console, since each of them waits for its own compiler most of the time.
 func runCheck(ctx context.Context, o options, show *screen) (linted, tested tally) {
-	var java, javaTests tally
+	var java, javaTests, beside tally
 	var others sync.WaitGroup
 	others.Go(func() {
-		if _, err := os.Stat("console/node_modules"); err == nil {
-			java.add(lint(ctx, show, linter{"console", func(ctx context.Context) string {
-				return complaints(ctx, "console", "npm", "run", "--silent", "check")
-			}}))
-		} else {
-			show.say("console: left out, its modules are not there: make console fetches them")
-		}
+		java.add(checkConsole(ctx, show))
 		if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
 			warned, tests := checkJava(ctx, o, show)
 			java.add(warned)
 			javaTests.add(tests)
 		}
 	})
-	for _, l := range goLinters() {
+	before, last := goLinters()
+	for _, l := range before {
 		linted.add(lint(ctx, show, l))
 	}
+	others.Go(func() { beside = lint(ctx, show, last) })
 	tested = shortTests(ctx, o, show)
 	others.Wait()
 	linted.add(java)
+	linted.add(beside)
 	tested.add(javaTests)
 	return linted, tested
 }
@@ -73,7 +71,7 @@ func runCheck(ctx context.Context, o options, show *screen) (linted, tested tall
 func lint(ctx context.Context, show *screen, l linter) tally {
 	began := time.Now()
 	if found := l.run(ctx); found != "" {
-		show.fail(l.name, found)
+		show.fail(l.name, found, l.again)
 		return tally{failed: 1}
 	}
 	show.say(fmt.Sprintf("ok    %-28s %7.1f s", l.name, time.Since(began).Seconds()))
@@ -100,14 +98,61 @@ func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 		packages = allPackages(ctx, slowShort)
 	}
 	// go vet has run already. Some tests wait for a clock, so there is one more than processors.
+	const again = "go test -short"
 	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
 		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, packages...)
-	err := stream(command(ctx, "go", args...), func(out io.Reader) { sum = readGo(out, show) })
+	err := stream(command(ctx, "go", args...), func(out io.Reader) { sum = readGo(out, again, show) })
 	if err != nil && sum.failed == 0 {
-		show.say("go test ended with " + err.Error() + " and named no failed test")
+		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test", again+" ./...")
 		sum.failed++
 	}
 	return sum
+}
+
+// checkConsole has the compiler and the linters of the console's sources look at them, unless they
+// are as they were when these found nothing.
+func checkConsole(ctx context.Context, show *screen) tally {
+	passed := filepath.Join("console", "node_modules", ".checked")
+	sources, err := consoleSources("console")
+	if err != nil {
+		show.say("console: left out, its modules are not there: make console fetches them")
+		return tally{}
+	}
+	if unchanged(passed, sources...) {
+		show.say(fmt.Sprintf("ok    %-28s (cached)", "console"))
+		return tally{passed: 1}
+	}
+	began := time.Now()
+	sum := lint(ctx, show, linter{"console", "cd console && npm run check", func(ctx context.Context) string {
+		return complaints(ctx, "console", "npm", "run", "--silent", "check")
+	}})
+	if sum.failed == 0 {
+		stamp(passed, began)
+	}
+	return sum
+}
+
+// consoleSources are what the linters read: all but the modules, of which the lock file tells, and
+// what is built. Without modules there is an error.
+func consoleSources(dir string) (list []string, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if e.Name() != "node_modules" && e.Name() != "dist" {
+			list = append(list, filepath.Join(dir, e.Name()))
+		}
+	}
+	return list, err
+}
+
+// stamp notes that what was there at that time has passed; what is saved while it is looked at
+// counts as changed.
+func stamp(file string, at time.Time) {
+	if err := os.WriteFile(file, nil, 0o644); err == nil {
+		_ = os.Chtimes(file, at, at)
+	}
 }
 
 // checkJava compiles the agent, where a warning is an error, and runs its tests but those with the
@@ -117,16 +162,15 @@ func checkJava(ctx context.Context, o options, show *screen) (linted, tested tal
 	// as the profile says; of its own, for make test may run beside
 	target := filepath.Join(o.Java, "target", "check")
 	passed := filepath.Join(target, "passed")
-	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"),
-		"frame/testdata") {
-		if tested, err := readReports(target); err == nil && tested.failed == 0 &&
-			tested.passed > 0 {
+	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"), "frame/testdata") {
+		if tested, _, err := readReports(target); err == nil && tested.failed == 0 && tested.passed > 0 {
 			show.say(fmt.Sprintf("ok    %-28s (cached)", "java"))
 			return tally{passed: 1}, tested
 		}
 	}
 	_ = os.Remove(passed)
 	_ = os.RemoveAll(filepath.Join(target, "surefire-reports"))
+	const again = "mvn -q -Pcheck test"
 	cmd := command(ctx, "mvn", "-B", "-ntp", "-Pcheck", "test")
 	cmd.Dir = o.Java
 	var said strings.Builder
@@ -139,21 +183,19 @@ func checkJava(ctx context.Context, o options, show *screen) (linted, tested tal
 		}
 		_, _ = io.Copy(io.Discard, out) // after a line too long to scan
 	})
-	tested, readErr := readReports(target)
+	tested, failed, readErr := readReports(target)
 	switch {
 	case readErr != nil:
-		show.fail("java", readErr.Error())
+		show.fail("java", readErr.Error(), "cd "+o.Java+" && "+again)
 		return tally{failed: 1}, tested
 	case err != nil && tested.failed == 0: // it did not compile, or not without a warning
-		show.fail("java", said.String()+"mvn test: "+err.Error())
+		show.fail("java", said.String()+again+": "+err.Error(), "cd "+o.Java+" && "+again)
 		return tally{failed: 1}, tested
 	case tested.failed > 0:
-		show.fail("java tests", said.String())
+		tellFailed(show, o.Java, again, failed)
 		return tally{passed: 1}, tested
 	}
-	if err := os.WriteFile(passed, nil, 0o644); err == nil {
-		_ = os.Chtimes(passed, began, began) // what is saved while they run counts as changed
-	}
+	stamp(passed, began)
 	show.say(fmt.Sprintf("ok    %-28s %7.1f s", "java", time.Since(began).Seconds()))
 	return tally{passed: 1}, tested
 }

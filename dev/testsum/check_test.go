@@ -13,13 +13,10 @@ func TestLint(t *testing.T) {
 	var out strings.Builder
 	show := newScreen(&out)
 	ctx := context.Background()
-	if sum := lint(ctx, show,
-		linter{"good", func(context.Context) string {
-			return complaints(ctx, ".", "true")
-		}}); sum != (tally{passed: 1}) {
+	if sum := lint(ctx, show, linter{"good", "true", func(context.Context) string { return complaints(ctx, ".", "true") }}); sum != (tally{passed: 1}) {
 		t.Errorf("what is fine counts as %+v", sum)
 	}
-	sum := lint(ctx, show, linter{"bad", func(context.Context) string {
+	sum := lint(ctx, show, linter{"bad", "sh bad", func(context.Context) string {
 		return complaints(ctx, ".", "sh", "-c", "echo a.go:3: it is odd; exit 1")
 	}})
 	if sum != (tally{failed: 1}) {
@@ -27,7 +24,7 @@ func TestLint(t *testing.T) {
 	}
 	out.Reset()
 	show.repeat()
-	if want := "bad\n    a.go:3: it is odd\n"; out.String() != want {
+	if want := "bad\n    a.go:3: it is odd\nagain: sh bad\n"; out.String() != want {
 		t.Errorf("the sum says %q, want %q", out.String(), want)
 	}
 }
@@ -42,7 +39,7 @@ func TestBrief(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"A"}
 {"Action":"run","Package":"p","Test":"B"}
 {"Action":"pass","Package":"p","Test":"B"}
-{"Action":"pass","Package":"p","Elapsed":0.1}`), show)
+{"Action":"pass","Package":"p","Elapsed":0.1}`), "go test -short", show)
 	if sum != (tally{passed: 1, skipped: 1}) || out.Len() > 0 {
 		t.Errorf("%+v, and it says %q", sum, out.String())
 	}

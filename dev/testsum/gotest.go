@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +25,7 @@ type goEvent struct {
 // goPackage is what is known about a package under test.
 type goPackage struct {
 	tally
+	command  string // that runs its tests, e.g. go test -short
 	tests    map[string]*goTest
 	output   strings.Builder // what belongs to no test, e.g. a panic
 	anyFails bool
@@ -34,8 +38,8 @@ type goTest struct {
 }
 
 // readGo counts the tests of a `go test -json` run and shows each package as it ends and the
-// output of what failed.
-func readGo(out io.Reader, show *screen) tally {
+// output of what failed. What failed runs again by command, a test and a package.
+func readGo(out io.Reader, command string, show *screen) tally {
 	var sum tally
 	packages := map[string]*goPackage{}
 	builds := map[string]*strings.Builder{}
@@ -59,7 +63,7 @@ func readGo(out io.Reader, show *screen) tally {
 		}
 		p := packages[e.Package]
 		if p == nil {
-			p = &goPackage{tests: map[string]*goTest{}}
+			p = &goPackage{command: command, tests: map[string]*goTest{}}
 			packages[e.Package] = p
 		}
 		if e.Test != "" {
@@ -123,7 +127,7 @@ func (p *goPackage) count(t *goTest, e goEvent, parent *goTest, show *screen) {
 			show.block(t.output.String())
 			break
 		}
-		show.fail(short(e.Package)+" "+e.Test, t.output.String())
+		show.fail(short(e.Package)+" "+e.Test, t.output.String(), againGo(p.command, e.Package, e.Test))
 		p.failed++
 	case t.hasSubtests:
 	case e.Action == "pass":
@@ -136,9 +140,12 @@ func (p *goPackage) count(t *goTest, e goEvent, parent *goTest, show *screen) {
 	}
 }
 
+// parent is the test that runs this one, or nil. A subtest's own name may have slashes.
 func (p *goPackage) parent(test string) *goTest {
-	if i := strings.LastIndex(test, "/"); i >= 0 {
-		return p.tests[test[:i]]
+	for i := strings.LastIndex(test, "/"); i >= 0; i = strings.LastIndex(test[:i], "/") {
+		if t := p.tests[test[:i]]; t != nil {
+			return t
+		}
 	}
 	return nil
 }
@@ -154,11 +161,14 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 			// It did not build, panicked outside of a test, or ran out of time.
 			p.failed++
 			text := p.output.String()
+			running := map[string]bool{}
 			for name, t := range p.tests {
 				show.ended(e.Package, name)
 				text = t.output.String() + text
+				top, _, _ := strings.Cut(name, "/")
+				running[top] = true
 			}
-			show.fail(short(e.Package), text)
+			show.fail(short(e.Package), text, againGo(p.command, e.Package, slices.Sorted(maps.Keys(running))...))
 		}
 		word := "ok    "
 		if p.failed > 0 {
@@ -173,6 +183,29 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 	}
 	return false // "start", and "skip": no test files
 }
+
+// againGo is a line to paste into a shell that runs one test again, or several without subtests,
+// or a whole package.
+func againGo(command, pkg string, tests ...string) string {
+	var patterns []string
+	for _, name := range tests {
+		parts := strings.Split(name, "/")
+		for i := range parts {
+			parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+		}
+		patterns = append(patterns, strings.Join(parts, "/"))
+	}
+	if len(patterns) > 0 {
+		command += " -run " + quoted(strings.Join(patterns, "|"))
+	}
+	if pkg = short(pkg); pkg != "." {
+		pkg = "./" + pkg
+	}
+	return command + " " + pkg
+}
+
+// quoted makes one word of a shell's.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // short leaves the module's name out.
 func short(pkg string) string {

@@ -1,6 +1,7 @@
 // Command testsum runs every test there is, Go's and then Java's, shows what goes on, and ends
-// with one line:
+// with a line for each failed test that runs it again, and one that counts:
 //
+//	again: go test -run '^TestX$' ./store
 //	N passed, N failed
 //
 // With --check it runs the linters and the tests that need no engines instead, and counts both.
@@ -20,12 +21,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -101,10 +104,10 @@ func run(ctx context.Context, o options) tally {
 		sum.failed++
 	}
 	show.nameSlowest()
-	show.repeat()
 	if sum.skipped > 0 {
 		show.say(fmt.Sprintf("%d skipped", sum.skipped))
 	}
+	show.repeat()
 	fmt.Printf("%d passed, %d failed\n", sum.passed, sum.failed)
 	return sum
 }
@@ -138,7 +141,8 @@ func runBuild(ctx context.Context, build []string, show *screen) tally {
 		_, _ = io.Copy(io.Discard, out)
 	})
 	if err != nil {
-		show.say("the build failed: " + err.Error())
+		again := strings.Join(build, " ")
+		show.fail(again, "the build failed: "+err.Error(), again)
 		return tally{failed: 1}
 	}
 	return tally{}
@@ -153,25 +157,45 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 			o.Timeout = 4 * time.Hour // the agent is idle for one, and creates 8,000 tables
 		}
 	}
-	args := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}
+	args, again := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}, "go test"
 	if o.Full {
-		args = append(args, "-race")
+		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+o.Timeout.String()
 	}
 	if len(o.Packages) == 0 {
 		o.Packages = allPackages(ctx, slow)
 	}
-	args = append(args, "-p", strconv.Itoa(atOnce(runtime.NumCPU(), memory())))
 	show.say("Go tests (the first build takes some minutes)")
-	cmd := command(ctx, "go", append(args, o.Packages...)...)
+	build := []string{"build"}
 	if o.Full {
-		cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
+		build = append(build, "-race")
 	}
+	// So that parts need not build the same at the same time. What does not build they tell.
+	_ = command(ctx, "go", append(build, o.Packages...)...).Run()
+	slots := atOnce(runtime.NumCPU(), memory())
 	var sum tally
-	err := stream(cmd, func(out io.Reader) { sum = readGo(out, show) })
-	if err != nil && sum.failed == 0 {
-		show.say("go test ended with " + err.Error() + " and named no failed test")
-		sum.failed++
+	var mu sync.Mutex
+	var running errgroup.Group
+	running.SetLimit(slots)
+	for _, p := range parts(o.Packages, slots) {
+		running.Go(func() error {
+			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"}, p.packages)...)
+			if o.Full {
+				cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
+			}
+			var its tally
+			err := stream(cmd, func(out io.Reader) { its = readGo(out, again, show) })
+			if err != nil && its.failed == 0 {
+				show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
+					strings.Join(append([]string{again}, p.packages...), " "))
+				its.failed++
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sum.add(its)
+			return nil
+		})
 	}
+	_ = running.Wait() // failures are counted
 	return sum
 }
 
@@ -186,13 +210,18 @@ func runJava(ctx context.Context, o options, show *screen) tally {
 	cmd := command(ctx, "mvn", "-B", "-ntp", "test")
 	cmd.Dir = o.Java
 	err := stream(cmd, func(out io.Reader) { showMaven(out, show) })
-	sum, readErr := readReports(o.Java)
+	again := "mvn -q test"
+	if home := os.Getenv("RINGWATCH_JAVA17"); home != "" {
+		again = "RINGWATCH_JAVA17=" + quoted(home) + " " + again
+	}
+	sum, failed, readErr := readReports(o.Java)
+	tellFailed(show, o.Java, again, failed)
 	if readErr != nil {
 		show.say("error: " + readErr.Error())
 		sum.failed++
 	}
 	if err != nil && sum.failed == 0 {
-		show.say("mvn test ended with " + err.Error() + " and named no failed test")
+		show.fail("mvn test", "mvn test ended with "+err.Error()+" and named no failed test", "cd "+o.Java+" && "+again)
 		sum.failed++
 	}
 	return sum

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,12 @@ func TestReadGo(t *testing.T) {
 {"Action":"pass","Package":"p","Test":"A/x"}
 {"Action":"fail","Package":"p","Test":"A"}
 {"Action":"fail","Package":"p"}`, tally{1, 1, 0}, "FAIL"},
+		{"a subtest with a slash in its name", `
+{"Action":"run","Package":"p","Test":"A"}
+{"Action":"run","Package":"p","Test":"A/x/y"}
+{"Action":"fail","Package":"p","Test":"A/x/y"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}`, tally{0, 1, 0}, "FAIL"},
 		{"a package that does not build", `
 {"ImportPath":"p [p.test]","Action":"build-output","Output":"p/a.go:1:1: expected 'package'\n"}
 {"ImportPath":"p [p.test]","Action":"build-fail"}
@@ -50,7 +57,7 @@ func TestReadGo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			if got := readGo(strings.NewReader(c.events), newScreen(&out)); got != c.want {
+			if got := readGo(strings.NewReader(c.events), "go test", newScreen(&out)); got != c.want {
 				t.Errorf("counted %+v, want %+v", got, c.want)
 			}
 			if !strings.Contains(out.String(), c.says) {
@@ -73,12 +80,29 @@ func TestRepeat(t *testing.T) {
 {"Action":"fail","Package":"p"}
 {"Action":"run","Package":"q","Test":"B"}
 {"Action":"output","Package":"q","Test":"B","Output":"panic: boom\n"}
-{"Action":"fail","Package":"q"}`), show)
+{"Action":"fail","Package":"q"}`), "go test", show)
 	out.Reset()
 	show.repeat()
-	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the " +
-		"log:\nq\n    panic: boom\n"; out.String() != want {
+	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the log:\nq\n    panic: boom\n" +
+		"again: go test -run '^A$/^x$' ./p\nagain: go test -run '^B$' ./q\n"; out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestAgain: the line is one for a shell, and -run takes it for these tests alone.
+func TestAgain(t *testing.T) {
+	for _, c := range []struct {
+		pkg   string
+		tests []string
+		want  string
+	}{
+		{"store", nil, "go test ./store"},
+		{"", []string{"TestX/a+b_(c)/it's"}, `go test -run '^TestX$/^a\+b_\(c\)$/^it'\''s$' .`},
+		{"api/promapi", []string{"TestA", "TestB"}, "go test -run '^TestA$|^TestB$' ./api/promapi"},
+	} {
+		if got := againGo("go test", strings.TrimSuffix("github.com/ringwatch/ringwatch/"+c.pkg, "/"), c.tests...); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
 	}
 }
 
@@ -92,7 +116,7 @@ func TestSlowest(t *testing.T) {
 {"Action":"pass","Package":"p","Test":"A","Elapsed":9}
 {"Action":"run","Package":"q","Test":"B"}
 {"Action":"pass","Package":"q","Test":"B","Elapsed":70}
-{"Action":"pass","Package":"q"}`), show)
+{"Action":"pass","Package":"q"}`), "go test", show)
 	out.Reset()
 	show.nameSlowest()
 	if want := "slowest: q B (70 s), p A (9 s)\n"; !strings.HasSuffix(out.String(), want) {
@@ -107,7 +131,9 @@ func TestReadReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"TEST-a.xml": `<?xml version="1.0" encoding="UTF-8"?><testsuite name="a" tests="5" errors="1" skipped="1" failures="1"><testcase name="x"/></testsuite>`,
+		"TEST-a.xml": `<?xml version="1.0" encoding="UTF-8"?><testsuite name="a" tests="5" errors="1" skipped="1" failures="1"><testcase name="x"/>
+			<testcase classname="dev.a.A" name="y(RepetitionInfo)[2]"><failure message="no">it is 2
+	at x</failure></testcase><testcase classname="dev.a.A$B" name=""><error>boom</error></testcase></testsuite>`,
 		"TEST-b.xml": `<testsuite name="b" tests="2" errors="0" skipped="0" failures="0"/>`,
 		"other.txt":  `nothing`,
 	} {
@@ -115,15 +141,23 @@ func TestReadReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := readReports(project)
+	got, failed, err := readReports(project)
 	if want := (tally{passed: 4, failed: 2, skipped: 1}); got != want || err != nil {
 		t.Errorf("counted %+v, %v, want %+v", got, err, want)
 	}
-	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"),
-		0o644); err != nil {
+	var out strings.Builder
+	show := newScreen(&out)
+	tellFailed(show, "agent", "mvn -q test", failed)
+	out.Reset()
+	show.repeat()
+	if want := "agent A.y: it is 2\nagent A$B: boom\n" +
+		"again: cd agent && mvn -q test -Dtest='A#y'\nagain: cd agent && mvn -q test -Dtest='A$B'\n"; out.String() != want {
+		t.Errorf("it says\n%swant\n%s", out.String(), want)
+	}
+	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readReports(project); err == nil {
+	if _, _, err := readReports(project); err == nil {
 		t.Error("a torn report was accepted")
 	}
 }
@@ -156,5 +190,30 @@ func TestOrder(t *testing.T) {
 	}
 	if memory() <= 0 {
 		t.Error("the kernel does not say how much memory there is")
+	}
+}
+
+// TestParts: each package is tested once, and tests apart are there.
+func TestParts(t *testing.T) {
+	const module = "github.com/ringwatch/ringwatch/"
+	got := parts([]string{module + "cmd/ringwatch", module + "store", module + "a", module + "b", module + "c"}, 2)
+	var said []string
+	for _, p := range got {
+		said = append(said, strings.ReplaceAll(strings.Join(append(p.flags, p.packages...), " "), module, ""))
+	}
+	tests := apart["cmd/ringwatch"]
+	if want := []string{"-skip " + tests + " cmd/ringwatch", "-run " + tests + " cmd/ringwatch", "store", "a c", "b"}; !slices.Equal(said, want) {
+		t.Errorf("%q, want %q", said, want)
+	}
+	for name, tests := range apart {
+		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r", filepath.Join("../..", name)).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range strings.Split(strings.Trim(tests, "^()$"), "|") {
+			if !strings.Contains(string(list), "func "+test+"\n") {
+				t.Errorf("%s has no %s", name, test)
+			}
+		}
 	}
 }

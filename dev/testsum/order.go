@@ -18,9 +18,33 @@ var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engin
 	"doctor",
 	"query/index"}
 
+// apart are tests that take half of their package's time, and run beside its others: it takes
+// longer than all that runs beside it.
+var apart = map[string]string{"cmd/ringwatch": "^(TestWholeLine|TestRulesLine|TestChaos|TestFaults)$"}
+
+// part is what one go test command runs, one package after the other.
+type part struct{ flags, packages []string }
+
+// parts makes one of each slow package, two of those with tests apart, and as many as there are
+// slots of all others. They begin in that order.
+func parts(packages []string, slots int) (list []part) {
+	others := make([]part, slots)
+	for i, pkg := range packages {
+		name := short(pkg)
+		if tests := apart[name]; tests != "" {
+			list = append(list, part{[]string{"-skip", tests}, []string{pkg}}, part{[]string{"-run", tests}, []string{pkg}})
+		} else if slices.Contains(slow, name) {
+			list = append(list, part{nil, []string{pkg}})
+		} else {
+			others[i%slots].packages = append(others[i%slots].packages, pkg)
+		}
+	}
+	return append(list, slices.DeleteFunc(others, func(p part) bool { return p.packages == nil })...)
+}
+
 // slowShort are those of the tests that need no engines.
-var slowShort = []string{"rules", "query", "ingest", "cmd/ringwatch", "rules/ruletest", "frame",
-	"ring", "api/report"}
+var slowShort = []string{"cmd/ringwatch", "query", "rules", "store/rows/files", "stream/files", "api",
+	"store", "ingest", "window", "query/series", "bench/fleet", "frame", "ring", "api/report"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this
 // order, and a long one that begins last would have the machine for itself.

@@ -22,6 +22,7 @@ type screen struct {
 	brief  bool
 	active map[string]time.Time // running tests
 	failed []string             // what failed and why, in a few lines each
+	again  []string             // commands that run what failed once more
 	took   []timed              // tests that have ended, without subtests
 }
 
@@ -75,12 +76,16 @@ func (s *screen) block(text string) {
 	fmt.Fprintln(s.out, strings.TrimRight(text, "\n"))
 }
 
-// fail prints the output of what failed and keeps its complaints for repeat.
-func (s *screen) fail(name, text string) {
+// fail prints the output of what failed, and keeps its complaints, and the command that runs it
+// again, for repeat.
+func (s *screen) fail(name, text, again string) {
 	s.block(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = append(s.failed, name)
+	if !slices.Contains(s.again, again) {
+		s.again = append(s.again, again)
+	}
 	found := 0
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); found < maxComplaints && complaint.MatchString(line) {
@@ -90,12 +95,16 @@ func (s *screen) fail(name, text string) {
 	}
 }
 
-// repeat says at the end what failed and why: engines' logs may have parted the two above.
+// repeat says at the end what failed and why, since engines' logs may have parted the two above,
+// and what to type to run it again.
 func (s *screen) repeat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, line := range s.failed {
 		fmt.Fprintln(s.out, line)
+	}
+	for _, command := range s.again {
+		fmt.Fprintln(s.out, "again: "+command)
 	}
 }
 

@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Main is main for a driver that `make TARGET` runs, and whose flags are declared. What run finds
+// it adds to the result, which is kept and printed when run has ended without an error; a run that
+// adds nothing, such as a process that the driver starts, keeps nothing.
+func Main(target string, run func(context.Context, *Result) error, checks ...func() error) {
+	r := &Result{Name: strings.TrimPrefix(target, "bench-"), target: target}
+	flag.StringVar(&r.dir, "results", "bench/results", "folder for the result; empty: none is kept")
+	Run(target, func(ctx context.Context) error {
+		if err := run(ctx, r); err != nil || r.kept || len(r.Values) == 0 {
+			return err
+		}
+		return r.Keep()
+	}, checks...)
+}
+
+// Run is Main for what has no figures as its result.
+func Run(target string, run func(context.Context) error, checks ...func() error) {
+	flag.Parse()
+	fail := func(code int, err error) {
+		fmt.Fprintln(os.Stderr, strings.TrimPrefix(target, "bench-")+":", err)
+		os.Exit(code)
+	}
+	if flag.NArg() > 0 {
+		fail(2, fmt.Errorf("%q is no flag: there are flags only, see --help", flag.Arg(0)))
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			fail(2, err)
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fail(1, err)
+	}
+}
+
+// local are flags that name what is this machine's: they change no figure.
+var local = []string{"results", "work", "keep", "profile", "cpuprofile", "picture", "screenshot"}
+
+// command is what runs the driver with the flags of now.
+func command(target string) string {
+	var args []string
+	flag.Visit(func(f *flag.Flag) {
+		if slices.Contains(local, f.Name) {
+			return
+		}
+		arg := "-" + f.Name + "=" + f.Value.String()
+		if b, is := f.Value.(interface{ IsBoolFlag() bool }); !is || !b.IsBoolFlag() {
+			arg = "-" + f.Name + " " + f.Value.String()
+		}
+		args = append(args, arg)
+	})
+	if len(args) == 0 {
+		return "make " + target
+	}
+	return "make " + target + " ARGS='" + strings.Join(args, " ") + "'"
+}
+
+// These declare the flags that several drivers have.
+
+// Recordings is the folder with what bench/record made.
+func Recordings(dir *string) {
+	flag.StringVar(dir, "recordings", "bench/recordings", "folder with idle.rwf and busy.rwf")
+}
+
+// Binary is the ringwatch that is measured.
+func Binary(file *string) {
+	flag.StringVar(file, "binary", "bin/ringwatch", "the program that is measured")
+}
+
+// Agent is the agent's jar.
+func Agent(jar *string) {
+	flag.StringVar(jar, "agent", "agent/target/ringwatch-agent.jar", "the agent")
+}
+
+// Heap is a Cassandra's.
+func Heap(size *string, usual string) {
+	flag.StringVar(size, "heap", usual, "each Cassandra's heap")
+}
+
+// Seed is the noise's.
+func Seed(seed *uint64) { flag.Uint64Var(seed, "seed", 1, "of what is random") }
+
+// Work is a folder for Dir.
+func Work(dir *string) {
+	flag.StringVar(dir, "work", "", "folder for all data, which is left there; empty: a temporary one")
+}
+
+// Dir makes the folder that Work names, or a temporary one, which remove removes.
+func Dir(work string) (dir string, remove func(), err error) {
+	if work == "" {
+		dir, err = os.MkdirTemp("", "ringwatch-bench-")
+		return dir, func() { os.RemoveAll(dir) }, err
+	}
+	if dir, err = filepath.Abs(work); err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	return dir, func() {}, err
+}
+
+// list is a flag of words with commas between them.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+func (l *list) Set(text string) error {
+	*l = strings.Split(text, ",")
+	return nil
+}
+
+// List declares a flag of words with commas between them, such as -sides.
+func List(words *[]string, name, usual, usage string) {
+	if usual != "" {
+		*words = strings.Split(usual, ",")
+	}
+	flag.Var((*list)(words), name, usage)
+}
+
+// numbers is a flag of numbers with commas between them.
+type numbers []int
+
+func (n *numbers) String() string {
+	var words []string
+	for _, number := range *n {
+		words = append(words, strconv.Itoa(number))
+	}
+	return strings.Join(words, ",")
+}
+
+func (n *numbers) Set(text string) error {
+	*n = nil
+	for word := range strings.SplitSeq(text, ",") {
+		number, err := strconv.Atoi(word)
+		if err != nil || number < 1 {
+			return fmt.Errorf("%q is no number from 1 on: give some, as in 3,6", word)
+		}
+		*n = append(*n, number)
+	}
+	return nil
+}
+
+// Numbers declares a flag of numbers from 1 on with commas between them.
+func Numbers(list *[]int, name string, usual []int, usage string) {
+	*list = usual
+	flag.Var((*numbers)(list), name, usage)
+}
+
+var began = time.Now()
+
+// Progress prints a line of what goes on.
+func Progress(format string, args ...any) { Say(fmt.Sprintf(format, args...)) }
+
+// Say is Progress without a format; engines take it.
+func Say(line string) {
+	fmt.Fprintf(os.Stderr, "%7.1f s  %s\n", time.Since(began).Seconds(), line)
+}
+
+// CPU is what this process has used.
+func CPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
