@@ -336,7 +336,7 @@ func TestPages(t *testing.T) {
 	defer session.Close()
 	config := DefaultConfig()
 	config.Timeout = time.Minute
-	r, err := New(session, config, nil, nil)
+	r, err := Connect(t.Context(), session, config, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -573,7 +573,7 @@ func TestAdmit(t *testing.T) {
 	refuse := errors.New("too many of them")
 	var answer error
 	turn := make(chan struct{}, 1)
-	r, err := New(session, config, func(_ context.Context, w Work, keyspace, table string,
+	r, err := Connect(t.Context(), session, config, func(_ context.Context, w Work, keyspace, table string,
 		n int) (func(time.Duration, error), error) {
 		turn <- struct{}{}
 		defer func() { <-turn }()

@@ -5,7 +5,7 @@
 // replica, rows that are asked for often are kept in memory, and all reads can be held to what a
 // throttle admits. It stands on a gocql session of yours and needs nothing of Ringwatch's.
 //
-//	reader, err := ring.New(session, ring.DefaultConfig(), nil, prometheus.DefaultRegisterer)
+//	reader, err := ring.Connect(ctx, session, ring.DefaultConfig(), nil, prometheus.DefaultRegisterer)
 //	…
 //	results, err := reader.Read(ctx, ring.Query{Keyspace: "shop", Table: "prices", Columns: []string{"cents"}}, []ring.Key{{"cup"}, {"pot"}})
 //

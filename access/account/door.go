@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (e *TooManyError) Error() string {
 // what stands before the Door puts the client's own there, as listener.Observer does for proxies
 // that are trusted.
 type Door struct {
-	authenticate func(key string) (Principal, error)
+	authenticate func(ctx context.Context, key string) (Principal, error)
 	now          func() time.Time
 	results      *prometheus.CounterVec
 
@@ -97,7 +98,7 @@ func (g *guesses) count(now time.Time, digest [sha256.Size]byte) {
 
 // NewDoor returns a Door that asks authenticate whose key it is, as Registry.Authenticate and
 // Keyring.Authenticate do.
-func NewDoor(authenticate func(key string) (Principal, error)) *Door {
+func NewDoor(authenticate func(ctx context.Context, key string) (Principal, error)) *Door {
 	d := &Door{
 		authenticate: authenticate, now: time.Now,
 		results: prometheus.NewCounterVec(
@@ -155,7 +156,7 @@ func (d *Door) admit(r *http.Request) (Principal, error) {
 	if shut := d.shut(address, KeyID(key)); shut != nil {
 		return Principal{}, shut
 	}
-	p, err := d.authenticate(key)
+	p, err := d.authenticate(r.Context(), key)
 	if err != nil {
 		d.failed(address, key, err)
 		return Principal{}, err

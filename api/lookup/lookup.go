@@ -78,7 +78,7 @@ func (l *Lookup) Run(ctx context.Context) error {
 		return nil
 	}
 	defer session.Close()
-	reader, err := ring.New(session, l.ring, l.admit, l.reg)
+	reader, err := ring.Connect(ctx, session, l.ring, l.admit, l.reg)
 	if err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
