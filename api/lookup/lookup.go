@@ -71,7 +71,7 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer,
 }
 
 // Run connects, trying again until it succeeds, and keeps the connection until ctx ends. Before
-// that every Read fails as Away.
+// that every Read fails with status 503.
 func (l *Lookup) Run(ctx context.Context) error {
 	session := l.connect(ctx)
 	if session == nil {
@@ -111,10 +111,7 @@ func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 // rights can be less.
 func (c *Config) cluster(log *slog.Logger) *gocql.ClusterConfig {
 	cluster := gocql.NewCluster()
-	for _, h := range c.Hosts {
-		host, port, _ := splitHost(h) // validated
-		cluster.Hosts, cluster.Port = append(cluster.Hosts, host), port
-	}
+	cluster.Hosts, cluster.Port, _ = ring.ContactPoints(c.Hosts) // validated
 	cluster.Consistency = gocql.LocalOne
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
@@ -179,8 +176,8 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	}
 	reader := l.reader.Load()
 	if reader == nil {
-		return &Error{Kind: Away, Reason: "unavailable",
-			Message: "the Cassandra that has the tables does not answer now: ask again in a moment"}
+		return away("unavailable",
+			"the Cassandra that has the tables does not answer now: ask again in a moment", nil)
 	}
 	table, err := reader.Table(ctx, q.Keyspace, q.Table)
 	if errors.Is(err, ring.ErrNoTable) {
@@ -282,8 +279,8 @@ func answerOf(result ring.Result, limit int) Answer {
 		}
 		var err error
 		if b, err = appendRow(b, row); err != nil {
-			return Answer{Err: &Error{Kind: Away, Reason: "unreadable",
-				Message: "its stored bytes do not match its types: " + err.Error(), cause: err}}
+			return Answer{Err: away("unreadable",
+				"its stored bytes do not match its types: "+err.Error(), err)}
 		}
 	}
 	a.Rows = append(b, ']')

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
 	"slices"
 	"time"
 
@@ -32,7 +30,7 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	return apiLookup(l), []part{l.Run}, nil
+	return l.Read, []part{l.Run}, nil
 }
 
 // lookupConfig is the section lookup, with the store's Cassandra if it has none of its own.
@@ -87,42 +85,4 @@ func admission(t *throttle.Throttle, datacenter string) ring.Admit {
 		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
 			Table: table, Datacenter: datacenter}, n)
 	}
-}
-
-// apiLookup is lookup.Lookup.Read in the words of api.
-func apiLookup(l *lookup.Lookup) api.Lookup {
-	return func(ctx context.Context, q *api.LookupQuery,
-		take func(i int, a api.LookupAnswer)) error {
-		asked := lookup.Query{Account: q.Account, Client: q.Client, Keyspace: q.Keyspace,
-			Table: q.Table, Columns: q.Columns, Keys: q.Keys, Rows: q.Rows, Class: q.Class}
-		err := l.Read(ctx, &asked, func(i int, a lookup.Answer) {
-			answer := api.LookupAnswer{Rows: a.Rows, More: a.More}
-			if a.Err != nil {
-				answer.Err = apiLookupError(a.Err)
-			}
-			take(i, answer)
-		})
-		if refusal, ok := errors.AsType[*lookup.Error](err); ok {
-			return apiLookupError(refusal)
-		}
-		return err
-	}
-}
-
-// apiLookupError gives each kind of failure its status.
-func apiLookupError(e *lookup.Error) *api.Error {
-	a := &api.Error{Reason: e.Reason, Field: e.Field, Message: e.Message, Cause: errors.Unwrap(e)}
-	switch e.Kind {
-	case lookup.Wrong:
-		a.Status = http.StatusBadRequest
-	case lookup.NotThere:
-		a.Status = http.StatusNotFound
-	case lookup.Busy:
-		a.Status, a.RetryAfter = http.StatusTooManyRequests, int(math.Ceil(e.After.Seconds()))
-	case lookup.Late:
-		a.Status = http.StatusGatewayTimeout
-	default:
-		a.Status, a.RetryAfter = http.StatusServiceUnavailable, 5
-	}
-	return a
 }
