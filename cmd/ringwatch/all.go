@@ -318,5 +318,5 @@ func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
 	if db == nil {
 		return nil, store.ErrNotConnected
 	}
-	return storedKeys(ctx, db)
+	return db.Keys(ctx)
 }

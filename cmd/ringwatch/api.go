@@ -148,7 +148,7 @@ func (p *process) apiParts(ctx context.Context) ([]part, error) {
 		StoreReady:  db.Ready,
 		Warning:     p.warning(db),
 		Lookup:      lookup,
-		Work:        apiWork(held),
+		Work:        api.WorkOf(held),
 		MakeKey:     p.makeKey(db),
 		Forget:      forget,
 		RecentReady: redis.Ping,
@@ -177,8 +177,7 @@ func (p *process) makeKey(db *store.Store) api.MakeKey {
 	if !p.Keys.Stored {
 		return nil
 	}
-	read := func(ctx context.Context) ([]account.StoredKey, error) { return storedKeys(ctx, db) }
-	maker := account.NewMaker(read, keyWriter(db), maxMadeKeys)
+	maker := account.NewMaker(db.Keys, db.CreateKey, maxMadeKeys)
 	return func(ctx context.Context, k *account.StoredKey) (string, error) {
 		text, err := maker.Make(ctx, k)
 		if errors.Is(err, store.ErrKeysRights) {

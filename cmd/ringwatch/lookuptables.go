@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/lookup"
-	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
@@ -25,7 +22,7 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 	if err := c.TLS.Check(); err != nil {
 		return nil, nil, usageError{err}
 	}
-	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter),
+	l, err := lookup.New(c, p.Ring, t.In(c.Datacenter),
 		prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
 	if err != nil {
 		return nil, nil, err
@@ -76,13 +73,4 @@ func (c *config) validateLookup() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// admission is throttle.Throttle.Admit in the words of ring.
-func admission(t *throttle.Throttle, datacenter string) ring.Admit {
-	return func(ctx context.Context, w ring.Work, keyspace, table string,
-		n int) (func(time.Duration, error), error) {
-		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
-			Table: table, Datacenter: datacenter}, n)
-	}
 }

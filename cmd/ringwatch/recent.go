@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,7 +43,7 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	}
 	c := stream.DefaultConsumerConfig(p.Kafka.Topic, recentGroup)
 	c.MaxAge = p.Redis.Keep // older frames would expire at once
-	consumer, err := stream.NewConsumer(topics, c, recentHandler{writer}, p.metrics, p.log)
+	consumer, err := stream.NewConsumer(topics, c, writer, p.metrics, p.log)
 	if err != nil {
 		writer.Close()
 		return nil, err
@@ -58,8 +57,3 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 		return g.Wait()
 	}}, nil
 }
-
-// recentHandler is recent.Writer in the words of stream.
-type recentHandler struct{ *recent.Writer }
-
-func (h recentHandler) Tick(context.Context, time.Time) error { return nil }

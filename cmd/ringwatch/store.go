@@ -113,7 +113,7 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	p.storeState.writer.Store(writer)
 	config := stream.DefaultConsumerConfig(p.Kafka.Topic, storeGroup)
 	config.From = p.from
-	consumer, err := stream.NewConsumer(topics, config, storeHandler{writer}, p.metrics, p.log)
+	consumer, err := stream.NewConsumer(topics, config, writer, p.metrics, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	p.Cassandra.Ring, p.Cassandra.Registerer = p.Ring, prometheus.WrapRegistererWith(
 		prometheus.Labels{"reader": "store"}, p.metrics)
 	if p.throttle != nil {
-		p.Cassandra.Admit = admission(p.throttle, p.Cassandra.Datacenter)
+		p.Cassandra.Admit = p.throttle.In(p.Cassandra.Datacenter)
 	}
 	if p.Cassandra.Dir != "" {
 		p.Cassandra.Registerer, p.Cassandra.DirNow = p.metrics, clock // there is no ring
@@ -166,15 +166,4 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 		p.log.Info("rows are kept in files", "directory", p.Cassandra.Dir)
 	}
 	return db, nil
-}
-
-// storeHandler is store.Writer in the words of stream.
-type storeHandler struct{ *store.Writer }
-
-// Tick closes nothing: Writer.Run does, beside Handle.
-func (h storeHandler) Tick(context.Context, time.Time) error {
-	if err := h.Writer.Again(); err != nil {
-		return fmt.Errorf("%w: %w", stream.ErrAgain, err)
-	}
-	return nil
 }

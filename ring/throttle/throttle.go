@@ -53,6 +53,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/rueidis"
+
+	"github.com/ringwatch/ringwatch/ring"
 )
 
 // Work says who asks for what.
@@ -113,6 +115,15 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error,
 		t.metrics.class(name)
 	}
 	return t, reg.Register(t.metrics)
+}
+
+// In returns what admits the reads of a ring.Reader whose nodes are in a datacenter.
+func (t *Throttle) In(datacenter string) ring.Admit {
+	return func(ctx context.Context, w ring.Work, keyspace, table string,
+		n int) (func(time.Duration, error), error) {
+		return t.Admit(ctx, Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
+			Table: table, Datacenter: datacenter}, n)
+	}
 }
 
 // Admit waits until n operations of w may begin, no longer than ctx or the class's max_wait. done
