@@ -29,7 +29,8 @@ func TestBehind(t *testing.T) {
 		"told long ago": {stream.Progress{Partitions: 4,
 			Through: map[int32]time.Time{of: old}}, false, old.UnixMilli(), true},
 		"all told just now": {stream.Progress{Partitions: 4,
-			Through: map[int32]time.Time{0: now, 1: now, 2: now, 3: now}}, true, now.UnixMilli(), false},
+			Through: map[int32]time.Time{0: now, 1: now, 2: now, 3: now}}, true, now.UnixMilli(),
+			false},
 		"told long ago, by a process ago": {stream.Progress{Partitions: 4,
 			Through: map[int32]time.Time{of: old}}, true, old.UnixMilli(), true},
 	} {

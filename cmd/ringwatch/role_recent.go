@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
+
+// The role recent.
+//
+//	Kafka ──► stream.Consumer ──► recent.Writer ──► Redis, or the memory of this process
+//	  └─ stream.Again: what Redis has lost of the last 15 minutes ──► recent.Writer
 
 type recentCmd struct{ roleFlags }
 
@@ -31,7 +34,7 @@ func (c *recentCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, ops)...)
 }
 
-// recentParts wires Kafka → Redis, or the memory of the process.
+// recentParts wires the drawing above.
 func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
 	if err != nil {
@@ -51,9 +54,6 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	p.recentReady = writer.Ping
 	return []part{func(ctx context.Context) error {
 		defer writer.Close()
-		g, ctx := errgroup.WithContext(ctx)
-		g.Go(func() error { return consumer.Run(ctx) })
-		g.Go(func() error { return writer.Run(ctx) })
-		return g.Wait()
+		return together(ctx, consumer.Run, writer.Run)
 	}}, nil
 }
