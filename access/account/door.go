@@ -45,16 +45,18 @@ func (e *TooManyError) Error() string {
 		e.After.Round(time.Second))
 }
 
-// Door admits HTTP requests by their key and slows down who guesses keys: each remote address may
-// try 20 wrong keys at once and 10 a minute after that; beyond that its requests are refused
-// unread, with a right key too. So may, for each key's id, all addresses together; beyond that
-// only addresses that have used the key are let through, so that guessing shuts nobody out. A
-// wrong key that comes again and again counts once: that is an agent with an old configuration,
-// and must not shut out others behind the same address.
+// Door admits HTTP requests by their key, and slows down guessing.
 //
-// The address is http.Request.RemoteAddr. A proxy in front makes all clients one address, unless
-// what stands before the Door puts the client's own there, as listener.Observer does for proxies
-// that are trusted.
+//   - By address: a remote address may try 20 wrong keys at once, and then 10 a minute. Beyond that
+//     its requests are refused unread, also those with a right key.
+//   - By key: all addresses together may try as many wrong keys with one key's id. Beyond that only
+//     addresses that have used the key are let through, so that guessing does not shut them out.
+//   - A wrong key that comes again and again counts once. It is an agent with an old configuration,
+//     and must not shut out others behind the same address.
+//
+// The address is http.Request.RemoteAddr. Behind a proxy all clients have one address, unless
+// something before the Door puts the client's own there, as listener.Observer does for trusted
+// proxies.
 type Door struct {
 	authenticate func(ctx context.Context, key string) (Principal, error)
 	now          func() time.Time

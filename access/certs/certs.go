@@ -1,5 +1,6 @@
 // Package certs is TLS from files: certificates, keys and authorities that are read again when they
-// change, and what a client says when a server's certificate, or its own, is not accepted.
+// change, and what a client says when a server's certificate, or its own, is not accepted. Begin
+// with Client. It imports none of our packages.
 //
 // What it promises:
 //   - A connection that begins a second after its files changed uses the new ones. Files that
@@ -8,8 +9,8 @@
 //     and its name.
 //   - A refusal for a certificate's sake is one sentence, with the key of the configuration to set.
 //
-// What bites: a connection that stands keeps the certificates with which it began, even after those
-// have ended.
+// What bites: an open connection keeps the certificates with which it began, even after those have
+// expired.
 package certs
 
 import (

@@ -1,11 +1,14 @@
 // Package limit counts the requests, or the frames, of each account and of each node, over all
-// processes that share a Redis, or in one process without.
+// processes that share a Redis, or in one process without. Begin with Limiter. It imports none of
+// our packages.
 //
-// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t
-// requests, whatever process they come to, by Redis's clock; a process may use a thousandth of an
-// account's burst a second later than it was counted. Without Redis, and while it is away or
-// slow, each process enforces the same rates for itself, so that n processes let n times as much
-// through; a request never waits longer for Redis than Config.Timeout.
+// What it promises:
+//   - Over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever
+//     process they come to, by Redis's clock. A thousandth of an account's burst may be used in a
+//     process up to a second after it was counted.
+//   - Without Redis, and while it is away or slow, each process enforces the same rates for itself:
+//     n processes let n times as much through.
+//   - No request waits longer for Redis than Config.Timeout.
 //
 // Which limiter is for what. Here: requests and frames a second, of accounts and nodes, over all
 // processes. Package ring/throttle: operations on a shared Cassandra, of workload classes, over
@@ -13,8 +16,8 @@
 // of accounts at once (queue), and computations at once as there are processors (cpuSlots).
 // Package ingest: processor time of accounts (cost.go). Package access/account: guesses of keys.
 //
-// What bites: a refusal is counted for nothing, so who asks again at once is refused again, for
-// as long as it is told.
+// What bites: a refused request does not count. A client that asks again at once is refused until
+// the time that it was told has passed.
 package limit
 
 import (

@@ -1,10 +1,12 @@
 // Package lookup reads rows of allowed tables by their partition keys, for clients that speak
-// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}.
+// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages it
+// imports ring, which does the reading, ring/throttle, access/certs and access/listener.
 //
-// What it promises: a table or a column that is not allowed for an account is one that does not
-// exist for it; a key means exactly the value it says, or is refused (no rounding, no replaced
-// characters, no guessed zones); what a value's JSON is follows from its column's type alone, and
-// it loses nothing. How keys are read is package ring's.
+// What it promises:
+//   - A table or column that an account may not read does not exist for it.
+//   - A key means exactly the value that it says, or is refused: there is no rounding, there are no
+//     replaced characters and no guessed zones.
+//   - A value's JSON follows from its column's type alone, and loses nothing.
 //
 // What bites: an answer holds whole partitions, up to max_rows rows of each; a wide table wants a
 // small max_rows.
