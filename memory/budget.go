@@ -1,10 +1,10 @@
 // Package memory shares out what a process may take for work whose size others decide. Begin with
 // Budget. It imports none of our packages.
 //
-// Such work holds a Lease of a Budget, and asks it before it takes memory. An account gets its share
-// and no more, so that one account's frames and questions make only that account wait. A part is
-// left to accounts that hold little, so that two which take all they can do not make a third wait.
-// Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's limit.
+// Such work holds a Lease of a Budget, and asks it before it takes memory. An account gets its
+// share and no more, so that one account's frames and questions make only that account wait. A
+// part is left to accounts that hold little, so that two which take all they can do not make a
+// third wait. Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's limit.
 //
 // What it promises: the sum of all leases never exceeds the budget, and an account's never exceeds
 // its share.

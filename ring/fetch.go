@@ -11,8 +11,8 @@ import (
 )
 
 // fetch is one read's way through the replicas. One goroutine decides (run). Each request to a
-// replica has a goroutine of its own, which only asks and hands in the answer (attempt). So no key's
-// state is shared, and no caller waits for a call of the driver that does not return.
+// replica has a goroutine of its own, which only asks and hands in the answer (attempt). So no
+// key's state is shared, and no caller waits for a call of the driver that does not return.
 type fetch struct {
 	r         *Reader
 	ctx       context.Context

@@ -258,8 +258,8 @@ func (l *loading) arrive(a arrival) {
 	}
 }
 
-// take delivers what has arrived. It returns the keys that have to be read after all: join are those
-// for which this load may join another's flight, alone those that it reads itself.
+// take delivers what has arrived. It returns the keys that have to be read after all: join are
+// those for which this load may join another's flight, alone those that it reads itself.
 func (l *loading) take() (join, alone []int) {
 	l.arriving.Lock()
 	list := l.arrived

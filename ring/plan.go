@@ -27,9 +27,9 @@ type plan struct {
 	keptFor time.Duration
 }
 
-// inable are the types whose keys can share an IN. Each of their values has exactly one form, so a
-// row's key column is, byte for byte, the key that was asked for. A decimal is no such type: 1.0 and
-// 1.00 are two keys, and one value to an IN. Nor is a set: its elements come back sorted.
+// inable are the types whose keys can share an IN. Each of their values has exactly one form, so
+// a row's key column is, byte for byte, the key that was asked for. A decimal is no such type:
+// 1.0 and 1.00 are two keys, and one value to an IN. Nor is a set: its elements come back sorted.
 var inable = map[gocql.Type]bool{
 	gocql.TypeAscii: true, gocql.TypeText: true, gocql.TypeVarchar: true, gocql.TypeBlob: true,
 	gocql.TypeBigInt: true, gocql.TypeInt: true, gocql.TypeSmallInt: true,

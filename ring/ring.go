@@ -37,8 +37,8 @@
 //     with Cassandra, the session's own policy chooses the node.
 //   - Beyond LOCAL_ONE and ONE a group is coordinated by a replica of all its keys, which asks the
 //     other replicas for each key.
-//   - A group's answer is in memory as a whole before its keys are given out. For partitions of many
-//     megabytes set a small Config.GroupKeys, or a Limit.
+//   - A group's answer is in memory as a whole before its keys are given out. For partitions of
+//     many megabytes set a small Config.GroupKeys, or a Limit.
 //   - The session's Timeout ends requests too. Let it be longer than Config.Timeout.
 //   - Static columns of a partition without rows make a row, as in any SELECT.
 package ring

@@ -28,14 +28,15 @@ import (
 //     load reads its own keys before it waits for another, so two can wait for each other.
 //   - That there is no such partition is an answer, and is kept. A failure never is.
 //
-// What it costs: a hit takes some 100 ns and no allocation; a miss about 1 µs and one of many locks.
-// A row that is kept must have memory of its own: one in the buffer of a page would keep the page.
+// What it costs: a hit takes some 100 ns and no allocation; a miss about 1 µs and one of many
+// locks. A row that is kept must have memory of its own: one in the buffer of a page would keep
+// the page.
 //
-// How forget works: the same partition may be kept in many shapes, so forget does not look for them.
-// Keys are spread by hash over many counters, the marks. An answer remembers its mark from before it
-// was read; forget raises the mark; an answer whose mark has changed does not count, and goes when
-// it is read anew or evicted. Other answers of the same mark are forgotten with it. They are few,
-// since there are marks in proportion to the bytes.
+// How forget works: the same partition may be kept in many shapes, so forget does not look for
+// them. Keys are spread by hash over many counters, the marks. An answer remembers its mark from
+// before it was read; forget raises the mark; an answer whose mark has changed does not count,
+// and goes when it is read anew or evicted. Other answers of the same mark are forgotten with it.
+// They are few, since there are marks in proportion to the bytes.
 type rowCache struct {
 	entries *otter.Cache[cacheKey, *answer]
 	marks   []atomic.Uint32 // a power of two of them
@@ -135,13 +136,13 @@ type ask struct {
 }
 
 // load delivers an answer for each of keys, which are routing keys. What is kept it delivers at
-// once, what others are reading when they have it, and for the rest it calls fetch. It calls deliver
-// in the caller's goroutine.
+// once, what others are reading when they have it, and for the rest it calls fetch. It calls
+// deliver in the caller's goroutine.
 //
-// fetch gets indices of keys, in ascending order. It calls its own deliver once for each, from any
-// goroutine, and returns after the last call, soon after its context has ended. A key that it leaves
-// out has failed. The rows must have memory of their own. fetch may be called several times, also at
-// once, for keys that another load was to read and did not.
+// fetch gets indices of keys, in ascending order. It calls its own deliver once for each, from
+// any goroutine, and returns after the last call, soon after its context has ended. A key that it
+// leaves out has failed. The rows must have memory of their own. fetch may be called several
+// times, also at once, for keys that another load was to read and did not.
 func (c *rowCache) load(ctx context.Context, q ask, keys []string,
 	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)),
 	deliver func(i int, result Result)) {

@@ -31,9 +31,10 @@ type Column struct {
 	Type gocql.TypeInfo
 }
 
-// table is what the reader knows of one. The driver remembers a statement's columns by its text. If
-// a table is made anew with other types, the driver would go on with the old ones, and find no row,
-// without an error. So each statement ends with a tag, which changes with what the table looks like.
+// table is what the reader knows of one. The driver remembers a statement's columns by its text.
+// If a table is made anew with other types, the driver would go on with the old ones, and find no
+// row, without an error. So each statement ends with a tag, which changes with what the table
+// looks like.
 type table struct {
 	Table
 	id          string // another one when it is dropped and made anew

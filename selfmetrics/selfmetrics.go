@@ -3,9 +3,9 @@
 // PromQL, and watched by the shipped rules, without a Prometheus that scrapes them. Begin with
 // Sender. Of our packages it imports access and frame.
 //
-// What it promises: it sends a frame of bounded size every interval. Frames that ingest does not take
-// wait in a bounded queue; if it is full the oldest is dropped, and counted. A Sender never stops the
-// role beside it, and delays only its end, by farewellTime at most.
+// What it promises: it sends a frame of bounded size every interval. Frames that ingest does not
+// take wait in a bounded queue; if it is full the oldest is dropped, and counted. A Sender never
+// stops the role beside it, and delays only its end, by farewellTime at most.
 //
 // What bites: a counter is a whole number in a frame. So seconds are sent as nanoseconds, and
 // everything else as thousandths.

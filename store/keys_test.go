@@ -28,8 +28,10 @@ func TestKeys(t *testing.T) {
 	first := account.StoredKey{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff",
 		Scopes: []account.Scope{account.Read}, Created: keyTime(base), CreatedBy: "eve@desk"}
 	second := account.StoredKey{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff",
-		Scopes: []account.Scope{account.Write}, Networks: []string{"10.0.0.0/8"}, Clusters: []string{"prod-*"},
-		Node: "first", Created: keyTime(base + 1), Expires: keyTime(base + 2), CreatedBy: "eve@desk"}
+		Scopes: []account.Scope{account.Write}, Networks: []string{"10.0.0.0/8"},
+		Clusters: []string{"prod-*"},
+		Node:     "first", Created: keyTime(base + 1), Expires: keyTime(base + 2),
+		CreatedBy: "eve@desk"}
 	for _, k := range []account.StoredKey{second, first} {
 		if err := s.CreateKey(t.Context(), k); err != nil {
 			t.Fatal(err)
@@ -78,7 +80,8 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	k := account.StoredKey{ID: "k", Account: "a", Name: "n", SHA256: "00", Scopes: []account.Scope{account.Read},
+	k := account.StoredKey{ID: "k", Account: "a", Name: "n", SHA256: "00",
+		Scopes:  []account.Scope{account.Read},
 		Created: keyTime(base), CreatedBy: "eve"}
 	refused("keys without a right", keys.CreateKey(ctx, k))
 	_, err := ingest.Keys(ctx)
@@ -96,7 +99,8 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 		t.Error(err)
 	}
 	for name, s := range map[string]*Store{"service": service, "keys": keys, "ingest": ingest} {
-		if list, err := s.Keys(ctx); err != nil || len(list) != 1 || list[0].Revoked != keyTime(base) {
+		if list, err := s.Keys(ctx); err != nil || len(list) != 1 ||
+			list[0].Revoked != keyTime(base) {
 			t.Errorf("%s reads %+v, %v", name, list, err)
 		}
 	}

@@ -150,7 +150,8 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(4 * rollup.Hour.Millis)
-	if err := v.CloseDue(t.Context(), c.now()); !asIs(err, ErrExpired) || !asIs(v.Again(), ErrExpired) {
+	if err := v.CloseDue(t.Context(), c.now()); !asIs(err, ErrExpired) ||
+		!asIs(v.Again(), ErrExpired) {
 		t.Fatalf("an hour whose windows have expired: %v", err)
 	}
 	if low, ok := v.LowWater(4); !ok || low != 200 {

@@ -222,7 +222,8 @@ func (f *fleet) tick() {
 	for _, z := range f.zombies {
 		if f.pick(3) == 0 {
 			// it may remember an hour that another has made
-			if err := z.CloseDue(f.t.Context(), f.clock.now()); err != nil && !asIs(err, ErrExpired) {
+			if err := z.CloseDue(f.t.Context(), f.clock.now()); err != nil &&
+				!asIs(err, ErrExpired) {
 				f.t.Fatal(err)
 			}
 		}

@@ -1,12 +1,12 @@
-// Package account decides who may do what: accounts own clusters and hold API keys. Begin with Door,
-// which says who sends a request. It imports none of our packages.
+// Package account decides who may do what: accounts own clusters and hold API keys. Begin with
+// Door, which says who sends a request. It imports none of our packages.
 //
 // What it promises:
 //   - A key's text is never kept, compared or printed; only its SHA-256 digest is.
 //   - A Principal knows nothing of another account's clusters.
 //   - Guessing keys is slowed, by remote address and by key.
-//   - A key that is revoked in the store stops in every process within KeyringConfig.Refresh and one
-//     reading of the store.
+//   - A key that is revoked in the store stops in every process within KeyringConfig.Refresh and
+//     one reading of the store.
 //
 // What bites: two accounts may both own a cluster named "prod". So whatever is stored has the
 // account's name beside the cluster's.

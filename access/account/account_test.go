@@ -46,7 +46,8 @@ func TestAuthenticate(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "rw_", NewKey(), writer + " ", writer[:len(writer)-1],
 		Hash(writer)} {
-		if p, err := r.Authenticate(t.Context(), wrong); !errors.Is(err, ErrUnknownKey) || p.Account != "" {
+		if p, err := r.Authenticate(t.Context(), wrong); !errors.Is(err, ErrUnknownKey) ||
+			p.Account != "" {
 			t.Errorf("key %q: %+v, %v", wrong, p, err)
 		}
 	}

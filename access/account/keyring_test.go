@@ -73,7 +73,8 @@ func TestKeyring(t *testing.T) {
 		t.Errorf("a stored key while the store was never read: %v", err)
 	}
 	reads := s.reads
-	if _, err := ring.Authenticate(t.Context(), first); !errors.Is(err, ErrKeysAway) || s.reads != reads {
+	if _, err := ring.Authenticate(t.Context(), first); !errors.Is(err, ErrKeysAway) ||
+		s.reads != reads {
 		t.Errorf("while the store is known to be away: %v, it was read %d times", err,
 			s.reads-reads)
 	}

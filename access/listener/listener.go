@@ -1,6 +1,6 @@
 // Package listener is what stands before the handlers of each role that listens: TLS, request
-// ids, the access log and metrics by route and code. Begin with Observer. Of our packages it imports
-// account and certs.
+// ids, the access log and metrics by route and code. Begin with Observer. Of our packages it
+// imports account and certs.
 //
 // What it promises:
 //   - Every request has an id, in its answer's header and in all log lines about it.

@@ -50,11 +50,11 @@ func (t trusted) has(a netip.Addr) bool {
 	return slices.ContainsFunc(t, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// remote returns where a request comes from, as host:port like http.Request.RemoteAddr. That is the
-// connection's other end, unless it is one of the proxies. Each proxy appends to X-Forwarded-For the
-// address that asked it. So remote reads the header from right to left, past addresses of proxies,
-// and takes the first that is none of them, with port 0. What stands further left was written by
-// that client itself.
+// remote returns where a request comes from, as host:port like http.Request.RemoteAddr. That is
+// the connection's other end, unless it is one of the proxies. Each proxy appends to
+// X-Forwarded-For the address that asked it. So remote reads the header from right to left, past
+// addresses of proxies, and takes the first that is none of them, with port 0. What stands
+// further left was written by that client itself.
 func (t trusted) remote(r *http.Request) string {
 	if len(t) == 0 {
 		return r.RemoteAddr

@@ -25,7 +25,8 @@ func away(reason, message string, cause error) *Error {
 }
 
 func wrong(reason, field, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Reason: reason, Field: field, Message: fmt.Sprintf(format, args...)}
+	return &Error{Status: http.StatusBadRequest, Reason: reason, Field: field,
+		Message: fmt.Sprintf(format, args...)}
 }
 
 // notThere is one text for a table that does not exist and for one that the account may not read.
@@ -52,8 +53,9 @@ func failed(err error) *Error {
 			RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 	}
 	if errors.As(err, new(*ring.KeyError)) {
-		return &Error{Status: http.StatusBadRequest, Reason: "bad_key", Message: "the table can have no such key",
-			Cause: err}
+		return &Error{Status: http.StatusBadRequest, Reason: "bad_key",
+			Message: "the table can have no such key",
+			Cause:   err}
 	}
 	var request gocql.RequestError
 	switch {

@@ -1,6 +1,6 @@
 // Package lookup reads rows of allowed tables by their partition keys, for clients that speak
-// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages it
-// imports ring, which does the reading, ring/throttle, access/certs and access/listener.
+// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages
+// it imports ring, which does the reading, ring/throttle, access/certs and access/listener.
 //
 // What it promises:
 //   - A table or column that an account may not read does not exist for it.

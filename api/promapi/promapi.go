@@ -2,9 +2,9 @@
 // other client of a Prometheus asks Ringwatch as it asks one. Begin with API. Of our packages it
 // imports access, memory and query.
 //
-// What it promises: parameters, answers, warnings and errors have the form of Prometheus's HTTP API,
-// version 3. Every answer is limited to the account of the request's key. Clients also ask for what
-// Ringwatch does not have, such as exemplars; the answer is empty then.
+// What it promises: parameters, answers, warnings and errors have the form of Prometheus's HTTP
+// API, version 3. Every answer is limited to the account of the request's key. Clients also ask
+// for what Ringwatch does not have, such as exemplars; the answer is empty then.
 //
 // What bites: times before anything that is kept have no values, and label names and values come
 // from an index of whole days.

@@ -1,8 +1,8 @@
 // Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process
 // or as many, and the commands that ask them.
 //
-// This package has flags and wiring; what does the work is in the packages that it wires. Begin with
-// role_all.go, which draws how they hang together. Then, by file:
+// This package has flags and wiring; what does the work is in the packages that it wires. Begin
+// with role_all.go, which draws how they hang together. Then, by file:
 //
 //	main.go           the commands, and how one is run
 //	role_NAME.go      a role: its drawing, its flags, its parts, its run

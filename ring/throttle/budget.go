@@ -88,8 +88,9 @@ func (b *budget) slots(now time.Time) float64 {
 	return b.cap
 }
 
-// take takes n tokens and n slots if they are there. When alone, one request may go on that is larger
-// than all there is: its part of the limits may be less than one request, and must not be nothing.
+// take takes n tokens and n slots if they are there. When alone, one request may go on that is
+// larger than all there is: its part of the limits may be less than one request, and must not be
+// nothing.
 func (b *budget) take(n float64, now time.Time) bool {
 	b.tick(now)
 	if b.used+n > b.slots(now) && !(b.alone && b.used == 0) {

@@ -83,8 +83,8 @@ func (t *Throttle) stop() {
 	}
 }
 
-// exchange asks Redis for all classes that have work. It says whether anything still waits then, and
-// how many classes asked.
+// exchange asks Redis for all classes that have work. It says whether anything still waits then,
+// and how many classes asked.
 func (t *Throttle) exchange(ctx context.Context, leave bool) (waiting bool, classes int) {
 	now := t.config.Clock()
 	if t.do == nil {

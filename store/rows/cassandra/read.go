@@ -166,7 +166,8 @@ func (s *Session) ring(ctx context.Context) (*ring.Reader, error) {
 	c.Datacenter, c.Consistency, c.CacheBytes, c.CacheTTL = s.config.Datacenter,
 		s.config.Consistency, 0, nil
 	// others wait for it too
-	reader, err := ring.Connect(context.WithoutCancel(ctx), session, c, s.config.ringAdmit(), s.config.Registerer)
+	reader, err := ring.Connect(context.WithoutCancel(ctx), session, c, s.config.ringAdmit(),
+		s.config.Registerer)
 	if err == nil {
 		s.reader = reader
 	}
