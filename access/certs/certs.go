@@ -21,8 +21,8 @@ import (
 	"strings"
 )
 
-// Client is how we speak TLS to an engine, under the names of Prometheus's tls_config. Empty files
-// are this machine's authorities, and no certificate of our own.
+// Client is how we speak TLS to an engine, under the names of Prometheus's tls_config. Without
+// CAFile this machine's authorities count; without CertFile we show no certificate.
 type Client struct {
 	// Enabled is true as soon as a file has the section. False switches TLS off, and the rest of
 	// the section can stay.
@@ -33,8 +33,8 @@ type Client struct {
 	// that demands one.
 	CertFile string `yaml:"cert_file"`
 	KeyFile  string `yaml:"key_file"`
-	// ServerName is the name that the certificate of every server must have, in place of the one
-	// under which it is called.
+	// ServerName is the name that every server's certificate must have, instead of the name by
+	// which the server is called.
 	ServerName string `yaml:"server_name"`
 
 	section string

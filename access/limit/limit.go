@@ -42,8 +42,7 @@ type Rates struct {
 
 // Config is the rates of accounts and how long to wait for Redis.
 type Config struct {
-	// Of names what is counted where that is not requests; it counts apart from them, and from
-	// what has another name.
+	// Of names what is counted, if not requests. What has different names is counted apart.
 	Of string `yaml:"-"`
 
 	// The rates of every account, as in Rates.
@@ -133,9 +132,9 @@ const (
 	Node    = "node"
 )
 
-// counter is the waist of the package: who counts n requests of an account, and of a node of it
-// if that has a name, or none of both if either has no room for them. It returns 0, or how long
-// to wait, and whose limit was met. An error says that it does not answer now.
+// counter is the waist of the package. It counts n requests of an account and, if node is not
+// empty, of that node. If either has no room it counts none of both, and returns how long to wait
+// and whose limit was met; otherwise it returns 0. An error says that it does not answer now.
 type counter interface {
 	take(ctx context.Context, account, node string, rates [2]pace,
 		n int64) (after time.Duration, whose string, err error)
@@ -153,8 +152,8 @@ type Limiter struct {
 	leases map[string]*lease // one per account that has keys
 }
 
-// A lease is some requests of an account that were counted at once, so that not each of them has to
-// wait for Redis: a thousandth of the burst, used within a second. What is not used then is lost.
+// A lease is some requests of an account that were counted at once, so that only the first of them
+// waits for Redis. It is a thousandth of the burst. What is not used within a second is lost.
 const (
 	leaseShare  = 1000
 	leaseLength = time.Second
