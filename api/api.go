@@ -1,11 +1,13 @@
-// Package api is what users touch: the HTTP server. It asks package query for all that nodes have
-// sent, and turns requests into its questions and what it says into answers.
+// Package api is what users touch: the HTTP server. It turns requests into questions to package
+// query, and what that says into answers. Begin with Server. It may import what reads and what it
+// serves (query, dictionary, console, ring), and access, frame, memory and window; no role.
 //
-// What it promises: every answer under /v1 is limited to the account of the request's key; every
-// refusal is a 4xx whose JSON names the field and the remedy; an answer is right whether Redis is
-// there or not, and the server's metrics say which source gave it. A failure is a status and
-// never a torn answer; where many nodes are streamed, what comes after the first is whole or says
-// what it lacks (see stream).
+// What it promises:
+//   - Every answer under /v1 is limited to the account of the request's key.
+//   - Every refusal is a 4xx whose JSON names the field and the remedy.
+//   - An answer is right whether Redis is there or not. Metrics say which source gave it.
+//   - A failure is a status, never a torn answer. In a stream of many nodes everything after the
+//     first node is whole, or says what it lacks (see stream).
 //
 // What bites: the list of an account's nodes is remembered for NodesTTL, so a new node appears
 // that much later in lists.

@@ -98,7 +98,7 @@ func TestRealEngines(t *testing.T) {
 			[]stream.Record{{Account: f.account("acme"), Offset: offset, Value: b}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := writer.Tick(t.Context(), f.clock()); err != nil {
+		if err := writer.CloseDue(t.Context(), f.clock()); err != nil {
 			t.Fatal(err)
 		}
 	})

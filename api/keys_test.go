@@ -160,7 +160,7 @@ func TestMakeKey(t *testing.T) {
 		t.Errorf("stored %+v", table.list)
 	}
 	with, errs := registry.With(table.list)
-	p, err := with.Authenticate(made.Key)
+	p, err := with.Authenticate(t.Context(), made.Key)
 	if err != nil || len(errs) > 0 || p.Account != "acme" || !p.Can(account.Write) ||
 		p.Can(account.Read) || !p.Writes("prod-1") || p.Writes("prod-2") ||
 		!p.Expires().Equal(end) ||

@@ -18,30 +18,12 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/api/lookup"
 )
 
-// LookupQuery is what a client asks of a table.
-type LookupQuery struct {
-	Account         string
-	Client          string // account/key, who must not starve others
-	Keyspace, Table string
-	Columns         []string          // none: all that the account may read
-	Keys            []json.RawMessage // partition keys, as the client wrote them
-	Rows            int               // at most of each key; 0: as many as the table allows
-	Class           string            // of workload; empty: the table's
-}
-
-// LookupAnswer is what there is of a key.
-type LookupAnswer struct {
-	Rows []byte // a JSON list of objects; nil: there is no such row
-	More bool   // the key has more rows than these
-	Err  *Error // it could not be read
-}
-
-// Lookup reads rows of a table that the account may read. It calls take once for each key, with
-// its index, as answers come: one call at a time, the last before it returns. An error is about
-// the request as a whole, and take was not called then; an *Error is for the client as it stands.
-type Lookup func(ctx context.Context, q *LookupQuery, take func(i int, a LookupAnswer)) error
+// Lookup reads rows of a table that the account may read, as lookup.Lookup.Read does. An error
+// that is no *Error stays inside.
+type Lookup func(ctx context.Context, q *lookup.Query, take func(i int, a lookup.Answer)) error
 
 // ndjson is a JSON document per line.
 const ndjson = "application/x-ndjson"
@@ -52,7 +34,7 @@ func (s *Server) lookupRoutes() []route {
 
 // keyAnswer is an answer and whose.
 type keyAnswer struct {
-	LookupAnswer
+	lookup.Answer
 	key int
 }
 
@@ -78,7 +60,7 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 	answers := make(chan keyAnswer, len(q.Keys)) // so that a slow client holds up nobody
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.deps.Lookup(ctx, q, func(i int, a LookupAnswer) { answers <- keyAnswer{a, i} })
+		ended <- s.deps.Lookup(ctx, q, func(i int, a lookup.Answer) { answers <- keyAnswer{a, i} })
 		close(answers)
 	}()
 	l := &lookupAnswer{Server: s, w: w, r: r, keys: q.Keys, stop: cancel, lines: takes(r, ndjson)}
@@ -106,7 +88,7 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 }
 
 // lookupQuery reads a request's body and returns also how long its answer may take.
-func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, error) {
+func (s *Server) lookupQuery(r *http.Request) (*lookup.Query, time.Duration, error) {
 	if _, err := parameters(r); err != nil {
 		return nil, 0, err
 	}
@@ -151,7 +133,7 @@ func (s *Server) lookupQuery(r *http.Request) (*LookupQuery, time.Duration, erro
 		return nil, 0, bad("bad_body", "body",
 			"the body has more after its JSON object: leave it out")
 	}
-	q := &LookupQuery{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"),
+	q := &lookup.Query{Keyspace: r.PathValue("keyspace"), Table: r.PathValue("table"),
 		Columns: body.Columns, Keys: body.Keys, Class: body.Class}
 	if body.Rows != nil {
 		if q.Rows = *body.Rows; q.Rows < 1 {
@@ -218,7 +200,7 @@ func (l *lookupAnswer) take(a keyAnswer) {
 		l.stop()
 	}
 	if l.over != nil {
-		a.LookupAnswer = LookupAnswer{Err: l.over}
+		a.Answer = lookup.Answer{Err: l.over}
 	}
 	result := "found"
 	switch {
@@ -276,7 +258,7 @@ func (l *lookupAnswer) end() error {
 			break
 		}
 		l.take(
-			keyAnswer{LookupAnswer{Err: &Error{Status: http.StatusServiceUnavailable,
+			keyAnswer{lookup.Answer{Err: &Error{Status: http.StatusServiceUnavailable,
 				Reason: "unavailable", Message: "it was not read: ask again in a moment",
 				RetryAfter: 1}}, i})
 	}

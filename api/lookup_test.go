@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/lookup"
 )
 
 // lookupTables has one table that the account may read.
@@ -130,15 +131,15 @@ var (
 )
 
 // mixed answers the last key first: the first fails, the second is missing, others have a row.
-func mixed(_ context.Context, q *api.LookupQuery, take func(int, api.LookupAnswer)) error {
+func mixed(_ context.Context, q *lookup.Query, take func(int, lookup.Answer)) error {
 	for i := range slices.Backward(q.Keys) {
 		switch i {
 		case 0:
-			take(i, api.LookupAnswer{Err: slow})
+			take(i, lookup.Answer{Err: slow})
 		case 1:
-			take(i, api.LookupAnswer{})
+			take(i, lookup.Answer{})
 		default:
-			take(i, api.LookupAnswer{Rows: fmt.Appendf(nil, `[{"i":%d}]`, i), More: i == 3})
+			take(i, lookup.Answer{Rows: fmt.Appendf(nil, `[{"i":%d}]`, i), More: i == 3})
 		}
 	}
 	return nil
@@ -176,17 +177,17 @@ func TestLookupWhole(t *testing.T) {
 func TestLookupLines(t *testing.T) {
 	for _, coding := range []string{"identity", "gzip"} {
 		seen := make(chan struct{})
-		s := newLookupServer(t, func(ctx context.Context, q *api.LookupQuery,
-			take func(int, api.LookupAnswer)) error {
-			take(0, api.LookupAnswer{Err: slow}) // waits for one that is none: all might fail
-			take(3, api.LookupAnswer{Rows: []byte(`[{"i":3}]`), More: true})
+		s := newLookupServer(t, func(ctx context.Context, q *lookup.Query,
+			take func(int, lookup.Answer)) error {
+			take(0, lookup.Answer{Err: slow}) // waits for one that is none: all might fail
+			take(3, lookup.Answer{Rows: []byte(`[{"i":3}]`), More: true})
 			select {
 			case <-seen:
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			take(1, api.LookupAnswer{})
-			take(2, api.LookupAnswer{Rows: []byte(`[{"i":2}]`)})
+			take(1, lookup.Answer{})
+			take(2, lookup.Answer{Rows: []byte(`[{"i":2}]`)})
 			return nil
 		})
 		header := []string{"Accept", "application/x-ndjson"}
@@ -224,28 +225,28 @@ func TestLookupLines(t *testing.T) {
 // TestLookupAllFail: if nothing could be read the status says why, in both forms.
 func TestLookupAllFail(t *testing.T) {
 	for want, lookup := range map[int]api.Lookup{
-		http.StatusGatewayTimeout: func(ctx context.Context, q *api.LookupQuery,
-			take func(int, api.LookupAnswer)) error {
+		http.StatusGatewayTimeout: func(ctx context.Context, q *lookup.Query,
+			take func(int, lookup.Answer)) error {
 			<-ctx.Done()
 			for i := range q.Keys {
-				take(i, api.LookupAnswer{Err: slow})
+				take(i, lookup.Answer{Err: slow})
 			}
 			return nil
 		},
-		http.StatusTooManyRequests: func(_ context.Context, q *api.LookupQuery,
-			take func(int, api.LookupAnswer)) error {
+		http.StatusTooManyRequests: func(_ context.Context, q *lookup.Query,
+			take func(int, lookup.Answer)) error {
 			for i := range q.Keys {
-				take(i, api.LookupAnswer{Err: held})
+				take(i, lookup.Answer{Err: held})
 			}
 			return nil
 		},
 		// no key was answered
-		http.StatusServiceUnavailable: func(context.Context, *api.LookupQuery,
-			func(int, api.LookupAnswer)) error {
+		http.StatusServiceUnavailable: func(context.Context, *lookup.Query,
+			func(int, lookup.Answer)) error {
 			return nil
 		},
-		http.StatusNotFound: func(context.Context, *api.LookupQuery,
-			func(int, api.LookupAnswer)) error {
+		http.StatusNotFound: func(context.Context, *lookup.Query,
+			func(int, lookup.Answer)) error {
 			return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Message: "no"}
 		},
 	} {
@@ -271,8 +272,8 @@ func TestLookupAllFail(t *testing.T) {
 		t.Error("without tables:", answer.Status, text)
 	}
 	// One that waits for nothing but its deadline.
-	s := newLookupServer(t, func(ctx context.Context, _ *api.LookupQuery,
-		_ func(int, api.LookupAnswer)) error {
+	s := newLookupServer(t, func(ctx context.Context, _ *lookup.Query,
+		_ func(int, lookup.Answer)) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -285,10 +286,10 @@ func TestLookupAllFail(t *testing.T) {
 // TestLookupSomeUnanswered: what was not answered is said to have failed, and an answer that is
 // too large is refused, or ends where it is a stream.
 func TestLookupSomeUnanswered(t *testing.T) {
-	s := newLookupServer(t, func(_ context.Context, q *api.LookupQuery,
-		take func(int, api.LookupAnswer)) error {
-		take(1, api.LookupAnswer{})
-		take(1, api.LookupAnswer{}) // twice
+	s := newLookupServer(t, func(_ context.Context, q *lookup.Query,
+		take func(int, lookup.Answer)) error {
+		take(1, lookup.Answer{})
+		take(1, lookup.Answer{}) // twice
 		return errors.New("broke off")
 	})
 	if answer, text := s.whole(`{"keys":[1,2]}`); answer.StatusCode != 200 ||
@@ -296,10 +297,10 @@ func TestLookupSomeUnanswered(t *testing.T) {
 			`{"found":0,"missing":1,"failed":1,"results":[{"index":0,"key":1,"error":{"reason":"unavailable"`) {
 		t.Error(answer.Status, text)
 	}
-	s = newLookupServer(t, func(_ context.Context, q *api.LookupQuery,
-		take func(int, api.LookupAnswer)) error {
+	s = newLookupServer(t, func(_ context.Context, q *lookup.Query,
+		take func(int, lookup.Answer)) error {
 		for i := range q.Keys {
-			take(i, api.LookupAnswer{Rows: []byte(`["` + strings.Repeat("x", 400) + `"]`)})
+			take(i, lookup.Answer{Rows: []byte(`["` + strings.Repeat("x", 400) + `"]`)})
 		}
 		return nil
 	}, func(c *api.Config, _ *api.Deps) { c.MaxResponseBytes = 1000 })

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
 // WorkRate is how much of Cassandra somebody asks for, in all processes together, as a mean of
@@ -40,6 +41,58 @@ type WorkRate struct {
 // that there is, empty if it is.
 type Work func(ctx context.Context, keep func(client string) bool,
 	by []string) (list []WorkRate, partial string, err error)
+
+// WorkOf tells what a throttle has admitted in all processes together.
+func WorkOf(t *throttle.Throttle) Work {
+	return func(ctx context.Context, keep func(client string) bool,
+		by []string) ([]WorkRate, string, error) {
+		report, err := t.Usage(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		kept := slices.DeleteFunc(report.Usage, func(u throttle.Usage) bool {
+			return !keep(u.Client)
+		})
+		groups := throttle.Group(kept, func(w throttle.Work) throttle.Work {
+			var of throttle.Work
+			for _, part := range by {
+				switch part {
+				case "class":
+					of.Class = w.Class
+				case "client":
+					of.Client = w.Client
+				case "table":
+					of.Keyspace, of.Table = w.Keyspace, w.Table
+				case "datacenter":
+					of.Datacenter = w.Datacenter
+				}
+			}
+			return of
+		})
+		var list []WorkRate
+		for _, u := range groups {
+			r := WorkRate{
+				Class: u.Class, Client: u.Client, Keyspace: u.Keyspace, Table: u.Table,
+				Datacenter:          u.Datacenter,
+				OperationsPerSecond: u.OperationsPerSecond, RequestsPerSecond: u.RequestsPerSecond,
+				RefusedPerSecond: u.RefusedPerSecond, Waiting: u.Waiting, Running: u.Running,
+				MeanSeconds: u.Mean.Seconds(), P50Seconds: u.P50.Seconds(),
+				P99Seconds: u.P99.Seconds(),
+			}
+			for _, c := range report.Classes {
+				if c.Class == u.Class {
+					r.LimitPerSecond, r.HealthFactor = c.OperationsPerSecond, c.Factor
+				}
+			}
+			list = append(list, r)
+		}
+		partial := ""
+		if report.Alone {
+			partial = "Redis does not answer: only this process is shown"
+		}
+		return list, partial, nil
+	}
+}
 
 // qpsRoutes are there if Deps.Work is.
 func (s *Server) qpsRoutes() []route {

@@ -173,7 +173,7 @@ func (f *seriesFixture) say(account string, at int64, nodes ...*frametest.Node) 
 		}
 	}
 	f.now.Store(frame.WindowOf(at) + frame.WindowMillis + 30_000)
-	if err := f.writer.Tick(f.Context(), f.clock()); err != nil {
+	if err := f.writer.CloseDue(f.Context(), f.clock()); err != nil {
 		f.Fatal(err)
 	}
 }

@@ -1,10 +1,10 @@
 // Package console is the fleet in a browser: a page that reads the API with the key of who looks
 // at it. The sources are TypeScript in src; dist is what they are built into, and is in the
 // repository, so that nobody needs Node to build the server. A test proves that dist is what the
-// sources give.
+// sources give. Begin with Handler. It imports none of our packages.
 //
 // What it promises: the page loads nothing from anywhere else, has no code in markup, and may not
-// stand in another page's frame; its key never leaves the tab but to the API that served the page.
+// stand in another page's frame. The key is sent to nobody but the API that served the page.
 package console
 
 import (

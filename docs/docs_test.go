@@ -204,7 +204,7 @@ var levels = map[string][]string{
 	"access/certs":    {},
 	"access/limit":    {},
 	"access/listener": {"access/account", "access/certs"},
-	"api/lookup":      {"access/certs", "ring", "ring/throttle"},
+	"api/lookup":      {"access/certs", "access/listener", "ring", "ring/throttle"},
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},
 	"api/report":           {"query/catalog"},

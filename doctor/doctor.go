@@ -1,5 +1,5 @@
 // Package doctor looks at a node before its restart with the agent: what would keep the agent
-// off, and what it will cost.
+// off, and what it will cost. Of our packages it imports access, dictionary and frame.
 //
 // It promises to change nothing, on the node or at ingest: it reads files, binds the agent's port
 // for a moment, and posts an empty frame, which ingest refuses after it has looked at the key.

@@ -1,13 +1,16 @@
 // Package frame is the wire format of Ringwatch: what differs on one node at one instant, in bytes.
 //
-// FORMAT.md beside this file is the format; this package reads and writes version 1 of it. It
-// promises that decoding hostile bytes ends in an error or in the same values, never in a panic,
-// and allocates in proportion to the input; and that encoding what was decoded from an
-// uncompressed frame gives the same bytes.
+// FORMAT.md beside this file is the format; this package reads and writes version 1 of it. Begin
+// with Frame. It imports none of our packages.
+//
+// What it promises:
+//   - Decoding hostile bytes ends in values or in an error, never in a panic, and allocates in
+//     proportion to the input.
+//   - Encoding what was decoded from an uncompressed frame gives the same bytes.
+//   - A *Frame shares no memory with the bytes that it was decoded from, so it can be kept.
 //
 // What bites: a delta frame is decoded against its key frame, and entity numbers mean something
-// only beside that key frame. A *Frame may share no memory with the bytes it was decoded from, so
-// it can be kept.
+// only beside that key frame.
 package frame
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// checkBinding refuses frames of clusters and nodes that a key is not for, so that a key that was
-// stolen from one node speaks for no other.
+// checkBinding refuses frames of clusters and nodes that a key is not for. So a key that was stolen
+// from one node cannot send for another.
 func (s *Server) checkBinding(ctx context.Context, who account.Principal,
 	h *frame.Header) *refusal {
 	if frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node) || h.Cluster == frame.EveryCluster {

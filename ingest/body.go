@@ -11,8 +11,8 @@ import (
 // errShare says that a body has outgrown a share; the claim's refusal says which.
 var errShare = errors.New("ingest: a share is used up")
 
-// read takes the body. Its announced length is trusted for nothing but a refusal: bytes are claimed
-// as they arrive, and they must arrive at Config.BodyBytesPerSecond once Config.BodyGrace is over.
+// read takes the body. Its announced length can only get it refused: bytes are claimed as they
+// arrive. After Config.BodyGrace they must arrive at Config.BodyBytesPerSecond.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]byte, *refusal) {
 	tooLarge := func() *refusal {
 		return refuse(http.StatusRequestEntityTooLarge, "too_large",
@@ -84,11 +84,11 @@ func (b *body) due() time.Time {
 	return b.began.Add(min(b.config.BodyTimeout, paced))
 }
 
-// readStep is what a body begins with; after that what is held is at most doubled at a time.
+// readStep is the memory that a body begins with. It grows to the double at most at a time.
 const readStep = minReserved
 
-// readAll reads to the end with memory that grows with what has arrived, and claims what it grows
-// by. What minReserved covers is claimed already.
+// readAll reads to the end. Its memory grows with what has arrived, and it claims what it grows by;
+// what minReserved covers is claimed already.
 func readAll(in io.Reader, announced int64, held *claim) ([]byte, *refusal, error) {
 	most := int64(1 << 62)
 	if announced >= 0 {

@@ -19,8 +19,8 @@ const (
 	claimAgain = 30 * time.Second
 	// claimTimeout bounds how long a frame that Kafka has may wait for that.
 	claimTimeout = 250 * time.Millisecond
-	// claimFresh is how old a frame may be that tells who sends now: an agent that was restarted
-	// sends what its life before left, beside what it makes.
+	// claimFresh is how old a frame may be to tell who sends now. An agent that was restarted also
+	// sends older frames, which it found in its spool.
 	claimFresh = 10 * time.Second
 	// claimedNodes bounds of how many nodes the last sender is remembered, to some MB.
 	claimedNodes = 50_000
@@ -31,8 +31,8 @@ type accountNode struct {
 	node    uuid.UUID
 }
 
-// senders remembers who sent each node's last frames, so that others are told of changes and now
-// and then only. Two generations bound it; whoever is forgotten is told once more.
+// senders remembers who sent each node's last frames, so that others are told only of changes, and
+// now and then. It is bounded by two generations. A sender that is forgotten is told once more.
 type senders struct {
 	seed maphash.Seed
 

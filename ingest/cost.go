@@ -17,8 +17,8 @@ import (
 // nobody.
 const ratioFrom = 1 << 20
 
-// perRaw is what a byte of payload comes to when it is decoded, in recorded frames; what a frame
-// takes beyond that is asked for when it is seen.
+// perRaw is how much memory a byte of payload takes when it is decoded, as recorded frames show. A
+// frame that takes more asks for the rest when that is seen.
 const perRaw = 8
 
 // unpacking bounds what each account has unpacked here per second: it is what a frame costs of CPU.
@@ -30,7 +30,8 @@ type unpacking struct {
 	accounts map[string]*rate.Limiter // one per account that has keys
 }
 
-// wait counts bytes that an account wants unpacked and returns 0, or how long it has to wait.
+// wait counts bytes that an account wants unpacked. It returns 0, or how long the account has to
+// wait.
 func (u *unpacking) wait(account string, bytes int) time.Duration {
 	u.mu.Lock()
 	l := u.accounts[account]
@@ -50,7 +51,8 @@ func (u *unpacking) wait(account string, bytes int) time.Duration {
 	return after
 }
 
-// checkRatio refuses what is small on the way and large here, before it is unpacked.
+// checkRatio refuses a payload that is small when packed and large when unpacked, before that
+// happens.
 func (s *Server) checkRatio(h *frame.Header) *refusal {
 	if h.RawLength > ratioFrom && h.RawLength/h.Length > s.config.MaxRatio {
 		return refuse(http.StatusRequestEntityTooLarge, "ratio",

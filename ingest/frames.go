@@ -20,8 +20,8 @@ const retryAfter = 2 * time.Second
 // mostRetryAfter is the longest that a sender is told to wait while frames take long here.
 const mostRetryAfter = 30 * time.Second
 
-// drained is how long a body may be that a refusal leaves to Go's server to read, so that the next
-// frame finds its connection open: a fleet that has to wait would else connect again and again.
+// drained is how long a refused body may be that Go's server still reads, so that the connection
+// stays open for the next frame. Otherwise a fleet that has to wait would connect again and again.
 const drained = 256 << 10
 
 // frames answers one request: accepted, then forwarded or dropped.
@@ -58,8 +58,8 @@ func (s *Server) wait(ctx context.Context, account string) time.Duration {
 	return s.deps.Limit(ctx, account)
 }
 
-// take brings one frame from the request into Kafka. Checks are in the order of what they cost:
-// nothing is read for who may not write, nothing is unpacked that its header condemns.
+// take brings one frame from the request into Kafka. The cheapest checks come first: no body is
+// read of a sender that may not write, and none is unpacked whose header is wrong.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s",

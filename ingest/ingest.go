@@ -1,4 +1,5 @@
-// Package ingest takes frames over HTTP, checks them, and forwards the same bytes.
+// Package ingest takes frames over HTTP, checks them, and forwards the same bytes. Begin with
+// Server. Of our packages it imports access, frame and memory.
 //
 // What it promises:
 //   - A 2xx is sent only after all in-sync replicas have the frame.
@@ -6,12 +7,12 @@
 //     say when to send it again. Every refusal is one sentence with the remedy and is counted by
 //     its reason.
 //   - Memory is bounded by Config.MaxInFlightBytes plus what a few frames take while they are
-//     checked. Of that an account has a share at most, and so has an address: a sender that is
-//     slow, or hostile, is in nobody else's way.
+//     checked. An account, and an address, can have only a share of it, so a slow or hostile sender
+//     is in nobody else's way.
 //
 // What bites:
-//   - After a 503 the frame may be in Kafka nevertheless: it is sent again, and consumers take a
-//     repetition.
+//   - After a 503 the frame may be in Kafka all the same. Its sender sends it again, and consumers
+//     cope with both.
 //   - A delta frame is checked only to the end of its compression: reading it needs its key
 //     frame, which ingest does not keep.
 package ingest

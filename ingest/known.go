@@ -17,8 +17,8 @@ const (
 	knownAgain = 10 * time.Second
 	// knownTimeout bounds how long a new node's frame waits for the answer.
 	knownTimeout = 3 * time.Second
-	// knownAlone is how long a node is known that the store does not have: one whose key frames
-	// cannot be read never gets there.
+	// knownAlone is how long a node is known that the store does not have. A node whose key frames
+	// cannot be read never gets into the store.
 	knownAlone = time.Hour
 	// dictionaryBytes bounds what is kept of the dictionaries that an account's nodes share. One of
 	// 1,100 metrics takes 300 kB.
@@ -76,10 +76,9 @@ func (a *accountNodes) find(id uuid.UUID) *knownNode {
 	return a.nodes[id]
 }
 
-// checkNode lets a node in that is known or for which its account has room. A node that the store
-// has is never refused, whenever this process was started; while the store has never answered, only
-// the number of nodes is bounded. New nodes do not wait for each other: a whole fleet may come at
-// once.
+// checkNode lets a node in that is known, or for which its account has room. A node that the store
+// has is never refused, however young this process is. Until the store has answered once, only the
+// number of nodes is bounded. New nodes do not wait for each other: a whole fleet may come at once.
 func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header) *refusal {
 	a := s.known.of(account)
 	if a.find(h.Node) != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// Series are counted as new when a key frame names entities that its node's last one did not. What
-// is remembered of names are hashes, and of nodes with many entities, or when there are many nodes,
-// one hash of all: then whatever changes makes all of the node's series count as new.
+// Series count as new when a key frame names entities that its node's last one did not name. A hash
+// is remembered of each name. Of a node with many entities, or when there are many nodes, one hash
+// of all names is remembered: then any change makes all of the node's series count as new.
 const (
 	// nodeEntities is of how many entities of a node each is remembered: 200 KB.
 	nodeEntities = 50_000
@@ -103,8 +103,8 @@ func (k *knownNodes) forget(n *names) {
 	*n = names{}
 }
 
-// checkNames counts the series that a key frame brings to its account. Nothing counts as new of a
-// node that was there before this process, until its first key frame came.
+// checkNames counts the series that a key frame brings to its account. Of a node that was there
+// before this process the first key frame brings nothing new.
 func (s *Server) checkNames(ctx context.Context, account string, node uuid.UUID,
 	now *named) *refusal {
 	a := s.known.of(account)

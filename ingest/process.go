@@ -8,9 +8,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// checkProcess refuses frames of our own processes that speak for anything but themselves. Their
-// series have only the labels that they are sent with, so what is theirs is checked here: else a
-// key that is bound to one cluster would write series of another one.
+// checkProcess refuses frames of our own processes that speak for anything but themselves.
+// Nothing adds labels to their series, so the labels that are sent are checked here. Otherwise a
+// key that is bound to one cluster could write series of another.
 func checkProcess(f *frame.Frame) *refusal {
 	if !frame.IsProcess(f.Node) {
 		return nil

@@ -1,8 +1,7 @@
 package ingest
 
-// reasons are all that a frame is refused for. Each is counted from the start, as 0: PromQL's
-// increase does not see a counter's first value, so that the first frame of a reason would be
-// missed.
+// reasons are all that a frame is refused for. The counter of each is there from the start, as 0:
+// PromQL's increase does not see a counter's first value, and would miss a reason's first frame.
 var reasons = []string{
 	"account_memory", "account_share", "address_share", "bad_header", "broken_body",
 	"cancelled", "checksum", "clock_ahead", "clock_skew", "content_encoding", "content_type",

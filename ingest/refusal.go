@@ -72,7 +72,7 @@ func refuseKey(err error) *refusal {
 	case errors.Is(err, account.ErrNetwork):
 		return refuse(http.StatusForbidden, "network", "%v", err)
 	}
-	// An error of a registry that could not look, account.ErrKeysAway: the key may be right.
+	// account.ErrKeysAway: the stored keys could not be read, and the key may be right.
 	return busy(http.StatusServiceUnavailable, "key_check", retryAfter,
 		"the API key cannot be checked now: send the frame again later")
 }

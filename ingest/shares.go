@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// minReserved is what a request takes of the bytes in flight before its body has begun, for its
-// goroutine and buffers. So the shares also bound the number of requests under way: 8,192 of all
-// senders with the default configuration, 4,096 of an account, 2,048 of an address.
+// minReserved is what a request takes of the bytes in flight before its body begins, for its
+// goroutine and buffers. So the shares also bound the number of requests under way. By default that
+// is 8,192 of all senders, 4,096 of an account and 2,048 of an address.
 const minReserved = 64 << 10
 
-// shares counts the bytes in flight of the process, of each account and of each address. What is
-// counted is what has arrived: who announces much and sends little holds little.
+// shares counts the bytes in flight of the process, of each account and of each address. It counts
+// what has arrived: a sender that announces much and sends little holds little.
 type shares struct {
 	total, account, address int64 // the most bytes of all, of one account, of one address
 

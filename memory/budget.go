@@ -1,13 +1,16 @@
-// Package memory shares out what a process may take for work whose size others decide.
+// Package memory shares out what a process may take for work whose size others decide. Begin with
+// Budget. It imports none of our packages.
 //
-// Who does such work holds a Lease of a Budget and asks it before memory is taken: an account gets
-// its share and no more, so that one account's frames and questions make only that account wait. A
-// part is left to accounts that hold little, so that two that take all they can make no third wait.
-// Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's.
+// Such work holds a Lease of a Budget, and asks it before it takes memory. An account gets its
+// share and no more, so that one account's frames and questions make only that account wait. A
+// part is left to accounts that hold little, so that two which take all they can do not make a
+// third wait. Limit says how much there is: the setting, GOMEMLIMIT or the cgroup's limit.
 //
 // What it promises: the sum of all leases never exceeds the budget, and an account's never exceeds
-// its share. What bites: leases count what their holders say. A holder that says less than it takes
-// is only caught by Limit.Near, which looks at what the process really has.
+// its share.
+//
+// What bites: a lease counts what its holder says. Only Limit.Near, which looks at what the process
+// really has, notices a holder that takes more.
 package memory
 
 import (

@@ -66,7 +66,7 @@ func (f *fixture) principal() account.Principal {
 	if err != nil {
 		f.Fatal(err)
 	}
-	p, err := registry.Authenticate(key)
+	p, err := registry.Authenticate(f.Context(), key)
 	if err != nil {
 		f.Fatal(err)
 	}

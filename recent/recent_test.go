@@ -65,14 +65,13 @@ func (l *log) reads() int {
 }
 
 // again is what a consumer's log offers.
-func (l *log) again(_ context.Context, _ int32, offset int64, since time.Time, until int64,
-	wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
+func (l *log) again(_ context.Context, w stream.Walk, f func([]stream.Record) error) error {
 	l.mu.Lock()
 	l.read++
 	var found []stream.Record
-	for _, r := range l.records[:until] {
-		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= offset &&
-			(offset >= 0 || h.At >= since.UnixMilli()) && wanted(r.Account, r.Cluster) {
+	for _, r := range l.records[:w.Until] {
+		if h, _, err := frame.Parse(r.Value); err == nil && r.Offset >= w.Offset &&
+			(w.Offset >= 0 || h.At >= w.Since.UnixMilli()) && w.Wanted(r.Account, r.Cluster) {
 			found = append(found, r)
 		}
 	}

@@ -13,11 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// Again reads records of one partition of the log again: from offset on, or, if that is -1, from
-// the first one not older than since, up to and without until. Those whose cluster is wanted go
-// to f, in order. It returns f's error, or why the log could not be read.
-type Again func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
-	wanted func(account, cluster string) bool, f func([]stream.Record) error) error
+// Again reads records of the log again, as stream.Again does.
+type Again func(ctx context.Context, w stream.Walk, f func([]stream.Record) error) error
 
 // againTimeout bounds one reading of a partition: 15 minutes of 600 busy nodes are some 100 MB.
 const againTimeout = 2 * time.Minute
@@ -323,18 +320,19 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 			g.views[cluster] = newLogView(oldest)
 		}
 	}
-	err := w.again(ctx, partition, g.from, time.UnixMilli(oldest-maxAhead-clockSlack), g.to, wanted,
-		func(records []stream.Record) error {
-			w.clusters.look(g, records)
-			batch, _ := w.entries(records, oldest, nil)
-			deadline, cancel := within(ctx, w.config.WriteTimeout)
-			defer cancel()
-			failed := errors.Join(w.backend.put(deadline, batch, w.config.Keep)...)
-			if failed == nil {
-				w.metrics.walked.Add(float64(len(batch)))
-			}
-			return failed
-		})
+	walk := stream.Walk{Partition: partition, Offset: g.from, Until: g.to, Wanted: wanted,
+		Since: time.UnixMilli(oldest - maxAhead - clockSlack)}
+	err := w.again(ctx, walk, func(records []stream.Record) error {
+		w.clusters.look(g, records)
+		batch, _ := w.entries(records, oldest, nil)
+		deadline, cancel := within(ctx, w.config.WriteTimeout)
+		defer cancel()
+		failed := errors.Join(w.backend.put(deadline, batch, w.config.Keep)...)
+		if failed == nil {
+			w.metrics.walked.Add(float64(len(batch)))
+		}
+		return failed
+	})
 	if err != nil {
 		return fmt.Errorf("recent: the last minutes of %d clusters could not be read again: %w",
 			len(g.of), err)

@@ -151,8 +151,8 @@ func (w *Writer) drop(reason string, n int) {
 	w.metrics.pending.Sub(float64(n))
 }
 
-// Tick does nothing: what is due by time is Run's.
-func (w *Writer) Tick(ctx context.Context, now time.Time) error { return nil }
+// Tick implements stream.Handler. It does nothing: what is due by time is Run's.
+func (w *Writer) Tick(context.Context, time.Time) error { return nil }
 
 // LowWater says that nothing before the next record of a partition is needed again: what was
 // handled is in Redis or was dropped for good. A consumer that starts again in the middle of a

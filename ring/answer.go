@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// keep puts an answer into the cache, unless one is there whose read began later, in another
-// lane. The key is copied: it may be part of something larger. Its flights are locked.
+// keep puts an answer into the cache, unless there is one whose read began later, in another
+// lane. It copies the key, which may be part of something larger. The caller holds the lock of
+// its flights.
 func (c *rowCache) keep(key cacheKey, a *answer) {
 	if e, ok := c.entries.GetEntryQuietly(key); ok && e.Value.mark == a.mark &&
 		e.Value.expires > a.expires {

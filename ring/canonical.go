@@ -11,9 +11,9 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// canonical is a value as Cassandra keeps it: elements of a set, and a map's by their keys, in
-// the order of their type and each once. The driver sends them as they come. What cannot be taken
-// apart stays as it is; that costs a hop at most, since such keys are asked for singly.
+// canonical is a value as Cassandra keeps it: a set's elements, and a map's entries by their keys,
+// are sorted by their type's order, each once. The driver sends them as they come. What cannot be
+// taken apart stays as it is. That costs a hop at most, since such keys are not grouped.
 func canonical(typ gocql.TypeInfo, data []byte) []byte {
 	switch t := typ.(type) {
 	case gocql.CollectionType:
@@ -239,8 +239,8 @@ func compareDecimals(a, b []byte) int {
 	if n := cmp.Compare(left.Sign(), right.Sign()); n != 0 || left.Sign() == 0 {
 		return n
 	}
-	// More digits than a key has bytes for, times ten, decide by themselves; so no power of ten
-	// below is large.
+	// Where the scales differ by more digits than a key has bytes for, times ten, the scale decides
+	// alone. So no power of ten below is large.
 	apart := scaleA - scaleB
 	if apart > 10*maxKeyBytes || apart < -10*maxKeyBytes {
 		return left.Sign() * cmp.Compare(scaleB, scaleA)

@@ -26,16 +26,15 @@ func (e *KeyError) Unwrap() error { return e.Err }
 
 // What reading a key can fail with.
 var (
-	// ErrClosed is what reads end with that the reader's Close found under way, or that came later.
+	// ErrClosed ends reads that are under way when the reader is closed, and those that come later.
 	ErrClosed = errors.New("the reader is closed")
-	// ErrLate is what a replica's request ends with when it has kept us waiting so long that
-	// another one is asked.
+	// ErrLate ends a request that has waited so long for its replica that another one is asked.
 	ErrLate = errors.New("no answer in time")
 )
 
 var errStray = errors.New("the answer has rows of other keys than were asked for")
 
-// blame says what an error is about, which decides what to do next.
+// blame says what an error is about. That decides what to do next.
 type blame int
 
 const (

@@ -33,6 +33,9 @@ func ExampleReader() {
 		}
 	}
 
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+
 	config := ring.DefaultConfig()
 	// ask no other's replicas
 	config.Datacenter = "dc1"
@@ -41,14 +44,12 @@ func ExampleReader() {
 	// keep what is asked for often,
 	config.CacheBytes = 64 << 20
 	config.CacheTTL = map[string]time.Duration{"shop.prices": time.Minute} // a minute long
-	reader, err := ring.New(session, config, nil, nil)
+	reader, err := ring.Connect(ctx, session, config, nil, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer reader.Close()
 
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
 	products := []ring.Key{{"pot"}, {"spoon"}, {"cup"}, {42}}
 	newest := ring.Query{Keyspace: "shop", Table: "prices", Columns: []string{"day", "cents"},
 		Where: "day >= ?", Args: []any{"2026-11-01"}, Limit: 1}

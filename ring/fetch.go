@@ -10,9 +10,9 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-// fetch is one read's way through the replicas. One goroutine decides (run); each request to a
-// replica has its own, which only asks and answers (attempt). So no key's state is shared, and
-// what a caller gets never waits for a driver that does not return.
+// fetch is one read's way through the replicas. One goroutine decides (run). Each request to a
+// replica has a goroutine of its own, which only asks and hands in the answer (attempt). So no
+// key's state is shared, and no caller waits for a call of the driver that does not return.
 type fetch struct {
 	r         *Reader
 	ctx       context.Context
@@ -135,8 +135,8 @@ func (f *fetch) end() {
 	m.failed.Add(float64(f.tally.failed))
 }
 
-// start groups items and asks for them. failures is how often they failed together; alone has
-// each asked for by itself.
+// start groups items and asks for them. failures is how often they failed together. With alone each
+// item has a request of its own.
 func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 	now := f.r.now()
 	groups, left := f.chooser.group(len(f.topology.nodes), items,
@@ -169,8 +169,8 @@ func (f *fetch) start(items []int32, k kind, failures int, alone bool) {
 	}
 }
 
-// may tells which replicas of an item can be asked now: of those that are up and were not asked
-// yet the ones that are well, or else the late ones.
+// may tells which replicas of an item can be asked now. They are up and were not asked yet. Those
+// that are well come first; late ones are taken only if there are no others.
 func (f *fetch) may(i int32, replicas []int32, now int64) (mask uint64) {
 	var late uint64
 	it := &f.items[i]
@@ -322,7 +322,7 @@ func (f *fetch) race(a *attempt, now int64) {
 	}
 	groups, _ := f.chooser.group(len(f.topology.nodes), items,
 		func(i int32, replicas []int32) (mask uint64) {
-			// one that is left alone is still better than to wait for another that is late, too
+			// a node that is left alone is still better than one that is late for this key, too
 			var late uint64
 			for bit, n := range replicas {
 				h := f.topology.nodes[n].host
@@ -365,8 +365,8 @@ func (f *fetch) race(a *attempt, now int64) {
 	f.launch()
 }
 
-// giveUp lets a request go whose node has not answered for so long that the next one must be
-// asked if any is to answer in time.
+// giveUp ends a request whose node has not answered for long: there is just time left to ask
+// another.
 func (f *fetch) giveUp(a *attempt) {
 	a.cancel()
 	a.left = 0
@@ -471,8 +471,8 @@ func (f *fetch) failAll(err error) {
 	}
 }
 
-// lost is told of a request that brought nothing: its keys, but for those that another request is
-// out for, are asked for again, elsewhere or fewer at a time.
+// lost is told of a request that brought nothing. It asks again for the keys for which no other
+// request is out, elsewhere or fewer at a time.
 func (f *fetch) lost(a *attempt, err error) {
 	var items []int32
 	for _, i := range a.items {
@@ -526,8 +526,8 @@ func (f *fetch) lost(a *attempt, err error) {
 	f.start(items[half:], again, 1, false)
 }
 
-// tableGone looks at the table again, once in a read, when a node refuses a statement that it
-// prepared before.
+// tableGone is for when a node refuses a statement that it has prepared before. It looks at the
+// table again, once in a read.
 func (f *fetch) tableGone(err error) bool {
 	if f.checked || !invalid(err) {
 		return false

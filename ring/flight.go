@@ -11,9 +11,9 @@ import (
 	"unique"
 )
 
-// loading is a load that has to read or to wait. Its caller's goroutine claims keys, delivers,
-// waits and gives up; each fetch has one of its own, which never waits for who takes the answers:
-// others may have joined.
+// loading is a load that has to read or to wait. The caller's goroutine claims keys, delivers
+// answers, waits and gives up. Each fetch has a goroutine of its own, which never waits for the
+// caller's: other loads may have joined its reads.
 type loading struct {
 	ask
 	cache   *rowCache
@@ -59,10 +59,11 @@ const (
 type after int
 
 const (
-	readOn after = iota // read the key, alone
-	// read the key or join who does: its reader has gone away, and nothing is wrong with the key
+	readOn after = iota // read the key alone: another load failed to
+	// Read the key, or join a load that reads it: the load that read it went away, and nothing is
+	// wrong with the key.
 	joinOn
-	believe // it was this load's own read: the same key twice
+	believe // this load read it itself, for the same key given twice: that is its answer
 )
 
 // flight is one key being read. done and joined are guarded by the lock of its cache's flights.
@@ -112,8 +113,8 @@ type claimed struct {
 	flights []flight
 }
 
-// claim begins flights for the keys of list, waits for what is being read already, if it may
-// join, and delivers what is kept by now. It uses list's memory.
+// claim goes through the keys of list. It delivers what the cache has by now, joins flights that
+// are under way where it may, and begins flights for the rest. It uses list's memory.
 func (l *loading) claim(list []int, join bool) claimed {
 	if len(list) == 0 {
 		return claimed{}
@@ -130,7 +131,7 @@ func (l *loading) claim(list []int, join bool) claimed {
 		part := c.flightsOf(hash)
 		part.Lock()
 		mark := c.marks[at].Load()
-		// A read that began before a forget is for those who asked before it only.
+		// A read that began before a forget may have the old row: nobody may join it any more.
 		if f := part.of[key]; f != nil && (f.by == l || join && f.mark == mark) {
 			f.joined = &joiner{l, len(l.waits), f.joined}
 			part.Unlock()
@@ -139,7 +140,7 @@ func (l *loading) claim(list []int, join bool) claimed {
 			joined++
 			continue
 		}
-		if !l.fresh { // a read that has ended since load looked
+		if !l.fresh { // another read may have ended since load looked
 			if e, ok := c.entries.GetEntryQuietly(key.cacheKey); ok &&
 				c.current(e.Value, began.UnixNano()) {
 				part.Unlock()
@@ -151,8 +152,9 @@ func (l *loading) claim(list []int, join bool) claimed {
 		mine.keys = append(mine.keys, i)
 		mine.flights = append(mine.flights, flight{by: l, key: key, hash: hash, began: began,
 			at: at, mark: mark})
-		// Others may join it, unless there is one already that this load may not join, its reads
-		// having failed; one that nobody may join any more is replaced, and its answer not kept.
+		// Others may join this flight, unless there is one that they can join already: then this
+		// load reads beside it, because its last read of the key failed. A flight that nobody may
+		// join any more is replaced, and its answer is not kept.
 		if f := part.of[key]; f == nil || f.mark != mark || l.fresh {
 			part.of[key] = &mine.flights[len(mine.flights)-1]
 		}
@@ -207,8 +209,8 @@ func (l *loading) fetchAll(ctx context.Context, mine claimed) {
 	})
 }
 
-// settle ends a flight: its answer is kept, if it may be, and given to who joined. It returns
-// false if the flight had ended before.
+// settle ends a flight. It keeps the answer if it may, and gives it to the loads that joined. It
+// returns false if the flight had ended before.
 func (l *loading) settle(ctx context.Context, f *flight, result Result) bool {
 	c := l.cache
 	var a *answer
@@ -256,8 +258,8 @@ func (l *loading) arrive(a arrival) {
 	}
 }
 
-// take delivers what has arrived, and returns keys that have to be read after all: those that may
-// be joined, and those that this load reads alone.
+// take delivers what has arrived. It returns the keys that have to be read after all: join are
+// those for which this load may join another's flight, alone those that it reads itself.
 func (l *loading) take() (join, alone []int) {
 	l.arriving.Lock()
 	list := l.arrived

@@ -26,14 +26,14 @@ type chooser struct {
 	touched []int32  // nodes
 }
 
-// group covers items with as few nodes as a greedy search finds: the one that has most of what is
-// left goes first, and among equals the one that is being asked for the fewest keys, and then
-// each in turn. Keys that several of the chosen nodes have are spread evenly over those. More
-// nodes are chosen while that makes no more requests than the bound of keys per request asks for
-// anyway. may tells which of an item's replicas can be asked, as a bit mask; items without any
-// are returned as left.
+// group covers items with few nodes, by a greedy search. It chooses the node that has most of the
+// items that are left; among equals the one that is being asked for the fewest keys; among those
+// each in turn. An item that several chosen nodes have goes to the one with the least, so that they
+// have equally many. As long as the bound of keys per request makes as many requests necessary
+// anyway, more nodes are chosen.
 //
-// It costs a pass over the items for each node chosen.
+// may tells which of an item's replicas can be asked, as a bit mask. Items without any are returned
+// as left. It costs a pass over the items for each node chosen.
 func (c *chooser) group(nodes int, items []int32,
 	may func(item int32, replicas []int32) uint64) (groups []group, left []int32) {
 	c.reset(nodes, len(items))
@@ -166,7 +166,7 @@ func (c *chooser) cut(groups []group) []group {
 	return cut
 }
 
-// together makes of a group's keys those lots that one statement can ask for: keys that differ in
+// together divides a group's keys into lots that one statement can ask for: keys of a lot differ in
 // one part alone. It returns which part that is.
 func together(items []int32, routing func(item int32) string,
 	columns int) (lots [][]int32, part int) {

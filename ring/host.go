@@ -75,9 +75,10 @@ func (s *hosts) all() []*host {
 	return list
 }
 
-// A host that was late so often in a row, and has answered nothing for lateQuiet, is asked only
-// when no other has the rows, for lateFirst; twice as long each time that it is late again right
-// after, up to lateMost. An overloaded host loses races too, but answers all the while.
+// A host that was late lateOften times in a row, and has answered nothing for lateQuiet, is left
+// alone for lateFirst: it is asked only if no other has the rows. Each time that it is late again
+// right after, that doubles, up to lateMost. A host that is only overloaded loses races too, but
+// goes on answering, and is not left alone.
 const (
 	lateOften = 3
 	lateQuiet = 100 * time.Millisecond
@@ -109,8 +110,8 @@ func (h *health) inTime(now int64) {
 	}
 }
 
-// wasLate is told when another had to answer, or when nothing came; weight lateOften is enough
-// for one time.
+// wasLate is told when another had to answer, or when nothing came. With weight lateOften a single
+// time is enough.
 func (h *health) wasLate(now int64, weight int32) {
 	if h.late.Add(weight) >= lateOften && now-h.answered.Load() >= int64(lateQuiet) && h.well() {
 		h.leave(now)

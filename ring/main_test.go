@@ -256,7 +256,7 @@ func (c *trio) mustReaderOf(tb testing.TB, nodes int, change ...func(*Config)) *
 		tb.Fatal(err)
 	}
 	tb.Cleanup(session.Close)
-	r, err := New(session, config, nil, prometheus.NewRegistry())
+	r, err := Connect(tb.Context(), session, config, nil, prometheus.NewRegistry())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -161,10 +161,9 @@ func datacenters(nodes []node) []datacenter {
 	return all
 }
 
-// around appends n of the datacenter's nodes from token i on: each on a rack of its own while
-// there are racks, and then as many more as are needed beyond the racks, where they come
-// (NetworkTopologyStrategy's rule: a rack is taken twice only as often as there are more replicas
-// than racks).
+// around appends n of the datacenter's nodes from token i on, by NetworkTopologyStrategy's rule. It
+// takes one node of each rack. If there are more replicas than racks, the excess comes from racks
+// that have one already, where they come.
 func (d datacenter) around(dst []int32, nodes []node, ring []owned, i, n int) []int32 {
 	from, left := len(dst), min(n, d.nodes)
 	repeats := n - d.racks

@@ -16,9 +16,10 @@ type plan struct {
 	columns []Column // of the rows that are given out
 	answer  []Column // of an answer: columns, and those of the key that are not among them
 	keyAt   []int    // where an answer has the key columns
-	single  string   // one key
-	markers int      // for the key in it
-	// by key column: keys that differ in it alone; empty where they cannot be asked for together
+	single  string   // the statement for one key
+	markers int      // how many markers the key has in it
+	// The statement for keys that differ in one key column alone, by that column; empty where they
+	// cannot be asked for together.
 	in      []string
 	args    []gocql.TypeInfo
 	shape   string // of the query
@@ -26,9 +27,9 @@ type plan struct {
 	keptFor time.Duration
 }
 
-// inable are the types of which two different values are never equal to Cassandra, and each value
-// has one form, so that every row of an answer tells whose it is. (1.0 and 1.00 are two keys and
-// one value of an IN; the elements of a set come back sorted.)
+// inable are the types whose keys can share an IN. Each of their values has exactly one form, so
+// a row's key column is, byte for byte, the key that was asked for. A decimal is no such type:
+// 1.0 and 1.00 are two keys, and one value to an IN. Nor is a set: its elements come back sorted.
 var inable = map[gocql.Type]bool{
 	gocql.TypeAscii: true, gocql.TypeText: true, gocql.TypeVarchar: true, gocql.TypeBlob: true,
 	gocql.TypeBigInt: true, gocql.TypeInt: true, gocql.TypeSmallInt: true,
@@ -37,8 +38,8 @@ var inable = map[gocql.Type]bool{
 	gocql.TypeBoolean: true,
 }
 
-// maxPlans bounds what is kept; who makes statements by the thousand should give their values as
-// Args.
+// maxPlans bounds what is kept. A caller with more shapes than that writes values into its
+// statements, and should pass them as Args.
 const maxPlans = 1000
 
 // plan returns how to put a query; the error is about the query.
@@ -165,7 +166,8 @@ func (r *Reader) newPlan(ctx context.Context, q *Query, t *table, shape string) 
 	return p, nil
 }
 
-// conditions names the key's columns, one of them, unless in is negative, with many values.
+// conditions is the WHERE of the key: one value for each column, and many for column in, unless
+// that is negative.
 func conditions(key []Column, in int) string {
 	list := make([]string, len(key))
 	for i, c := range key {

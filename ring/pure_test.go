@@ -189,7 +189,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q is taken for %+v", text, got)
 		}
 	}
-	if _, err := New(nil, Config{}, nil, nil); err == nil ||
+	if _, err := Connect(t.Context(), nil, Config{}, nil, nil); err == nil ||
 		!strings.Contains(err.Error(), "timeout") {
 		t.Errorf("New takes an empty configuration: %v", err)
 	}

@@ -336,7 +336,7 @@ func TestPages(t *testing.T) {
 	defer session.Close()
 	config := DefaultConfig()
 	config.Timeout = time.Minute
-	r, err := New(session, config, nil, nil)
+	r, err := Connect(t.Context(), session, config, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -573,23 +573,24 @@ func TestAdmit(t *testing.T) {
 	refuse := errors.New("too many of them")
 	var answer error
 	turn := make(chan struct{}, 1)
-	r, err := New(session, config, func(_ context.Context, w Work, keyspace, table string,
-		n int) (func(time.Duration, error), error) {
-		turn <- struct{}{}
-		defer func() { <-turn }()
-		if w.Class != "bulk" || w.Client != "me" || keyspace != ks || table != "t" {
-			t.Errorf("asked for %+v %s.%s", w, keyspace, table)
-		}
-		asked += n
-		return func(took time.Duration, err error) {
+	r, err := Connect(t.Context(), session, config,
+		func(_ context.Context, w Work, keyspace, table string,
+			n int) (func(time.Duration, error), error) {
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			if took <= 0 || err != nil {
-				t.Errorf("it took %s, %v", took, err)
+			if w.Class != "bulk" || w.Client != "me" || keyspace != ks || table != "t" {
+				t.Errorf("asked for %+v %s.%s", w, keyspace, table)
 			}
-			ended++
-		}, answer
-	}, nil)
+			asked += n
+			return func(took time.Duration, err error) {
+				turn <- struct{}{}
+				defer func() { <-turn }()
+				if took <= 0 || err != nil {
+					t.Errorf("it took %s, %v", took, err)
+				}
+				ended++
+			}, answer
+		}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

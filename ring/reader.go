@@ -43,11 +43,11 @@ type Reader struct {
 	followed chan struct{}
 }
 
-// New returns a reader on a session, which stays the caller's; admit may be nil, and so may reg.
-// It looks at the cluster once, no longer than Config.Timeout, and follows its topology until
-// Close. A cluster that does not answer yet is no error: reads go through the driver's own policy
-// until it does.
-func New(session *gocql.Session, c Config, admit Admit,
+// Connect returns a reader on a session, which stays the caller's; admit may be nil, and so may
+// reg. It asks the cluster once for its topology, no longer than ctx and Config.Timeout, and
+// follows it until Close. A cluster that does not answer is no error: until it does, reads go
+// through the driver's own policy.
+func Connect(ctx context.Context, session *gocql.Session, c Config, admit Admit,
 	reg prometheus.Registerer) (*Reader, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func New(session *gocql.Session, c Config, admit Admit,
 			}
 		}
 	}
-	r.living, r.die = context.WithCancel(context.Background())
-	once, cancel := context.WithTimeout(r.living, c.Timeout)
+	r.living, r.die = context.WithCancel(context.WithoutCancel(ctx))
+	once, cancel := context.WithTimeout(ctx, c.Timeout)
 	r.look(once)
 	cancel()
 	go r.follow()
 	return r, nil
 }
 
-// Close ends what New has begun. Reads under way end with ErrClosed.
+// Close ends what Connect has begun. Reads under way end with ErrClosed.
 func (r *Reader) Close() {
 	r.die()
 	<-r.followed

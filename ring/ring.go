@@ -1,36 +1,44 @@
 // Package ring reads many partitions of Cassandra tables at once.
 //
-// Keys are hashed as Cassandra does and grouped by the replicas that own them; each group is one
-// request to a replica that has the rows itself. A group that is late is raced by another
-// replica, rows that are asked for often are kept in memory, and all reads can be held to what a
-// throttle admits. It stands on a gocql session of yours and needs nothing of Ringwatch's.
+// Begin with Reader. It stands on a gocql session of yours and imports none of our packages.
 //
-//	reader, err := ring.New(session, ring.DefaultConfig(), nil, prometheus.DefaultRegisterer)
+//	Reader.Read, Stream
+//	   ├─ plan       the statement for this shape of query, prepared once        plan.go, tables.go
+//	   ├─ keySet     keys in Cassandra's form, each once, hashed to tokens       keys.go, token.go
+//	   ├─ rowCache   rows in memory, and reads of others that can be joined      rowcache.go, flight.go
+//	   └─ fetch      the rest, in one goroutine that decides                     fetch.go
+//	        ├─ chooser   groups keys by the replicas that have most of them      group.go
+//	        └─ attempt   one request to one replica, when the throttle admits it attempt.go
+//	             └─ late? another replica is raced for the same keys             speculate.go
+//	follow keeps up with who has which tokens, beside all reads                  follow.go, topology.go
+//
+//	reader, err := ring.Connect(ctx, session, ring.DefaultConfig(), nil, prometheus.DefaultRegisterer)
 //	…
 //	results, err := reader.Read(ctx, ring.Query{Keyspace: "shop", Table: "prices", Columns: []string{"cents"}}, []ring.Key{{"cup"}, {"pot"}})
 //
 // What it promises:
-//   - An answer per key, in the order of the keys, rows in the order of the table. The answer of
-//     a key is never that of another: rows tell by their own key columns whose they are.
-//   - A key that is not there is told from one that could not be read; one that cannot be read
-//     fails alone, whether it is no key of the table, lies on nodes that are down, or breaks
-//     every request that it is part of.
+//   - There is an answer per key, in the order of the keys, with rows in the order of the table. A
+//     key never gets another key's answer: each row says by its own key columns whose it is.
+//   - A key that is not there differs from one that could not be read. A key that cannot be read
+//     fails alone, whether the table can have no such key, its nodes are down, or it breaks every
+//     request that it is part of.
 //   - No read outlives its context, or Config.Timeout where that has no deadline.
 //   - Only nodes of Config.Datacenter are asked, as far as the keyspace's replication is known. A
 //     topology that is out of date costs a hop, never an answer.
-//   - Reads only: a Query is one SELECT, prepared, whatever its Where says. So asking twice does
-//     no harm, which is what races and repetitions rest on.
+//   - It only reads: a Query is one prepared SELECT, whatever its Where says. So asking twice does
+//     no harm; races and repetitions rely on that.
 //
 // What bites:
-//   - Keys of types of which equal values have several forms (decimal, varint, float and double,
-//     and everything made of parts: collections, tuples, types of your own) are asked for singly,
-//     each of its owner. So are composite keys, but for those that differ in one column alone.
-//   - Partitioners other than Murmur3 and replication strategies other than the two that come
-//     with Cassandra leave the choice of the node to the session's own policy.
-//   - A read at a consistency beyond LOCAL_ONE and ONE has its group coordinated by a replica of
-//     all its keys, which asks the others for each key.
-//   - A group's answer is in memory as a whole before its keys are given out: partitions of many
-//     megabytes want a small Config.GroupKeys, or a Limit.
+//   - In some types equal values have several forms: decimal, varint, float, double, and all that
+//     is made of parts (collections, tuples, types of your own). Keys of these types are not
+//     grouped: each has a request of its own. Composite keys are grouped only where they differ in
+//     a single column.
+//   - With a partitioner other than Murmur3, or a replication strategy other than the two that come
+//     with Cassandra, the session's own policy chooses the node.
+//   - Beyond LOCAL_ONE and ONE a group is coordinated by a replica of all its keys, which asks the
+//     other replicas for each key.
+//   - A group's answer is in memory as a whole before its keys are given out. For partitions of
+//     many megabytes set a small Config.GroupKeys, or a Limit.
 //   - The session's Timeout ends requests too. Let it be longer than Config.Timeout.
 //   - Static columns of a partition without rows make a row, as in any SELECT.
 package ring

@@ -19,7 +19,7 @@ func (r Row) Columns() []Column { return r.columns }
 // Raw is column i as Cassandra sent it; nil: null. A tuple of which all elements are null is null.
 func (r Row) Raw(i int) []byte { return r.values[i] }
 
-// Scan converts the columns into what into points to, as gocql does; nil skips one.
+// Scan converts the columns and stores them where into points, as gocql does; nil skips one.
 func (r Row) Scan(into ...any) error {
 	if len(into) != len(r.columns) {
 		return fmt.Errorf("the row has %d columns and is scanned into %d values: give one for "+

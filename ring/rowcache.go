@@ -16,28 +16,27 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// rowCache keeps answers, bounded in bytes. Who asks for a key that is being read waits for that
-// read.
+// rowCache keeps answers, bounded in bytes. A load of a key that another load is reading waits for
+// that read.
 //
 // What it promises:
-//   - An answer is given out for its time to live, counted from before it was read, and never
-//     after forget named its partition: neither one that is kept, nor one whose reading began
-//     before. Who joined that reading before forget still gets it.
-//   - Of the concurrent loads of one answer in one lane one reads and the others wait for it. If
-//     it fails, or its reader goes away, those who wait read for themselves; nobody waits beyond
-//     its own context, and no load waits for another before its own keys are being read, so two
-//     can wait for each other.
-//   - That there is no such partition is an answer, and kept; a failure never is.
+//   - An answer is given out for its time to live, which begins before it is read. After forget has
+//     named its partition it is not given out any more, also if it was still being read then. Only
+//     loads that had joined that read before get it.
+//   - Of several loads of one answer in one lane one reads, and the others wait. If the read fails,
+//     or its load goes away, the others read for themselves. Nobody waits beyond its own context. A
+//     load reads its own keys before it waits for another, so two can wait for each other.
+//   - That there is no such partition is an answer, and is kept. A failure never is.
 //
-// What it costs: a hit some 100 ns and no allocation; a miss about 1 µs and a lock of one of
-// many. What it keeps must not hold on to more than itself, as a row does that lies in the buffer
-// of a whole page.
+// What it costs: a hit takes some 100 ns and no allocation; a miss about 1 µs and one of many
+// locks. A row that is kept must have memory of its own: one in the buffer of a page would keep
+// the page.
 //
-// forget does not look for what is kept, since the same partition may be kept in many shapes:
-// each answer carries the mark it was read under, one of many counters that keys are spread over
-// by hash, and forget raises the counter. An answer whose mark is not the counter's any more is
-// none. It goes when it is read anew or evicted. The price: other answers on the same counter are
-// forgotten, too, a few of them as the counters are made in proportion to the bytes.
+// How forget works: the same partition may be kept in many shapes, so forget does not look for
+// them. Keys are spread by hash over many counters, the marks. An answer remembers its mark from
+// before it was read; forget raises the mark; an answer whose mark has changed does not count,
+// and goes when it is read anew or evicted. Other answers of the same mark are forgotten with it.
+// They are few, since there are marks in proportion to the bytes.
 type rowCache struct {
 	entries *otter.Cache[cacheKey, *answer]
 	marks   []atomic.Uint32 // a power of two of them
@@ -131,19 +130,19 @@ type ask struct {
 	shape string // shapeOf's
 	ttl   time.Duration
 	fresh bool // neither what is kept nor what is being read already will do; what is read is kept
-	// loads of different lanes do not wait for each other: who hurries must not queue at the
-	// throttle with who does not
+	// loads of different lanes do not wait for each other: an urgent one must not stand in the
+	// throttle's queue with one that is not
 	lane Work
 }
 
-// load delivers an answer for each key: what it has at once, what others are reading when they
-// have it, and what fetch reads for the rest. keys are routing keys.
+// load delivers an answer for each of keys, which are routing keys. What is kept it delivers at
+// once, what others are reading when they have it, and for the rest it calls fetch. It calls
+// deliver in the caller's goroutine.
 //
-// fetch gets indices of keys, in ascending order; it may call its deliver from any goroutine,
-// once for each, and returns when it has called it for the last time, soon after its context has
-// ended. What it leaves out has failed. The rows must have memory of their own. It may be called
-// several times, also at once: for keys that another load was to read and did not. load's own
-// deliver is called by the caller's goroutine.
+// fetch gets indices of keys, in ascending order. It calls its own deliver once for each, from
+// any goroutine, and returns after the last call, soon after its context has ended. A key that it
+// leaves out has failed. The rows must have memory of their own. fetch may be called several
+// times, also at once, for keys that another load was to read and did not.
 func (c *rowCache) load(ctx context.Context, q ask, keys []string,
 	fetch func(ctx context.Context, missing []int, deliver func(i int, result Result)),
 	deliver func(i int, result Result)) {

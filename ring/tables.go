@@ -31,9 +31,10 @@ type Column struct {
 	Type gocql.TypeInfo
 }
 
-// table is what the reader knows of one. It has a tag because the driver keeps a statement's
-// columns by its text: of a table made anew with text keys for int ones it would go on to say int,
-// and no row would be found, without an error.
+// table is what the reader knows of one. The driver remembers a statement's columns by its text.
+// If a table is made anew with other types, the driver would go on with the old ones, and find no
+// row, without an error. So each statement ends with a tag, which changes with what the table
+// looks like.
 type table struct {
 	Table
 	id          string // another one when it is dropped and made anew

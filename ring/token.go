@@ -9,9 +9,9 @@ import (
 // murmur3 is the partitioner whose tokens tokenOf computes; with another one keys are not grouped.
 const murmur3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
-// tokenOf is where a partition lies on the ring, as Cassandra's Murmur3Partitioner has it: the
-// first half of MurmurHash3 x64 128 with seed 0, whose last bytes are taken as signed ones (a
-// slip of Cassandra's that stays for good), and the least value moved to the greatest.
+// tokenOf is where a partition lies on the ring, as Cassandra's Murmur3Partitioner has it. That is
+// the first half of MurmurHash3 x64 128 with seed 0, with two differences: the last bytes are taken
+// as signed ones (a slip that Cassandra keeps for good), and the least value becomes the greatest.
 func tokenOf(key string) int64 {
 	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
 	if key == "" {

@@ -1,13 +1,14 @@
 // Package selfmetrics sends what a process of Ringwatch has on /metrics as frames through ingest,
 // as an agent does with its node's. So the series of all processes are stored, asked for with
-// PromQL, and watched by the shipped rules, without a Prometheus that scrapes them.
+// PromQL, and watched by the shipped rules, without a Prometheus that scrapes them. Begin with
+// Sender. Of our packages it imports access and frame.
 //
-// What it promises: a frame every interval, of bounded size. What ingest does not take waits in a
-// bounded queue; the oldest leave it first, and are counted. It never stops the role beside it, and
-// makes it wait only at its end, for at most farewellTime.
+// What it promises: it sends a frame of bounded size every interval. Frames that ingest does not
+// take wait in a bounded queue; if it is full the oldest is dropped, and counted. A Sender never
+// stops the role beside it, and delays only its end, by farewellTime at most.
 //
-// What bites: counters are whole numbers in frames. What counts seconds has nanoseconds, what
-// counts anything else has thousandths.
+// What bites: a counter is a whole number in a frame. So seconds are sent as nanoseconds, and
+// everything else as thousandths.
 package selfmetrics
 
 import (

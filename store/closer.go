@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -142,10 +143,20 @@ func (w *Writer) Again() error {
 	return nil
 }
 
-// Tick closes the windows that ended more than the grace ago and got no frame for as long, and
+// Tick implements stream.Handler. It closes nothing: Run does, beside Handle.
+func (w *Writer) Tick(context.Context, time.Time) error {
+	if err := w.Again(); err != nil {
+		return fmt.Errorf("%w: %w", stream.ErrAgain, err)
+	}
+	return nil
+}
+
+// CloseDue closes the windows that ended more than the grace ago and got no frame for as long, and
 // makes the hours and days that are due then. It returns when that is done; errors that Cassandra
 // may recover from are waited out. The error wraps ErrExpired if frames must come again.
-func (w *Writer) Tick(ctx context.Context, now time.Time) error { return w.close(ctx, now, false) }
+func (w *Writer) CloseDue(ctx context.Context, now time.Time) error {
+	return w.close(ctx, now, false)
+}
 
 // Drain closes the windows that ended more than the grace ago, though their last frame may have
 // come a moment ago, and makes the hours and days that are over: for who knows that no more come.

@@ -169,7 +169,7 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	mustHandle(t, w, records...)
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
 	empty(t, s, freshTable)
-	if err := w.Tick(t.Context(), c.now()); !asIs(err, ErrExpired) {
+	if err := w.CloseDue(t.Context(), c.now()); !asIs(err, ErrExpired) {
 		t.Errorf("got %v", err)
 	}
 	runs(t, w)
@@ -251,7 +251,7 @@ func TestClosingAge(t *testing.T) {
 	age("after a restart", 0)
 	c.millis.Add(s.config.Grace.Milliseconds() + 30_000)
 	age("which does not close it either", 30*time.Second)
-	if err := w.Tick(t.Context(), c.now()); err != nil {
+	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	age("when it is closed", 0)

@@ -131,11 +131,11 @@ func (s *consumer) step() {
 
 func (s *consumer) tick() {
 	if s.zombie != nil && s.pick(2) == 0 {
-		if err := s.zombie.Tick(s.t.Context(), s.clock.now()); err != nil {
+		if err := s.zombie.CloseDue(s.t.Context(), s.clock.now()); err != nil {
 			s.t.Fatal(err)
 		}
 	}
-	if err := s.writer.Tick(s.t.Context(), s.clock.now()); err != nil {
+	if err := s.writer.CloseDue(s.t.Context(), s.clock.now()); err != nil {
 		s.t.Fatal(err)
 	}
 }

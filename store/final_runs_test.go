@@ -40,7 +40,7 @@ func testKeptColumnsOfRollups(t *testing.T, open opener) {
 		for i := range 8 * 36 {
 			handle(c.millis.Load())
 			c.millis.Add(100_000)
-			if err := w.Tick(t.Context(), c.now()); err != nil {
+			if err := w.CloseDue(t.Context(), c.now()); err != nil {
 				t.Fatal(err)
 			}
 			if i%12 == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -14,22 +15,6 @@ const keysTable = "api_keys"
 
 // keysScope is its one partition, so that one read gives all of a moment. A key is some 200 bytes.
 const keysScope = "keys"
-
-// Key is a row of API keys. Rows are never deleted: who made and who revoked a key stays known.
-type Key struct {
-	ID       string // public, in the key's text
-	Account  string
-	Name     string
-	SHA256   string // of the key's text, hex
-	Scopes   []string
-	Networks []string // CIDR
-	Clusters []string // what it may write of; none: everything
-	Node     string   // an id, or "first"; empty: all nodes
-
-	// Milliseconds since the Unix epoch; 0: never.
-	Created, Expires, Revoked int64
-	CreatedBy, RevokedBy      string
-}
 
 func keysLayout() *rows.Table {
 	return &rows.Table{
@@ -55,18 +40,24 @@ type keyRows struct {
 }
 
 // Keys returns all API keys by id, revoked ones too.
-func (s *keyRows) Keys(ctx context.Context) ([]Key, error) {
-	var list []Key
+func (s *keyRows) Keys(ctx context.Context) ([]account.StoredKey, error) {
+	var list []account.StoredKey
 	err := s.engine.Read(ctx, rows.Work{}, rows.Query{
 		Table: s.keys, Key: []any{keysScope},
 		Columns: []string{"id", "account", "name", "sha256", "scopes", "networks", "expires_at",
 			"created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node"},
 	}, func(scan func(...any) bool) bool {
-		var k Key
-		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &k.Scopes, &k.Networks, &k.Expires,
-			&k.Created, &k.CreatedBy, &k.Revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
+		var k account.StoredKey
+		var scopes []string
+		var expires, created, revoked int64
+		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &scopes, &k.Networks, &expires,
+			&created, &k.CreatedBy, &revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
 			return false
 		}
+		for _, scope := range scopes {
+			k.Scopes = append(k.Scopes, account.Scope(scope))
+		}
+		k.Expires, k.Created, k.Revoked = keyTime(expires), keyTime(created), keyTime(revoked)
 		list = append(list, k)
 		return true
 	})
@@ -81,13 +72,25 @@ func (s *keyRows) Keys(ctx context.Context) ([]Key, error) {
 }
 
 // CreateKey writes a new key. It is there in every datacenter when this returns nil.
-func (s *keyRows) CreateKey(ctx context.Context, k Key) error {
+func (s *keyRows) CreateKey(ctx context.Context, k account.StoredKey) error {
 	var expires any // never
-	if k.Expires > 0 {
-		expires = k.Expires
+	if !k.Expires.IsZero() {
+		expires = k.Expires.UnixMilli()
 	}
-	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, k.Scopes, k.Networks, expires, k.Created,
-		k.CreatedBy, nil, nil, k.Clusters, k.Node)
+	scopes := make([]string, len(k.Scopes))
+	for i, scope := range k.Scopes {
+		scopes[i] = string(scope)
+	}
+	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, scopes, k.Networks, expires,
+		k.Created.UnixMilli(), k.CreatedBy, nil, nil, k.Clusters, k.Node)
+}
+
+// keyTime is a time of a row; none is the zero time.
+func keyTime(millis int64) time.Time {
+	if millis == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis).UTC()
 }
 
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when

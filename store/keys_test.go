@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -24,12 +25,14 @@ func TestKeys(t *testing.T) {
 	if list, err := s.Keys(t.Context()); err != nil || len(list) != 0 {
 		t.Fatal(list, err)
 	}
-	first := Key{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff",
-		Scopes: []string{"read"}, Created: base, CreatedBy: "eve@desk"}
-	second := Key{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff",
-		Scopes: []string{"write"}, Networks: []string{"10.0.0.0/8"}, Clusters: []string{"prod-*"},
-		Node: "first", Created: base + 1, Expires: base + 2, CreatedBy: "eve@desk"}
-	for _, k := range []Key{second, first} {
+	first := account.StoredKey{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff",
+		Scopes: []account.Scope{account.Read}, Created: keyTime(base), CreatedBy: "eve@desk"}
+	second := account.StoredKey{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff",
+		Scopes: []account.Scope{account.Write}, Networks: []string{"10.0.0.0/8"},
+		Clusters: []string{"prod-*"},
+		Node:     "first", Created: keyTime(base + 1), Expires: keyTime(base + 2),
+		CreatedBy: "eve@desk"}
+	for _, k := range []account.StoredKey{second, first} {
 		if err := s.CreateKey(t.Context(), k); err != nil {
 			t.Fatal(err)
 		}
@@ -37,9 +40,9 @@ func TestKeys(t *testing.T) {
 	if err := s.RevokeKey(t.Context(), "b", base+3, "adam@desk"); err != nil {
 		t.Fatal(err)
 	}
-	second.Revoked, second.RevokedBy = base+3, "adam@desk"
+	second.Revoked, second.RevokedBy = keyTime(base+3), "adam@desk"
 	list, err := s.Keys(t.Context())
-	if err != nil || !reflect.DeepEqual(list, []Key{first, second}) {
+	if err != nil || !reflect.DeepEqual(list, []account.StoredKey{first, second}) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	// Of many nodes that use a key first at once, one is the first, for all and from then on.
@@ -77,8 +80,9 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	k := Key{ID: "k", Account: "a", Name: "n", SHA256: "00", Scopes: []string{"read"},
-		Created: base, CreatedBy: "eve"}
+	k := account.StoredKey{ID: "k", Account: "a", Name: "n", SHA256: "00",
+		Scopes:  []account.Scope{account.Read},
+		Created: keyTime(base), CreatedBy: "eve"}
 	refused("keys without a right", keys.CreateKey(ctx, k))
 	_, err := ingest.Keys(ctx)
 	refused("ingest without a right", err)
@@ -95,7 +99,8 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 		t.Error(err)
 	}
 	for name, s := range map[string]*Store{"service": service, "keys": keys, "ingest": ingest} {
-		if list, err := s.Keys(ctx); err != nil || len(list) != 1 || list[0].Revoked != base {
+		if list, err := s.Keys(ctx); err != nil || len(list) != 1 ||
+			list[0].Revoked != keyTime(base) {
 			t.Errorf("%s reads %+v, %v", name, list, err)
 		}
 	}

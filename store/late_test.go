@@ -66,7 +66,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		t.Fatalf("windows %v are marked before a frame was late", marks)
 	}
 	c.millis.Store(start + 4*windowMillis)
-	if err := w.Tick(t.Context(), c.now()); err != nil {
+	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 { // what is kept of the windows is not the answer once they have late frames

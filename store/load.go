@@ -89,7 +89,7 @@ func (l *loader) run(ctx context.Context, progress func(Loaded)) error {
 			return err
 		}
 		l.done.Frames += len(l.batch)
-		if err := l.writer.Tick(ctx, l.store.config.Now()); err != nil {
+		if err := l.writer.CloseDue(ctx, l.store.config.Now()); err != nil {
 			return err
 		}
 		progress(l.done)

@@ -45,7 +45,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		t.Helper()
 		for range 10 {
 			c.millis.Add(60_000)
-			if err := w.Tick(t.Context(), c.now()); err != nil {
+			if err := w.CloseDue(t.Context(), c.now()); err != nil {
 				t.Fatal(when, err)
 			}
 		}
@@ -60,7 +60,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		}
 		c.millis.Store(at + 200)
 		send(sent)
-		if err := w.Tick(t.Context(), c.now()); err != nil {
+		if err := w.CloseDue(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		}
 	}
 	c.millis.Store(start + 30*60_000)
-	if err := w.Tick(t.Context(), c.now()); err != nil {
+	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, open := w.LowWater(4); open {
@@ -120,7 +120,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	next := another(s, s.config)
 	v := NewWriter(next)
 	v.Assign(3)
-	if err := v.Tick(t.Context(), c.now()); err != nil {
+	if err := v.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	if made := number(next.metrics.Hours.WithLabelValues("written")); made != 0 {
@@ -128,7 +128,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	}
 	v.Assign(4)
 	for range 3 { // it is found, and due a minute later
-		if err := v.Tick(t.Context(), c.now()); err != nil {
+		if err := v.CloseDue(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 		c.millis.Add(60_000)
@@ -146,11 +146,12 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(10 * 60_000)
-	if err := v.Tick(t.Context(), c.now()); err != nil {
+	if err := v.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(4 * rollup.Hour.Millis)
-	if err := v.Tick(t.Context(), c.now()); !asIs(err, ErrExpired) || !asIs(v.Again(), ErrExpired) {
+	if err := v.CloseDue(t.Context(), c.now()); !asIs(err, ErrExpired) ||
+		!asIs(v.Again(), ErrExpired) {
 		t.Fatalf("an hour whose windows have expired: %v", err)
 	}
 	if low, ok := v.LowWater(4); !ok || low != 200 {
@@ -161,7 +162,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		t.Fatal("a revoked partition holds the stream")
 	}
 	v.Assign(4)
-	if err := v.Tick(t.Context(), c.now()); err != nil || v.Again() != nil {
+	if err := v.CloseDue(t.Context(), c.now()); err != nil || v.Again() != nil {
 		t.Fatalf("they are wanted twice: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -78,39 +79,15 @@ func testMove(t *testing.T, where func(*Config)) {
 					[]stream.Record{{Account: "acme", Offset: offset, Value: sent.Bytes}},
 				),
 			)
-			must(t, w.Tick(t.Context(), c.now()))
+			must(t, w.CloseDue(t.Context(), c.now()))
 			offset++
 		}
 	}
 	flush := func() { must(t, s.session.(*files.Engine).Flush(t.Context())) }
-	must(
-		t,
-		s.CreateKey(
-			t.Context(),
-			Key{
-				ID:      "a",
-				Account: "acme",
-				Name:    "gone",
-				SHA256:  "00",
-				Scopes:  []string{"read"},
-				Created: 1,
-			},
-		),
-	)
-	must(
-		t,
-		s.CreateKey(
-			t.Context(),
-			Key{
-				ID:      "b",
-				Account: "acme",
-				Name:    "kept",
-				SHA256:  "01",
-				Scopes:  []string{"read"},
-				Created: 1,
-			},
-		),
-	)
+	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "a", Account: "acme", Name: "gone",
+		SHA256: "00", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
+	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "b", Account: "acme", Name: "kept",
+		SHA256: "01", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
 	send(start + 65*60_000)
 	flush()
 
@@ -191,7 +168,7 @@ func testMove(t *testing.T, where func(*Config)) {
 	w = NewWriter(to)
 	send(start + 130*60_000)
 	c.millis.Store(start + 3*window.HourMillis)
-	must(t, w.Tick(t.Context(), c.now()))
+	must(t, w.CloseDue(t.Context(), c.now()))
 	checkRead(t, to, n, want)
 
 	other := mine
@@ -325,7 +302,7 @@ func TestMoveIsRefused(t *testing.T) {
 	}{
 		"other data": {
 			spoil: func(s *Store) error {
-				return s.CreateKey(t.Context(), Key{ID: "k", Account: "a", Name: "n"})
+				return s.CreateKey(t.Context(), account.StoredKey{ID: "k", Account: "a", Name: "n"})
 			},
 			want: ErrOccupied, say: "table api_keys of store_",
 		},

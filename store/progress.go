@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream"
 )
 
 // Who reads must know whether everything that was acknowledged is here. Store processes say so: for
@@ -25,15 +26,6 @@ const (
 	progressTimeout = time.Second
 	progressPause   = 5 * time.Second
 )
-
-// Progress is how far the frames of the stream are in Cassandra.
-type Progress struct {
-	// Partitions is how many the stream has; 0: nobody has said yet.
-	Partitions int
-	// Through is a time by partition, in milliseconds since the Unix epoch: frames that the stream
-	// had by then are in Cassandra. Of partitions that are not in it nobody has said anything.
-	Through map[int32]int64
-}
 
 // progressTTL is after how long a partition of which nobody says anything is forgotten.
 const progressTTL = 30 * 24 * time.Hour
@@ -56,16 +48,17 @@ type progressRows struct {
 	table  *rows.Table
 
 	mu    sync.Mutex
-	known Progress
+	known stream.Progress
 	next  time.Time // when it may be read again, by the machine's clock
 	err   error     // of the last reading
 }
 
 // WriteProgress says how far the stream's frames are in Cassandra. What was said before stands
 // where it says more: rows carry the time that they tell as their write time.
-func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
+func (c *progressRows) WriteProgress(ctx context.Context, p stream.Progress) error {
 	var list []rows.Row
-	for partition, through := range p.Through {
+	for partition, at := range p.Through {
+		through := at.UnixMilli()
 		list = append(list, rows.Row{Key: []any{progressScope, partition},
 			Values: []any{through, p.Partitions}, Stamp: through * 1000})
 	}
@@ -75,9 +68,10 @@ func (c *progressRows) WriteProgress(ctx context.Context, p Progress) error {
 	return nil
 }
 
-// Progress returns how far the stream's frames are in Cassandra, a second old at most. With an
-// error it is what was known last. It is not to be changed.
-func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
+// Progress returns how far the stream's frames are in Cassandra, a second old at most. Without
+// Partitions nobody has said so yet. With an error it is what was known last. It is not to be
+// changed.
+func (c *progressRows) Progress(ctx context.Context) (stream.Progress, error) {
 	c.mu.Lock() // who comes meanwhile shares the answer
 	defer c.mu.Unlock()
 	if time.Now().Before(c.next) {
@@ -86,7 +80,7 @@ func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
 	c.next = time.Now().Add(progressAge)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), progressTimeout)
 	defer cancel()
-	p := Progress{Through: map[int32]int64{}}
+	p := stream.Progress{Through: map[int32]time.Time{}}
 	newest := int64(0)
 	query := rows.Query{Table: c.table, Key: []any{progressScope},
 		Columns: []string{"stream_partition", "through", "partitions"}}
@@ -97,7 +91,7 @@ func (c *progressRows) Progress(ctx context.Context) (Progress, error) {
 		if !scan(&partition, &through, &partitions) {
 			return false
 		}
-		p.Through[partition] = through
+		p.Through[partition] = time.UnixMilli(through)
 		if through > newest {
 			newest, p.Partitions = through, partitions
 		}

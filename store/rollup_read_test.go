@@ -33,7 +33,7 @@ func TestReadRollupPart(t *testing.T) {
 				Offset: int64(len(frames))}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Tick(t.Context(), c.now()); err != nil {
+		if err := w.CloseDue(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +106,7 @@ func rollUp(t *testing.T, w *Writer, c *clock) {
 	t.Helper()
 	day := rollup.Day.Start(c.millis.Load() - 1)
 	c.millis.Add(10 * 60_000)
-	if err := w.Tick(t.Context(), c.now()); err != nil {
+	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Store(day + rollup.Day.Millis + 10*60_000)
@@ -131,7 +131,7 @@ func TestRollupsAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.millis.Add(100_000)
-			if err := w.Tick(t.Context(), c.now()); err != nil {
+			if err := w.CloseDue(t.Context(), c.now()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -216,13 +216,14 @@ func (f *fleet) step() {
 func (f *fleet) tick() {
 	for process := range f.writer {
 		f.do(process, true, func(ctx context.Context) error {
-			return f.writer[process].Tick(ctx, f.clock.now())
+			return f.writer[process].CloseDue(ctx, f.clock.now())
 		})
 	}
 	for _, z := range f.zombies {
 		if f.pick(3) == 0 {
 			// it may remember an hour that another has made
-			if err := z.Tick(f.t.Context(), f.clock.now()); err != nil && !asIs(err, ErrExpired) {
+			if err := z.CloseDue(f.t.Context(), f.clock.now()); err != nil &&
+				!asIs(err, ErrExpired) {
 				f.t.Fatal(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -201,7 +202,8 @@ func TestRolesInCassandra(t *testing.T) {
 			}
 		}
 		if err := s.WriteProgress(ctx,
-			Progress{Partitions: 1, Through: map[int32]int64{0: base}}); err != nil {
+			stream.Progress{Partitions: 1,
+				Through: map[int32]time.Time{0: time.UnixMilli(base)}}); err != nil {
 			return err
 		}
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {

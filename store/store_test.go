@@ -351,7 +351,7 @@ func TestCassandraAway(t *testing.T) {
 	under("killed", node.Kill, func() error { return node.Restart(t.Context()) })
 	c.millis.Store(base + frame.WindowMillis + 60_000)
 	eventually(t, "the window is closed", func() bool {
-		err := w.Tick(t.Context(), c.now())
+		err := w.CloseDue(t.Context(), c.now())
 		if err != nil && !Retryable(err) {
 			t.Fatal(err)
 		}

@@ -59,12 +59,12 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 			}
 		}
 		c.millis.Add(windowMillis)
-		if err := w.Tick(t.Context(), c.now()); err != nil {
+		if err := w.CloseDue(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.millis.Add(10 * 60_000)
-	if err := w.Tick(t.Context(), c.now()); err != nil {
+	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
 	s.late.clusters.age = time.Minute // the machine's clock goes on

@@ -115,7 +115,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := ring.New(session, ring.DefaultConfig(), g.admit, nil)
+	reader, err := ring.Connect(t.Context(), session, ring.DefaultConfig(), g.admit, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,17 +24,17 @@ type Record struct {
 
 // Handler does something with frames. Its methods are never called concurrently.
 type Handler interface {
-	// Handle takes records, in order within each partition. nil says that their effect is done,
-	// or that they are counted as unreadable. After an error the same records come again, less
-	// those whose partitions have gone, until it is nil; an error that wraps ErrFatal ends Run.
-	// ctx ends after ConsumerConfig.HandleTimeout.
+	// Handle takes records, in order within each partition. It returns nil when their effect is
+	// done; records that cannot be read are counted and left out. After an error the same records
+	// come again, without those whose partition has gone, until it returns nil. An error that
+	// wraps ErrFatal ends Run. ctx ends after ConsumerConfig.HandleTimeout.
 	Handle(ctx context.Context, records []Record) error
-	// Tick is called about every ConsumerConfig.TickEvery while no Handle is failing, for what is
-	// due by time. After an error it is simply called again, unless it wraps ErrAgain. ctx ends
-	// after ConsumerConfig.HandleTimeout; what is undone then is for the next call.
+	// Tick does what is due by time. It is called about every ConsumerConfig.TickEvery, unless
+	// Handle is failing. After an error it is called again, unless the error wraps ErrAgain. ctx
+	// ends after ConsumerConfig.HandleTimeout; what is left is for the next call.
 	Tick(ctx context.Context, now time.Time) error
-	// LowWater returns the offset of the oldest record of the partition that would be needed
-	// again after a restart; false if none.
+	// LowWater returns the offset of the partition's oldest record that a restart would need
+	// again; false if there is none.
 	LowWater(partition int32) (offset int64, ok bool)
 	// Revoke says that the partition is another's now: forget it, without effect. Records of it
 	// may come again from LowWater on.
@@ -52,8 +52,8 @@ type Assigner interface {
 // ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
 var ErrFatal = errors.New("stream: the handler cannot go on")
 
-// ErrAgain, wrapped by an error of Tick, gives all partitions back and begins again at LowWater,
-// where records are still needed whose effect has been lost.
+// ErrAgain, wrapped by an error of Tick, says that the effect of some records has been lost. The
+// consumer gives all partitions back, and begins again at LowWater.
 var ErrAgain = errors.New("stream: the handler needs records again")
 
 // ConsumerConfig says how to consume.
@@ -61,8 +61,8 @@ type ConsumerConfig struct {
 	Topic string `yaml:"-"`
 	Group string `yaml:"group"`
 
-	// MaxAge, if not 0, makes a partition start at most this far back, whatever is committed: for
-	// effects that do not matter after that.
+	// MaxAge, if not 0, is how far back a partition starts at most, whatever is committed. It is
+	// for effects that do not matter after that time.
 	MaxAge time.Duration `yaml:"max_age"`
 	// From, if not zero, makes each partition start at the first record that ingest took at or
 	// after it, whatever is committed: to walk back. Once this process has committed something of
@@ -133,9 +133,9 @@ const (
 
 // Consumer is a member of a consumer group.
 //
-// One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works and
-// are let in between (also between failing calls of Handle), so the handler and the engine's
-// callbacks never meet. Heartbeats are the engine's own and always go on.
+// One goroutine, Run's, polls, calls the handler and commits. Rebalances wait while it works, and
+// happen in between, also between failing calls of Handle. So the handler and the engine's
+// callbacks never run at the same time. Heartbeats are the engine's own and always go on.
 type Consumer struct {
 	engine  Engine
 	config  ConsumerConfig

@@ -15,13 +15,13 @@ import (
 const copyBytes = 8 << 20
 
 // CopyFrames publishes messages of a topic of frames in the topic of the same name of another
-// engine, in order and with their times, and returns how many. Those are the messages since a
-// time, and before it those that one of the groups has yet to read. Then each group goes on there
-// where it was here: both topics must be there, and nobody of the groups. Called again, it
-// publishes them again.
+// engine, in order and with their times, and returns how many. It copies the messages since a time,
+// and those before it that one of the groups has yet to read. Then it makes each group go on in the
+// other engine where it was in this one. Both topics must be there, and the groups must have no
+// members. A second call publishes the messages again.
 //
-// The topics must have as many partitions, or the error is an ErrTopic: what is known by partition
-// would be another's.
+// Both topics must have the same number of partitions, because the groups' state is by partition.
+// Otherwise the error is an ErrTopic.
 func CopyFrames(
 	ctx context.Context,
 	from, to Engine,

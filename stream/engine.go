@@ -62,13 +62,13 @@ type Message struct {
 // Publisher publishes to one topic.
 type Publisher interface {
 	// Publish takes a message and calls done once: with nil when the engine keeps it, so that it
-	// outlives a crash, and then the message says at which offset of which partition; else with
-	// why it is given up; the engine may keep it nevertheless. The message must not be changed
-	// before. Too much that waits is an ErrFull, at once. A message without a time gets the
-	// present one.
+	// outlives a crash (then the message says at which offset of which partition), or with why it
+	// was given up (then the engine may keep it all the same). Until then the message must not be
+	// changed. If too much waits already, done is called at once, with an ErrFull. A message
+	// without a time gets the present one.
 	Publish(m *Message, done func(error))
-	// Fence returns an offset of each partition, of all if nil, such that what was published before
-	// the call is before it, and that Read gets there.
+	// Fence returns an offset for each of the partitions; nil means all. All that was published
+	// before the call lies before it, and Read reaches it.
 	Fence(ctx context.Context, partitions []int32) (Position, error)
 	// Ready returns nil when the engine answers.
 	Ready(ctx context.Context) error
@@ -109,8 +109,8 @@ type Membership struct {
 
 	// Assigned is told of partitions that the member has now, before messages of them come.
 	Assigned func(partitions []int32)
-	// Revoked is told that partitions are another's now, never between Poll and Allow; mayCommit
-	// says that they are not yet.
+	// Revoked is told that partitions go to another member, never between Poll and Allow. mayCommit
+	// says that this member still has them and may commit.
 	Revoked func(ctx context.Context, m Member, partitions []int32, mayCommit bool)
 }
 

@@ -16,8 +16,8 @@ import (
 // alerts, state that a process takes up after its restart, records between processes.
 type LogConfig struct {
 	Topic string `yaml:"topic"`
-	// Partitions is best that of the frames: then a cluster's entries are in the partition of the
-	// same number, and who owns one of the frames' partitions reads one of these.
+	// Partitions is best as many as the frames have. Then a cluster's entries are in the partition
+	// of the same number, and a process reads one partition here for each that it has of frames.
 	Partitions int32 `yaml:"partitions"`
 	// Retention is how long an entry is kept that no newer one of its key follows. 0: for ever.
 	Retention time.Duration `yaml:"retention"`
@@ -156,9 +156,9 @@ func NewLog(e Engine, c Config, l LogConfig, reg prometheus.Registerer) (*Log, e
 // logOverhead is what Kafka puts around one entry in a batch, and room.
 const logOverhead = 4 << 10
 
-// Publish returns nil once the engine keeps all entries. It tries until ctx ends, however long the
-// engine is away, and none of its own attempts makes an entry twice. An error that is not Retryable
-// says that one of the entries is never taken; others of the call may be there.
+// Publish returns nil once the engine keeps all entries. It tries until ctx ends, however long
+// the engine is away, and its attempts make no entry twice. An error that is not Retryable says
+// that the engine will never take one of the entries; others of the call may be there.
 func (l *Log) Publish(ctx context.Context, entries ...Entry) error {
 	messages := make([]*Message, 0, len(entries))
 	for _, e := range entries {

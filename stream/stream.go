@@ -1,15 +1,15 @@
 // Package stream publishes frames and hands them to consumers, and keeps small topics beside
 // them. It is the waist between the roles and what keeps the messages, an Engine: package kafka
 // has Kafka, package files a directory of this process. Package streamtest has the contract that
-// both pass.
+// both pass. Begin with Consumer. It imports none of our packages; kafka imports access/certs.
 //
 // What it promises:
 //   - Publish returns nil only when the engine keeps the frame: Kafka's in-sync replicas have it,
 //     or the disk has.
 //   - The frames of a cluster keep their order and are seen by one consumer of a group at a time.
-//   - A consumer sees every published frame at least once: an offset is committed only when the
-//     effect of everything before it is done, and when the handler still needs older frames (an
-//     open window), only up to those.
+//   - A consumer sees every published frame at least once. An offset is committed only when the
+//     effect of everything before it is done, and never beyond the oldest frame that the handler
+//     still needs (of an open window, say).
 //   - What a consumer holds is bounded by what the engine fetches ahead and one batch.
 //
 // What bites:

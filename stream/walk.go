@@ -69,8 +69,8 @@ func Again(ctx context.Context, e Engine, topic string, w Walk, f func([]Record)
 // it takes records from nobody.
 //
 // It calls f with one record at a time, in order within each partition. The value is f's to keep.
-// Records whose cluster wanted refuses cost reading, not a call; a nil wanted takes all. An engine
-// that is away is waited for. The error is ctx's, f's, or wraps ErrNoTopic.
+// If wanted refuses a record's cluster the record is read, and f is not called; a nil wanted takes
+// all. Follow waits for an engine that is away. The error is ctx's, f's, or wraps ErrNoTopic.
 func Follow(ctx context.Context, e Engine, topic string, since time.Time,
 	wanted func(account, cluster string) bool, f func(Record) error) error {
 	var stopped error

@@ -1,12 +1,15 @@
-// Package account decides who may do what: accounts own clusters and hold API keys.
+// Package account decides who may do what: accounts own clusters and hold API keys. Begin with
+// Door, which says who sends a request. It imports none of our packages.
 //
-// It promises that a key's text is never kept, compared or printed, only its SHA-256 digest; that
-// a principal says nothing of another account's clusters; that guessing keys is slowed per remote
-// address and per key; and that a key which is revoked in the store stops in every process within
-// KeyringConfig.Refresh and one read of the store.
+// What it promises:
+//   - A key's text is never kept, compared or printed; only its SHA-256 digest is.
+//   - A Principal knows nothing of another account's clusters.
+//   - Guessing keys is slowed, by remote address and by key.
+//   - A key that is revoked in the store stops in every process within KeyringConfig.Refresh and
+//     one reading of the store.
 //
-// What bites: accounts are worlds of their own. Two accounts may both own a cluster named "prod",
-// so whoever stores anything puts the account's name beside the cluster's.
+// What bites: two accounts may both own a cluster named "prod". So whatever is stored has the
+// account's name beside the cluster's.
 package account
 
 import (

@@ -26,7 +26,7 @@ func TestAuthenticate(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.now = func() time.Time { return now }
-	p, err := r.Authenticate(writer)
+	p, err := r.Authenticate(t.Context(), writer)
 	if err != nil || p.Account != "acme" || p.KeyName != "agents" || !p.Can(Write) || p.Can(Read) ||
 		p.Can(Admin) {
 		t.Fatalf("got %+v, %v", p, err)
@@ -37,16 +37,17 @@ func TestAuthenticate(t *testing.T) {
 			t.Errorf("Owns(%q) = %v", cluster, !want)
 		}
 	}
-	if p, err := r.Authenticate(reader); err != nil || p.Account != "zeta" ||
+	if p, err := r.Authenticate(t.Context(), reader); err != nil || p.Account != "zeta" ||
 		!p.Owns("any/thing at all") {
 		t.Errorf("got %+v, %v", p, err)
 	}
-	if p, err := r.Authenticate(old); !errors.Is(err, ErrExpired) || p.Account != "" {
+	if p, err := r.Authenticate(t.Context(), old); !errors.Is(err, ErrExpired) || p.Account != "" {
 		t.Errorf("an expired key: %+v, %v", p, err)
 	}
 	for _, wrong := range []string{"", "rw_", NewKey(), writer + " ", writer[:len(writer)-1],
 		Hash(writer)} {
-		if p, err := r.Authenticate(wrong); !errors.Is(err, ErrUnknownKey) || p.Account != "" {
+		if p, err := r.Authenticate(t.Context(), wrong); !errors.Is(err, ErrUnknownKey) ||
+			p.Account != "" {
 			t.Errorf("key %q: %+v, %v", wrong, p, err)
 		}
 	}

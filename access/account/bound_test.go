@@ -56,7 +56,7 @@ func TestBound(t *testing.T) {
 	}
 	who := func(key string) Principal {
 		t.Helper()
-		p, err := r.Authenticate(key)
+		p, err := r.Authenticate(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}

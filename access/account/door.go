@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -44,18 +45,20 @@ func (e *TooManyError) Error() string {
 		e.After.Round(time.Second))
 }
 
-// Door admits HTTP requests by their key and slows down who guesses keys: each remote address may
-// try 20 wrong keys at once and 10 a minute after that; beyond that its requests are refused
-// unread, with a right key too. So may, for each key's id, all addresses together; beyond that
-// only addresses that have used the key are let through, so that guessing shuts nobody out. A
-// wrong key that comes again and again counts once: that is an agent with an old configuration,
-// and must not shut out others behind the same address.
+// Door admits HTTP requests by their key, and slows down guessing.
 //
-// The address is http.Request.RemoteAddr. A proxy in front makes all clients one address, unless
-// what stands before the Door puts the client's own there, as listener.Observer does for proxies
-// that are trusted.
+//   - By address: a remote address may try 20 wrong keys at once, and then 10 a minute. Beyond that
+//     its requests are refused unread, also those with a right key.
+//   - By key: all addresses together may try as many wrong keys with one key's id. Beyond that only
+//     addresses that have used the key are let through, so that guessing does not shut them out.
+//   - A wrong key that comes again and again counts once. It is an agent with an old configuration,
+//     and must not shut out others behind the same address.
+//
+// The address is http.Request.RemoteAddr. Behind a proxy all clients have one address, unless
+// something before the Door puts the client's own there, as listener.Observer does for trusted
+// proxies.
 type Door struct {
-	authenticate func(key string) (Principal, error)
+	authenticate func(ctx context.Context, key string) (Principal, error)
 	now          func() time.Time
 	results      *prometheus.CounterVec
 
@@ -97,7 +100,7 @@ func (g *guesses) count(now time.Time, digest [sha256.Size]byte) {
 
 // NewDoor returns a Door that asks authenticate whose key it is, as Registry.Authenticate and
 // Keyring.Authenticate do.
-func NewDoor(authenticate func(key string) (Principal, error)) *Door {
+func NewDoor(authenticate func(ctx context.Context, key string) (Principal, error)) *Door {
 	d := &Door{
 		authenticate: authenticate, now: time.Now,
 		results: prometheus.NewCounterVec(
@@ -155,7 +158,7 @@ func (d *Door) admit(r *http.Request) (Principal, error) {
 	if shut := d.shut(address, KeyID(key)); shut != nil {
 		return Principal{}, shut
 	}
-	p, err := d.authenticate(key)
+	p, err := d.authenticate(r.Context(), key)
 	if err != nil {
 		d.failed(address, key, err)
 		return Principal{}, err

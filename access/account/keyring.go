@@ -114,18 +114,27 @@ func (k *Keyring) Run(ctx context.Context) error {
 }
 
 // Authenticate is Registry.Authenticate with the stored keys. The error may also be ErrKeysAway.
-// It waits for the store only for a key that nobody knows, and not while the store is known to be
-// away.
-func (k *Keyring) Authenticate(key string) (Principal, error) {
-	p, err := k.current.Load().Authenticate(key)
+// It waits for the store only for a key that nobody knows, no longer than ctx, and not while the
+// store is known to be away.
+func (k *Keyring) Authenticate(ctx context.Context, key string) (Principal, error) {
+	p, err := k.current.Load().Authenticate(ctx, key)
 	if !k.config.Stored || !errors.Is(err, ErrUnknownKey) || KeyID(key) == "" ||
 		errors.As(err, new(wrongSecret)) {
 		return p, err
 	}
 	if !k.failed.Load() && k.misses.AllowN(k.now(), 1) {
-		// Others wait for the same reading, so it does not end with this request.
-		k.refresh(context.Background(), k.now(), true)
-		if p, err = k.current.Load().Authenticate(key); !errors.Is(err, ErrUnknownKey) {
+		// Others wait for the same reading, so it goes on when this request ends.
+		since, done := k.now(), make(chan struct{})
+		go func() {
+			defer close(done)
+			k.refresh(context.WithoutCancel(ctx), since, true)
+		}()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return Principal{}, ErrKeysAway
+		}
+		if p, err = k.current.Load().Authenticate(ctx, key); !errors.Is(err, ErrUnknownKey) {
 			return p, err
 		}
 	}

@@ -66,49 +66,50 @@ func TestKeyring(t *testing.T) {
 
 	first, second := NewKey(), NewKey()
 	s.put(first, "acme")
-	if p, err := ring.Authenticate(configured); err != nil || p.KeyName != "c" {
+	if p, err := ring.Authenticate(t.Context(), configured); err != nil || p.KeyName != "c" {
 		t.Errorf("a configured key while the store was never read: %+v, %v", p, err)
 	}
-	if _, err := ring.Authenticate(first); !errors.Is(err, ErrKeysAway) {
+	if _, err := ring.Authenticate(t.Context(), first); !errors.Is(err, ErrKeysAway) {
 		t.Errorf("a stored key while the store was never read: %v", err)
 	}
 	reads := s.reads
-	if _, err := ring.Authenticate(first); !errors.Is(err, ErrKeysAway) || s.reads != reads {
+	if _, err := ring.Authenticate(t.Context(), first); !errors.Is(err, ErrKeysAway) ||
+		s.reads != reads {
 		t.Errorf("while the store is known to be away: %v, it was read %d times", err,
 			s.reads-reads)
 	}
 	s.with(func() { s.away = false })
 	refresh()
-	p, err := ring.Authenticate(first)
+	p, err := ring.Authenticate(t.Context(), first)
 	if err != nil || p.Account != "acme" || p.KeyID != KeyID(first) || !p.Can(Read) ||
 		!p.Owns("prod-1") || p.Owns("x") {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	s.put(second, "acme", func(k *StoredKey) { k.Expires = now.Add(time.Minute) })
 	later(time.Second)
-	if _, err := ring.Authenticate(second); err != nil {
+	if _, err := ring.Authenticate(t.Context(), second); err != nil {
 		t.Errorf("a key that is younger than the last reading: %v", err)
 	}
 	// Revoked: good until the next reading, and for as long as the store is away.
 	s.with(func() { s.keys[0].Revoked, s.keys[0].RevokedBy = now, "adam@desk"; s.away = true })
 	refresh()
-	if _, err := ring.Authenticate(first); err != nil {
+	if _, err := ring.Authenticate(t.Context(), first); err != nil {
 		t.Errorf("while the store is away: %v", err)
 	}
-	if _, err := ring.Authenticate(NewKey()); !errors.Is(err, ErrKeysAway) {
+	if _, err := ring.Authenticate(t.Context(), NewKey()); !errors.Is(err, ErrKeysAway) {
 		t.Errorf("a key that may be new while the store is away: %v", err)
 	}
-	if _, err := ring.Authenticate("rw_nobody"); !errors.Is(err, ErrUnknownKey) ||
+	if _, err := ring.Authenticate(t.Context(), "rw_nobody"); !errors.Is(err, ErrUnknownKey) ||
 		errors.Is(err, ErrKeysAway) {
 		t.Errorf("a key that cannot be a stored one: %v", err)
 	}
 	s.with(func() { s.away = false })
 	refresh()
-	if _, err := ring.Authenticate(first); !errors.Is(err, ErrRevoked) {
+	if _, err := ring.Authenticate(t.Context(), first); !errors.Is(err, ErrRevoked) {
 		t.Errorf("revoked: %v", err)
 	}
 	later(time.Minute)
-	if _, err := ring.Authenticate(second); !errors.Is(err, ErrExpired) {
+	if _, err := ring.Authenticate(t.Context(), second); !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	for _, want := range []string{"API key created", "API key revoked", KeyID(first), KeyID(second),
@@ -130,7 +131,7 @@ func TestKeyring(t *testing.T) {
 	s.put(NewKey(), "acme", func(k *StoredKey) { k.Scopes = nil })
 	s.put(NewKey(), "acme", func(k *StoredKey) { k.SHA256 = "aa" })
 	refresh()
-	if _, err := ring.Authenticate(broken); !errors.Is(err, ErrUnknownKey) {
+	if _, err := ring.Authenticate(t.Context(), broken); !errors.Is(err, ErrUnknownKey) {
 		t.Errorf("a key whose networks cannot be read: %v", err)
 	}
 	for _, want := range []string{"everywhere", `account \"nobody\"`, "no scopes",
@@ -143,7 +144,7 @@ func TestKeyring(t *testing.T) {
 	// Guessing does not make the store be read more often than once a second.
 	before := s.reads
 	for range 100 {
-		if _, err := ring.Authenticate(NewKey()); !errors.Is(err, ErrUnknownKey) {
+		if _, err := ring.Authenticate(t.Context(), NewKey()); !errors.Is(err, ErrUnknownKey) {
 			t.Fatal(err)
 		}
 	}
@@ -168,6 +169,47 @@ func TestKeyring(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestKeyringWaitsNoLongerThanItsRequest: the reading that a request has begun goes on for others.
+func TestKeyringWaitsNoLongerThanItsRequest(t *testing.T) {
+	registry, err := NewRegistry([]Account{{Name: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := NewKey()
+	s := &shelf{}
+	s.put(key, "acme")
+	asked, answer := make(chan context.Context), make(chan struct{})
+	ring := NewKeyring(DefaultKeyringConfig(), registry,
+		func(ctx context.Context) ([]StoredKey, error) {
+			asked <- ctx
+			<-answer
+			return s.read(ctx)
+		}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := ring.Authenticate(ctx, key)
+		left <- err
+	}()
+	reading := <-asked
+	leave()
+	if err := <-left; !errors.Is(err, ErrKeysAway) {
+		t.Errorf("a request that ended while the store was read: %v", err)
+	}
+	if err := reading.Err(); err != nil {
+		t.Errorf("the reading ended with the request: %v", err)
+	}
+	close(answer)
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
+		if _, err := ring.current.Load().Authenticate(t.Context(), key); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("what was read is not known")
+		}
 	}
 }
 

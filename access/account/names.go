@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Names returns who decides for a request whether the names in an account's metrics are shown, as
-// listener.Exposition asks it. A key with the scope admin shows its own account's; one of the
-// operators' accounts shows all. Without such a key there are none, nil. A key that is wrong is an
-// error, admit's; credentials that are no keys of ours are a proxy's and count as none.
+// Names returns what listener.Exposition asks for each request: a function that says of which
+// accounts the metrics may show names. A key with the scope admin shows its own account's names,
+// and one of an operator's account shows all. Without such a key the function is nil: no names
+// are shown. A wrong key is an error, admit's. Credentials that are no keys of ours are a
+// proxy's, and count as none.
 func Names(admit func(*http.Request) (Principal, error),
 	operators []string) func(*http.Request) (func(string) bool, error) {
 	return func(r *http.Request) (func(string) bool, error) {

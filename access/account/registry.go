@@ -1,6 +1,7 @@
 package account
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
@@ -212,7 +213,7 @@ func parseDigest(text string) (d [sha256.Size]byte, err error) {
 
 // Authenticate returns whose key it is. The error is or wraps ErrUnknownKey, ErrRevoked or
 // ErrExpired.
-func (r *Registry) Authenticate(key string) (Principal, error) {
+func (r *Registry) Authenticate(_ context.Context, key string) (Principal, error) {
 	e := r.find(sha256.Sum256([]byte(key)))
 	switch {
 	case e == nil:

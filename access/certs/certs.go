@@ -1,5 +1,6 @@
 // Package certs is TLS from files: certificates, keys and authorities that are read again when they
-// change, and what a client says when a server's certificate, or its own, is not accepted.
+// change, and what a client says when a server's certificate, or its own, is not accepted. Begin
+// with Client. It imports none of our packages.
 //
 // What it promises:
 //   - A connection that begins a second after its files changed uses the new ones. Files that
@@ -8,8 +9,8 @@
 //     and its name.
 //   - A refusal for a certificate's sake is one sentence, with the key of the configuration to set.
 //
-// What bites: a connection that stands keeps the certificates with which it began, even after those
-// have ended.
+// What bites: an open connection keeps the certificates with which it began, even after those have
+// expired.
 package certs
 
 import (
@@ -20,8 +21,8 @@ import (
 	"strings"
 )
 
-// Client is how we speak TLS to an engine, under the names of Prometheus's tls_config. Empty files
-// are this machine's authorities, and no certificate of our own.
+// Client is how we speak TLS to an engine, under the names of Prometheus's tls_config. Without
+// CAFile this machine's authorities count; without CertFile we show no certificate.
 type Client struct {
 	// Enabled is true as soon as a file has the section. False switches TLS off, and the rest of
 	// the section can stay.
@@ -32,8 +33,8 @@ type Client struct {
 	// that demands one.
 	CertFile string `yaml:"cert_file"`
 	KeyFile  string `yaml:"key_file"`
-	// ServerName is the name that the certificate of every server must have, in place of the one
-	// under which it is called.
+	// ServerName is the name that every server's certificate must have, instead of the name by
+	// which the server is called.
 	ServerName string `yaml:"server_name"`
 
 	section string

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Dialer makes connections with TLS, each with what the files say then: the engines' drivers take
-// their certificates once, and RootCAs cannot change in a tls.Config that is in use. Its methods
-// may be called from many goroutines.
+// Dialer makes connections with TLS, each with what the files say at that moment. The engines'
+// own drivers cannot do that: they read certificates once, and RootCAs cannot change in a
+// tls.Config that is in use. Its methods may be called from many goroutines.
 type Dialer struct {
 	client Client
 	names  []string
@@ -25,9 +25,9 @@ type Dialer struct {
 // clients, and a broken file is told once.
 var watching sync.Map // Client → *Watched[*material]
 
-// Dialer returns one for the Client's server. Names are other names by which a server may be known
-// than the one that is dialled: those of an engine whose clients learn only addresses. With a
-// ServerName neither counts. Files are read when they are needed first.
+// Dialer returns one for the Client's server. A server's certificate may have the name that is
+// dialled, or one of names; those are for engines whose clients learn only addresses. With a
+// ServerName only that counts. Files are read when they are first needed.
 func (c *Client) Dialer(log *slog.Logger, names ...string) *Dialer {
 	of := *c
 	files, _ := watching.LoadOrStore(of, &Watched[*material]{
@@ -93,8 +93,8 @@ func (d *Dialer) config(m *material, of *attempt) *tls.Config {
 		VerifyConnection: func(s tls.ConnectionState) error {
 			return verify(s.PeerCertificates, m.roots, names)
 		},
-		// A certificate is sent whatever authorities the server names: then it says what is wrong
-		// with it, where otherwise it would miss one.
+		// Our certificate is sent whatever authorities the server names. Then the server says what
+		// is wrong with it, instead of that there is none.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			of.asked.Store(true)
 			if m.own == nil {
@@ -134,8 +134,8 @@ type attempt struct {
 // lastWord is how long a connection that ended may take to say why.
 const lastWord = time.Second
 
-// conn is a TLS connection that explains a refusal which comes after the handshake: with TLS 1.3 a
-// server looks at our certificate when we believe to be connected.
+// conn is a TLS connection that explains a refusal which comes after the handshake: with TLS 1.3
+// the server checks our certificate only after our side is done.
 type conn struct {
 	*tls.Conn
 	of    *attempt
@@ -153,8 +153,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. A server that refused us may have gone before our first words came;
-// its reason waits to be read.
+// Write implements net.Conn. A server that refused us may have closed the connection before our
+// first bytes came. Its reason can still be read.
 func (c *conn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err == nil || c.heard.Load() {

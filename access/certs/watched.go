@@ -29,8 +29,9 @@ type Watched[T any] struct {
 	checked time.Time
 }
 
-// Current returns what the files say now. Files that cannot be used, as in the middle of being
-// replaced, leave what there was, and are logged. An error means that there never was anything.
+// Current returns what the files say now. If they cannot be used, as in the middle of being
+// replaced, it logs that and returns what it had before. It returns an error if it never had
+// anything.
 func (w *Watched[T]) Current() (T, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

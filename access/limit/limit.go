@@ -1,11 +1,14 @@
 // Package limit counts the requests, or the frames, of each account and of each node, over all
-// processes that share a Redis, or in one process without.
+// processes that share a Redis, or in one process without. Begin with Limiter. It imports none of
+// our packages.
 //
-// What it promises: over any time t an account, or a node of it, gets at most burst + rate × t
-// requests, whatever process they come to, by Redis's clock; a process may use a thousandth of an
-// account's burst a second later than it was counted. Without Redis, and while it is away or
-// slow, each process enforces the same rates for itself, so that n processes let n times as much
-// through; a request never waits longer for Redis than Config.Timeout.
+// What it promises:
+//   - Over any time t an account, or a node of it, gets at most burst + rate × t requests, whatever
+//     process they come to, by Redis's clock. A thousandth of an account's burst may be used in a
+//     process up to a second after it was counted.
+//   - Without Redis, and while it is away or slow, each process enforces the same rates for itself:
+//     n processes let n times as much through.
+//   - No request waits longer for Redis than Config.Timeout.
 //
 // Which limiter is for what. Here: requests and frames a second, of accounts and nodes, over all
 // processes. Package ring/throttle: operations on a shared Cassandra, of workload classes, over
@@ -13,8 +16,8 @@
 // of accounts at once (queue), and computations at once as there are processors (cpuSlots).
 // Package ingest: processor time of accounts (cost.go). Package access/account: guesses of keys.
 //
-// What bites: a refusal is counted for nothing, so who asks again at once is refused again, for
-// as long as it is told.
+// What bites: a refused request does not count. A client that asks again at once is refused until
+// the time that it was told has passed.
 package limit
 
 import (
@@ -39,8 +42,7 @@ type Rates struct {
 
 // Config is the rates of accounts and how long to wait for Redis.
 type Config struct {
-	// Of names what is counted where that is not requests; it counts apart from them, and from
-	// what has another name.
+	// Of names what is counted, if not requests. What has different names is counted apart.
 	Of string `yaml:"-"`
 
 	// The rates of every account, as in Rates.
@@ -130,9 +132,9 @@ const (
 	Node    = "node"
 )
 
-// counter is the waist of the package: who counts n requests of an account, and of a node of it
-// if that has a name, or none of both if either has no room for them. It returns 0, or how long
-// to wait, and whose limit was met. An error says that it does not answer now.
+// counter is the waist of the package. It counts n requests of an account and, if node is not
+// empty, of that node. If either has no room it counts none of both, and returns how long to wait
+// and whose limit was met; otherwise it returns 0. An error says that it does not answer now.
 type counter interface {
 	take(ctx context.Context, account, node string, rates [2]pace,
 		n int64) (after time.Duration, whose string, err error)
@@ -150,8 +152,8 @@ type Limiter struct {
 	leases map[string]*lease // one per account that has keys
 }
 
-// A lease is some requests of an account that were counted at once, so that not each of them has to
-// wait for Redis: a thousandth of the burst, used within a second. What is not used then is lost.
+// A lease is some requests of an account that were counted at once, so that only the first of them
+// waits for Redis. It is a thousandth of the burst. What is not used within a second is lost.
 const (
 	leaseShare  = 1000
 	leaseLength = time.Second

@@ -13,8 +13,8 @@ import (
 
 // gcra is the generic cell rate algorithm: a key holds the time, in µs of Redis's clock, at which
 // all requests so far would have come if they had kept the pace. A request may go on while that
-// is less than a burst ahead of now. All keys have room, or none is touched. A key lives until it
-// says nothing any more.
+// is less than a burst ahead of now. If one key has no room, none is changed. A key expires when
+// its time has passed.
 //
 //	KEYS[i], ARGV[2i-1] = µs a request, ARGV[2i] = burst, the last ARGV = how many requests → {0, 0} or {index of the fullest key, µs to wait}
 var gcra = rueidis.NewLuaScript(`

@@ -9,8 +9,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// naming are the labels whose values name accounts, keys, or what is in a user's Cassandra. Of
-// these account and client say whose the series is: a client's name begins with its account's.
+// naming are the labels whose values name accounts, keys, or what is in a user's Cassandra. Two of
+// them say whose the series is: account, and client, which begins with its account's name.
 var naming = map[string]bool{
 	"account": true, "client": true, "key": true,
 	"cluster": true, "datacenter": true, "rack": true, "node": true, "host": true, "address": true,
@@ -18,7 +18,7 @@ var naming = map[string]bool{
 }
 
 // Names tells whether the names in an account's series may be shown. The empty account stands for
-// series that have names and no account. nil: none may be.
+// series that have names but no account. If Names is nil no names may be shown.
 type Names = func(account string) bool
 
 // AllNames shows all names: it is for listeners that only operators reach.

@@ -1,9 +1,11 @@
 // Package listener is what stands before the handlers of each role that listens: TLS, request
-// ids, the access log and metrics by route and code.
+// ids, the access log and metrics by route and code. Begin with Observer. Of our packages it
+// imports account and certs.
 //
-// What it promises: every request has an id, in its answer's header and in all log lines about
-// it; no log line has a key's text; labels of metrics are routes and codes, never what a client
-// has chosen.
+// What it promises:
+//   - Every request has an id, in its answer's header and in all log lines about it.
+//   - No log line has a key's text.
+//   - Labels of metrics are routes and codes, never what a client has chosen.
 package listener
 
 import (

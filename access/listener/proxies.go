@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Proxies are the networks of the proxies before a listener, as CIDR; an address alone is a
-// network of one. What these say in X-Forwarded-For of where a request comes from is believed,
-// what anyone else says is not: who asks could write anything into it.
+// Proxies are the networks of the trusted proxies before a listener, as CIDR; an address alone is a
+// network of one. Their X-Forwarded-For says where a request comes from. Nobody else's is believed,
+// since a client can write anything into it.
 type Proxies []string
 
 // Validate reports everything that is wrong at once.
@@ -50,11 +50,11 @@ func (t trusted) has(a netip.Addr) bool {
 	return slices.ContainsFunc(t, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// remote returns where a request comes from as host:port, as http.Request.RemoteAddr is: the
-// connection's other end; if that is one of the proxies, the address before it in
-// X-Forwarded-For, and so on, from right to left, to the first that is none of them. Each proxy
-// appends who it was asked by, so what stands left of that one is only what it said itself. The
-// port is 0 then.
+// remote returns where a request comes from, as host:port like http.Request.RemoteAddr. That is
+// the connection's other end, unless it is one of the proxies. Each proxy appends to
+// X-Forwarded-For the address that asked it. So remote reads the header from right to left, past
+// addresses of proxies, and takes the first that is none of them, with port 0. What stands
+// further left was written by that client itself.
 func (t trusted) remote(r *http.Request) string {
 	if len(t) == 0 {
 		return r.RemoteAddr

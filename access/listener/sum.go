@@ -6,9 +6,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// addMetric adds a series to the sum of those before. What cannot be added is left out: quantiles,
-// which are none of a sum; exemplars, which may have names; the buckets of native histograms, whose
-// classic ones stay. The oldest creation counts.
+// addMetric adds a series to the sum of those before, with the oldest time of creation. It leaves
+// out quantiles, which cannot be added; exemplars, which may have names; and the buckets of
+// native histograms, whose classic buckets stay.
 func addMetric(sum, m *dto.Metric) {
 	switch {
 	case m.Counter != nil:
@@ -40,8 +40,8 @@ func addMetric(sum, m *dto.Metric) {
 	}
 }
 
-// addHistogram adds counts, cumulative over buckets. Where one has a bound that the other has not,
-// the other has as many below it as below its next lower bound.
+// addHistogram adds cumulative counts of buckets. If only one of the two has a bound, the other is
+// taken to have as many below it as below its next lower bound.
 func addHistogram(sum, m *dto.Histogram) {
 	bounds := make([]float64, 0, len(m.Bucket))
 	for _, b := range slices.Concat(sum.Bucket, m.Bucket) {

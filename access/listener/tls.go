@@ -51,9 +51,9 @@ func (c TLS) load() (*tls.Config, error) {
 }
 
 // Listener returns l, with TLS before it if there is a certificate. The error names every file
-// that cannot be used. The files are read again when they change; files that cannot be read, or
-// do not belong together, as in the middle of being replaced, leave what there was, and are
-// logged.
+// that cannot be used. The files are read again when they change. If they cannot be read then, or
+// do not belong together, as in the middle of being replaced, that is logged, and what was read
+// before stays in use.
 func (c TLS) Listener(l net.Listener, log *slog.Logger) (net.Listener, error) {
 	if !c.On() {
 		return l, nil

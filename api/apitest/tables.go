@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/lookup"
 )
 
 // Tables is a Lookup that lives in memory: by account, by keyspace.table, by the key's JSON, a
@@ -16,8 +17,8 @@ import (
 type Tables map[string]map[string]map[string]string
 
 // Read is an api.Lookup. It answers the last key first.
-func (t Tables) Read(_ context.Context, q *api.LookupQuery,
-	take func(i int, a api.LookupAnswer)) error {
+func (t Tables) Read(_ context.Context, q *lookup.Query,
+	take func(i int, a lookup.Answer)) error {
 	table, found := t[q.Account][q.Keyspace+"."+q.Table]
 	if !found {
 		return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table",
@@ -38,7 +39,7 @@ func (t Tables) Read(_ context.Context, q *api.LookupQuery,
 		if err := json.Compact(&compact, key); err != nil {
 			return err
 		}
-		a := api.LookupAnswer{}
+		a := lookup.Answer{}
 		if rows, found := table[compact.String()]; found {
 			if why, failed := strings.CutPrefix(rows, "!"); failed {
 				a.Err = &api.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",

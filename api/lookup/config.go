@@ -3,14 +3,12 @@ package lookup
 import (
 	"errors"
 	"fmt"
-	"net"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/certs"
+	"github.com/ringwatch/ringwatch/ring"
 )
 
 // Everybody, as the only one of Table.Accounts, lets every account read the table.
@@ -76,18 +74,8 @@ var tableName = regexp.MustCompile(`^[A-Za-z0-9_]{1,48}\.[A-Za-z0-9_]{1,222}$`)
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	port := 0
-	for _, h := range c.Hosts {
-		_, p, err := splitHost(h)
-		switch {
-		case err != nil:
-			bad("hosts: %q is neither host nor host:port", h)
-		case port != 0 && p != port:
-			bad("hosts: ports %d and %d differ; all nodes of a cluster must use one port", port, p)
-		default:
-			port = p
-		}
-	}
+	_, _, err := ring.ContactPoints(c.Hosts)
+	errs = append(errs, err)
 	if len(c.Hosts) == 0 &&
 		(c.Username != "" || c.Password != "" || c.Datacenter != "" || c.TLS.Enabled) {
 		bad("hosts: datacenter, username, password and tls need hosts; without hosts the store's " +
@@ -145,17 +133,4 @@ func (c *Config) On() bool { return len(c.Tables) > 0 }
 // allows reports whether an account may read the table.
 func (t *Table) allows(account string) bool {
 	return slices.Contains(t.Accounts, account) || t.Accounts[0] == Everybody
-}
-
-// splitHost returns host and port of "host" or "host:port".
-func splitHost(s string) (string, int, error) {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil {
-		host, port = s, "9042"
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 1 || n > 65535 || host == "" || strings.ContainsAny(host, " /") {
-		return "", 0, fmt.Errorf("%q is not an address", s)
-	}
-	return host, n, nil
 }

@@ -1,10 +1,12 @@
 // Package lookup reads rows of allowed tables by their partition keys, for clients that speak
-// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}.
+// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages
+// it imports ring, which does the reading, ring/throttle, access/certs and access/listener.
 //
-// What it promises: a table or a column that is not allowed for an account is one that does not
-// exist for it; a key means exactly the value it says, or is refused (no rounding, no replaced
-// characters, no guessed zones); what a value's JSON is follows from its column's type alone, and
-// it loses nothing. How keys are read is package ring's.
+// What it promises:
+//   - A table or column that an account may not read does not exist for it.
+//   - A key means exactly the value that it says, or is refused: there is no rounding, there are no
+//     replaced characters and no guessed zones.
+//   - A value's JSON follows from its column's type alone, and loses nothing.
 //
 // What bites: an answer holds whole partitions, up to max_rows rows of each; a wide table wants a
 // small max_rows.
@@ -71,14 +73,14 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer,
 }
 
 // Run connects, trying again until it succeeds, and keeps the connection until ctx ends. Before
-// that every Read fails as Away.
+// that every Read fails with status 503.
 func (l *Lookup) Run(ctx context.Context) error {
 	session := l.connect(ctx)
 	if session == nil {
 		return nil
 	}
 	defer session.Close()
-	reader, err := ring.New(session, l.ring, l.admit, l.reg)
+	reader, err := ring.Connect(ctx, session, l.ring, l.admit, l.reg)
 	if err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
@@ -111,10 +113,7 @@ func (l *Lookup) connect(ctx context.Context) *gocql.Session {
 // rights can be less.
 func (c *Config) cluster(log *slog.Logger) *gocql.ClusterConfig {
 	cluster := gocql.NewCluster()
-	for _, h := range c.Hosts {
-		host, port, _ := splitHost(h) // validated
-		cluster.Hosts, cluster.Port = append(cluster.Hosts, host), port
-	}
+	cluster.Hosts, cluster.Port, _ = ring.ContactPoints(c.Hosts) // validated
 	cluster.Consistency = gocql.LocalOne
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {
@@ -179,8 +178,8 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	}
 	reader := l.reader.Load()
 	if reader == nil {
-		return &Error{Kind: Away, Reason: "unavailable",
-			Message: "the Cassandra that has the tables does not answer now: ask again in a moment"}
+		return away("unavailable",
+			"the Cassandra that has the tables does not answer now: ask again in a moment", nil)
 	}
 	table, err := reader.Table(ctx, q.Keyspace, q.Table)
 	if errors.Is(err, ring.ErrNoTable) {
@@ -282,8 +281,8 @@ func answerOf(result ring.Result, limit int) Answer {
 		}
 		var err error
 		if b, err = appendRow(b, row); err != nil {
-			return Answer{Err: &Error{Kind: Away, Reason: "unreadable",
-				Message: "its stored bytes do not match its types: " + err.Error(), cause: err}}
+			return Answer{Err: away("unreadable",
+				"its stored bytes do not match its types: "+err.Error(), err)}
 		}
 	}
 	a.Rows = append(b, ']')

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -316,7 +317,7 @@ func TestHostileKeys(t *testing.T) {
 		if err == nil && len(key) == len(of) {
 			continue
 		}
-		if e, ok := err.(*Error); !ok || e.Kind != Wrong ||
+		if e, ok := err.(*Error); !ok || e.Status != http.StatusBadRequest ||
 			!strings.HasPrefix(e.Field, "keys[7]") || !strings.Contains(e.Message, "keys[7]") {
 			t.Fatalf("%s: %v, %v", text, key, err)
 		}

@@ -1,11 +1,13 @@
 // Package promapi speaks Prometheus's HTTP API under /api/v1, so that Grafana, promtool and every
-// other client of a Prometheus asks Ringwatch as it asks one.
+// other client of a Prometheus asks Ringwatch as it asks one. Begin with API. Of our packages it
+// imports access, memory and query.
 //
-// What it promises: parameters, answers, warnings and errors have Prometheus's form (its
-// documentation of the HTTP API, version 3); every answer is of the account of the request's key.
-// What Ringwatch has no word for (exemplars) is there and empty, as clients ask for it. What
-// bites: times that lie before anything that is kept have no values, and label names and values
-// come from an index of whole days.
+// What it promises: parameters, answers, warnings and errors have the form of Prometheus's HTTP
+// API, version 3. Every answer is limited to the account of the request's key. Clients also ask
+// for what Ringwatch does not have, such as exemplars; the answer is empty then.
+//
+// What bites: times before anything that is kept have no values, and label names and values come
+// from an index of whole days.
 package promapi
 
 import (

@@ -4,11 +4,12 @@
 //
 // It asks PromQL of a Source, some 110 queries whatever the cluster's size, most of them filters
 // whose answers are empty while all is well. Over a day the steps are five minutes, which rollups
-// serve.
+// serve. Begin with Report. Of our packages it imports query/catalog.
 //
-// What it promises: figures are those that PromQL answers, and what could not be asked is said in
-// Report.Lacks. What bites: a length of time counts steps, of five minutes for nodes and an hour
-// for tables, so what was shorter than a step may be missing or count as one.
+// What it promises: figures are what PromQL answers, and Report.Lacks says what could not be asked.
+//
+// What bites: a length of time counts steps, of five minutes for nodes and an hour for tables. What
+// was shorter than a step may be missing, or count as one.
 package report
 
 import (

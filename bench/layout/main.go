@@ -142,7 +142,7 @@ func (d *driver) open(ctx context.Context) (err error) {
 	c := ring.DefaultConfig()
 	c.Datacenter, c.Consistency, c.Speculation, c.Timeout = "dc1", "LOCAL_QUORUM", "never",
 		time.Minute
-	d.ring, err = ring.New(d.session, c, nil, nil)
+	d.ring, err = ring.Connect(ctx, d.session, c, nil, nil)
 	return err
 }
 

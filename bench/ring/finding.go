@@ -58,7 +58,7 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 	if err := c.fill(ctx, o, keyspace, f.replicas, say); err != nil {
 		return err
 	}
-	list, err := c.newSides(o, keyspace)
+	list, err := c.newSides(ctx, o, keyspace)
 	if err != nil {
 		return err
 	}

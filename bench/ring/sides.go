@@ -91,7 +91,8 @@ const keptBytes = 380
 func raced(c *ring.Config, _ options) { c.Speculation = "15ms" }
 
 // newSides returns the sides that the options want, on a keyspace.
-func (c *cluster) newSides(o options, keyspace string) (list []*side, err error) {
+func (c *cluster) newSides(ctx context.Context, o options,
+	keyspace string) (list []*side, err error) {
 	defer func() {
 		if err != nil {
 			for _, s := range list {
@@ -120,7 +121,7 @@ func (c *cluster) newSides(o options, keyspace string) (list []*side, err error)
 			config.Datacenter, config.Speculation = "dc1", "never"
 			w.change(&config, o)
 			reg := prometheus.NewRegistry()
-			reader, err := ring.New(session, config, nil, reg)
+			reader, err := ring.Connect(ctx, session, config, nil, reg)
 			if err != nil {
 				return list, err
 			}

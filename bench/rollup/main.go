@@ -241,7 +241,7 @@ func onCassandra(ctx context.Context, addr, name string, hour [][][]byte,
 		if i+1 == len(hour) {
 			c.millis.Store(end + 600_000)
 		}
-		if err := w.Tick(ctx, c.now()); err != nil {
+		if err := w.CloseDue(ctx, c.now()); err != nil {
 			return 0, nil, err
 		}
 	}

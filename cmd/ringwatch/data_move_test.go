@@ -294,7 +294,7 @@ func (d *movingLine) testMoveRefused(t *testing.T) {
 	db, err := store.New(c.Cassandra, nil)
 	if err == nil {
 		err = errors.Join(db.Connect(t.Context()), db.Apply(t.Context()),
-			db.CreateKey(t.Context(), store.Key{ID: "k", Account: "mover", Name: "n"}))
+			db.CreateKey(t.Context(), account.StoredKey{ID: "k", Account: "mover", Name: "n"}))
 		db.Close()
 	}
 	if err != nil {

@@ -345,7 +345,7 @@ func TestFirstStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := storedKeys(t.Context(), db)
+	keys, err := db.Keys(t.Context())
 	if err != nil || len(keys) != 1 || keys[0].SHA256 != account.Hash(key) ||
 		keys[0].Account != "default" ||
 		!slices.Equal(keys[0].Scopes, []account.Scope{account.Read, account.Write}) {

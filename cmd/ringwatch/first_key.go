@@ -15,7 +15,7 @@ import (
 // or "". The key can do no more than that: it is printed where logs may keep it, and goes into an
 // agent's file.
 func firstKey(ctx context.Context, db keyBook, owner string) (string, error) {
-	keys, err := storedKeys(ctx, db)
+	keys, err := db.Keys(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -28,7 +28,7 @@ func firstKey(ctx context.Context, db keyBook, owner string) (string, error) {
 		Scopes:  []account.Scope{account.Read, account.Write},
 		Created: time.Now().UTC().Truncate(time.Millisecond)}
 	read := func(context.Context) ([]account.StoredKey, error) { return keys, nil }
-	return account.NewMaker(read, keyWriter(db), 0).Make(ctx, &k)
+	return account.NewMaker(read, db.CreateKey, 0).Make(ctx, &k)
 }
 
 // welcome says where everything is to who has started ringwatch all without a configuration. key is

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/store"
 )
 
 type keyCmd struct {
@@ -52,7 +51,7 @@ func (f *keyFlags) open(ctx context.Context) (*keyStore, error) {
 		return nil, err
 	}
 	s := &keyStore{config: c, accounts: registry, db: db}
-	if s.keys, err = storedKeys(ctx, db); err != nil {
+	if s.keys, err = db.Keys(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -92,47 +91,6 @@ func (f *keyFlags) file() (string, error) {
 		}
 		dir = up
 	}
-}
-
-// storedKeys is keyBook.Keys in the words of account.
-func storedKeys(ctx context.Context, db keyBook) ([]account.StoredKey, error) {
-	rows, err := db.Keys(ctx)
-	keys := make([]account.StoredKey, len(rows))
-	for i, r := range rows {
-		keys[i] = account.StoredKey{
-			ID: r.ID, Account: r.Account, Name: r.Name, SHA256: r.SHA256, Networks: r.Networks,
-			Clusters: r.Clusters, Node: r.Node,
-			Expires: keyTime(r.Expires), Created: keyTime(r.Created), CreatedBy: r.CreatedBy,
-			Revoked: keyTime(r.Revoked), RevokedBy: r.RevokedBy,
-		}
-		for _, s := range r.Scopes {
-			keys[i].Scopes = append(keys[i].Scopes, account.Scope(s))
-		}
-	}
-	return keys, err
-}
-
-// keyWriter is keyBook.CreateKey in the words of account.
-func keyWriter(db keyBook) func(context.Context, account.StoredKey) error {
-	return func(ctx context.Context, k account.StoredKey) error {
-		row := store.Key{ID: k.ID, Account: k.Account, Name: k.Name, SHA256: k.SHA256,
-			Networks: k.Networks, Clusters: k.Clusters, Node: k.Node,
-			Created: k.Created.UnixMilli(), CreatedBy: k.CreatedBy}
-		for _, scope := range k.Scopes {
-			row.Scopes = append(row.Scopes, string(scope))
-		}
-		if !k.Expires.IsZero() {
-			row.Expires = k.Expires.UnixMilli()
-		}
-		return db.CreateKey(ctx, row)
-	}
-}
-
-func keyTime(millis int64) time.Time {
-	if millis == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(millis).UTC()
 }
 
 // keyInfo is a key in JSON.

@@ -70,7 +70,7 @@ func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
 		return err
 	}
 	read := func(context.Context) ([]account.StoredKey, error) { return s.keys, nil }
-	text, err := account.NewMaker(read, keyWriter(s.db), 0).Make(ctx, &k)
+	text, err := account.NewMaker(read, s.db.CreateKey, 0).Make(ctx, &k)
 	if err != nil {
 		return err
 	}

@@ -306,7 +306,7 @@ api: {listen: "127.0.0.1:%d"}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := registry.Authenticate(strings.TrimSpace(out)); err != nil ||
+	if p, err := registry.Authenticate(t.Context(), strings.TrimSpace(out)); err != nil ||
 		p.KeyName != "printed" {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -1,8 +1,28 @@
 // Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process
 // or as many, and the commands that ask them.
 //
-// A role is a package is a subcommand. This package holds flags and wiring only; the wiring
-// diagram stands in all.go.
+// This package has flags and wiring; what does the work is in the packages that it wires. Begin
+// with role_all.go, which draws how they hang together. Then, by file:
+//
+//	main.go           the commands, and how one is run
+//	role_NAME.go      a role: its drawing, its flags, its parts, its run
+//	part_NAME.go      what one or more roles are made of; a part runs until its process ends
+//	process.go        what the roles of one process share, and how its parts run together
+//	config.go         the configuration file: all sections, their defaults, their checks
+//	yaml.go           how it is read, with the place of each mistake
+//	reach.go          waiting for Kafka, Cassandra and Redis at the start
+//	memory.go         what each kind of thing may take of the process's memory
+//	stream.go         Kafka, or files in its place; topics.go: the topics beside that of frames
+//	priority.go       roles that yield to others; repeats.go: log lines that are said once a minute
+//	first.go          the words of the first start; first_key.go: the key that it makes
+//
+//	NAME.go           the command NAME, and NAME_PART.go where it has more: nodes.go, query_table.go
+//	client.go         asking the API, as most commands do; payload.go: its values
+//	live.go           a command that shows the same again and again; plot.go, plain.go: what it shows
+//	completion*.go    for shells; man.go, roff.go: man pages
+//	data*.go          ringwatch data; part_socket.go: asking the process that has the directory
+//
+// The folder sizing has the arithmetic of ringwatch size.
 package main
 
 import (

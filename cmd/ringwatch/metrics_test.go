@@ -144,7 +144,7 @@ func (p *process) listeners(t *testing.T) map[string]string {
 	sources.Metrics = p.metrics
 	reader := apitest.MustReader(t, p.API, sources)
 	server, err := api.New(p.API, api.Deps{Admit: p.door.Admit, Limit: limiter.Take, Reader: reader,
-		StoreReady: db.Ready, Work: apiWork(p.throttle), Metrics: p.metrics, Log: p.log})
+		StoreReady: db.Ready, Work: api.WorkOf(p.throttle), Metrics: p.metrics, Log: p.log})
 	if err != nil {
 		t.Fatal(err)
 	}

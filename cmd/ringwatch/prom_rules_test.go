@@ -43,7 +43,7 @@ groups:
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := promRules(board, mustSelectors(t))
+	ask := board.PromRules(mustSelectors(t))
 	get := func(q url.Values) (names []string, next string) {
 		t.Helper()
 		data, err := ask(account.Principal{Account: "a"}, q)

@@ -93,7 +93,7 @@ func TestQPS(t *testing.T) {
 	server, err := api.New(c, api.Deps{
 		Admit:  account.NewDoor(registry.Authenticate).Admit,
 		Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready,
-		Work: apiWork(serving.throttle), Metrics: serving.metrics,
+		Work: api.WorkOf(serving.throttle), Metrics: serving.metrics,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/certs"
+	"github.com/ringwatch/ringwatch/ring"
 )
 
 // engine is one thing that a role needs to be there.
@@ -49,11 +51,9 @@ func (c *config) rows() engine {
 func cassandraEngine(name string, hosts []string, tls certs.Client) engine {
 	// OPTIONS, in version 4 of the protocol, without a body.
 	e := engine{name: name, tls: tls, names: hosts, hello: []byte{4, 0, 0, 0, 5, 0, 0, 0, 0}}
-	for _, host := range hosts {
-		if _, _, err := net.SplitHostPort(host); err != nil {
-			host = net.JoinHostPort(host, "9042") // Cassandra's own default
-		}
-		e.addresses = append(e.addresses, host)
+	points, port, _ := ring.ContactPoints(hosts) // validated
+	for _, host := range points {
+		e.addresses = append(e.addresses, net.JoinHostPort(host, strconv.Itoa(port)))
 	}
 	return e
 }

@@ -224,7 +224,7 @@ func (l *rulesLine) testApart(t *testing.T) {
 		return nil
 	})
 	for who, want := range map[string]int{"zeta": 2, "acme": 1} {
-		a, err := promRules(l.board, mustSelectors(t))(account.Principal{Account: who},
+		a, err := l.board.PromRules(mustSelectors(t))(account.Principal{Account: who},
 			url.Values{})
 		b, err2 := json.Marshal(a)
 		if err != nil || err2 != nil || strings.Count(string(b), `"interval"`) != want ||

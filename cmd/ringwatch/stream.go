@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
@@ -115,12 +114,9 @@ func (p *process) ensureTopic(ctx context.Context, c stream.Config) (stream.Engi
 	return e, err
 }
 
-// again is stream.Again in the words of recent.
+// again reads frames again for recent.
 func (p *process) again(e stream.Engine) recent.Again {
-	return func(ctx context.Context, partition int32, offset int64, since time.Time, until int64,
-		wanted func(account, cluster string) bool, f func([]stream.Record) error) error {
-		w := stream.Walk{Partition: partition, Offset: offset, Since: since, Until: until,
-			Wanted: wanted}
+	return func(ctx context.Context, w stream.Walk, f func([]stream.Record) error) error {
 		return stream.Again(ctx, e, p.Kafka.Topic, w, f)
 	}
 }

@@ -1,6 +1,8 @@
-// Package codec reads and writes the numbers and texts that stored blobs are made of. A Reader
-// takes hostile bytes: every length is checked against what is there, nothing is allocated beyond
-// the input's due, and the first error sticks.
+// Package codec reads and writes the numbers and texts that stored blobs are made of. Begin with
+// Reader. It imports none of our packages.
+//
+// What it promises: a Reader takes hostile bytes. It checks every length against what is there,
+// allocates in proportion to the input, and keeps the first error.
 package codec
 
 import (

@@ -15,7 +15,7 @@ func Principal(t testing.TB, name string, clusters ...string) account.Principal 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := r.Authenticate(key)
+	p, err := r.Authenticate(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

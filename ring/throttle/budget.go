@@ -5,9 +5,11 @@ import "time"
 // budget is what a class may do in this process: tokens for operations and slots for those under
 // way. It has no clock and no lock of its own.
 //
-// It is in one of three states. Leased: what Redis gave is spent, until the lease ends. Alone,
-// since Redis did not answer: the last lease's share until that lease ends, then a fixed
-// fraction. Neither: nothing may begin, Redis is about to be asked.
+// It is in one of three states:
+//   - leased: it spends what Redis gave, until the lease ends;
+//   - alone, because Redis did not answer: it spends the last lease's share until that lease ends,
+//     and then a fixed fraction;
+//   - neither: nothing may begin, and Redis is about to be asked.
 type budget struct {
 	limits   Class
 	fraction float64 // of the limits, when alone and without a lease
@@ -86,8 +88,9 @@ func (b *budget) slots(now time.Time) float64 {
 	return b.cap
 }
 
-// take takes n tokens and n slots if they are there. Alone, one request that is larger than all
-// there is may go on: a part of the limits is never nothing.
+// take takes n tokens and n slots if they are there. When alone, one request may go on that is
+// larger than all there is: its part of the limits may be less than one request, and must not be
+// nothing.
 func (b *budget) take(n float64, now time.Time) bool {
 	b.tick(now)
 	if b.used+n > b.slots(now) && !(b.alone && b.used == 0) {
@@ -108,8 +111,8 @@ func (b *budget) take(n float64, now time.Time) bool {
 	return true
 }
 
-// wait returns how long alone it takes until there are tokens for n; 0 if it is something else
-// that lacks.
+// wait returns how long it takes, when alone, until there are tokens for n; 0 if something else is
+// missing.
 func (b *budget) wait(n float64) time.Duration {
 	lacks := min(n, b.localBurst()) - b.level
 	if !b.alone || lacks <= 0 {
@@ -135,8 +138,8 @@ func (b *budget) settle() {
 	}
 }
 
-// grant takes an answer of Redis to what was asked when the lease was to end at until. told is
-// what the asking said of taken.
+// grant takes an answer of Redis: a lease until a time. told is how much of taken the question
+// told Redis.
 func (b *budget) grant(now, until time.Time, told, granted, share, cap, target float64) {
 	b.tick(now)
 	b.taken = max(0, b.taken-told)

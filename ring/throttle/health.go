@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Pressure is one number for all classes: 0 while the cluster is well. From 0 to 1 the classes
-// with shrink 1 go from the whole of their limits to their floor, from 1 to 2 those with shrink
-// 2, and so on. It rises by pressureUp with every window in which too many operations were slow
-// or failed, and falls by pressureDown with every other one: from nothing to bulk's floor in 4
-// windows (2 s), and back in 40 (20 s). All processes feed one pressure, in Redis; a process
-// without Redis has its own.
+// Pressure is one number for all classes. It is 0 while the cluster is well. From 0 to 1 the
+// classes with shrink 1 go from their whole limits down to their floor, from 1 to 2 those with
+// shrink 2, and so on. Each window in which too many operations were slow or failed raises it by
+// pressureUp; each other one lowers it by pressureDown. So bulk is at its floor after 4 windows
+// (2 s), and has its whole limits back after 40 (20 s). All processes feed one pressure, in
+// Redis. A process without Redis has its own.
 const (
 	pressureUp   = 0.25
 	pressureDown = 0.025

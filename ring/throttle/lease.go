@@ -41,8 +41,8 @@ func (t *Throttle) Run(ctx context.Context) error {
 		asked = time.Now()
 		waiting, classes := t.exchange(ctx, false)
 		working = classes > 0
-		// Who is told that there is no more asks less often, down to as often as everyone: a
-		// spike is answered at once, and a crowd costs Redis no more than quiet work.
+		// A process that is told that there is no more asks less often, down to the usual rate.
+		// So a spike is answered at once, and a crowd costs Redis no more than quiet work.
 		if kicked && waiting {
 			gap = min(2*gap, t.config.Refresh)
 		} else {
@@ -83,8 +83,8 @@ func (t *Throttle) stop() {
 	}
 }
 
-// exchange asks Redis for all classes that have work, and says whether anything waits all the
-// same, and how many classes asked.
+// exchange asks Redis for all classes that have work. It says whether anything still waits then,
+// and how many classes asked.
 func (t *Throttle) exchange(ctx context.Context, leave bool) (waiting bool, classes int) {
 	now := t.config.Clock()
 	if t.do == nil {

@@ -32,10 +32,10 @@ type client struct {
 	at          int // in heap, -1: nothing waits
 }
 
-// queue is the requests of a class that wait. The next is always of the client that has had the
-// least (start-time fair queueing by operations): a client that asks for a thousand times as much
-// as another waits a thousand times as long, and the other not at all. Who comes back after a
-// pause begins where the others are, so that nobody saves up.
+// queue is the requests of a class that wait. The next one is of the client that has had the fewest
+// operations (start-time fair queueing). A client that asks for a thousand times as much as another
+// waits a thousand times as long, and the other not at all. A client that comes back after a pause
+// begins where the others are, so that nobody saves up.
 //
 // Cost: O(log clients) for each request. Memory: a client is forgotten when the others have had
 // as much.

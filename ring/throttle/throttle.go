@@ -1,14 +1,14 @@
 // Package throttle lets workload classes share a Cassandra: each class has a rate of operations
 // and a number of operations at once, over all processes that share a Redis, or in one process
-// without.
+// without. Begin with Throttle. Of our packages it imports ring alone.
 //
 // What it promises:
-//   - Over any time t at most burst + rate × t operations of a class begin, and one request's
-//     more, and at most concurrency are under way, in all processes together, by Redis's clock.
-//     No request waits for Redis: each process takes leases ahead of need, five times a second
-//     and while it has work only.
-//   - Clients of a class share it by operations: one that asks for everything waits for itself,
-//     whatever process the others ask.
+//   - In all processes together, by Redis's clock, at most concurrency operations of a class are
+//     under way, and over any time t at most burst + rate × t begin, and one request's more. No
+//     request waits for Redis: a process that has work takes leases ahead of need, five times a
+//     second.
+//   - Clients of a class have equal shares, counted in operations. One that asks for everything
+//     delays itself alone, whatever process the others ask.
 //   - A request waits no longer than its context and its class's max_wait, and is then refused
 //     with an Error that says what to do.
 //   - While operations are slow or fail, classes shrink in their order, bulk first, each to its
@@ -17,7 +17,7 @@
 //     LocalFraction of each limit: never with everything, never with nothing.
 //
 // What bites:
-//   - A process that alone has lost Redis spends its share a second time, for a lease (1.5 s) at
+//   - If one process alone loses Redis, it spends its share a second time, for a lease (1.5 s) at
 //     most, and then its fraction. What it spent is taken off when it is back.
 //   - A share of concurrency moves between processes within two refreshes. Concurrency should be
 //     some times the number of processes.
@@ -53,6 +53,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/rueidis"
+
+	"github.com/ringwatch/ringwatch/ring"
 )
 
 // Work says who asks for what.
@@ -113,6 +115,15 @@ func New(c Config, do func(context.Context, func(rueidis.Client) error) error,
 		t.metrics.class(name)
 	}
 	return t, reg.Register(t.metrics)
+}
+
+// In returns what admits the reads of a ring.Reader whose nodes are in a datacenter.
+func (t *Throttle) In(datacenter string) ring.Admit {
+	return func(ctx context.Context, w ring.Work, keyspace, table string,
+		n int) (func(time.Duration, error), error) {
+		return t.Admit(ctx, Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
+			Table: table, Datacenter: datacenter}, n)
+	}
 }
 
 // Admit waits until n operations of w may begin, no longer than ctx or the class's max_wait. done

@@ -1,6 +1,6 @@
-// Package durable makes files last: what it was asked for, and has returned nil for, is there
-// after the power has failed. A name lasts apart from the bytes that it stands for: for a new file
-// that is to be found both are needed.
+// Package durable makes files last: what it has returned nil for is there after the power has
+// failed. A file's name and its bytes are made durable separately; a new file needs both. It
+// imports none of our packages.
 package durable
 
 import (

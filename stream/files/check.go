@@ -77,8 +77,8 @@ func checkTopic(dir string, damaged func(path, what string)) error {
 	return nil
 }
 
-// unread returns how many bytes of a segment are no whole record. At the end of the last one those
-// are a write that a crash has cut off, and none was acknowledged.
+// unread returns how many bytes of a segment belong to no whole record. At the end of the last
+// segment they are of a write that a crash has cut off, which was not acknowledged.
 func (s *segment) unread(last bool) (lost int64, err error) {
 	if !last {
 		return s.each(func(*head, []byte) error { return nil })

@@ -10,11 +10,11 @@ import (
 	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
-// Copy makes a directory that has what another one has, which a process may have. All that was
-// acknowledged when it is called is in the copy, unless its time is over, and some of what comes
-// later. effects is called when the groups' offsets are copied and the records are not: what it
-// copies of the groups' effects is at least as far as the offsets, and the records are all that
-// follow. The copy must not be there.
+// Copy copies a directory, also while a process has it, to a place where nothing is yet. The copy
+// has all that was acknowledged before the call and is not past its retention, and some of what
+// comes later. The groups' offsets are copied first, then effects is called, and then the records
+// are copied. So what effects copies is at least as far as the offsets, and all records that
+// follow are in the copy.
 func Copy(from, to string, effects func() error) error {
 	if _, err := os.Stat(filepath.Join(from, "lock")); err != nil {
 		return fmt.Errorf("stream: %s is no directory of a stream: %w", from, err)

@@ -13,8 +13,8 @@ import (
 type cursor struct {
 	topic *topic
 	next  []int64 // by partition: the offset that comes next; unread: not this one
-	// since[p]: what is older than from and was durable when the cursor began is left out, up to
-	// the first record that is not.
+	// since[p]: records older than from are left out, up to the first that is not. Those that
+	// became durable after the cursor began are never left out.
 	since []bool
 	until []int64
 	from  int64 // ms

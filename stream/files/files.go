@@ -1,9 +1,9 @@
-// Package files keeps the stream's topics in a directory of one process: files of records to which
-// is appended only.
+// Package files keeps the stream's topics in a directory of one process, as files of records that
+// only grow at their end. Begin with Files. Of our packages it imports stream and stream/durable.
 //
-// What it promises: a message is durable when it is acknowledged, by one fsync for all that came
-// meanwhile, and nobody sees it before. A crash cuts off at most what was not acknowledged. Damage
-// in a file takes the records that it hits; the file is named in the log and set aside.
+// What it promises: a message is durable when it is acknowledged, and nobody sees it before. One
+// fsync does for all messages that came meanwhile. A crash loses only what was not acknowledged.
+// Damage in a file loses the records that it hits; the log names the file, and it is set aside.
 //
 // What bites: the first member of a consumer group has all partitions, since all are in one
 // process. One topic's partitions share its files, so reading one partition costs reading all.

@@ -65,8 +65,8 @@ func (t *topic) replace(old []*segment, by *segment) {
 	t.segments = list
 }
 
-// oldest returns the time that all records of the first segment have at most, if it can be removed;
-// else one that never comes.
+// oldest returns the time of the newest record in the first segment, or a later one. If that
+// segment cannot be removed it returns a time that never comes.
 func (t *topic) oldest() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,8 +102,8 @@ func (t *topic) removeOldest(reason string) (bool, error) {
 	return true, os.Remove(s.path)
 }
 
-// compact makes one file of the closed ones, with the last message of each key, when there are
-// twice as many bytes as are worth keeping.
+// compact makes one file of the closed ones, with the last message of each key, once half of their
+// bytes are not worth keeping.
 func (t *topic) compact(now time.Time) error {
 	t.mu.Lock()
 	closed, written := t.segments[:len(t.segments)-1], *t.last()

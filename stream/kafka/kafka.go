@@ -1,4 +1,6 @@
-// Package kafka keeps the stream's topics in Kafka. It is the only package that knows Kafka.
+// Package kafka keeps the stream's topics in Kafka. It is the only package that knows Kafka. Begin
+// with Kafka, which promises what stream.Engine says. Of our packages it imports stream and
+// access/certs.
 package kafka
 
 import (

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,18 +54,8 @@ var keyspaceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	port := 0
-	for _, h := range c.Hosts {
-		_, p, err := splitHost(h)
-		switch {
-		case err != nil:
-			bad("hosts: %q is neither host nor host:port", h)
-		case port != 0 && p != port:
-			bad("hosts: ports %d and %d differ; all nodes of a cluster must use one port", port, p)
-		default:
-			port = p
-		}
-	}
+	_, _, err := ring.ContactPoints(c.Hosts)
+	errs = append(errs, err)
 	if !keyspaceName.MatchString(c.Keyspace) {
 		bad("keyspace: %q must be 1 to 48 of a-z, 0-9 and _, beginning with a letter", c.Keyspace)
 	}
@@ -90,19 +79,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// splitHost returns host and port of "host" or "host:port".
-func splitHost(s string) (string, int, error) {
-	host, port, err := net.SplitHostPort(s)
-	if err != nil {
-		host, port = s, "9042"
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil || n < 1 || n > 65535 || host == "" {
-		return "", 0, fmt.Errorf("%q is not an address", s)
-	}
-	return host, n, nil
-}
-
 // schemaWait is how long a change of the schema waits for all nodes to know it, before it says that
 // they do not and is tried again.
 const schemaWait = 5 * time.Second
@@ -110,12 +86,8 @@ const schemaWait = 5 * time.Second
 // cluster translates the configuration for the driver.
 func (c *Config) cluster() *gocql.ClusterConfig {
 	cluster := gocql.NewCluster()
-	for _, h := range c.Hosts {
-		host, port, _ := splitHost(h) // validated
-		cluster.Hosts = append(cluster.Hosts, host)
-		cluster.Port = port
-	}
-	level, _ := gocql.ParseConsistencyWrapper(c.Consistency) // validated
+	cluster.Hosts, cluster.Port, _ = ring.ContactPoints(c.Hosts) // validated
+	level, _ := gocql.ParseConsistencyWrapper(c.Consistency)     // validated
 	cluster.Consistency = level
 	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = c.Timeout, c.Timeout, c.Timeout
 	if c.Username != "" {

@@ -154,7 +154,7 @@ const partitionsInQuery = 48
 const unthrottled = "unasked"
 
 // ring returns what reads many partitions at once, made when it is first asked for.
-func (s *Session) ring() (*ring.Reader, error) {
+func (s *Session) ring(ctx context.Context) (*ring.Reader, error) {
 	s.reading.Lock() // not mu: it looks at the cluster
 	defer s.reading.Unlock()
 	session, err := s.CQL()
@@ -165,7 +165,9 @@ func (s *Session) ring() (*ring.Reader, error) {
 	// what was just written must be found
 	c.Datacenter, c.Consistency, c.CacheBytes, c.CacheTTL = s.config.Datacenter,
 		s.config.Consistency, 0, nil
-	reader, err := ring.New(session, c, s.config.ringAdmit(), s.config.Registerer)
+	// others wait for it too
+	reader, err := ring.Connect(context.WithoutCancel(ctx), session, c, s.config.ringAdmit(),
+		s.config.Registerer)
 	if err == nil {
 		s.reader = reader
 	}
@@ -184,7 +186,7 @@ func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys 
 	if err != nil {
 		return err
 	}
-	reader, err := s.ring()
+	reader, err := s.ring(ctx)
 	if err != nil {
 		return err
 	}

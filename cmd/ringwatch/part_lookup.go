@@ -1,20 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
 	"slices"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/lookup"
-	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
@@ -27,12 +22,12 @@ func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) 
 	if err := c.TLS.Check(); err != nil {
 		return nil, nil, usageError{err}
 	}
-	l, err := lookup.New(c, p.Ring, admission(t, c.Datacenter),
+	l, err := lookup.New(c, p.Ring, t.In(c.Datacenter),
 		prometheus.WrapRegistererWith(prometheus.Labels{"reader": "lookup"}, p.metrics), p.log)
 	if err != nil {
 		return nil, nil, err
 	}
-	return apiLookup(l), []part{l.Run}, nil
+	return l.Read, []part{l.Run}, nil
 }
 
 // lookupConfig is the section lookup, with the store's Cassandra if it has none of its own.
@@ -78,51 +73,4 @@ func (c *config) validateLookup() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// admission is throttle.Throttle.Admit in the words of ring.
-func admission(t *throttle.Throttle, datacenter string) ring.Admit {
-	return func(ctx context.Context, w ring.Work, keyspace, table string,
-		n int) (func(time.Duration, error), error) {
-		return t.Admit(ctx, throttle.Work{Class: w.Class, Client: w.Client, Keyspace: keyspace,
-			Table: table, Datacenter: datacenter}, n)
-	}
-}
-
-// apiLookup is lookup.Lookup.Read in the words of api.
-func apiLookup(l *lookup.Lookup) api.Lookup {
-	return func(ctx context.Context, q *api.LookupQuery,
-		take func(i int, a api.LookupAnswer)) error {
-		asked := lookup.Query{Account: q.Account, Client: q.Client, Keyspace: q.Keyspace,
-			Table: q.Table, Columns: q.Columns, Keys: q.Keys, Rows: q.Rows, Class: q.Class}
-		err := l.Read(ctx, &asked, func(i int, a lookup.Answer) {
-			answer := api.LookupAnswer{Rows: a.Rows, More: a.More}
-			if a.Err != nil {
-				answer.Err = apiLookupError(a.Err)
-			}
-			take(i, answer)
-		})
-		if refusal, ok := errors.AsType[*lookup.Error](err); ok {
-			return apiLookupError(refusal)
-		}
-		return err
-	}
-}
-
-// apiLookupError gives each kind of failure its status.
-func apiLookupError(e *lookup.Error) *api.Error {
-	a := &api.Error{Reason: e.Reason, Field: e.Field, Message: e.Message, Cause: errors.Unwrap(e)}
-	switch e.Kind {
-	case lookup.Wrong:
-		a.Status = http.StatusBadRequest
-	case lookup.NotThere:
-		a.Status = http.StatusNotFound
-	case lookup.Busy:
-		a.Status, a.RetryAfter = http.StatusTooManyRequests, int(math.Ceil(e.After.Seconds()))
-	case lookup.Late:
-		a.Status = http.StatusGatewayTimeout
-	default:
-		a.Status, a.RetryAfter = http.StatusServiceUnavailable, 5
-	}
-	return a
 }

@@ -97,15 +97,14 @@ type reporter struct {
 }
 
 // reportParts wires the daily reports: query.Engine → report → a directory, a webhook, a topic.
-func (p *process) reportParts(reader *query.Reader, engine *query.Engine,
-	catalogs catalogs) ([]part, error) {
+func (p *process) reportParts(q questions, catalogs catalogs) ([]part, error) {
 	if p.Report.At == "" {
 		return nil, nil
 	}
-	r := reporter{config: &p.Report, accounts: p.Report.Accounts, engine: engine,
+	r := reporter{config: &p.Report, accounts: p.Report.Accounts, engine: q.engine,
 		catalog: catalogs.of, log: p.log,
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
-			return reader.Nodes(ctx, who, time.Minute)
+			return q.reader.Nodes(ctx, who, time.Minute)
 		},
 		publish: p.publishReport}
 	if len(r.accounts) == 0 {

@@ -85,7 +85,7 @@ func newTables(t *testing.T, name string, schema []string, c lookup.Config) *loo
 	ac.Listen = "127.0.0.1:0"
 	server, err := api.New(ac, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit,
 		Reader: apitest.MustReader(t, ac, store.Sources()), StoreReady: store.Ready,
-		Lookup: apiLookup(l), Metrics: prometheus.NewRegistry(),
+		Lookup: l.Read, Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)

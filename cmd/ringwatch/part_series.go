@@ -29,7 +29,7 @@ func (p *process) seriesParts(db *store.Store) (*index.Index, *index.Loader, err
 	return idx, loader, err
 }
 
-// seriesSource is store.Store in the words of package index. What it reads is not a request's: the
+// seriesSource is what the index is filled from. It reads for no request, and without a budget: the
 // index has its own bound.
 func seriesSource(db *store.Store) index.Source {
 	reader := func(account string) store.Reader {

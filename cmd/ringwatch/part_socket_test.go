@@ -9,17 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
 // failing is a keyBook whose disk does what a test wants.
 type failing struct{ err error }
 
-func (f *failing) Keys(context.Context) ([]store.Key, error) {
+func (f *failing) Keys(context.Context) ([]account.StoredKey, error) {
 	return nil, f.err
 }
-func (f *failing) CreateKey(context.Context, store.Key) error                     { return f.err }
+func (f *failing) CreateKey(context.Context, account.StoredKey) error             { return f.err }
 func (f *failing) RevokeKey(_ context.Context, _ string, _ int64, _ string) error { return f.err }
 func (f *failing) Close()                                                         {}
 

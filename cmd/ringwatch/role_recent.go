@@ -2,13 +2,15 @@ package main
 
 import (
 	"context"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
+
+// The role recent.
+//
+//	Kafka ──► stream.Consumer ──► recent.Writer ──► Redis, or the memory of this process
+//	  └─ stream.Again: what Redis has lost of the last 15 minutes ──► recent.Writer
 
 type recentCmd struct{ roleFlags }
 
@@ -32,7 +34,7 @@ func (c *recentCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, ops)...)
 }
 
-// recentParts wires Kafka → Redis, or the memory of the process.
+// recentParts wires the drawing above.
 func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
 	if err != nil {
@@ -44,7 +46,7 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	}
 	c := stream.DefaultConsumerConfig(p.Kafka.Topic, recentGroup)
 	c.MaxAge = p.Redis.Keep // older frames would expire at once
-	consumer, err := stream.NewConsumer(topics, c, recentHandler{writer}, p.metrics, p.log)
+	consumer, err := stream.NewConsumer(topics, c, writer, p.metrics, p.log)
 	if err != nil {
 		writer.Close()
 		return nil, err
@@ -52,14 +54,6 @@ func (p *process) recentParts(ctx context.Context) ([]part, error) {
 	p.recentReady = writer.Ping
 	return []part{func(ctx context.Context) error {
 		defer writer.Close()
-		g, ctx := errgroup.WithContext(ctx)
-		g.Go(func() error { return consumer.Run(ctx) })
-		g.Go(func() error { return writer.Run(ctx) })
-		return g.Wait()
+		return together(ctx, consumer.Run, writer.Run)
 	}}, nil
 }
-
-// recentHandler is recent.Writer in the words of stream.
-type recentHandler struct{ *recent.Writer }
-
-func (h recentHandler) Tick(context.Context, time.Time) error { return nil }

@@ -67,7 +67,7 @@ func (p *process) openNotifier(ctx context.Context) (*notify.Notifier, []part, e
 	}}, nil
 }
 
-// tell is notify.Notifier.Send in the words of rules.
+// tell sends alerts that rules tell of: what is inactive was resolved.
 func tell(n *notify.Notifier) func(context.Context, []ours.Alert) {
 	return func(ctx context.Context, list []ours.Alert) {
 		alerts := make([]notify.Alert, 0, len(list))

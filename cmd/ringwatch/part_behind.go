@@ -9,7 +9,7 @@ import (
 )
 
 // How readers learn of frames that are acknowledged and not in Cassandra yet. Each store process
-// says every tellEvery how far it is (store.Progress); the API looks at most once a second.
+// says every tellEvery how far it is (stream.Progress); the API looks at most once a second.
 const (
 	tellEvery = time.Second
 	// behindAfter is how old the news of a partition must be before answers say so. It covers
@@ -27,7 +27,7 @@ func (p *process) tellProgress(consumer *stream.Consumer, db *store.Store) part 
 		for {
 			if reached, err := consumer.Progress(ctx); err != nil {
 				p.log.Debug("cannot find out how far the stream is", "error", err)
-			} else if err := db.WriteProgress(ctx, storeProgress(reached)); err != nil {
+			} else if err := db.WriteProgress(ctx, reached); err != nil {
 				p.log.Debug("cannot write down how far the stream is", "error", err)
 			}
 			select {
@@ -39,15 +39,6 @@ func (p *process) tellProgress(consumer *stream.Consumer, db *store.Store) part 
 	}
 }
 
-// storeProgress is stream.Progress in the words of store.
-func storeProgress(p stream.Progress) store.Progress {
-	out := store.Progress{Partitions: p.Partitions, Through: make(map[int32]int64, len(p.Through))}
-	for partition, at := range p.Through {
-		out.Through[partition] = at.UnixMilli()
-	}
-	return out
-}
-
 // behind is query.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
 // their way to the store for longer than usual, and since when (ms). The machine's clock counts,
 // because that is what store processes tell. Of a partition that nobody has told of yet frames
@@ -55,7 +46,7 @@ func storeProgress(p stream.Progress) store.Progress {
 // this process: streams. If none ever told anything, what there is was loaded, and nothing is on
 // its way.
 func behind(
-	progress func(context.Context) (store.Progress, error), streams bool,
+	progress func(context.Context) (stream.Progress, error), streams bool,
 ) func(ctx context.Context, account, cluster string) (since int64, is bool) {
 	return func(ctx context.Context, account, cluster string) (int64, bool) {
 		// An error leaves what was known, which gets older.
@@ -77,7 +68,10 @@ func behind(
 }
 
 // behindAt is behind of one partition.
-func behindAt(known store.Progress, partition int32) (since int64, is bool) {
+func behindAt(known stream.Progress, partition int32) (since int64, is bool) {
 	through, told := known.Through[partition]
-	return through, !told || time.Since(time.UnixMilli(through)) > behindAfter
+	if !told {
+		return 0, true
+	}
+	return through.UnixMilli(), time.Since(through) > behindAfter
 }

@@ -7,8 +7,21 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/common/model"
 
+	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/rules"
 )
+
+// promAPI is Prometheus's own API.
+func (p *process) promAPI(q questions, board *rules.Status) *promapi.API {
+	return promapi.New(promapi.Deps{
+		Rules: board.PromRules(q.selectors), Alerts: board.PromAlerts,
+		Engine: q.engine, Reader: q.reader, Version: version(),
+		MaxRequestBytes: p.API.MaxRequestBytes,
+		Clock:           clock, Log: p.log,
+		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
+	})
+}
 
 // shownFlags are what /api/v1/status/flags says: the limits of queries, under the names that they
 // have among a Prometheus's flags. Any key of scope read sees it, so it names what concerns a

@@ -8,6 +8,13 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
+// The role ingest.
+//
+//	agent ──POST──► ingest.Server ──Publish──► Kafka ──► the roles that read frames
+//	                   │ asks account.Door whose key it is, limit.Limiter whether the account may
+//	                   │ send more, and recent.Reader whether another sender has the node
+//	                   └─ that it works, every two seconds ──► the topic of pulses ──► rules
+
 type ingestCmd struct{ roleFlags }
 
 func (c *ingestCmd) Run(ctx context.Context) error {
@@ -34,8 +41,7 @@ func (c *ingestCmd) Run(ctx context.Context) error {
 	return p.run(ctx, append(parts, keys...)...)
 }
 
-// ingestParts wires HTTP → checks → Kafka, and the frames that are counted → Redis, if there is
-// one.
+// ingestParts wires the drawing above. What is counted is in Redis, if there is one.
 func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	topics, err := p.ensureTopic(ctx, p.Kafka.framesConfig)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
@@ -23,8 +24,8 @@ import (
 
 // keyBook is where API keys are written down: the store, or the process that has it.
 type keyBook interface {
-	Keys(context.Context) ([]store.Key, error)
-	CreateKey(context.Context, store.Key) error
+	Keys(context.Context) ([]account.StoredKey, error)
+	CreateKey(context.Context, account.StoredKey) error
 	RevokeKey(ctx context.Context, id string, at int64, by string) error
 	Close()
 }
@@ -176,11 +177,11 @@ func askRunning(dir string) *runningKeys {
 		Timeout: keyTimeout}}
 }
 
-func (k *runningKeys) Keys(ctx context.Context) (list []store.Key, err error) {
+func (k *runningKeys) Keys(ctx context.Context) (list []account.StoredKey, err error) {
 	return list, k.do(ctx, http.MethodGet, "/keys", nil, &list)
 }
 
-func (k *runningKeys) CreateKey(ctx context.Context, key store.Key) error {
+func (k *runningKeys) CreateKey(ctx context.Context, key account.StoredKey) error {
 	return k.do(ctx, http.MethodPost, "/keys", key, nil)
 }
 

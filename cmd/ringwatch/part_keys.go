@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store"
+)
+
+// keyParts keeps the stored keys read. A process that has no other use for Cassandra connects in
+// the background: what the configuration has is enough to start with.
+func (p *process) keyParts() ([]part, error) {
+	if !p.Keys.Stored {
+		return nil, nil
+	}
+	if p.database.Load() != nil {
+		return []part{p.keyring.Run}, nil
+	}
+	if err := readable(p.config.cassandra()); err != nil {
+		return nil, err
+	}
+	p.Cassandra.Log = p.log
+	db, err := store.New(p.Cassandra, nil)
+	if err != nil {
+		return nil, err
+	}
+	p.database.Store(db)
+	return []part{p.keyring.Run, func(ctx context.Context) error {
+		defer db.Close()
+		if err := db.Connect(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}}, nil
+}
+
+// bindKey binds a key to the node that first uses it.
+func (p *process) bindKey(ctx context.Context, id, account string,
+	node uuid.UUID) (uuid.UUID, error) {
+	db := p.database.Load()
+	if db == nil {
+		return uuid.Nil, store.ErrNotConnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, bindTimeout)
+	defer cancel()
+	return db.BindKey(ctx, id, account, node)
+}
+
+// nodeIDs is how ingest learns which nodes there are; nil where it has no Cassandra.
+func (p *process) nodeIDs() func(context.Context, string) ([]uuid.UUID, error) {
+	if !p.Keys.Stored {
+		return nil
+	}
+	return func(ctx context.Context, account string) ([]uuid.UUID, error) {
+		db := p.database.Load()
+		if db == nil {
+			return nil, store.ErrNotConnected
+		}
+		return db.Reader(store.Dashboard(account), memory.Unbounded()).NodeIDs(ctx, account)
+	}
+}
+
+// bindTimeout bounds how long a frame waits for its key to be bound; its sender sends it again.
+const bindTimeout = 3 * time.Second
+
+// readKeys is what the keyring reads with.
+func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
+	db := p.database.Load()
+	if db == nil {
+		return nil, store.ErrNotConnected
+	}
+	return db.Keys(ctx)
+}
+
+// maxMadeKeys is how many keys an account may have before the API makes no more: all processes read
+// all keys every few seconds, some 200 bytes each.
+const maxMadeKeys = 1000
+
+// makeKey is how the API makes keys; nil if the store holds none.
+func (p *process) makeKey(db *store.Store) api.MakeKey {
+	if !p.Keys.Stored {
+		return nil
+	}
+	maker := account.NewMaker(db.Keys, db.CreateKey, maxMadeKeys)
+	return func(ctx context.Context, k *account.StoredKey) (string, error) {
+		text, err := maker.Make(ctx, k)
+		if errors.Is(err, store.ErrKeysRights) {
+			return "", &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
+				Message: "the server's role in Cassandra may not write API keys: run ringwatch " +
+					"key create, " +
+					"or grant it what ringwatch schema grants --for keys prints", Cause: err}
+		}
+		return text, err
+	}
+}
