@@ -166,7 +166,7 @@ func TestOrder(t *testing.T) {
 	const module = "github.com/ringwatch/ringwatch/"
 	got := slowFirst([]string{module + "account", module + "agent", module + "api", module + "ring",
 		module + "window"}, slow)
-	if want := []string{module + "agent", module + "ring", module + "api", module + "account",
+	if want := []string{module + "ring", module + "agent", module + "api", module + "account",
 		module + "window"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

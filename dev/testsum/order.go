@@ -11,12 +11,10 @@ import (
 )
 
 // slow are the packages that take longest, longest first. Ring, which mostly waits, comes after
-// store, which keeps the processors busy: cmd/ringwatch ends with its heaviest test, of the whole
-// line with a browser, and what runs beside that then should wait.
-var slow = []string{"cmd/ringwatch", "store", "agent", "ring", "api", "dev/engines",
-	"ring/throttle", "stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query",
-	"doctor",
-	"query/index"}
+// store, which keeps the processors busy: what is apart of cmd/ringwatch ends with the heaviest test,
+// of the whole line with a browser, and what runs beside that then should wait.
+var slow = []string{"cmd/ringwatch", "store", "ring", "agent", "api", "dev/engines", "ring/throttle",
+	"stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor", "query/index"}
 
 // apart are tests that take half of their package's time, and run beside its others: it takes
 // longer than all that runs beside it.
@@ -44,7 +42,7 @@ func parts(packages []string, slots int) (list []part) {
 
 // slowShort are those of the tests that need no engines.
 var slowShort = []string{"cmd/ringwatch", "query", "rules", "store/rows/files", "stream/files", "api",
-	"store", "ingest", "window", "query/series", "bench/fleet", "frame", "ring", "api/report"}
+	"store", "ingest", "window", "query/index", "bench/fleet", "frame", "ring", "api/report"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this
 // order, and a long one that begins last would have the machine for itself.
