@@ -693,6 +693,17 @@ func TestMetricsAreTheAgents(t *testing.T) {
 				t.Errorf("%s: agent/METRICS.md has no %s", c.Name, name)
 			}
 		}
+		// A node that never had such a thing to say does not say these, and a node that is down
+		// need not say what only it is asked for.
+		seldom := regexp.MustCompile("^(up|ringwatch_.*|cassandra_(hints|streaming|peer)_.*)$")
+		for _, matchers := range parser.ExtractSelectors(tree) {
+			for _, m := range matchers {
+				if m.Name == "__name__" && !seldom.MatchString(m.Value) &&
+					strings.Contains(c.PromQL, "$s") && !slices.Contains(c.Needs, m.Value) {
+					t.Errorf("%s does not need %s, which it asks for", c.Name, m.Value)
+				}
+			}
+		}
 		for _, text := range []string{c.Description, c.Text} {
 			if !strings.HasSuffix(text, ".") {
 				t.Errorf("%s: no sentence: %q", c.Name, text)
