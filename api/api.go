@@ -28,6 +28,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/console"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
@@ -207,6 +208,10 @@ type Deps struct {
 
 	// Report makes reports of clusters; nil: there is no endpoint for them.
 	Report MakeReport
+
+	// Safe returns an account's conditions for maintenance, which Engine evaluates; nil: there is
+	// no endpoint for them.
+	Safe func(account string) *safe.Conditions
 
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
@@ -130,7 +131,12 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 		if err != nil {
 			t.Fatal(err)
 		}
+		conditions, err := safe.Shipped()
+		if err != nil {
+			t.Fatal(err)
+		}
 		deps.Engine, deps.Catalog = f.engine, func(string) *catalog.Catalog { return shipped }
+		deps.Safe = func(string) *safe.Conditions { return conditions }
 	}
 	if deps.Work == nil {
 		deps.Work = f.work

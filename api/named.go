@@ -255,12 +255,7 @@ func (s *Server) evaluate(
 			visit(v[i].Metric, at, values)
 		}
 	}
-	for _, warning := range answer.Warnings {
-		if text, is := strings.CutPrefix(warning.Error(), query.NotWhole); is {
-			missing = append(missing, text)
-		}
-	}
-	return missing, nil
+	return missingOf(answer), nil
 }
 
 // namedError gives what the engine refuses its status.

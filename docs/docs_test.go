@@ -208,6 +208,7 @@ var levels = map[string][]string{
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},
 	"api/report":           {"query/catalog"},
+	"api/safe":             {},
 	"dictionary":           {},
 	"dictionary/profile":   {"frame", "memory", "window"},
 	"frame":                {},

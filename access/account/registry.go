@@ -25,6 +25,9 @@ type Account struct {
 	// Catalog is a file with the account's own entries of the catalogue, see package catalog;
 	// empty: there are none.
 	Catalog string `yaml:"catalog"`
+	// Safe is a file with the account's own conditions for maintenance, see package safe; empty:
+	// the shipped ones.
+	Safe string `yaml:"safe"`
 }
 
 // Key is one API key as configured. Exactly one of SHA256 and Key is set.

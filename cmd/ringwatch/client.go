@@ -190,7 +190,7 @@ func (c *client) do(
 		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time",
 			maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
-		if err := refusal(body); err != nil {
+		if err := refusal(response.StatusCode, body); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, fmt.Errorf("%s answered %s, so it is not a Ringwatch API: check --api",
@@ -204,8 +204,16 @@ type promError struct{ text string }
 
 func (e promError) Error() string { return plain(e.text) }
 
+// refusedError is why the API did not answer, in our form.
+type refusedError struct {
+	status int
+	text   string
+}
+
+func (e refusedError) Error() string { return plain(e.text) }
+
 // refusal reads why the API did not answer, in our form or in Prometheus's; nil is neither.
-func refusal(body []byte) error {
+func refusal(status int, body []byte) error {
 	var answer struct{ Error json.RawMessage }
 	if json.Unmarshal(body, &answer) != nil {
 		return nil
@@ -216,7 +224,7 @@ func refusal(body []byte) error {
 	}
 	var ours struct{ Message string }
 	if json.Unmarshal(answer.Error, &ours) == nil && ours.Message != "" {
-		return errors.New(plain(ours.Message))
+		return refusedError{status, ours.Message}
 	}
 	return nil
 }

@@ -159,7 +159,8 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	var registry *account.Registry
 	check("accounts", func() (err error) {
 		registry, err = account.NewRegistry(c.Accounts)
-		return errors.Join(err, c.validateBound(), c.validateCatalogs())
+		return errors.Join(err, c.validateBound(), c.validateCatalogs(),
+			c.validateConditions())
 	})
 	check("memory", c.Memory.Validate)
 	check("keys", c.Keys.Validate)

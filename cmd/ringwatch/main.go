@@ -60,6 +60,7 @@ type cli struct {
 	Query    queryCmd    `cmd:"" group:"Questions" help:"Ask in PromQL, at one instant or over time."`
 	Catalog  catalogCmd  `cmd:"" group:"Questions" help:"List the names that can be asked for, with units and healthy ranges."`
 	Report   reportCmd   `cmd:"" group:"Questions" help:"Report on a day of a cluster."`
+	Safe     safeCmd     `cmd:"" group:"Questions" help:"Say whether it is safe to go on with maintenance: exit code 0 or 1."`
 	Lookup   lookupCmd   `cmd:"" group:"Questions" help:"Look up rows of a table by key."`
 	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who uses how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`

@@ -47,6 +47,10 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
+	conditions, err := p.conditions()
+	if err != nil {
+		return nil, err
+	}
 	throttle, parts, err := p.throttled()
 	if err != nil {
 		return nil, err
@@ -98,6 +102,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Engine:      q.engine,
 		Catalog:     catalogs.of,
 		Report:      apiReport(q.engine, catalogs.of),
+		Safe:        conditions.of,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,

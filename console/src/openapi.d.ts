@@ -183,6 +183,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/clusters/{cluster}/safe": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whether it is safe to go on with maintenance, with the reasons if not
+         * @description What cannot be known is a no. Without since= the answer may be about the time before a step that has
+         *     just been done.
+         */
+        get: operations["clusterSafe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/discovery": {
         parameters: {
             query?: never;
@@ -951,6 +972,36 @@ export interface components {
             queries: number;
             /** @description what could not be asked */
             lacks: string[];
+        };
+        Safe: {
+            cluster: string;
+            /** @enum {string} */
+            for: "restart" | "upgrade" | "decommission" | "repair" | "node-replace";
+            /** Format: uuid */
+            node?: string;
+            /** @description how people call it */
+            node_name?: string;
+            /** Format: date-time */
+            at: string;
+            safe: boolean;
+            /** @description why it is not safe; empty if it is */
+            reasons: {
+                condition: string;
+                /** @description false: it cannot be known whether the condition holds */
+                known: boolean;
+                /** Format: uuid */
+                node?: string;
+                /** @description a sentence */
+                text: string;
+            }[];
+            conditions: {
+                name: string;
+                /** @enum {string} */
+                state: "holds" | "broken" | "unknown";
+                description: string;
+            }[];
+            /** @description what no metric says */
+            not_checked: string[];
         };
         PromExpression: string;
         /** @description RFC 3339, or seconds since 1970 with a fraction */
@@ -1820,6 +1871,36 @@ export interface operations {
                     "application/json": components["schemas"]["Report"];
                     "text/plain": string;
                     "text/html": string;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    clusterSafe: {
+        parameters: {
+            query: {
+                /** @description what is about to be done */
+                for: "restart" | "upgrade" | "decommission" | "repair" | "node-replace";
+                /** @description id, the beginning of it, address or host name of the node that it is about; decommission and node-replace need it */
+                node?: string;
+                /** @description when the step before ended, as RFC 3339, seconds or milliseconds since 1970: what nodes said before does not count */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                cluster: components["parameters"]["cluster"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes, or no with the reasons */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Safe"];
                 };
             };
             default: components["responses"]["Error"];

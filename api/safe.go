@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api/safe"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query"
+)
+
+// safeRoutes are there if Deps.Safe is.
+func (s *Server) safeRoutes() []route {
+	if s.deps.Safe == nil {
+		return nil
+	}
+	return []route{{pattern: "GET /v1/clusters/{cluster}/safe", scoped: s.getSafe}}
+}
+
+// getSafe answers /v1/clusters/{cluster}/safe: whether it is safe to go on with maintenance.
+func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	q, err := parameters(r, "for", "node", "since")
+	if err != nil {
+		return err
+	}
+	known, err := s.where(r, p)
+	if err != nil {
+		return err
+	}
+	question := safe.Question{Cluster: r.PathValue("cluster"), For: safe.Purpose(q.Get("for")),
+		At: s.config.Clock()}
+	if !question.For.Known() {
+		return bad("bad_for", "for", "%.40q is nothing that can be safe: use one of %s",
+			q.Get("for"), safe.PurposesText())
+	}
+	if q.Has("since") {
+		at, err := parseTime("since", q.Get("since"))
+		if err != nil {
+			return err
+		}
+		if question.Since = time.UnixMilli(at); question.Since.After(question.At) {
+			return bad("bad_since", "since", "since lies ahead of %s, the server's time: use "+
+				"when the step before ended", question.At.UTC().Format(time.RFC3339))
+		}
+	}
+	var there []Node
+	for i := range known {
+		n := &known[i]
+		if s.deps.Reader.Left(p.Account, n) != nil {
+			question.Left = append(question.Left, n.Fact("address"))
+			continue
+		}
+		there = append(there, *n)
+		question.Nodes = append(question.Nodes, safe.Node{ID: n.ID.String(), Name: n.Name(),
+			Interval: time.Duration(n.Interval) * time.Millisecond})
+	}
+	if question.Node, err = nodeNamed(there, q); err != nil {
+		return err
+	}
+	if question.Node == "" && question.For.NeedsNode() {
+		return bad("no_node", "node", "for=%s is about one node: name it with node=",
+			question.For)
+	}
+	answer, err := s.deps.Safe(p.Account).Ask(r.Context(), safeSource{s, p}, question)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, answer)
+}
+
+// nodeNamed returns the id of the node that node= means; empty: there is no such parameter.
+func nodeNamed(nodes []Node, q url.Values) (string, error) {
+	if !q.Has("node") {
+		return "", nil
+	}
+	l := listing{name: strings.ToLower(q.Get("node"))}
+	var found []string
+	for i := range nodes {
+		n := &nodes[i]
+		id := n.ID.String()
+		if id == l.name {
+			return id, nil
+		}
+		if l.name != "" &&
+			l.isCalled(&place{ID: n.ID}, n.Fact("address"), n.Fact("hostname")) {
+			found = append(found, id)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
+			Message: "the cluster has no such node, or it has left: GET /v1/nodes lists them"}
+	case 1:
+		return found[0], nil
+	}
+	return "", bad("ambiguous_node", "node", "%d nodes of the cluster are called so: use an id",
+		len(found))
+}
+
+// safeSource asks PromQL for an account. It implements safe.Source.
+type safeSource struct {
+	*Server
+	who account.Principal
+}
+
+// safeSeriesBytes is what a series of an answer takes in memory: its labels are some eight.
+const safeSeriesBytes = 600
+
+// Query implements safe.Source.
+func (s safeSource) Query(ctx context.Context, expr string, at time.Time) (list []safe.Series,
+	lacks []string, err error) {
+	answer, err := s.deps.Engine.Instant(ctx, s.who, expr, at, query.Options{Fresh: true})
+	if err != nil {
+		return nil, nil, errors.New(asError(ctx, err).Message)
+	}
+	defer answer.Close()
+	v, err := answer.Vector()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := memory.Of(ctx).Take(safeSeriesBytes * int64(len(v))); err != nil {
+		return nil, nil, errors.New(asError(ctx, err).Message)
+	}
+	for i := range v {
+		if v[i].H == nil {
+			list = append(list, safe.Series{Labels: v[i].Metric.Map(), Value: v[i].F})
+		}
+	}
+	return list, missingOf(answer), nil
+}
+
+// missingOf are the warnings of an answer that say what it lacks.
+func missingOf(answer *query.Answer) (missing []string) {
+	for _, warning := range answer.Warnings {
+		if text, is := strings.CutPrefix(warning.Error(), query.NotWhole); is {
+			missing = append(missing, text)
+		}
+	}
+	return missing
+}

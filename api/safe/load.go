@@ -1,0 +1,210 @@
+package safe
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+//go:embed conditions.yaml
+var shipped []byte
+
+// What a file may be. Each condition is a query that somebody waits for.
+const (
+	maxFileBytes  = 256 << 10
+	maxConditions = 100
+)
+
+// Conditions are what must be so. They do not change, so many goroutines may use them.
+type Conditions struct {
+	Fresh      time.Duration
+	List       []Condition
+	NotChecked []NotChecked
+}
+
+// Condition is one thing that must be so.
+type Condition struct {
+	Name        string    `yaml:"name"`
+	For         []Purpose `yaml:"for"`
+	Description string    `yaml:"description"`
+	PromQL      string    `yaml:"promql"`
+	Text        string    `yaml:"text"`
+	Needs       []string  `yaml:"needs"`
+}
+
+// NotChecked is something that no condition says.
+type NotChecked struct {
+	For  []Purpose `yaml:"for"`
+	Text string    `yaml:"text"`
+}
+
+type file struct {
+	Fresh      string       `yaml:"fresh"`
+	Conditions []Condition  `yaml:"conditions"`
+	NotChecked []NotChecked `yaml:"not_checked"`
+}
+
+// Shipped returns the conditions that come with the program.
+func Shipped() (*Conditions, error) { return Load("conditions.yaml", shipped) }
+
+// Load reads conditions. The error says everything that is wrong at once, each with the file's name
+// and the condition's.
+func Load(name string, text []byte) (*Conditions, error) {
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes: leave conditions out", name,
+			maxFileBytes)
+	}
+	var f file
+	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&f)
+	if err != nil && !errors.Is(err, io.EOF) {
+		message, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return nil, fmt.Errorf("%s: %s", name, message)
+	}
+	c := &Conditions{List: f.Conditions, NotChecked: f.NotChecked}
+	var wrong []error
+	bad := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("%s: %w", name, fmt.Errorf(format, args...)))
+	}
+	if f.Fresh != "" {
+		if c.Fresh, err = time.ParseDuration(f.Fresh); err != nil || c.Fresh <= 0 {
+			bad("fresh: %q is not a time: write one such as 30s", f.Fresh)
+		}
+	}
+	if len(c.List) > maxConditions {
+		bad("there are %d conditions, and %d are allowed: leave some out", len(c.List),
+			maxConditions)
+	}
+	seen := map[string]bool{}
+	for i := range c.List {
+		of := &c.List[i]
+		if seen[of.Name] {
+			bad("condition %s is there twice: choose another name", of.Name)
+		}
+		seen[of.Name] = true
+		for _, err := range of.check() {
+			bad("condition %s: %w", of.Name, err)
+		}
+	}
+	for i, n := range c.NotChecked {
+		if err := checkPurposes(n.For); err != nil {
+			bad("not_checked %d: %w", i+1, err)
+		}
+		if n.Text == "" {
+			bad("not_checked %d: text is missing: write a sentence", i+1)
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// LoadFile is Load for a file.
+func LoadFile(path string) (*Conditions, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the conditions cannot be read: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("the conditions cannot be read: %w", err)
+	}
+	return Load(path, text)
+}
+
+// With returns the conditions with an account's own: one stands for that of its name.
+func (c *Conditions) With(own *Conditions) *Conditions {
+	joined := &Conditions{Fresh: c.Fresh, List: slices.Clone(c.List),
+		NotChecked: slices.Concat(c.NotChecked, own.NotChecked)}
+	if own.Fresh > 0 {
+		joined.Fresh = own.Fresh
+	}
+	for _, of := range own.List {
+		same := func(other Condition) bool { return other.Name == of.Name }
+		if i := slices.IndexFunc(joined.List, same); i >= 0 {
+			joined.List[i] = of
+			continue
+		}
+		joined.List = append(joined.List, of)
+	}
+	return joined
+}
+
+var (
+	word       = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	metricName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+)
+
+// check returns what is wrong with a condition.
+func (c *Condition) check() (wrong []error) {
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if !word.MatchString(c.Name) || c.Name == freshName {
+		bad("name it with one word of small letters, other than %s", freshName)
+	}
+	if err := checkPurposes(c.For); err != nil {
+		bad("%w", err)
+	}
+	for _, of := range [][2]string{{"description", c.Description}, {"text", c.Text}} {
+		if of[1] == "" && len(c.For) > 0 {
+			bad("%s is missing: write a sentence", of[0])
+		}
+	}
+	for _, name := range c.Needs {
+		if !metricName.MatchString(name) {
+			bad("needs: %q is not the name of a metric", name)
+		}
+	}
+	if len(c.For) > 0 {
+		if err := c.checkPromQL(); err != nil {
+			bad("promql: %w", err)
+		}
+	}
+	return wrong
+}
+
+func checkPurposes(list []Purpose) error {
+	for _, p := range list {
+		if !p.Known() {
+			return fmt.Errorf("for: %q is unknown: use %s", p, PurposesText())
+		}
+	}
+	return nil
+}
+
+// checkPromQL finds what is wrong with an expression and its placeholders.
+func (c *Condition) checkPromQL() error {
+	const probe = "probe"
+	q := Question{Cluster: probe, For: Restart}
+	tree, err := parser.NewParser(parser.Options{}).ParseExpr(q.placed(c.PromQL))
+	if err != nil {
+		return err
+	}
+	if t := tree.Type(); t != parser.ValueTypeVector {
+		return fmt.Errorf("it is a %s: it must be an instant vector", parser.DocumentedType(t))
+	}
+	selectors := parser.ExtractSelectors(tree)
+	if len(selectors) == 0 {
+		return errors.New("it has no selector: select a metric")
+	}
+	for _, matchers := range selectors {
+		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+			return m.Name == "cluster" && m.Type == labels.MatchEqual && m.Value == probe
+		}) {
+			return fmt.Errorf("the selector %v has none of $scope, $stay and $node: add one",
+				matchers)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,388 @@
+// Package safe says whether it is safe to go on with maintenance of a cluster: yes, or no with the
+// reasons.
+//
+// What must be so stands in conditions.yaml, as PromQL that returns the offenders; an account may
+// have a file of its own. An answer asks some 20 queries of a Source.
+//
+// What it promises: what cannot be known is a no with its reason. A node that is silent, a metric
+// that a node does not say, a query that failed and an answer that is not whole all are. What no
+// metric says is listed in Answer.NotChecked. What bites: an answer is about what nodes last said.
+// Who has just done a step asks with Question.Since, or the answer may be about the time before it.
+package safe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Purpose is what somebody is about to do.
+type Purpose string
+
+// What people do to a cluster.
+const (
+	Restart      Purpose = "restart"
+	Upgrade      Purpose = "upgrade"
+	Decommission Purpose = "decommission"
+	Repair       Purpose = "repair"
+	NodeReplace  Purpose = "node-replace"
+)
+
+// Purposes are all of them.
+var Purposes = []Purpose{Restart, Upgrade, Decommission, Repair, NodeReplace}
+
+// PurposesText names all of them.
+func PurposesText() string {
+	var list []string
+	for _, p := range Purposes {
+		list = append(list, string(p))
+	}
+	return strings.Join(list, ", ")
+}
+
+// Known reports whether there is such a purpose.
+func (p Purpose) Known() bool { return slices.Contains(Purposes, p) }
+
+// NeedsNode reports whether it means nothing without a node.
+func (p Purpose) NeedsNode() bool { return p == Decommission || p == NodeReplace }
+
+// takesAway reports whether the node does not serve meanwhile, so that it need not be well before.
+func (p Purpose) takesAway() bool { return p == Restart || p == Upgrade || p == NodeReplace }
+
+// Series is an offender, or what a node said.
+type Series struct {
+	Labels map[string]string
+	Value  float64
+}
+
+// Source answers PromQL. lacks says in words why an answer is not whole.
+type Source interface {
+	Query(ctx context.Context, promql string, at time.Time) (list []Series, lacks []string,
+		err error)
+}
+
+// Node is a node that has not left.
+type Node struct {
+	ID       string
+	Name     string // how people call it
+	Interval time.Duration
+}
+
+// Question is what is asked.
+type Question struct {
+	Cluster string
+	Node    string // id of the node that the step is about; empty: no certain one
+	For     Purpose
+	At      time.Time
+	// Since: what nodes said before counts for nothing; zero: it counts while it is fresh.
+	Since time.Time
+	Nodes []Node   // all that have not left
+	Left  []string // addresses of nodes that have
+}
+
+// States of a condition.
+const (
+	Holds   = "holds"
+	Broken  = "broken"
+	Unknown = "unknown"
+)
+
+// Answer is what came out. Lists are in the order of the file.
+type Answer struct {
+	Cluster    string    `json:"cluster"`
+	For        Purpose   `json:"for"`
+	Node       string    `json:"node,omitempty"`      // id
+	NodeName   string    `json:"node_name,omitempty"` // how people call it
+	At         time.Time `json:"at"`
+	Safe       bool      `json:"safe"`
+	Reasons    []Reason  `json:"reasons"` // why not; empty if it is
+	Conditions []Result  `json:"conditions"`
+	NotChecked []string  `json:"not_checked"`
+}
+
+// Reason is why it is not safe.
+type Reason struct {
+	Condition string `json:"condition"`
+	Known     bool   `json:"known"`          // false: it cannot be known whether the condition holds
+	Node      string `json:"node,omitempty"` // id
+	Text      string `json:"text"`           // a sentence
+}
+
+// Result is what came of a condition.
+type Result struct {
+	Name        string `json:"name"`
+	State       string `json:"state"`
+	Description string `json:"description"`
+}
+
+// freshName is the condition that is not in the file: that nodes were heard of.
+const freshName = "fresh"
+
+// lateIntervals is how many intervals an agent may be late, as where nodes are listed.
+const lateIntervals = 3
+
+// maxReasons is how many offenders of a condition are named.
+const maxReasons = 20
+
+// asking is a question that is being answered.
+type asking struct {
+	Question
+	source Source
+	answer *Answer
+	nodes  map[string]Node // by id
+	silent map[string]bool // by id; of those nothing more is said
+}
+
+// Ask answers a question. The error is the context's.
+func (c *Conditions) Ask(ctx context.Context, source Source, q Question) (*Answer, error) {
+	a := &asking{Question: q, source: source, nodes: map[string]Node{}, silent: map[string]bool{},
+		answer: &Answer{Cluster: q.Cluster, For: q.For, Node: q.Node, At: q.At.UTC(),
+			Reasons: []Reason{}, Conditions: []Result{}, NotChecked: []string{}}}
+	for _, n := range q.Nodes {
+		a.nodes[n.ID] = n
+	}
+	if q.Node != "" {
+		a.answer.NodeName = a.called(q.Node)
+	}
+	var list []*Condition
+	for i := range c.List {
+		if slices.Contains(c.List[i].For, q.For) {
+			list = append(list, &c.List[i])
+		}
+	}
+	a.fresh(ctx, c.Fresh)
+	said, unsaid := a.said(ctx, list)
+	for _, of := range list {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		a.condition(ctx, of, said, unsaid)
+	}
+	for _, n := range c.NotChecked {
+		if slices.Contains(n.For, q.For) {
+			a.answer.NotChecked = append(a.answer.NotChecked, n.Text)
+		}
+	}
+	a.answer.Safe = len(a.answer.Reasons) == 0
+	return a.answer, ctx.Err()
+}
+
+// called is how people call a node.
+func (a *asking) called(id string) string { return cmp.Or(a.nodes[id].Name, id) }
+
+// away is the id of the node that the step takes away; empty: it takes none.
+func (q *Question) away() string {
+	if q.For.takesAway() {
+		return q.Node
+	}
+	return ""
+}
+
+// staying are the ids of the nodes that must be well, by their names.
+func (a *asking) staying() []string {
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(a.nodes)),
+		func(id string) bool { return id == a.away() })
+	slices.SortFunc(ids, func(x, y string) int {
+		return cmp.Or(cmp.Compare(a.called(x), a.called(y)), cmp.Compare(x, y))
+	})
+	return ids
+}
+
+// placed returns an expression with the question's nodes for its placeholders.
+func (q *Question) placed(promql string) string {
+	scope := "cluster=" + strconv.Quote(q.Cluster)
+	stay := scope
+	if id := q.away(); id != "" {
+		stay += ",node!=" + strconv.Quote(id)
+	}
+	left := make([]string, len(q.Left))
+	for i, address := range q.Left {
+		quoted := strconv.Quote(regexp.QuoteMeta(address))
+		left[i] = quoted[1 : len(quoted)-1]
+	}
+	return strings.NewReplacer("$scope", scope, "$stay", stay,
+		"$node", scope+",node="+strconv.Quote(q.Node), "$left", strings.Join(left, "|")).
+		Replace(promql)
+}
+
+// begin adds a condition, whose state the reasons that follow change.
+func (a *asking) begin(name, description string) {
+	a.answer.Conditions = append(a.answer.Conditions, Result{name, Holds, description})
+}
+
+// reason adds why the last condition does not hold, or cannot be known.
+func (a *asking) reason(known bool, node, format string, args ...any) {
+	last := &a.answer.Conditions[len(a.answer.Conditions)-1]
+	switch {
+	case known:
+		last.State = Broken
+	case last.State == Holds:
+		last.State = Unknown
+	}
+	a.answer.Reasons = append(a.answer.Reasons, Reason{Condition: last.Name, Known: known,
+		Node: node, Text: fmt.Sprintf(format, args...)})
+}
+
+// query asks; what is not whole or failed is a reason. ok: the answer is whole.
+func (a *asking) query(ctx context.Context, promql string) (list []Series, ok bool) {
+	list, lacks, err := a.source.Query(ctx, promql, a.At)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	if err != nil {
+		a.reason(false, "", "The question failed: %v", err)
+	}
+	for _, text := range lacks {
+		a.reason(false, "", "The answer is not whole: %s", text)
+	}
+	return list, err == nil && len(lacks) == 0
+}
+
+// fresh finds the nodes that must be well and are silent.
+func (a *asking) fresh(ctx context.Context, most time.Duration) {
+	text := fmt.Sprintf("Every node that must be well was heard of within %s.", most)
+	if !a.Since.IsZero() {
+		text = fmt.Sprintf("Every node that must be well was heard of since %s, and within %s.",
+			a.Since.UTC().Format(time.TimeOnly), most)
+	}
+	a.begin(freshName, text)
+	list, _ := a.query(ctx, a.placed("ringwatch_node_last_seen_timestamp_seconds{$scope}"))
+	seen := map[string]time.Time{}
+	for _, s := range list {
+		seen[s.Labels["node"]] = time.UnixMilli(int64(s.Value * 1000))
+	}
+	ids := a.staying()
+	if len(ids) == 0 {
+		a.reason(false, "", "No node is left that anything is known of.")
+	}
+	for _, id := range ids {
+		at, is := seen[id]
+		age := a.At.Sub(at)
+		switch {
+		case !is:
+			a.reason(false, id, "%s was never heard of.", a.called(id))
+		case age > max(most, lateIntervals*a.nodes[id].Interval):
+			a.reason(false, id, "%s was last heard of %s ago.", a.called(id),
+				age.Round(time.Second))
+		case at.Before(a.Since):
+			a.reason(false, id, "%s was not heard of since %s.", a.called(id),
+				a.Since.UTC().Format(time.TimeOnly))
+		default:
+			continue
+		}
+		a.silent[id] = true
+	}
+}
+
+// said asks which nodes say the metrics that conditions need: by metric, the ids. If that cannot be
+// known, unsaid are the reasons.
+func (a *asking) said(ctx context.Context, list []*Condition) (said map[string]map[string]bool,
+	unsaid []Reason) {
+	said = map[string]map[string]bool{}
+	for _, c := range list {
+		for _, name := range c.Needs {
+			said[name] = map[string]bool{}
+		}
+	}
+	if len(said) == 0 || ctx.Err() != nil {
+		return said, nil
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(said)), "|")
+	found, lacks, err := a.source.Query(ctx, a.placed(
+		"group by (__name__, node) ({__name__=~"+strconv.Quote(names)+",$scope})"), a.At)
+	for _, s := range found {
+		if of := said[s.Labels["__name__"]]; of != nil {
+			of[s.Labels["node"]] = true
+		}
+	}
+	if err != nil {
+		lacks = append(lacks, err.Error())
+	}
+	for _, text := range lacks {
+		unsaid = append(unsaid, Reason{Text: "It cannot be known which metrics nodes say: " + text})
+	}
+	return said, unsaid
+}
+
+// condition asks one condition.
+func (a *asking) condition(ctx context.Context, c *Condition, said map[string]map[string]bool,
+	unsaid []Reason) {
+	a.begin(c.Name, c.Description)
+	if len(c.Needs) > 0 {
+		for _, r := range unsaid {
+			a.reason(false, "", "%s", r.Text)
+		}
+		if len(unsaid) == 0 {
+			a.needs(c, said)
+		}
+	}
+	list, _ := a.query(ctx, a.placed(c.PromQL))
+	texts := map[string]string{} // to node
+	for i := range list {
+		texts[a.sentence(c.Text, &list[i])] = list[i].Labels["node"]
+	}
+	for i, text := range slices.Sorted(maps.Keys(texts)) {
+		if i == maxReasons {
+			a.reason(true, "", "and %d more", len(texts)-maxReasons)
+			break
+		}
+		a.reason(true, texts[text], "%s", text)
+	}
+}
+
+// needs adds which of the nodes that must be well, or the node that the condition is of, do not say
+// what is needed.
+func (a *asking) needs(c *Condition, said map[string]map[string]bool) {
+	ids := a.staying()
+	if !strings.Contains(c.PromQL, "$stay") && !strings.Contains(c.PromQL, "$scope") {
+		if ids = nil; a.Node != "" {
+			ids = []string{a.Node}
+		}
+	}
+	for _, name := range c.Needs {
+		var without []string
+		for _, id := range ids {
+			if !a.silent[id] && !said[name][id] {
+				without = append(without, a.called(id))
+			}
+		}
+		switch n := len(without); {
+		case n == 0:
+		case n == len(ids):
+			a.reason(false, "", "No node says %s, so this cannot be known.", name)
+		default:
+			const most = 5
+			rest := ""
+			if n > most {
+				rest = fmt.Sprintf(" and %d more", n-most)
+			}
+			a.reason(false, "", "It cannot be known of %s%s, where nothing says %s.",
+				strings.Join(without[:min(n, most)], ", "), rest, name)
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{[a-zA-Z_][a-zA-Z0-9_]*\}`)
+
+// sentence is a condition's text of an offender.
+func (a *asking) sentence(text string, s *Series) string {
+	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
+		switch name = name[1 : len(name)-1]; name {
+		case "node":
+			return a.called(s.Labels["node"])
+		case "number":
+			if math.Abs(s.Value) >= 1000 {
+				return strconv.FormatFloat(s.Value, 'f', 0, 64)
+			}
+			return strconv.FormatFloat(s.Value, 'g', 3, 64)
+		}
+		return s.Labels[name]
+	})
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/ringwatch/ringwatch/api/safe"
+)
+
+// conditions are those of accounts, and those of all others under the empty name.
+type conditions map[string]*safe.Conditions
+
+// of returns an account's conditions.
+func (c conditions) of(account string) *safe.Conditions {
+	if own := c[account]; own != nil {
+		return own
+	}
+	return c[""]
+}
+
+// conditions reads the shipped conditions and the files of accounts that have one.
+func (c *config) conditions() (conditions, error) {
+	shipped, err := safe.Shipped()
+	if err != nil {
+		return nil, err
+	}
+	list := conditions{"": shipped}
+	var wrong []error
+	for _, a := range c.Accounts {
+		if a.Safe == "" {
+			continue
+		}
+		own, err := safe.LoadFile(a.Safe)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("account %s: %w", a.Name, err))
+			continue
+		}
+		list[a.Name] = shipped.With(own)
+	}
+	return list, errors.Join(wrong...)
+}
+
+// validateConditions finds what is wrong with the accounts' files, as validateCatalogs does.
+func (c *config) validateConditions() error {
+	if _, err := c.conditions(); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+type safeCmd struct {
+	clientFlags
+	Cluster string        `required:"" help:"The cluster's name." placeholder:"NAME"`
+	Node    string        `help:"The node that it is about: its id, an unambiguous beginning of it, its address, or its host name. decommission and node-replace need it." placeholder:"NODE"`
+	For     string        `required:"" help:"What is about to be done: restart, upgrade, decommission, repair or node-replace." enum:"restart,upgrade,decommission,repair,node-replace" placeholder:"WHAT"`
+	Wait    time.Duration `help:"Ask again until it is safe, for so long at most. Only what nodes say from now on counts, so a step that has just been done is seen." placeholder:"30m"`
+	JSON    bool          `name:"json" help:"Print one JSON answer, the API's."`
+}
+
+// Help implements kong.HelpProvider.
+func (*safeCmd) Help() string {
+	return "Says whether it is safe to go on with maintenance of a cluster: every other node up " +
+		"and normal, nothing joining or leaving, the schema agreed on, hints delivered, nothing " +
+		"streaming, latency and waiting work as usual. What cannot be known is a no, with its " +
+		"reason.\n\n" +
+		"It ends with 0 for yes, 1 for no and 2 if it was called wrongly. With --wait it says on " +
+		"standard error what it waits for.\n\n" +
+		"Example: ringwatch safe --cluster production --node db-3 --for restart --wait 30m && " +
+		"ssh db-3 sudo systemctl restart cassandra"
+}
+
+// Run implements the command.
+func (c *safeCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
+
+var (
+	// safeEvery is how long --wait waits before it asks again: an agent's usual interval. Tests
+	// have less time.
+	safeEvery = 5 * time.Second
+	// errInterrupted is none of the context's, with which a command ends well.
+	errInterrupted = errors.New("interrupted before it was safe")
+)
+
+// safeSaid is how long --wait is silent while it waits for the same.
+const safeSaid = 30 * time.Second
+
+func (c *safeCmd) run(ctx context.Context, out, errs io.Writer) error {
+	if c.Wait < 0 {
+		return usageError{errors.New("--wait: name a time such as 30m")}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	began, since, said, saidAt := time.Now(), "", "", time.Time{}
+	for {
+		answer, body, err := c.ask(ctx, api, since)
+		refused, is := errors.AsType[refusedError](err)
+		switch {
+		case ctx.Err() != nil:
+			return errInterrupted
+		case is && (refused.status == http.StatusBadRequest ||
+			refused.status == http.StatusNotFound):
+			return usageError{err}
+		case is && refused.status < 500 && refused.status != http.StatusTooManyRequests:
+			return err
+		case err == nil && answer.Safe && (c.Wait == 0 || since != ""):
+			return c.print(out, answer, body)
+		}
+		left := c.Wait - time.Since(began)
+		if left <= 0 {
+			if err := c.print(out, answer, body); err != nil {
+				return err
+			}
+			return errors.New("it is not safe")
+		}
+		if err == nil && since == "" {
+			since = answer.At.Format(time.RFC3339Nano)
+		}
+		if text := waitsFor(answer); text != said || time.Since(saidAt) > safeSaid {
+			fmt.Fprintf(errs, "waiting, %s of %s: %s\n", time.Since(began).Round(time.Second),
+				c.Wait, plain(text))
+			said, saidAt = text, time.Now()
+		}
+		timer := time.NewTimer(min(left, safeEvery))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return errInterrupted
+		}
+	}
+}
+
+// ask asks once. Where the API gives no answer, the answer is a no that says so, and body what the
+// API would have written.
+func (c *safeCmd) ask(ctx context.Context, api *client, since string) (*safe.Answer, []byte,
+	error) {
+	of := url.Values{"for": {c.For}}
+	if c.Node != "" {
+		of.Set("node", c.Node)
+	}
+	if since != "" {
+		of.Set("since", since)
+	}
+	body, err := api.get(ctx, "/v1/clusters/"+url.PathEscape(c.Cluster)+"/safe", of)
+	answer := &safe.Answer{}
+	if err == nil {
+		if err = json.Unmarshal(body, answer); err == nil {
+			return answer, body, nil
+		}
+	}
+	answer = &safe.Answer{Cluster: c.Cluster, For: safe.Purpose(c.For), At: time.Now().UTC(),
+		Reasons: []safe.Reason{{Condition: "api", Text: err.Error()}}, Conditions: []safe.Result{},
+		NotChecked: []string{}}
+	body, _ = json.Marshal(answer) // texts always can be
+	return answer, append(body, '\n'), err
+}
+
+// waitsFor is what --wait says.
+func waitsFor(a *safe.Answer) string {
+	switch n := len(a.Reasons); n {
+	case 0:
+		return "all is well, and each node is to say so once more"
+	case 1:
+		return a.Reasons[0].Text
+	default:
+		return fmt.Sprintf("%s And %d more.", a.Reasons[0].Text, n-1)
+	}
+}
+
+func (c *safeCmd) print(out io.Writer, a *safe.Answer, body []byte) error {
+	if c.JSON {
+		_, err := out.Write(plainJSON(body))
+		return err
+	}
+	verb, what := c.For, "a node"
+	if a.For == safe.NodeReplace {
+		verb = "replace"
+	}
+	if a.NodeName != "" {
+		what = plain(a.NodeName)
+	} else if c.Node != "" {
+		what = plain(c.Node)
+	}
+	what = fmt.Sprintf("safe to %s %s of cluster %s", verb, what, plain(a.Cluster))
+	if !a.Safe {
+		fmt.Fprintf(out, "No, it is not %s:\n", what)
+		for _, r := range a.Reasons {
+			mark := r.Condition
+			if !r.Known {
+				mark += ", not known"
+			}
+			fmt.Fprintf(out, "- %s (%s)\n", plain(r.Text), plain(mark))
+		}
+		return nil
+	}
+	fmt.Fprintf(out, "Yes, it is %s. %d conditions hold. Not checked:\n", what, len(a.Conditions))
+	for _, text := range a.NotChecked {
+		fmt.Fprintf(out, "- %s\n", plain(text))
+	}
+	return nil
+}
