@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // hostile is an ingest that treats one request as told and takes all others.
@@ -172,12 +173,14 @@ func TestHostileIngest(t *testing.T) {
 	for _, manner := range badManners {
 		passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
 		server.treatNext(manner)
-		eventually(t, "a request that meets "+manner, func() error {
+		eventually.Nil(t, "a request that meets "+manner, func() error {
 			return more(server.count(manner), 0)
 		})
 		well := server.count("")
-		eventually(t, "a frame after "+manner, func() error { return more(server.count(""), well) })
-		eventually(t, "passes after "+manner, func() error {
+		eventually.Nil(t, "a frame after "+manner, func() error {
+			return more(server.count(""), well)
+		})
+		eventually.Nil(t, "passes after "+manner, func() error {
 			return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
 				int(passes))
 		})
@@ -189,7 +192,7 @@ func TestHostileIngest(t *testing.T) {
 	threads, objects := agentThreads(t, node), agentObjects(t, node)
 	passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
 	const soak = 20
-	eventually(t, "passes without ingest", func() error {
+	eventually.Nil(t, "passes without ingest", func() error {
 		return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
 			int(passes)+soak)
 	})
@@ -276,7 +279,7 @@ func TestSpool(t *testing.T) {
 			mustMetric(t, ports[1], "a spool that is off", "\nringwatch_agent_spool_off 1\n")
 			mustMetric(t, ports[1], "the state", `ringwatch_agent_state_info{value="unreachable"}`)
 			passes := value(t, scrape(ports[1]), "ringwatch_agent_passes_total")
-			eventually(t, "passes without a spool", func() error {
+			eventually.Nil(t, "passes without a spool", func() error {
 				return more(int(value(t, scrape(ports[1]), "ringwatch_agent_passes_total")),
 					int(passes)+1)
 			})

@@ -21,6 +21,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // twoAtOnce bounds the Cassandras of this file that run at the same time.
@@ -119,7 +120,7 @@ func (h *hurt) run(t *testing.T) {
 		}
 	}
 	logged := regexp.MustCompile(`(?m)^WARN .* ringwatch-agent: off: .*$`)
-	eventually(t, "a line in Cassandra's log", func() error {
+	eventually.Nil(t, "a line in Cassandra's log", func() error {
 		if !logged.MatchString(mustRead(t, node.LogFile())) {
 			return fmt.Errorf("none in %s", node.LogFile())
 		}
@@ -179,7 +180,7 @@ func TestOneMetricThrows(t *testing.T) {
 	}
 	errors, passes := value(t, text, "ringwatch_agent_read_errors_total"), value(t, text,
 		"ringwatch_agent_passes_total")
-	eventually(t, "more passes with more errors", func() error {
+	eventually.Nil(t, "more passes with more errors", func() error {
 		text := scrape(port)
 		if value(t, text, "ringwatch_agent_passes_total") > passes+1 &&
 			value(t, text, "ringwatch_agent_read_errors_total") > errors {
@@ -393,7 +394,7 @@ func mustSayInTable(t *testing.T, node *engines.Cassandra, why, dir string) {
 	t.Helper()
 	session := mustSession(t, node)
 	why = strings.ReplaceAll(why, "$DIR", dir)
-	eventually(t, "the virtual table", func() error {
+	eventually.Nil(t, "the virtual table", func() error {
 		rows := map[string]string{}
 		var name, value string
 		iter := session.Query("SELECT name, value FROM system_ringwatch.agent").IterContext(
@@ -482,7 +483,7 @@ func scrape(port int) string {
 // mustMetric waits until /metrics holds want and returns all of it.
 func mustMetric(t *testing.T, port int, what, want string) (text string) {
 	t.Helper()
-	eventually(t, what, func() error {
+	eventually.Nil(t, what, func() error {
 		if text = scrape(port); !strings.Contains(text, want) {
 			return fmt.Errorf("no %s in %d bytes: %.300s", want, len(text), text)
 		}
@@ -503,21 +504,6 @@ func value(t *testing.T, text, name string) float64 {
 		t.Fatal(err)
 	}
 	return v
-}
-
-func eventually(t *testing.T, what string, try func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s: %v", what, err)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 }
 
 // mustListen occupies a port until the test ends.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/dictionary"
 )
 
@@ -518,7 +519,7 @@ func (n *node) testPaused(t *testing.T, listens int) {
 	}
 	passes := n.ask(t, "ringwatch_agent_passes_total")
 	write("paused: perhaps\n") // by the time it is refused, several passes are due
-	eventually(t, "the refusal", func() error {
+	eventually.Nil(t, "the refusal", func() error {
 		log, err := os.ReadFile(n.LogFile())
 		if err == nil &&
 			!strings.Contains(string(log),
@@ -572,7 +573,7 @@ func (n *node) ask(t *testing.T, name string) (value string) {
 
 func (n *node) untilState(t *testing.T, want string) {
 	t.Helper()
-	eventually(t, "the state "+want, func() error {
+	eventually.Nil(t, "the state "+want, func() error {
 		if got := n.ask(t, "ringwatch_agent_state_info"); got != want {
 			return errors.New("it is " + got)
 		}

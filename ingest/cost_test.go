@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
@@ -60,7 +61,9 @@ func TestLargeFramesAreRefused(t *testing.T) {
 			if took > input.most {
 				t.Errorf("refusing it allocated %d bytes, %d are allowed", took, input.most)
 			}
-			eventually(t, "its memory is given back", func() bool { return budget.Used() == 0 })
+			eventually.True(t, "its memory is given back", func() bool {
+				return budget.Used() == 0
+			})
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/kafka"
@@ -207,7 +208,7 @@ func TestBadInput(t *testing.T) {
 			before := s.counts(t, "frames_dropped_total")[input.reason]
 			wantRefusal(t, post(t, s.url, bytes.NewReader(input.body), input.change...),
 				input.status, input.reason)
-			eventually(t, "it is counted", func() bool {
+			eventually.True(t, "it is counted", func() bool {
 				return s.counts(t, "frames_dropped_total")[input.reason] == before+1
 			})
 			if answer := post(t, s.url, bytes.NewReader(good)); answer.StatusCode != 204 {
@@ -242,7 +243,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("good frame %d: %s", i, answer.Status)
 		}
 	}
-	eventually(t, "all good frames are in Kafka", func() bool {
+	eventually.True(t, "all good frames are in Kafka", func() bool {
 		return len(c.taken()) >= goods+len(sent)
 	})
 	for i, r := range c.taken() {
@@ -275,7 +276,7 @@ func TestKafkaStopped(t *testing.T) {
 		return answer.StatusCode
 	}
 	good := node{}.mustKey(t)
-	eventually(t, "frames are taken", func() bool {
+	eventually.True(t, "frames are taken", func() bool {
 		return post(t, s.url, bytes.NewReader(good)).StatusCode == 204 && get("/-/ready") == 200
 	})
 	if err := broker.Stop(t.Context()); err != nil {
@@ -296,12 +297,12 @@ func TestKafkaStopped(t *testing.T) {
 	if err := broker.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "frames are taken again", func() bool {
+	eventually.True(t, "frames are taken again", func() bool {
 		return post(t, s.url, bytes.NewReader(good)).StatusCode == 204
 	})
-	eventually(t, "ready again", func() bool { return get("/-/ready") == 200 })
+	eventually.True(t, "ready again", func() bool { return get("/-/ready") == 200 })
 	forwarded := int(s.counts(t, "frames_forwarded_total")[""])
-	eventually(t, "what was answered 2xx is in Kafka", func() bool {
+	eventually.True(t, "what was answered 2xx is in Kafka", func() bool {
 		return len(c.taken()) >= forwarded
 	})
 	s.ledger(t)

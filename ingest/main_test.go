@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -137,7 +138,7 @@ func (r *running) counts(t *testing.T, name string) map[string]float64 {
 // before it is counted, so the ledger waits until none is under way.
 func (r *running) ledger(t *testing.T) {
 	t.Helper()
-	eventually(t, "no request is under way", func() bool {
+	eventually.True(t, "no request is under way", func() bool {
 		return r.counts(t, "frames_pending")[""] == 0
 	})
 	dropped := 0.0
@@ -273,21 +274,4 @@ func seal(b []byte) []byte {
 	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
 	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], crc32.MakeTable(crc32.Castagnoli)))
 	return b
-}
-
-// eventually polls a condition.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	// the machine may be ten times slower from one minute to the next
-	deadline := time.Now().Add(4 * time.Minute)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }

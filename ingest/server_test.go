@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
@@ -82,7 +83,7 @@ func TestInFlightAndDrain(t *testing.T) {
 	wantRefusal(t, post(t, s.url, bytes.NewReader(good)), 503, "overloaded")
 	ended := make(chan struct{})
 	go func() { s.stop(); close(ended) }()
-	eventually(t, "new connections are refused", func() bool {
+	eventually.True(t, "new connections are refused", func() bool {
 		c, err := net.Dial("tcp", s.Addr().String())
 		if err == nil {
 			c.Close()
@@ -118,7 +119,7 @@ func TestDrainIsBounded(t *testing.T) {
 	if <-cut == nil {
 		t.Error("a request that was cut off has an answer")
 	}
-	eventually(t, "the request is over", func() bool {
+	eventually.True(t, "the request is over", func() bool {
 		return s.counts(t, "frames_pending")[""] == 0
 	})
 	s.ledger(t)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -75,7 +76,7 @@ func TestAnnouncedBodies(t *testing.T) {
 	for range 640 {
 		attack = append(attack, begun(t, s, "127.0.0.1", writer, 8<<20, 1))
 	}
-	eventually(t, "all 640 are under way", func() bool {
+	eventually.True(t, "all 640 are under way", func() bool {
 		return s.counts(t, "frames_pending")[""] == 640
 	})
 	accepts(t, s, 200)
@@ -89,7 +90,9 @@ func TestAnnouncedBodies(t *testing.T) {
 	for _, c := range attack {
 		c.Close()
 	}
-	eventually(t, "nothing is held", func() bool { return s.counts(t, "in_flight_bytes")[""] == 0 })
+	eventually.True(t, "nothing is held", func() bool {
+		return s.counts(t, "in_flight_bytes")[""] == 0
+	})
 	s.ledger(t)
 }
 
@@ -111,10 +114,10 @@ func TestShares(t *testing.T) {
 				// The server may refuse it before its end.
 				go func() { _, _ = conn.Write(bytes.Repeat([]byte("R"), sent)) }()
 			}
-			eventually(t, "320 requests came", func() bool {
+			eventually.True(t, "320 requests came", func() bool {
 				return s.counts(t, "frames_accepted_total")[""] == 320
 			})
-			eventually(t, "the share is used up", func() bool {
+			eventually.True(t, "the share is used up", func() bool {
 				return s.counts(t, "frames_dropped_total")[c.reason] > 200
 			})
 			accepts(t, s, 50)
@@ -137,14 +140,14 @@ func TestRefusedByShare(t *testing.T) {
 	for range 32 { // the address's 2 MiB
 		begun(t, s, "127.0.0.1", writer, 1<<20, 1)
 	}
-	eventually(t, "the share is used up", func() bool {
+	eventually.True(t, "the share is used up", func() bool {
 		return s.counts(t, "in_flight_bytes")[""] == 2<<20
 	})
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 1<<20, 1), 429, "address_share")
 	for range 32 { // the account's other 2 MiB
 		begun(t, s, "127.0.0.3", writer, 1<<20, 1)
 	}
-	eventually(t, "the share is used up", func() bool {
+	eventually.True(t, "the share is used up", func() bool {
 		return s.counts(t, "in_flight_bytes")[""] == 4<<20
 	})
 	answerTo(t, begun(t, s, "127.0.0.4", writer, 1<<20, 1), 429, "account_share")
@@ -160,7 +163,9 @@ func TestBodiesMustComeOn(t *testing.T) {
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 8<<20, 1), 503, "slow_body")
 	answerTo(t, begun(t, s, "127.0.0.1", writer, 8<<20, 100_000), 503, "slow_body")
 	s.ledger(t)
-	eventually(t, "nothing is held", func() bool { return s.counts(t, "in_flight_bytes")[""] == 0 })
+	eventually.True(t, "nothing is held", func() bool {
+		return s.counts(t, "in_flight_bytes")[""] == 0
+	})
 }
 
 // TestClaimsGrowWithWhatArrives: what is held is never more than twice what came, and a step.

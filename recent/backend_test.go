@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // side is one side of the waist. tick lets a little time pass for it.
@@ -53,7 +54,7 @@ func onBothSides(t *testing.T, test func(t *testing.T, s side)) {
 // gone waits until something has expired.
 func (s side) gone(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	eventually(t, what+" expires", func() bool {
+	eventually.True(t, what+" expires", func() bool {
 		s.tick()
 		return !there()
 	})

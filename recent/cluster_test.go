@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -50,7 +51,7 @@ func mustCluster(t *testing.T) []*engines.Redis {
 		do(i, "CLUSTER", "MEET", servers[0].Host, fmt.Sprint(servers[0].Port))
 	}
 	everybody := func(what, line string, times int) {
-		eventually(t, what, func() bool {
+		eventually.True(t, what, func() bool {
 			for i := range clients {
 				if strings.Count(do(i, "CLUSTER", "INFO")+do(i, "CLUSTER", "NODES"), line) !=
 					times {
@@ -67,7 +68,7 @@ func mustCluster(t *testing.T) []*engines.Redis {
 	everybody("the replicas are there", "slave", 3)
 	everybody("the cluster is up", "cluster_state:ok", 1)
 	for i := range 3 {
-		eventually(t, "a replica has its master's data", func() bool {
+		eventually.True(t, "a replica has its master's data", func() bool {
 			return strings.Contains(do(i+3, "INFO", "replication"), "master_link_status:up")
 		})
 	}
@@ -101,13 +102,13 @@ func TestClusterFailsOver(t *testing.T) {
 		}
 		return whole()
 	}
-	eventually(t, "the cluster is whole in Redis", settle)
+	eventually.True(t, "the cluster is whole in Redis", settle)
 	for _, dead := range []int{1, 2} {
 		if err := servers[dead].Kill(); err != nil {
 			t.Fatal(err)
 		}
 		f.pass(20*time.Second, "acme", nodes...)
 		passes = 0
-		eventually(t, "it is whole again when a replica has taken over", settle)
+		eventually.True(t, "it is whole again when a replica has taken over", settle)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
@@ -334,23 +335,6 @@ func plain(t *testing.T, addr string) rueidis.Client {
 	return client
 }
 
-// eventually polls until ok returns true; the deadline only ends a test that failed anyway.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	// the machine may be ten times slower from one minute to the next
-	deadline := time.NewTimer(4 * time.Minute)
-	defer deadline.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("never happened:", what)
-		}
-	}
-}
-
 func TestRedisAway(t *testing.T) {
 	server := engines.MustRedis(t)
 	f := newFixture(t, server.Addr(), hasty)
@@ -374,7 +358,7 @@ func TestRedisAway(t *testing.T) {
 			t.Errorf("%s took %v", what, took)
 		}
 	}
-	eventually(t, "a frame is read", func() bool { write(); return latest() == nil })
+	eventually.True(t, "a frame is read", func() bool { write(); return latest() == nil })
 	for _, outage := range []struct {
 		name       string
 		begin, end func() error
@@ -404,7 +388,7 @@ func TestRedisAway(t *testing.T) {
 			if err := outage.end(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "a frame written after the outage is read", func() bool {
+			eventually.True(t, "a frame written after the outage is read", func() bool {
 				n = frametest.New("one", 1, 2) // always a key frame, as when the next window begins
 				write()
 				return latest() == nil
@@ -425,7 +409,7 @@ func TestRedisAwayFromTheStart(t *testing.T) {
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "Redis answers", func() bool { return f.reader.Ping(t.Context()) == nil })
+	eventually.True(t, "Redis answers", func() bool { return f.reader.Ping(t.Context()) == nil })
 }
 
 func TestRedisOutOfMemoryRefuses(t *testing.T) {
@@ -494,7 +478,7 @@ func TestRedisCluster(t *testing.T) {
 		"16383").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster is up", func() bool {
+	eventually.True(t, "the cluster is up", func() bool {
 		info, err := single.Do(t.Context(), single.B().ClusterInfo().Build()).ToString()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -85,14 +86,15 @@ func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 	}
 	f.reader.Touch("acme", "read")
 	passes := 0
-	eventually(t, "the cluster that is read is whole at once: its next frame brings the fifteen "+
-		"minutes before", func() bool {
-		if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {
-			f.pass(5*time.Second, "acme", read, other)
-			f.send("zeta", stranger)
-		}
-		return f.whole("acme", read.ID)
-	})
+	eventually.True(t,
+		"the cluster that is read is whole at once: its next frame brings the fifteen "+
+			"minutes before", func() bool {
+			if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {
+				f.pass(5*time.Second, "acme", read, other)
+				f.send("zeta", stranger)
+			}
+			return f.whole("acme", read.ID)
+		})
 	for _, n := range []*frametest.Node{other, stranger} {
 		for _, account := range []string{"acme", "zeta"} {
 			if _, _, err := f.reader.Latest(t.Context(), account, n.ID); !errors.Is(err, ErrMiss) {
@@ -107,14 +109,14 @@ func TestOnlyWhatIsReadIsWritten(t *testing.T) {
 	}
 	// An hour without a read ends it.
 	f.clock.millis.Add(3600_000 + 1)
-	eventually(t, "the writer forgets it", func() bool {
+	eventually.True(t, "the writer forgets it", func() bool {
 		before := f.dropped(dropInactive)
 		f.pass(5*time.Second, "acme", read)
 		return f.dropped(dropInactive) > before
 	})
 	f.reader.Touch("acme", "read")
 	f.pass(14*time.Minute, "acme", read)
-	eventually(t, "it is whole when it is read again", func() bool {
+	eventually.True(t, "it is whole when it is read again", func() bool {
 		f.pass(5*time.Second, "acme", read)
 		return f.whole("acme", read.ID)
 	})
@@ -124,13 +126,13 @@ func TestAnotherWriterTakesOver(t *testing.T) {
 	f := newActive(t, inMemory, patient)
 	n := frametest.New("read", 1, 2)
 	f.reader.Touch("acme", "read")
-	eventually(t, "it is active", func() bool {
+	eventually.True(t, "it is active", func() bool {
 		f.pass(5*time.Second, "acme", n)
 		return value(f.writer.metrics.written) > 0
 	})
 	f.pass(16*time.Minute, "acme", n)
-	eventually(t, "it is whole", func() bool { return f.whole("acme", n.ID) })
-	eventually(t, "its mark is there", func() bool {
+	eventually.True(t, "it is whole", func() bool { return f.whole("acme", n.ID) })
+	eventually.True(t, "its mark is there", func() bool {
 		mark, err := f.writer.backend.hashField(t.Context(), markKey("acme/read"), "warm")
 		return err == nil && mark != ""
 	})
@@ -149,7 +151,7 @@ func TestWhatRedisLost(t *testing.T) {
 	f := newActive(t, server.Addr(), hasty)
 	n := frametest.New("read", 1, 2)
 	f.reader.Touch("acme", "read")
-	eventually(t, "it is active", func() bool {
+	eventually.True(t, "it is active", func() bool {
 		f.pass(5*time.Second, "acme", n)
 		return value(f.writer.metrics.written) > 0
 	})
@@ -176,7 +178,7 @@ func TestWhatRedisLost(t *testing.T) {
 		}, func() error { return do("CONFIG", "SET", "min-replicas-to-write", "0") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			eventually(t, "it is whole before", func() bool {
+			eventually.True(t, "it is whole before", func() bool {
 				f.reader.Touch("acme", "read")
 				f.pass(5*time.Second, "acme", n)
 				return f.whole("acme", n.ID)
@@ -194,7 +196,8 @@ func TestWhatRedisLost(t *testing.T) {
 			if err := fault.end(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "it is whole again, long before what is missing is too old to matter",
+			eventually.True(t,
+				"it is whole again, long before what is missing is too old to matter",
 				func() bool {
 					f.reader.Touch("acme", "read")
 					if passes++; passes <= 24 || f.waitsForAFrame("acme/read") {

@@ -17,6 +17,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // TestPlacement: every range has the replicas that Cassandra says it has.
@@ -108,7 +109,7 @@ func TestSchema(t *testing.T) {
 	}
 	become := func(what, columns, want string, keys ...Key) {
 		t.Helper()
-		eventually(t, what, func() error {
+		eventually.Nil(t, what, func() error {
 			if got, err := read(columns, keys...); err != nil || fmt.Sprint(got) != want {
 				return fmt.Errorf("%v, %v", got, err)
 			}
@@ -123,14 +124,14 @@ func TestSchema(t *testing.T) {
 	if _, err := read("v", Key{1}); err == nil {
 		t.Error("a dropped column is read")
 	}
-	eventually(t, "the dropped column to be known", func() error {
+	eventually.Nil(t, "the dropped column to be known", func() error {
 		if _, err := read("v", Key{1}); !errors.Is(err, ErrNoTable) {
 			return fmt.Errorf("it says %v", err)
 		}
 		return nil
 	})
 	c.exec(t, "DROP TABLE "+ks+".t")
-	eventually(t, "the dropped table to be known", func() error {
+	eventually.Nil(t, "the dropped table to be known", func() error {
 		if _, err := read("", Key{1}, Key{2}); !errors.Is(err, ErrNoTable) {
 			return fmt.Errorf("it says %v", err)
 		}
@@ -144,7 +145,7 @@ func TestSchema(t *testing.T) {
 	c.exec(t, "INSERT INTO "+ks+".t (k, w) VALUES ('1', 'x')")
 	become("the table made anew", "w", "[w=78]", Key{"1"}, Key{"2"})
 	c.exec(t, "ALTER KEYSPACE "+ks+" WITH replication = "+three)
-	eventually(t, "the new replication to be known", func() error {
+	eventually.Nil(t, "the new replication to be known", func() error {
 		table, err := r.table(t.Context(), ks, "t")
 		if err != nil {
 			return err
@@ -264,7 +265,7 @@ func (h *hammer) more(t *testing.T, keys int64) {
 	h.wanted.Add(1)
 	defer h.wanted.Add(-1)
 	from := h.checked.Load()
-	eventually(t, fmt.Sprintf("%d more answers", keys), func() error {
+	eventually.Nil(t, fmt.Sprintf("%d more answers", keys), func() error {
 		if n := h.checked.Load() - from; n < keys {
 			return fmt.Errorf("%d came", n)
 		}
@@ -305,13 +306,13 @@ func TestFaults(t *testing.T) {
 	}
 	serves := func(n *engines.Cassandra) {
 		t.Helper()
-		eventually(t, n.Host+" to serve again", func() error {
+		eventually.Nil(t, n.Host+" to serve again", func() error {
 			if host := hostOf(n); host == nil || !host.up() || !host.well() {
 				return errors.New("it is down, or left alone")
 			}
 			return nil
 		})
-		eventually(t, "all keys to be answered", func() error {
+		eventually.Nil(t, "all keys to be answered", func() error {
 			before := h.failed.Load()
 			h.more(t, 1000)
 			if n := h.failed.Load() - before; n > 0 {
@@ -356,7 +357,7 @@ func TestFaults(t *testing.T) {
 			}
 			t.Logf("within %s: %v", within, err)
 		}
-		eventually(t, "the paused node to be left alone", func() error {
+		eventually.Nil(t, "the paused node to be left alone", func() error {
 			if host := hostOf(n); host == nil || host.up() && host.well() {
 				return errors.New("it is asked")
 			}
@@ -401,7 +402,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		serves(n)
-		eventually(t, "its own keys to be answered again", func() error {
+		eventually.Nil(t, "its own keys to be answered again", func() error {
 			return alone.check(t.Context(), nil)
 		})
 	})
@@ -419,7 +420,7 @@ func TestFaults(t *testing.T) {
 		// over its ranges and none of the data, and says that there are no such rows.
 		c.knows(t, n, ks)
 		nodetool(t, n, "join")
-		eventually(t, "the new node to be known", func() error {
+		eventually.Nil(t, "the new node to be known", func() error {
 			if nodes := len(r.topology.Load().nodes); nodes != 4 {
 				return fmt.Errorf("%d nodes", nodes)
 			}
@@ -430,7 +431,7 @@ func TestFaults(t *testing.T) {
 		if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 			was := tokenOfNode(r, hostOf(n))
 			nodetool(t, n, "move", strconv.FormatInt(was/2, 10))
-			eventually(t, "its new place to be known", func() error {
+			eventually.Nil(t, "its new place to be known", func() error {
 				if now := tokenOfNode(r, hostOf(n)); now != was/2 {
 					return fmt.Errorf("it is at %d", now)
 				}
@@ -440,7 +441,7 @@ func TestFaults(t *testing.T) {
 			serves(n)
 		}
 		nodetool(t, n, "decommission", "--force")
-		eventually(t, "the node that left to be forgotten", func() error {
+		eventually.Nil(t, "the node that left to be forgotten", func() error {
 			if nodes := len(r.topology.Load().nodes); nodes != 3 {
 				return fmt.Errorf("%d nodes", nodes)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 const inDC2 = "127.0.0.5"
@@ -79,7 +80,7 @@ func TestDatacenters(t *testing.T) {
 	if err := n.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the other datacenter to be down", func() error {
+	eventually.Nil(t, "the other datacenter to be down", func() error {
 		for _, host := range readers["dc2"].hosts.all() {
 			if host.up() && host.driver.Load().DataCenter() == "dc2" {
 				return errors.New("it is up")

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // A reader that keeps rows, on a real cluster: what is kept, for which tables, what own writes
@@ -95,7 +97,7 @@ func TestReaderKeepsRows(t *testing.T) {
 
 	c.exec(t, "DROP TABLE "+ks+".items")
 	c.exec(t, "CREATE TABLE "+ks+".items (id text, day int, v int, PRIMARY KEY (id, day))")
-	eventually(t, "a table made anew to be empty", func() error {
+	eventually.Nil(t, "a table made anew to be empty", func() error {
 		results, err := r.Read(t.Context(), Query{Keyspace: ks, Table: "items"}, []Key{{"b"}})
 		if err == nil && (len(results[0].Rows) > 0 || results[0].Err != nil) {
 			err = fmt.Errorf("got %v", results)

@@ -21,6 +21,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // The package's tests share a cluster of three nodes on two racks. A test that pauses or kills
@@ -155,7 +156,7 @@ func (c *trio) knows(t *testing.T, n *engines.Cassandra, ks string) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	eventually(t, n.Host+" to know "+ks, func() error {
+	eventually.Nil(t, n.Host+" to know "+ks, func() error {
 		var name string
 		return session.Query("SELECT table_name FROM system_schema.tables WHERE keyspace_name = "+
 			"? AND table_name = 't'", ks).Scan(&name)
@@ -261,32 +262,13 @@ func (c *trio) mustReaderOf(tb testing.TB, nodes int, change ...func(*Config)) *
 		tb.Fatal(err)
 	}
 	tb.Cleanup(r.Close)
-	eventually(tb, "the reader to know the ring", func() error {
+	eventually.Nil(tb, "the reader to know the ring", func() error {
 		if n := len(r.topology.Load().nodes); n != nodes {
 			return fmt.Errorf("it knows %d nodes", n)
 		}
 		return nil
 	})
 	return r
-}
-
-// eventually polls a condition, for as long as the slowest machine may need.
-func eventually(tb testing.TB, what string, check func() error) {
-	tb.Helper()
-	deadline := time.Now().Add(2 * engines.StartTimeout)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			tb.Fatalf("waited in vain for %s: %v", what, err)
-		}
-		if tb.Context().Err() != nil {
-			tb.Fatalf("waiting for %s: %v", what, tb.Context().Err())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // nodetool runs Cassandra's own on a node.

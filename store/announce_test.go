@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -21,7 +22,7 @@ func TestManyNewNodesAreFound(t *testing.T) {
 		records = append(records, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 	}
 	mustHandle(t, NewWriter(s), records...)
-	eventually(t, "the series of all nodes", func() bool {
+	eventually.True(t, "the series of all nodes", func() bool {
 		ids, err := reading(s).DictionariesWritten(t.Context(), "acme", 0)
 		if err != nil {
 			t.Fatal(err)

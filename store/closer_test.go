@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -123,14 +124,14 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c.millis.Store(base + 4*windowMillis + 600_000)
 	runs(t, w)
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
-	eventually(t, "three windows closed, one tried again", func() bool {
+	eventually.True(t, "three windows closed, one tried again", func() bool {
 		return closed() == 3 && number(s.metrics.Retries) >= 2
 	})
 	if err := w.Ready(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "1 windows wait to be closed") || !asIs(err, ErrGeneration) {
 		t.Errorf("readiness: %v", err)
 	}
-	eventually(t, "it holds the offset", func() bool {
+	eventually.True(t, "it holds the offset", func() bool {
 		low, open := w.LowWater(0)
 		return open && low == 4
 	})
@@ -144,7 +145,7 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
-	eventually(t, "all windows closed", func() bool { _, open := w.LowWater(0); return !open })
+	eventually.True(t, "all windows closed", func() bool { _, open := w.LowWater(0); return !open })
 	if err := w.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -174,14 +175,20 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	}
 	runs(t, w)
 	var again error
-	eventually(t, "it asks for the frames", func() bool { again = w.Again(); return again != nil })
+	eventually.True(t, "it asks for the frames", func() bool {
+		again = w.Again()
+		return again != nil
+	})
 	if low, open := w.LowWater(0); !asIs(again, ErrExpired) || !open || low != 7 {
 		t.Errorf("%v, low water %d, %t", again, low, open)
 	}
 	w.Revoke(0)
 	mustHandle(t, w, records...)
 	c.millis.Add(s.config.Grace.Milliseconds())
-	eventually(t, "the window is closed", func() bool { _, open := w.LowWater(0); return !open })
+	eventually.True(t, "the window is closed", func() bool {
+		_, open := w.LowWater(0)
+		return !open
+	})
 	if report := checkRead(t, s, n, want); report.Raw != 1 {
 		t.Errorf("%+v", report)
 	}

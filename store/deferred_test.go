@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
@@ -43,7 +44,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
 	c.millis.Store(base + windowMillis + s.config.Grace.Milliseconds() + 1000)
 	runs(t, w)
-	eventually(t, "one window closed, one set aside", func() bool {
+	eventually.True(t, "one window closed, one set aside", func() bool {
 		return closed() == 1 && aside()
 	})
 	if report := checkRead(t, s, n, want); report.Fresh != 0 {
@@ -101,7 +102,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 		o.after = o.after.Add(-deferredRetry)
 	}
 	w.mu.Unlock()
-	eventually(t, "its frames to be given up", func() bool {
+	eventually.True(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
 		// other's
 		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames &&

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
@@ -103,7 +104,7 @@ func TestApplyAlters(t *testing.T) {
 		}
 		ended <- err
 	}()
-	eventually(t, "two copies", func() bool {
+	eventually.True(t, "two copies", func() bool {
 		var replication map[string]string
 		err := mustCQL(t, s).Query("SELECT replication FROM system_schema.keyspaces WHERE "+
 			"keyspace_name = ?", s.config.Keyspace).ScanContext(ctx, &replication)

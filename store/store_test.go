@@ -15,6 +15,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
@@ -326,7 +327,7 @@ func TestCassandraAway(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // for an engine to start in
 		defer cancel()
 		go func() { done <- w.Handle(ctx, records) }()
-		eventually(t, what+": not ready", func() bool { return s.Ready(t.Context()) != nil })
+		eventually.True(t, what+": not ready", func() bool { return s.Ready(t.Context()) != nil })
 		select {
 		case err := <-done:
 			t.Fatalf("%s: Handle did not wait: %v", what, err)
@@ -339,7 +340,7 @@ func TestCassandraAway(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		eventually(t, what+": ready again", func() bool {
+		eventually.True(t, what+": ready again", func() bool {
 			reading(s).Nodes(ctx, "acme")
 			return s.Ready(t.Context()) == nil
 		})
@@ -350,7 +351,7 @@ func TestCassandraAway(t *testing.T) {
 	under("frozen", node.Pause, node.Resume)
 	under("killed", node.Kill, func() error { return node.Restart(t.Context()) })
 	c.millis.Store(base + frame.WindowMillis + 60_000)
-	eventually(t, "the window is closed", func() bool {
+	eventually.True(t, "the window is closed", func() bool {
 		err := w.CloseDue(t.Context(), c.now())
 		if err != nil && !Retryable(err) {
 			t.Fatal(err)
@@ -359,17 +360,6 @@ func TestCassandraAway(t *testing.T) {
 		return err == nil && !open
 	})
 	checkRead(t, patient, n, want)
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(4 * time.Minute); !f(); <-ticker.C {
-		if time.Now().After(deadline) {
-			t.Fatal(what + ": it did not come to that")
-		}
-	}
 }
 
 func TestConnectGivesUpWithItsContext(t *testing.T) {
@@ -386,7 +376,7 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Connect(ctx) }()
-	eventually(t, "it has tried", func() bool {
+	eventually.True(t, "it has tried", func() bool {
 		err := s.session.Failing()
 		return err != nil && strings.Contains(err.Error(), "refused")
 	})

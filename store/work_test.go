@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
@@ -144,7 +145,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "bulk waits", func() bool {
+	eventually.True(t, "bulk waits", func() bool {
 		asked, admitted, _, _ := g.of(throttle.Bulk)
 		return admitted >= 1 && asked-admitted >= blasters/2
 	})

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // narrow is a throttle by itself with one slot in class x.
@@ -131,7 +133,7 @@ func TestFairBetweenClients(t *testing.T) {
 				done(0, nil)
 			})
 		}
-		eventually(t, client+" does not wait", func() bool {
+		eventually.True(t, client+" does not wait", func() bool {
 			return value(t, th, "waiting_operations", "x") == waiting+float64(n)
 		})
 	}
@@ -244,32 +246,32 @@ func health(t *testing.T, process func(Config) *Throttle) {
 		t.Fatal(err)
 	}
 	defer busy(0, nil)
-	eventually(t, "bulk does not shrink", func() bool {
+	eventually.True(t, "bulk does not shrink", func() bool {
 		ask(a, Serving, time.Second, nil)
 		ask(a, Serving, time.Millisecond, nil)
 		bulk, _, _ := factors()
 		return bulk < 0.06
 	})
-	eventually(t, "serving does not shrink to its floor", func() bool {
+	eventually.True(t, "serving does not shrink to its floor", func() bool {
 		ask(a, Serving, 0, context.DeadlineExceeded)
 		ask(a, Serving, 0, nil)
 		_, _, serving := factors()
 		return serving < 0.51
 	})
-	eventually(t, "the metrics do not say so", func() bool {
+	eventually.True(t, "the metrics do not say so", func() bool {
 		ask(a, Serving, 0, context.DeadlineExceeded)
 		return value(t, a, "health_factor", Bulk) < 0.06 &&
 			value(t, b, "health_factor", Bulk) < 0.06 &&
 			value(t, b, "health_factor", Dashboard) < 0.21
 	})
-	eventually(t, "it does not come back", func() bool {
+	eventually.True(t, "it does not come back", func() bool {
 		ask(a, Serving, time.Millisecond, nil)
 		bulk, _, _ := factors()
 		return bulk == 1
 	})
 	// Who leaves says nothing of the cluster, and slow bulk is not slow by serving's measure.
 	rounds := 0
-	eventually(t, "it is not judged", func() bool {
+	eventually.True(t, "it is not judged", func() bool {
 		ask(a, Serving, 0, context.Canceled)
 		ask(a, Bulk, 300*time.Millisecond, nil)
 		rounds++

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // TestDeadProcess: what a process had that was killed, or stopped, is the others' when its lease
@@ -63,10 +64,12 @@ func outlive(t *testing.T, address string, signal syscall.Signal) {
 			}
 		}()
 	}
-	eventually(t, "it gets nothing of what is free", func() bool { return running.Load() == 4 })
+	eventually.True(t, "it gets nothing of what is free", func() bool {
+		return running.Load() == 4
+	})
 	for range 3 { // refreshes
 		before := value(t, th, "leases_total", "granted")
-		eventually(t, "it asks no more", func() bool {
+		eventually.True(t, "it asks no more", func() bool {
 			return value(t, th, "leases_total", "granted") > before
 		})
 	}
@@ -76,7 +79,9 @@ func outlive(t *testing.T, address string, signal syscall.Signal) {
 	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what the dead process had is lost", func() bool { return running.Load() == 16 })
+	eventually.True(t, "what the dead process had is lost", func() bool {
+		return running.Load() == 16
+	})
 }
 
 // TestRedisAway: while Redis is frozen or gone a process goes on with what is its own, which is
@@ -102,7 +107,7 @@ func TestRedisAway(t *testing.T) {
 	gets := func(what string) {
 		t.Helper()
 		granted := value(t, th, "leases_total", "granted")
-		eventually(t, what, func() bool {
+		eventually.True(t, what, func() bool {
 			return value(t, th, "leases_total", "granted") > granted+2 && !alone()
 		})
 	}
@@ -120,12 +125,12 @@ func TestRedisAway(t *testing.T) {
 		if err := fault.begin(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, fault.name+": it does not know", func() bool {
+		eventually.True(t, fault.name+": it does not know", func() bool {
 			return alone() && value(t, th, "share_operations_per_second", "x") == 100 &&
 				value(t, th, "share_slots", "x") == 10
 		})
 		before, at := crew.begun.Load(), time.Now()
-		eventually(t, fault.name+": it stands still", func() bool {
+		eventually.True(t, fault.name+": it stands still", func() bool {
 			return crew.begun.Load() > before+150
 		})
 		// What began between the two looks at the clock is at most a burst of its own and its rate.
@@ -137,7 +142,7 @@ func TestRedisAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		gets(fault.name + ": it gets no lease afterwards")
-		eventually(t, fault.name+": it has not all again", func() bool {
+		eventually.True(t, fault.name+": it has not all again", func() bool {
 			return value(t, th, "share_operations_per_second", "x") == 1000
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -269,7 +270,9 @@ func TestOwed(t *testing.T) {
 	ask(second)
 	for range 5 {
 		from := redisMicros(t, do)
-		eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 100_000 })
+		eventually.True(t, "time stands still", func() bool {
+			return redisMicros(t, do)-from > 100_000
+		})
 		one, other := ask(first), ask(second)
 		if one < 20 || other < 0.4*(one+other) {
 			t.Errorf("%g and %g operations are given", one, other)
@@ -336,10 +339,12 @@ func TestHeldCounts(t *testing.T) {
 		out += answer[1]
 	}
 	holder := mustNew(t, c, do)
-	eventually(t, "it gets nothing", func() bool { ask(holder); return out > 0 })
+	eventually.True(t, "it gets nothing", func() bool { ask(holder); return out > 0 })
 	from := redisMicros(t, do)
 	// and the bucket is as full as it may be
-	eventually(t, "time stands still", func() bool { return redisMicros(t, do)-from > 900_000 })
+	eventually.True(t, "time stands still", func() bool {
+		return redisMicros(t, do)-from > 900_000
+	})
 	from = redisMicros(t, do)
 	for range 5 {
 		ask(mustNew(t, c, do))

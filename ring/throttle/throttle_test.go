@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // run runs a Throttle until the test ends or the returned function is called.
@@ -34,16 +35,6 @@ func run(t *testing.T, th *Throttle) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
-}
-
-// eventually polls a condition.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); <-time.After(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(what)
-		}
-	}
 }
 
 // value returns what a metric of a throttle stands at.
@@ -163,7 +154,7 @@ func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 		all = append(all, process(c))
 	}
 	crew := work(t, 10, 3, Work{Class: "x", Client: "a/b"}, all...)
-	eventually(t, "they do not get on", func() bool { return crew.begun.Load() > 3000 })
+	eventually.True(t, "they do not get on", func() bool { return crew.begun.Load() > 3000 })
 	late := process(c)
 	for range 30 {
 		done, err := late.Admit(t.Context(), Work{Class: "x", Client: "a/late"}, 3)
@@ -184,7 +175,7 @@ func overAllProcesses(t *testing.T, process func(Config) *Throttle) {
 		if n := value(t, th, "leases_total", "failed"); n != 0 {
 			t.Errorf("%g leases failed", n)
 		}
-		eventually(t, "something is left", func() bool {
+		eventually.True(t, "something is left", func() bool {
 			return value(t, th, "running_operations", "x") == 0 &&
 				value(t, th, "waiting_operations", "x") == 0
 		})
@@ -262,7 +253,7 @@ func TestIdle(t *testing.T) {
 		t.Error("nothing was asked")
 	}
 	done(time.Millisecond, nil)
-	eventually(t, "the lease is not given back", func() bool {
+	eventually.True(t, "the lease is not given back", func() bool {
 		return value(t, th, "share_operations_per_second", Serving) == 0
 	})
 	held := func() (fields int) {
@@ -275,7 +266,7 @@ func TestIdle(t *testing.T) {
 		}
 		return fields
 	}
-	eventually(t, "Redis has the lease yet", func() bool { return held() == 1 })
+	eventually.True(t, "Redis has the lease yet", func() bool { return held() == 1 })
 	// The other classes were never asked for, and every key goes by itself.
 	if err := do(t.Context(), func(c rueidis.Client) error {
 		keys, err := c.Do(t.Context(), c.B().Keys().Pattern("*").Build()).AsStrSlice()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // TestUsage: what clients ask for in two processes is added, by class, client, table and
@@ -44,7 +45,7 @@ func TestUsage(t *testing.T) {
 		return u.OperationsPerSecond > 0 && u.P50 > 0 && u.P99 >= u.P50 && u.Mean > 0
 	}
 	var seen Usage
-	eventually(t, "the work is not seen from both processes", func() bool {
+	eventually.True(t, "the work is not seen from both processes", func() bool {
 		x, y := report(a), report(b)
 		seen = x[shop]
 		return both(x[shop]) && both(x[fleet]) && both(y[shop]) && both(y[fleet])
@@ -53,7 +54,7 @@ func TestUsage(t *testing.T) {
 	if seen.P50 < 800*time.Microsecond || seen.P99 > 1300*time.Microsecond {
 		t.Errorf("%+v", seen)
 	}
-	eventually(t, "two processes are not two", func() bool {
+	eventually.True(t, "two processes are not two", func() bool {
 		r, err := a.Usage(t.Context())
 		if err != nil || len(r.Classes) != 4 || r.Classes[3] != (ClassUsage{"x", 1e5, 60, 1}) {
 			t.Fatalf("%+v %v", r, err)
@@ -84,7 +85,7 @@ func TestUsage(t *testing.T) {
 	if total != begun {
 		t.Errorf("%g operations are counted of %g", total, begun)
 	}
-	eventually(t, "what is over is shown yet", func() bool {
+	eventually.True(t, "what is over is shown yet", func() bool {
 		return len(report(a)) == 0 && len(report(b)) == 0
 	})
 }
@@ -100,7 +101,7 @@ func TestUsageWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := Work{Class: Bulk, Client: "a/b"}
-	eventually(t, "its own work is not shown", func() bool {
+	eventually.True(t, "its own work is not shown", func() bool {
 		done, err := th.Admit(t.Context(), w, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func TestUsageOfOneProcess(t *testing.T) {
 	th := mustNew(t, c, nil)
 	run(t, th)
 	w := Work{Class: Bulk, Client: "a/b"}
-	eventually(t, "its work is not shown", func() bool {
+	eventually.True(t, "its work is not shown", func() bool {
 		done, err := th.Admit(t.Context(), w, 2)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // people are whom an Alertmanager notifies: a webhook that remembers what each alert was told as.
@@ -60,7 +61,7 @@ func (p *people) of(name string) string {
 
 func (p *people) hear(t *testing.T, name, want string) {
 	t.Helper()
-	eventually(t, name+" is "+want, func() error {
+	eventually.Nil(t, name+" is "+want, func() error {
 		if got := p.of(name); got != want {
 			return fmt.Errorf("people heard %q", got)
 		}
@@ -192,7 +193,7 @@ func TestAlertmanagers(t *testing.T) {
 func remembers(t *testing.T, am *engines.Alertmanager, name string) {
 	t.Helper()
 	begun := regexp.MustCompile(`msg=flushing alerts=\[` + name + `\[`)
-	eventually(t, "Alertmanager has noted that it told of "+name, func() error {
+	eventually.Nil(t, "Alertmanager has noted that it told of "+name, func() error {
 		text, err := os.ReadFile(am.LogFile())
 		if err != nil {
 			return err
@@ -242,7 +243,7 @@ func TestAlertmanagerAway(t *testing.T) {
 			n.Send(t.Context(), []Alert{resolved("ends", 40, 42)})
 		}
 	}
-	eventually(t, "it is missed", func() error {
+	eventually.Nil(t, "it is missed", func() error {
 		if sums(t, reg)["ringwatch_notify_failures_total alertmanagers-0"] < 2 {
 			return fmt.Errorf("no request failed")
 		}
@@ -292,7 +293,7 @@ func TestAlertmanagerRefuses(t *testing.T) {
 	bad := firing("bad", 50)
 	bad.Labels = labels.FromStrings("no-name", "Alertmanager 0.25 takes none with a dash")
 	n.Send(t.Context(), []Alert{firing("a", 50), bad, firing("b", 50)})
-	eventually(t, "401", func() error {
+	eventually.Nil(t, "401", func() error {
 		if sums(t, reg)["ringwatch_notify_failures_total alertmanagers-0"] == 0 {
 			return fmt.Errorf("no request failed")
 		}
@@ -306,7 +307,7 @@ func TestAlertmanagerRefuses(t *testing.T) {
 	}
 	told.hear(t, "a", "firing")
 	told.hear(t, "b", "firing")
-	eventually(t, "the bad one is dropped", func() error {
+	eventually.Nil(t, "the bad one is dropped", func() error {
 		if m := sums(t, reg); m["ringwatch_notify_dropped_total refused"] != 1 ||
 			m["ringwatch_notify_sent_total alertmanagers-0"] != 2 {
 			return fmt.Errorf("%v", m)

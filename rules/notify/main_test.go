@@ -20,19 +20,6 @@ const patience = 2 * time.Minute
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-func eventually(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
-		err := condition()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s: %v", patience, what, err)
-		}
-	}
-}
-
 // testConfig has no outlet and retries at once.
 func testConfig() Config {
 	c := DefaultConfig()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // TestAlertmanagerTLS: a real one that speaks TLS and wants a password is told by who trusts its
@@ -36,7 +37,7 @@ func TestAlertmanagerTLS(t *testing.T) {
 	n, reg, stop := mustNotifier(t, c, Deps{})
 	n.Send(t.Context(), []Alert{firing("down", 50)})
 	told.hear(t, "down", "firing")
-	eventually(t, "the other one to be refused", func() error {
+	eventually.Nil(t, "the other one to be refused", func() error {
 		if m := sums(t, reg); m["ringwatch_notify_failures_total alertmanagers-1"] == 0 {
 			return fmt.Errorf("%v", m)
 		}

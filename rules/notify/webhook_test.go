@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // hook is a webhook's receiver that answers as it is told.
@@ -48,7 +50,7 @@ func newHook(t *testing.T, status ...int) *hook {
 
 func (h *hook) has(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, strings.Join(want, ", "), func() error {
+	eventually.Nil(t, strings.Join(want, ", "), func() error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if !slices.Equal(h.taken, want) {
@@ -84,7 +86,7 @@ func TestWebhook(t *testing.T) {
 		firing("known", 40), firing("a", 50), firing("a", 50), resolved("a", 50, 51), other,
 	})
 	// Nothing waits between alerts: while a is refused for a moment, it stays before its end.
-	eventually(t, "all is taken", func() error {
+	eventually.Nil(t, "all is taken", func() error {
 		if n.Pending() > 0 {
 			return fmt.Errorf("%d wait", n.Pending())
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -156,7 +157,7 @@ func TestDamage(t *testing.T) {
 				name, from, to, len(again), len(served)+1)
 		}
 		if follows { // else it looks like what a kill leaves
-			streamtest.Eventually(t, "the file is set aside", func() bool {
+			eventually.True(t, "the file is set aside", func() bool {
 				names, err := filepath.Glob(filepath.Join(copied, "topics", "load", name+aside+"*"))
 				return err == nil && len(names) > 0
 			})
@@ -165,7 +166,7 @@ func TestDamage(t *testing.T) {
 					len(served)+1)
 			}
 		}
-		streamtest.Eventually(t, "the log names the file", func() bool { return log.has(name) })
+		eventually.True(t, "the log names the file", func() bool { return log.has(name) })
 		mustClose(t, f)
 	}
 }
@@ -232,7 +233,7 @@ func TestNothingLeft(t *testing.T) {
 		consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)
 		stop := streamtest.Run(t, consumer)
 		streamtest.MustPublish(t, p, "c0", 20)
-		streamtest.Eventually(t, "all is handled", func() bool { return w.Handled() == 20 })
+		eventually.True(t, "all is handled", func() bool { return w.Handled() == 20 })
 		stop()
 		if at := w.Kept()[0].Offset; at != first {
 			t.Errorf("the first offset is %d, want %d", at, first)
@@ -320,7 +321,7 @@ func TestRetention(t *testing.T) {
 	}
 	publish(50, time.Now().Add(-2*time.Hour))
 	publish(50, time.Now())
-	streamtest.Eventually(t, "what is old is gone", func() bool {
+	eventually.True(t, "what is old is gone", func() bool {
 		return len(readAll(t, f, c.Topic)) < 56
 	})
 	if left := readAll(t, f, c.Topic); len(left) < 50 || left[len(left)-1].offset != 99 {
@@ -338,7 +339,7 @@ func TestRetention(t *testing.T) {
 	less.MaxBytes, less.Registerer = 256<<10, metrics
 	f = mustOpen(t, less)
 	streamtest.MustTopic(t, f, c)
-	streamtest.Eventually(t, "there are no more bytes than may be", func() bool {
+	eventually.True(t, "there are no more bytes than may be", func() bool {
 		return len(readAll(t, f, c.Topic)) <= 25
 	})
 	if left := readAll(t, f, c.Topic); len(left) < 15 || left[len(left)-1].offset != 99 {
@@ -361,7 +362,7 @@ func TestRetention(t *testing.T) {
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)
 	streamtest.Run(t, consumer)
-	streamtest.Eventually(t, "what is left is handled", func() bool { return w.Handled() >= 15 })
+	eventually.True(t, "what is left is handled", func() bool { return w.Handled() >= 15 })
 }
 
 // TestCompact: a log of few keys stays small, and its last entries stay, after a restart, too.
@@ -387,7 +388,7 @@ func TestCompact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	streamtest.Eventually(t, "the topic is small", func() bool { return topic.bytes() < 4*64<<10 })
+	eventually.True(t, "the topic is small", func() bool { return topic.bytes() < 4*64<<10 })
 	for range 2 {
 		entries, _, err := log.Last(t.Context(), nil)
 		if err != nil || len(entries) != keys {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
@@ -299,7 +300,7 @@ func killed(t *testing.T, power bool) {
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, f, streamtest.ConsumerConfig(c), w)
 	stop := streamtest.Run(t, consumer)
-	streamtest.Eventually(t, "the rest is handled", func() bool {
+	eventually.True(t, "the rest is handled", func() bool {
 		for _, r := range w.Kept() {
 			value, _, _ := strings.Cut(string(r.Value), " ")
 			h.effects[r.Cluster+" "+value] = true

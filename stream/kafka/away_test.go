@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -24,7 +25,7 @@ func TestPublishWithoutKafka(t *testing.T) {
 	c.MaxMessageBytes, c.MaxBufferedBytes = 1<<20, 1<<20
 	streamtest.MustTopic(t, k, c)
 	p, reg := streamtest.MustProducer(t, k, c)
-	streamtest.Eventually(t, "Publish works", func() bool {
+	eventually.True(t, "Publish works", func() bool {
 		return p.Publish(t.Context(), "acme", "prod", []byte("first")) == nil
 	})
 
@@ -63,7 +64,7 @@ func TestPublishWithoutKafka(t *testing.T) {
 	}
 	recovers := func(state string) {
 		t.Helper()
-		streamtest.Eventually(t, "Publish works again after the broker was "+state, func() bool {
+		eventually.True(t, "Publish works again after the broker was "+state, func() bool {
 			return p.Publish(t.Context(), "acme", "prod", []byte(state)) == nil
 		})
 	}
@@ -103,7 +104,7 @@ func TestNoKafkaAtAll(t *testing.T) {
 	w := streamtest.NewWorker(streamtest.NewBoard())
 	consumer, _ := streamtest.MustConsumer(t, k, streamtest.ConsumerConfig(c), w)
 	stop := streamtest.Run(t, consumer)
-	streamtest.Eventually(t, "ticks without Kafka", func() bool { return w.Ticks() > 2 })
+	eventually.True(t, "ticks without Kafka", func() bool { return w.Ticks() > 2 })
 	stop()
 }
 
@@ -125,7 +126,7 @@ func TestLogKafkaAway(t *testing.T) {
 		published <- l.Publish(t.Context(), streamtest.Entry("prod", "a", "1"),
 			streamtest.Entry("prod", "a", "2"))
 	}()
-	streamtest.Eventually(t, "entries wait", func() bool {
+	eventually.True(t, "entries wait", func() bool {
 		return streamtest.Metric(t, reg, "ringwatch_stream_log_pending") == 2
 	})
 	given, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -139,7 +140,7 @@ func TestKilledConsumer(t *testing.T) {
 		if life >= 3 {
 			lines = records // the last one may finish
 		}
-		streamtest.Eventually(t, "the consumer gets on", func() bool {
+		eventually.True(t, "the consumer gets on", func() bool {
 			all := effects(t, path)
 			if len(all) >= lines {
 				return true

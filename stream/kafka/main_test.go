@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/files"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
@@ -71,7 +72,7 @@ func committed(t *testing.T, k *Kafka, group string) map[int32]int64 {
 	admin := kadm.NewClient(mustClient(t, k))
 	var offsets kadm.OffsetResponses
 	// a new broker has none yet
-	streamtest.Eventually(t, "the group's coordinator answers", func() (ok bool) {
+	eventually.True(t, "the group's coordinator answers", func() (ok bool) {
 		var err error
 		offsets, err = admin.FetchOffsets(t.Context(), group)
 		return err == nil

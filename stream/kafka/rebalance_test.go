@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
@@ -31,11 +32,11 @@ func TestRebalance(t *testing.T) {
 	}
 	stopOne := streamtest.Run(t, one)
 	publish(30)
-	streamtest.Eventually(t, "the first consumer handles", func() bool {
+	eventually.True(t, "the first consumer handles", func() bool {
 		return first.Handled() > 0
 	})
 	stopTwo := streamtest.Run(t, two)
-	streamtest.Eventually(t, "both have partitions", func() bool {
+	eventually.True(t, "both have partitions", func() bool {
 		publish(5)
 		return first.Partitions() > 0 && second.Partitions() > 0 &&
 			first.Partitions()+second.Partitions() == int(c.Partitions)
@@ -53,7 +54,7 @@ func TestRebalance(t *testing.T) {
 		return nil
 	})
 	publish(10)
-	streamtest.Eventually(t, "the first consumer tries again", func() bool {
+	eventually.True(t, "the first consumer tries again", func() bool {
 		return streamtest.Metric(t, regOne, "ringwatch_stream_handle_retries_total") > 2
 	})
 	if streamtest.Metric(t, regOne, "ringwatch_stream_pending_age_seconds") <= 0 {
@@ -62,16 +63,16 @@ func TestRebalance(t *testing.T) {
 	third := streamtest.NewWorker(b)
 	three, regThree := streamtest.MustConsumer(t, k, streamtest.ConsumerConfig(c), third)
 	stopThree := streamtest.Run(t, three)
-	streamtest.Eventually(t, "a third consumer gets a partition although the first is stuck",
+	eventually.True(t, "a third consumer gets a partition although the first is stuck",
 		func() bool { publish(1); return third.Partitions() > 0 })
 	broken.Lock()
 	failing = false
 	broken.Unlock()
 	publish(10)
-	streamtest.Eventually(t, "everything is handled", func() bool { return b.Count() == published })
+	eventually.True(t, "everything is handled", func() bool { return b.Count() == published })
 	stopOne()
 	publish(10)
-	streamtest.Eventually(t, "two do what three did", func() bool { return b.Count() == published })
+	eventually.True(t, "two do what three did", func() bool { return b.Count() == published })
 	stopTwo()
 	stopThree()
 	if b.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -65,7 +66,7 @@ func TestEnsureTopic(t *testing.T) {
 			"max.message.bytes": kadm.StringPtr("2000000")}, c.Topic); err != nil {
 		t.Fatal(err)
 	}
-	streamtest.Eventually(t, "the broker knows the compacted topic", func() bool {
+	eventually.True(t, "the broker knows the compacted topic", func() bool {
 		err = stream.EnsureTopic(t.Context(), k, c)
 		return !errors.Is(err, kerr.UnknownTopicOrPartition)
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -31,10 +32,10 @@ func testConsume(t *testing.T, e stream.Engine) {
 		MustPublish(t, p, fmt.Sprint("cluster/", i), 41)
 	}
 	Foreign(t, e, c, stream.Message{Key: []byte("no slash"), Value: []byte("x")})
-	Eventually(t, "everything is handled", func() bool {
+	eventually.True(t, "everything is handled", func() bool {
 		return b.Count() == 5*41 && Metric(t, reg, "ringwatch_stream_dropped_total") == 1
 	})
-	Eventually(t, "ticks", func() bool { return w.Ticks() > 3 })
+	eventually.True(t, "ticks", func() bool { return w.Ticks() > 3 })
 	low := map[int32]int64{}
 	for partition := range c.Partitions {
 		if at, ok := w.LowWater(partition); ok {
@@ -70,7 +71,7 @@ func testConsume(t *testing.T, e stream.Engine) {
 	consumer, _ = MustConsumer(t, e, ConsumerConfig(c), again)
 	Run(t, consumer)
 	MustPublish(t, p, "cluster/0", 1)
-	Eventually(t, "the open windows are read again", func() bool {
+	eventually.True(t, "the open windows are read again", func() bool {
 		for _, r := range again.Kept() {
 			if string(r.Value) == "cluster/0 0" && r.Offset >= at[r.Partition] {
 				return true
@@ -106,13 +107,13 @@ func testTakeOver(t *testing.T, e stream.Engine) {
 	}
 	stopOne := Run(t, one)
 	publish()
-	Eventually(t, "the first one handles all", func() bool { return b.Count() == published })
+	eventually.True(t, "the first one handles all", func() bool { return b.Count() == published })
 	stopTwo := Run(t, two)
 	publish()
-	Eventually(t, "both handle all", func() bool { return b.Count() == published })
+	eventually.True(t, "both handle all", func() bool { return b.Count() == published })
 	stopOne()
 	publish()
-	Eventually(t, "the second one handles all", func() bool { return b.Count() == published })
+	eventually.True(t, "the second one handles all", func() bool { return b.Count() == published })
 	if n := second.Partitions(); n == 0 {
 		t.Error("the second one has no partition")
 	}
@@ -132,7 +133,7 @@ func testSlowTicks(t *testing.T, e stream.Engine) {
 	consumer, reg := MustConsumer(t, e, ConsumerConfig(c), w) // ticks are 20 ms apart
 	stop := Run(t, consumer)
 	MustPublish(t, p, "prod", 100)
-	Eventually(t, "everything is handled", func() bool { return w.Handled() == 100 })
+	eventually.True(t, "everything is handled", func() bool { return w.Handled() == 100 })
 	stop()
 	ConsumeLedger(t, reg)
 }
@@ -188,7 +189,7 @@ func testMaxAge(t *testing.T, e stream.Engine) {
 	cc.MaxAge = 15 * time.Minute
 	consumer, _ := MustConsumer(t, e, cc, w)
 	Run(t, consumer)
-	Eventually(t, "five records are handled", func() bool { return w.Handled() == 5 })
+	eventually.True(t, "five records are handled", func() bool { return w.Handled() == 5 })
 	if first := w.Kept()[0]; first.Offset != 5 {
 		t.Errorf("it began at %d", first.Offset)
 	}
@@ -211,7 +212,7 @@ func testFrom(t *testing.T, e stream.Engine) {
 	first := NewWorker(NewBoard())
 	consumer, _ := MustConsumer(t, e, ConsumerConfig(c), first)
 	stop := Run(t, consumer)
-	Eventually(t, "all is handled", func() bool { return first.Handled() == 40 })
+	eventually.True(t, "all is handled", func() bool { return first.Handled() == 40 })
 	stop()
 	done := func() {
 		t.Helper()
@@ -226,19 +227,19 @@ func testFrom(t *testing.T, e stream.Engine) {
 	w := &forgetful{Worker: NewWorker(NewBoard()), at: 24}
 	consumer, reg := MustConsumer(t, e, cc, w)
 	stop = Run(t, consumer)
-	Eventually(t, "what came since is handled again", func() bool { return w.Handled() == 24 })
+	eventually.True(t, "what came since is handled again", func() bool { return w.Handled() == 24 })
 	for _, r := range w.Kept() {
 		if r.Offset < 8 {
 			t.Errorf("offset %d came again", r.Offset)
 		}
 	}
 	// The handler then asks for a new session, in which nothing is due.
-	Eventually(t, "the handler has begun anew", func() bool {
+	eventually.True(t, "the handler has begun anew", func() bool {
 		return Metric(t, reg, "ringwatch_stream_tick_errors_total") == 1
 	})
 	Foreign(t, e, c, stream.Message{Key: []byte("acme/prod0"), Value: []byte{99}},
 		stream.Message{Key: []byte("acme/prod1"), Value: []byte{99}, Partition: 1})
-	Eventually(t, "it goes on", func() bool { return w.Reached(21, 21) })
+	eventually.True(t, "it goes on", func() bool { return w.Reached(21, 21) })
 	stop()
 	if n := w.Handled(); n != 26 {
 		t.Errorf("%d records were handled, 24 and 2 were due", n)
@@ -256,9 +257,9 @@ func testAgain(t *testing.T, e stream.Engine) {
 	consumer, reg := MustConsumer(t, e, ConsumerConfig(c), w)
 	stop := Run(t, consumer)
 	MustPublish(t, p, "prod", 25)
-	Eventually(t, "the last five come again", func() bool { return w.Handled() == 30 })
+	eventually.True(t, "the last five come again", func() bool { return w.Handled() == 30 })
 	MustPublish(t, p, "prod", 3)
-	Eventually(t, "it goes on", func() bool { return w.Handled() == 33 })
+	eventually.True(t, "it goes on", func() bool { return w.Handled() == 33 })
 	stop()
 	for i, r := range w.Kept() {
 		want := int64(i)

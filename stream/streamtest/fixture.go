@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -43,22 +44,6 @@ func topicName(t *testing.T) string {
 		}
 	}
 	return string(name)
-}
-
-// Eventually polls a condition.
-func Eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(Patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", Patience, what)
-		}
-		select {
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // Metric sums a metric over its labels.
@@ -202,7 +187,7 @@ func Committed(t *testing.T, e stream.Engine, c stream.Config, group string) map
 			t.Error(err)
 		}
 	}()
-	Eventually(t, "the group gives us all partitions", func() bool {
+	eventually.True(t, "the group gives us all partitions", func() bool {
 		m.Allow()
 		if _, err := m.Poll(t.Context(), 100*time.Millisecond); err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -49,7 +50,7 @@ func testProgress(t *testing.T, e stream.Engine) {
 	}
 	caughtUp := func(since time.Time) {
 		t.Helper()
-		Eventually(t, "all partitions are handled", func() bool {
+		eventually.True(t, "all partitions are handled", func() bool {
 			through := ask()
 			for p := range int32(4) {
 				if !through[p].After(since) {
@@ -70,7 +71,7 @@ func testProgress(t *testing.T, e stream.Engine) {
 	before := time.Now()
 	MustPublish(t, producer, "c1", 1)
 	after := time.Now()
-	Eventually(t, "the others go on", func() bool {
+	eventually.True(t, "the others go on", func() bool {
 		through := ask()
 		if through[mine].After(after) {
 			t.Fatalf("partition %d is said to be handled until %s, and a record of %s is not", mine,

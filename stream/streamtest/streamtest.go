@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -112,7 +113,7 @@ func testPublishMany(t *testing.T, e stream.Engine) {
 	w := NewWorker(b)
 	consumer, consumed := MustConsumer(t, e, ConsumerConfig(c), w)
 	stop := Run(t, consumer)
-	Eventually(t, "all are handled", func() bool { return b.Count() == clusters*frames })
+	eventually.True(t, "all are handled", func() bool { return b.Count() == clusters*frames })
 	stop()
 	next := map[string]int{}
 	for _, r := range w.Kept() {
@@ -142,7 +143,7 @@ func testPartitionOf(t *testing.T, e stream.Engine) {
 	w := NewWorker(NewBoard())
 	consumer, _ := MustConsumer(t, e, ConsumerConfig(c), w)
 	Run(t, consumer)
-	Eventually(t, "all records", func() bool { return w.Handled() == 20 })
+	eventually.True(t, "all records", func() bool { return w.Handled() == 20 })
 	for _, r := range w.Kept() {
 		if r.Partition != want[r.Cluster] {
 			t.Errorf("%s is on partition %d, not on %d", r.Cluster, r.Partition, want[r.Cluster])
