@@ -232,8 +232,7 @@ func (s *Server) evaluate(
 	} else {
 		from, to := q.namedSpan()
 		answer, err = s.deps.Engine.Range(ctx, p, expr, time.UnixMilli(from), time.UnixMilli(to),
-			step,
-			query.Options{})
+			step, query.Options{})
 	}
 	if err != nil {
 		return nil, err

@@ -146,8 +146,7 @@ func mustList(b *testing.B, sources query.Sources, ttl time.Duration) (base stri
 		b.Fatal(err)
 	}
 	s, err := api.New(c, api.Deps{Admit: account.NewDoor(registry.Authenticate).Admit,
-		Reader:  reader,
-		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Reader: reader, Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		StoreReady: func(context.Context) error { return nil }})
 	if err != nil {
 		b.Fatal(err)

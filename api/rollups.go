@@ -114,8 +114,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 		}
 		return more(n, element{
 			count: func(b *budget) error { return b.addRollups(list) }, n: len(list), missing: lost,
-			err:    err,
-			append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
+			err: err, append: func(b []byte, i int) []byte { return appendRollup(b, &list[i]) },
 		})
 	})
 	if err != nil {

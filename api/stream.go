@@ -152,8 +152,7 @@ func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
 		}
 		if len(found) == 0 {
 			return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_" + of.name,
-				Field: of.name,
-				Message: "this key sees no " + of.name +
+				Field: of.name, Message: "this key sees no " + of.name +
 					" with that name: GET /v1/nodes lists them"}
 		}
 		return found, nil

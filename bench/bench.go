@@ -67,7 +67,8 @@ func (r *Result) Keep() error {
 		}
 	}
 	kept := map[string]any{
-		"name": r.Name, "command": r.Command(), "date": time.Now().UTC().Format(time.RFC3339), "machine": Machine(), "values": values, "notes": r.Notes,
+		"name": r.Name, "command": r.Command(), "date": time.Now().UTC().Format(time.RFC3339),
+		"machine": Machine(), "values": values, "notes": r.Notes,
 	}
 	if r.Detail != nil {
 		kept["detail"] = r.Detail

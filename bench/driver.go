@@ -99,7 +99,8 @@ func Seed(seed *uint64) { flag.Uint64Var(seed, "seed", 1, "of what is random") }
 
 // Work is a folder for Dir.
 func Work(dir *string) {
-	flag.StringVar(dir, "work", "", "folder for all data, which is left there; empty: a temporary one")
+	flag.StringVar(dir, "work", "",
+		"folder for all data, which is left there; empty: a temporary one")
 }
 
 // Dir makes the folder that Work names, or a temporary one, which remove removes.

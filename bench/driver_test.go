@@ -50,7 +50,8 @@ func TestDriver(t *testing.T) {
 	if err := json.Unmarshal(text, &kept); err != nil {
 		t.Fatal(err)
 	}
-	if kept.Command != "make bench-x ARGS='-hosts 4 -paused=true -sides c,d'" || kept.Date == "" || kept.Machine == nil || kept.Values["p99_ms"] != 1.5 {
+	if kept.Command != "make bench-x ARGS='-hosts 4 -paused=true -sides c,d'" || kept.Date == "" ||
+		kept.Machine == nil || kept.Values["p99_ms"] != 1.5 {
 		t.Errorf("kept is %s", text)
 	}
 }

@@ -216,8 +216,7 @@ func check(t *testing.T, template frame.Template, seen map[string]bool) {
 		of, found := dictionary.Find(m.Name)
 		if !found || of.Type != template.Type || kinds[of.Kind] != m.Kind || of.Unit != m.Unit {
 			t.Errorf("%s of %s is a %s in %q; the dictionary has %s %s %s %q", m.Name,
-				template.Type,
-				m.Kind, m.Unit, of.Name, of.Type, of.Kind, of.Unit)
+				template.Type, m.Kind, m.Unit, of.Name, of.Type, of.Kind, of.Unit)
 		}
 	}
 	i := slices.IndexFunc(dictionary.Types(),

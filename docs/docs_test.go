@@ -125,9 +125,10 @@ func TestImportsPointOneWay(t *testing.T) {
 // notLinked are packages that the program must not have in it, with the reason: one careless
 // import brings megabytes.
 var notLinked = map[string]string{
-	"github.com/getkin/kin-openapi":                   "only tests read OpenAPI",
-	"github.com/prometheus/prometheus/cmd":            "promtool is a program of its own",
-	"github.com/prometheus/prometheus/discovery":      "notify finds Alertmanagers by DNS and files",
+	"github.com/getkin/kin-openapi":        "only tests read OpenAPI",
+	"github.com/prometheus/prometheus/cmd": "promtool is a program of its own",
+	"github.com/prometheus/prometheus/discovery": "notify finds Alertmanagers by " +
+		"DNS and files",
 	"github.com/prometheus/prometheus/plugins":        "it registers every discovery",
 	"github.com/prometheus/prometheus/scrape":         "agents push frames, and nothing is scraped",
 	"github.com/prometheus/prometheus/storage/remote": "promapi has its two messages",

@@ -109,8 +109,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:9471", MaxFrameBytes: 8 << 20, MaxRawBytes: 32 << 20,
-		MaxSeries:  4_000_000,
-		MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20,
+		MaxSeries: 4_000_000, MaxBuckets: 100_000_000, MaxRatio: 100, MaxFrameMemory: 128 << 20,
 		RawBytesPerSecond: 256 << 20,
 		MaxSkew:           10 * time.Minute, MaxAge: 14 * 24 * time.Hour, FramesPerSecond: 5_000,
 		FramesBurst: 20_000,

@@ -43,8 +43,7 @@ func TestCancelledReadsEnd(t *testing.T) {
 		s := &hangingStore{listedFleet: newListedFleet(t, 500), hangs: cancel}
 		clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
 		r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-			Timeout: time.Hour,
-			Clock:   clock},
+			Timeout: time.Hour, Clock: clock},
 			query.Sources{Store: s, LastSeen: func(_ context.Context, _ string,
 				nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 				seen := map[uuid.UUID]int64{}

@@ -75,8 +75,7 @@ func DefaultConfig() Config {
 	return Config{
 		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000,
 		MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
-		MaxLabelBytes: DefaultMaxLabelBytes,
-		ResultsBytes:  64 << 20, ColumnsBytes: 512 << 20,
+		MaxLabelBytes: DefaultMaxLabelBytes, ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -162,8 +161,7 @@ func NewEngine(
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	e := &Engine{config: c, reader: r, index: index, selectors: selectors,
-		named:    map[string]*kinds{},
-		features: features.NewRegistry()}
+		named: map[string]*kinds{}, features: features.NewRegistry()}
 	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
 	}
@@ -319,8 +317,7 @@ func (e *Engine) Range(
 ) (*Answer, error) {
 	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
 		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
-			Unit:   "steps",
-			Remedy: "use a wider step or less time"}
+			Unit: "steps", Remedy: "use a wider step or less time"}
 	}
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
 		return r.answer(ctx)

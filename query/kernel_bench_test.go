@@ -57,8 +57,7 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 	of.Added = []frame.Entities{tables}
 	for i := range nodes {
 		n := query.Node{Account: querytest.Account, Cluster: "c",
-			ID:       uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}),
-			Interval: 20_000}
+			ID: uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}), Interval: 20_000}
 		c.nodes = append(c.nodes, n)
 		of.Node = n.ID
 		counts := make([][]int64, series)

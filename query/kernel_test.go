@@ -41,8 +41,7 @@ func TestKernels(t *testing.T) {
 			s := instant(e.Time())
 			if e.IntN(6) > 0 {
 				s.step = []time.Duration{time.Second, 7 * time.Second, 20 * time.Second,
-					time.Minute,
-					2*time.Minute + 13*time.Millisecond, 5 * time.Minute,
+					time.Minute, 2*time.Minute + 13*time.Millisecond, 5 * time.Minute,
 					11 * time.Minute}[e.IntN(7)]
 				s.from = time.UnixMilli(e.Time())
 				if e.IntN(2) == 0 {

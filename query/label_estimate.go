@@ -74,8 +74,7 @@ func tooLongLabel(unit string, needed, allowed float64, in parser.Node) error {
 		what = "group_left or group_right"
 	}
 	return &LimitError{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed),
-		Unit:   unit,
-		Remedy: "let " + what + " join or repeat less"}
+		Unit: unit, Remedy: "let " + what + " join or repeat less"}
 }
 
 // remade counts the labels of a part's series as new ones, made beside those of what it is made

@@ -214,8 +214,7 @@ func (g *LabelBudget) grow(matchers []*labels.Matcher, series int) error {
 	}
 	if e.work > float64(g.work) {
 		return &LimitError{Limit: g.limit, Value: g.work.Milliseconds(),
-			Needed: whole(e.work / 1e6),
-			Unit:   "ms of making labels",
+			Needed: whole(e.work / 1e6), Unit: "ms of making labels",
 			Remedy: "select fewer series, or nest fewer functions that make labels"}
 	}
 	more := whole(e.peak) - g.taken

@@ -27,8 +27,7 @@ func TestNodeThatLeft(t *testing.T) {
 	for _, n := range nodes {
 		if n.ID == gone {
 			r.left.Take(roster.Record{Account: querytest.Account, Cluster: n.Cluster, Node: gone,
-				Stamp: 1,
-				End:   &roster.End{Why: roster.Decommissioned, At: end}})
+				Stamp: 1, End: &roster.End{Why: roster.Decommissioned, At: end}})
 		}
 		r.left.Take(roster.Record{Account: "another", Cluster: n.Cluster, Node: n.ID, Stamp: 1,
 			End: &roster.End{Why: roster.Forgotten, At: end}})

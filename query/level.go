@@ -103,8 +103,7 @@ func (w *windows) resolution(p *piece) error {
 		return nil
 	}
 	text := fmt.Sprintf("from %s to %s values are rollups of %s", formatSeconds(p.from),
-		formatSeconds(p.to),
-		formatDuration(p.level.Millis))
+		formatSeconds(p.to), formatDuration(p.level.Millis))
 	switch {
 	case !p.expired && w.step == 0:
 		return fmt.Errorf("%s: use a range below %s for single samples", text,

@@ -269,8 +269,7 @@ func (e *Engine) Metadata(
 	c := SeriesQuery{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
 		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual,
-			labels.MetricName,
-			metric)}}
+			labels.MetricName, metric)}}
 	}
 	found, _, _, err := e.find(ctx, who, c)
 	if err != nil {

@@ -51,8 +51,7 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 		d := dictionaries[place]
 		if d == nil {
 			d = &window.Dictionary{Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
-				Type:   "table",
-				Labels: []string{"keyspace", "table"}}
+				Type: "table", Labels: []string{"keyspace", "table"}}
 			for _, name := range []string{"cassandra_table_reads_total",
 				"cassandra_table_writes_total"} {
 				d.Metrics = append(d.Metrics, window.Metric{Type: "table", Name: name,
@@ -75,8 +74,7 @@ func (f *listedFleet) engine(tb testing.TB) *query.Engine {
 	tb.Helper()
 	clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute,
-		Clock:   clock}, query.Sources{Store: f, Behind: f.behind})
+		Timeout: time.Minute, Clock: clock}, query.Sources{Store: f, Behind: f.behind})
 	if err != nil {
 		tb.Fatal(err)
 	}

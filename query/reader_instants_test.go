@@ -223,8 +223,7 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 	exprs := []string{query.MetricUp, query.MetricSeen, query.MetricSeen + " offset 7m",
 		"count(" + query.MetricInfo + ")",
 		"avg_over_time(up[20m])", "changes(" + query.MetricSeen + "[10m])",
-		"time() - " + query.MetricSeen,
-		`{__name__=~"up|ringwatch_node_last_seen.*"}`}
+		"time() - " + query.MetricSeen, `{__name__=~"up|ringwatch_node_last_seen.*"}`}
 	for i := range 150 {
 		now := f.now.Load()
 		switch r.IntN(4) {
@@ -260,8 +259,7 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 		want.Close()
 		if d != "" {
 			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i,
-				expr,
-				from.UnixMilli(), to.UnixMilli(), step, f.now.Load(), d))
+				expr, from.UnixMilli(), to.UnixMilli(), step, f.now.Load(), d))
 		}
 	}
 	return wrong

@@ -142,8 +142,7 @@ func (r *ruled) instant(who account.Principal, expr string) []string {
 func (r *ruled) ranged(who account.Principal, expr string) []string {
 	r.Helper()
 	a, err := r.engine.Range(r.Context(), who, expr, time.UnixMilli(r.now-600_000),
-		time.UnixMilli(r.now),
-		time.Minute, query.Options{})
+		time.UnixMilli(r.now), time.Minute, query.Options{})
 	if err != nil {
 		r.Fatal(expr, err)
 	}
@@ -195,12 +194,10 @@ func TestRecordersInPromQL(t *testing.T) {
 		`cluster:x{cluster="elsewhere"}`, `cluster:x{cluster=~"f.*",of=""}`,
 		`cluster:x{cluster=~"f.*",of="all"}`,
 		`cluster:pinned`, `cluster:pinned{cluster=""}`, `cluster:pinned{cluster="fleet-0"}`,
-		`all:z{cluster=""}`,
-		`all:z{cluster="*"}`, `all:z{node=""}`, `node:y{node="` + node + `"}`,
+		`all:z{cluster=""}`, `all:z{cluster="*"}`, `all:z{node=""}`, `node:y{node="` + node + `"}`,
 		`node:y{node!="` + node + `"}`,
 		`node:y{node=~".+"}`, `node:y{rack="r9",datacenter="dc0"}`, `node:y{rack=""}`,
-		`node:y{le="5"}`,
-		`node:y{le=""}`, `{__name__=~".+:.+",datacenter=""}`,
+		`node:y{le="5"}`, `node:y{le=""}`, `{__name__=~".+:.+",datacenter=""}`,
 		`{__name__=~".+:.+",node="` + node + `"}`,
 	} {
 		matchers, err := read.ParseMetricSelector(expr)

@@ -48,8 +48,7 @@ func (e *Engine) cacheableRange(
 		return nil
 	}
 	r := &cacheableRange{Engine: e, who: who, expr: expr, from: from.UnixMilli(),
-		to:   to.UnixMilli(),
-		step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
+		to: to.UnixMilli(), step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
 	if !time.UnixMilli(r.from).Equal(from) || !time.UnixMilli(r.to).Equal(to) ||
 		time.Duration(r.step)*time.Millisecond != step || mod(r.from, r.step) != 0 {
 		return nil

@@ -149,8 +149,7 @@ func newArriving(t testing.TB, n uint64, span time.Duration, nodes int) *arrivin
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: n, From: origin, Span: span,
 		Interval: 20 * time.Second, Jitter: 400 * time.Millisecond, Nodes: nodes, Tables: 2})
 	s := &arriving{t: t, all: f.Frames, held: map[uuid.UUID]map[int64]bool{},
-		nodes: map[uuid.UUID]bool{},
-		marks: map[string]int64{}}
+		nodes: map[uuid.UUID]bool{}, marks: map[string]int64{}}
 	for id := range f.Frames {
 		s.nodes[id], s.held[id] = true, map[int64]bool{}
 	}
@@ -222,8 +221,7 @@ func keptResults(
 	keeps, reg := s.engine(8 << 20)
 	without, _ := s.engine(0)
 	whos := []account.Principal{querytest.Principal(t, querytest.Account),
-		querytest.Principal(t, querytest.Account, "fleet-0"),
-		querytest.Principal(t, "another")}
+		querytest.Principal(t, querytest.Account, "fleet-0"), querytest.Principal(t, "another")}
 	type window struct{ span, step time.Duration }
 	windows := []window{{time.Hour, 20 * time.Second}, {40 * time.Minute, time.Minute},
 		{time.Hour, time.Minute}, {50 * time.Minute, 5 * time.Minute}}
@@ -276,8 +274,7 @@ func keptResults(
 		want.Close()
 		if d != "" {
 			wrong = append(wrong, fmt.Sprintf("question %d: %s from %d to %d step %v at %d: %s", i,
-				expr,
-				from.UnixMilli(), to.UnixMilli(), w.step, s.now.Load(), d))
+				expr, from.UnixMilli(), to.UnixMilli(), w.step, s.now.Load(), d))
 			if ignored {
 				break
 			}

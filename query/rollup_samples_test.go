@@ -66,8 +66,7 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600})
 	rises(t, "a counter that began anew", rollupSamples(s, view{}, ask, 3*level.Millis,
-		10*level.Millis,
-		nil),
+		10*level.Millis, nil),
 		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
@@ -87,12 +86,10 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 		}
 	}
 	rises(t, "its count", rollupSamples(s, view{suffix: suffixCount}, ask, 3*level.Millis,
-		10*level.Millis,
-		nil),
+		10*level.Millis, nil),
 		110, 65)
 	rises(t, "its sum", rollupSamples(s, view{suffix: suffixSum}, ask, 3*level.Millis,
-		10*level.Millis,
-		nil), 50,
+		10*level.Millis, nil), 50,
 		40)
 }
 

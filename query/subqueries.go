@@ -52,8 +52,7 @@ func (e *Engine) boundSubqueries(expr parser.Expr, span time.Duration, steps flo
 		return nil
 	}
 	return &LimitError{Limit: "max_subquery_points", Value: e.config.MaxSubqueryPoints,
-		Needed: int64(min(n, math.MaxInt64/2)),
-		Unit:   "points of subqueries",
+		Needed: int64(min(n, math.MaxInt64/2)), Unit: "points of subqueries",
 		Remedy: "use a wider step after the colon, a shorter range before it, or fewer " +
 			"subqueries in each other"}
 }

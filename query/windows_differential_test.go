@@ -41,8 +41,7 @@ func TestWindowsDifferential(t *testing.T) {
 			s.step = []time.Duration{time.Minute, 299 * time.Second, 5 * time.Minute,
 				5 * time.Minute,
 				5 * time.Minute, 7 * time.Minute, 10 * time.Minute, 15 * time.Minute,
-				30 * time.Minute,
-				time.Hour, time.Hour, 2 * time.Hour}[e.IntN(12)]
+				30 * time.Minute, time.Hour, time.Hour, 2 * time.Hour}[e.IntN(12)]
 			period := []time.Duration{1, 5 * time.Minute, s.step, s.step}[e.IntN(4)]
 			s.from = time.UnixMilli(e.Instant(period))
 			s.to = s.from.Add(time.Duration(e.IntN(25))*s.step +

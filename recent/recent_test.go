@@ -302,8 +302,7 @@ func TestEveryKeyExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(f.reader.backend.addToSet(t.Context(), activeKey, []string{"acme/read"},
-		start,
-		time.Hour),
+		start, time.Hour),
 		f.writer.setMarks(t.Context(), []string{"acme/read"}, true)); err != nil {
 		t.Fatal(err)
 	}

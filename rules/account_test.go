@@ -221,8 +221,7 @@ func TestOverAllClusters(t *testing.T) {
 		b.nodes[2].load, b.nodes[0].dead = 2, false
 		b.run(5 * time.Minute)
 		want := map[string]int{"LoadAnywhere pending": 0, "LoadAnywhere firing": 1,
-			"LoadAnywhere inactive": 1,
-			"Gone firing":           1, "Gone inactive": 1}
+			"LoadAnywhere inactive": 1, "Gone firing": 1, "Gone inactive": 1}
 		got := map[string]int{}
 		last := map[string]string{}
 		for i := range b.every.alerts {

@@ -81,8 +81,7 @@ type outgoing struct {
 
 func (r *Rules) newCluster(account, name string, partition int32) *cluster {
 	return &cluster{Rules: r, account: account, name: name, partition: partition,
-		log:   r.deps.Log.With("account", account, "cluster", name),
-		nodes: map[uuid.UUID]*node{}}
+		log: r.deps.Log.With("account", account, "cluster", name), nodes: map[uuid.UUID]*node{}}
 }
 
 // load takes over the account's rules. It is called once: when rules change the consumer begins
@@ -141,8 +140,7 @@ func (c *cluster) newGroups() ([]*group, error) {
 		names = append(names, f.name)
 	}
 	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval,
-		c.externalLabels,
-		c.url.String(), nil, false, names...)
+		c.externalLabels, c.url.String(), nil, false, names...)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("rules: %w", errs[0])
 	}

@@ -241,6 +241,5 @@ func write(t *testing.T, text string) string {
 // said returns what an alert says, with the instants that no repetition changes.
 func said(a *Alert) string {
 	return fmt.Sprintf("%s active %d fired %d resolved %d value %v %s", a.Labels,
-		millis(a.ActiveAt),
-		millis(a.FiredAt), millis(a.ResolvedAt), a.Value, a.Annotations)
+		millis(a.ActiveAt), millis(a.FiredAt), millis(a.ResolvedAt), a.Value, a.Annotations)
 }

@@ -89,8 +89,7 @@ func expressions() *rapid.Generator[string] {
 					inner())
 			case 10:
 				return fmt.Sprintf("(%s) %s %s", inner(), pick("+", ">", "* on () group_left ()",
-					"and on ()",
-					"unless on ()", "or").Draw(t, "op"),
+					"and on ()", "unless on ()", "or").Draw(t, "op"),
 					pick("3", "time()", "vector(2)", "hour() > 30",
 						"scalar(c)", `scalar(c{cluster="east"})`, "scalar(vector(4))").Draw(t,
 						"number"))

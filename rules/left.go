@@ -214,8 +214,7 @@ func (r *Rules) keepRoster(ctx context.Context, now time.Time) error {
 		r.swept = now
 		for _, rec := range r.roster.Before(now.Add(-keep).UnixMilli()) {
 			list = append(list, roster.Record{Account: rec.Account, Cluster: rec.Cluster,
-				Node:    rec.Node,
-				Nothing: true})
+				Node: rec.Node, Nothing: true})
 		}
 	}
 	for _, rec := range list {

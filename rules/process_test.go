@@ -39,8 +39,7 @@ func TestProcesses(t *testing.T) {
 			for _, p := range all {
 				var said []frametest.Recorded
 				of := map[string]string{"cluster": "ringwatch-self", "instance": p.instance,
-					"job":  "ringwatch",
-					"role": "api"}
+					"job": "ringwatch", "role": "api"}
 				add := func(name string, v float64) {
 					said = append(said, frametest.Recorded{Name: name, Labels: maps.Clone(of),
 						Value: v})

@@ -94,8 +94,7 @@ func (c *cluster) state() State {
 			Took: g.took.Seconds(), Missed: g.missed}
 		for _, r := range g.Rules() {
 			one := RuleState{Name: r.Name(), Labels: r.Labels().String(),
-				Health: string(r.Health()),
-				Took:   r.GetEvaluationDuration().Seconds()}
+				Health: string(r.Health()), Took: r.GetEvaluationDuration().Seconds()}
 			if err := r.LastError(); err != nil {
 				one.Error = err.Error()
 			}

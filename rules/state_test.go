@@ -29,8 +29,7 @@ func anyState(seed uint64) State {
 	s := State{Account: text(), Cluster: text()}
 	for range r.IntN(4) {
 		g := GroupState{File: text(), Name: text(), Next: r.Int64(), Evaluated: r.Int64(),
-			Took:   r.Float64(),
-			Missed: r.Int64N(3)}
+			Took: r.Float64(), Missed: r.Int64N(3)}
 		for range r.IntN(4) {
 			one := RuleState{Name: text(), Labels: text(), Health: "ok", Error: text(),
 				Took: r.Float64()}

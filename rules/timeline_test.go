@@ -23,8 +23,7 @@ func TestTimeline(t *testing.T) {
 		var models []map[int64]int64
 		for range 1 + r.IntN(6) {
 			c := &memSeries{Series: window.Series{Metric: &window.Metric{Kind: frame.Gauge}},
-				line: &n.line,
-				keep: int64(5+r.IntN(60)) * 20_000}
+				line: &n.line, keep: int64(5+r.IntN(60)) * 20_000}
 			n.line.keep = max(n.line.keep, c.keep)
 			cells, models = append(cells, c), append(models, map[int64]int64{})
 		}

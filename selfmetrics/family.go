@@ -88,8 +88,7 @@ func (b *builder) histogram(name string, from []*dto.Metric) {
 	}
 	exponent := exponentOf(name)
 	metric := frame.Metric{Name: name, Kind: frame.Histogram, Unit: unitOf(name),
-		Exponent: exponent,
-		HasSum:   true}
+		Exponent: exponent, HasSum: true}
 	var list []sample
 	for _, m := range from {
 		sum, fits := whole(m.Histogram.GetSampleSum(), exponent)

@@ -41,8 +41,7 @@ func (s *Sender) frame(running bool) []byte {
 			{Name: "role", Value: s.deps.Role}}
 		b := builder{frame: f, most: most, bounds: map[string]int{}, names: map[string]bool{},
 			fixed: map[string]string{"cluster": s.config.Cluster, "instance": s.instance,
-				"job":  job,
-				"role": s.deps.Role}}
+				"job": job, "role": s.deps.Role}}
 		up := 0.0
 		if running {
 			up = 1

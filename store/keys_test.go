@@ -81,8 +81,7 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 		}
 	}
 	k := account.StoredKey{ID: "k", Account: "a", Name: "n", SHA256: "00",
-		Scopes:  []account.Scope{account.Read},
-		Created: keyTime(base), CreatedBy: "eve"}
+		Scopes: []account.Scope{account.Read}, Created: keyTime(base), CreatedBy: "eve"}
 	refused("keys without a right", keys.CreateKey(ctx, k))
 	_, err := ingest.Keys(ctx)
 	refused("ingest without a right", err)

@@ -502,8 +502,7 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	}
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
 	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
-		m.node,
-		bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
+		m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil
 }

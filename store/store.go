@@ -99,8 +99,7 @@ func newStore(session database, c Config, m *Metrics) *Store {
 	}
 	s := &Store{
 		config: c, metrics: m, log: c.Log, session: session,
-		stamped:      new(atomic.Int64),
-		pace:         newPace(m.ClosingAtOnce.Set),
+		stamped: new(atomic.Int64), pace: newPace(m.ClosingAtOnce.Set),
 		dictionaries: newRecentCache[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 		fewRows:      fewRows,
@@ -135,8 +134,7 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		metrics: m, log: c.Log, now: s.millis,
 		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}
 	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log,
-		slots: make(chan struct{}, announcesAtOnce),
-		sent:  s.sent, catchUpAfter: catchUpAfter,
+		slots: make(chan struct{}, announcesAtOnce), sent: s.sent, catchUpAfter: catchUpAfter,
 		keys:    newRecentCache[nodeDay, uint64](announcedNodes),
 		windows: newRecentCache[windowID, time.Time](announcedNodes)}
 	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers,

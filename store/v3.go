@@ -262,8 +262,7 @@ func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	for start, h := range hours {
 		if h.hour == nil || q.HeadsOnly {
 			take(StoredSpan{Start: start, Length: window.HourMillis, Stamp: h.stamp,
-				Stamps: h.row.Stamps,
-				Head:   h.hour, Damage: damageOf(h.damage)})
+				Stamps: h.row.Stamps, Head: h.hour, Damage: damageOf(h.damage)})
 			continue
 		}
 		byBucket[h.bucket] = append(byBucket[h.bucket], h)
@@ -306,8 +305,7 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 			return err
 		}
 		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp,
-			Stamps: h.row.Stamps,
-			Head:   h.hour, Window: w, Damage: damage, Kept: known})
+			Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: damage, Kept: known})
 	}
 	return nil
 }

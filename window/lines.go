@@ -162,8 +162,7 @@ func (s *lineSearch) extend(k *dictionaryLines, i int) {
 		}
 		of.lastRange = int32(len(line.ranges))
 		line.ranges = append(line.ranges, windowRange{from: i, to: i + 1, dictionary: k.number,
-			metric: of.metric,
-			row:    of.row})
+			metric: of.metric, row: of.row})
 	}
 }
 

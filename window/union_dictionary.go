@@ -64,8 +64,7 @@ func (g *typeGroup) at(d *Dictionary) bool {
 // that one of the windows has all that the others have: then it is that window's own.
 func (g *typeGroup) dictionary(node *Node, all []*typeGroup) *Dictionary {
 	d := &Dictionary{Node: node.ID, Cluster: g.first.Cluster, Datacenter: g.first.Datacenter,
-		Rack: g.first.Rack,
-		Key:  g.first.Type, Type: g.first.Type, Labels: g.first.Labels,
+		Rack: g.first.Rack, Key: g.first.Type, Type: g.first.Type, Labels: g.first.Labels,
 		Rows: g.first.Rows, Metrics: slices.Clip(g.first.Metrics)}
 	if g.hashed || slices.ContainsFunc(all, func(o *typeGroup) bool {
 		return o != g && o.first.Type == d.Type

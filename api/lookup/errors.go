@@ -54,8 +54,7 @@ func failed(err error) *Error {
 	}
 	if errors.As(err, new(*ring.KeyError)) {
 		return &Error{Status: http.StatusBadRequest, Reason: "bad_key",
-			Message: "the table can have no such key",
-			Cause:   err}
+			Message: "the table can have no such key", Cause: err}
 	}
 	var request gocql.RequestError
 	switch {

@@ -78,8 +78,7 @@ func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 				of, is := errors.AsType[*listener.Error](err)
 				if !is { // as package api does
 					of = &listener.Error{Status: http.StatusServiceUnavailable,
-						Reason:  "unavailable",
-						Message: "the store is away"}
+						Reason: "unavailable", Message: "the store is away"}
 				}
 				r.Fail(w, req, of)
 			}

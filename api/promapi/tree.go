@@ -21,16 +21,14 @@ func tree(expr parser.Expr) any {
 			"param": tree(e.Param), "grouping": orNone(e.Grouping), "without": e.Without}
 	case *parser.BinaryExpr:
 		return object{"type": "binaryExpr", "op": e.Op.String(), "lhs": tree(e.LHS),
-			"rhs":      tree(e.RHS),
-			"matching": matching(e.VectorMatching), "bool": e.ReturnBool}
+			"rhs": tree(e.RHS), "matching": matching(e.VectorMatching), "bool": e.ReturnBool}
 	case *parser.Call:
 		args := make([]any, len(e.Args))
 		for i, arg := range e.Args {
 			args[i] = tree(arg)
 		}
 		function := object{"name": e.Func.Name, "argTypes": e.Func.ArgTypes,
-			"variadic":   e.Func.Variadic,
-			"returnType": e.Func.ReturnType}
+			"variadic": e.Func.Variadic, "returnType": e.Func.ReturnType}
 		return object{"type": "call", "func": function, "args": args}
 	case *parser.MatrixSelector:
 		o := selectorTree("matrixSelector", e.VectorSelector.(*parser.VectorSelector))

@@ -110,9 +110,10 @@ type Answer struct {
 // Reason is why it is not safe.
 type Reason struct {
 	Condition string `json:"condition"`
-	Known     bool   `json:"known"`          // false: it cannot be known whether the condition holds
-	Node      string `json:"node,omitempty"` // id
-	Text      string `json:"text"`           // a sentence
+	// false: it cannot be known whether the condition holds
+	Known bool   `json:"known"`
+	Node  string `json:"node,omitempty"` // id
+	Text  string `json:"text"`           // a sentence
 }
 
 // Result is what came of a condition.

@@ -268,8 +268,9 @@ func (s series) down(n int) {
 		if other != n {
 			s.put(fmt.Sprintf(`cassandra_peer_up{node="n%d",peer="10.0.0.%d:7000"}`, other, n),
 				changing("1", "0"))
-			s.put(fmt.Sprintf(`cassandra_hints_peer_created_total{node="n%d",peer="10.0.0.%d:7000"}`,
-				other, n), lately("1+100"))
+			s.put(
+				fmt.Sprintf(`cassandra_hints_peer_created_total{node="n%d",peer="10.0.0.%d:7000"}`,
+					other, n), lately("1+100"))
 		}
 	}
 }
@@ -762,25 +763,36 @@ func TestOwn(t *testing.T) {
 func TestWrong(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(own, old, new, 1) }
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown key":     {replace("needs:", "need:"), "own.yaml: [11:5] unknown field"},
-		"no YAML":            {"conditions: [", "own.yaml: "},
-		"a name of two":      {replace("name: orders", "name: no orders"), "condition no orders: name it with one word"},
-		"a name of ours":     {replace("name: orders", "name: fresh"), "other than fresh"},
-		"a name twice":       {replace("name: queues", "name: orders"), "condition orders is there twice"},
-		"an unknown purpose": {replace("[restart]", "[reboot]"), `"reboot" is unknown: use restart, upgrade, dec`},
-		"no description":     {replace("Orders come.", ""), "condition orders: description is missing"},
+		"an unknown key": {replace("needs:", "need:"), "own.yaml: [11:5] unknown field"},
+		"no YAML":        {"conditions: [", "own.yaml: "},
+		"a name of two": {replace("name: orders", "name: no orders"),
+			"condition no orders: name it with one word"},
+		"a name of ours": {replace("name: orders", "name: fresh"), "other than fresh"},
+		"a name twice": {replace("name: queues", "name: orders"),
+			"condition orders is there twice"},
+		"an unknown purpose": {replace("[restart]", "[reboot]"),
+			`"reboot" is unknown: use restart, upgrade, dec`},
+		"no description": {replace("Orders come.", ""),
+			"condition orders: description is missing"},
 		"no text": {replace(`"Only {number} orders a second come to {cluster}."`, ""),
 			"text is missing"},
-		"no PromQL":    {replace("rate(shop", "rate((shop"), "condition orders: promql: "},
-		"no scope":     {replace("$scope", `cluster="other"`), "has none of $scope, $stay and $node"},
-		"a scalar":     {replace("sum by (cluster) (rate(shop_orders_total{$scope}[5m])) < 1", "1"), "it is a scalar"},
-		"no selector":  {replace("sum by (cluster) (rate(shop_orders_total{$scope}[5m])) < 1", "vector(1)"), "no selector"},
-		"a bad need":   {replace("[shop_orders_total]", "['a b']"), `"a b" is not the name of a metric`},
-		"a bad time":   {replace("fresh: 2m", "fresh: soon"), `fresh: "soon" is not a time`},
-		"a blank":      {replace("text: The shop's sale.", "text: ''"), "not_checked 1: text is missing"},
-		"not_checked":  {replace("{for: [restart]", "{for: [x]"), "not_checked 1: for: \"x\" is unknown"},
-		"too large":    {own + "#" + strings.Repeat("x", 256<<10), "more than 262144 bytes"},
-		"a great many": {"conditions:\n" + strings.Repeat("  - {name: a, for: []}\n", 101), "101 conditions, and 100 are allowed"},
+		"no PromQL": {replace("rate(shop", "rate((shop"), "condition orders: promql: "},
+		"no scope": {replace("$scope", `cluster="other"`),
+			"has none of $scope, $stay and $node"},
+		"a scalar": {replace("sum by (cluster) (rate(shop_orders_total{$scope}[5m])) < 1", "1"),
+			"it is a scalar"},
+		"no selector": {replace("sum by (cluster) (rate(shop_orders_total{$scope}[5m])) < 1",
+			"vector(1)"), "no selector"},
+		"a bad need": {replace("[shop_orders_total]", "['a b']"),
+			`"a b" is not the name of a metric`},
+		"a bad time": {replace("fresh: 2m", "fresh: soon"), `fresh: "soon" is not a time`},
+		"a blank": {replace("text: The shop's sale.", "text: ''"),
+			"not_checked 1: text is missing"},
+		"not_checked": {replace("{for: [restart]", "{for: [x]"),
+			"not_checked 1: for: \"x\" is unknown"},
+		"too large": {own + "#" + strings.Repeat("x", 256<<10), "more than 262144 bytes"},
+		"a great many": {"conditions:\n" + strings.Repeat("  - {name: a, for: []}\n", 101),
+			"101 conditions, and 100 are allowed"},
 	} {
 		_, err := safe.Load("own.yaml", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) ||
@@ -788,7 +800,8 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := safe.LoadFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := safe.LoadFile(filepath.Join(t.TempDir(), "none")); !errors.Is(err,
+		os.ErrNotExist) {
 		t.Error(err)
 	}
 }

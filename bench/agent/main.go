@@ -39,16 +39,20 @@ func main() {
 	var o options
 	flag.IntVar(&o.tables, "tables", 1000, "tables in the node, ten to a keyspace")
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
-	flag.DurationVar(&o.warm, "warm", 75*time.Second, "how long each side runs before it is measured: a JVM compiles what runs often")
-	flag.DurationVar(&o.length, "length", 90*time.Second, "how long each side is measured; the agent pushing for a window of five minutes at least")
+	flag.DurationVar(&o.warm, "warm", 75*time.Second,
+		"how long each side runs before it is measured: a JVM compiles what runs often")
+	flag.DurationVar(&o.length, "length", 90*time.Second,
+		"how long each side is measured; the agent pushing for a window of five minutes at least")
 	bench.List(&o.sides, "sides", "none,push,pull,jmx,jmx_all",
 		"what to compare, or profiles for each of them; a result is kept of none, push, pull, jmx "+
 			"and jmx_all, and another of ringwatch and all profiles, if all of them are there")
 	bench.Agent(&o.jar)
 	bench.Heap(&o.heap, "2G")
-	flag.BoolVar(&o.verbose, "verbose", false, "print each frame's cost, and what moved in the last one")
+	flag.BoolVar(&o.verbose, "verbose", false,
+		"print each frame's cost, and what moved in the last one")
 	flag.StringVar(&o.jvm, "jvm", "", "more JVM arguments, for profiling")
-	flag.StringVar(&o.record, "record", "", "a file that takes the agent's frames one after another, as bench/record's do")
+	flag.StringVar(&o.record, "record", "",
+		"a file that takes the agent's frames one after another, as bench/record's do")
 	bench.Main("bench-agent", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
 	})
@@ -162,7 +166,8 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		return nil, err
 	}
 	side.Args = append(side.Args, strings.Fields(o.jvm)...)
-	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"), Heap: o.heap, Side: side, Progress: bench.Say})
+	n, err := node.Start(ctx, node.Config{Tables: o.tables, Dir: filepath.Join(dir, "node"),
+		Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return nil, err
 	}
@@ -252,8 +257,15 @@ func keep(r *bench.Result, o options, found map[string]*figures) error {
 			r.Add("other_samples", f.samples)
 		}
 	}
-	r.Notes = fmt.Sprintf("Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
-		"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending and key frames included; wire is HTTP both ways with its headers, a key frame every five minutes. busy: one row to every table between passes. "+
-		"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval, node.JMXVersion)
+	r.Notes = fmt.Sprintf(
+		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in "+
+			"turn, one Cassandra each on a copy of the same data, %s warm-up and %s "+
+			"measured at %s. "+
+			"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending "+
+			"and key frames included; wire is HTTP both ways with its headers, a key frame every "+
+			"five minutes. busy: one row to every table between passes. "+
+			"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times "+
+			"carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval,
+		node.JMXVersion)
 	return r.Keep()
 }

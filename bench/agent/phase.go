@@ -83,7 +83,8 @@ func (m *measurement) phase(ctx context.Context, length time.Duration,
 		for _, s := range scraped {
 			took = append(took, s.Took.Seconds()*1000)
 		}
-		f.scrapeMs, f.scrapeKB, f.samples = bench.Median(took), float64(scraped[n-1].Wire)/1024, scraped[n-1].Samples
+		f.scrapeMs, f.scrapeKB, f.samples = bench.Median(took), float64(scraped[n-1].Wire)/1024,
+			scraped[n-1].Samples
 		f.wireMBh = float64(scraped[n-1].Wire) * 3600 / m.interval.Seconds() / 1e6
 	}
 	if frames := m.receiver.since(began.frames); len(frames) > 1 {
@@ -239,7 +240,8 @@ func (m *measurement) busy(ctx context.Context, f *figures) error {
 	}
 	f.busyPasses = len(cost)
 	f.busyMs, f.busyP50Ms = mean(cost), bench.Median(cost)
-	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 / float64(len(frames)-2)
+	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 /
+		float64(len(frames)-2)
 	if late > 0 {
 		fmt.Printf("%d of the bursts of writes were still under way at the next pass\n", late)
 	}

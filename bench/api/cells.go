@@ -48,7 +48,9 @@ func (s *sides) cells(ctx context.Context, o options, counts []int) ([]*cell, er
 					err)
 			}
 			c.rounds = append(c.rounds, r)
-			bench.Progress("round %d, %s from %s, %2d clients: %7.1f requests/s, p50 %.1f ms, p99 %.1f ms", i+1, c.question, c.side, c.clients, r.rate(), bench.Median(r.Milliseconds), bench.Quantile(r.Milliseconds, 0.99))
+			bench.Progress("round %d, %s from %s, %2d clients: %7.1f requests/s, p50 %.1f ms, "+
+				"p99 %.1f ms", i+1, c.question, c.side, c.clients, r.rate(),
+				bench.Median(r.Milliseconds), bench.Quantile(r.Milliseconds, 0.99))
 		}
 	}
 	return cells, nil

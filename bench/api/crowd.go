@@ -85,8 +85,10 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 	if all == 0 {
 		return crowd{}, fmt.Errorf("the API has counted no read")
 	}
-	c := crowd{requests: len(took), storePercent: 100 * stored / all, p50: bench.Median(took), p99: bench.Quantile(took, 0.99)}
-	bench.Progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached Cassandra", c.requests, c.p50, c.p99, c.storePercent)
+	c := crowd{requests: len(took), storePercent: 100 * stored / all, p50: bench.Median(took),
+		p99: bench.Quantile(took, 0.99)}
+	bench.Progress("  %d requests, p50 %.1f ms, p99 %.1f ms, %.2f %% of the reads reached "+
+		"Cassandra", c.requests, c.p50, c.p99, c.storePercent)
 	return c, nil
 }
 

@@ -32,8 +32,10 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 50, "nodes of the cluster")
-	flag.IntVar(&o.tables, "tables", 9, "tables of a node, of the recording's 148: 9 make 2,000 series")
-	flag.DurationVar(&o.interval, "interval", 20*time.Second, "of the nodes' frames, a multiple of 5s")
+	flag.IntVar(&o.tables, "tables", 9,
+		"tables of a node, of the recording's 148: 9 make 2,000 series")
+	flag.DurationVar(&o.interval, "interval", 20*time.Second,
+		"of the nodes' frames, a multiple of 5s")
 	bench.Numbers(&o.clients, "clients", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of clients")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, each number of clients at both sides in turn")
 	flag.Float64Var(&o.seconds, "seconds", 4,
@@ -79,7 +81,8 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	bench.Progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes, shape.Series, o.interval)
+	bench.Progress("%d nodes of %d series every %s: writing their last 20 minutes", o.nodes,
+		shape.Series, o.interval)
 	if err := feed.past(ctx); err != nil {
 		return err
 	}

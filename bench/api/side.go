@@ -49,7 +49,9 @@ func start(ctx context.Context, o options, dir string) (*sides, error) {
 }
 
 func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
-	if s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M", Progress: func(t string) { bench.Progress("%s", t) }}); err != nil {
+	if s.cassandra, err = engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M",
+			Progress: func(t string) { bench.Progress("%s", t) }}); err != nil {
 		return err
 	}
 	if s.redis, err = engines.StartRedis(ctx,

@@ -238,8 +238,7 @@ func (f *fleet) tell(ctx context.Context) {
 		f.mu.Lock()
 		text := fmt.Sprintf("%d kills, %d frames acknowledged, %d wait; %d answers, %d partial, "+
 			"%d failed; doubled %d, wrong %d, holes %d", f.Report.Kills, f.Acked, waiting,
-			f.Answers,
-			f.Partial, f.Failed, f.Doubled, f.Wrong, f.Holes)
+			f.Answers, f.Partial, f.Failed, f.Doubled, f.Wrong, f.Holes)
 		f.mu.Unlock()
 		f.Progress(text)
 	}

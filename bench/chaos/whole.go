@@ -245,8 +245,7 @@ func (f *fleet) stored(ctx context.Context, nodes []*node) error {
 		f.judge(n, "the store", list, from, to, time.Now(), false)
 		if missing := n.missing(list); missing > 0 || report.Partial() {
 			f.problem(new(int), "the store lacks %d of %d frames of %s: %v", missing, len(n.at),
-				n.name,
-				report.Missing())
+				n.name, report.Missing())
 			f.add(&f.Lost, missing)
 		}
 		for _, level := range []rollup.Level{rollup.FiveMinutes, rollup.Hour} {

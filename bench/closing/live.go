@@ -86,7 +86,8 @@ func (f *testbed) fill(ctx context.Context, window int) error {
 			}
 		}
 	}
-	bench.Progress("%d frames of window %d are written, none is closed", f.copies.Ticks*f.nodes, window)
+	bench.Progress("%d frames of window %d are written, none is closed", f.copies.Ticks*f.nodes,
+		window)
 	return nil
 }
 
@@ -160,7 +161,8 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 		return fmt.Errorf("no frame was written in %s", f.options.alone)
 	}
 	f.alone = &s
-	bench.Progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames, millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
+	bench.Progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames,
+		millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
 	return nil
 }
 
@@ -204,8 +206,11 @@ func (f *findings) measureClosing(ctx context.Context, l *load) error {
 	}
 	s.frames = frames
 	f.closing, f.waits = &s, l.waits
-	bench.Progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms of CPU a window, %.2f of them Cassandra's; rows a window: %s",
-		f.closed, f.seconds, f.closed/f.seconds, frames, f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own), f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
+	bench.Progress("%.0f windows were closed in %.1f s, %.1f a second, beside %d frames: %.2f ms "+
+		"of CPU a window, %.2f of them Cassandra's; rows a window: %s",
+		f.closed, f.seconds, f.closed/f.seconds, frames,
+		f.perWindow(s.cassandra+s.own, f.alone.cassandra+f.alone.own),
+		f.perWindow(s.cassandra, f.alone.cassandra), said(s.rowsPer(f.closed, f.alone)))
 	return nil
 }
 
@@ -231,7 +236,9 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 		return err
 	}
 	f.making = &s
-	bench.Progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours), millis(s.cassandra)/float64(f.hours),
+	bench.Progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an "+
+		"hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours),
+		millis(s.cassandra)/float64(f.hours),
 		said(s.rowsPer(float64(f.hours), nil)))
 	return nil
 }

@@ -45,8 +45,10 @@ func main() {
 	flag.IntVar(&o.originals, "originals", 40,
 		"nodes that really differ; the others are their copies")
 	flag.IntVar(&o.hours, "hours", 0, "nodes whose hours are made; 0: a twentieth, 20 to 200")
-	flag.DurationVar(&o.alone, "alone", 40*time.Second, "how long frames are written alone, to know what they cost; up to 1m")
-	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "how long windows are closed at most; figures are for those that were")
+	flag.DurationVar(&o.alone, "alone", 40*time.Second,
+		"how long frames are written alone, to know what they cost; up to 1m")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute,
+		"how long windows are closed at most; figures are for those that were")
 	bench.Heap(&o.heap, "2G")
 	bench.Recordings(&o.recordings)
 	bench.Main("bench-closing", func(ctx context.Context, r *bench.Result) error {
@@ -80,7 +82,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap, Progress: bench.Say})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap,
+		Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -99,10 +102,18 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 }
 
 func (f *findings) addTo(r *bench.Result, shape *fleet.Shape) {
-	r.Detail = map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone), "rows_per_hour": f.making.rowsPer(float64(f.hours), nil)}
-	r.Notes = "Quiet nodes, each the copy of one of -originals that play the recording of an idle node. The windows of all are closed at once, while frames of the next one come evenly, on one " +
-		"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, memtables flushed and compactions ended, less what as many frames cost when they came alone, " +
-		"frame_cpu_ms each, and what settling costs when there is nothing to settle. rows_per_window are those written beside frames. hour_cores is what making a node's hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is in Cassandra."
+	r.Detail = map[string]any{"rows_per_window": f.closing.rowsPer(f.closed, f.alone),
+		"rows_per_hour": f.making.rowsPer(float64(f.hours), nil)}
+	r.Notes = "Quiet nodes, each the copy of one of -originals that play the recording of an " +
+		"idle node. The windows of all are closed at once, while frames of the next one come " +
+		"evenly, on one " +
+		"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, " +
+		"memtables flushed and compactions ended, less what as many frames cost when they " +
+		"came alone, " +
+		"frame_cpu_ms each, and what settling costs when there is nothing to settle. " +
+		"rows_per_window are those written beside frames. hour_cores is what making a node's " +
+		"hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is " +
+		"in Cassandra."
 	c := f.closing
 	cpu := f.perWindow(c.cassandra+c.own, f.alone.cassandra+f.alone.own)
 	r.Add("windows_per_s", f.closed/f.seconds)

@@ -60,7 +60,8 @@ func newTestbed(ctx context.Context, o options, shape *fleet.Shape,
 	cassandra *engines.Cassandra) (*testbed, error) {
 	hour := rollup.Hour.Start(time.Now().UnixMilli())
 	f := &testbed{options: o, start: hour - frame.WindowMillis}
-	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing", metrics: prometheus.NewRegistry()}
+	f.meter = meter{cassandra: cassandra, keyspace: "bench_closing",
+		metrics: prometheus.NewRegistry()}
 	bench.Progress("making frames of %d nodes of %d series", o.originals, shape.Series)
 	var err error
 	if f.copies, err = fleet.NewCopies(shape, 1, o.originals, f.start, windows); err != nil {

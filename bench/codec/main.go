@@ -24,7 +24,8 @@ func main() {
 	java := flag.String("java", "agent/target/classes:agent/target/test-classes",
 		"class path of the agent's encoder; empty leaves Java out")
 	bench.Main("bench-codec", func(ctx context.Context, r *bench.Result) error {
-		r.Notes = "Medians of 9 rounds over recorded frames of one real node. A value is one cell " +
+		r.Notes = "Medians of 9 rounds over recorded frames of one real node. A value " +
+			"is one cell " +
 			"that a frame names; a histogram is one. raw bytes are payloads before compression."
 		for _, name := range []string{"idle", "busy"} {
 			frames, err := bench.Recording(filepath.Join(recordings, name+".rwf"))
@@ -96,7 +97,8 @@ func measure(r *bench.Result, name string, frames [][]byte) error {
 	}
 	mb := float64(raw) / 1e6
 	d, e, z := bench.Median(decode), bench.Median(encode), bench.Median(pack)
-	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
+	fmt.Printf("%-5s %d frames, %.1f values and %.0f wire bytes a frame (%.0f raw); decode %.1f "+
+		"ns/value %.0f MB/s, encode %.1f ns/value %.0f MB/s, with zstd %.1f ns/value\n",
 		name, len(frames), per(values, len(frames)), per(wire, len(frames)), per(raw, len(frames)),
 		d/float64(values), mb/(d/1e9), e/float64(values), mb/(e/1e9), z/float64(values))
 	r.Add(name+"_wire_bytes_per_frame", per(wire, len(frames)))
@@ -137,7 +139,8 @@ func measureJava(ctx context.Context, r *bench.Result, classPath, recordings str
 		return fmt.Errorf("found %d zstd-jni jars beside Cassandra's, expected one (%v)", len(jars),
 			err)
 	}
-	cmd := exec.CommandContext(ctx, "java", "-cp", classPath+":"+jars[0], "dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
+	cmd := exec.CommandContext(ctx, "java", "-cp", classPath+":"+jars[0],
+		"dev.ringwatch.agent.frame.ReplayBench", recordings+"/idle.rwf", recordings+"/busy.rwf")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -42,7 +42,8 @@ func main() {
 	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
 	flag.StringVar(&o.console, "console", "console", "folder with bench.mjs")
-	flag.StringVar(&o.screenshot, "screenshot", "", "folder for pictures of the fleets' pages; empty: none")
+	flag.StringVar(&o.screenshot, "screenshot", "",
+		"folder for pictures of the fleets' pages; empty: none")
 	bench.Main("bench-console", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
 	})
@@ -100,8 +101,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	shape.Interval = interval
 	env := append(os.Environ(), "BASE="+l.API, "ROUNDS="+strconv.Itoa(o.rounds),
-		"CHROMIUM="+o.browser,
-		"SHOTS="+o.screenshot, "KEY="+l.Key)
+		"CHROMIUM="+o.browser, "SHOTS="+o.screenshot, "KEY="+l.Key)
 	for i, n := range o.sizes {
 		bench.Progress("%d nodes of %d series send two frames each", n, shape.Series)
 		if err := send(ctx, l, l.Keys[accounts[i]], shape, n); err != nil {
@@ -121,9 +121,12 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		return fmt.Errorf("console/bench.mjs printed %q: %w", out, err)
 	}
 	r.Detail = f
-	r.Notes = "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening the fleet's " +
-		"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of 10,000. charts_ms is from the " +
-		"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the page's memory after and before an " +
+	r.Notes = "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening " +
+		"the fleet's " +
+		"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of " +
+		"10,000. charts_ms is from the " +
+		"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the " +
+		"page's memory after and before an " +
 		"hour of refreshes. Engines, roles and browser share the machine."
 	r.Add("first_page_kb", f.FirstPageKB)
 	for i, n := range o.sizes {
@@ -161,7 +164,8 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 					return err
 				}
 				if i%1000 == 999 {
-					bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n, time.Since(began).Seconds())
+					bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
+						time.Since(began).Seconds())
 				}
 				return l.Post(ctx, key, b)
 			})

@@ -85,7 +85,9 @@ func run(ctx context.Context, r *bench.Result, tables int) error {
 		s.paged = float64(rows) / took.Seconds()
 	}
 	itself := func(v float64) float64 { return v }
-	ratio := func(of func(*side) []float64) float64 { return bench.RatioOf(of(ours), of(theirs), itself) }
+	ratio := func(of func(*side) []float64) float64 {
+		return bench.RatioOf(of(ours), of(theirs), itself)
+	}
 	r.Add("tables", tables)
 	r.Add("lookup_ratio", ratio(func(s *side) []float64 { return s.lookups }))
 	r.Add("timer_lookup_ratio", ratio(func(s *side) []float64 { return s.typed }))
@@ -143,7 +145,8 @@ func (s *side) start(ctx context.Context, dir string, tables int) error {
 	}
 	bench.Say("starting " + s.name)
 	s.node, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort, Heap: heap, Progress: bench.Say,
+		TimerSlack: engines.KernelSlack, Dir: data, Version: s.version, StoragePort: storagePort,
+		Heap: heap, Progress: bench.Say,
 		JVMArgs: []string{"-javaagent:" + jar + "=" + config}})
 	if err != nil {
 		return err
@@ -196,7 +199,8 @@ func (s *side) measure(ctx context.Context, counts bool) error {
 		return fmt.Errorf("a scan gave %d rows and not %d", rows, len(s.names))
 	}
 	perSecond := float64(rows) / took.Seconds()
-	bench.Say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName, typed, rows, took.Round(time.Millisecond)))
+	bench.Say(fmt.Sprintf("%s: %.0f lookups/s, %.0f of type_timer/s, %d rows in %v", s.name, byName,
+		typed, rows, took.Round(time.Millisecond)))
 	if s.rows = rows; counts {
 		s.lookups, s.typed, s.scans = append(s.lookups, byName), append(s.typed,
 			typed), append(s.scans, perSecond)

@@ -51,7 +51,8 @@ func prepared(ctx context.Context, version string, tables int) (string, error) {
 		return "", err
 	}
 	c, err := engines.StartCassandra(ctx, engines.CassandraConfig{
-		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port, Heap: heap, Progress: bench.Say,
+		TimerSlack: engines.KernelSlack, Dir: fresh, Version: version, StoragePort: port,
+		Heap: heap, Progress: bench.Say,
 		JVMArgs: []string{"-Dcassandra.test.flush_local_schema_changes=false"}})
 	if err != nil {
 		return "", err

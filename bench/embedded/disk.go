@@ -117,7 +117,8 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	if err != nil {
 		return err
 	}
-	bench.Progress("closing windows and making hours and days of %d nodes, recorders of rules among them",
+	bench.Progress("closing windows and making hours and days of %d nodes, recorders of "+
+		"rules among them",
 		len(ids))
 	g, closing := errgroup.WithContext(ctx)
 	g.SetLimit(2)

@@ -71,7 +71,8 @@ func (r *report) largest(ctx context.Context, dir string) error {
 			return err
 		}
 		r.Steps = append(r.Steps, at)
-		bench.Progress("%d nodes: %.2f cores, %.0f MB, senders %.2f cores; p99 of freshness %.0f ms %s",
+		bench.Progress("%d nodes: %.2f cores, %.0f MB, senders %.2f cores; p99 of "+
+			"freshness %.0f ms %s",
 			at.Nodes, at.Cores, at.Resident, at.Senders, at.FreshP99, strings.Join(at.Broken, "; "))
 		if len(at.Broken) > 0 {
 			break

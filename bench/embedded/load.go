@@ -82,7 +82,8 @@ func (r *report) underLoad(
 			s.read(reading, found[i], list)
 		})
 	}
-	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes", r.nodes,
+	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
+		r.nodes,
 		r.Series[0], r.Series[1], r.warm)
 	if err := pass(n.ctx, minutes(r.warm)); err != nil {
 		return err
@@ -135,7 +136,8 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 	late, _ := fresh.Failed()
 	r.Fresh = freshness{Values: len(times), Late: late, P50: bench.Median(times),
 		P99: bench.Quantile(times, 0.99), Most: bench.Quantile(times, 1)}
-	bench.Progress("freshness: p50 %.0f ms, p99 %.0f ms, at most %.0f ms, of %d values; %d came too late",
+	bench.Progress("freshness: p50 %.0f ms, p99 %.0f ms, at most %.0f ms, of %d values; %d "+
+		"came too late",
 		r.Fresh.P50, r.Fresh.P99, r.Fresh.Most, r.Fresh.Values, r.Fresh.Late)
 	for i, to := range []*measured{&r.Ours, &r.Theirs} {
 		f := found[i]
@@ -144,11 +146,13 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 		to.Failed, to.Failure = f.Failed()
 		to.ReadP50, to.ReadP99 = bench.Median(all), bench.Quantile(all, 0.99)
 		to.Medians = f.Quantiles(0.5)
-		bench.Progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), %d of them "+
+		bench.Progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), "+
+			"%d of them "+
 			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
 			to.Failure)
 	}
-	bench.Progress("senders and readers: %.2f cores; %d frames were told to come again", r.Senders.Cores,
+	bench.Progress("senders and readers: %.2f cores; %d frames were told to come again",
+		r.Senders.Cores,
 		r.Refused)
 }
 

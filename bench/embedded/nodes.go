@@ -141,8 +141,7 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 func (n *nodes) post(s *simulated, b []byte) error {
 	for {
 		q, err := http.NewRequestWithContext(n.ctx, http.MethodPost,
-			*n.ingest.Load()+ingest.FramesPath,
-			bytes.NewReader(b))
+			*n.ingest.Load()+ingest.FramesPath, bytes.NewReader(b))
 		if err != nil {
 			return err
 		}

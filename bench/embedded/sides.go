@@ -170,8 +170,7 @@ func startPrometheus(
 		config += fmt.Sprintf(
 			"      - targets: [%q]\n        labels: {__metrics_path__: /%d/metrics, "+
 				"instance: %q, cluster: %q, datacenter: %q, rack: %q, node: %q}\n", address, i,
-			s.ID,
-			s.Cluster,
+			s.ID, s.Cluster,
 			s.Identity.Datacenter, s.Identity.Rack, s.ID)
 	}
 	return peers.Start(ctx, "prometheus", dir, bench.Progress, config)

@@ -33,7 +33,9 @@ func measure(ctx context.Context, r *bench.Result, length, interval time.Duratio
 		return err
 	}
 	bench.Say("starting Cassandra with the agent, Kafka, Redis and the roles")
-	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar", Interval: interval, Progress: bench.Say})
+	l, err := line.Start(ctx,
+		line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar",
+			Interval: interval, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -70,12 +72,15 @@ func measure(ctx context.Context, r *bench.Result, length, interval time.Duratio
 		}
 		if time.Since(told) > 20*time.Second {
 			told = time.Now()
-			bench.Progress("%d values, the newest was %.0f ms old when first answered", len(ages), ages[len(ages)-1])
+			bench.Progress("%d values, the newest was %.0f ms old when first answered", len(ages),
+				ages[len(ages)-1])
 		}
 		// the resolution of the measurement; asking without a pause would load what is measured
 		time.Sleep(5 * time.Millisecond)
 	}
-	r.Notes = fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and all roles on one machine.", length, interval)
+	r.Notes = fmt.Sprintf("Age of a value when the API first answered it, polled every 5 ms, "+
+		"agent's tick to JSON, over %s at %s intervals: one real Cassandra, Kafka, Redis and all "+
+		"roles on one machine.", length, interval)
 	r.Add("p50_ms", bench.Median(ages))
 	r.Add("p99_ms", bench.Quantile(ages, 0.99))
 	r.Add("max_ms", bench.Quantile(ages, 1))

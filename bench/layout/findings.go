@@ -59,7 +59,8 @@ func (f *findings) cluster(ctx context.Context, c *cluster) error {
 			return err
 		}
 		bench.Progress("%s: %.1f MB on disk", h.name(), n/1e6)
-		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk", title: c.name + ": MB on disk, all clusters so far", bytes: n})
+		f.cells = append(f.cells, &cell{home: h.name(), key: c.name + "_disk",
+			title: c.name + ": MB on disk, all clusters so far", bytes: n})
 	}
 	for _, q := range f.questions(c) {
 		if err := f.ask(ctx, c, homes, &q); err != nil {
@@ -90,7 +91,8 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 	for _, m := range c.metrics {
 		size += m.bytes
 	}
-	bench.Progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list), len(c.metrics)+1, size)
+	bench.Progress("%s: writing %d hours of nodes, %d rows and %d bytes each", h.name(), len(list),
+		len(c.metrics)+1, size)
 	start := time.Now()
 	// Random bytes are made once and shifted: they are not what is timed.
 	noise := blob(rand.New(rand.NewPCG(1, 2)), 1<<20)
@@ -123,7 +125,8 @@ func (f *findings) write(ctx context.Context, c *cluster, h home) error {
 		millis(ownAfter-own) / n, millis(engineAfter-engine) / n, float64(len(c.metrics) + 1),
 		float64(size)}
 	f.cells = append(f.cells, w)
-	bench.Progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(), took.Seconds(), w.own, w.engine)
+	bench.Progress("%s: %.1f s, %.2f + %.2f ms of CPU a node's hour, memtables flushed", h.name(),
+		took.Seconds(), w.own, w.engine)
 	return nil
 }
 
@@ -212,7 +215,9 @@ func (f *findings) ask(ctx context.Context, c *cluster, homes []home, q *questio
 		x.own, x.engine = x.own/float64(len(took[n])), x.engine/float64(len(took[n]))
 		x.millis = bench.Median(took[n])
 		f.cells = append(f.cells, x)
-		bench.Progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB", h.name(), q.title, x.millis, bench.Quantile(took[n], 0.25), bench.Quantile(took[n], 0.75),
+		bench.Progress("%s: %s: %.1f ms (%.1f to %.1f), CPU %.2f + %.2f ms, %.0f rows, %.0f kB",
+			h.name(), q.title, x.millis, bench.Quantile(took[n], 0.25),
+			bench.Quantile(took[n], 0.75),
 			x.own, x.engine, x.rows, x.bytes/1000)
 	}
 	return nil
@@ -307,9 +312,15 @@ func (f *findings) table(w io.Writer) {
 }
 
 func (f *findings) addTo(r *bench.Result) {
-	r.Notes = fmt.Sprintf("Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes × %d h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d and %d bytes "+
-		"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. Homes answer by turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms Cassandra's, means. Who reads a metric reads the heads first. "+
-		"node is a partition of a node and day, metric_day one of a cluster, metric and day, metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows, f.many, f.manyHours, f.manyRows,
+	r.Notes = fmt.Sprintf(
+		"Synthetic rows of hours on one Cassandra and this process on one machine: %d nodes × %d "+
+			"h × %d rows beside the head, and %d nodes × %d h × %d rows; %d, %d and %d bytes "+
+			"a row, %d a head; zstd in chunks of %d KiB, flushed and compacted. Homes answer by "+
+			"turns, medians of at least %d; cpu_ms is this process's, engine_cpu_ms Cassandra's, "+
+			"means. Who reads a metric reads the heads first. "+
+			"node is a partition of a node and day, metric_day one of a cluster, metric and day, "+
+			"metric_hour one of a cluster, metric and hour.", f.nodes, f.hours, f.options.rows,
+		f.many, f.manyHours, f.manyRows,
 		f.small, f.middle, f.large, f.headSize, f.chunk, f.rounds)
 	questions := map[string]string{}
 	for _, c := range f.cells {

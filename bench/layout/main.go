@@ -93,9 +93,11 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
-		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
-		Progress: bench.Say})
+	cassandra, err := engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: o.heap,
+			// settling is not what is timed
+			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
+			Progress: bench.Say})
 	if err != nil {
 		return err
 	}

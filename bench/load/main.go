@@ -47,8 +47,10 @@ var works = []string{"write", "read", "mixed"}
 
 func main() {
 	var o options
-	bench.Numbers(&o.tables, "tables", []int{50, 1000}, "how many tables the load goes to; one comparison for each number")
-	flag.IntVar(&o.ops, "ops", 1_000_000, "writes, reads and mixed operations per node, over all rounds and repeats")
+	bench.Numbers(&o.tables, "tables", []int{50, 1000},
+		"how many tables the load goes to; one comparison for each number")
+	flag.IntVar(&o.ops, "ops", 1_000_000,
+		"writes, reads and mixed operations per node, over all rounds and repeats")
 	flag.IntVar(&o.rounds, "rounds", 6, "rounds per repeat; each should last for an interval")
 	flag.IntVar(&o.repeats, "repeats", 3,
 		"how often all nodes are started anew: two JVMs of one kind differ by up to 8 %, as long "+
@@ -57,7 +59,8 @@ func main() {
 	flag.DurationVar(&o.interval, "interval", 5*time.Second, "between passes and between scrapes")
 	bench.Heap(&o.heap, "2G")
 	bench.Agent(&o.jar)
-	flag.BoolVar(&o.paused, "paused", false, "one node with the agent at work and paused, in turns, and no other")
+	flag.BoolVar(&o.paused, "paused", false,
+		"one node with the agent at work and paused, in turns, and no other")
 	bench.Main("bench-load", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
 	})
@@ -86,11 +89,14 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 				prefix = "jmx_"
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.rate))
+				r.Add(prefix+work+"_ratio"+suffix,
+					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.rate))
 			}
 			for _, work := range works {
-				r.Add(prefix+work+"_cpu_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
-				r.Add(prefix+work+"_p99_ratio"+suffix, bench.RatioOf(rounds[work+side], rounds[work+"none"], round.p99))
+				r.Add(prefix+work+"_cpu_ratio"+suffix,
+					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
+				r.Add(prefix+work+"_p99_ratio"+suffix,
+					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.p99))
 			}
 		}
 		for _, work := range works {
@@ -174,8 +180,10 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
 			}
 			if (k+1)%5 == 0 || k+1 == o.rounds {
-				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1, o.rounds,
-					bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate), bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
+				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
+					o.rounds,
+					bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
+					bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
 		}
 	}
@@ -187,7 +195,8 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 func startWarm(ctx context.Context, o options, tables, perRound int, dir string,
 	side node.Side) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name), Heap: o.heap, Side: side, Progress: bench.Say})
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name),
+		Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return c, nil, err
 	}
@@ -239,7 +248,9 @@ func table(rounds map[string][]round) {
 	for _, work := range works {
 		for _, side := range []string{"none", "push", "jmx"} {
 			all := rounds[work+side]
-			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side, bench.MedianOf(all, round.rate), bench.MedianOf(all, round.p50), bench.MedianOf(all, round.p99), bench.MedianOf(all, round.cpuPerOp))
+			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side,
+				bench.MedianOf(all, round.rate), bench.MedianOf(all, round.p50),
+				bench.MedianOf(all, round.p99), bench.MedianOf(all, round.cpuPerOp))
 		}
 	}
 }

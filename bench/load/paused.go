@@ -38,7 +38,8 @@ func runPaused(ctx context.Context, o options, r *bench.Result) error {
 		r.Add(work+"_p99_ratio", bench.RatioOf(on, off, round.p99))
 		r.Add(work+"_agent_cpu_share", bench.MedianOf(on, round.share))
 		r.Add(work+"_per_s", bench.MedianOf(off, round.rate))
-		r.Add(work+"_seconds", bench.MedianOf(off, func(r round) float64 { return r.took.Seconds() }))
+		r.Add(work+"_seconds",
+			bench.MedianOf(off, func(r round) float64 { return r.took.Seconds() }))
 	}
 	r.Notes = fmt.Sprintf(
 		"One node of %d tables with the agent at work (every %v) over the same node with it "+
@@ -97,7 +98,9 @@ func takeTurns(ctx context.Context, o options, tables, repeat int,
 				rounds[work+turn] = append(rounds[work+turn], found)
 			}
 			on, off := rounds[work+atWork], rounds[work+paused]
-			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work, k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(), bench.RatioOf(on, off, round.rate))
+			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work,
+				k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(),
+				bench.RatioOf(on, off, round.rate))
 		}
 	}
 	return nil

@@ -80,7 +80,9 @@ func (c contestant) round(ctx context.Context, o options, tables int, work strin
 	for _, mine := range latencies {
 		all = append(all, mine...)
 	}
-	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU, threads: after.Threads - before.Threads, p50Value: bench.Median(all), p99Value: bench.Quantile(all, 0.99)}, nil
+	return round{ops: ops, took: after.At.Sub(before.At), cpu: after.CPU - before.CPU,
+		threads: after.Threads - before.Threads, p50Value: bench.Median(all),
+		p99Value: bench.Quantile(all, 0.99)}, nil
 }
 
 var text = "0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz"

@@ -32,7 +32,8 @@ func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 100_000, "nodes of the fleet")
 	flag.IntVar(&o.largest, "largest", 1_000, "nodes of the largest cluster; the least has 3")
-	bench.Numbers(&o.partitions, "partitions", []int{16, 64, 256}, "partitions of the topic, in turn")
+	bench.Numbers(&o.partitions, "partitions", []int{16, 64, 256},
+		"partitions of the topic, in turn")
 	bench.Numbers(&o.processes, "processes", []int{4, 16}, "processes of a role, in turn")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second, "how often a node sends a frame")
 	bench.Seed(&o.seed)
@@ -47,10 +48,14 @@ func run(o options, r *bench.Result) error {
 		return err
 	}
 	fmt.Printf("%d nodes in %d clusters, of 3 to %d nodes\n\n", o.nodes, len(fleet), o.largest)
-	r.Notes = "A simulation: the partitioner, the balancer and the spread of hours are the line's own. " +
-		"largest_… is the one that carries most; windows_per_s spreads the closing of a process's " +
-		"windows over five minutes; hours_per_s is the mean of the hour and hours_most of its fullest " +
-		"second; joins and dies: the nodes whose partition moves when a process does, and the most " +
+	r.Notes = "A simulation: the partitioner, the balancer and the spread of hours are the " +
+		"line's own. " +
+		"largest_… is the one that carries most; windows_per_s spreads the closing of a " +
+		"process's " +
+		"windows over five minutes; hours_per_s is the mean of the hour and hours_most of " +
+		"its fullest " +
+		"second; joins and dies: the nodes whose partition moves when a process does, " +
+		"and the most " +
 		"frames that are read again then, all of the open windows."
 	r.Add("nodes", o.nodes)
 	r.Add("clusters", len(fleet))

@@ -162,7 +162,8 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 			a.Verdict = "close"
 		}
 	}
-	bench.Progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title, len(u.parts), strings.Join(differ, "; "))
+	bench.Progress("%s: %d panels are asked; left out, as not all sides have the same: %s", q.title,
+		len(u.parts), strings.Join(differ, "; "))
 	f.Answers = append(f.Answers, u.answers...)
 	return u, nil
 }

@@ -76,7 +76,8 @@ func startLive(ctx context.Context, s *set, o *options, r *ours, others []*peers
 	}
 	l.player = newPlayer(s, idle, busy, last+1)
 	l.open = frame.WindowOf(last)
-	bench.Progress("%s: %d frames of the run before are in Redis; going on %s later", s.Account, len(before), time.Since(time.UnixMilli(last)).Round(time.Second))
+	bench.Progress("%s: %d frames of the run before are in Redis; going on %s later", s.Account,
+		len(before), time.Since(time.UnixMilli(last)).Round(time.Second))
 	return l, l.tick(ctx)
 }
 

@@ -81,7 +81,8 @@ func (p *player) load(ctx context.Context, length int64, until func() int64,
 			if time.Since(told) > 10*time.Second {
 				told = time.Now()
 				share := float64(p.at-first) / float64(until()-first)
-				bench.Progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share, time.Since(began).Seconds()*(1/share-1))
+				bench.Progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share,
+					time.Since(began).Seconds()*(1/share-1))
 			}
 		}
 		return nil
@@ -117,7 +118,8 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 		return err
 	}
 	s.place(time.Now())
-	bench.Progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series, busy.Series, time.UnixMilli(s.Start).UTC().Format(time.DateTime))
+	bench.Progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series,
+		busy.Series, time.UnixMilli(s.Start).UTC().Format(time.DateTime))
 	began := time.Now()
 	p := newPlayer(s, idle, busy, s.Start)
 	var others []sink

@@ -66,16 +66,24 @@ func main() {
 	flag.IntVar(&o.fleet, "fleet", 10_000,
 		"nodes whose newest frames Ringwatch alone is asked for; 0: none")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each question is asked warm and refreshed")
-	flag.IntVar(&o.coldRounds, "cold-rounds", 2, "how often it is asked cold; each time the processes start anew")
+	flag.IntVar(&o.coldRounds, "cold-rounds", 2,
+		"how often it is asked cold; each time the processes start anew")
 	bench.Seed(&o.seed)
-	bench.List(&o.sides, "sides", "ringwatch,prometheus,victoriametrics", "who is asked; ringwatch is the first")
-	flag.TextVar(o.only, "only", regexp.MustCompile(""), "a regular expression: the questions whose titles it matches; empty: all")
-	flag.StringVar(&o.keep, "keep", "", "folder for the data, to ask again without writing it anew; empty: it is not kept")
-	flag.StringVar(&o.cpuprofile, "cpuprofile", "", "folder for a profile of our API for each question asked warm again and again, and for each dashboard that is refreshed, of a program built from this tree; empty: none")
+	bench.List(&o.sides, "sides", "ringwatch,prometheus,victoriametrics",
+		"who is asked; ringwatch is the first")
+	flag.TextVar(o.only, "only", regexp.MustCompile(""),
+		"a regular expression: the questions whose titles it matches; empty: all")
+	flag.StringVar(&o.keep, "keep", "",
+		"folder for the data, to ask again without writing it anew; empty: it is not kept")
+	flag.StringVar(&o.cpuprofile, "cpuprofile", "",
+		"folder for a profile of our API for each question asked warm again and again, and for "+
+			"each dashboard that is refreshed, of a program built from this tree; empty: none")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards", "folder of dashboards whose pages are asked; empty: none")
-	flag.BoolVar(&o.markdown, "markdown", false, "measure nothing, print the table of the result that is kept, for docs/QUERY.md")
+	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
+		"folder of dashboards whose pages are asked; empty: none")
+	flag.BoolVar(&o.markdown, "markdown", false,
+		"measure nothing, print the table of the result that is kept, for docs/QUERY.md")
 	bench.Main("bench-query", func(ctx context.Context, r *bench.Result) error {
 		if o.markdown {
 			return printKept(r)

@@ -72,9 +72,11 @@ func newOurs(binary, dir string) *ours {
 }
 
 func (r *ours) start(ctx context.Context) (err error) {
-	r.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
-		Extra:    map[string]any{"compaction_throughput": "0MiB/s"}, // settling is not what is timed
-		Progress: func(t string) { bench.Progress("%s", t) }})
+	r.cassandra, err = engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
+			// settling is not what is timed
+			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
+			Progress: func(t string) { bench.Progress("%s", t) }})
 	if err != nil {
 		return err
 	}

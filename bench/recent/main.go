@@ -103,9 +103,18 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	r.Add("maxmemory_bytes", int64(maxMemory))
 	r.Add("peak_bytes", w.peak)
 	r.Add("evicted_keys", w.evicted)
-	r.Notes = fmt.Sprintf("zset_over_ours_bytes is the least of four: frames of a busy node (made from the recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 minutes touch; bytes are of one node, the mean of several; a sorted set per series with JSON members of value and time, histograms with "+
-		"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one recent.Writer with the better kind of client, times 20; medians of %d rounds of %g s, generator and Redis on the same two cores. client_gain: a client per consumer over a shared one, four consumers. "+
-		"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds, int64(maxMemory))
+	r.Notes = fmt.Sprintf(
+		"zset_over_ours_bytes is the least of four: frames of a busy node (made from the "+
+			"recording, bench/fleet), %s and %s series, every 20 and 5 s, the windows that 15 "+
+			"minutes touch; bytes are of one node, the mean of several; a sorted set per series "+
+			"with JSON members of value and time, histograms with "+
+			"count, sum and buckets. nodes_at_20s: frames of 2,000 series a second through one "+
+			"recent.Writer with the better kind of client, times 20; medians of %d rounds of %g "+
+			"s, generator and Redis on the same two cores. client_gain: a client per consumer "+
+			"over a shared one, four consumers. "+
+			"peak_bytes: used_memory_peak under that load with maxmemory %d, less than the frames "+
+			"need, and volatile-ttl.", sizes[0].name, sizes[1].name, o.rounds, o.seconds,
+		int64(maxMemory))
 	return nil
 }
 

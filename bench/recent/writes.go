@@ -92,7 +92,8 @@ func writes(ctx context.Context, o options, dir string) (written, error) {
 		return written{}, err
 	}
 	defer client.Close()
-	w := written{shared: bench.Median(shared), each: bench.Median(each), cores: bench.Median(cores), redisCores: bench.Median(redisCores)}
+	w := written{shared: bench.Median(shared), each: bench.Median(each), cores: bench.Median(cores),
+		redisCores: bench.Median(redisCores)}
 	w.nodes, w.gain = max(w.shared, w.each)*20, w.each/w.shared
 	if w.peak, err = info(ctx, client, "used_memory_peak"); err != nil {
 		return w, err

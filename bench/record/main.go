@@ -124,8 +124,10 @@ func record(ctx context.Context, tables int, length, interval time.Duration,
 	if jar, err = filepath.Abs(jar); err != nil {
 		return err
 	}
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G", ClusterName: "recorded",
-		JVMArgs: []string{"-javaagent:" + jar + "=" + config}, Progress: bench.Say})
+	cassandra, err := engines.StartCassandra(ctx,
+		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G",
+			ClusterName: "recorded",
+			JVMArgs:     []string{"-javaagent:" + jar + "=" + config}, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -140,7 +142,8 @@ func record(ctx context.Context, tables int, length, interval time.Duration,
 	for i := range tables {
 		if i%10 == 0 {
 			bench.Progress("tables: %d of %d", i, tables)
-			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = {'class':'SimpleStrategy','replication_factor':1}", i/10)
+			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = "+
+				"{'class':'SimpleStrategy','replication_factor':1}", i/10)
 			if err := session.Query(stmt).ExecContext(ctx); err != nil {
 				return err
 			}

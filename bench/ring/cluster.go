@@ -49,10 +49,16 @@ func startCluster(ctx context.Context, o options, nodes int,
 	for i := range nodes {
 		host := fmt.Sprintf("127.0.0.%d", i+1)
 		config := engines.CassandraConfig{
-			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap, ListenAddress: host, NativePort: native, StoragePort: storage, Rack: fmt.Sprint("rack", i+1),
-			Seeds: []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))}, Progress: bench.Say,
-			Extra:   map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},                 // there is nothing to bring along, and compaction is not what is timed
-			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000", "-Dcassandra.skip_wait_for_gossip_to_settle=0"}, // the first is how long a seed may take to answer, too
+			Dir: filepath.Join(c.dir, host), ClusterName: "bench", Heap: o.heap,
+			ListenAddress: host, NativePort: native, StoragePort: storage,
+			Rack:     fmt.Sprint("rack", i+1),
+			Seeds:    []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(storage))},
+			Progress: bench.Say,
+			// there is nothing to bring along, and compaction is not what is timed
+			Extra: map[string]any{"auto_bootstrap": false, "compaction_throughput": "0MiB/s"},
+			// the first is how long a seed may take to answer, too
+			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000",
+				"-Dcassandra.skip_wait_for_gossip_to_settle=0"},
 		}
 		if wanted(o, serverCached) {
 			config.Extra["row_cache_size"] = fmt.Sprintf("%dKiB", o.cacheBytes()>>10)

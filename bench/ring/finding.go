@@ -207,8 +207,12 @@ func (f *finding) print(w io.Writer, o options) {
 		o.limit, o.limit/2)
 	for _, s := range f.sides {
 		all := together(s.paused)
-		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
-			bench.MedianOf(s.healthy, (*round).mean), bench.MedianOf(s.healthy, p99), s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(), bench.MedianOf(s.paused, (*round).mean), bench.MedianOf(s.paused, p99), 100*float64(all.failed)/float64(max(1, len(all.millis))))
+		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f "+
+			"ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
+			bench.MedianOf(s.healthy, (*round).mean), bench.MedianOf(s.healthy, p99),
+			s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(),
+			bench.MedianOf(s.paused, (*round).mean), bench.MedianOf(s.paused, p99),
+			100*float64(all.failed)/float64(max(1, len(all.millis))))
 	}
 	fmt.Fprintf(w, "\nLatencies and CPU at %.0f lookups/s.\n\n", f.rate)
 }
@@ -259,9 +263,15 @@ func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 		}
 		for _, s := range f.sides {
 			one := map[string]any{
-				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1), "mean_ms": bench.MedianOf(s.healthy, (*round).mean), "p99_ms": bench.MedianOf(s.healthy, p99),
-				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers), "rate_per_s": f.rate,
-				"paused_mean_ms": bench.MedianOf(s.paused, (*round).mean), "paused_p99_ms": bench.MedianOf(s.paused, p99), "paused_failed": together(s.paused).failed, "paused_lookups": len(together(s.paused).millis),
+				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1),
+				"mean_ms":       bench.MedianOf(s.healthy, (*round).mean),
+				"p99_ms":        bench.MedianOf(s.healthy, p99),
+				"client_cpu_us": s.cpu(client), "nodes_cpu_us": s.cpu(servers),
+				"rate_per_s":     f.rate,
+				"paused_mean_ms": bench.MedianOf(s.paused, (*round).mean),
+				"paused_p99_ms":  bench.MedianOf(s.paused, p99),
+				"paused_failed":  together(s.paused).failed,
+				"paused_lookups": len(together(s.paused).millis),
 			}
 			if s.hits != nil {
 				one["hit_rate"] = s.hitRate()
@@ -295,10 +305,12 @@ func (f *finding) headline(o options, suffix string, add func(key string, value 
 	}
 	mean := (*round).mean
 	add("capacity_ratio"+suffix, cached.capacity(0)/base.capacity(0))
-	add("mean_latency_ratio"+suffix, bench.MedianOf(cached.healthy, mean)/bench.MedianOf(base.healthy, mean))
+	add("mean_latency_ratio"+suffix,
+		bench.MedianOf(cached.healthy, mean)/bench.MedianOf(base.healthy, mean))
 	add("paused_p99_ratio"+suffix, bench.MedianOf(all.paused, p99)/bench.MedianOf(all.healthy, p99))
 	if p95 := f.side("all_p95"); p95 != nil {
-		add("paused_p99_ratio_p95"+suffix, bench.MedianOf(p95.paused, p99)/bench.MedianOf(p95.healthy, p99))
+		add("paused_p99_ratio_p95"+suffix,
+			bench.MedianOf(p95.paused, p99)/bench.MedianOf(p95.healthy, p99))
 	}
 	add("better_plain"+suffix, base.name)
 	add("plain_capacity_per_s"+suffix, base.capacity(0))

@@ -55,21 +55,30 @@ func main() {
 	flag.IntVar(&o.items, "items", 60_000, "items in the table")
 	flag.IntVar(&o.itemBytes, "item-bytes", 400, "bytes of an item's description")
 	flag.IntVar(&o.keys, "keys", 50, "items that a lookup asks for")
-	flag.Float64Var(&o.skew, "skew", 1.0, "exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
-	flag.Float64Var(&o.cacheShare, "cache-share", 0.3, "how much of the data the row cache can hold")
-	bench.List(&o.sides, "sides", "", "only these, separated by commas: "+strings.Join(sideNames(), ", "))
+	flag.Float64Var(&o.skew, "skew", 1.0,
+		"exponent of the items' popularity: the n-th is asked for 1/n^skew as often as the first")
+	flag.Float64Var(&o.cacheShare, "cache-share", 0.3,
+		"how much of the data the row cache can hold")
+	bench.List(&o.sides, "sides", "",
+		"only these, separated by commas: "+strings.Join(sideNames(), ", "))
 	bench.Numbers(&o.hosts, "hosts", []int{3, 6}, "nodes, one cluster after another")
-	bench.List(&o.replicas, "replicas", "3", "replication factors, one after another in each cluster")
-	flag.DurationVar(&o.warm, "warm", 10*time.Second, "how long each side runs before anything counts")
+	bench.List(&o.replicas, "replicas", "3",
+		"replication factors, one after another in each cluster")
+	flag.DurationVar(&o.warm, "warm", 10*time.Second,
+		"how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	flag.DurationVar(&o.settle, "settle", 10*time.Second,
 		"how long at most a paused node gets to be whole again")
 	flag.IntVar(&o.searches, "searches", 10, "rounds in search of the capacity, each side")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds at one rate, each side, all being well and with a paused replica")
-	flag.Float64Var(&o.share, "share", 0.5, "that one rate, as a share of the capacity of the better plain way")
-	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond, "what p95 may be at the capacity; half of it is looked for, too")
+	flag.IntVar(&o.rounds, "rounds", 3,
+		"rounds at one rate, each side, all being well and with a paused replica")
+	flag.Float64Var(&o.share, "share", 0.5,
+		"that one rate, as a share of the capacity of the better plain way")
+	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond,
+		"what p95 may be at the capacity; half of it is looked for, too")
 	bench.Heap(&o.heap, "512M")
-	flag.StringVar(&o.profile, "profile", "", "folder for the client's CPU profiles, ten seconds of each side")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for the client's CPU profiles, ten seconds of each side")
 	bench.Seed(&o.seed)
 	bench.Main("bench-ring", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
@@ -81,7 +90,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	var found []*finding
 	for _, hosts := range o.hosts {
 		if hosts > 254 {
-			return fmt.Errorf("-hosts: %d are too many nodes: give some from 1 to 254, as in 3,6", hosts)
+			return fmt.Errorf("-hosts: %d are too many nodes: give some from 1 to 254, as in 3,6",
+				hosts)
 		}
 		some, err := runOn(ctx, o, hosts, say)
 		if err != nil {

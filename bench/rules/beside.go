@@ -128,8 +128,10 @@ func (c *compared) theirs(ctx context.Context, o options, file, dir string) erro
 	c.TheirsRules = (after.rules - before.rules) / cycles
 	c.TheirsResident, c.TheirsSeries = after.resident, int(after.series)
 	c.Recorded, c.Samples = after.recorded, p.Samples-sent
-	bench.Progress("Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
-		"%d series", c.TheirsCycle, c.TheirsRules, float64(c.TheirsResident)/1e6, c.TheirsSeries)
+	bench.Progress(
+		"Prometheus: a cycle %.3f s of CPU, %.3f s of the clock in rules; %.0f MB resident, "+
+			"%d series", c.TheirsCycle, c.TheirsRules, float64(c.TheirsResident)/1e6,
+		c.TheirsSeries)
 	if after.failures > 0 || c.Recorded == 0 {
 		return fmt.Errorf(
 			"%.0f evaluations of Prometheus failed, %.0f samples were recorded: it does "+

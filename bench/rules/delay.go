@@ -75,7 +75,8 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 			for i, s := range found {
 				r.Delays[i].Seconds = append(r.Delays[i].Seconds, s)
 			}
-			bench.Progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k, o.firings,
+			bench.Progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k,
+				o.firings,
 				found[0], intervals[0], found[1], intervals[1])
 		}
 		select {

@@ -59,7 +59,8 @@ func main() {
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
 	bench.Work(&o.work)
-	flag.StringVar(&o.profile, "profile", "", "folder for CPU and heap profiles of the role; empty: none")
+	flag.StringVar(&o.profile, "profile", "",
+		"folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
 		"measure nothing, print the table of the result that is kept, for docs/ALERTS.md")
 	bench.Main("bench-rules", func(ctx context.Context, r *bench.Result) error {
@@ -195,11 +196,14 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 func (r *report) addTo(res *bench.Result) {
 	res.Detail = r
 	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame "+
-		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and evaluation, with "+
+		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and "+
+		"evaluation, with "+
 		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
-		"data; start_s is the wall time from nothing until the data has been walked and an evaluation "+
+		"data; start_s is the wall time from nothing until the data has been walked and an "+
+		"evaluation "+
 		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
-		"alert, less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of "+
+		"alert, less the evaluation interval, the worst of the intervals. "+
+		"cpu_over_prometheus is of "+
 		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
 		r.Nodes, r.Series)
 	if r.Shipped != nil {

@@ -13,8 +13,7 @@ func (r *report) table(w io.Writer) {
 	row := func(name string, o *outcome) {
 		if o != nil {
 			fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %.2f s | %.0f MB | %d |\n", name, o.cycle(),
-				o.most(),
-				o.frames(), float64(o.Resident)/1e6, o.Series)
+				o.most(), o.frames(), float64(o.Resident)/1e6, o.Series)
 		}
 	}
 	row(fmt.Sprintf("the shipped rules, %d nodes × %d series", r.Nodes, r.Series), r.Shipped)
@@ -23,8 +22,7 @@ func (r *report) table(w io.Writer) {
 		row(fmt.Sprintf("the shipped rules, %d nodes", b.Nodes), b.Ours)
 		row("the same again, after Prometheus", b.Again)
 		fmt.Fprintf(w, "| Prometheus %s, the same %d nodes | %.2f s | | | %.0f MB | %d |\n",
-			b.Version,
-			b.Nodes, b.TheirsCycle, float64(b.TheirsResident)/1e6, b.TheirsSeries)
+			b.Version, b.Nodes, b.TheirsCycle, float64(b.TheirsResident)/1e6, b.TheirsSeries)
 	}
 	fmt.Fprintln(w)
 	if r.Start != nil {

@@ -237,7 +237,8 @@ func (r *role) follow(ctx context.Context) error {
 		r.Cycles = append(r.Cycles, one)
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
-			bench.Progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name, (at-r.Start)/1000+20,
+			bench.Progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name,
+				(at-r.Start)/1000+20,
 				(r.End-r.Start)/1000, one.Frames+one.Evaluation)
 		}
 	}

@@ -116,15 +116,19 @@ func (t *task) run(ctx context.Context, dir string) (*outcome, error) {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	if o.Failures > 0 || o.Missed > 0 {
-		bench.Progress("%s: %.0f evaluations failed, %.0f were left out", t.Name, o.Failures, o.Missed)
+		bench.Progress("%s: %.0f evaluations failed, %.0f were left out", t.Name, o.Failures,
+			o.Missed)
 	}
 	if t.Walk {
 		bench.Progress("%s: %.1f s, CPU %.1f s, %.0f MB resident", t.Name, o.WalkS, o.WalkCPU,
 			float64(o.Resident)/1e6)
 	} else {
-		bench.Progress("%s: a cycle %.3f s of CPU, %.3f of it for frames, %.3f at most; %.0f MB resident, "+
-			"%.0f MB of the budget, %d series, %d frames recorded, %d alerts", t.Name, o.cycle(),
-			o.frames(), o.most(), float64(o.Resident)/1e6, float64(o.Budget)/1e6, o.Series, o.Published,
+		bench.Progress(
+			"%s: a cycle %.3f s of CPU, %.3f of it for frames, %.3f at most; %.0f MB resident, "+
+				"%.0f MB of the budget, %d series, %d frames recorded, %d alerts", t.Name,
+			o.cycle(),
+			o.frames(), o.most(), float64(o.Resident)/1e6, float64(o.Budget)/1e6, o.Series,
+			o.Published,
 			o.Alerts)
 	}
 	return o, nil

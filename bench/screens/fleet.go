@@ -40,8 +40,7 @@ var (
 	keyspaceNames = []string{"orders", "payments", "customers", "stock", "sessions", "events",
 		"messages", "prices", "reviews", "audit"}
 	tableNames = []string{"by_id", "by_day", "by_user", "by_region", "latest", "history",
-		"counters",
-		"settings", "links", "archive"}
+		"counters", "settings", "links", "archive"}
 )
 
 // played is the fleet.

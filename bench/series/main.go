@@ -29,10 +29,18 @@ func main() {
 		"nodes that are loaded from a real Cassandra; 0: none")
 	asks := flag.Int("asks", 200, "how often each question is asked")
 	bench.Main("bench-series", func(_ context.Context, r *bench.Result) error {
-		r.Notes = "A fleet made from the recorded node's dictionaries, 50 nodes a cluster, 14 days, each cluster one new table a day. series are those of the last day; bytes are of the heap after a " +
-			"collection, rss_mb is the whole process then. Times are from the selector's matchers to all matching series found, counted, not written down; of the last day. plain is an inverted index of " +
-			"plain_nodes nodes of the last day only, asked in turn with small, ours of as many nodes and 14 days; nothing is scaled. apart is a fleet where no two nodes have a table in common. cassandra_… is a real one on the same machine, with 14 days of dictionaries."
-		return measure(r, filepath.Join(recordings, "busy.rwf"), *nodes, *perNode, *small, *inCassandra, *asks)
+		r.Notes = "A fleet made from the recorded node's dictionaries, 50 nodes a cluster, 14 " +
+			"days, each cluster one new table a day. series are those of the last day; bytes are " +
+			"of the heap after a " +
+			"collection, rss_mb is the whole process then. Times are from the selector's " +
+			"matchers to all matching series found, counted, not written down; of the last day. " +
+			"plain is an inverted index of " +
+			"plain_nodes nodes of the last day only, asked in turn with small, ours of as many " +
+			"nodes and 14 days; nothing is scaled. apart is a fleet where no two nodes have a " +
+			"table in common. cassandra_… is a real one on the same machine, with 14 days of " +
+			"dictionaries."
+		return measure(r, filepath.Join(recordings, "busy.rwf"), *nodes, *perNode, *small,
+			*inCassandra, *asks)
 	})
 }
 
@@ -70,7 +78,8 @@ func measure(r *bench.Result, recording string, nodes, perNode, small, inCassand
 		"filled in %.1f s\n", nodes, count, used/1e6, float64(stats.Bytes)/1e6, rss/1e6,
 		took.Seconds())
 	for _, q := range queries {
-		fmt.Printf("  %-16s %10d found, median %8.3f ms, p99 %8.3f ms\n", q.name, found[q.name]/asks, bench.Median(t[q.name]), bench.Quantile(t[q.name], 0.99))
+		fmt.Printf("  %-16s %10d found, median %8.3f ms, p99 %8.3f ms\n", q.name,
+			found[q.name]/asks, bench.Median(t[q.name]), bench.Quantile(t[q.name], 0.99))
 	}
 	r.Add("nodes", nodes)
 	r.Add("series", nodes*count)
@@ -165,7 +174,8 @@ func beside(r *bench.Result, f *fleet, nodes, asks int, at int64) error {
 	fmt.Printf("%d nodes, %d series: plain index %.0f MB in %.1f s\n", nodes, len(p.series),
 		float64(plainBytes)/1e6, filled.Seconds())
 	for _, q := range queries {
-		fmt.Printf("  %-16s plain %8.3f ms, ours %8.3f ms\n", q.name, bench.Median(theirs[q.name]), bench.Median(ours[q.name]))
+		fmt.Printf("  %-16s plain %8.3f ms, ours %8.3f ms\n", q.name, bench.Median(theirs[q.name]),
+			bench.Median(ours[q.name]))
 	}
 	r.Add("plain_nodes", nodes)
 	r.Add("plain_series", len(p.series))

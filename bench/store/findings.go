@@ -88,7 +88,8 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 }
 
 // generations measures generations in one Cassandra, and reads the others by turns with them.
-func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string, others []measured) error {
+func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string,
+	others []measured) error {
 	bench.Progress("starting Cassandra with %s SSTables", kind)
 	cassandra, err := startCassandra(ctx, dir, kind, bench.Progress)
 	if err != nil {
@@ -149,7 +150,8 @@ func (f *findings) peer(ctx context.Context, name, dir string) (*peer, measured,
 }
 
 func (f *findings) say(r *row) {
-	bench.Progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name, float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
+	bench.Progress("%s: %.2f MB data, %.2f MB index, %.3f bytes a sample", r.name,
+		float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
 }
 
 // table prints what docs/STORE-COSTS.md shows: bytes and writing, then reads, then bytes by table.
@@ -266,11 +268,23 @@ func (f *findings) addTo(r *bench.Result) {
 		}
 	}
 	r.Detail = f.detail(questions)
-	r.Notes = fmt.Sprintf("%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, made from the recordings (bench/fleet says how); nothing is extrapolated. "+
-		"A sample is a series at a tick, a histogram is one. Flushed and compacted, with index; fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing until compacted: the "+
-		"engine's and this process's, rollups included. Reads: sides by turns, medians of %d, of %d of the latest, at least 3 of what takes long, of other nodes each time; cpu is this process's "+
-		"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both means; rows are those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from their rows. %s",
-		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times, strings.Join(f.versions, ", "))
+	r.Notes = fmt.Sprintf(
+		"%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, "+
+			"made from the recordings (bench/fleet says how); nothing is extrapolated. "+
+			"A sample is a series at a tick, a histogram is one. Flushed and compacted, "+
+			"with index; "+
+			"fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing "+
+			"until compacted: the "+
+			"engine's and this process's, rollups included. Reads: sides by turns, medians of "+
+			"%d, of "+
+			"%d of the latest, at least 3 of what takes long, of other nodes each time; cpu is "+
+			"this process's "+
+			"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both "+
+			"means; rows are "+
+			"those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from "+
+			"their rows. %s",
+		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times,
+		strings.Join(f.versions, ", "))
 }
 
 // detail is what the questions are, and what each table takes.

@@ -46,10 +46,13 @@ func main() {
 			"a node 1,100")
 	flag.IntVar(&o.rounds, "rounds", 9, "how often each read is timed, on other nodes each time")
 	bench.Seed(&o.seed)
-	bench.List(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics", "what is measured")
+	bench.List(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics",
+		"what is measured")
 	bench.List(&o.formats, "formats", "big,bti", "of SSTables, big first")
-	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds", "the one metric of 10 nodes that is read over 6 hours")
-	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds", "the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
+	flag.StringVar(&o.metric, "metric", "cassandra_table_read_latency_seconds",
+		"the one metric of 10 nodes that is read over 6 hours")
+	flag.StringVar(&o.throughput, "throughput", "cassandra_client_request_latency_seconds",
+		"the histogram whose counts are read, of 10 nodes over 6 hours and of 30 over a day")
 	bench.Recordings(&o.recordings)
 	bench.Main("bench-store", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
@@ -66,7 +69,8 @@ func (o *options) check() error {
 			"less than 0")
 	case o.hours*hourMillis < frame.WindowMillis || o.hours > 24*7:
 		return fmt.Errorf("-hours must be a window, 0.1, to a week, 168")
-	case o.formats[0] != "big" || len(o.formats) > 2 || len(o.formats) == 2 && o.formats[1] != "bti":
+	case o.formats[0] != "big" || len(o.formats) > 2 ||
+		len(o.formats) == 2 && o.formats[1] != "bti":
 		return fmt.Errorf("-formats must be big or big,bti")
 	}
 	return nil
@@ -85,7 +89,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	bench.Progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames", o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
+	bench.Progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames",
+		o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
 	dir, err := os.MkdirTemp("", "ringwatch-store-")
 	if err != nil {
 		return err
@@ -131,7 +136,8 @@ func (f *findings) load(ctx context.Context, s side, row *row) error {
 		}
 	}
 	row.writeSeconds = time.Since(start).Seconds()
-	bench.Progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done, row.writeSeconds)
+	bench.Progress("%s: wrote %d samples in %.1f s, flushing and compacting", s.name(), done,
+		row.writeSeconds)
 	written, err := node.UsageOf(pid, "")
 	if err != nil {
 		return err

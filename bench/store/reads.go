@@ -120,10 +120,13 @@ func (f *findings) read(ctx context.Context, sides []measured) error {
 		for n, m := range sides {
 			t := &list[n]
 			rounds := float64(len(t.took))
-			a := answered{bench.Median(t.took), millis(t.own) / rounds, millis(t.engine) / rounds, t.rows / rounds, t.series, t.points}
+			a := answered{bench.Median(t.took), millis(t.own) / rounds, millis(t.engine) / rounds,
+				t.rows / rounds, t.series, t.points}
 			m.row.reads[q.key] = a
-			bench.Progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and %.1f there, %.0f rows, %d series, %d points", m.row.name, q.title, a.millis,
-				bench.Quantile(t.took, 0.25), bench.Quantile(t.took, 0.75), rounds, a.own, a.engine, a.rows, a.series, a.points)
+			bench.Progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and "+
+				"%.1f there, %.0f rows, %d series, %d points", m.row.name, q.title, a.millis,
+				bench.Quantile(t.took, 0.25), bench.Quantile(t.took, 0.75), rounds, a.own, a.engine,
+				a.rows, a.series, a.points)
 		}
 	}
 	return nil

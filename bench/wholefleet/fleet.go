@@ -180,8 +180,7 @@ const (
 func (f *fleetOf) post(ctx context.Context, of *http.Client, b []byte) error {
 	for bound := firstPause; ; bound = min(2*bound, mostPause) {
 		q, err := http.NewRequestWithContext(ctx, http.MethodPost,
-			f.url("ingest")+ingest.FramesPath,
-			bytes.NewReader(b))
+			f.url("ingest")+ingest.FramesPath, bytes.NewReader(b))
 		if err != nil {
 			return err
 		}

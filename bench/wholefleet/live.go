@@ -177,7 +177,8 @@ func (r *report) watch(
 	r.Refused = refused
 	if w := len(r.Closings); w < r.closings {
 		r.Closings, r.Unclosed = append(r.Closings, f.since(w)), r.closings-w
-		bench.Progress("window %d is not closed %.0f s after its end, and nodes have no more frames", w+1,
+		bench.Progress("window %d is not closed %.0f s after its end, and nodes have no "+
+			"more frames", w+1,
 			f.since(w))
 	}
 	return nil
@@ -216,8 +217,10 @@ func (s *sample) tell() {
 	for _, name := range names {
 		parts = append(parts, fmt.Sprintf("%s %.2f", name, s.Cores[name]))
 	}
-	bench.Progress("%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
-		"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames, s.AckP50,
+	bench.Progress(
+		"%4.0f s: %d frames in %.0f ms (p99 %.0f), fresh after %.0f ms, %d wait, lag %.0f, "+
+			"%d answers (p99 %.0f ms, %d failed), %.0f windows open; cores: %s", s.At, s.Frames,
+		s.AckP50,
 		s.AckP99, s.FreshP99, s.Waiting, s.Lag, s.Reads, s.ReadP99, s.Failed, s.Open,
 		strings.Join(parts, ", "))
 }

@@ -47,8 +47,7 @@ func (c *dataConfig) validate() error {
 	}
 	if c.MaxBytes != 0 && c.MaxBytes < minDataBytes {
 		errs = append(errs, fmt.Errorf("max_bytes is %d: use at least %d, or 0 for no bound",
-			c.MaxBytes,
-			minDataBytes))
+			c.MaxBytes, minDataBytes))
 	}
 	return errors.Join(errs...)
 }

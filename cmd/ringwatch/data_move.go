@@ -372,8 +372,7 @@ func (m *dataMove) done(messages int) {
 	m.say(
 		"%s is moved to %s, with %d messages of the stream: start ringwatch all --config %s now, "+
 			"or the roles with it, at the addresses that agents know", m.Data.Dir, m.state.To,
-		messages,
-		m.file)
+		messages, m.file)
 }
 
 // toldEvery is how often progress is told.

@@ -38,8 +38,7 @@ func reportFleet(t *testing.T, from time.Time,
 	t.Helper()
 	engines.Needed(t, "minutes, for a day of a fleet")
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(),
-		Span:     28 * time.Hour,
-		Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
+		Span: 28 * time.Hour, Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
 	store := querytest.NewMemory(t, f.Frames)
 	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clockOf},
@@ -84,8 +83,7 @@ func TestDailyReport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "reports")
 	r := reporter{
 		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
-			Webhook: hook.URL,
-			Topic:   "reports"},
+			Webhook: hook.URL, Topic: "reports"},
 		accounts: []string{querytest.Account}, engine: engine, log: slog.New(slog.DiscardHandler),
 		catalog: func(string) *catalog.Catalog { return shipped },
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
@@ -142,8 +140,7 @@ func TestDailyReport(t *testing.T) {
 			one.Account != e.Account || len(one.Nodes) != 2 || one.Queries < 100 ||
 			len(one.Lacks) > 0 {
 			t.Errorf("%s %s %s: %d nodes, %d queries, lacks %q", e.Account, e.Cluster, e.Key,
-				len(one.Nodes),
-				one.Queries, one.Lacks)
+				len(one.Nodes), one.Queries, one.Lacks)
 		}
 		if posted[i].Account != e.Account || posted[i].Cluster != e.Cluster ||
 			!posted[i].From.Equal(one.From) {
@@ -192,8 +189,7 @@ func TestReportOverHTTP(t *testing.T) {
 		return r.StatusCode, body
 	}
 	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped },
-		who,
-		"fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
+		who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

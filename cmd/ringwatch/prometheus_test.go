@@ -93,8 +93,7 @@ store: {listen: ""}
 recent: {listen: ""}
 `
 	config := configFile(t, fmt.Sprintf(settings, account.Hash(p.fleets[0].key),
-		account.Hash(p.fleets[1].key),
-		t.TempDir(), ports[0], ports[1]))
+		account.Hash(p.fleets[1].key), t.TempDir(), ports[0], ports[1]))
 	process, err := engines.StartProcess(engines.ProcessConfig{
 		Name: "ringwatch all", Path: self, Args: []string{"all", "--config", config, "--wait",
 			"3m"},

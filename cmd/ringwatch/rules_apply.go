@@ -126,8 +126,7 @@ func (c *rulesListCmd) run(ctx context.Context, out io.Writer, now time.Time) er
 				last = now.Sub(r.LastEvaluation).Round(time.Second).String()
 			}
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(g.Name), plain(r.Name), plain(state),
-				last,
-				time.Duration(r.EvaluationTime*1e9).Round(10*time.Microsecond), plain(g.File))
+				last, time.Duration(r.EvaluationTime*1e9).Round(10*time.Microsecond), plain(g.File))
 			if r.LastError != "" {
 				failed = append(failed, fmt.Sprintf("%s: %s", r.Name, r.LastError))
 			}

@@ -77,8 +77,7 @@ func newRulesLine(t *testing.T) *rulesLine {
 	}
 	l := &rulesLine{T: t, dir: t.TempDir(), self: self, keys: map[string]string{},
 		roles: map[string]*engines.Process{}, ports: map[string]int{},
-		states:  map[string]rules.State{},
-		pending: map[string]int64{}, told: map[string][]string{}}
+		states: map[string]rules.State{}, pending: map[string]int64{}, told: map[string][]string{}}
 	people := httptest.NewServer(http.HandlerFunc(l.hear))
 	t.Cleanup(people.Close)
 	l.kafka = engines.MustKafka(t)
@@ -266,8 +265,7 @@ func (l *rulesLine) follow() {
 // frames follows what rules record: the series ALERTS, for what is pending.
 func (l *rulesLine) frames(ctx context.Context) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(l.kafka.Addr()),
-		kgo.ConsumeTopics("ringwatch.frames"),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		kgo.ConsumeTopics("ringwatch.frames"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		l.Error(err)
 		return

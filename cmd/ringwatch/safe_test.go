@@ -51,11 +51,14 @@ func serveSafe(t *testing.T, answers ...any) *safeScript {
 
 var (
 	askedAt = time.Date(2026, 11, 20, 8, 0, 0, 250e6, time.UTC)
-	safeYes = safe.Answer{Cluster: "prod", For: safe.Restart, Node: "n2", NodeName: "10.0.0.2 (db-2)",
-		At: askedAt, Safe: true, Reasons: []safe.Reason{}, NotChecked: []string{"Replication."},
+	safeYes = safe.Answer{Cluster: "prod", For: safe.Restart, Node: "n2",
+		NodeName: "10.0.0.2 (db-2)",
+		At:       askedAt, Safe: true, Reasons: []safe.Reason{},
+		NotChecked: []string{"Replication."},
 		Conditions: []safe.Result{{Name: "up", State: safe.Holds, Description: "Up."}}}
-	safeNo = safe.Answer{Cluster: "prod", For: safe.Restart, Node: "n2", NodeName: "10.0.0.2 (db-2)",
-		At: askedAt.Add(time.Second), Reasons: []safe.Reason{
+	safeNo = safe.Answer{Cluster: "prod", For: safe.Restart, Node: "n2",
+		NodeName: "10.0.0.2 (db-2)",
+		At:       askedAt.Add(time.Second), Reasons: []safe.Reason{
 			{Condition: "up", Known: true, Text: "db-3\x1b[2J is down."},
 			{Condition: "hints", Text: "No node says so."}},
 		Conditions: []safe.Result{{Name: "up", State: safe.Broken, Description: "Up."}},
@@ -137,7 +140,8 @@ func TestSafeWaits(t *testing.T) {
 	}
 
 	// The first yes may be about the time before the step.
-	s := serveSafe(t, http.StatusServiceUnavailable, safeYes, safeNo, safeNo, http.StatusTooManyRequests, safeYes)
+	s := serveSafe(t, http.StatusServiceUnavailable, safeYes, safeNo, safeNo,
+		http.StatusTooManyRequests, safeYes)
 	out, errs, err := wait(t.Context(), time.Minute)
 	if err != nil {
 		t.Error(err)

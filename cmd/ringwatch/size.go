@@ -45,8 +45,7 @@ func (c *sizeCmd) run(out io.Writer) error {
 		return err
 	}
 	fleet := sizing.Fleet{Nodes: c.Nodes, Series: c.Series, Interval: interval,
-		Retention: retention,
-		Replicas:  c.Replicas}
+		Retention: retention, Replicas: c.Replicas}
 	if err := fleet.Validate(); err != nil {
 		return usageError{err}
 	}

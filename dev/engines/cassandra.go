@@ -155,8 +155,7 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 		}
 		return StartProcess(ProcessConfig{
 			Name: node.name, Path: java, Args: c.javaArgs(classPath), Env: c.Env, Dir: c.Dir,
-			Log:      c.Log,
-			Detached: c.Detached, TimerSlack: c.TimerSlack, Started: c.Started,
+			Log: c.Log, Detached: c.Detached, TimerSlack: c.TimerSlack, Started: c.Started,
 		})
 	}
 	var err error

@@ -31,8 +31,7 @@ func TestDraw(t *testing.T) {
 		}
 		for _, want := range []string{
 			`fill="` + colors.lines[12] + `"`, `fill="` + colors.lines[9] + `"`, ">╭──<",
-			"&lt;a&gt; &amp; &#34;b&#34;",
-			">NODE \u00a0STATE<",
+			"&lt;a&gt; &amp; &#34;b&#34;", ">NODE \u00a0STATE<",
 		} {
 			if !strings.Contains(svg, want) {
 				t.Errorf("%s has no %s:\n%s", name, want, svg)

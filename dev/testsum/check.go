@@ -36,9 +36,10 @@ func goLinters() (before []linter, beside linter) {
 			{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {
 				return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
 			}},
-		}, linter{"staticcheck", "go run " + staticcheck + " ./...", func(ctx context.Context) string {
-			return complaints(ctx, ".", "go", "run", staticcheck, "./...")
-		}}
+		}, linter{"staticcheck", "go run " + staticcheck + " ./...",
+			func(ctx context.Context) string {
+				return complaints(ctx, ".", "go", "run", staticcheck, "./...")
+			}}
 }
 
 // runCheck runs the linters and the tests that need no engines. Go's run beside those of Java and
@@ -101,9 +102,12 @@ func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 	const again = "go test -short"
 	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
 		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, packages...)
-	err := stream(command(ctx, "go", args...), func(out io.Reader) { sum = readGo(out, again, show) })
+	err := stream(command(ctx, "go", args...), func(out io.Reader) {
+		sum = readGo(out, again, show)
+	})
 	if err != nil && sum.failed == 0 {
-		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test", again+" ./...")
+		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
+			again+" ./...")
 		sum.failed++
 	}
 	return sum
@@ -123,9 +127,10 @@ func checkConsole(ctx context.Context, show *screen) tally {
 		return tally{passed: 1}
 	}
 	began := time.Now()
-	sum := lint(ctx, show, linter{"console", "cd console && npm run check", func(ctx context.Context) string {
-		return complaints(ctx, "console", "npm", "run", "--silent", "check")
-	}})
+	sum := lint(ctx, show, linter{"console", "cd console && npm run check",
+		func(ctx context.Context) string {
+			return complaints(ctx, "console", "npm", "run", "--silent", "check")
+		}})
 	if sum.failed == 0 {
 		stamp(passed, began)
 	}
@@ -162,8 +167,10 @@ func checkJava(ctx context.Context, o options, show *screen) (linted, tested tal
 	// as the profile says; of its own, for make test may run beside
 	target := filepath.Join(o.Java, "target", "check")
 	passed := filepath.Join(target, "passed")
-	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"), "frame/testdata") {
-		if tested, _, err := readReports(target); err == nil && tested.failed == 0 && tested.passed > 0 {
+	if unchanged(passed, filepath.Join(o.Java, "src"), filepath.Join(o.Java, "pom.xml"),
+		"frame/testdata") {
+		if tested, _, err := readReports(target); err == nil && tested.failed == 0 &&
+			tested.passed > 0 {
 			show.say(fmt.Sprintf("ok    %-28s (cached)", "java"))
 			return tally{passed: 1}, tested
 		}

@@ -13,7 +13,9 @@ func TestLint(t *testing.T) {
 	var out strings.Builder
 	show := newScreen(&out)
 	ctx := context.Background()
-	if sum := lint(ctx, show, linter{"good", "true", func(context.Context) string { return complaints(ctx, ".", "true") }}); sum != (tally{passed: 1}) {
+	if sum := lint(ctx, show, linter{"good", "true", func(context.Context) string {
+		return complaints(ctx, ".", "true")
+	}}); sum != (tally{passed: 1}) {
 		t.Errorf("what is fine counts as %+v", sum)
 	}
 	sum := lint(ctx, show, linter{"bad", "sh bad", func(context.Context) string {

@@ -67,7 +67,8 @@ func runFuzz(ctx context.Context, o options, show *screen) (sum tally) {
 			_, _ = io.Copy(io.Discard, out) // after a line too long to scan
 		})
 		if err != nil {
-			show.fail(short(t.pkg)+" "+t.name, strings.Join(tail, "\n"), againGo("go test", t.pkg, t.name))
+			show.fail(short(t.pkg)+" "+t.name, strings.Join(tail, "\n"),
+				againGo("go test", t.pkg, t.name))
 			sum.failed++
 			continue
 		}

@@ -127,7 +127,8 @@ func (p *goPackage) count(t *goTest, e goEvent, parent *goTest, show *screen) {
 			show.block(t.output.String())
 			break
 		}
-		show.fail(short(e.Package)+" "+e.Test, t.output.String(), againGo(p.command, e.Package, e.Test))
+		show.fail(short(e.Package)+" "+e.Test, t.output.String(),
+			againGo(p.command, e.Package, e.Test))
 		p.failed++
 	case t.hasSubtests:
 	case e.Action == "pass":
@@ -168,7 +169,8 @@ func (p *goPackage) takeOwn(e goEvent, show *screen) (done bool) {
 				top, _, _ := strings.Cut(name, "/")
 				running[top] = true
 			}
-			show.fail(short(e.Package), text, againGo(p.command, e.Package, slices.Sorted(maps.Keys(running))...))
+			show.fail(short(e.Package), text,
+				againGo(p.command, e.Package, slices.Sorted(maps.Keys(running))...))
 		}
 		word := "ok    "
 		if p.failed > 0 {

@@ -159,7 +159,8 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	}
 	args, again := []string{"test", "-json", "-count=1", "-timeout", o.Timeout.String()}, "go test"
 	if o.Full {
-		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+o.Timeout.String()
+		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+
+			o.Timeout.String()
 	}
 	if len(o.Packages) == 0 {
 		o.Packages = allPackages(ctx, slow)
@@ -178,7 +179,8 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	running.SetLimit(slots)
 	for _, p := range parts(o.Packages, slots) {
 		running.Go(func() error {
-			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"}, p.packages)...)
+			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"},
+				p.packages)...)
 			if o.Full {
 				cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
 			}
@@ -221,7 +223,8 @@ func runJava(ctx context.Context, o options, show *screen) tally {
 		sum.failed++
 	}
 	if err != nil && sum.failed == 0 {
-		show.fail("mvn test", "mvn test ended with "+err.Error()+" and named no failed test", "cd "+o.Java+" && "+again)
+		show.fail("mvn test", "mvn test ended with "+err.Error()+" and named no failed test",
+			"cd "+o.Java+" && "+again)
 		sum.failed++
 	}
 	return sum

@@ -57,7 +57,8 @@ func TestReadGo(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			if got := readGo(strings.NewReader(c.events), "go test", newScreen(&out)); got != c.want {
+			if got := readGo(strings.NewReader(c.events), "go test",
+				newScreen(&out)); got != c.want {
 				t.Errorf("counted %+v, want %+v", got, c.want)
 			}
 			if !strings.Contains(out.String(), c.says) {
@@ -83,7 +84,8 @@ func TestRepeat(t *testing.T) {
 {"Action":"fail","Package":"q"}`), "go test", show)
 	out.Reset()
 	show.repeat()
-	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the log:\nq\n    panic: boom\n" +
+	if want := "p A/x\n    a_test.go:7: it is 2, not 3\n    testing.go:9: the end of the " +
+		"log:\nq\n    panic: boom\n" +
 		"again: go test -run '^A$/^x$' ./p\nagain: go test -run '^B$' ./q\n"; out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}
@@ -100,7 +102,8 @@ func TestAgain(t *testing.T) {
 		{"", []string{"TestX/a+b_(c)/it's"}, `go test -run '^TestX$/^a\+b_\(c\)$/^it'\''s$' .`},
 		{"api/promapi", []string{"TestA", "TestB"}, "go test -run '^TestA$|^TestB$' ./api/promapi"},
 	} {
-		if got := againGo("go test", strings.TrimSuffix("github.com/ringwatch/ringwatch/"+c.pkg, "/"), c.tests...); got != c.want {
+		if got := againGo("go test", strings.TrimSuffix("github.com/ringwatch/ringwatch/"+c.pkg,
+			"/"), c.tests...); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
@@ -151,10 +154,12 @@ func TestReadReports(t *testing.T) {
 	out.Reset()
 	show.repeat()
 	if want := "agent A.y: it is 2\nagent A$B: boom\n" +
-		"again: cd agent && mvn -q test -Dtest='A#y'\nagain: cd agent && mvn -q test -Dtest='A$B'\n"; out.String() != want {
+		"again: cd agent && mvn -q test -Dtest='A#y'\nagain: cd agent && mvn -q test " +
+		"-Dtest='A$B'\n"; out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}
-	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(reports, "TEST-c.xml"), []byte("<testsuite"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := readReports(project); err == nil {
@@ -196,17 +201,21 @@ func TestOrder(t *testing.T) {
 // TestParts: each package is tested once, and tests apart are there.
 func TestParts(t *testing.T) {
 	const module = "github.com/ringwatch/ringwatch/"
-	got := parts([]string{module + "cmd/ringwatch", module + "store", module + "a", module + "b", module + "c"}, 2)
+	got := parts([]string{module + "cmd/ringwatch", module + "store", module + "a", module + "b",
+		module + "c"}, 2)
 	var said []string
 	for _, p := range got {
-		said = append(said, strings.ReplaceAll(strings.Join(append(p.flags, p.packages...), " "), module, ""))
+		said = append(said, strings.ReplaceAll(strings.Join(append(p.flags, p.packages...), " "),
+			module, ""))
 	}
 	tests := apart["cmd/ringwatch"]
-	if want := []string{"-skip " + tests + " cmd/ringwatch", "-run " + tests + " cmd/ringwatch", "store", "a c", "b"}; !slices.Equal(said, want) {
+	if want := []string{"-skip " + tests + " cmd/ringwatch", "-run " + tests + " cmd/ringwatch",
+		"store", "a c", "b"}; !slices.Equal(said, want) {
 		t.Errorf("%q, want %q", said, want)
 	}
 	for name, tests := range apart {
-		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r", filepath.Join("../..", name)).Output()
+		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r",
+			filepath.Join("../..", name)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

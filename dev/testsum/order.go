@@ -11,14 +11,18 @@ import (
 )
 
 // slow are the packages that take longest, longest first. Ring, which mostly waits, comes after
-// store, which keeps the processors busy: what is apart of cmd/ringwatch ends with the heaviest test,
-// of the whole line with a browser, and what runs beside that then should wait.
-var slow = []string{"cmd/ringwatch", "store", "ring", "agent", "api", "dev/engines", "ring/throttle",
-	"stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor", "query/index"}
+// store, which keeps the processors busy: what is apart of cmd/ringwatch ends with the heaviest
+// test, of the whole line with a browser, and what runs beside that then should wait.
+var slow = []string{"cmd/ringwatch", "store", "ring", "agent", "api", "dev/engines",
+	"ring/throttle",
+	"stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor",
+	"query/index"}
 
 // apart are tests that take half of their package's time, and run beside its others: it takes
 // longer than all that runs beside it.
-var apart = map[string]string{"cmd/ringwatch": "^(TestWholeLine|TestRulesLine|TestChaos|TestFaults)$"}
+var apart = map[string]string{
+	"cmd/ringwatch": "^(TestWholeLine|TestRulesLine|TestChaos|TestFaults)$",
+}
 
 // part is what one go test command runs, one package after the other.
 type part struct{ flags, packages []string }
@@ -30,18 +34,21 @@ func parts(packages []string, slots int) (list []part) {
 	for i, pkg := range packages {
 		name := short(pkg)
 		if tests := apart[name]; tests != "" {
-			list = append(list, part{[]string{"-skip", tests}, []string{pkg}}, part{[]string{"-run", tests}, []string{pkg}})
+			list = append(list, part{[]string{"-skip", tests}, []string{pkg}},
+				part{[]string{"-run", tests}, []string{pkg}})
 		} else if slices.Contains(slow, name) {
 			list = append(list, part{nil, []string{pkg}})
 		} else {
 			others[i%slots].packages = append(others[i%slots].packages, pkg)
 		}
 	}
-	return append(list, slices.DeleteFunc(others, func(p part) bool { return p.packages == nil })...)
+	return append(list,
+		slices.DeleteFunc(others, func(p part) bool { return p.packages == nil })...)
 }
 
 // slowShort are those of the tests that need no engines.
-var slowShort = []string{"cmd/ringwatch", "query", "rules", "store/rows/files", "stream/files", "api",
+var slowShort = []string{"cmd/ringwatch", "query", "rules", "store/rows/files", "stream/files",
+	"api",
 	"store", "ingest", "window", "query/index", "bench/fleet", "frame", "ring", "api/report"}
 
 // slowFirst sorts packages so that those that take longest begin first: go test takes them in this

@@ -84,7 +84,8 @@ func readReports(project string) (tally, []failedJava, error) {
 			for _, c := range suite.Cases {
 				if why := cmp.Or(c.Failure, c.Error); why != nil {
 					method, _, _ := strings.Cut(c.Name, "(") // of a repetition
-					list = append(list, failedJava{c.Class[strings.LastIndex(c.Class, ".")+1:], method, *why})
+					list = append(list, failedJava{c.Class[strings.LastIndex(c.Class, ".")+1:],
+						method, *why})
 				}
 			}
 			failed := suite.Failures + suite.Errors

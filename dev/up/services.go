@@ -51,13 +51,11 @@ func started(st *state) []service { return services(st, settings{Line: true}) }
 func redis(st *state, set settings) service {
 	return service{
 		name: "redis", title: "Redis", addr: local(set.RedisPort), engine: true,
-		ports:  []port{{set.RedisPort, "Redis", "RINGWATCH_REDIS_PORT"}},
-		memory: 256 * mebi,
+		ports: []port{{set.RedisPort, "Redis", "RINGWATCH_REDIS_PORT"}}, memory: 256 * mebi,
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartRedis(ctx, engines.RedisConfig{
 				Dir: st.data("redis"), Log: st.log("redis"), Port: set.RedisPort,
-				MaxMemory: set.RedisMemory,
-				Detached:  !st.attached, Started: started,
+				MaxMemory: set.RedisMemory, Detached: !st.attached, Started: started,
 			})
 			return err
 		},
@@ -104,8 +102,7 @@ func cassandra(st *state, set settings) service {
 	}
 	return service{
 		name: "cassandra", title: "Cassandra", addr: local(set.CassandraPort), engine: true,
-		ports:  ports,
-		memory: heapBytes(set.CassandraHeap) + 512*mebi,
+		ports: ports, memory: heapBytes(set.CassandraHeap) + 512*mebi,
 		start: func(ctx context.Context, started func(engines.Identity) error) error {
 			_, err := engines.StartCassandra(ctx, engines.CassandraConfig{
 				Dir: st.data("cassandra"), Log: st.log("cassandra"), NativePort: set.CassandraPort,

@@ -146,8 +146,7 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
 			hex.EncodeToString(ownSum[:]),
 			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
-			s.path("self.key"),
-			local(set.CassandraPort)), 0o644},
+			s.path("self.key"), local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {

@@ -43,10 +43,9 @@ var quantiles = []statistic{statMean, statMax, stat50, stat75, stat95, stat98, s
 // kinds are which statistics a kind of metric has.
 var kinds = map[string][]statistic{
 	"gauge": {statValue}, "percent": {statPercent}, "counter": {statCount},
-	"meter":     {statCount, statRate},
-	"histogram": append([]statistic{statCount}, quantiles...),
-	"timer":     append([]statistic{statCount, statRate}, quantiles...),
-	"latency":   append([]statistic{statCount, statRate}, quantiles...),
+	"meter": {statCount, statRate}, "histogram": append([]statistic{statCount}, quantiles...),
+	"timer":   append([]statistic{statCount, statRate}, quantiles...),
+	"latency": append([]statistic{statCount, statRate}, quantiles...),
 	// of an array: an exporter that makes statistics of it
 	"buckets": {statMax, stat50, stat75, stat95, stat98, stat99},
 }
@@ -123,8 +122,7 @@ func newBeanTable(file string) (*beanTable, error) {
 			}
 		case len(f) >= 4 && (f[0] == "sum" || f[0] == "largest" || f[0] == "smallest"):
 			s := beanMetric{entity: f[1] + sumSuffix, series: c.series["table/"+f[len(f)-1]],
-				kind:  f[2],
-				scope: f[1], how: f[0]}
+				kind: f[2], scope: f[1], how: f[0]}
 			if s.series == "" {
 				return nil, fmt.Errorf("profile: beans.txt: no table has %s", f[3])
 			}

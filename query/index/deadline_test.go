@@ -32,8 +32,7 @@ func wide(t *testing.T, nodes, tables int) *Index {
 	x := New(0)
 	for n := range nodes {
 		d := &window.Dictionary{Node: uuid.UUID{byte(n), 1}, Cluster: fmt.Sprint("c", n),
-			Type: "table",
-			Key:  "table", Labels: []string{"table"}}
+			Type: "table", Key: "table", Labels: []string{"table"}}
 		for i := range tables {
 			d.Rows = append(d.Rows, []string{fmt.Sprintf("t%d_%06d", n, i)})
 			d.Metrics = append(d.Metrics,

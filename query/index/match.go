@@ -90,9 +90,8 @@ func (p *interner) compile(v *tables, matchers []*labels.Matcher, owns func(stri
 	end *canceled,
 	recorded bool) *selector {
 	s := &selector{tables: v, canceled: end, owns: owns, places: make([]result, len(v.places)),
-		contents: make([]result, len(v.contents)),
-		lists:    memo{at: make([]uint32, len(v.lists))},
-		sets:     memo{at: make([]uint32, len(v.sets))}}
+		contents: make([]result, len(v.contents)), lists: memo{at: make([]uint32, len(v.lists))},
+		sets: memo{at: make([]uint32, len(v.sets))}}
 	for _, m := range matchers {
 		if recorded && m.Name != labels.MetricName {
 			s.rest = append(s.rest, p.compileEntity(v, m, end))

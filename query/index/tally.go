@@ -49,9 +49,8 @@ func (m sums) add(ids []uint32, n uint64) {
 // tally counts by node, and then by list.
 func (s *Selection) tally() *tally {
 	t := &tally{Selection: s, places: make([]uint64, len(s.tables.places)),
-		columns: map[uint32][]column{},
-		names:   make([]uint64, len(s.tables.symbols)),
-		counts:  make([]uint64, len(s.tables.symbols))}
+		columns: map[uint32][]column{}, names: make([]uint64, len(s.tables.symbols)),
+		counts: make([]uint64, len(s.tables.symbols))}
 	nodes := map[*answer]uint64{}
 	for _, n := range s.nodes {
 		nodes[s.answerFor(n)]++

@@ -81,8 +81,7 @@ func TestOperations(t *testing.T) {
 // hostile returns numbers that rules are made of, and others between them.
 func hostile(random *rand.Rand, n int) []float64 {
 	list := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
-		kernel.Missing,
-		kernel.Missing, 1, 1, 2, 3, math.MaxFloat64, 1e-300, 0.1}
+		kernel.Missing, kernel.Missing, 1, 1, 2, 3, math.MaxFloat64, 1e-300, 0.1}
 	row := make([]float64, n)
 	for i := range row {
 		row[i] = list[random.IntN(len(list))]

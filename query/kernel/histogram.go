@@ -215,8 +215,7 @@ func (s *Slider) Increase(
 			}
 			s.increase(h, h.resets[fallsFrom:fallsTo], from, to-1, wanted, row, i)
 			e := extrapolation{first: h.Times[from], last: h.Times[to-1], n: to - 1 - from,
-				from: after,
-				to:   until}
+				from: after, to: until}
 			factor := e.factor(true, h.Counts[from], row.Counts[i], width, rate)
 			row.Counts[i] *= factor
 			row.Sums[i] *= factor

@@ -30,8 +30,7 @@ func (e *Expressions) Kernel() string {
 		return fmt.Sprintf("max_over_time(%s[%s:1m])", v, pick(e, "5m", "20m"))
 	case 3:
 		return fmt.Sprintf("histogram_quantile(0.9, sum by (le%s) (rate(%s)))",
-			pick(e, "", ", cluster"),
-			e.matrix(pick(e, Histograms...)+"_bucket", 0))
+			pick(e, "", ", cluster"), e.matrix(pick(e, Histograms...)+"_bucket", 0))
 	}
 	return v
 }
@@ -44,13 +43,11 @@ func (e *Expressions) aggregated() string {
 	of := name + e.matchers(name) + e.at()
 	if e.IntN(12) == 0 {
 		of = pick(e, `{__name__=~"node_.*"}`, `{__name__=~"cassandra_table.*_total|node_load1"}`,
-			`{rack="rack1"}`,
-			`{__name__=~"cassandra_table.*"}`)
+			`{rack="rack1"}`, `{__name__=~"cassandra_table.*"}`)
 	}
 	if e.IntN(4) > 0 {
 		of = pick(e, "rate", "rate", "increase", "irate", "delta", "idelta", "sum_over_time",
-			"avg_over_time",
-			"min_over_time", "max_over_time", "count_over_time", "last_over_time",
+			"avg_over_time", "min_over_time", "max_over_time", "count_over_time", "last_over_time",
 			"first_over_time",
 			"present_over_time", "changes", "resets", "deriv", "stddev_over_time") +
 			"(" + e.matrix(name, 0) + ")"

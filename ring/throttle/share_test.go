@@ -117,8 +117,7 @@ func TestShares(t *testing.T) {
 			}
 			largest = max(largest, p.head)
 			a := &asking{class: p.classes["x"], held: p.held, cap: p.cap, used: p.used,
-				head: p.head,
-				need: min(float64(limits.Concurrency),
+				head: p.head, need: min(float64(limits.Concurrency),
 					p.used+p.head*float64(rapid.IntRange(1, 10).Draw(rt, "waiting"))),
 				demand: float64(rapid.IntRange(0, 200_000).Draw(rt, "demand")),
 				weight: rapid.IntRange(1, 20).Draw(rt, "clients")}

@@ -225,8 +225,7 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []delivery) e
 func (a *alertmanagers) postable(f delivery, now time.Time) postable {
 	p := postable{
 		Labels: f.alert.Labels, Annotations: f.alert.Annotations,
-		GeneratorURL: f.alert.GeneratorURL,
-		StartsAt:     f.alert.StartsAt,
+		GeneratorURL: f.alert.GeneratorURL, StartsAt: f.alert.StartsAt,
 	}
 	if p.StartsAt.After(now) {
 		p.StartsAt = now

@@ -93,8 +93,7 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 		return nil, err
 	}
 	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
-		grown:  make(chan struct{}, 1),
-		topics: map[string]*topic{},
+		grown: make(chan struct{}, 1), topics: map[string]*topic{},
 		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
 			at: map[groupKey]map[int32]int64{}}}
 	f.metrics = newMetrics(f)

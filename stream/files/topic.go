@@ -53,8 +53,7 @@ func openTopic(
 		return nil, err
 	}
 	t := &topic{dir: dir, of: of, log: of.log, size: size, settings: settings,
-		changed: make(chan struct{}),
-		work:    make(chan struct{}, 1)}
+		changed: make(chan struct{}), work: make(chan struct{}, 1)}
 	if err := t.load(); err != nil {
 		return nil, err
 	}

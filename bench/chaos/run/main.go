@@ -36,7 +36,8 @@ func main() {
 		"between two faults of processes, on average; of engines twice that")
 	flag.Float64Var(&o.away, "away", 2, "minutes that Kafka is away, on average")
 	flag.StringVar(&o.embedded, "embedded", "both",
-		"both: the line and then one process with a directory; only: that alone; no: the line alone")
+		"both: the line and then one process with a directory; only: that alone; no: "+
+			"the line alone")
 	bench.Binary(&o.binary)
 	bench.Work(&o.work)
 	bench.Main("chaos", func(ctx context.Context, r *bench.Result) error {
@@ -90,10 +91,13 @@ func run(ctx context.Context, o options, result *bench.Result) error {
 // keep prints the result and keeps it. What was wrong is an error.
 func keep(o options, result *bench.Result, found map[string]*chaos.Report) error {
 	result.Detail = found
-	result.Notes = "Every role as two processes, with Kafka, Cassandra and Redis, then one ringwatch all " +
+	result.Notes = "Every role as two processes, with Kafka, Cassandra and Redis, then one " +
+		"ringwatch all " +
 		"with a directory (embedded_). Nodes of two accounts send ids, and readers check every " +
-		"answer. lost, doubled and wrong are values, holes are answers that call themselves complete " +
-		"and lack what was acknowledged 15 s before. recovery is from a fault's end until a frame was " +
+		"answer. lost, doubled and wrong are values, holes are answers that call themselves " +
+		"complete " +
+		"and lack what was acknowledged 15 s before. recovery is from a fault's end until a " +
+		"frame was " +
 		"taken and a question had a right and complete answer, whatever else was wrong then."
 	whole := true
 	for _, side := range []string{"line", "embedded"} {
@@ -112,7 +116,8 @@ func keep(o options, result *bench.Result, found map[string]*chaos.Report) error
 			{Key: "doubled", Value: r.Doubled}, {Key: "wrong", Value: r.Wrong},
 			{Key: "recovery_p99_s", Value: bench.Quantile(r.Recovery, 0.99)},
 			{Key: "recovery_p50_s", Value: bench.Median(r.Recovery)},
-			{Key: "holes", Value: r.Holes}, {Key: "ended", Value: r.Ended}, {Key: "again", Value: r.Again},
+			{Key: "holes", Value: r.Holes}, {Key: "ended", Value: r.Ended},
+			{Key: "again", Value: r.Again},
 			{Key: "answers", Value: r.Answers}, {Key: "partial", Value: r.Partial},
 			{Key: "failed", Value: r.Failed}, {Key: "minutes", Value: r.Seconds / 60},
 		} {

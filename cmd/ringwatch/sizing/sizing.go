@@ -88,8 +88,7 @@ type Advice struct {
 func Size(f Fleet) Advice {
 	a := Advice{
 		SamplesPerSecond: f.samples(time.Second), FramesPerSecond: f.frames(),
-		BytesPerSecond: f.bytes(),
-		Deployment:     Line, Embedded: f.embedded(), Line: f.line(),
+		BytesPerSecond: f.bytes(), Deployment: Line, Embedded: f.embedded(), Line: f.line(),
 	}
 	a.Measured = a.SamplesPerSecond <= samplesOf(measuredNodes)
 	if a.SamplesPerSecond <= embeddedMost {

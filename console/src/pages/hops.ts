@@ -1,4 +1,5 @@
-// The hops that a frame takes, and which metrics say what each does. The pages of docs/hops name them.
+// The hops that a frame takes, and which metrics say what each does. The pages of docs/hops name
+// them.
 import type { Labels } from "../api";
 
 /** Series of a metric; of those whose labels fit, if that is said. */

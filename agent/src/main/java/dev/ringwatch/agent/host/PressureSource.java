@@ -53,8 +53,8 @@ public final class PressureSource {
 
     /** Microseconds, behind three means: {@code avg10=0.20 avg60=1.94 avg300=4.61 total=325}. */
     private static long total(ProcFile file) {
-        for (int number = 0; number < 6; number++) { // three means, and the seconds that they are of
-            file.number();
+        for (int number = 0; number < 6; number++) {
+            file.number(); // a mean, or the seconds in its name
         }
         return file.number();
     }
