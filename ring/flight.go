@@ -59,11 +59,9 @@ const (
 type after int
 
 const (
-	readOn after = iota // read the key alone: another load failed to
-	// Read the key, or join a load that reads it: the load that read it went away, and nothing is
-	// wrong with the key.
-	joinOn
-	believe // this load read it itself, for the same key given twice: that is its answer
+	readOn  after = iota // read the key alone: another load failed to
+	joinOn               // read it or join a load that does: the one that read it went away
+	believe              // this load read it itself, for the same key given twice: its answer
 )
 
 // flight is one key being read. done and joined are guarded by the lock of its cache's flights.
