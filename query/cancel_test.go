@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
@@ -71,20 +72,12 @@ func TestCancelledReadsEnd(t *testing.T) {
 		if err == nil {
 			t.Fatal(expr, "has an answer")
 		}
-		until(t, func() bool { return e.Running() == 0 && s.ended.Load() == s.begun.Load() })
+		eventually.True(t, "all readings have ended", func() bool {
+			return e.Running() == 0 && s.ended.Load() == s.begun.Load()
+		})
 		// those that hung, and those whose goroutine had begun by then
 		if n := s.begun.Load(); n > 16 {
 			t.Errorf("%s: %d readings were begun", expr, n)
-		}
-	}
-}
-
-// until waits for a condition.
-func until(t *testing.T, is func() bool) {
-	t.Helper()
-	for at := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(at) > time.Minute {
-			t.Fatal("it never came to that")
 		}
 	}
 }
@@ -116,7 +109,7 @@ func TestSharedReadingEndsWithTheLast(t *testing.T) {
 	first := ask()
 	reading := <-begun
 	second := ask()
-	until(t, func() bool { return query.Waiting(r, "same") == 2 })
+	eventually.True(t, "both wait", func() bool { return query.Waiting(r, "same") == 2 })
 	first()
 	if reading.Err() != nil {
 		t.Fatal("the reading has ended although somebody waits")

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -32,7 +33,7 @@ func TestCopy(t *testing.T) {
 	}()
 	for range 10 {
 		before := put.Load()
-		until(t, "more is put", func() bool { return put.Load() > before+300 })
+		eventually.True(t, "more is put", func() bool { return put.Load() > before+300 })
 		all := make([]int64, put.Load())
 		for n := range all {
 			all[n] = int64(n)

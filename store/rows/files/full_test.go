@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -71,7 +72,7 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("on a full disk %v are not read", gone)
 			}
 			disk.left.Store(1 << 30)
-			until(t, "puts are taken again", func() bool {
+			eventually.True(t, "puts are taken again", func() bool {
 				n := next
 				next++
 				err := e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...)

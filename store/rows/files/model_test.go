@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -180,7 +181,7 @@ func TestExpiryRemovesFiles(t *testing.T) {
 			wake(e.wakeKeeper)
 		}
 	}
-	until(t, "the first puts are gone", func() bool {
+	eventually.True(t, "the first puts are gone", func() bool {
 		wake(e.wakeKeeper)
 		for _, f := range e.all() {
 			if f.dead(e.now()) {
@@ -201,7 +202,10 @@ func TestExpiryRemovesFiles(t *testing.T) {
 		}
 	}
 	now.step(25 * time.Hour)
-	until(t, "all files are gone", func() bool { wake(e.wakeKeeper); return len(e.all()) == 0 })
+	eventually.True(t, "all files are gone", func() bool {
+		wake(e.wakeKeeper)
+		return len(e.all()) == 0
+	})
 }
 
 // TestMaxBytes: a directory that is too large loses its oldest files, and says so.
@@ -244,7 +248,7 @@ func TestMaxBytes(t *testing.T) {
 		)
 		now.step(time.Minute)
 	}
-	until(t, "the directory is small", func() bool {
+	eventually.True(t, "the directory is small", func() bool {
 		wake(e.wakeKeeper)
 		return e.Bytes() <= most-besides
 	})
