@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -58,6 +59,9 @@ var whatMatters = []struct {
 		{Name: "cassandra_hints_peer_delay_seconds", Kind: frame.Histogram, Unit: "seconds",
 			Exponent: -6},
 	}}, []string{"10.0.0.1"}, []frametest.Cell{{}, {Counts: make([]int64, 91)}}},
+	{frame.Template{Type: "peer", Labels: []string{"peer"}, Metrics: []frame.Metric{
+		{Name: "cassandra_peer_up", Kind: frame.Gauge},
+	}}, []string{"10.0.0.2"}, []frametest.Cell{{Int: 1}}},
 	{frame.Template{Type: "filesystem", Labels: []string{"mount"}, Metrics: []frame.Metric{
 		{Name: "os_filesystem_available_bytes", Kind: frame.Gauge},
 		{Name: "os_filesystem_size_bytes", Kind: frame.Gauge},
@@ -65,7 +69,7 @@ var whatMatters = []struct {
 }
 
 // newSafeFixture is an API with three nodes that are well and say what matters.
-func newSafeFixture(t *testing.T) *fixture {
+func newSafeFixture(t *testing.T, left *roster.Roster) *fixture {
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
 	f.added = func(r *query.Reader) []listener.Route {
@@ -82,7 +86,9 @@ func newSafeFixture(t *testing.T) *fixture {
 		t.Cleanup(func() { _ = f.engine.Close() })
 		return nil
 	}
-	f.start(inMemory, f.store.Sources(), api.Deps{StoreReady: f.store.Ready})
+	sources := f.store.Sources()
+	sources.Roster = left
+	f.start(inMemory, sources, api.Deps{StoreReady: f.store.Ready})
 	for n := range 3 {
 		node := frametest.New("fleet", uint64(n+1), 0)
 		node.Templates, node.Entities = nil, nil
@@ -125,7 +131,8 @@ func (f *fixture) live(intervals int, but ...*frametest.Node) {
 // TestSafe asks by the API over frames: yes, no with reasons, what is refused, and what another
 // account sees.
 func TestSafe(t *testing.T) {
-	f := newSafeFixture(t)
+	var left roster.Roster
+	f := newSafeFixture(t, &left)
 	const path = "/v1/clusters/fleet/safe"
 	ask := func(query string) (a safe.Answer) {
 		t.Helper()
@@ -188,7 +195,11 @@ func TestSafe(t *testing.T) {
 		t.Errorf("%+v", a.Reasons)
 	}
 
-	// Silence of one node is a no for others, and none for itself.
+	// Silence of one node is a no for others, and none for itself. Gossip names one that has left
+	// for days.
+	for _, n := range f.nodes {
+		n.Entities[4][0].Cells[0].Int = 0
+	}
 	f.live(30, f.nodes[1])
 	if a := ask("for=restart&node=" + id); !a.Safe {
 		t.Errorf("%+v", a.Reasons)
@@ -196,14 +207,23 @@ func TestSafe(t *testing.T) {
 	if a := ask("for=node-replace&node=" + id); !a.Safe {
 		t.Errorf("%+v", a.Reasons)
 	}
-	if a := ask("for=restart&node=" + f.nodes[0].ID.String()); broken(a) != "fresh? up" {
+	if a := ask("for=restart&node=" + f.nodes[0].ID.String()); broken(a) != "fresh? up peers" {
 		t.Errorf("%+v", a.Reasons)
 	}
-	f.live(1)
+	left.Take(roster.Record{Account: f.account("acme"), Cluster: "fleet", Node: f.nodes[1].ID,
+		Stamp: 1, Address: "10.0.0.2", End: &roster.End{Why: roster.Forgotten, At: f.now.Load()}})
+	if a := ask("for=restart&node=" + f.nodes[0].ID.String()); !a.Safe {
+		t.Errorf("%+v", a.Reasons)
+	}
+	if r := f.ask(acmeKey, path, url.Values{"for": {"restart"}, "node": {id}}); r.status !=
+		http.StatusNotFound {
+		t.Errorf("a node that left: %d %s", r.status, r.body)
+	}
+	f.live(1, f.nodes[1])
 
 	// What a node does not say cannot be known.
 	f.nodes[0].Entities[0][0].Cells[6].Absent = true
-	f.live(1)
+	f.live(1, f.nodes[1])
 	if a := ask("for=restart"); broken(a) != "streaming?" ||
 		!strings.Contains(a.Reasons[0].Text, "nothing says cassandra_node_streams") {
 		t.Errorf("%+v", a.Reasons)
