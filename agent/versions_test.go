@@ -505,14 +505,32 @@ func (n *node) testPaused(t *testing.T, listens int) {
 			t.Fatal(err)
 		}
 	}
+	// rest pauses the agent and returns a time at which it was paused: one pass more may have come
+	// before.
+	rest := func() int64 {
+		t.Helper()
+		write("paused: true\n")
+		n.untilState(t, "paused")
+		return time.Now().UnixMilli()
+	}
+	// goOn ends the pause and returns the first frame behind it.
+	goOn := func(rested int64) *state {
+		t.Helper()
+		write("")
+		n.untilState(t, "sending")
+		after, err := n.frames.after(t.Context(), rested)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return after
+	}
 	before := n.next(t)
 	if page := mustMetric(t, listens, "what is not paused",
 		`ringwatch_agent_state_info{value="sending"}`); !strings.Contains(page,
 		"cassandra_table_") {
 		t.Errorf("no tables in %.300s", page)
 	}
-	write("paused: true\n")
-	n.untilState(t, "paused")
+	rested := rest()
 	if page := mustMetric(t, listens, "the pause",
 		`ringwatch_agent_state_info{value="paused"}`); strings.Contains(page, "cassandra_") {
 		t.Error("/metrics still says of Cassandra what it said before the pause")
@@ -532,12 +550,7 @@ func (n *node) testPaused(t *testing.T, listens int) {
 		t.Errorf("%s passes and not %s while it was paused", now, passes)
 	}
 	sent := time.Now().UnixMilli()
-	write("")
-	n.untilState(t, "sending")
-	after, err := n.frames.after(t.Context(), before.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := goOn(rested)
 	if after.at < sent {
 		t.Errorf("a frame of %d ms before the end of the pause", sent-after.at)
 	}
@@ -550,14 +563,9 @@ func (n *node) testPaused(t *testing.T, listens int) {
 			break
 		}
 		before = n.next(t)
-		write("paused: true\n")
-		n.untilState(t, "paused")
+		rested = rest()
 		<-time.After(3 * time.Second) // in which passes are due
-		write("")
-		n.untilState(t, "sending")
-		if after, err = n.frames.after(t.Context(), before.at); err != nil {
-			t.Fatal(err)
-		}
+		after = goOn(rested)
 	}
 }
 
