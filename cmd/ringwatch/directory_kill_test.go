@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
@@ -27,6 +28,7 @@ import (
 // while frames arrive: it is killed, and all that was not synced is lost. Every frame that was
 // answered 2xx is there then, once, with its values. TestChaos kills it and leaves the power on.
 func TestKilledInOneDirectory(t *testing.T) {
+	engines.Needed(t, "a quarter of a minute")
 	kills := 12
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		kills = 500

@@ -271,6 +271,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // officialClient asks with client_golang.
 func (p *promLine) officialClient(t *testing.T) {
+	engines.Needed(t, "half a minute")
 	f, ctx := p.fleets[0], t.Context()
 	c, err := promclient.NewClient(promclient.Config{Address: p.api, RoundTripper: withKey(f.key)})
 	if err != nil {
