@@ -68,7 +68,7 @@ $(MODULES): console/package-lock.json
 
 ##@ Change it
 
-check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in two minutes; before every commit
+check: prerequisites $(MODULES) ## format, linters and the tests that need no engines, in three minutes; before every commit
 	@go run ./dev/testsum --check
 
 test: prerequisites $(MODULES) ## every test, on real engines

@@ -34,7 +34,7 @@ import (
 )
 
 type options struct {
-	Check   bool          `help:"The linters and the tests that need no engines, in two minutes on two cores."`
+	Check   bool          `help:"The linters and the tests that need no engines, in three minutes on two cores."`
 	Full    bool          `help:"Also with the race detector, with RINGWATCH_TEST_FULL=1 for the tests that take long, and each fuzz test for a minute."`
 	Timeout time.Duration `help:"Bound for the tests of one Go package; an hour by default, 4 hours with --full."`
 	Build   []string      `help:"A command that builds what tests run, e.g. make,build; counts as one failure when it fails." sep:","`
