@@ -34,11 +34,8 @@ conditions:
 
 // TestSafeRollingRestart restarts three real nodes under load, one after the other, each when
 // ringwatch safe --wait says that it may. No request at QUORUM fails. While a node is away it is a
-// no for the others.
+// no for the others. It takes some ten minutes, so make test-full alone runs it.
 func TestSafeRollingRestart(t *testing.T) {
-	if os.Getenv("RINGWATCH_TEST_FULL") == "" {
-		t.Skip("make test-full runs it: it takes some ten minutes")
-	}
 	conditions := filepath.Join(t.TempDir(), "conditions.yaml")
 	if err := os.WriteFile(conditions, []byte(ofBusyMachines), 0o600); err != nil {
 		t.Fatal(err)

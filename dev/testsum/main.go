@@ -177,7 +177,7 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	var mu sync.Mutex
 	var running errgroup.Group
 	running.SetLimit(slots)
-	for _, p := range parts(o.Packages, slots) {
+	for _, p := range parts(o.Packages, slots, o.Full) {
 		running.Go(func() error {
 			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"},
 				p.packages)...)

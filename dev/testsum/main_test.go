@@ -198,28 +198,37 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestParts: each package is tested once, and tests apart are there.
+// TestParts: each package is tested once, tests apart are there, and so are those of --full alone.
 func TestParts(t *testing.T) {
 	const module = "github.com/ringwatch/ringwatch/"
-	got := parts([]string{module + "cmd/ringwatch", module + "store", module + "a", module + "b",
-		module + "c"}, 2)
-	var said []string
-	for _, p := range got {
-		said = append(said, strings.ReplaceAll(strings.Join(append(p.flags, p.packages...), " "),
-			module, ""))
-	}
 	tests := apart["cmd/ringwatch"]
-	if want := []string{"-skip " + tests + " cmd/ringwatch", "-run " + tests + " cmd/ringwatch",
-		"store", "a c", "b"}; !slices.Equal(said, want) {
-		t.Errorf("%q, want %q", said, want)
+	for full, skipped := range map[bool]string{true: tests,
+		false: tests + "|" + onlyFull["cmd/ringwatch"]} {
+		var said []string
+		for _, p := range parts([]string{module + "cmd/ringwatch", module + "store", module + "a",
+			module + "b", module + "c"}, 2, full) {
+			said = append(said, strings.ReplaceAll(
+				strings.Join(append(p.flags, p.packages...), " "), module, ""))
+		}
+		if want := []string{"-skip " + skipped + " cmd/ringwatch",
+			"-run " + tests + " cmd/ringwatch", "store", "a c", "b"}; !slices.Equal(said, want) {
+			t.Errorf("%q, want %q", said, want)
+		}
+	}
+	for name := range onlyFull {
+		if apart[name] == "" {
+			t.Errorf("%s has no tests apart: parts would not leave its long ones out", name)
+		}
 	}
 	for name, tests := range apart {
+		tests = strings.NewReplacer("^", "", "$", "", "(", "", ")", "").Replace(
+			tests + "|" + onlyFull[name])
 		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r",
 			filepath.Join("../..", name)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, test := range strings.Split(strings.Trim(tests, "^()$"), "|") {
+		for _, test := range strings.Split(tests, "|") {
 			if !strings.Contains(string(list), "func "+test+"\n") {
 				t.Errorf("%s has no %s", name, test)
 			}

@@ -24,17 +24,24 @@ var apart = map[string]string{
 	"cmd/ringwatch": "^(TestWholeLine|TestRulesLine|TestChaos|TestFaults)$",
 }
 
+// onlyFull are tests that take longer than what they show is worth in each run: --full has them.
+var onlyFull = map[string]string{"cmd/ringwatch": "^TestSafeRollingRestart$"}
+
 // part is what one go test command runs, one package after the other.
 type part struct{ flags, packages []string }
 
 // parts makes one of each slow package, two of those with tests apart, and as many as there are
 // slots of all others. They begin in that order.
-func parts(packages []string, slots int) (list []part) {
+func parts(packages []string, slots int, full bool) (list []part) {
 	others := make([]part, slots)
 	for i, pkg := range packages {
 		name := short(pkg)
 		if tests := apart[name]; tests != "" {
-			list = append(list, part{[]string{"-skip", tests}, []string{pkg}},
+			skipped := tests
+			if left := onlyFull[name]; left != "" && !full {
+				skipped += "|" + left
+			}
+			list = append(list, part{[]string{"-skip", skipped}, []string{pkg}},
 				part{[]string{"-run", tests}, []string{pkg}})
 		} else if slices.Contains(slow, name) {
 			list = append(list, part{nil, []string{pkg}})
