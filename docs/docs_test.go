@@ -212,7 +212,7 @@ var levels = map[string][]string{
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},
 	"api/report":           {"query/catalog"},
-	"api/safe":             {},
+	"api/safe":             {"query/catalog"},
 	"dictionary":           {},
 	"dictionary/profile":   {"frame", "memory", "window"},
 	"frame":                {},

@@ -1,30 +1,24 @@
 package safe
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
 //go:embed conditions.yaml
 var shipped []byte
 
-// What a file may be. Each condition is a query that somebody waits for.
-const (
-	maxFileBytes  = 256 << 10
-	maxConditions = 100
-)
+// maxConditions is how many a file may have: each is a query that somebody waits for.
+const maxConditions = 100
 
 // Conditions are what must be so. They do not change, so many goroutines may use them.
 type Conditions struct {
@@ -61,15 +55,10 @@ func Shipped() (*Conditions, error) { return Load("conditions.yaml", shipped) }
 // Load reads conditions. The error says everything that is wrong at once, each with the file's name
 // and the condition's.
 func Load(name string, text []byte) (*Conditions, error) {
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s has more than %d bytes: leave conditions out", name,
-			maxFileBytes)
-	}
 	var f file
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&f)
-	if err != nil && !errors.Is(err, io.EOF) {
-		message, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return nil, fmt.Errorf("%s: %s", name, message)
+	err := catalog.Decode(name, text, &f)
+	if err != nil {
+		return nil, err
 	}
 	c := &Conditions{List: f.Conditions, NotChecked: f.NotChecked}
 	var wrong []error
@@ -112,14 +101,9 @@ func Load(name string, text []byte) (*Conditions, error) {
 
 // LoadFile is Load for a file.
 func LoadFile(path string) (*Conditions, error) {
-	f, err := os.Open(path)
+	text, err := catalog.ReadFile(path, "the file of conditions")
 	if err != nil {
-		return nil, fmt.Errorf("the conditions cannot be read: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("the conditions cannot be read: %w", err)
+		return nil, err
 	}
 	return Load(path, text)
 }

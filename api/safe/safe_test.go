@@ -794,7 +794,7 @@ func TestWrong(t *testing.T) {
 			"not_checked 1: text is missing"},
 		"not_checked": {replace("{for: [restart]", "{for: [x]"),
 			"not_checked 1: for: \"x\" is unknown"},
-		"too large": {own + "#" + strings.Repeat("x", 256<<10), "more than 262144 bytes"},
+		"too large": {own + "#" + strings.Repeat("x", 256<<10), "bytes, and 262144 are allowed"},
 		"a great many": {"conditions:\n" + strings.Repeat("  - {name: a, for: []}\n", 101),
 			"101 conditions, and 100 are allowed"},
 	} {

@@ -1,18 +1,14 @@
 package catalog
 
 import (
-	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -20,11 +16,8 @@ import (
 //go:embed catalog.yaml
 var shipped []byte
 
-// What an account's own file may be.
-const (
-	maxFileBytes = 256 << 10
-	maxEntries   = 500
-)
+// maxEntries is how many entries an account's own file may have.
+const maxEntries = 500
 
 // Shipped returns the catalogue that comes with the program.
 func Shipped() (*Catalog, error) { return Load("catalog.yaml", shipped) }
@@ -57,19 +50,9 @@ type fileValue struct {
 // Load reads a catalogue. The error says everything that is wrong at once, each with the file's
 // name and the entry's.
 func Load(name string, text []byte) (*Catalog, error) {
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf(
-			"%s has %d bytes, and %d are allowed: leave entries out",
-			name,
-			len(text),
-			maxFileBytes,
-		)
-	}
 	var f file
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		message, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return nil, fmt.Errorf("%s: %s", name, message)
+	if err := Decode(name, text, &f); err != nil {
+		return nil, err
 	}
 	c := &Catalog{}
 	var wrong []error
@@ -121,14 +104,9 @@ func Load(name string, text []byte) (*Catalog, error) {
 
 // LoadFile reads a catalogue from a file.
 func LoadFile(path string) (*Catalog, error) {
-	f, err := os.Open(path)
+	text, err := ReadFile(path, "the catalogue")
 	if err != nil {
-		return nil, fmt.Errorf("the catalogue cannot be read: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("the catalogue cannot be read: %w", err)
+		return nil, err
 	}
 	return Load(path, text)
 }
