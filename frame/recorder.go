@@ -34,6 +34,15 @@ func ProcessID(cluster, instance, role string) uuid.UUID {
 	return marked(processMark, cluster, instance, role)
 }
 
+// targetMark begins the ids of targets: nodes that have no agent and are read by the role watch. For
+// who reads frames they are nodes like all others.
+const targetMark = "target\x80"
+
+// TargetID returns the id of the node that a target of a job is, by its instance.
+func TargetID(cluster, job, instance string) uuid.UUID {
+	return marked(targetMark, cluster, job, instance)
+}
+
 // marked returns an id of a mark and what it is of.
 func marked(mark string, of ...string) uuid.UUID {
 	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))

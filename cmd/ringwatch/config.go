@@ -25,8 +25,8 @@ import (
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/rules/notify"
-	"github.com/ringwatch/ringwatch/selfmetrics"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/watch/own"
 )
 
 // config is the one YAML file of all roles. A role reads the sections it needs; all sections are
@@ -54,7 +54,7 @@ type config struct {
 	Notify    notify.Config
 	Report    reportConfig
 	Metrics   metricsConfig
-	Self      selfmetrics.Config
+	Self      own.Config
 	Log       logConfig
 }
 
@@ -121,7 +121,7 @@ func defaultConfig() config {
 			Mounts: true,
 		},
 		Notify: notify.DefaultConfig(),
-		Self:   selfmetrics.DefaultConfig(),
+		Self:   own.DefaultConfig(),
 		Log:    logConfig{Level: "info", Format: "text"},
 	}
 }

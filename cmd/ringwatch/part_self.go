@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/ringwatch/ringwatch/access/listener"
-	"github.com/ringwatch/ringwatch/selfmetrics"
+	"github.com/ringwatch/ringwatch/watch/own"
 )
 
 // telling runs the parts while the process sends its own metrics through ingest, if the
@@ -17,7 +17,7 @@ func (p *process) telling(ctx context.Context, parts []part) error {
 	if !p.Self.On() {
 		return together(ctx, parts...)
 	}
-	sender, err := selfmetrics.New(p.Self, selfmetrics.Deps{
+	sender, err := own.New(p.Self, own.Deps{
 		// Who reads these series may be another than who reads /metrics with a key of scope admin.
 		Gatherer: listener.Unnamed(p.metrics),
 		Metrics:  p.metrics, Role: p.role, Instance: p.instance(), Log: p.log,

@@ -18,7 +18,7 @@ import (
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
-//	each process ── selfmetrics.Sender ──POST──► ingest.Server: what it has on /metrics
+//	each process ── own.Sender ──POST──► ingest.Server: what it has on /metrics
 //
 //	What has no address is in files and in memory instead: Kafka, Cassandra, Redis. Then ringwatch
 //	key asks this process, on the socket in its directory.

@@ -1,4 +1,4 @@
-package selfmetrics
+package own
 
 // What waits for ingest is bounded: an hour's outage costs the oldest frames, not memory.
 const (

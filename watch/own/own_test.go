@@ -1,4 +1,4 @@
-package selfmetrics
+package own
 
 import (
 	"bytes"

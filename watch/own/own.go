@@ -1,4 +1,4 @@
-// Package selfmetrics sends what a process of Ringwatch has on /metrics as frames through ingest,
+// Package own sends what a process of Ringwatch has on /metrics as frames through ingest,
 // as an agent does with its node's. So the series of all processes are stored, asked for with
 // PromQL, and watched by the shipped rules, without a Prometheus that scrapes them. Begin with
 // Sender. Of our packages it imports access and frame.
@@ -9,7 +9,7 @@
 //
 // What bites: a counter is a whole number in a frame. So seconds are sent as nanoseconds, and
 // everything else as thousandths.
-package selfmetrics
+package own
 
 import (
 	"context"
