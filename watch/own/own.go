@@ -1,7 +1,7 @@
 // Package own sends what a process of Ringwatch has on /metrics as frames through ingest,
 // as an agent does with its node's. So the series of all processes are stored, asked for with
 // PromQL, and watched by the shipped rules, without a Prometheus that scrapes them. Begin with
-// Sender. Of our packages it imports access and frame.
+// Sender. Of our packages it imports frame and watch/send.
 //
 // What it promises: it sends a frame of bounded size every interval. Frames that ingest does not
 // take wait in a bounded queue; if it is full the oldest is dropped, and counted. A Sender never
@@ -13,33 +13,21 @@ package own
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/watch/send"
 )
 
 // Config says where a process sends its own metrics.
 type Config struct {
-	// URL is that of an ingest, without a path.
-	URL string `yaml:"url"`
-	// Key is an API key with the scope write, KeyFile a file that holds one. Without either nothing
-	// is sent.
-	Key     string `yaml:"key"`
-	KeyFile string `yaml:"key_file"`
-	// CAFile has certificates, PEM, that ingest's may be signed by; empty: this machine's.
-	CAFile string `yaml:"ca_file"`
+	send.Config // without a key nothing is sent
 	// Interval is the time between two frames.
 	Interval time.Duration `yaml:"interval"`
 	// Cluster is the label cluster of the series. A monitored cluster of the same name would share
@@ -55,24 +43,13 @@ type Config struct {
 // not called ringwatch, as a Cassandra cluster easily is: alerts about the processes would stand on
 // that one's page.
 func DefaultConfig() Config {
-	return Config{URL: "http://127.0.0.1:9471", Interval: 20 * time.Second,
+	return Config{Config: send.DefaultConfig(), Interval: 20 * time.Second,
 		Cluster: "ringwatch-self", MaxSeries: 10_000}
 }
 
-// On reports whether metrics are sent.
-func (c *Config) On() bool { return c.Key != "" || c.KeyFile != "" }
-
 // Validate returns everything that is wrong with the configuration, at once.
 func (c *Config) Validate() error {
-	var wrong []error
-	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Host == "" {
-		wrong = append(wrong, fmt.Errorf("url: %q must be the http:// or https:// URL of an ingest",
-			c.URL))
-	}
-	if c.Key != "" && c.KeyFile != "" {
-		wrong = append(wrong, errors.New("key and key_file are both set: set only one"))
-	}
+	wrong := []error{c.Config.Validate()}
 	if c.Interval < time.Second || c.Interval > time.Hour {
 		wrong = append(wrong, fmt.Errorf("interval is %s: use 1s to 1h", c.Interval))
 	}
@@ -102,9 +79,7 @@ type Deps struct {
 type Sender struct {
 	config   Config
 	deps     Deps
-	client   *http.Client
-	address  string
-	key      string
+	client   *send.Client
 	instance string
 	node     uuid.UUID
 	metrics  *metrics
@@ -113,7 +88,7 @@ type Sender struct {
 	sequence uint64
 	last     int64 // ms: the time of the newest frame
 	queue    queue
-	state    health
+	health   send.Health
 }
 
 // job is the label job of all processes: rules/ringwatch.yaml selects it.
@@ -130,44 +105,27 @@ func New(c Config, d Deps) (*Sender, error) {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Sender{config: c, deps: d, key: c.Key, instance: c.Instance,
-		address: strings.TrimSuffix(c.URL, "/") + "/v1/frames",
-		started: uint64(d.Clock().UnixMilli())}
+	s := &Sender{config: c, deps: d, instance: c.Instance,
+		started: uint64(d.Clock().UnixMilli()),
+		health:  send.Health{What: "the process's own metrics", Section: "self", Log: d.Log}}
 	if s.instance == "" {
 		s.instance = d.Instance
 	}
 	s.node = frame.ProcessID(c.Cluster, s.instance, d.Role)
-	if c.KeyFile != "" {
-		text, err := os.ReadFile(c.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("key_file: %w", err)
-		}
-		s.key = strings.TrimSpace(string(text))
-	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	if c.CAFile != "" {
-		pool, err := certs.ReadAuthorities(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", err)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	s.client = &http.Client{Transport: transport, Timeout: postTimeout}
 	var err error
+	if s.client, err = send.NewClient(c.Config, d.Clock); err != nil {
+		return nil, err
+	}
 	s.metrics, err = newMetrics(d.Metrics)
 	return s, err
 }
 
-const (
-	// postTimeout bounds one request to ingest.
-	postTimeout = 10 * time.Second
-	// farewellTime bounds how long the end of a process waits for its last frames to be taken.
-	farewellTime = time.Second
-)
+// farewellTime bounds how long the end of a process waits for its last frames to be taken.
+const farewellTime = time.Second
 
 // Run sends a frame at once and then every interval, until ctx ends. It never fails.
 func (s *Sender) Run(ctx context.Context) error {
-	defer s.client.CloseIdleConnections()
+	defer s.client.Close()
 	tick := time.NewTicker(s.config.Interval)
 	defer tick.Stop()
 	for {
@@ -199,12 +157,12 @@ func (s *Sender) pass(ctx context.Context, running bool) {
 		if b == nil {
 			break
 		}
-		err := s.post(ctx, b)
+		err := s.client.Post(ctx, b)
 		if ctx.Err() != nil && err != nil {
 			break
 		}
-		s.note(err)
-		if again(err) {
+		s.health.Note(err)
+		if send.Again(err) {
 			break
 		}
 		s.queue.drop()

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/watch/send"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -374,8 +375,8 @@ func TestConfig(t *testing.T) {
 	if err := good.Validate(); err != nil || good.On() {
 		t.Error(err)
 	}
-	bad := Config{URL: "ingest:9471", Key: "a", KeyFile: "b", Interval: time.Millisecond,
-		Cluster: "*"}
+	bad := Config{Config: send.Config{URL: "ingest:9471", Key: "a", KeyFile: "b"},
+		Interval: time.Millisecond, Cluster: "*"}
 	err := bad.Validate()
 	for _, word := range []string{"url", "key_file", "interval", "cluster", "max_series"} {
 		if err == nil || !strings.Contains(err.Error(), word) {
