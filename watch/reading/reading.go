@@ -31,6 +31,8 @@ type Target struct {
 	Cluster, Datacenter, Rack string // where it is; the cluster is not empty
 	Job, Instance             string // what Prometheus calls it
 	Interval                  time.Duration
+	// Labelled says that its series have the labels job and instance already; else they get them.
+	Labelled bool
 }
 
 // ID returns the id of the target's node.
