@@ -55,6 +55,7 @@ type config struct {
 	Report    reportConfig
 	Metrics   metricsConfig
 	Self      own.Config
+	Watch     watchConfig
 	Log       logConfig
 }
 
@@ -122,6 +123,7 @@ func defaultConfig() config {
 		},
 		Notify: notify.DefaultConfig(),
 		Self:   own.DefaultConfig(),
+		Watch:  defaultWatch(),
 		Log:    logConfig{Level: "info", Format: "text"},
 	}
 }
@@ -195,6 +197,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("metrics", c.Metrics.validate)
 	check("log", c.Log.validate)
 	check("self", c.Self.Validate)
+	check("watch", c.Watch.validate)
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", file, err)}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 // configPages have the keys of the configuration, each in one of them.
-var configPages = []string{"CONFIG.md", "CONFIG-ENGINES.md", "CONFIG-API.md"}
+var configPages = []string{"CONFIG.md", "CONFIG-ENGINES.md", "CONFIG-API.md",
+	"CONFIG-WATCH.md"}
 
 // configRow is a row of a table of keys in these pages.
 var configRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (–|`[^`]*`) \\| (.*) \\|$")

@@ -1,4 +1,4 @@
-// Command ringwatch is the whole of Ringwatch but the agent: five roles that run as one process
+// Command ringwatch is the whole of Ringwatch but the agent: six roles that run as one process
 // or as many, and the commands that ask them.
 //
 // This package has flags and wiring; what does the work is in the packages that it wires. Begin
@@ -51,6 +51,7 @@ type cli struct {
 	Store  storeCmd  `cmd:"" group:"Roles" help:"Write frames from Kafka to Cassandra."`
 	Recent recentCmd `cmd:"" group:"Roles" help:"Write the last 15 minutes from Kafka to Redis."`
 	Rules  rulesCmd  `cmd:"" group:"Roles" help:"Evaluate rules on the stream of frames and send alerts, or work with rule files."`
+	Watch  watchCmd  `cmd:"" group:"Roles" help:"Read Kafka, Redis and whatever Prometheus can scrape, and send it as frames."`
 	API    apiCmd    `cmd:"" name:"api" group:"Roles" help:"Answer queries: JSON, Prometheus and the console."`
 
 	Clusters clustersCmd `cmd:"" group:"Questions" help:"List the clusters."`

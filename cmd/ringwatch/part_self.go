@@ -52,7 +52,8 @@ func (p *process) telling(ctx context.Context, parts []part) error {
 // instance names the process: this machine and the port of the role's listener.
 func (p *process) instance() string {
 	listen := map[string]string{"all": p.API.Listen, "api": p.API.Listen, "ingest": p.Ingest.Listen,
-		"store": p.Store.Listen, "recent": p.Recent.Listen, "rules": p.Rules.Listen}[p.role]
+		"store": p.Store.Listen, "recent": p.Recent.Listen, "rules": p.Rules.Listen,
+		"watch": p.Watch.Listen}[p.role]
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"

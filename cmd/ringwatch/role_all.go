@@ -19,6 +19,7 @@ import (
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
 //
 //	each process ── own.Sender ──POST──► ingest.Server: what it has on /metrics
+//	what has no agent ◄── watch.Watcher ──► send.Sender ──POST──► ingest.Server
 //
 //	What has no address is in files and in memory instead: Kafka, Cassandra, Redis. Then ringwatch
 //	key asks this process, on the socket in its directory.
@@ -94,7 +95,7 @@ func (c *allCmd) runAll(ctx context.Context, p *process) error {
 func (p *process) beyondIngest(ctx context.Context, bare bool) error {
 	var parts []part
 	for _, role := range []func(context.Context) ([]part, error){p.storeParts, p.recentParts,
-		p.rulesParts, p.apiParts} {
+		p.rulesParts, p.apiParts, p.watchParts} {
 		more, err := role(ctx)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ import (
 //	logs/NAME.log   what each process writes
 //	run/NAME.pid    "PID STARTTIME" of each process
 //	settings.yaml   what the stack was last started with
-//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, self.key, agent.yaml, ringwatch.yaml
+//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, self.key, watch.key, agent.yaml, ringwatch.yaml
 type state struct {
 	checkout string
 	root     string
@@ -127,8 +127,9 @@ func newKey() string {
 
 // writeConfig writes what the roles, the agent and the command line read.
 func (s *state) writeConfig(set settings, key string) error {
-	own := newKey()
+	own, watch := newKey(), newKey()
 	sum, ownSum := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(own))
+	watchSum := sha256.Sum256([]byte(watch))
 	saved, err := yaml.Marshal(set)
 	if err != nil {
 		return fmt.Errorf("cannot write the settings: %w", err)
@@ -141,10 +142,11 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"cli.yaml", fmt.Sprintf("api: %s\nkey: %s\n", set.apiURL(), key), 0o600},
 		{"agent.key", key + "\n", 0o600},
 		{"self.key", own + "\n", 0o600},
+		{"watch.key", watch + "\n", 0o600},
 		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"),
 			local(set.AgentPort)), 0o644},
 		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
-			hex.EncodeToString(ownSum[:]),
+			hex.EncodeToString(ownSum[:]), hex.EncodeToString(watchSum[:]),
 			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
 			s.path("self.key"), local(set.CassandraPort)), 0o644},
 	} {
@@ -165,8 +167,9 @@ func (s *state) where(set settings) string {
 	if !set.Line {
 		return fmt.Sprintf("data:\n  dir: %q\n  max_bytes: 10GiB\n", s.data("ringwatch"))
 	}
-	return fmt.Sprintf(lineYAML, local(set.KafkaPort), local(set.CassandraPort),
-		local(set.RedisPort))
+	kafka, redis := local(set.KafkaPort), local(set.RedisPort)
+	return fmt.Sprintf(lineYAML, kafka, local(set.CassandraPort), redis,
+		local(set.IngestPort), s.path("watch.key"), kafka, redis)
 }
 
 const lineYAML = `kafka:
@@ -178,6 +181,13 @@ cassandra:
   replication_factor: 1
 redis:
   addresses: ["%s"]
+watch: # the line's own Kafka and Redis, as nodes; its Cassandra has the agent
+  url: "http://%s"
+  key_file: %q
+  interval: 5s
+  timeout: 5s
+  kafka: [{cluster: ringwatch-kafka, brokers: ["%s"]}]
+  redis: [{cluster: ringwatch-redis, addresses: ["%s"]}]
 `
 
 const agentYAML = `# Written by make up at every start.
@@ -200,6 +210,10 @@ accounts:
         sha256: %s
         scopes: [write]
         clusters: [ringwatch-self]
+      - name: watch # may write what the line's own engines say
+        sha256: %s
+        scopes: [write]
+        clusters: [ringwatch-kafka, ringwatch-redis]
 %singest:
   listen: %s
 api:
