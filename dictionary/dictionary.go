@@ -1,6 +1,7 @@
 // Package dictionary describes each metric: metrics.txt has those of agents and of Ringwatch's own
-// rules, processes.txt those of Ringwatch's processes. The agent's jar has the first file, too, so
-// /metrics, the API and agent/METRICS.md say the same. Start with Find and Help.
+// rules, kafka.txt and redis.txt those that the role watch reads, processes.txt those of Ringwatch's
+// processes. The agent's jar has the first file, too, so /metrics, the API and agent/METRICS.md say
+// the same. Start with Find and Help.
 //
 // What it promises: every metric that an agent or a process gives is described; tests compare the
 // files with both. Frames carry no descriptions: they would be the same for every node and every
@@ -12,6 +13,7 @@ package dictionary
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,10 @@ import (
 var (
 	//go:embed metrics.txt
 	metricsText string
+	//go:embed kafka.txt
+	kafkaText string
+	//go:embed redis.txt
+	redisText string
 	//go:embed processes.txt
 	processesText string
 )
@@ -75,8 +81,9 @@ func rangeText(versions string) string {
 }
 
 type entries struct {
-	types   []Type
+	types   []Type // of metrics.txt
 	metrics []Metric
+	watched map[string]*entries // the types and metrics of the other files, by kind of software
 	byName  map[string]*Metric
 	likes   map[string]*Type // types that are like another, by the prefix of their metrics
 	own     map[string]string
@@ -84,19 +91,40 @@ type entries struct {
 
 // read parses the files: they are part of the binary, and a test reads them.
 var read = sync.OnceValue(func() *entries {
-	b, err := parse(metricsText, processesText)
-	if err != nil {
-		panic(err)
+	b := &entries{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{},
+		watched: map[string]*entries{"kafka": {}, "redis": {}}}
+	for _, err := range []error{b.parse("metrics.txt", metricsText),
+		b.watched["kafka"].parse("kafka.txt", kafkaText),
+		b.watched["redis"].parse("redis.txt", redisText)} {
+		if err != nil {
+			panic(err)
+		}
+	}
+	for _, of := range append(slices.Collect(maps.Values(b.watched)), b) {
+		for i := range of.metrics {
+			b.byName[of.metrics[i].Name] = &of.metrics[i]
+		}
+	}
+	for i := range b.types {
+		if t := &b.types[i]; t.Like != "" {
+			b.likes["cassandra_"+t.Name+"_"] = t
+		}
+	}
+	for line := range strings.Lines(processesText) {
+		if name, help, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found &&
+			name != "#" {
+			b.own[name] = help
+		}
 	}
 	return b
 })
 
-func parse(metrics, processes string) (*entries, error) {
-	b := &entries{byName: map[string]*Metric{}, likes: map[string]*Type{}, own: map[string]string{}}
+// parse adds the types and metrics of a file.
+func (b *entries) parse(file, of string) error {
 	var text *string
-	for number, line := range strings.Split(metrics, "\n") {
-		fail := func(why string) (*entries, error) {
-			return nil, fmt.Errorf("dictionary: metrics.txt:%d: %s: %q", number+1, why, line)
+	for number, line := range strings.Split(of, "\n") {
+		fail := func(why string) error {
+			return fmt.Errorf("dictionary: %s:%d: %s: %q", file, number+1, why, line)
 		}
 		fields := strings.Fields(line)
 		switch {
@@ -130,21 +158,7 @@ func parse(metrics, processes string) (*entries, error) {
 			text = &b.metrics[len(b.metrics)-1].Text
 		}
 	}
-	for i := range b.metrics {
-		b.byName[b.metrics[i].Name] = &b.metrics[i]
-	}
-	for i := range b.types {
-		if t := &b.types[i]; t.Like != "" {
-			b.likes["cassandra_"+t.Name+"_"] = t
-		}
-	}
-	for line := range strings.Lines(processes) {
-		if name, help, found := strings.Cut(strings.TrimSuffix(line, "\n"), " "); found &&
-			name != "#" {
-			b.own[name] = help
-		}
-	}
-	return b, nil
+	return nil
 }
 
 func known(field string) string {
@@ -154,13 +168,24 @@ func known(field string) string {
 	return field
 }
 
-// Types returns the entity types, in the file's order.
+// Types returns the entity types of metrics.txt, in the file's order.
 func Types() []Type { return slices.Clone(read().types) }
 
 // All returns every metric of metrics.txt, in the file's order.
 func All() []Metric { return slices.Clone(read().metrics) }
 
-// Find returns what is known of a metric that an agent or one of Ringwatch's rules gives.
+// Watched returns the entity types and metrics that the role watch reads of a kind of software,
+// kafka or redis, in its file's order.
+func Watched(kind string) ([]Type, []Metric) {
+	of := read().watched[kind]
+	if of == nil {
+		return nil, nil
+	}
+	return slices.Clone(of.types), slices.Clone(of.metrics)
+}
+
+// Find returns what is known of a metric that an agent, the role watch or one of Ringwatch's rules
+// gives.
 func Find(name string) (Metric, bool) {
 	b := read()
 	if m := b.byName[name]; m != nil {

@@ -33,12 +33,25 @@ var (
 
 // TestEntries holds each entry to the form that help texts need.
 func TestEntries(t *testing.T) {
+	allTypes, all := dictionary.Types(), dictionary.All()
+	for _, kind := range []string{"kafka", "redis"} {
+		types, metrics := dictionary.Watched(kind)
+		allTypes, all = append(allTypes, types...), append(all, metrics...)
+		for _, m := range metrics {
+			if m.Cassandra != "" || m.Versions != "" {
+				t.Errorf("%s of %s: it is none of Cassandra's", m.Name, kind)
+			}
+		}
+	}
 	types := map[string]dictionary.Type{}
-	for _, typ := range dictionary.Types() {
+	for _, typ := range allTypes {
+		if _, twice := types[typ.Name]; twice {
+			t.Errorf("type %s has two entries", typ.Name)
+		}
 		types[typ.Name] = typ
 	}
 	names, texts := map[string]bool{}, map[string]string{}
-	for _, m := range dictionary.All() {
+	for _, m := range all {
 		if names[m.Name] {
 			t.Errorf("%s has two entries", m.Name)
 		}
@@ -101,6 +114,7 @@ func TestHelp(t *testing.T) {
 		{"ringwatch_query_prometheus_engine_query_duration_histogram_seconds", true, "PromQL"},
 		{"ringwatch_query_prometheus_engine_query_samples_total", true, "samples"},
 		{"process_cpu_seconds_total", true, "CPU time"},
+		{"redis_memory_used_bytes", false, "Memory that the server has allocated."},
 		{"cluster:my_own:sum", true, "Not described: recorded by a rule of the account."},
 		{"my_own", true, "Not described: recorded by a rule of the account."},
 		{"cassandra_other_new_things", false, "Not described: Cassandra counts it"},
