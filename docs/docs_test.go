@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"rules":      {"frame", "window", "memory", "stream", "query", "access"},
 	"api": {"query", "dictionary", "console", "frame", "window", "access",
 		"memory", "ring"},
-	"watch": {"frame", "access", "stream"},
+	"watch": {"frame", "access", "stream", "dictionary"},
 }
 
 // eachFile parses every Go file of the repository.

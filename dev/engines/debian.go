@@ -30,6 +30,16 @@ func EnsureAlertmanager(ctx context.Context, progress func(string)) error {
 		"prometheus-alertmanager")
 }
 
+// ErrNoRedisExporter is returned when prometheus-redis-exporter is missing, which only tests run.
+var ErrNoRedisExporter = errors.New(
+	"found no prometheus-redis-exporter, which tests run: apt-get install prometheus-redis-exporter")
+
+// EnsureRedisExporter does for Debian's prometheus-redis-exporter what EnsureRedis does for Redis.
+func EnsureRedisExporter(ctx context.Context, progress func(string)) error {
+	return ensureDebian(ctx, progress, "prometheus-redis-exporter", ErrNoRedisExporter,
+		"prometheus-redis-exporter")
+}
+
 // policyFile, where it exists and exits with 101, keeps Debian's packages from starting their
 // services.
 const policyFile = "/usr/sbin/policy-rc.d"
