@@ -20,22 +20,26 @@ var (
 	errNoRedis = errors.New("it does not speak Redis's protocol")
 )
 
-// guard is a connection that breaks off an answer which is too big or no Redis's. It looks at the
-// bytes before the library does: that allocates what lengths say, and panics at some.
+// guard is a connection that breaks off an answer which is too big, no Redis's, or to nothing that
+// was asked. It looks at the bytes before the library does. That allocates what lengths say, panics
+// at some, and at an answer too many in a goroutine of its own, which nobody can catch.
 type guard struct {
 	net.Conn
-	err error // why it broke off
-
-	bytes, values int   // what is left of this answer's
-	lists         []int // values that are still to come of each open list
-	skip          int   // bytes of the string under way, with its end
-	head          []byte
-	kind          byte // of the value whose first line this is; 0: it begins
+	err     error // why it broke off
+	asked   resp
+	said    resp
+	pending int // answers to come
+	bytes   int // that they may still have
 }
 
-// Write begins the answer to what it writes: one command is under way at a time.
+// Write begins the answers to what it writes. One who writes waits for the answers.
 func (g *guard) Write(b []byte) (int, error) {
-	g.bytes, g.values = maxBytes, maxValues
+	g.bytes, g.said.values, g.asked.values = maxBytes, maxValues, maxValues
+	commands, err := g.asked.look(b)
+	if err != nil {
+		return 0, err
+	}
+	g.pending += commands
 	return g.Conn.Write(b)
 }
 
@@ -44,24 +48,47 @@ func (g *guard) Read(b []byte) (int, error) {
 		return 0, g.err
 	}
 	n, err := g.Conn.Read(b)
-	if g.bytes -= n; g.bytes < 0 {
-		g.err = errTooLong
-	} else {
-		g.err = g.look(b[:n])
+	if n == 0 {
+		return 0, err
 	}
-	if g.err != nil {
+	if g.err = g.take(b[:n]); g.err != nil {
 		return 0, g.err
 	}
 	return n, err
 }
 
-// look follows RESP2 through the next bytes.
-func (g *guard) look(b []byte) error {
+func (g *guard) take(b []byte) error {
+	if g.bytes -= len(b); g.bytes < 0 {
+		return errTooLong
+	}
+	answers, err := g.said.look(b)
+	if g.pending -= answers; err == nil && (g.pending < 0 || g.pending == 0 && g.said.within()) {
+		err = errNoRedis
+	}
+	return err
+}
+
+// resp follows a stream of RESP2.
+type resp struct {
+	values int   // that are left for lists, all together
+	lists  []int // values that are still to come of each open list
+	skip   int   // bytes of the string under way, with its end
+	head   []byte
+	kind   byte // of the value whose first line this is; 0: it begins
+	whole  int  // values that have ended, those in lists aside
+}
+
+// within reports whether a value has begun and not ended.
+func (s *resp) within() bool { return s.kind != 0 || s.skip > 0 || len(s.lists) > 0 }
+
+// look takes the next bytes and returns how many values have ended.
+func (s *resp) look(b []byte) (whole int, err error) {
+	s.whole = 0
 	for len(b) > 0 {
-		if g.skip > 0 {
-			n := min(g.skip, len(b))
-			if g.skip -= n; g.skip == 0 {
-				g.ends()
+		if s.skip > 0 {
+			n := min(s.skip, len(b))
+			if s.skip -= n; s.skip == 0 {
+				s.ends()
 			}
 			b = b[n:]
 			continue
@@ -69,36 +96,36 @@ func (g *guard) look(b []byte) error {
 		c := b[0]
 		b = b[1:]
 		switch {
-		case g.kind == 0:
+		case s.kind == 0:
 			switch c {
 			case '+', '-', ':', '$', '*':
-				g.kind, g.head = c, g.head[:0]
+				s.kind, s.head = c, s.head[:0]
 			default:
-				return errNoRedis
+				return s.whole, errNoRedis
 			}
 		case c != '\n':
 			// Only numbers are looked at: a few digits and the return.
-			if g.kind != '+' && g.kind != '-' && len(g.head) > 24 {
-				return errNoRedis
+			if s.kind != '+' && s.kind != '-' && len(s.head) > 24 {
+				return s.whole, errNoRedis
 			}
-			if len(g.head) < 32 {
-				g.head = append(g.head, c)
+			if len(s.head) < 32 {
+				s.head = append(s.head, c)
 			}
 		default:
-			if err := g.line(); err != nil {
-				return err
+			if err := s.line(); err != nil {
+				return s.whole, err
 			}
 		}
 	}
-	return nil
+	return s.whole, nil
 }
 
 // line takes a value's first line.
-func (g *guard) line() error {
-	kind, head := g.kind, g.head
-	g.kind = 0
+func (s *resp) line() error {
+	kind, head := s.kind, s.head
+	s.kind = 0
 	if kind == '+' || kind == '-' {
-		g.ends()
+		s.ends()
 		return nil
 	}
 	if len(head) < 2 || head[len(head)-1] != '\r' {
@@ -107,7 +134,7 @@ func (g *guard) line() error {
 	head = head[:len(head)-1]
 	if kind == '$' || kind == '*' {
 		if string(head) == "-1" { // nothing
-			g.ends()
+			s.ends()
 			return nil
 		}
 	} else if head[0] == '-' {
@@ -118,32 +145,33 @@ func (g *guard) line() error {
 	case err != nil:
 		return err
 	case kind == ':' || kind == '*' && n == 0:
-		g.ends()
+		s.ends()
 	case kind == '$':
 		if n > maxBytes {
 			return errTooLong
 		}
-		g.skip = n + 2
+		s.skip = n + 2
 	default:
-		if g.values -= n; n > maxValues || g.values < 0 {
+		if s.values -= n; n > maxValues || s.values < 0 {
 			return errTooMany
 		}
-		if len(g.lists) == maxDepth {
+		if len(s.lists) == maxDepth {
 			return errTooDeep
 		}
-		g.lists = append(g.lists, n)
+		s.lists = append(s.lists, n)
 	}
 	return nil
 }
 
 // ends is called when a value has ended, which may be the last one of its list.
-func (g *guard) ends() {
-	for last := len(g.lists) - 1; last >= 0; last-- {
-		if g.lists[last]--; g.lists[last] > 0 {
+func (s *resp) ends() {
+	for last := len(s.lists) - 1; last >= 0; last-- {
+		if s.lists[last]--; s.lists[last] > 0 {
 			return
 		}
-		g.lists = g.lists[:last]
+		s.lists = s.lists[:last]
 	}
+	s.whole++
 }
 
 // number reads digits. What is too big for a length is as big as can be.

@@ -198,6 +198,10 @@ var fields = map[string]string{
 	"sentinel_simulate_failure_flags": "sentinel_simulate_failure_flags",
 }
 
+// settings are fields that are settings, too, for which redis_exporter asks CONFIG GET.
+var settings = map[string]string{"maxclients": "config_maxclients",
+	"maxmemory": "config_maxmemory", "repl_backlog_size": "config_repl_backlog_size"}
+
 // cpuFields are seconds with six decimals.
 var cpuFields = map[string]string{
 	"used_cpu_sys":              "cpu_sys_seconds_total",
@@ -217,6 +221,7 @@ var told = []string{"role", "redis_version", "redis_build_id", "redis_mode", "os
 type info struct {
 	values map[string]string // the first of each field
 	usecs  map[string]int64  // microseconds of each command
+	dbs    []string          // that have keys
 }
 
 // info takes the answer of INFO.
@@ -253,6 +258,7 @@ func (s *sheet) info(text string, now time.Time) info {
 			continue
 		case "Keyspace":
 			if strings.HasPrefix(field, "db") {
+				of.dbs = append(of.dbs, clean(field))
 				s.database(field, parts(value))
 			}
 			continue
@@ -296,6 +302,9 @@ func (s *sheet) info(text string, now time.Time) info {
 func (s *sheet) field(field, value string) {
 	if name := fields[field]; name != "" {
 		s.number(name, 0, value)
+		if name := settings[field]; name != "" {
+			s.number(name, 0, value)
+		}
 	} else if name := cpuFields[field]; name != "" {
 		s.number(name, -6, value)
 	} else if field == "latest_fork_usec" {

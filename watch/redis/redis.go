@@ -2,7 +2,7 @@
 // outside: INFO and a few more commands, which change nothing. Metrics have redis_exporter's names.
 // Begin with Reader.
 //
-//	INFO, CONFIG GET, SLOWLOG, LATENCY, CLUSTER INFO, SENTINEL ──► sheet ──► reading.Reading
+//	INFO, SLOWLOG, LATENCY, CLUSTER INFO, SENTINEL ──► sheet ──► reading.Reading
 //
 // What it promises:
 //   - A reading ends within the timeout, whatever the server does, and takes bounded memory: an
@@ -10,7 +10,8 @@
 //   - A command but INFO that the server refuses leaves its metrics out. It is said once, and
 //     tried again seldom: each refusal counts in the server's log of its ACL.
 //   - The keys, values, clients and commands of users are not read. Of the slow log's newest entry
-//     the arguments are dropped at once.
+//     the arguments are dropped at once. Settings come from INFO: who may CONFIG GET one sees the
+//     passwords, too.
 //
 // It is safe for concurrent use.
 package redis
@@ -44,7 +45,7 @@ type Deps struct {
 }
 
 // refusedFor is how long a refused command is not tried again.
-const refusedFor = 15 * time.Minute
+const refusedFor = time.Hour
 
 // Reader reads one server over one connection, which it keeps.
 type Reader struct {
@@ -56,6 +57,7 @@ type Reader struct {
 	client  rueidis.Client // nil: not connected
 	guard   *guard
 	refused map[string]time.Time // commands, with the time of their refusal
+	dbs     map[string]bool      // databases that have had keys
 	full    bool                 // it was said that rows were left out
 }
 
@@ -75,6 +77,7 @@ func New(c Config, deps Deps) (*Reader, error) {
 		deps.Now = time.Now
 	}
 	return &Reader{config: c, deps: deps, refused: map[string]time.Time{},
+		dbs: map[string]bool{"db0": true},
 		log: deps.Log.With("cluster", c.Cluster, "instance", c.Address)}, nil
 }
 
@@ -87,9 +90,10 @@ func (r *Reader) Close() {
 
 func (r *Reader) disconnect() {
 	if r.client != nil {
+		r.guard.Conn.Close() // first: the library would send a PING, to which we may have no right
 		r.client.Close()
-		r.client, r.guard = nil, nil
 	}
+	r.client, r.guard = nil, nil
 }
 
 // Read looks at the server once. Its error is one sentence with what to do; then the reading has
@@ -142,6 +146,7 @@ func (r *Reader) read(ctx context.Context, s *sheet) (facts []frame.Fact, err er
 	if of.values["redis_mode"] == "sentinel" {
 		err = r.sentinel(ctx, s)
 	} else {
+		r.emptied(s, of)
 		err = r.server(ctx, s, of)
 	}
 	return r.facts(of), err
@@ -151,7 +156,7 @@ func (r *Reader) read(ctx context.Context, s *sheet) (facts []frame.Fact, err er
 func (r *Reader) server(ctx context.Context, s *sheet, of info) error {
 	major, _, _ := strings.Cut(of.values["redis_version"], ".")
 	version, _ := strconv.Atoi(major)
-	steps := []func() error{func() error { return r.settings(ctx, s, version) }}
+	var steps []func() error
 	if r.config.SlowLog {
 		steps = append(steps, func() error { return r.slowLog(ctx, s) })
 	}
@@ -180,6 +185,21 @@ func (r *Reader) server(ctx context.Context, s *sheet, of info) error {
 	return nil
 }
 
+// emptied says 0 of databases that have no key any more, which INFO leaves out.
+func (r *Reader) emptied(s *sheet, of info) {
+	for _, db := range of.dbs {
+		if len(r.dbs) < maxRows {
+			r.dbs[db] = true
+		}
+	}
+	for db := range r.dbs {
+		if !slices.Contains(of.dbs, db) {
+			s.int("db_keys", 0, 0, db)
+			s.int("db_keys_expiring", 0, 0, db)
+		}
+	}
+}
+
 // do sends a command whose words are known to be harmless.
 func (r *Reader) do(ctx context.Context, words ...string) rueidis.RedisResult {
 	return r.client.Do(ctx, r.client.B().Arbitrary(words...).Build())
@@ -204,8 +224,7 @@ func (r *Reader) optional(ctx context.Context, take func(rueidis.RedisMessage),
 	case !refused && !rueidis.IsRedisNil(err):
 		return r.explain(ctx, name, err)
 	case refused && (strings.HasPrefix(refusal.Error(), "NOPERM") ||
-		strings.HasPrefix(strings.ToLower(refusal.Error()), "err unknown") ||
-		strings.HasPrefix(refusal.Error(), "unknown")):
+		strings.HasPrefix(refusal.Error(), "unknown")): // the library leaves ERR out
 		r.refused[name] = now
 		if r.deps.Refused != nil {
 			r.deps.Refused(name)
@@ -217,36 +236,6 @@ func (r *Reader) optional(ctx context.Context, take func(rueidis.RedisMessage),
 		}
 	}
 	return nil // it is loading, busy or a replica without its master: INFO says so
-}
-
-// settings asks for settings by their names: others have secrets in them.
-func (r *Reader) settings(ctx context.Context, s *sheet, version int) error {
-	names := []string{"maxmemory", "maxclients", "io-threads", "repl-backlog-size",
-		"client-output-buffer-limit"}
-	take := func(m rueidis.RedisMessage) {
-		of, _ := m.AsStrMap()
-		for _, name := range names[:4] {
-			if v, found := of[name]; found {
-				s.number("config_"+strings.ReplaceAll(name, "-", "_"), 0, v)
-			}
-		}
-		limits := strings.Fields(of["client-output-buffer-limit"])
-		for ; len(limits) >= 4; limits = limits[4:] {
-			s.number("config_client_output_buffer_limit_bytes", 0, limits[1], limits[0], "hard")
-			s.number("config_client_output_buffer_limit_bytes", 0, limits[2], limits[0], "soft")
-			s.number("config_client_output_buffer_limit_overcome_seconds", 0, limits[3], limits[0],
-				"soft")
-		}
-	}
-	if version >= 7 { // it takes several
-		return r.optional(ctx, take, append([]string{"CONFIG", "GET"}, names...)...)
-	}
-	for _, name := range names {
-		if err := r.optional(ctx, take, "CONFIG", "GET", name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // slowLog asks for the slow log's length and its newest entry: its number, when it began, how long
