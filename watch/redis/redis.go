@@ -276,7 +276,7 @@ const maxSentinelMasters = 100
 // sentinel asks for what a sentinel's INFO does not say.
 func (r *Reader) sentinel(ctx context.Context, s *sheet) error {
 	var masters []map[string]string
-	err := r.optional(ctx, func(m rueidis.RedisMessage) { masters = maps(m) },
+	err := r.optional(ctx, func(m rueidis.RedisMessage) { masters = listed(m) },
 		"SENTINEL", "MASTERS")
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (r *Reader) sentinel(ctx context.Context, s *sheet) error {
 			{"SLAVES", "sentinel_master_ok_slaves", 0}} {
 			err := r.optional(ctx, func(m rueidis.RedisMessage) {
 				fine := list.more
-				for _, member := range maps(m) {
+				for _, member := range listed(m) {
 					if flags := member["flags"]; flags != "" && !strings.Contains(flags, "_down") {
 						fine++
 					}
@@ -334,8 +334,8 @@ func (r *Reader) quorum(ctx context.Context, s *sheet, name string) error {
 	return nil
 }
 
-// maps reads a list of maps; what is none is left out.
-func maps(m rueidis.RedisMessage) (list []map[string]string) {
+// listed reads a list of maps; what is none is left out.
+func listed(m rueidis.RedisMessage) (list []map[string]string) {
 	items, _ := m.ToArray()
 	for _, item := range items {
 		if of, err := item.AsStrMap(); err == nil {
