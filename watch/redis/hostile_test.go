@@ -371,7 +371,7 @@ func TestHistogram(t *testing.T) {
 		want    map[int]int64 // nil: none
 	}{
 		{[]int64{1, 2, 33, 5}, 5, map[int]int64{0: 2, 5: 3}},
-		{[]int64{32, 1, 1082196, 3}, 4, map[int]int64{5: 1, 21: 3}},
+		{[]int64{32, 1, 1073742, 3}, 4, map[int]int64{5: 1, 21: 3}},
 		{nil, 4, map[int]int64{21: 4}},
 		{[]int64{1, 5, 2, 3}, 5, nil},
 		{[]int64{1, -5}, 5, nil},

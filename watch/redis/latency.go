@@ -7,11 +7,16 @@ import (
 	"github.com/ringwatch/ringwatch/watch/reading"
 )
 
-// latencyBounds are those of LATENCY HISTOGRAM, in microseconds: 1,024 ns × 2^i, as the highest
-// value that Redis's histogram tells not apart from it. The last holds a second, beyond which Redis
-// does not count.
-var latencyBounds = frame.Bounds{Upper: []int64{1, 2, 4, 8, 16, 33, 66, 132, 264, 528, 1056, 2113,
-	4227, 8454, 16909, 33818, 67637, 135274, 270548, 541097, 1082195}}
+// latencyBounds are those of LATENCY HISTOGRAM, in microseconds, so that Redis's own buckets are
+// ours: 1,024 ns × 2^i, as the highest value that its HDR histogram of two digits does not tell
+// apart from it. The last one holds a second, beyond which Redis does not count.
+var latencyBounds = func() (b frame.Bounds) {
+	for ns := int64(1024); ns < 1e9; ns *= 2 {
+		b.Upper = append(b.Upper, (ns+ns/128-1)/1000)
+	}
+	b.Upper = append(b.Upper, 1_073_741)
+	return b
+}()
 
 // latencies takes the answer of LATENCY HISTOGRAM, with the microseconds that INFO gave of each
 // command.
