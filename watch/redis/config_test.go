@@ -50,9 +50,10 @@ func TestValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("it is taken")
 	}
-	for _, want := range []string{"cluster is empty: set", "job is empty", `"redis://a:1" is neither`,
-		`"nowhere" is neither`, `"/s" is there twice`, "speaks no TLS", "both set: set one",
-		"interval is 1s: use 5s to 1m", "timeout is 1m0s: use", "max_series is -1", "tls.cert_file"} {
+	for _, want := range []string{"cluster is empty: set", "job is empty",
+		`"redis://a:1" is neither`, `"nowhere" is neither`, `"/s" is there twice`, "speaks no TLS", "both set: set one",
+		"interval is 1s: use 5s to 1m", "timeout is 1m0s: use", "max_series is -1",
+		"tls.cert_file"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in\n%v", want, err)
 		}

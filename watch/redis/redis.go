@@ -423,50 +423,52 @@ func (r *Reader) explain(ctx context.Context, command string, err error) error {
 	if r.guard != nil && r.guard.err != nil {
 		err = r.guard.err
 	}
-	address := "redis " + r.config.Address
+	address := strings.ReplaceAll("redis "+r.config.Address, "%", "%%")
 	what := command
 	if what == "" {
 		what = "the greeting"
 	}
-	if refusal, ok := rueidis.IsRedisErr(err); ok {
+	say := func(format string, args ...any) error {
+		return fmt.Errorf(address+" "+format, args...)
+	}
+	if refusal, ok := rueidis.IsRedisErr(err); ok && !refusal.IsNil() {
 		word, _, _ := strings.Cut(refusal.Error(), " ")
 		switch word {
 		case "NOAUTH":
-			return fmt.Errorf("%s wants a password; set username and password or password_file", address)
+			return say("wants a password; set username and password or password_file")
 		case "WRONGPASS":
-			return fmt.Errorf("%s does not take the user's password; see username, password and "+
-				"password_file, and ACL LIST on the server", address)
+			return say("does not take the user's password; see username, password and " +
+				"password_file, and ACL LIST on the server")
 		case "NOPERM":
-			return fmt.Errorf("%s does not allow %s to the user %q; see docs/WATCH-REDIS.md for the "+
-				"rights that it needs", address, what, r.config.Username)
+			return say("does not allow %s to the user %q; see docs/WATCH-REDIS.md for the rights "+
+				"that it needs", what, r.config.Username)
 		}
-		return fmt.Errorf("%s refuses %s: %s; see its log", address, what, short(refusal.Error()))
+		return say("refuses %s: %s; see its log", what, short(refusal.Error()))
 	}
 	var trouble *certs.Error
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &trouble):
-		return fmt.Errorf("%s: %w", address, err)
-	case errors.Is(err, errNoRedis):
-		return fmt.Errorf("%s: %w; give the address of a Redis server, and tls if it speaks TLS",
-			address, err)
+		return say("has trouble with TLS: %w", err)
+	case errors.Is(err, errNoRedis), rueidis.IsParseErr(err), rueidis.IsRedisNil(err):
+		return say("was asked %s: %w; give the address of a Redis server, and tls if it speaks TLS",
+			what, errNoRedis)
 	case slices.ContainsFunc([]error{errTooLong, errTooMany, errTooDeep},
 		func(e error) bool { return errors.Is(err, e) }):
-		return fmt.Errorf("%s was asked %s, and %w, so it was broken off; see what answers there",
-			address, what, err)
+		return say("was asked %s, and %w, so it was broken off; see what answers there", what, err)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case isTimeout(err) || ctx.Err() != nil:
-		return fmt.Errorf("%s has not answered %s within %v; see whether the server is overloaded "+
-			"or the line slow, or raise timeout", address, what, r.config.Timeout)
+		return say("has not answered %s within %v; see whether the server is overloaded or the "+
+			"line slow, or raise timeout", what, r.config.Timeout)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return fmt.Errorf("%s cannot be reached: %s; see whether it runs, and the address", address,
+		return say("cannot be reached: %s; see whether it runs, and the address",
 			short(err.Error()))
 	case command == "" && !r.config.TLS.Enabled && !isSocket(r.config.Address) &&
 		certs.Speaks(ctx, r.config.Address):
-		return fmt.Errorf("%s speaks TLS; add the section tls", address)
+		return say("speaks TLS; add the section tls")
 	}
-	return fmt.Errorf("%s broke off at %s: %s; see its log", address, what, short(err.Error()))
+	return say("broke off at %s: %s; see its log", what, short(err.Error()))
 }
 
 func isTimeout(err error) bool {

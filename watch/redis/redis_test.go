@@ -79,10 +79,12 @@ func refuses(t *testing.T) Deps {
 // work gives a server something to tell of.
 func work(t *testing.T, address string) {
 	t.Helper()
-	lines := []string{"CONFIG SET latency-monitor-threshold 1", "CONFIG SET slowlog-log-slower-than 5000",
-		"DEBUG SLEEP 0.01", "CONFIG SET slowlog-log-slower-than 10000000",
+	lines := []string{"CONFIG SET latency-monitor-threshold 1",
+		"CONFIG SET slowlog-log-slower-than 5000", "DEBUG SLEEP 0.01",
+		"CONFIG SET slowlog-log-slower-than 10000000",
 		"CONFIG SET latency-monitor-threshold 0", "SET text abc", "INCR text", "GET a b",
-		"AUTH nobody wrong", "EVAL return(1) 0", "SET short 1 PX 100000", "CONFIG SET maxmemory 100mb"}
+		"AUTH nobody wrong", "EVAL return(1) 0", "SET short 1 PX 100000",
+		"CONFIG SET maxmemory 100mb"}
 	for i := range 50 {
 		lines = append(lines, fmt.Sprintf("SET k%d %d", i, i), fmt.Sprintf("GET k%d", i/2),
 			"GET none")
@@ -149,7 +151,8 @@ func flat(families map[string]*dto.MetricFamily) map[string]float64 {
 			switch {
 			case m.Summary != nil:
 				for _, q := range m.Summary.Quantile {
-					all[id(name, labels, values, "quantile", fmt.Sprint(q.GetQuantile()))] = q.GetValue()
+					of := fmt.Sprint(q.GetQuantile())
+					all[id(name, labels, values, "quantile", of)] = q.GetValue()
 				}
 				all[id(name+"_count", labels, values)] = float64(m.Summary.GetSampleCount())
 				all[id(name+"_sum", labels, values)] = m.Summary.GetSampleSum()
@@ -322,7 +325,8 @@ func compare(t *testing.T, r *Reader, scrape func() map[string]float64) *reading
 // redis_exporter has, under its names, with its values, with the rights that the docs give.
 func TestAgainstExporter(t *testing.T) {
 	debug := func(c *engines.RedisConfig) {
-		c.Extra = append(c.Extra, "--enable-debug-command", "local", "--repl-diskless-sync-delay", "0")
+		c.Extra = append(c.Extra, "--enable-debug-command", "local",
+			"--repl-diskless-sync-delay", "0")
 	}
 	master := engines.MustRedis(t, debug)
 	replica := engines.MustRedis(t, debug, func(c *engines.RedisConfig) {
@@ -331,9 +335,10 @@ func TestAgainstExporter(t *testing.T) {
 	work(t, master.Addr())
 	run(t, replica.Addr(), rights(t, false))
 	eventually.True(t, "the replica", func() bool {
+		of := run(t, replica.Addr(), "INFO replication", "INFO keyspace")
 		return strings.Contains(run(t, master.Addr(), "INFO replication")[0], "state=online") &&
-			strings.Contains(run(t, replica.Addr(), "INFO replication")[0], "master_link_status:up") &&
-			strings.Contains(run(t, replica.Addr(), "INFO keyspace")[0], "db0:keys=52")
+			strings.Contains(of[0], "master_link_status:up") &&
+			strings.Contains(of[1], "db0:keys=52")
 	})
 	t.Run("master", func(t *testing.T) {
 		got := compare(t, reader(t, master.Addr(), refuses(t), asRingwatch),
@@ -353,8 +358,10 @@ func TestAgainstExporter(t *testing.T) {
 				t.Errorf("%s is %v, not %v", name, v, want)
 			}
 		}
-		for name, least := range map[string]float64{"redis_last_slow_execution_duration_seconds": 0.01,
-			"redis_slowlog_last_timestamp_seconds":                       float64(time.Now().Unix() - 3600),
+		now := float64(time.Now().Unix())
+		for name, least := range map[string]float64{
+			"redis_last_slow_execution_duration_seconds":                 0.01,
+			"redis_slowlog_last_timestamp_seconds":                       now - 3600,
 			`redis_latency_spike_duration_seconds{event_name="command"}`: 0.01} {
 			if v, found := value(got, name); !found || v < least || v > 2*least+1 {
 				t.Errorf("%s is %v", name, v)
@@ -395,7 +402,8 @@ func TestAgainstExporter(t *testing.T) {
 		got := compare(t, reader(t, address, refuses(t), asRingwatch), exporter(t, address))
 		at := fmt.Sprintf(`{master_address=%q,master_name="mine"}`, master.Addr())
 		for name, want := range map[string]float64{"redis_sentinel_masters": 1,
-			"redis_sentinel_master_ok_slaves" + at: 1, "redis_sentinel_master_setting_ckquorum" + at: 1} {
+			"redis_sentinel_master_ok_slaves" + at:        1,
+			"redis_sentinel_master_setting_ckquorum" + at: 1} {
 			if v, found := value(got, name); !found || v != want {
 				t.Errorf("%s is %v", name, v)
 			}
@@ -408,9 +416,9 @@ func facts(t *testing.T, got *reading.Reading, server string) {
 	t.Helper()
 	_, version, _ := strings.Cut(server, "redis_version:")
 	version, _, _ = strings.Cut(version, "\r\n")
-	if want := []frame.Fact{{Name: "address", Value: "127.0.0.1"},
-		{Name: "redis_mode", Value: "standalone"}, {Name: "version", Value: version}}; !slices.Equal(
-		got.Facts, want) {
+	want := []frame.Fact{{Name: "address", Value: "127.0.0.1"},
+		{Name: "redis_mode", Value: "standalone"}, {Name: "version", Value: version}}
+	if !slices.Equal(got.Facts, want) {
 		t.Errorf("%v, not %v", got.Facts, want)
 	}
 }
@@ -421,8 +429,8 @@ func mustSentinel(t *testing.T, master *engines.Redis) string {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(engines.FreePorts(t, 1)[0]))
 	_, port, _ := net.SplitHostPort(address)
 	config := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor mine %s %d 1\n", port, dir,
-		master.Host, master.Port)
+	text := fmt.Sprintf("port %s\nbind 127.0.0.1\ndir %s\nsentinel monitor mine %s %d 1\n", port,
+		dir, master.Host, master.Port)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -446,8 +454,8 @@ func mustSentinel(t *testing.T, master *engines.Redis) string {
 	return address
 }
 
-// TestLife: one connection for all readings; a server that stops and comes again; databases that are
-// emptied; a password file that changes.
+// TestLife: one connection for all readings; databases that are emptied; a password file that
+// changes; a user who loses a right; a server that ends.
 func TestLife(t *testing.T) {
 	server := engines.MustRedis(t)
 	file := filepath.Join(t.TempDir(), "password")
@@ -532,8 +540,8 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of, err := client.Do(t.Context(), client.B().Arbitrary("LATENCY", "HISTOGRAM", "debug").Build()).
-		AsMap()
+	of, err := client.Do(t.Context(),
+		client.B().Arbitrary("LATENCY", "HISTOGRAM", "debug").Build()).AsMap()
 	if err != nil {
 		t.Fatal(err)
 	}
