@@ -29,18 +29,18 @@ type Config struct {
 	PasswordFile string       `yaml:"password_file"` // read again with each connection
 	TLS          certs.Client `yaml:"tls"`
 
-	Interval time.Duration `yaml:"interval"`
-	Timeout  time.Duration `yaml:"timeout"` // of one reading, the connection included
-	// MaxSeries is the most that one server may have; 0: what the role says.
-	MaxSeries int `yaml:"max_series"`
+	// Interval, Timeout and MaxSeries are of one reading, the connection included; 0: what the role
+	// says.
+	Interval  time.Duration `yaml:"interval"`
+	Timeout   time.Duration `yaml:"timeout"`
+	MaxSeries int           `yaml:"max_series"`
 	// SlowLog has the length of the slow log and its newest entry read, without the command.
 	SlowLog bool `yaml:"slow_log"`
 }
 
-// DefaultConfig returns no server, and one reading every 15 s.
+// DefaultConfig returns no server.
 func DefaultConfig() Config {
-	return Config{Job: "redis", TLS: certs.Section("tls"), Interval: 15 * time.Second,
-		Timeout: 5 * time.Second, SlowLog: true}
+	return Config{Job: "redis", TLS: certs.Section("tls"), SlowLog: true}
 }
 
 // Present is what a reader of YAML calls for each entry of the list: what it does not say is as in
@@ -85,7 +85,8 @@ func (c *Config) Validate() error {
 			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Cluster != "", "cluster is empty: set the name under which the servers appear")
+	check(c.Cluster != "" && len(c.Cluster) <= 255 && c.Cluster != "*",
+		"cluster is %q: set the name under which the servers appear, of 1 to 255 bytes", c.Cluster)
 	check(c.Job != "", "job is empty: set a name, or leave it out for redis")
 	addresses := c.all()
 	check(len(addresses) > 0, "address is empty: set host:port, or the path of a socket")
@@ -100,10 +101,10 @@ func (c *Config) Validate() error {
 	}
 	check(c.Password == "" || c.PasswordFile == "",
 		"password and password_file are both set: set one")
-	check(c.Interval >= 5*time.Second && c.Interval <= time.Minute,
+	check(c.Interval == 0 || c.Interval >= 5*time.Second && c.Interval <= time.Minute,
 		"interval is %v: use 5s to 1m", c.Interval)
-	check(c.Timeout > 0 && c.Timeout <= c.Interval,
-		"timeout is %v: use more than 0 and at most the interval, %v", c.Timeout, c.Interval)
+	check(c.Timeout >= 0 && (c.Interval == 0 || c.Timeout <= c.Interval),
+		"timeout is %v: use 1s to the interval, which is %v", c.Timeout, c.Interval)
 	check(c.MaxSeries >= 0, "max_series is %d: use 0 for the role's, or more", c.MaxSeries)
 	return errors.Join(append(wrong, c.TLS.Validate())...)
 }

@@ -13,6 +13,7 @@ func TestTargets(t *testing.T) {
 	var c Config
 	c.Present()
 	c.Cluster, c.Datacenter, c.Rack = "cache", "ams", "r1"
+	c.Interval = 15 * time.Second
 	c.Address, c.Addresses = "a:6379", []string{"b:6379", "/run/redis.sock"}
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
@@ -50,8 +51,9 @@ func TestValidate(t *testing.T) {
 	if err == nil {
 		t.Fatal("it is taken")
 	}
-	for _, want := range []string{"cluster is empty: set", "job is empty",
-		`"redis://a:1" is neither`, `"nowhere" is neither`, `"/s" is there twice`, "speaks no TLS", "both set: set one",
+	for _, want := range []string{`cluster is "": set`, "job is empty",
+		`"redis://a:1" is neither`, `"nowhere" is neither`, `"/s" is there twice`, "speaks no TLS",
+		"both set: set one",
 		"interval is 1s: use 5s to 1m", "timeout is 1m0s: use", "max_series is -1",
 		"tls.cert_file"} {
 		if !strings.Contains(err.Error(), want) {

@@ -44,6 +44,9 @@ type Deps struct {
 	Now     func() time.Time
 }
 
+// defaultTimeout is where neither the entry nor the role says one.
+const defaultTimeout = 10 * time.Second
+
 // refusedFor is how long a refused command is not tried again.
 const refusedFor = time.Hour
 
@@ -70,6 +73,9 @@ func New(c Config, deps Deps) (*Reader, error) {
 		return nil, fmt.Errorf("the entry has %d addresses: make a reader for one of Each", n)
 	}
 	c = c.Each()[0]
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
 	if deps.Log == nil {
 		deps.Log = slog.Default()
 	}
@@ -96,8 +102,8 @@ func (r *Reader) disconnect() {
 	r.client, r.guard = nil, nil
 }
 
-// Read looks at the server once. Its error is one sentence with what to do; then the reading has
-// redis_up alone, which is 0.
+// Read looks at the server once. Its error is one sentence with what to do. With an error there is
+// no reading, or, where INFO was answered, one that is not whole.
 func (r *Reader) Read(ctx context.Context) (*reading.Reading, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,9 +113,9 @@ func (r *Reader) Read(ctx context.Context) (*reading.Reading, error) {
 	facts, err := r.read(ctx, s)
 	if err != nil {
 		r.disconnect()
-		s = &sheet{tables: map[string]*table{}}
-		s.int("up", 0, 0)
-		return s.reading(), err
+	}
+	if facts == nil {
+		return nil, err
 	}
 	s.int("up", 0, 1)
 	if s.left > 0 && !r.full {
@@ -119,7 +125,7 @@ func (r *Reader) Read(ctx context.Context) (*reading.Reading, error) {
 	}
 	of := s.reading()
 	of.Facts = facts
-	return of, nil
+	return of, err
 }
 
 func (r *Reader) read(ctx context.Context, s *sheet) (facts []frame.Fact, err error) {
@@ -143,13 +149,12 @@ func (r *Reader) read(ctx context.Context, s *sheet) (facts []frame.Fact, err er
 		return nil, fmt.Errorf("redis %s answers INFO without redis_version: it is no Redis, or a "+
 			"proxy; give the address of a server", r.config.Address)
 	}
+	facts = r.facts(of)
 	if of.values["redis_mode"] == "sentinel" {
-		err = r.sentinel(ctx, s)
-	} else {
-		r.emptied(s, of)
-		err = r.server(ctx, s, of)
+		return facts, r.sentinel(ctx, s)
 	}
-	return r.facts(of), err
+	r.emptied(s, of)
+	return facts, r.server(ctx, s, of)
 }
 
 // server asks for what INFO does not say.
