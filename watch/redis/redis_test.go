@@ -82,8 +82,7 @@ func work(t *testing.T, address string) {
 	t.Helper()
 	lines := []string{"CONFIG SET latency-monitor-threshold 1",
 		"CONFIG SET slowlog-log-slower-than 5000", "DEBUG SLEEP 0.01",
-		"CONFIG SET slowlog-log-slower-than 10000000",
-		"CONFIG SET latency-monitor-threshold 0", "SET text abc", "INCR text", "GET a b",
+		"CONFIG SET latency-monitor-threshold 0 slowlog-log-slower-than 10000000", "SET text abc", "INCR text", "GET a b",
 		"AUTH nobody wrong", "EVAL return(1) 0", "SET short 1 PX 100000",
 		"CONFIG SET maxmemory 100mb"}
 	for i := range 50 {
@@ -358,7 +357,7 @@ func TestAgainstExporter(t *testing.T) {
 			`redis_commands_rejected_calls_total{cmd="get"}`: 1,
 			`redis_errors_total{err="WRONGPASS"}`:            1, "redis_config_maxclients": 10000,
 			"redis_keyspace_hits_total": 50, "redis_keyspace_misses_total": 50,
-			"redis_slowlog_length": 1, "redis_config_maxmemory": 100 << 20,
+			"redis_config_maxmemory":                                    100 << 20,
 			"redis_connected_slaves":                                    1,
 			`redis_commands_latencies_usec_count{cmd="set"}`:            52,
 			`redis_commands_latencies_usec_bucket{cmd="set",le="+Inf"}`: 52,
@@ -369,6 +368,7 @@ func TestAgainstExporter(t *testing.T) {
 		}
 		now := float64(time.Now().Unix())
 		for name, least := range map[string]float64{
+			"redis_slowlog_length":                                       1,
 			"redis_last_slow_execution_duration_seconds":                 0.01,
 			"redis_slowlog_last_timestamp_seconds":                       now - 3600,
 			`redis_latency_spike_duration_seconds{event_name="command"}`: 0.01} {
