@@ -131,7 +131,12 @@ func (r *Reader) Read(ctx context.Context) (*reading.Reading, error) {
 func (r *Reader) read(ctx context.Context, s *sheet) (facts []frame.Fact, err error) {
 	defer func() { // the library panics at answers that it does not understand
 		if p := recover(); p != nil {
-			err = fmt.Errorf("redis %s answers what no Redis does: %v", r.config.Address, p)
+			err = fmt.Errorf("redis %s answers what no Redis does: %v; see what answers there",
+				r.config.Address, p)
+			if r.client != nil { // its Close would wait for ever
+				r.guard.Conn.Close()
+				r.client = nil
+			}
 		}
 	}()
 	if err := r.connect(ctx); err != nil {

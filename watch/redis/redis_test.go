@@ -83,7 +83,8 @@ func work(t *testing.T, address string) {
 	lines := []string{"CONFIG SET latency-monitor-threshold 1",
 		"CONFIG SET slowlog-log-slower-than 5000", "DEBUG SLEEP 0.01",
 		"CONFIG SET latency-monitor-threshold 0 slowlog-log-slower-than 10000000",
-		"SET text abc", "INCR text", "GET a b", "AUTH nobody wrong", "EVAL return(1) 0", "SET short 1 PX 100000",
+		"SET text abc", "INCR text", "GET a b", "AUTH nobody wrong", "EVAL return(1) 0",
+		"SET short 1 PX 100000",
 		"CONFIG SET maxmemory 100mb"}
 	for i := range 50 {
 		lines = append(lines, fmt.Sprintf("SET k%d %d", i, i), fmt.Sprintf("GET k%d", i/2),
