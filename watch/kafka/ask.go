@@ -268,6 +268,7 @@ var remedies = map[*kerr.Error]string{
 // explained gives an error the words that an operator needs.
 func explained(err error, timeout fmt.Stringer) error {
 	var coded *kerr.Error
+	var dial *net.OpError
 	switch {
 	case errors.As(err, &coded):
 		if remedy := remedies[coded]; remedy != "" {
@@ -276,6 +277,8 @@ func explained(err error, timeout fmt.Stringer) error {
 		if strings.Contains(coded.Message, "SASL") {
 			return fmt.Errorf("%w: check sasl", err)
 		}
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return fmt.Errorf("%w: check that Kafka runs there", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within the timeout, %s: check that the broker runs, and that "+
 			"this machine reaches the address that it gives to clients; with tls or sasl, that its "+
