@@ -6,7 +6,7 @@ const (
 	// points is how many end offsets are remembered of a partition: 8 bytes each. With spacing that
 	// grows with age, 48 reach back 24 h with steps of about a sixth of the age.
 	points = 48
-	// remembered is how far back.
+	// remembered is how far back at least, once the cluster has been read for so long.
 	remembered = 24 * time.Hour
 	unknown    = int64(-1)
 )
@@ -23,7 +23,7 @@ type clock struct {
 func (c *clock) next(now int64) (drop int) {
 	drop = -1
 	switch {
-	case c.n > 0 && now-c.times[0] > remembered.Milliseconds():
+	case c.n > 1 && now-c.times[1] >= remembered.Milliseconds():
 		drop = 0
 	case c.n == points:
 		drop = c.leastNeeded(now)
