@@ -73,6 +73,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	now := time.Now()
 	c := kafka.DefaultConfig()
+	c.Timeout = interval
 	c.Cluster, c.Brokers, c.MaxSeries = "bench", []string{broker.Addr()}, o.maxSeries
 	reader, err := kafka.New(c, kafka.Deps{
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -100,11 +101,13 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		}
 		own, began := bench.CPU(), time.Now()
 		last, err = reader.Read(ctx)
+		bench.Progress("reading %d: %.2f s, %.2f s of CPU, %v", i, time.Since(began).Seconds(),
+			(bench.CPU() - own).Seconds(), err)
+		if i < o.readings/2 { // the broker is not warm, and the first answers may come late
+			continue
+		}
 		if err != nil {
 			return err
-		}
-		if i < o.readings/2 {
-			continue
 		}
 		took = append(took, time.Since(began).Seconds())
 		cpu = append(cpu, (bench.CPU() - own).Seconds())

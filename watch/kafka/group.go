@@ -23,6 +23,8 @@ type group struct {
 	members  int64
 	answered bool // it told its offsets in this pass
 
+	coordinator *node // in this pass
+
 	topics     []*groupTopic // by name
 	partitions int           // with committed offsets
 	lag, ms    int64
@@ -48,7 +50,7 @@ type groupTopic struct {
 const (
 	offsetsAsked = 100_000
 	mostAtOnce   = 50
-	supposed     = 4000 // partitions of a group that is asked for the first time
+	supposed     = 10_000 // partitions of a group that is asked for the first time
 )
 
 // groupsSay asks each coordinator for the offsets and members of its groups, all coordinators at
@@ -75,7 +77,7 @@ func (p *pass) groupsSay(ctx context.Context) {
 				continue
 			}
 			g.seen, g.state, g.kind, g.answered, g.rows = r.pass, l.state, l.kind, false, nil
-			g.members = 0
+			g.members, g.coordinator = 0, n
 			p.groups = append(p.groups, g)
 			of[n] = append(of[n], g)
 		}
@@ -156,7 +158,7 @@ func (p *pass) offsets(ctx context.Context, n *node, groups []*group) {
 			c := &said.groups[i]
 			g := p.reader.groups[c.group]
 			switch {
-			case g == nil || g.answered || g.seen != p.reader.pass:
+			case g == nil || g.answered || g.coordinator != n:
 				p.missing.add("groups were told of that nobody asked for", c.group, errNonsense)
 			case c.err != nil:
 				p.missing.add("groups told no offsets", g.name, c.err)
@@ -295,7 +297,7 @@ func (p *pass) members(ctx context.Context, n *node, groups []*group) {
 		}
 	}
 	took := func(name string, code int16, members int) {
-		if g := p.reader.groups[name]; g == nil || g.seen != p.reader.pass {
+		if g := p.reader.groups[name]; g == nil || g.coordinator != n {
 			p.missing.add("groups were told of that nobody asked for", name, errNonsense)
 		} else if code != int16(kerr.GroupIDNotFound.Code) && // it has ended meanwhile
 			!p.missing.code(what, name, code) {

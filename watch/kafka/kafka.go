@@ -85,7 +85,21 @@ type asker interface {
 type client struct{ *kgo.Client }
 
 func (c client) any(ctx context.Context, r kmsg.Request) (kmsg.Response, error) {
-	return c.Request(ctx, r)
+	type answer struct {
+		kmsg.Response
+		error
+	}
+	answers := make(chan answer, 1)
+	go func() { // Request waits for a connection's first answer longer than ctx
+		a, err := c.Request(ctx, r)
+		answers <- answer{a, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.Response, a.error
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (c client) one(ctx context.Context, id int32, r kmsg.Request) (kmsg.Response, error) {

@@ -26,7 +26,8 @@ type liar struct {
 	offsets  *kmsg.OffsetFetchResponse
 	dirs     *kmsg.DescribeLogDirsResponse
 	quorum   *kmsg.DescribeQuorumResponse
-	members  *kmsg.DescribeGroupsResponse
+	raw      bool                         // offsets, whatever was asked for
+	members  *kmsg.DescribeGroupsResponse // nil: each group asked for has none
 	silent   map[int32]bool
 	other    bool // answers another question than was asked
 }
@@ -77,12 +78,21 @@ func (l *liar) one(ctx context.Context, id int32, r kmsg.Request) (kmsg.Response
 		}
 		return answer, nil
 	case *offsetsRequest:
-		answer := *l.offsets
-		answer.Version = 9
-		if len(answer.Groups) == 0 { // what was asked for, and nothing in it
-			for _, g := range r.Groups {
+		answer := kmsg.OffsetFetchResponse{Version: 9}
+		for _, g := range r.Groups { // what it has of it, or nothing in it
+			i := slices.IndexFunc(l.offsets.Groups, func(o kmsg.OffsetFetchResponseGroup) bool {
+				return o.Group == g.Group
+			})
+			switch {
+			case l.raw:
+			case i >= 0:
+				answer.Groups = append(answer.Groups, l.offsets.Groups[i])
+			default:
 				answer.Groups = append(answer.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group})
 			}
+		}
+		if l.raw {
+			answer.Groups = l.offsets.Groups
 		}
 		ours := &offsetsResponse{version: 9, topics: r.topics}
 		return ours, ours.ReadFrom(answer.AppendTo(nil))
@@ -91,7 +101,14 @@ func (l *liar) one(ctx context.Context, id int32, r kmsg.Request) (kmsg.Response
 	case *kmsg.DescribeQuorumRequest:
 		return l.quorum, nil
 	case *kmsg.DescribeGroupsRequest:
-		return l.members, nil
+		if l.members != nil {
+			return l.members, nil
+		}
+		answer := kmsg.NewPtrDescribeGroupsResponse()
+		for _, g := range r.Groups {
+			answer.Groups = append(answer.Groups, kmsg.DescribeGroupsResponseGroup{Group: g})
+		}
+		return answer, nil
 	}
 	return nil, fmt.Errorf("%T was not expected", r)
 }
@@ -117,13 +134,10 @@ func metadataOf(topic string, partitions int) *kmsg.MetadataResponse {
 func honest() *liar {
 	l := &liar{metadata: metadataOf("orders", 4), groups: map[int32][]string{1: {"a"}, 2: {"b"}},
 		offsets: kmsg.NewPtrOffsetFetchResponse(), dirs: kmsg.NewPtrDescribeLogDirsResponse(),
-		quorum: kmsg.NewPtrDescribeQuorumResponse(), members: kmsg.NewPtrDescribeGroupsResponse()}
+		quorum: kmsg.NewPtrDescribeQuorumResponse()}
 	l.dirs.Dirs = []kmsg.DescribeLogDirsResponseDir{{Dir: "/data"}}
 	l.quorum.Topics = []kmsg.DescribeQuorumResponseTopic{{
 		Partitions: []kmsg.DescribeQuorumResponseTopicPartition{{LeaderID: 1}}}}
-	for _, g := range []string{"a", "b"} {
-		l.members.Groups = append(l.members.Groups, kmsg.DescribeGroupsResponseGroup{Group: g})
-	}
 	return l
 }
 
@@ -246,21 +260,29 @@ func TestLies(t *testing.T) {
 		"a group on two brokers": {func(l *liar) { l.groups[2] = []string{"a", "b"} }, nil,
 			"kafka_cluster_consumergroups", "", 2},
 		"groups nobody asked for": {func(l *liar) {
+			l.raw = true
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("z", at("orders", 5, 0))}
 		}, []string{"groups were told of that nobody asked for (2, such as z)"},
 			"kafka_consumergroup_state", "a/Stable", 1},
+		"another broker's group": {func(l *liar) {
+			l.members = kmsg.NewPtrDescribeGroupsResponse()
+			l.members.Groups = []kmsg.DescribeGroupsResponseGroup{{Group: "a",
+				Members: make([]kmsg.DescribeGroupsResponseGroupMember, 3)}}
+		}, []string{"groups were told of that nobody asked for (a)"},
+			"kafka_consumergroup_members", "a", 3},
 		"too few groups": {func(l *liar) {
+			l.raw = true
 			l.groups[1] = []string{"a", "c"}
-			l.members.Groups = append(l.members.Groups,
-				kmsg.DescribeGroupsResponseGroup{Group: "c"})
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("b", at("orders", 5, 0))}
-		}, []string{"groups told no offsets (2, such as a, c)"},
+		}, []string{"groups told no offsets (a, c): the broker's answer cannot be"},
 			"kafka_consumergroup_lag_sum", "b/orders", 95},
 		"groups in error states": {func(l *liar) {
 			delete(l.groups, 2)
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{{Group: "a",
 				ErrorCode: kerr.CoordinatorLoadInProgress.Code}}
-			l.members.Groups[0].ErrorCode = kerr.GroupAuthorizationFailed.Code
+			l.members = kmsg.NewPtrDescribeGroupsResponse()
+			l.members.Groups = []kmsg.DescribeGroupsResponseGroup{{Group: "a",
+				ErrorCode: kerr.GroupAuthorizationFailed.Code}}
 		}, []string{"groups told no offsets (a)", "the coordinator is starting",
 			"groups told no members (a)", "DESCRIBE on the groups"},
 			"kafka_consumergroup_state", "a/Stable", 1},
@@ -313,18 +335,17 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLargeGroup: a group with a million partitions, of which a third is there, beside a small one.
+// TestLargeGroup: a group with a million partitions, of which a tenth is there, beside a small one.
 // The small one has its rows, the large one its sums; what is held is bounded.
 func TestLargeGroup(t *testing.T) {
 	l := honest()
-	const there = 300_000
+	const there = 100_000
 	l.metadata = metadataOf("orders", there)
 	all := make([]int32, 1_000_000)
 	for i := range all {
 		all[i] = int32(i)
 	}
 	l.groups = map[int32][]string{1: {"large", "small"}}
-	l.members.Groups = []kmsg.DescribeGroupsResponseGroup{{Group: "large"}, {Group: "small"}}
 	l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("large", at("orders", 90, all...)),
 		offsetsOf("small", at("orders", 80, 1, 2, 3))}
 	series := 7*there + 1000
@@ -361,7 +382,6 @@ func TestLargeGroup(t *testing.T) {
 func TestLimit(t *testing.T) {
 	l := honest()
 	l.groups = map[int32][]string{1: {"a", "b", "c"}}
-	l.members.Groups = append(l.members.Groups, kmsg.DescribeGroupsResponseGroup{Group: "c"})
 	l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a", at("orders", 1, 0, 1)),
 		offsetsOf("b", at("orders", 1, 0, 1, 2)), offsetsOf("c", at("orders", 1, 0))}
 	full := l.reader(t)
