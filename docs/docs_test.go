@@ -229,7 +229,7 @@ var levels = map[string][]string{
 	"stream":               {},
 	"stream/durable":       {},
 	"stream/files":         {"stream", "stream/durable"},
-	"stream/kafka":         {"access/certs", "stream"},
+	"stream/kafka":         {"access/broker", "access/certs", "stream"},
 	"stream/streamtest":    {"dev/eventually", "stream"},
 	"store/layout":         {"frame/codec", "window"},
 	"store/rows":           {},
