@@ -208,6 +208,7 @@ func TestOneYAMLLibrary(t *testing.T) {
 // knows nothing above it, and an engine knows the waist.
 var levels = map[string][]string{
 	"access/account":  {},
+	"access/broker":   {"access/certs"},
 	"access/certs":    {},
 	"access/limit":    {},
 	"access/listener": {"access/account", "access/certs"},
@@ -236,6 +237,7 @@ var levels = map[string][]string{
 	"store/rows/cassandra": {"access/certs", "ring", "ring/throttle", "store/rows"},
 	"store/rows/files":     {"frame/codec", "store/rows", "stream/durable"},
 	"store/rows/rowstest":  {"store/rows"},
+	"watch/kafka":          {"access/broker", "access/certs", "frame", "watch/reading"},
 	"window":               {"frame", "frame/codec"},
 	"window/rollup":        {"frame", "frame/codec", "window"},
 }
