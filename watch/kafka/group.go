@@ -158,7 +158,7 @@ func (p *pass) offsets(ctx context.Context, n *node, groups []*group) {
 			c := &said.groups[i]
 			g := p.reader.groups[c.group]
 			switch {
-			case g == nil || g.answered || g.coordinator != n:
+			case g == nil || g.coordinator != n || g.answered:
 				p.missing.add("groups were told of that nobody asked for", c.group, errNonsense)
 			case c.err != nil:
 				p.missing.add("groups told no offsets", g.name, c.err)

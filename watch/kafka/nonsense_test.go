@@ -144,7 +144,7 @@ func honest() *liar {
 func (l *liar) reader(t testing.TB, change ...func(*Config)) *Reader {
 	t.Helper()
 	c := testConfig("one:9")
-	c.Timeout = 2 * time.Second
+	c.Timeout = time.Second
 	for _, f := range change {
 		f(&c)
 	}
@@ -227,18 +227,18 @@ func TestLies(t *testing.T) {
 		}, []string{"topics are not described (hidden)", "DESCRIBE on the topics"},
 			"kafka_cluster_topics", "", 1},
 		"offsets of others' partitions": {func(l *liar) {
-			l.ends = func(int32) *kmsg.ListOffsetsResponse {
+			l.ends = func(id int32) *kmsg.ListOffsetsResponse {
 				a := kmsg.NewPtrListOffsetsResponse()
 				of := kmsg.ListOffsetsResponseTopic{Topic: "orders"}
 				for _, p := range []int32{-1, 0, 1, 2, 3, math.MaxInt32} {
 					of.Partitions = append(of.Partitions,
-						kmsg.ListOffsetsResponseTopicPartition{Partition: p, Offset: 7})
+						kmsg.ListOffsetsResponseTopicPartition{Partition: p, Offset: 7 * int64(id)})
 				}
 				a.Topics = append(a.Topics, of, kmsg.ListOffsetsResponseTopic{Topic: "foreign",
 					Partitions: of.Partitions})
 				return a
 			}
-		}, []string{"that nobody asked for"}, "kafka_topic_current_offset_sum", "orders", 28},
+		}, []string{"that nobody asked for"}, "kafka_topic_current_offset_sum", "orders", 7 + 14 + 7 + 14},
 		"offsets below 0 and errors": {func(l *liar) {
 			l.ends = func(id int32) *kmsg.ListOffsetsResponse {
 				a := kmsg.NewPtrListOffsetsResponse()
@@ -286,12 +286,23 @@ func TestLies(t *testing.T) {
 		}, []string{"groups told no offsets (a)", "the coordinator is starting",
 			"groups told no members (a)", "DESCRIBE on the groups"},
 			"kafka_consumergroup_state", "a/Stable", 1},
-		"a topic and a partition twice": {func(l *liar) {
+		"a topic of a group twice": {func(l *liar) {
 			delete(l.groups, 2)
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a",
-				at("orders", 5, 0, 1, 0), at("orders", 6, 2))}
+				at("orders", 5, 0, 1), at("orders", 6, 0, 2))}
 		}, []string{"groups told of a topic or a partition twice (a)"},
 			"kafka_consumergroup_lag_sum", "a/orders", 190},
+		"a partition of a group twice": {func(l *liar) {
+			delete(l.groups, 2)
+			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a",
+				at("orders", 5, 0, 1, 0))}
+		}, []string{"groups told of a topic or a partition twice (a)"},
+			"kafka_consumergroup_lag_sum", "a/orders", 190},
+		"another broker's group's offsets": {func(l *liar) {
+			l.raw = true
+			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a", at("orders", 5, 0))}
+		}, []string{"groups were told of that nobody asked for (a)"},
+			"kafka_consumergroup_lag_sum", "a/orders", 95},
 		"topics and partitions that are gone": {func(l *liar) {
 			delete(l.groups, 2)
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a",
@@ -459,11 +470,15 @@ func FuzzOffsets(f *testing.F) {
 	f.Add(text)
 	f.Add(text[:len(text)-9])
 	f.Add(append(slices.Clone(text[:30]), 255, 255, 255, 255, 15))
+	f.Add(append(slices.Clone(text[:len(text)-1]), 255, 255, 255, 255, 15)) // four billion tags
 	topics := map[string]*topic{"orders": {name: "orders"}}
 	topics["orders"].resize(3, &clock{})
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r := &offsetsResponse{version: 9, topics: topics}
+		r, began := &offsetsResponse{version: 9, topics: topics}, time.Now()
 		_ = r.ReadFrom(text)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%d bytes took %s", len(text), took)
+		}
 		for _, g := range r.groups {
 			if len(g.partitions) != len(g.offsets) ||
 				len(g.topics) > 0 && g.topics[len(g.topics)-1].until != len(g.partitions) {
