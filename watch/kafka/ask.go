@@ -262,6 +262,7 @@ var remedies = map[*kerr.Error]string{
 	kerr.CoordinatorLoadInProgress:  "the coordinator is starting; the next reading asks again",
 	kerr.CoordinatorNotAvailable:    "the topic __consumer_offsets has no leader: a broker must come back",
 	kerr.NotCoordinator:             "the group moved; the next reading asks its new coordinator",
+	kerr.UnknownTopicOrPartition:    "it was deleted meanwhile; the next reading knows",
 	kerr.UnsupportedVersion:         "Kafka 3.0 or later is needed",
 }
 

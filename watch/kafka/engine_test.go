@@ -222,6 +222,7 @@ func TestCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	described(t, after)
 	for i := range after.Tables {
 		a, b := before.Tables[i], after.Tables[i]
 		if len(a.Rows) > 3 && &a.Rows[0] != &b.Rows[0] && !strings.Contains(a.Type, "broker") {

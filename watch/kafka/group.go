@@ -27,6 +27,7 @@ type group struct {
 
 	topics     []*groupTopic // by name
 	partitions int           // with committed offsets
+	gone       int           // partitions with committed offsets that are not read
 	lag, ms    int64
 	commit     int64      // when an offset was last seen to be another, ms; noValue: never
 	rows       *committed // what its partitions' rows are made of; nil: they are left out
@@ -52,6 +53,9 @@ const (
 	mostAtOnce   = 50
 	supposed     = 10_000 // partitions of a group that is asked for the first time
 )
+
+// forgotten is how many readings later a group is forgotten that nobody lists.
+const forgotten = 30
 
 // groupsSay asks each coordinator for the offsets and members of its groups, all coordinators at
 // once.
@@ -87,7 +91,8 @@ func (p *pass) groupsSay(ctx context.Context) {
 			fmt.Errorf("more than %d groups: name fewer with groups.include", mostGroups))
 	}
 	for name, g := range r.groups {
-		if g.seen != r.pass {
+		// While its coordinator is away nobody lists it. When its last commit was is kept meanwhile.
+		if g.seen+forgotten < r.pass {
 			delete(r.groups, name)
 		}
 	}
@@ -176,7 +181,8 @@ func (p *pass) offsets(ctx context.Context, n *node, groups []*group) {
 // take works out what a group's offsets say.
 func (p *pass) take(g *group, c *committed) {
 	r := p.reader
-	g.answered, g.partitions, g.lag, g.ms = true, len(c.partitions), 0, noValue
+	g.answered, g.partitions, g.gone = true, len(c.partitions), c.gone
+	g.lag, g.ms = 0, noValue
 	if len(c.topics) == 0 {
 		g.topics = g.topics[:0]
 	}

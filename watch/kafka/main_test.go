@@ -2,12 +2,17 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/watch/reading"
 )
 
@@ -87,6 +92,52 @@ func valuesOf(t testing.TB, rd *reading.Reading) values {
 		}
 	}
 	return all
+}
+
+// described fails unless dictionary/kafka.txt says of the reading's tables and metrics what they
+// are, no more and no less.
+func described(t testing.TB, rd *reading.Reading) {
+	t.Helper()
+	text, err := os.ReadFile("../../dictionary/kafka.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said, got []string
+	kind := ""
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		switch {
+		case len(f) == 0 || strings.HasPrefix(line, "#") || strings.HasPrefix(line, " "):
+		case f[0] == "type":
+			kind = f[1] + " " + strings.Join(f[3:], " ")
+		default:
+			said = append(said, fmt.Sprintf("%s: %s %s %s", kind, f[0], f[1], f[2]))
+		}
+	}
+	for _, table := range rd.Tables {
+		for _, c := range table.Columns {
+			kind := map[frame.Kind]string{frame.Gauge: "gauge",
+				frame.GaugeDouble: "gauge_double"}[c.Kind]
+			unit := c.Unit
+			if unit == "" {
+				unit = "-"
+			}
+			got = append(got, fmt.Sprintf("%s %s: %s %s %s", table.Type,
+				strings.Join(table.Labels, " "), c.Name, kind, unit))
+		}
+	}
+	slices.Sort(said)
+	slices.Sort(got)
+	for _, line := range said {
+		if !slices.Contains(got, line) {
+			t.Errorf("kafka.txt has %q, and the reading does not", line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(said, line) {
+			t.Errorf("the reading has %q, and kafka.txt does not", line)
+		}
+	}
 }
 
 // want fails unless the metric of those labels has the value.

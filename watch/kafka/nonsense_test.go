@@ -308,6 +308,11 @@ func TestLies(t *testing.T) {
 			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a",
 				at("deleted", 5, 0, 1), at("orders", 40, -1, 3, 4, math.MaxInt32, math.MinInt32))}
 		}, nil, "kafka_consumergroup_lag_sum", "a/orders", 60},
+		"topics and partitions that are gone, counted": {func(l *liar) {
+			delete(l.groups, 2)
+			l.offsets.Groups = []kmsg.OffsetFetchResponseGroup{offsetsOf("a",
+				at("deleted", 5, 0, 1), at("orders", 40, 3, 4))}
+		}, nil, "kafka_consumergroup_gone_partitions", "a", 3},
 		"log directories": {func(l *liar) {
 			l.dirs.Dirs = append(l.dirs.Dirs, l.dirs.Dirs[0], kmsg.DescribeLogDirsResponseDir{
 				Dir: "/broken", ErrorCode: kerr.KafkaStorageError.Code,

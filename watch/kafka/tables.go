@@ -312,6 +312,7 @@ func (p *pass) groupTables() []*table {
 	t := newTable("kafka_consumergroup", r.pinned.groups.rows(), "consumergroup")
 	members, count := t.ints("kafka_consumergroup_members"), t.ints("kafka_consumergroup_topics")
 	partitions := t.ints("kafka_consumergroup_partitions")
+	gone := t.ints("kafka_consumergroup_gone_partitions")
 	lag := t.ints("kafka_consumergroup_group_lag")
 	ms := t.millis("kafka_consumergroup_group_lag_seconds")
 	commit := t.millis("kafka_consumergroup_group_last_commit_timestamp_seconds")
@@ -332,13 +333,14 @@ func (p *pass) groupTables() []*table {
 	for i, g := range p.groups {
 		members[i], state[i] = g.members, 1
 		if !g.answered {
-			count[i], partitions[i], lag[i], ms[i], commit[i], p.leftOut[i] = noValue, noValue,
-				noValue, noValue, noValue, noValue
+			for _, column := range [][]int64{count, partitions, gone, lag, ms, commit, p.leftOut} {
+				column[i] = noValue
+			}
 			continue
 		}
 		count[i], partitions[i], lag[i], ms[i] = int64(len(g.topics)), int64(g.partitions), g.lag,
 			g.ms
-		commit[i] = g.commit
+		commit[i], gone[i] = g.commit, int64(g.gone)
 		for _, o := range g.topics {
 			if at == len(s.Rows) {
 				break
