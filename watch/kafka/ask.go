@@ -281,9 +281,10 @@ func explained(err error, timeout fmt.Stringer) error {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return fmt.Errorf("%w: check that Kafka runs there", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer within the timeout, %s: check that the broker runs, and that "+
-			"this machine reaches the address that it gives to clients; with tls or sasl, that its "+
-			"listener wants them: %w", timeout, err)
+		// Who called knows when its own time was up: this is not that.
+		return fmt.Errorf("no answer within %s: check that the broker runs, that this machine "+
+			"reaches the address that it gives to clients (advertised.listeners), and tls and sasl",
+			timeout)
 	}
 	return err
 }

@@ -203,7 +203,7 @@ func TestLies(t *testing.T) {
 	}{
 		"none": {func(*liar) {}, nil, "kafka_topic_current_offset_sum", "orders", 400},
 		"half does not answer": {func(l *liar) { l.silent = map[int32]bool{2: true} },
-			[]string{"brokers gave no ends of logs (2 at two:9): no answer within the timeout",
+			[]string{"brokers gave no ends of logs (2 at two:9): no answer within 1s",
 				"brokers listed no groups (2 at two:9)"},
 			"kafka_topic_partition_current_offset", "orders/2", 100},
 		"half does not answer, counted": {func(l *liar) { l.silent = map[int32]bool{2: true} },
