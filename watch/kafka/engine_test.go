@@ -321,10 +321,13 @@ func TestStallAndBurst(t *testing.T) {
 	broker := engines.SharedKafka(t)
 	client := mustClient(t, broker.Addr())
 	admin := kadm.NewClient(client)
-	mustCreate(t, admin, 2, 1, "stall")
+	// The broker is shared, with an earlier run of this test, too.
+	stall := fmt.Sprint("stall-", time.Now().UnixNano())
+	stalled, busy := "stalled-"+stall, "busy-"+stall
+	mustCreate(t, admin, 2, 1, stall)
 	now := time.Unix(1_700_000_000, 0)
 	c := testConfig(broker.Addr())
-	c.Topics.Include, c.Groups.Include = "stall", "stalled|busy"
+	c.Topics.Include, c.Groups.Include = stall, stalled+"|"+busy
 	r := mustNew(t, c, func() time.Time { return now })
 	read := func() values {
 		now = now.Add(20 * time.Second)
@@ -332,53 +335,53 @@ func TestStallAndBurst(t *testing.T) {
 	}
 	var v values
 	for i := range 10 { // both read along
-		mustProduce(t, client, "stall", 0, 100)
-		mustCommit(t, admin, "stalled", "stall", map[int32]int64{0: int64(100 * (i + 1)), 1: 0})
-		mustCommit(t, admin, "busy", "stall", map[int32]int64{0: int64(100 * (i + 1))})
+		mustProduce(t, client, stall, 0, 100)
+		mustCommit(t, admin, stalled, stall, map[int32]int64{0: int64(100 * (i + 1)), 1: 0})
+		mustCommit(t, admin, busy, stall, map[int32]int64{0: int64(100 * (i + 1))})
 		v = read()
 	}
-	v.want(t, "kafka_consumergroup_lag_seconds", "stalled/stall", 0)
-	v.want(t, "kafka_consumergroup_last_commit_timestamp_seconds", "stalled/stall",
+	v.want(t, "kafka_consumergroup_lag_seconds", stalled+"/"+stall, 0)
+	v.want(t, "kafka_consumergroup_last_commit_timestamp_seconds", stalled+"/"+stall,
 		float64(now.Unix()))
 	committed := float64(now.Unix())
 	for i := 10; i < 20; i++ { // one stands still, the other reads along half a step behind
-		mustProduce(t, client, "stall", 0, 100)
-		mustCommit(t, admin, "busy", "stall", map[int32]int64{0: int64(100*i + 50)})
+		mustProduce(t, client, stall, 0, 100)
+		mustCommit(t, admin, busy, stall, map[int32]int64{0: int64(100*i + 50)})
 		v = read()
-		v.want(t, "kafka_consumergroup_lag_seconds", "stalled/stall", float64(20*(i-9)))
-		v.want(t, "kafka_consumergroup_lag_seconds", "busy/stall", 10)
+		v.want(t, "kafka_consumergroup_lag_seconds", stalled+"/"+stall, float64(20*(i-9)))
+		v.want(t, "kafka_consumergroup_lag_seconds", busy+"/"+stall, 10)
 	}
-	v.want(t, "kafka_consumergroup_last_commit_timestamp_seconds", "stalled/stall", committed)
-	v.want(t, "kafka_consumergroup_lag_sum", "stalled/stall", 1000)
-	mustProduce(t, client, "stall", 0, 20_000) // a burst
+	v.want(t, "kafka_consumergroup_last_commit_timestamp_seconds", stalled+"/"+stall, committed)
+	v.want(t, "kafka_consumergroup_lag_sum", stalled+"/"+stall, 1000)
+	mustProduce(t, client, stall, 0, 20_000) // a burst
 	v = read()
-	v.want(t, "kafka_consumergroup_lag", "busy/stall/0", 20_050)
-	if got := v["kafka_consumergroup_lag_seconds"]["busy/stall"]; got > 31 {
+	v.want(t, "kafka_consumergroup_lag", busy+"/"+stall+"/0", 20_050)
+	if got := v["kafka_consumergroup_lag_seconds"][busy+"/"+stall]; got > 31 {
 		t.Errorf("a burst is %v s", got)
 	}
-	v.want(t, "kafka_consumergroup_lag_seconds", "stalled/stall", 220)
-	v.want(t, "kafka_consumergroup_partition_lag_seconds", "stalled/stall/1", 0)
-	v.want(t, "kafka_consumergroup_beyond_history_partitions", "stalled/stall", 0)
-	mustCommit(t, admin, "busy", "stall", map[int32]int64{0: 50})
+	v.want(t, "kafka_consumergroup_lag_seconds", stalled+"/"+stall, 220)
+	v.want(t, "kafka_consumergroup_partition_lag_seconds", stalled+"/"+stall+"/1", 0)
+	v.want(t, "kafka_consumergroup_beyond_history_partitions", stalled+"/"+stall, 0)
+	mustCommit(t, admin, busy, stall, map[int32]int64{0: 50})
 	v = read() // who goes back before all that was seen
-	v.want(t, "kafka_consumergroup_beyond_history_partitions", "busy/stall", 1)
-	v.want(t, "kafka_consumergroup_lag_seconds", "busy/stall", 21*20)
+	v.want(t, "kafka_consumergroup_beyond_history_partitions", busy+"/"+stall, 1)
+	v.want(t, "kafka_consumergroup_lag_seconds", busy+"/"+stall, 21*20)
 	v.want(t, "kafka_cluster_max_lag_seconds", "", 21*20)
 
 	// A topic that is made anew begins anew.
-	if _, err := admin.DeleteTopics(t.Context(), "stall"); err != nil {
+	if _, err := admin.DeleteTopics(t.Context(), stall); err != nil {
 		t.Fatal(err)
 	}
 	eventually.True(t, "the topic is gone", func() bool {
 		rd, err := r.Read(context.WithoutCancel(t.Context()))
 		return err == nil && valuesOf(t, rd)["kafka_cluster_topics"][""] == 0
 	})
-	mustCreate(t, admin, 2, 1, "stall")
-	mustProduce(t, mustClient(t, broker.Addr()), "stall", 0, 3) // the other knows the old one
-	mustCommit(t, admin, "busy", "stall", map[int32]int64{0: 1})
+	mustCreate(t, admin, 2, 1, stall)
+	mustProduce(t, mustClient(t, broker.Addr()), stall, 0, 3) // the other knows the old one
+	mustCommit(t, admin, busy, stall, map[int32]int64{0: 1})
 	v = read()
-	v.want(t, "kafka_consumergroup_lag_sum", "busy/stall", 2)
-	if got := v["kafka_consumergroup_lag_seconds"]["busy/stall"]; got > 20 {
+	v.want(t, "kafka_consumergroup_lag_sum", busy+"/"+stall, 2)
+	if got := v["kafka_consumergroup_lag_seconds"][busy+"/"+stall]; got > 20 {
 		t.Errorf("a new topic is %v s behind", got)
 	}
 }
