@@ -101,7 +101,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
 # it names them with -help, and all have -results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions bench-watch-kafka
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record $(ARGS)
 
@@ -145,6 +145,9 @@ bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line,
 
 bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
 	@go run ./bench/layout $(ARGS)
+
+bench-watch-kafka: ## what reading 10,000 partitions and 200 groups of a Kafka costs, 8 minutes; ARGS='-partitions 1000 -groups 20 -readings 10' for a look
+	@go run ./bench/watchkafka $(ARGS)
 
 bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in memory, loading and matching, 5 minutes
 	@go run ./bench/series $(ARGS)

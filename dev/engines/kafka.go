@@ -23,6 +23,11 @@ import (
 type KafkaConfig struct {
 	Dir string // holds its configuration, data and, unless Log is set, log; kept across starts
 
+	// Join makes it a further broker, without a controller, of the cluster that this one is the
+	// controller of; NodeID is its id there. nil: a cluster of its own, in which it has id 1.
+	Join   *Kafka
+	NodeID int
+
 	ListenAddress  string // 127.0.0.1 by default
 	Port           int    // for clients; 0: a free one
 	ControllerPort int    // for itself; 0: a free one
@@ -53,6 +58,11 @@ type Kafka struct {
 // Addr returns host:port for clients.
 func (k *Kafka) Addr() string { return net.JoinHostPort(k.Host, strconv.Itoa(k.Port)) }
 
+// controller returns host:port of its controller.
+func (k *Kafka) controller() string {
+	return net.JoinHostPort(k.Host, strconv.Itoa(k.ControllerPort))
+}
+
 // StartKafka fetches Kafka if need be, formats an empty directory, starts a broker and waits
 // until it answers.
 func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
@@ -64,6 +74,12 @@ func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 		return nil, fmt.Errorf("cannot resolve Kafka's directory: %w", err)
 	}
 	c.Dir = dir
+	if c.Join == nil {
+		c.NodeID = 1
+	} else if c.NodeID < 2 {
+		return nil, fmt.Errorf("a Kafka that joins another needs a KafkaConfig.NodeID from 2 on: "+
+			"it has %d", c.NodeID)
+	}
 	setDefault(&c.ListenAddress, "127.0.0.1")
 	setDefault(&c.Heap, "384M")
 	setDefault(&c.Log, filepath.Join(c.Dir, "kafka.log"))
@@ -76,7 +92,7 @@ func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 			return nil, err
 		}
 	}
-	fixed := c.Port != 0 && c.ControllerPort != 0
+	fixed := c.Port != 0 && (c.ControllerPort != 0 || c.Join != nil)
 	return startOnFreePorts(fixed, func() (*Kafka, error) { return startKafka(ctx, c, classPath) })
 }
 
@@ -86,7 +102,10 @@ func startKafka(ctx context.Context, c KafkaConfig, classPath string) (*Kafka, e
 	if err := hold.take(c.ListenAddress, &c.Port, "Kafka"); err != nil {
 		return nil, err
 	}
-	if err := hold.take(c.ListenAddress, &c.ControllerPort, "Kafka's controller"); err != nil {
+	if c.Join != nil {
+		c.ControllerPort = c.Join.ControllerPort
+	} else if err := hold.take(c.ListenAddress, &c.ControllerPort,
+		"Kafka's controller"); err != nil {
 		return nil, err
 	}
 	java := filepath.Join(c.JavaHome, "bin", "java")
@@ -158,6 +177,12 @@ func (c KafkaConfig) writeFiles() error {
 		"num.network.threads":                              "2",
 		"num.io.threads":                                   "4",
 	}
+	if c.Join != nil {
+		properties["process.roles"] = "broker"
+		properties["node.id"] = strconv.Itoa(c.NodeID)
+		properties["controller.quorum.voters"] = "1@" + c.Join.controller()
+		properties["listeners"] = listener + broker
+	}
 	if c.TLS != nil {
 		secure, err := c.TLS.kafka(c.Dir)
 		if err != nil {
@@ -191,10 +216,10 @@ func (c KafkaConfig) format(ctx context.Context, java, classPath string) error {
 	if _, err := os.Stat(filepath.Join(c.Dir, "data", "meta.properties")); err == nil {
 		return nil
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // never fails
-	clusterID := base64.RawURLEncoding.EncodeToString(id[:])
-	clusterID = "R" + clusterID[1:] // an id that begins with a dash reads as an option
+	clusterID, err := c.clusterID()
+	if err != nil {
+		return err
+	}
 	args := append([]string{"-XX:TieredStopAtLevel=1"},
 		c.javaArgs(classPath, "kafka.tools.StorageTool",
 			"format", "--ignore-formatted", "-t", clusterID, "-c", c.propertiesFile())...)
@@ -207,6 +232,26 @@ func (c KafkaConfig) format(ctx context.Context, java, classPath string) error {
 			line, remedy)
 	}
 	return nil
+}
+
+// clusterID returns the id of the cluster that is joined, or a new one.
+func (c KafkaConfig) clusterID() (string, error) {
+	if c.Join == nil {
+		var id [16]byte
+		_, _ = rand.Read(id[:]) // never fails
+		// an id that begins with a dash reads as an option
+		return "R" + base64.RawURLEncoding.EncodeToString(id[:])[1:], nil
+	}
+	text, err := os.ReadFile(filepath.Join(c.Join.Dir, "data", "meta.properties"))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the id of the cluster to join: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, is := strings.CutPrefix(strings.TrimSpace(line), "cluster.id="); is {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("%s names no cluster.id", c.Join.Dir)
 }
 
 func (c KafkaConfig) javaArgs(classPath, main string, args ...string) []string {

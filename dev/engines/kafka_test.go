@@ -75,4 +75,6 @@ func TestKafkaThatCannotStart(t *testing.T) {
 	_, err := StartKafka(t.Context(),
 		KafkaConfig{Dir: t.TempDir(), Extra: map[string]string{"num.io.threads": "many"}})
 	oneSentence(t, err, "num.io.threads")
+	_, err = StartKafka(t.Context(), KafkaConfig{Dir: t.TempDir(), Join: &Kafka{}, NodeID: 1})
+	oneSentence(t, err, "NodeID from 2 on")
 }

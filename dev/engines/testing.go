@@ -79,6 +79,19 @@ func MustKafka(tb testing.TB, change ...func(*KafkaConfig)) *Kafka {
 	return broker
 }
 
+// MustKafkas starts a cluster of as many brokers, the first of which is the controller, and kills
+// them when the test ends.
+func MustKafkas(tb testing.TB, n int, change ...func(*KafkaConfig)) []*Kafka {
+	tb.Helper()
+	brokers := []*Kafka{MustKafka(tb, change...)}
+	for len(brokers) < n {
+		brokers = append(brokers, MustKafka(tb, append(change, func(c *KafkaConfig) {
+			c.Join, c.NodeID = brokers[0], len(brokers)+1
+		})...))
+	}
+	return brokers
+}
+
 // MustRedis starts a Redis of the test's own on a free port and kills it when the test ends.
 func MustRedis(tb testing.TB, change ...func(*RedisConfig)) *Redis {
 	tb.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/ringwatch/ringwatch/access/broker"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -19,7 +20,7 @@ func TestValidate(t *testing.T) {
 		t.Error(err)
 	}
 	err := Config{Brokers: []string{"nowhere"},
-		SASL: SASL{Mechanism: "X", Password: "hush"}}.Validate()
+		SASL: broker.SASL{Mechanism: "X", Password: "hush"}}.Validate()
 	for _, want := range []string{`broker "nowhere"`, "replication_factor", "min_insync_replicas",
 		`mechanism "X"`, "sasl needs user"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -30,8 +31,8 @@ func TestValidate(t *testing.T) {
 		!strings.Contains(err.Error(), "brokers is empty") {
 		t.Errorf("no brokers: %v", err)
 	}
-	if dump := fmt.Sprintf("%v %+v %#v", SASL{Password: "hush"},
-		Config{SASL: SASL{Password: "hush"}}, &SASL{Password: "hush"}); strings.Contains(dump,
+	if dump := fmt.Sprintf("%v %+v %#v", broker.SASL{Password: "hush"},
+		Config{SASL: broker.SASL{Password: "hush"}}, &broker.SASL{Password: "hush"}); strings.Contains(dump,
 		"hush") {
 		t.Errorf("the password is printed: %s", dump)
 	}
