@@ -44,6 +44,9 @@ func TargetID(cluster, job, instance string) uuid.UUID {
 	return marked(targetMark, cluster, job, instance)
 }
 
+// IsTarget reports whether an id is that of a target.
+func IsTarget(id uuid.UUID) bool { return string(id[:len(targetMark)]) == targetMark }
+
 // marked returns an id of a mark and what it is of.
 func marked(mark string, of ...string) uuid.UUID {
 	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
