@@ -21,7 +21,8 @@ func NewTarget(kind, cluster, job, instance string) *Target {
 		{Type: "target", Labels: own, Metrics: []frame.Metric{
 			{Name: "up", Kind: frame.Gauge},
 			{Name: "kafka_request_latency_seconds", Kind: frame.Histogram, Unit: "seconds",
-				Exponent: -3, HasSum: true}}},
+				Exponent: -3, HasSum: true},
+			{Name: "process_cpu_seconds_total", Kind: frame.Counter, Unit: "seconds", Exponent: -3}}},
 		{Type: "kafka_topic", Labels: append([]string{"topic"}, own...), Metrics: []frame.Metric{
 			{Name: "kafka_topic_records_total", Kind: frame.Counter},
 			{Name: "kafka_topic_partitions", Kind: frame.Gauge}}},
