@@ -87,3 +87,23 @@ groups:
 	w.wantTold(0, "Away 2 firing", "Away 2 inactive", "Silent 0 firing")
 	want("when nothing comes of it", "2", "0", "3", "0")
 }
+
+// TestTargetWithoutKey: of a target of which no key frame can be read no up is made.
+func TestTargetWithoutKey(t *testing.T) {
+	w := newTown(t, 1, `groups: [{name: of, rules: [{alert: Silent, expr: up == 0}]}]`)
+	target := frametest.NewTarget(frame.KindKafka, "north", "kafka", "k1:9092")
+	target.Pass(1)
+	w.until(w.at+20_000, nil)
+	for _, at := range []int64{w.at + 1000, w.at + 2000, w.at + 3000} {
+		s := sent{at, "north", target.Frame(at), ""}
+		if !isKey(s) {
+			w.deliver(w.role, at, s)
+		}
+	}
+	w.pass(4*time.Minute, nil)
+	v, err := w.cluster("", "north").query(t.Context(), "up", time.UnixMilli(w.at))
+	if err != nil || len(v) != 1 || v[0].F != 1 {
+		t.Errorf("up is %v, %v", v, err)
+	}
+	w.wantTold(0)
+}
