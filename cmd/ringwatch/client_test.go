@@ -206,7 +206,7 @@ func TestTables(t *testing.T) {
 	}
 	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)),
 		`^NODE +CLUSTER +DC +KIND +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +cassandra +down +2m00s +- +- +- +-\n`,
-		`^10\.0\.0\.1 +prod +dc1 +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
+		`^10\.0\.0\.1 +prod +dc1 +cassandra +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
 }
 
 func TestJSON(t *testing.T) {
