@@ -141,6 +141,7 @@ func (s *Server) describeRows(
 	}
 	d.missing = missing
 	claimed := s.deps.Reader.Claimed(ctx, p.Account)
+	unanswering := s.deps.Reader.Unanswering(ctx, p.Account, nodes)
 	now := s.config.Clock().UnixMilli()
 	d.nodes = make([]nodeAnswer, len(rows))
 	for i := range rows {
@@ -159,6 +160,9 @@ func (s *Server) describeRows(
 			seconds := float64(age) / 1000
 			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age,
 				n.Interval)
+		}
+		if unanswering[n.ID] {
+			a.State = query.StateDown
 		}
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
 			a.State, a.Left = left.Why, newLeft(left)

@@ -87,8 +87,8 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 		return err
 	}
 	if n := len(others); n > 0 {
-		answer.NotChecked = append(answer.NotChecked, fmt.Sprintf("Of the cluster's nodes %d run "+
-			"%s: whether it is safe for them is not known.", n, kindsText(others)))
+		answer.NotChecked = append(answer.NotChecked, fmt.Sprintf("Nodes that run other software "+
+			"are not looked at: %d (%s).", n, kindsText(others)))
 	}
 	return writeJSON(w, r, answer)
 }

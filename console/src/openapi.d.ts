@@ -1162,8 +1162,9 @@ export interface components {
             last_seen?: components["schemas"]["Time"];
             age_seconds?: number;
             /**
-             * @description A node is up while its frames come, late when some are missing, down when none came for a minute. One of the
-             *     others if it has left: then left is there, and no alert is about it.
+             * @description A node is up while its frames come, late when some are missing, down when none came for a minute, or when a
+             *     node that is read from outside did not answer. One of the others if it has left: then left is there, and no
+             *     alert is about it.
              * @enum {string}
              */
             state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
