@@ -22,7 +22,8 @@ func NewTarget(kind, cluster, job, instance string) *Target {
 			{Name: "up", Kind: frame.Gauge},
 			{Name: "kafka_request_latency_seconds", Kind: frame.Histogram, Unit: "seconds",
 				Exponent: -3, HasSum: true},
-			{Name: "process_cpu_seconds_total", Kind: frame.Counter, Unit: "seconds", Exponent: -3}}},
+			{Name: "process_cpu_seconds_total", Kind: frame.Counter, Unit: "seconds", Exponent: -3},
+			{Name: "kafka_cluster_under_replicated_partitions", Kind: frame.Gauge}}},
 		{Type: "kafka_topic", Labels: append([]string{"topic"}, own...), Metrics: []frame.Metric{
 			{Name: "kafka_topic_records_total", Kind: frame.Counter},
 			{Name: "kafka_topic_partitions", Kind: frame.Gauge}}},
@@ -48,6 +49,7 @@ func (t *Target) Pass(up int64) {
 	target[0].Int = up
 	target[1].Counts[2]++
 	target[1].Sum += 50
+	target[3].Int = 3
 	topic[0].Int += 10
 	topic[1].Int = 12
 	t.Entities[2][0].Cells[0].Double, t.Entities[2][1].Cells[0].Double = 0.05, 0.25
