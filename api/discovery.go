@@ -25,7 +25,7 @@ const meta = "__meta_ringwatch_"
 // none. Only a label of meta tells a node's state: a label that changes is a new target with new
 // series.
 func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	values, err := parameters(r, "by", "cluster")
+	values, err := parameters(r, "by", "cluster", "kind")
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,11 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	if by != "" && by != "node" && by != "cluster" {
 		return bad("bad_by", "by", "unknown by=%s: use node or cluster", by)
 	}
-	d, err := s.describe(r.Context(), p, &listing{of: values})
+	all, err := wholeListing(values)
+	if err != nil {
+		return err
+	}
+	d, err := s.describe(r.Context(), p, all)
 	if err != nil {
 		return err
 	}
@@ -61,7 +65,8 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 			instance = n.ID.String()
 		}
 		labels := map[string]string{"cluster": n.Cluster, "datacenter": n.Datacenter,
-			"rack": n.Rack, "node": n.ID.String(), meta + "state": n.State}
+			"rack": n.Rack, "node": n.ID.String(), meta + "state": n.State,
+			meta + "kind": n.Kind}
 		for _, f := range n.Facts {
 			labels[meta+"fact_"+labelName(f.Name)] = f.Value
 		}

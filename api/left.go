@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
@@ -30,7 +32,7 @@ func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer
 		node    uuid.UUID
 		cluster string
 	}
-	known := map[standing]bool{}
+	known, kinds := map[standing]bool{}, map[uuid.UUID]string{}
 	for _, rec := range s.deps.Reader.Roster().Left(p.Account, roster.Moved) {
 		if !p.Owns(rec.Cluster) {
 			continue
@@ -38,13 +40,14 @@ func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer
 		if len(known) == 0 {
 			for i := range nodes {
 				known[standing{nodes[i].ID, nodes[i].Cluster}] = true
+				kinds[nodes[i].ID] = nodes[i].Kind()
 			}
 		}
 		if known[standing{rec.Node, rec.Cluster}] {
 			continue
 		}
 		a := nodeAnswer{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter,
-			Rack: rec.Rack, Address: rec.Address, State: rec.End.Why, Left: newLeft(rec.End)}
+			Rack: rec.Rack, Kind: cmp.Or(kinds[rec.Node], frame.KindCassandra), Address: rec.Address, State: rec.End.Why, Left: newLeft(rec.End)}
 		if at := rec.End.Last; at > 0 {
 			age := float64(max(0, s.config.Clock().UnixMilli()-at)) / 1000
 			a.LastSeen, a.AgeSeconds = formatTime(at), &age

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
@@ -45,23 +46,37 @@ func (p *place) cursor() string {
 
 // listing says which nodes a list has, and which page of them.
 type listing struct {
-	of    url.Values // cluster, datacenter, rack and id, each as it must be; absent: any
-	name  string     // in lower case; empty: any
-	state string     // empty: any
+	// cluster, datacenter, rack, id and kind, each as it must be; absent: any
+	of    url.Values
+	name  string // in lower case; empty: any
+	state string // empty: any
 
 	limit int    // 0: all
 	after *place // the page begins behind it; nil: with the first one
 }
 
 // listParameters are what newListing reads of the parameters of /v1/nodes.
-var listParameters = strings.Fields("cluster datacenter rack id name state limit after")
+var listParameters = strings.Fields("cluster datacenter rack id kind name state limit after")
 
 // states are those that a node may be in, with how it may have left.
 var states = []string{query.StateUp, query.StateLate, query.StateDown, roster.Decommissioned,
 	roster.Replaced, roster.Moved, roster.Forgotten}
 
+// wholeListing is a listing of all nodes that parameters name by place and kind, on one page.
+func wholeListing(of url.Values) (*listing, error) {
+	if of.Has("kind") && !slices.Contains(frame.Kinds, of.Get("kind")) {
+		return nil, bad("bad_kind", "kind", "unknown kind: use one of %s",
+			strings.Join(frame.Kinds, ", "))
+	}
+	return &listing{of: of}, nil
+}
+
 func newListing(of url.Values) (*listing, error) {
-	l := &listing{of: of, name: strings.ToLower(of.Get("name")), state: of.Get("state")}
+	l, err := wholeListing(of)
+	if err != nil {
+		return nil, err
+	}
+	l.name, l.state = strings.ToLower(of.Get("name")), of.Get("state")
 	if of.Has("state") && !slices.Contains(states, l.state) {
 		return nil, bad("bad_state", "state", "unknown state: use one of %s",
 			strings.Join(states, ", "))
@@ -95,10 +110,10 @@ func (l *listing) readPage(of url.Values) (err error) {
 }
 
 // means reports whether a node is listed, as far as its state does not matter.
-func (l *listing) means(p *place, address string, hostname func() string) bool {
+func (l *listing) means(p *place, kind, address string, hostname func() string) bool {
 	is := func(name, has string) bool { return !l.of.Has(name) || l.of.Get(name) == has }
 	return is("cluster", p.Cluster) && is("datacenter", p.Datacenter) && is("rack", p.Rack) &&
-		is("id", p.ID.String()) &&
+		is("kind", kind) && is("id", p.ID.String()) &&
 		(l.name == "" || l.isCalled(p, address, hostname()))
 }
 

@@ -21,6 +21,7 @@ type nodeAnswer struct {
 	Cluster    string    `json:"cluster"`
 	Datacenter string    `json:"datacenter"`
 	Rack       string    `json:"rack"`
+	Kind       string    `json:"kind"` // what software it runs
 	Address    string    `json:"address"`
 	Facts      facts     `json:"facts"`
 	IntervalMS int64     `json:"interval_ms"`
@@ -106,14 +107,15 @@ func (s *Server) rows(ctx context.Context, p account.Principal, of *listing) ([]
 	for i := range nodes {
 		n := &nodes[i]
 		at := place{n.Cluster, n.Datacenter, n.Rack, n.ID}
-		if of.means(&at, n.Fact("address"), func() string { return n.Fact("hostname") }) {
+		if of.means(&at, n.Kind(), n.Fact("address"),
+			func() string { return n.Fact("hostname") }) {
 			rows = append(rows, row{place: at, node: n})
 		}
 	}
 	there := len(rows)
 	for _, a := range s.movedAway(p, nodes) {
 		at := *a.place()
-		if of.means(&at, a.Address, func() string { return "" }) {
+		if of.means(&at, a.Kind, a.Address, func() string { return "" }) {
 			rows = append(rows, row{place: at, moved: &a})
 		}
 	}
@@ -139,6 +141,7 @@ func (s *Server) describeRows(
 	}
 	d.missing = missing
 	claimed := s.deps.Reader.Claimed(ctx, p.Account)
+	unanswering := s.deps.Reader.Unanswering(ctx, p.Account, nodes)
 	now := s.config.Clock().UnixMilli()
 	d.nodes = make([]nodeAnswer, len(rows))
 	for i := range rows {
@@ -149,15 +152,17 @@ func (s *Server) describeRows(
 		}
 		a := nodeAnswer{
 			ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
-			Address: n.Fact("address"),
-			Facts:   n.Facts, IntervalMS: n.Interval, State: query.StateDown,
-			Claimed: claimed[n.ID],
+			Kind: n.Kind(), Address: n.Fact("address"), Facts: n.Facts, IntervalMS: n.Interval,
+			State: query.StateDown, Claimed: claimed[n.ID],
 		}
 		if at := seen[n.ID]; at > 0 {
 			age := max(0, now-at)
 			seconds := float64(age) / 1000
 			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age,
 				n.Interval)
+		}
+		if unanswering[n.ID] {
+			a.State = query.StateDown
 		}
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
 			a.State, a.Left = left.Why, newLeft(left)
@@ -222,11 +227,12 @@ func (s *Server) node(r *http.Request, p account.Principal) (*nodeAnswer, []stri
 
 // clusterAnswer is a cluster in the answer of /v1/clusters.
 type clusterAnswer struct {
-	Cluster string `json:"cluster"`
-	Nodes   int    `json:"nodes"`
-	Up      int    `json:"up"`
-	Late    int    `json:"late"`
-	Down    int    `json:"down"`
+	Cluster string   `json:"cluster"`
+	Kinds   []string `json:"kinds"` // of its nodes, those that have left among them; ascending
+	Nodes   int      `json:"nodes"`
+	Up      int      `json:"up"`
+	Late    int      `json:"late"`
+	Down    int      `json:"down"`
 	// that have left; they are not among Nodes
 	Left        int                `json:"left"`
 	LastSeen    string             `json:"last_seen,omitempty"` // of the node heard of last
@@ -239,7 +245,7 @@ type datacenterAnswer struct {
 }
 
 func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	values, err := parameters(r, "cluster", "limit", "after")
+	values, err := parameters(r, "cluster", "kind", "limit", "after")
 	if err != nil {
 		return err
 	}
@@ -247,7 +253,11 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 	if err := pages.readPage(values); err != nil {
 		return err
 	}
-	d, err := s.describe(r.Context(), p, &listing{of: values})
+	all, err := wholeListing(values)
+	if err != nil {
+		return err
+	}
+	d, err := s.describe(r.Context(), p, all)
 	if err != nil {
 		return err
 	}
@@ -260,6 +270,9 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 				&clusterAnswer{Cluster: n.Cluster, Datacenters: []datacenterAnswer{}})
 		}
 		c := answers[len(answers)-1]
+		if at, found := slices.BinarySearch(c.Kinds, n.Kind); !found {
+			c.Kinds = slices.Insert(c.Kinds, at, n.Kind)
+		}
 		c.LastSeen = max(c.LastSeen, n.LastSeen)
 		if n.Left != nil {
 			c.Left++

@@ -3,13 +3,17 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/safe"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 )
@@ -49,8 +53,13 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 		}
 	}
 	var there []Node
+	others := map[string]string{} // kinds of nodes that run something else, by id
 	for i := range known {
 		n := &known[i]
+		if kind := n.Kind(); kind != frame.KindCassandra {
+			others[n.ID.String()] = kind
+			continue
+		}
 		if s.deps.Reader.Left(p.Account, n) != nil {
 			question.Left = append(question.Left, n.Fact("address"))
 			continue
@@ -59,6 +68,12 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 		question.Nodes = append(question.Nodes, safe.Node{ID: n.ID.String(), Name: n.Name(),
 			Interval: time.Duration(n.Interval) * time.Millisecond})
 	}
+	if len(others) == len(known) {
+		return &Error{Status: http.StatusUnprocessableEntity, Reason: "not_cassandra",
+			Field: "cluster", Message: fmt.Sprintf("cluster %s has no Cassandra node: its nodes "+
+				"run %s, and what is safe is known of Cassandra alone", question.Cluster,
+				kindsText(others))}
+	}
 	if question.Node, err = nodeNamed(there, q); err != nil {
 		return err
 	}
@@ -66,11 +81,22 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 		return bad("no_node", "node", "for=%s is about one node: name it with node=",
 			question.For)
 	}
-	answer, err := s.deps.Safe(p.Account).Ask(r.Context(), safeSource{s, p}, question)
+	answer, err := s.deps.Safe(p.Account).Ask(r.Context(), safeSource{s, p, others},
+		question)
 	if err != nil {
 		return err
 	}
+	if n := len(others); n > 0 {
+		answer.NotChecked = append(answer.NotChecked, fmt.Sprintf("Nodes that run other software "+
+			"are not looked at: %d (%s).", n, kindsText(others)))
+	}
 	return writeJSON(w, r, answer)
+}
+
+// kindsText names what software nodes run.
+func kindsText(of map[string]string) string {
+	kinds := slices.Sorted(maps.Values(of))
+	return strings.Join(slices.Compact(kinds), ", ")
 }
 
 // nodeNamed returns the id of the node that node= means; empty: there is no such parameter.
@@ -94,7 +120,7 @@ func nodeNamed(nodes []Node, q url.Values) (string, error) {
 	switch len(found) {
 	case 0:
 		return "", &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
-			Message: "the cluster has no such node, or it has left: GET /v1/nodes lists them"}
+			Message: "the cluster has no such Cassandra node, or it has left: GET /v1/nodes lists them"}
 	case 1:
 		return found[0], nil
 	}
@@ -102,10 +128,11 @@ func nodeNamed(nodes []Node, q url.Values) (string, error) {
 		len(found))
 }
 
-// safeSource asks PromQL for an account. It implements safe.Source.
+// safeSource asks PromQL for an account, about Cassandra nodes. It implements safe.Source.
 type safeSource struct {
 	*Server
-	who account.Principal
+	who    account.Principal
+	others map[string]string // ids of nodes that run something else
 }
 
 // safeSeriesBytes is what a series of an answer takes in memory: its labels are some eight.
@@ -127,7 +154,7 @@ func (s safeSource) Query(ctx context.Context, expr string, at time.Time) (list 
 		return nil, nil, errors.New(asError(ctx, err).Message)
 	}
 	for i := range v {
-		if v[i].H == nil {
+		if v[i].H == nil && s.others[v[i].Metric.Get("node")] == "" {
 			list = append(list, safe.Series{Labels: v[i].Metric.Map(), Value: v[i].F})
 		}
 	}

@@ -14,6 +14,7 @@
 package frame
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -205,6 +206,38 @@ func (id *Identity) Name() string {
 		return host
 	}
 	return address + " (" + host + ")"
+}
+
+// The software that nodes run, as the label kind of ringwatch_node_info says it.
+const (
+	KindCassandra = "cassandra"
+	KindKafka     = "kafka"
+	KindRedis     = "redis"
+	KindOther     = "other"
+)
+
+// Kinds are all of them.
+var Kinds = []string{KindCassandra, KindKafka, KindRedis, KindOther}
+
+// Kind returns what software the node runs: what the fact kind says, and Cassandra if it is absent.
+// Of what is none of Kinds it is KindOther.
+func (id *Identity) Kind() string {
+	switch kind := id.Fact("kind"); kind {
+	case "":
+		return KindCassandra
+	case KindCassandra, KindKafka, KindRedis:
+		return kind
+	}
+	return KindOther
+}
+
+// Watched reports whether the node is read from outside, as the fact job says. Such a node sends
+// its own metric up.
+func (id *Identity) Watched() bool { return id.Fact("job") != "" }
+
+// Version returns the version of the software that the node runs, "" if it is not known.
+func (id *Identity) Version() string {
+	return cmp.Or(id.Fact("version"), id.Fact("cassandra_version"))
 }
 
 // Bounds is one set of inclusive upper bucket bounds, each standing for Upper[i] × 10^Exponent in

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -43,6 +44,9 @@ func TargetID(cluster, job, instance string) uuid.UUID {
 	return marked(targetMark, cluster, job, instance)
 }
 
+// IsTarget reports whether an id is that of a target.
+func IsTarget(id uuid.UUID) bool { return string(id[:len(targetMark)]) == targetMark }
+
 // marked returns an id of a mark and what it is of.
 func marked(mark string, of ...string) uuid.UUID {
 	sum := sha256.Sum256([]byte(strings.Join(of, "\x00")))
@@ -77,15 +81,33 @@ func RecordedLabel(name string) string {
 	return name
 }
 
+// quantileLabel is the label quantile in a frame: of the names that RecordedLabel makes, the one
+// that every node's entities may have. Targets have summaries.
+const quantileLabel = placePrefix + "quantile"
+
+// RecordersLabel returns one of a template's label names that only recorders may have; "" if there
+// is none. Who takes frames of other nodes refuses it.
+func RecordersLabel(names []string) string {
+	for _, name := range names {
+		if strings.HasPrefix(name, placePrefix) && name != quantileLabel {
+			return name
+		}
+	}
+	return ""
+}
+
 // LabelsOf returns the label names that a template's entities have for readers: in a recorder's
-// frames those that RecordedLabel made of them, else the template's own.
+// frames those that RecordedLabel made of them, else the template's own but for quantile.
 func LabelsOf(node uuid.UUID, names []string) []string {
-	if !IsRecorder(node) {
+	recorder := IsRecorder(node)
+	if !recorder && !slices.Contains(names, quantileLabel) {
 		return names
 	}
 	list := make([]string, len(names))
 	for i, name := range names {
-		list[i] = strings.TrimPrefix(name, placePrefix)
+		if list[i] = name; recorder || name == quantileLabel {
+			list[i] = strings.TrimPrefix(name, placePrefix)
+		}
 	}
 	return list
 }

@@ -134,7 +134,7 @@ func (s *Server) unpack(ctx context.Context, account string, b []byte,
 	case err != nil:
 		return nil, refuseFrame(err)
 	}
-	if e := checkProcess(f); e != nil {
+	if e := checkLabels(f); e != nil {
 		return nil, e
 	}
 	if e := s.checkSize(f); e != nil {

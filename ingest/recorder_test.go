@@ -51,6 +51,38 @@ func TestNobodySendsAsRules(t *testing.T) {
 	s.ledger(t)
 }
 
+// TestLabelsOfNodes: a node's entities may have the label quantile of a summary, and no other label
+// that is only a recorder's.
+func TestLabelsOfNodes(t *testing.T) {
+	s := mustServe(t, taken, func(*Config, *Deps) {})
+	for _, c := range []struct {
+		label string
+		ok    bool
+	}{
+		{"recorded_quantile", true}, {"quantile_of", true}, {"exported_recorded_node", true},
+		{"recorded_cluster", false}, {"recorded_node", false}, {"recorded_le", false},
+		{"recorded_recorded_x", false}, {"recorded_", false},
+	} {
+		f := node{cluster: "prod-1"}.key()
+		f.Node = uuid.New()
+		f.Templates = append(f.Templates, frame.Template{Type: "summary",
+			Labels: []string{c.label}, Metrics: []frame.Metric{{Name: "x", Kind: frame.Gauge}}})
+		f.Added = append(f.Added, frame.Entities{Template: len(f.Templates) - 1,
+			Rows: [][]string{{"0.99"}}})
+		b, err := f.Append(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := post(t, s.url, bytes.NewReader(b))
+		if !c.ok {
+			wantRefusal(t, answer, 422, "recorder")
+		} else if answer.StatusCode != 204 {
+			t.Errorf("%s: %s", c.label, answer.Status)
+		}
+	}
+	s.ledger(t)
+}
+
 // TestProcesses: our own processes send what they say of themselves, and of nothing else.
 func TestProcesses(t *testing.T) {
 	key := account.NewKey()

@@ -22,6 +22,7 @@ type fleet struct {
 	ids    []string          // the nodes' ids as texts
 	places map[uuid.UUID]int // where in nodes
 	runs   []int             // where runs of nodes of one cluster, datacenter and rack end
+	sendUp bool              // some are watched
 
 	sum    sync.Once
 	digest uint64 // of all that answers follow from
@@ -34,6 +35,7 @@ func (f *fleet) index() {
 		for i := range f.nodes {
 			n := &f.nodes[i]
 			f.ids[i], f.places[n.ID] = n.ID.String(), i
+			f.sendUp = f.sendUp || n.Watched()
 			if i > 0 && !samePlace(n, &f.nodes[i-1]) {
 				f.runs = append(f.runs, i)
 			}
@@ -42,6 +44,12 @@ func (f *fleet) index() {
 			f.runs = append(f.runs, len(f.nodes))
 		}
 	})
+}
+
+// watched reports whether some of the nodes are read from outside, and so send up themselves.
+func (f *fleet) watched() bool {
+	f.index()
+	return f.sendUp
 }
 
 func samePlace(a, b *Node) bool {

@@ -173,7 +173,13 @@ func (q *queryable) selects(
 		return nil, nil, nil, err
 	}
 	if s.plan.onlyVirtual() {
-		return s, nil, list, nil
+		if s.plan.named(MetricUp) && nodes.watched() {
+			asked, err = s.nodes(ctx, nodes, recorders)
+			asked = slices.DeleteFunc(slices.Clone(asked), func(n Node) bool {
+				return !n.Watched() || frame.IsRecorder(n.ID)
+			})
+		}
+		return s, asked, list, err
 	}
 	asked, err = s.nodes(ctx, nodes, recorders)
 	if len(asked) == 0 { // the node that is meant may be on its way itself

@@ -254,7 +254,7 @@ func TestRecordersInPromQL(t *testing.T) {
 		"cluster:x": {Type: "gauge", Help: "Not described: recorded by a rule of the account."},
 		"up": {Type: "gauge",
 			Help: "1 while frames of this node come or are a little late, 0 when none " +
-				"came for a minute."},
+				"came for a minute; of a node that is read from outside, 1 if it answered."},
 		query.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {

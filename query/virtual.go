@@ -11,7 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 )
 
-// The names of series that are of no frame: what Ringwatch itself knows of a node.
+// The names of series that are of no frame: what Ringwatch itself knows of a node. Only of a watched
+// node frames have MetricUp: whether the target answered.
 const (
 	MetricUp   = "up"
 	MetricSeen = "ringwatch_node_last_seen_timestamp_seconds"
@@ -32,12 +33,14 @@ func NodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
 	return b.Labels()
 }
 
-// InfoLabels returns a node's facts as labels, and as name what people call it.
+// InfoLabels returns a node's facts as labels, as kind what software it runs, and as name what
+// people call it.
 func InfoLabels(n *Node) labels.Labels {
 	var facts []labels.Label
 	for _, f := range n.Facts {
 		facts = append(facts, labels.Label{Name: labelName(f.Name), Value: f.Value})
 	}
+	facts = append(facts, labels.Label{Name: "kind", Value: n.Kind()})
 	if name := n.Name(); name != "" { // behind the facts: it stands for one of the same name
 		facts = append(facts, labels.Label{Name: "name", Value: name})
 	}
@@ -65,8 +68,11 @@ func (e *Engine) virtualSeries(
 	}
 	var list []labels.Labels
 	for i := range nodes {
-		for _, l := range []labels.Labels{NodeLabels(&nodes[i], MetricUp),
-			NodeLabels(&nodes[i], MetricSeen), InfoLabels(&nodes[i])} {
+		of := []labels.Labels{NodeLabels(&nodes[i], MetricSeen), InfoLabels(&nodes[i])}
+		if !nodes[i].Watched() {
+			of = append(of, NodeLabels(&nodes[i], MetricUp))
+		}
+		for _, l := range of {
 			if len(plans) == 0 ||
 				slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
 				list = append(list, l)
@@ -125,7 +131,7 @@ func (v *virtual) read(ctx context.Context) error {
 	var places []int
 	var nodes []Node
 	for i := range v.nodes {
-		if !v.up && !v.seen || v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
+		if !v.makesUp(v.nodes[i]) && !v.seen || v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
 			if err := v.node(i, nil); err != nil {
 				return err
 			}
@@ -149,6 +155,9 @@ func (v *virtual) read(ctx context.Context) error {
 	return err
 }
 
+// makesUp reports whether up is asked for and made of when a node was heard of.
+func (v *virtual) makesUp(n *Node) bool { return v.up && !n.Watched() }
+
 // node makes the series of a node that sent frames at some instants, and was last heard of later or
 // with the last of them.
 func (v *virtual) node(i int, instants []int64) error {
@@ -159,7 +168,7 @@ func (v *virtual) node(i int, instants []int64) error {
 			return err
 		}
 	}
-	if !v.up && !v.seen {
+	if !v.makesUp(n) && !v.seen {
 		return nil
 	}
 	if at := v.last[n.ID]; len(instants) == 0 || at > instants[len(instants)-1] {
@@ -173,7 +182,7 @@ func (v *virtual) node(i int, instants []int64) error {
 			return err
 		}
 	}
-	if v.up {
+	if v.makesUp(n) {
 		of := follow(beats, instants, func(at, heard int64) float64 {
 			if StateOf(at-heard, n.Interval) == StateDown {
 				return 0

@@ -414,14 +414,22 @@ func (c *cluster) own(n *node, at int64) {
 		if m.Name == query.MetricInfo {
 			l = query.InfoLabels(&about)
 		}
+		fromFrames := m.Name == query.MetricUp && n.sendsUp()
 		if of := before[m.Name]; of != nil && of != noSeries {
-			if labels.Equal(of.Labels, l) {
+			if labels.Equal(of.Labels, l) && !fromFrames {
 				n.own[m.Name] = of
 				continue
 			}
 			of.end(at)
 			c.hasEnded = true
 		}
+		if fromFrames {
+			continue
+		}
 		n.own[m.Name] = c.newSeries(l, m, c.config.EvaluationInterval.Milliseconds())
 	}
 }
+
+// sendsUp reports whether the node's frames have up, so that none is made of when they come. Of a
+// target this is known before its first key frame has been read.
+func (n *node) sendsUp() bool { return n.identity.Watched() || frame.IsTarget(n.id) }

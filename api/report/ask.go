@@ -101,6 +101,7 @@ func (m *maker) findNodes(ctx context.Context) error {
 	for _, s := range up {
 		if id := s.Labels["node"]; id != "" && len(s.Points) > 0 {
 			m.nodes[id] = &Node{ID: id, Datacenter: s.Labels["datacenter"], Rack: s.Labels["rack"],
+				Kind: cassandra, watched: s.Labels["job"] != "",
 				Up: s.last() == 1 && s.Points[len(s.Points)-1].At > m.To.Add(-2*Step).UnixMilli()}
 		}
 	}
@@ -115,8 +116,9 @@ func (m *maker) findNodes(ctx context.Context) error {
 	})
 	for _, s := range said {
 		if n := m.nodes[s.Labels["node"]]; n != nil {
-			n.Address, n.Version = s.Labels["address"], s.Labels["cassandra_version"]
-			n.Called = s.Labels["name"]
+			n.Address, n.Called = s.Labels["address"], s.Labels["name"]
+			n.Version = cmp.Or(s.Labels["version"], s.Labels["cassandra_version"])
+			n.Kind = cmp.Or(s.Labels["kind"], cassandra)
 		}
 	}
 	return nil

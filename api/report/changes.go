@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -70,7 +71,8 @@ func (m *maker) changes(ctx context.Context) {
 		for i := 1; i < len(s.Points); i++ {
 			if now := s.Points[i].Value; now > s.Points[i-1].Value+startMoves {
 				name := m.address(s.Labels["node"])
-				m.change(int64(now*1000), "restart", name, "Cassandra was started on %s.", name)
+				m.change(int64(now*1000), "restart", name, "%s was started on %s.",
+					m.software(s.Labels["node"]), name)
 			}
 		}
 	}
@@ -92,19 +94,35 @@ func (m *maker) changes(ctx context.Context) {
 		"group by (keyspace, table) (cassandra_table_live_sstables"+where+")", m.From, time.Hour))
 }
 
+// software is what a node runs, as a sentence begins with it.
+func (m *maker) software(id string) string {
+	n := m.nodes[id]
+	switch {
+	case n == nil:
+		return "Cassandra"
+	case n.Kind == "other":
+		return "The software"
+	}
+	return strings.ToUpper(n.Kind[:1]) + n.Kind[1:]
+}
+
 // presence says which nodes came, fell silent and came back.
 func (m *maker) presence(list []Series) {
 	for _, s := range list {
 		name := m.address(s.Labels["node"])
+		down, up := "fell silent", "was heard of again"
+		if n := m.nodes[s.Labels["node"]]; n != nil && n.watched {
+			down, up = "did not answer", "answered again"
+		}
 		if first := s.Points[0].At; first > m.From.Add(2*Step).UnixMilli() {
 			m.change(first, "joined", name, "%s was heard of for the first time.", name)
 		}
 		for i := 1; i < len(s.Points); i++ {
 			switch before, now := s.Points[i-1].Value, s.Points[i].Value; {
 			case before == 1 && now == 0:
-				m.change(s.Points[i].At, "down", name, "%s fell silent.", name)
+				m.change(s.Points[i].At, "down", name, "%s %s.", name, down)
 			case before == 0 && now == 1:
-				m.change(s.Points[i].At, "up", name, "%s was heard of again.", name)
+				m.change(s.Points[i].At, "up", name, "%s %s.", name, up)
 			}
 		}
 		if last := s.Points[len(s.Points)-1].At; last < m.To.Add(-2*Step).UnixMilli() {

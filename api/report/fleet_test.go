@@ -214,6 +214,13 @@ func newFleet(t testing.TB) *fleet {
 			frames[l.ID] = append(frames[l.ID], l.Frame(at.UnixMilli()))
 		}
 	}
+	f.serve(t, frames)
+	return f
+}
+
+// serve has the fleet answer of frames.
+func (f *fleet) serve(t testing.TB, frames querytest.Frames) {
+	t.Helper()
 	store := querytest.NewMemory(t, frames)
 	clock := func() time.Time { return day.Add(24*time.Hour + time.Minute) }
 	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
@@ -233,7 +240,6 @@ func newFleet(t testing.TB) *fleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.engine.Close() })
-	return f
 }
 
 // Query implements report.Source.

@@ -191,12 +191,13 @@ func (r *Report) Summary() []Tile {
 			writes = p.Sum
 		}
 	}
-	list := []Tile{
-		{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)), up < len(r.Nodes)},
-		{"reads", Format(reads, "per_second"), false},
-		{"writes", Format(writes, "per_second"), false},
-		{"values out of range", strconv.Itoa(len(r.Breaches)), len(r.Breaches) > 0},
+	list := []Tile{{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)), up < len(r.Nodes)}}
+	if r.hasCassandra() {
+		list = append(list, Tile{"reads", Format(reads, "per_second"), false},
+			Tile{"writes", Format(writes, "per_second"), false})
 	}
+	list = append(list,
+		Tile{"values out of range", strconv.Itoa(len(r.Breaches)), len(r.Breaches) > 0})
 	full := Tile{"first disk full in", "not known yet", false}
 	if slices.ContainsFunc(r.Disks, func(d Disk) bool { return d.Growth.Known() }) {
 		full.Value = "no disk grows"
@@ -204,7 +205,9 @@ func (r *Report) Summary() []Tile {
 			full.Value, full.Bad = d.full(), d.Full < 30
 		}
 	}
-	list = append(list, full)
+	if len(r.Disks) > 0 || r.hasCassandra() {
+		list = append(list, full)
+	}
 	alerts := strconv.Itoa(len(r.Alerts))
 	if !r.AlertsRecorded {
 		alerts = "not recorded"

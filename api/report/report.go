@@ -118,12 +118,23 @@ type Node struct {
 	Called     string `json:"name,omitempty"` // its address, and its host name if that is known
 	Datacenter string `json:"datacenter"`
 	Rack       string `json:"rack"`
-	Version    string `json:"version"` // Cassandra's, as the node says now
+	Kind       string `json:"kind"`    // what software it runs
+	Version    string `json:"version"` // of that, as the node says now
 	Up         bool   `json:"up"`      // at the end
+	// watched says that it is read from outside, so that up says whether it answered.
+	watched bool
 	// BreachedSeconds adds up for how long its values were outside of their healthy ranges,
 	// Breached is how many values were.
 	BreachedSeconds float64 `json:"breached_seconds"`
 	Breached        int     `json:"breached"`
+}
+
+// cassandra is the kind of nodes that sections about tables are about.
+const cassandra = "cassandra"
+
+// hasCassandra reports whether a node of the cluster runs Cassandra.
+func (r *Report) hasCassandra() bool {
+	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Kind == cassandra })
 }
 
 // Name is how people call the node.

@@ -14,7 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
 func mustCatalog(t testing.TB) *catalog.Catalog {
@@ -233,4 +236,50 @@ func TestNoNodes(t *testing.T) {
 	if _, err := report.Make(t.Context(), f, c); err == nil {
 		t.Error("a report of no time")
 	}
+}
+
+// TestOtherSoftware: of a cluster that has no Cassandra the report says what is known, and nothing
+// of tables.
+func TestOtherSoftware(t *testing.T) {
+	frames := querytest.Frames{}
+	f := &fleet{who: querytest.Principal(t, querytest.Account)}
+	for _, instance := range []string{"k1:9092", "k2:9092"} {
+		n := frametest.NewTarget(frame.KindKafka, "stream", "kafka", instance)
+		n.Interval = interval.Milliseconds()
+		for at := day; !at.After(day.Add(24 * time.Hour)); at = at.Add(interval) {
+			up := int64(1)
+			if instance == "k2:9092" && !at.Before(day.Add(15*time.Hour)) &&
+				at.Before(day.Add(16*time.Hour)) {
+				up = 0
+			}
+			n.Pass(up)
+			frames[n.ID] = append(frames[n.ID], n.Frame(at.UnixMilli()))
+		}
+	}
+	f.serve(t, frames)
+	r, err := report.Make(t.Context(), f, report.Config{Cluster: "stream", From: day,
+		To: day.Add(24 * time.Hour), Catalog: mustCatalog(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Lacks) > 0 || len(r.Nodes) != 2 || r.Nodes[0].Address != "k2:9092" ||
+		r.Nodes[0].Kind != frame.KindKafka || r.Nodes[0].Version != "4.1.0" || !r.Nodes[0].Up {
+		t.Errorf("%+v lacks %q", r.Nodes, r.Lacks)
+	}
+	var text, page bytes.Buffer
+	if err := errors.Join(r.WriteText(&text), r.WriteHTML(&page), r.WriteJSON(&page)); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"nodes up: 2 of 2", "n::nodeStatus",
+		"k2:9092 did not answer.", "k2:9092 answered again."} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("no %q", part)
+		}
+	}
+	for _, part := range []string{"able", "NaN", "Cassandra", "reads", "silent", "disk"} {
+		if strings.Contains(text.String(), part) {
+			t.Errorf("%q in a report of Kafka", part)
+		}
+	}
+	t.Log(text.String())
 }

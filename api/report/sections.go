@@ -59,19 +59,16 @@ func (r *Report) clockOf(t time.Time) string {
 	return t.Format("Jan 2 15:04")
 }
 
+// sections are those of which something is to be said: those about tables only where Cassandra is.
 func (r *Report) sections() []section {
-	return []section{
-		r.worst(),
-		r.outOfRange(),
-		r.fullness(),
-		r.busiest(),
-		r.slowest(),
-		r.tombstones(),
-		r.partitions(),
-		r.unevenness(),
-		r.alerts(),
-		r.changed(),
+	list := []section{r.worst(), r.outOfRange()}
+	if r.hasCassandra() {
+		list = append(list, r.fullness(), r.busiest(), r.slowest(), r.tombstones(), r.partitions(),
+			r.unevenness())
+	} else if len(r.Disks) > 0 {
+		list = append(list, r.fullness())
 	}
+	return append(list, r.alerts(), r.changed())
 }
 
 func (r *Report) worst() section {
@@ -89,6 +86,9 @@ func (r *Report) worst() section {
 		state := cell{Text: "up"}
 		if !n.Up {
 			state = cell{Text: "silent", Bad: true}
+			if n.watched {
+				state.Text = "no answer"
+			}
 		}
 		s.Rows = append(s.Rows, []cell{text(n.Name()), text(n.Datacenter), text(n.Rack),
 			text(n.Version), {Text: fmt.Sprint(n.Breached)},
@@ -253,7 +253,10 @@ func (r *Report) changed() section {
 		Note:    more(shownChanges, len(r.Changes)),
 	}
 	if len(r.Changes) == 0 {
-		s.Note = "Nothing changed: no restarts, versions, schemas or tables."
+		s.Note = "Nothing changed."
+		if r.hasCassandra() {
+			s.Note = "Nothing changed: no restarts, versions, schemas or tables."
+		}
 	}
 	for _, c := range r.Changes[:min(len(r.Changes), shownChanges)] {
 		s.Rows = append(s.Rows, []cell{{Text: r.clockOf(c.At)},

@@ -79,6 +79,9 @@ func (w *whole) testCatalog(t *testing.T) {
 	}
 	waiting := map[string]string{} // what is asked, by entry and type
 	for _, e := range shipped.All() {
+		if e.Group == "kafka" || e.Group == "redis" {
+			continue // a Cassandra node has none of it
+		}
 		for _, v := range e.Values {
 			waiting[e.Name+" "+v.Type] = strings.NewReplacer(
 				"{keyspace}",

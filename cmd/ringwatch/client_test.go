@@ -147,11 +147,11 @@ func TestTables(t *testing.T) {
 		out.Reset()
 		return text
 	}
-	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +NODES`,
-		`^prod +3 +2 +0 +1 +0 +dc1 \(3\)$`)
+	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +KIND +NODES`,
+		`^prod +cassandra +3 +2 +0 +1 +0 +dc1 \(3\)$`)
 	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)),
-		`^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +VERSION +STATE +AGE$`,
-		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +5\.0\.9 +up +0\.0s$`,
+		`^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +KIND +VERSION +STATE +AGE$`,
+		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +cassandra +5\.0\.9 +up +0\.0s$`,
 		nodes[2].ID.String()+` .* down +2m00s$`)
 
 	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7],
@@ -205,8 +205,8 @@ func TestTables(t *testing.T) {
 				Step: "5m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
 	}
 	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)),
-		`^NODE +CLUSTER +DC +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +down +2m00s +- +- +- +-\n`,
-		`^10\.0\.0\.1 +prod +dc1 +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
+		`^NODE +CLUSTER +DC +KIND +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +cassandra +down +2m00s +- +- +- +-\n`,
+		`^10\.0\.0\.1 +prod +dc1 +cassandra +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
 }
 
 func TestJSON(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 type clustersCmd struct {
 	clientFlags
+	kindFlag
 	JSON bool `name:"json" help:"Print the API's JSON."`
 }
 
@@ -29,31 +30,37 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if c.JSON {
-		return printJSON(ctx, out, api, "/v1/clusters", nil)
+		return printJSON(ctx, out, api, "/v1/clusters", c.only())
 	}
 	var clusters []struct {
 		Cluster                     string
+		Kinds                       []string
 		Nodes, Up, Late, Down, Left int
 		Datacenters                 []struct {
 			Datacenter string
 			Nodes      int
 		}
 	}
-	if err := api.ask(ctx, "/v1/clusters", nil, &clusters); err != nil {
+	if err := api.ask(ctx, "/v1/clusters", c.only(), &clusters); err != nil {
+		return err
+	}
+	if len(clusters) == 0 && c.Kind != "" {
+		_, err := fmt.Fprintln(out, "No cluster has such a node: leave --kind out.")
 		return err
 	}
 	if len(clusters) == 0 {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tNODES\tUP\tLATE\tDOWN\tLEFT\tDATACENTERS")
+	fmt.Fprintln(t, "CLUSTER\tKIND\tNODES\tUP\tLATE\tDOWN\tLEFT\tDATACENTERS")
 	for _, c := range clusters {
 		var centers []string
 		for _, d := range c.Datacenters {
 			centers = append(centers, fmt.Sprintf("%s (%d)", plain(d.Datacenter), d.Nodes))
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster), c.Nodes, c.Up, c.Late,
-			c.Down, c.Left, strings.Join(centers, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster),
+			plain(strings.Join(c.Kinds, ", ")), c.Nodes, c.Up, c.Late, c.Down, c.Left,
+			strings.Join(centers, ", "))
 	}
 	return t.Flush()
 }

@@ -19,14 +19,29 @@ type nodesCmd struct {
 	Cluster    string `help:"Only nodes of this cluster." placeholder:"NAME"`
 	Datacenter string `help:"Only nodes of this datacenter." placeholder:"NAME"`
 	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
-	State      string `help:"Only nodes that are up, late, down, or left so." placeholder:"STATE"`
-	JSON       bool   `name:"json" help:"Print the API's JSON."`
+	kindFlag
+	State string `help:"Only nodes that are up, late, down, or left so." placeholder:"STATE"`
+	JSON  bool   `name:"json" help:"Print the API's JSON."`
+}
+
+// kindFlag is a flag of commands that list nodes or clusters.
+type kindFlag struct {
+	Kind string `help:"Only nodes that run this: cassandra, kafka, redis or other." enum:"cassandra,kafka,redis,other," default:"" placeholder:"KIND"`
+}
+
+// only is which nodes the flag asks for; nil: all.
+func (f *kindFlag) only() url.Values {
+	if f.Kind == "" {
+		return nil
+	}
+	return url.Values{"kind": {f.Kind}}
 }
 
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
 	return "Lists the nodes that the key may see. A node is up while its frames come, late when " +
-		"some are missing, and down when none came for a minute. It is claimed if several " +
+		"some are missing, and down when none came for a minute, or when a node that is read from " +
+		"outside did not answer. It is claimed if several " +
 		"senders send its frames by turns.\n\n" +
 		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +
 		"by another node, moved to another cluster, or forgotten by a key (ringwatch node " +
@@ -56,12 +71,12 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tHOST\tVERSION\tSTATE\tAGE")
+	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tHOST\tKIND\tVERSION\tSTATE\tAGE")
 	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, n := range nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID), plain(n.Cluster),
-			plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			dash(plain(n.Facts["hostname"])), plain(n.Facts["cassandra_version"]), n.state(nodes),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID),
+			plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
+			dash(plain(n.Facts["hostname"])), plain(n.Kind), plain(n.version()), n.state(nodes),
 			n.age())
 	}
 	return t.Flush()
@@ -71,7 +86,7 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 func (c *nodesCmd) only() url.Values {
 	of := url.Values{}
 	for name, want := range map[string]string{"cluster": c.Cluster, "datacenter": c.Datacenter,
-		"rack": c.Rack, "state": c.State} {
+		"rack": c.Rack, "kind": c.Kind, "state": c.State} {
 		if want != "" {
 			of.Set(name, want)
 		}
@@ -103,6 +118,7 @@ type nodeInfo struct {
 	Cluster    string
 	Datacenter string
 	Rack       string
+	Kind       string
 	Address    string
 	Facts      map[string]string
 	State      string
@@ -138,6 +154,11 @@ func (n *nodeInfo) state(known []nodeInfo) string {
 		}
 	}
 	return plain(n.State + link + by)
+}
+
+// version is that of the software that the node runs.
+func (n *nodeInfo) version() string {
+	return cmp.Or(n.Facts["version"], n.Facts["cassandra_version"])
 }
 
 // rank orders nodes that have left behind the others.

@@ -17,10 +17,13 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/prometheus/common/model"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 type topCmd struct {
 	clientFlags
+	kindFlag
 	Once  bool          `help:"Print one table and exit. This is the default if the output is not a terminal."`
 	Every time.Duration `help:"How often to ask again." default:"2s"`
 }
@@ -28,7 +31,7 @@ type topCmd struct {
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
 	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others " +
-		"by the p99 of client reads. Rates and p99 cover the last 20 seconds, or two of the " +
+		"by the p99 of client reads, which only Cassandra has. Rates and p99 cover the last 20 seconds, or two of the " +
 		"agent's intervals if these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
 }
@@ -46,7 +49,7 @@ func (c *topCmd) once(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rows, err := api.top(ctx)
+	rows, err := api.top(ctx, c.only())
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (c *topCmd) live(ctx context.Context, options ...tea.ProgramOption) error {
 		return err
 	}
 	return live(ctx, api.base, c.Every, func(ctx context.Context) (screen, error) {
-		rows, err := api.top(ctx)
+		rows, err := api.top(ctx, c.only())
 		if err != nil || len(rows) == 0 {
 			return screen{title: "ringwatch top   0 nodes", text: "no nodes yet"}, err
 		}
@@ -86,9 +89,9 @@ const (
 	topStep = 20 * time.Second
 )
 
-// top asks for every node's row, worst first.
-func (c *client) top(ctx context.Context) ([]topRow, error) {
-	nodes, err := c.nodes(ctx, nil)
+// top asks for the row of every node that is asked for, worst first.
+func (c *client) top(ctx context.Context, only url.Values) ([]topRow, error) {
+	nodes, err := c.nodes(ctx, only)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +103,8 @@ func (c *client) top(ctx context.Context) ([]topRow, error) {
 		g.Go(func() error {
 			nan := math.NaN()
 			rows[i] = topRow{nodes[i], nan, nan, nan, nan}
-			if nodes[i].State == "down" {
-				return nil // nothing is known of its last seconds
+			if nodes[i].State == "down" || nodes[i].Kind != frame.KindCassandra {
+				return nil // nothing is known of its last seconds, or it has no such numbers
 			}
 			// Two steps: the last value's interval is the last step.
 			step := max(topStep, 2*time.Duration(nodes[i].IntervalMS)*time.Millisecond)
@@ -159,11 +162,11 @@ func (r *topRow) take(series []payload) {
 func topTable(rows []topRow) string {
 	var sb strings.Builder
 	t := tabwriter.NewWriter(&sb, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tSTATE\tAGE\tREQ/S\tREAD P99\tWRITE P99\tPENDING")
+	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tKIND\tSTATE\tAGE\tREQ/S\tREAD P99\tWRITE P99\tPENDING")
 	for i := range rows {
 		r := &rows[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.called()), plain(r.Cluster),
-			plain(r.Datacenter), plain(r.State), r.age(),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(r.called()),
+			plain(r.Cluster), plain(r.Datacenter), plain(r.Kind), plain(r.State), r.age(),
 			human(r.requests, ""), human(r.readP99, "seconds"), human(r.writeP99, "seconds"),
 			human(r.pending, ""))
 	}

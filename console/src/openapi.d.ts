@@ -193,7 +193,8 @@ export interface paths {
         /**
          * Whether it is safe to go on with maintenance, with the reasons if not
          * @description What cannot be known is a no. Without since= the answer may be about the time before a step that has
-         *     just been done.
+         *     just been done. Only Cassandra nodes are looked at: not_checked names others, and a cluster without
+         *     Cassandra is refused.
          */
         get: operations["clusterSafe"];
         put?: never;
@@ -1127,6 +1128,8 @@ export interface components {
         };
         Cluster: {
             cluster: string;
+            /** @description what software its nodes run, ascending */
+            kinds: components["schemas"]["Kind"][];
             nodes: number;
             up: number;
             late: number;
@@ -1139,12 +1142,18 @@ export interface components {
                 nodes: number;
             }[];
         };
+        /**
+         * @description What software a node runs
+         * @enum {string}
+         */
+        Kind: "cassandra" | "kafka" | "redis" | "other";
         Node: {
             /** Format: uuid */
             id: string;
             cluster: string;
             datacenter: string;
             rack: string;
+            kind: components["schemas"]["Kind"];
             address: string;
             facts: {
                 [key: string]: string;
@@ -1153,8 +1162,9 @@ export interface components {
             last_seen?: components["schemas"]["Time"];
             age_seconds?: number;
             /**
-             * @description A node is up while its frames come, late when some are missing, down when none came for a minute. One of the
-             *     others if it has left: then left is there, and no alert is about it.
+             * @description A node is up while its frames come, late when some are missing, down when none came for a minute, or when a
+             *     node that is read from outside did not answer. One of the others if it has left: then left is there, and no
+             *     alert is about it.
              * @enum {string}
              */
             state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
@@ -1504,6 +1514,8 @@ export interface components {
          *     ]
          */
         metrics: string[];
+        /** @description nodes that run this software only */
+        kind: components["schemas"]["Kind"];
         /** @description how many at most; 0: all */
         page: number;
         /** @description the header Ringwatch-Next of the page before */
@@ -1566,6 +1578,8 @@ export interface operations {
             query?: {
                 /** @description this cluster only */
                 cluster?: string;
+                /** @description nodes that run this software only */
+                kind?: components["parameters"]["kind"];
                 /** @description how many at most; 0: all */
                 limit?: components["parameters"]["page"];
                 /** @description the header Ringwatch-Next of the page before */
@@ -1604,6 +1618,8 @@ export interface operations {
                 rack?: string;
                 /** @description this node only */
                 id?: string;
+                /** @description nodes that run this software only */
+                kind?: components["parameters"]["kind"];
                 /** @description its id, the beginning of it, its address or its host name */
                 name?: string;
                 /** @description in this state only; those after down have left */
@@ -1913,6 +1929,8 @@ export interface operations {
                 by?: "node" | "cluster";
                 /** @description of this cluster only */
                 cluster?: string;
+                /** @description nodes that run this software only */
+                kind?: components["parameters"]["kind"];
             };
             header?: never;
             path?: never;

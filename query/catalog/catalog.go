@@ -28,14 +28,30 @@ type Of string
 
 // What entries are about, with the beginning of their names.
 const (
-	Node     Of = "node"     // n::NAME
+	Node     Of = "node"     // n::NAME; k::NAME of a Kafka, r::NAME of a Redis
 	Keyspace Of = "keyspace" // ks::KEYSPACE::NAME
 	Table    Of = "table"    // cf::KEYSPACE::TABLE::NAME
 )
 
-// form is how names of what an entry is of begin in a file.
-var form = map[Of]string{
-	Node: "n::", Keyspace: "ks::{keyspace}::", Table: "cf::{keyspace}::{table}::",
+// form is how names begin in a file, by their first part; Instaclustr's monitoring API has the
+// first parts.
+var form = map[string]struct {
+	of     Of
+	begin  string
+	places int // how many names stand between the first part and the last
+}{
+	"n": {Node, "n::", 0}, "k": {Node, "k::", 0}, "r": {Node, "r::", 0},
+	"ks": {Keyspace, "ks::{keyspace}::", 1}, "cf": {Table, "cf::{keyspace}::{table}::", 2},
+}
+
+// formOf returns the form of a name, by its first part.
+func formOf(name string) (of Of, begin string, places int) {
+	first, _, found := strings.Cut(name, "::")
+	if !found {
+		return "", "", 0
+	}
+	f := form[first]
+	return f.of, f.begin, f.places
 }
 
 // Catalog is a set of entries. It does not change, so many goroutines may use it.

@@ -53,7 +53,9 @@ func TestShipped(t *testing.T) {
 	t.Logf("%v entries", n)
 	for _, name := range []string{"n::reads", "n::writes", "n::compactions", "n::cpuUtilization",
 		"n::diskUtilization",
-		"n::osLoad", "n::clientRequestRead", "n::clientRequestWrite", "n::cpuutilization",
+		"k::underReplicatedPartitions", "k::underreplicatedpartitions", "k::activeControllerCount",
+		"k::offlinePartitions", "k::leaderCount", "r::clusterUnassignedSlotsCount",
+		"r::clusterSlotsNotOkCount", "n::osLoad", "n::clientRequestRead", "n::clientRequestWrite", "n::cpuutilization",
 		"cf::shop::orders::reads"} {
 		if _, err := c.Lookup(name); err != nil {
 			t.Error(err)
@@ -61,7 +63,8 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestMetricsAreTheAgents: every name is one that agents send or that package query makes.
+// TestMetricsAreTheAgents: every name is one that agents or the role watch send or that package
+// query makes.
 func TestMetricsAreTheAgents(t *testing.T) {
 	known := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
 		"cassandra_hints_succeeded_total": true, "cassandra_hints_failed_total": true,
@@ -74,6 +77,16 @@ func TestMetricsAreTheAgents(t *testing.T) {
 		string(text), -1) {
 		known[m[1]] = true
 	}
+	for _, file := range []string{"kafka.txt", "redis.txt"} {
+		text, err := os.ReadFile("../../dictionary/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?m)^([a-z0-9_]+) [a-z_]+ ").FindAllStringSubmatch(
+			string(text), -1) {
+			known[m[1]] = true
+		}
+	}
 	for _, e := range mustShipped(t).All() {
 		for i := range e.Values {
 			expr := e.Values[i].Expr(catalog.Scope{}, catalog.NodeLabels, time.Minute)
@@ -83,7 +96,7 @@ func TestMetricsAreTheAgents(t *testing.T) {
 			}
 			parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {
 				if s, is := n.(*parser.VectorSelector); is && !known[s.Name] {
-					t.Errorf("%s: agent/METRICS.md has no %s", e.Name, s.Name)
+					t.Errorf("%s: agent/METRICS.md and dictionary have no %s", e.Name, s.Name)
 				}
 				return nil
 			})
@@ -116,6 +129,9 @@ func TestLookup(t *testing.T) {
 		"cf::shop::reads":                      "cf::{keyspace}::{table}::reads",
 		"n::readLatency":                       "cf::{keyspace}::{table}::readLatency",
 		"n::zzzzzz":                            "",
+		"n::underReplicatedPartitions":         "k::underReplicatedPartitions",
+		"k::usedMemory":                        "r::usedMemory",
+		"q::usedMemory":                        "r::usedMemory",
 		"n::":                                  "",
 		"cf::::t::reads":                       "cf::{keyspace}::{table}::reads",
 		"n::" + strings.Repeat("x", 1<<16):     "",

@@ -155,20 +155,20 @@ func (f *fileEntry) entry(group string) (Entry, error) {
 	}
 	var wrong []error
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	for of, begin := range form {
-		if short, is := strings.CutPrefix(f.Name, begin); is && shortName.MatchString(short) {
-			e.Of = of
-		}
+	of, begin, _ := formOf(f.Name)
+	if short, is := strings.CutPrefix(f.Name, begin); of != "" && is &&
+		shortName.MatchString(short) {
+		e.Of = of
 	}
 	if e.Of == "" {
 		return e, errors.New(
-			"the name must have the form n::NAME, ks::{keyspace}::NAME or " +
+			"the name must have the form n::NAME, k::NAME, r::NAME, ks::{keyspace}::NAME or " +
 				"cf::{keyspace}::{table}::NAME",
 		)
 	}
 	for _, alias := range f.Aliases {
-		if short, is := strings.CutPrefix(alias, form[e.Of]); !is || !shortName.MatchString(short) {
-			fail("the alias %q must have the form %sNAME", alias, form[e.Of])
+		if short, is := strings.CutPrefix(alias, begin); !is || !shortName.MatchString(short) {
+			fail("the alias %q must have the form %sNAME", alias, begin)
 		}
 	}
 	if e.Description == "" {

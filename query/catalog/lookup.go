@@ -37,26 +37,17 @@ func (e *UnknownError) Error() string {
 
 // IsName reports whether a text has the form of a catalogue's name. No metric's name begins so.
 func IsName(text string) bool {
-	return strings.HasPrefix(text, "n::") || strings.HasPrefix(text, "ks::") ||
-		strings.HasPrefix(text, "cf::")
+	of, _, _ := formOf(text)
+	return of != ""
 }
 
-// Lookup finds what a name means: n::NAME, ks::KEYSPACE::NAME or cf::KEYSPACE::TABLE::NAME, where
-// * is every keyspace or table, and ::TYPE behind it picks one value. Letters' case counts only in
-// keyspaces and tables. The error is an *UnknownError.
+// Lookup finds what a name means: n::NAME, k::NAME, r::NAME, ks::KEYSPACE::NAME or
+// cf::KEYSPACE::TABLE::NAME, where * is every keyspace or table, and ::TYPE behind it picks one
+// value. Letters' case counts only in keyspaces and tables. The error is an *UnknownError.
 func (c *Catalog) Lookup(name string) (Asked, error) {
 	a := Asked{}
 	parts := strings.Split(name, "::")
-	places := 0
-	prefix := ""
-	switch parts[0] {
-	case "n":
-		prefix = form[Node]
-	case "ks":
-		places, prefix = 1, form[Keyspace]
-	case "cf":
-		places, prefix = 2, form[Table]
-	}
+	_, prefix, places := formOf(name)
 	if prefix == "" || len(parts) < places+2 || len(parts) > places+3 {
 		return a, &UnknownError{Name: name, Near: c.near(name)}
 	}

@@ -19,10 +19,10 @@ import (
 
 // The kinds of software that nodes run, as the label kind of ringwatch_node_info says it.
 const (
-	Cassandra = "cassandra"
-	Kafka     = "kafka"
-	Redis     = "redis"
-	Other     = "other"
+	Cassandra = frame.KindCassandra
+	Kafka     = frame.KindKafka
+	Redis     = frame.KindRedis
+	Other     = frame.KindOther
 )
 
 // Target is who is read: for readers of its frames a node.
