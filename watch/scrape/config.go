@@ -43,9 +43,11 @@ type Config struct {
 	MaxScrapes int `yaml:"max_scrapes"`
 }
 
+// minInterval is the shortest interval; a variable for tests.
+var minInterval = 5 * time.Second
+
 // What a job may ask for.
 const (
-	minInterval = 5 * time.Second
 	maxInterval = time.Minute
 
 	bodySizeLimit    = 64 << 20 // the default

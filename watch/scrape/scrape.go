@@ -75,8 +75,9 @@ type Scraper struct {
 	changed chan struct{} // has room for one: sift again
 }
 
-// reload is how long Prometheus's manager waits before it begins with new targets.
-const reload = time.Second
+// reload is how long Prometheus's managers wait before they begin with new targets; a variable for
+// tests.
+var reload = time.Second
 
 // New returns a Scraper that Run starts.
 func New(c Config, deps Deps) (*Scraper, error) {
