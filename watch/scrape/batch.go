@@ -35,9 +35,11 @@ type state struct {
 	names   map[string]bool
 	pass    uint64
 
+	fast    atomic.Bool // its last scrape was good and fast
 	ended   atomic.Bool
 	mu      sync.Mutex // guards what follows, and end against commit
 	samples int
+	took    time.Duration
 	left    map[string]int // series of the last reading that it does not have, by reason
 }
 
@@ -97,15 +99,15 @@ type sample struct {
 type batch struct {
 	*state
 	release func()
-	target  *promscrape.Target
+	began   time.Time // with the slot
 
 	pass      uint64
 	samples   []sample
 	report    []sample // Prometheus's own of the scrape
 	added     []*series
 	at        int64
-	up        bool
-	given     int // series that came
+	up, good  bool // up is there; and it is 1
+	given     int  // series that came
 	stored    float64
 	duplicate int
 }
@@ -131,12 +133,12 @@ func (s *Scraper) AppenderV2(ctx context.Context) storage.AppenderV2 {
 	if st == nil {
 		return nothing{}
 	}
-	release := s.slots.take(s.ended, target)
+	release := s.slots.take(s.ended, st.fast.Load())
 	if release == nil {
 		return nothing{}
 	}
 	st.pass++
-	return &batch{state: st, release: release, target: target, pass: st.pass}
+	return &batch{state: st, release: release, began: time.Now(), pass: st.pass}
 }
 
 // stateOf returns what is known of a target; nil if it is not ours.
@@ -222,7 +224,7 @@ func (b *batch) reported(one sample) {
 	b.report = append(b.report, one)
 	switch one.series.metric.name {
 	case "up":
-		b.up, b.at = true, one.at
+		b.up, b.at, b.good = true, one.at, one.value == 1
 	case "scrape_samples_post_metric_relabeling":
 		b.stored = one.value
 	}
@@ -301,7 +303,8 @@ func (b *batch) Commit() error {
 	}
 	r, left := b.reading()
 	b.state.mu.Lock()
-	b.state.samples, b.state.left = r.Series(), left
+	b.state.samples, b.state.left, b.state.took = r.Series(), left, time.Since(b.began)
+	b.fast.Store(b.good && b.took < fastScrape)
 	b.state.mu.Unlock()
 	s.deps.Take(b.Target, time.UnixMilli(b.at).UTC(), r)
 	for _, one := range b.series {
@@ -309,7 +312,7 @@ func (b *batch) Commit() error {
 			b.drop(one)
 		}
 	}
-	b.tidyMetrics()
+	b.tidyMetrics(gone)
 	return nil
 }
 
@@ -333,6 +336,7 @@ func (b *batch) reading() (*reading.Reading, map[string]int) {
 		left[leftDuplicate] = n
 	}
 	var order []*metric
+	fresh := 0
 	for _, list := range [][]sample{b.report, b.samples} {
 		for _, one := range list {
 			if one.series == nil {
@@ -341,10 +345,15 @@ func (b *batch) reading() (*reading.Reading, map[string]int) {
 			m := one.series.metric
 			if m.pass != b.pass {
 				m.pass, m.samples = b.pass, m.samples[:0]
-				order = append(order, m)
+				if order = append(order, m); !m.kept {
+					fresh++
+				}
 			}
 			m.samples = append(m.samples, one)
 		}
+	}
+	if len(b.names)+fresh > maxNames {
+		b.tidyMetrics(1) // they make room for those that are there
 	}
 	r := &reading.Reading{Facts: b.facts()}
 	sets := map[string]bool{}

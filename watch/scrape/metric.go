@@ -109,12 +109,8 @@ func (st *state) room(m *metric) bool {
 // gone is after how many scrapes a metric that is not there loses its place and what was decided.
 const gone = 100
 
-// tidyMetrics forgets metrics that are gone. Where there is no room, those go that are not there.
-func (b *batch) tidyMetrics() {
-	long := uint64(gone)
-	if len(b.names) >= maxNames {
-		long = 1
-	}
+// tidyMetrics forgets metrics that are gone for so many scrapes.
+func (b *batch) tidyMetrics(long uint64) {
 	for name, m := range b.metrics {
 		if b.pass-m.pass < long && (m.kept || m.pass == b.pass) {
 			continue

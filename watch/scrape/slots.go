@@ -3,8 +3,6 @@ package scrape
 import (
 	"context"
 	"time"
-
-	promscrape "github.com/prometheus/prometheus/scrape"
 )
 
 // slots bound how many scrapes run at once, and with that their memory. Who was slow or failed the
@@ -19,9 +17,9 @@ func newSlots(n int) slots {
 }
 
 // take waits for a slot and returns what gives it back; nil if ctx has ended.
-func (s *slots) take(ctx context.Context, target *promscrape.Target) func() {
+func (s *slots) take(ctx context.Context, fast bool) func() {
 	from := s.slow
-	if target.Health() == promscrape.HealthGood && target.LastScrapeDuration() < fastScrape {
+	if fast {
 		from = s.fast
 	}
 	select {

@@ -53,10 +53,9 @@ func (s *Scraper) Targets() []Target {
 
 func (s *Scraper) target(job string, target *promscrape.Target, st *state) Target {
 	t := Target{ID: st.id, Kind: st.Kind, Cluster: st.Cluster, Job: st.Job, Instance: st.Instance,
-		Last: target.LastScrape(), Took: target.LastScrapeDuration(),
-		Up: target.Health() == promscrape.HealthGood}
+		Last: target.LastScrape(), Up: target.Health() == promscrape.HealthGood}
 	st.mu.Lock()
-	t.Samples, t.Left = st.samples, maps.Clone(st.left)
+	t.Samples, t.Took, t.Left = st.samples, st.took, maps.Clone(st.left)
 	st.mu.Unlock()
 	switch err := target.LastError(); {
 	case err != nil:
