@@ -326,21 +326,22 @@ func TestSlowDoesNotHoldUp(t *testing.T) {
 	r := start(t, "[{job_name: bad, static_configs: [{targets: ["+strings.Join(list, ", ")+"]}]}, "+
 		"{job_name: good, static_configs: [{targets: ['"+says(t, "a 1")+"']}]}]",
 		func(c *Config, _ *Deps) {
-			c.MaxScrapes, c.Interval, c.Timeout = 1, time.Second, time.Second
+			c.MaxScrapes, c.Interval, c.Timeout = 1, 200*time.Millisecond, 200*time.Millisecond
 		})
-	var good []taken
-	r.next("ten readings of the good one", func(taken) bool {
-		good = good[:0]
+	good, bad := 0, 0
+	r.next("readings of the good one", func(taken) bool {
+		good, bad = 0, 0
 		for _, x := range r.taken() {
 			if x.target.Job == "good" {
-				good = append(good, x)
+				good++
+			} else {
+				bad++
 			}
 		}
-		return len(good) >= 10
+		return good >= 20
 	})
-	for i := 2; i < len(good); i++ {
-		if gap := good[i].at.Sub(good[i-1].at); gap > 1900*time.Millisecond {
-			t.Errorf("the good target was not read for %s", gap)
-		}
+	// Four slots for twelve that hang: each is read every third interval.
+	if bad > 12*good*2/3 {
+		t.Errorf("there are %d readings of the good target, and %d of twelve that hang", good, bad)
 	}
 }

@@ -89,7 +89,22 @@ func (s *shape) grow(list []sample) {
 		was.neg == s.neg {
 		return
 	}
-	s.bounds, s.values = s.exponential()
+	weights := map[float64]float64{}
+	for _, one := range list {
+		h := one.bucket
+		if h.UsesCustomBuckets() {
+			continue
+		}
+		by := max(h.Schema-s.schema, 0)
+		for _, it := range []histogram.BucketIterator[float64]{h.PositiveBucketIterator(),
+			h.NegativeBucketIterator()} {
+			for it.Next() {
+				b := it.At()
+				weights[s.upper(merged(b.Index, by))] += b.Count
+			}
+		}
+	}
+	s.bounds, s.values = s.exponential(weights)
 }
 
 func (s *shape) coarser(schema int32) {
@@ -148,52 +163,62 @@ func (s *shape) threshold() float64 {
 }
 
 // exponential returns the bounds of the range. Where the smallest and the largest are too far apart
-// for one exponent, the buckets next to zero are one.
-func (s *shape) exponential() (frame.Bounds, []float64) {
+// for one exponent, it has those where most observations are: weights are their numbers by bound.
+func (s *shape) exponential(weights map[float64]float64) (frame.Bounds, []float64) {
 	zero := s.threshold()
 	list := []float64{zero}
-	if s.pos.any {
-		for i := s.pos.first - 1; i <= s.pos.last; i++ {
-			if v := s.upper(i); v > zero {
-				list = append(list, v)
-			}
-		}
+	if zero > 0 && s.neg.any {
+		list = append(list, -zero)
 	}
-	if s.neg.any {
-		if zero > 0 {
-			list = append(list, -zero)
-		}
-		for i := s.neg.first - 1; i <= s.neg.last; i++ {
-			if v := s.upper(i); v > zero {
+	for _, r := range []*span{&s.pos, &s.neg} {
+		for i := r.first - 1; r.any && i <= r.last; i++ {
+			v := s.upper(i)
+			switch {
+			case v <= zero:
+			case r == &s.neg:
 				list = append(list, -v)
+			default:
+				list = append(list, v)
 			}
 		}
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)
-	exponent, ok := exponentFor(max(math.Abs(list[0]), math.Abs(list[len(list)-1])), list)
-	if !ok {
-		return frame.Bounds{}, nil
-	}
-	b := frame.Bounds{Exponent: exponent}
+	b, most := frame.Bounds{}, -1.0
 	var values []float64
+	for exponent := -18; exponent <= 18; exponent++ {
+		upper, of := held(list, zero, exponent)
+		sum := float64(len(of)) / (1 + maxBuckets*2) // bounds count where observations do not
+		for _, v := range of {
+			sum += weights[math.Abs(v)]
+		}
+		if sum > most {
+			b, values, most = frame.Bounds{Exponent: exponent, Upper: upper}, of, sum
+		}
+	}
+	return b, values
+}
+
+// held returns those of the bounds that are multiples of 10^exponent, and not too many times.
+func held(list []float64, zero float64, exponent int) (upper []int64, values []float64) {
 	for _, v := range list {
 		mantissa, power := decimal(v)
-		if mantissa == 0 {
+		switch {
+		case mantissa == 0:
 			power = exponent
-		}
-		if power < exponent { // too near zero
-			if v != zero {
-				continue
-			}
+		case math.Abs(v) >= 9*math.Pow10(18+exponent):
+			continue
+		case power < exponent && v == zero:
 			v, mantissa, power = 0, 0, exponent
+		case power < exponent:
+			continue
 		}
 		for ; power > exponent; power-- {
 			mantissa *= 10
 		}
-		b.Upper, values = append(b.Upper, mantissa), append(values, v)
+		upper, values = append(upper, mantissa), append(values, v)
 	}
-	return b, values
+	return upper, values
 }
 
 // decimal returns v, which has a few digits, as mantissa × 10^power.
@@ -207,23 +232,6 @@ func decimal(v float64) (mantissa int64, power int) {
 		power++
 	}
 	return mantissa, power
-}
-
-// exponentFor returns the exponent that holds the largest value and as many small ones as can be.
-func exponentFor(largest float64, list []float64) (int, bool) {
-	least := 18
-	for _, v := range list {
-		if m, power := decimal(v); m != 0 {
-			least = min(least, power)
-		}
-	}
-	if largest > 0 {
-		least = max(least, int(math.Floor(math.Log10(largest)))-17)
-	}
-	if least > 18 {
-		return 0, false
-	}
-	return max(least, -18), true
 }
 
 // counts returns the counts of a histogram that fits and is countable.
