@@ -136,7 +136,8 @@ var notLinked = map[string]string{
 	"k8s.io/client-go/kubernetes":                     "nothing speaks to Kubernetes",
 }
 
-// linked are those of them that notify and watch need, and those that Prometheus's config brings along.
+// linked are those of them that notify and watch need, and those that Prometheus's config brings
+// along.
 var linked = []string{
 	"github.com/prometheus/prometheus/discovery",
 	"github.com/prometheus/prometheus/discovery/dns",
