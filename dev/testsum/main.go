@@ -84,6 +84,7 @@ func run(ctx context.Context, o options) tally {
 		engines.Fetch, fetchVersions,
 		engines.EnsureRedis, engines.EnsurePrometheus, engines.EnsureAlertmanager,
 		engines.EnsureRedisExporter,
+		engines.EnsureTargets,
 	} {
 		if err := prepare(ctx, show.say); err != nil {
 			show.say("error: " + err.Error())
