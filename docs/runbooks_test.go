@@ -14,17 +14,20 @@ import (
 var (
 	// runbookCommand begins a line of a runbook that is typed at a shell.
 	runbookCommand = regexp.MustCompile(
-		`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls) `)
+		`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls|df|kafka-[a-z-]+\.sh) `)
 	// metricName is a metric in the text of a runbook, in code.
-	metricName = regexp.MustCompile("`((?:cassandra|jvm|os|ringwatch)_[a-z0-9_]+)")
+	metricName = regexp.MustCompile("`((?:cassandra|jvm|os|ringwatch|kafka|redis)_[a-z0-9_]+)")
 )
 
 // TestRunbooksNameWhatExists: the PromQL of each runbook parses, and each metric that a runbook
-// names is one of the agent's, one that a shipped rule records, or one that a process has on
-// /metrics.
+// names is one of the agent's or of the role watch, one that a shipped rule records, or one that a
+// process has on /metrics.
 func TestRunbooksNameWhatExists(t *testing.T) {
-	known := mustRead(t, "../agent/METRICS.md") + mustRead(t, "../rules/cassandra.yaml") +
-		mustRead(t, "../rules/ringwatch.yaml")
+	known := ""
+	for _, file := range []string{"agent/METRICS.md", "dictionary/kafka.txt",
+		"dictionary/redis.txt", "rules/cassandra.yaml", "rules/ringwatch.yaml"} {
+		known += mustRead(t, "../"+file)
+	}
 	sources := goSources(t)
 	exists := func(name string) bool {
 		if strings.Contains(known, name) || strings.HasPrefix(name, "process_") {
@@ -43,7 +46,8 @@ func TestRunbooksNameWhatExists(t *testing.T) {
 			strings.Contains(sources, `"`+strings.TrimSuffix(parts[2], "_total")+`"`))
 	}
 	expressions, names := 0, 0
-	for _, page := range []string{"runbooks/cassandra.md", "runbooks/ringwatch.md"} {
+	for _, page := range []string{"runbooks/cassandra.md", "runbooks/kafka.md",
+		"runbooks/redis.md", "runbooks/targets.md", "runbooks/ringwatch.md"} {
 		text := mustRead(t, page)
 		for _, m := range metricName.FindAllStringSubmatch(text, -1) {
 			names++
@@ -71,7 +75,7 @@ func TestRunbooksNameWhatExists(t *testing.T) {
 			}
 		}
 	}
-	if expressions < 100 || names < 100 {
+	if expressions < 200 || names < 200 {
 		t.Errorf("only %d expressions and %d names of metrics were found", expressions, names)
 	}
 }

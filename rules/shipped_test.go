@@ -66,8 +66,9 @@ func TestPromtoolTakesShipped(t *testing.T) {
 	runs := [][]string{append([]string{"check", "rules", "--lint=all", "--lint-fatal"},
 		rules.ShippedFiles...)}
 	if !testing.Short() { // it takes some seconds
-		// The other file's histograms are newer than promtool.
-		runs = append(runs, []string{"test", "rules", "ringwatch_test.yaml"})
+		// The histograms of cassandra_test.yaml are newer than promtool.
+		runs = append(runs, []string{"test", "rules", "kafka_test.yaml", "redis_test.yaml",
+			"targets_test.yaml", "ringwatch_test.yaml"})
 	}
 	for _, args := range runs {
 		said, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput()
@@ -76,6 +77,9 @@ func TestPromtoolTakesShipped(t *testing.T) {
 		}
 	}
 }
+
+// severities are those of alerts. An info is shown and waits for nobody.
+var severities = []string{"info", "warning", "critical"}
 
 // TestShippedFiresAndDoesNot runs the shipped unit tests, and checks that there are two of each
 // alert.
@@ -120,7 +124,7 @@ func TestShippedFiresAndDoesNot(t *testing.T) {
 				for _, e := range c.Expect {
 					fires[e.Labels["severity"]] = true
 				}
-				for _, severity := range []string{"warning", "critical"} {
+				for _, severity := range severities {
 					switch s := of[c.Name+" "+severity]; {
 					case s == nil:
 					case fires[severity]:
@@ -214,7 +218,7 @@ const nameOfNode = `{{ $node := $labels.node }}{{ range printf "ringwatch_node_i
 	`$labels.cluster $labels.node | query }}{{ $node = or .Labels.name $node }}{{ end -}} `
 
 func checkAlert(t *testing.T, r shippedRule) {
-	if s := r.Labels["severity"]; s != "warning" && s != "critical" {
+	if s := r.Labels["severity"]; !slices.Contains(severities, s) {
 		t.Errorf("%s: severity %q", r.Alert, s)
 	}
 	for _, name := range []string{"summary", "description", "runbook_url"} {
@@ -235,6 +239,11 @@ func checkAlert(t *testing.T, r shippedRule) {
 	}
 	url := strings.TrimPrefix(r.Annotations["runbook_url"],
 		"https://github.com/ringwatch/ringwatch/blob/main/")
+	page, err := os.ReadFile("../docs/ALERTS.md")
+	if row := "| [" + r.Alert + "](" + strings.TrimPrefix(url, "docs/") + ") |"; err != nil ||
+		!strings.Contains(string(page), row) {
+		t.Errorf("docs/ALERTS.md does not have a row that begins with %s, %v", row, err)
+	}
 	file, anchor, _ := strings.Cut(url, "#")
 	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(file)))
 	if err != nil {
@@ -258,7 +267,8 @@ func checkAlert(t *testing.T, r shippedRule) {
 		-1) {
 		if _, err := parser.NewParser(parser.Options{}).ParseExpr(m[1]); err != nil &&
 			!regexp.MustCompile(
-				`^(ringwatch|nodetool|curl|df|ls|grep|iostat|redis-cli|journalctl) `).MatchString(
+				`^(ringwatch|nodetool|curl|df|ls|grep|iostat|redis-cli|journalctl|`+
+					`kafka-[a-z-]+\.sh) `).MatchString(
 				m[1]) {
 			t.Errorf("%s: its runbook says %q, which is neither PromQL nor a command: %v", r.Alert,
 				m[1], err)
@@ -266,7 +276,8 @@ func checkAlert(t *testing.T, r shippedRule) {
 	}
 }
 
-// metricNames reports names of agents' series, of the role's own, and of what /metrics has.
+// metricNames reports names of agents' and targets' series, of the role's own, and of what /metrics
+// has.
 func metricNames(t *testing.T) func(name string) bool {
 	t.Helper()
 	text, err := os.ReadFile("../agent/METRICS.md")
@@ -274,11 +285,15 @@ func metricNames(t *testing.T) func(name string) bool {
 		t.Fatal(err)
 	}
 	names := map[string]bool{"up": true, "ringwatch_node_last_seen_timestamp_seconds": true,
-		"ringwatch_node_info": true, "process_start_time_seconds": true}
+		"ringwatch_node_info": true, "process_start_time_seconds": true,
+		"kafka_lag_bound_seconds": true} // an account's own rules may record it
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(
 		string(text), -1) {
 		names[m[1]] = true
 		names[m[1]+"_count"] = true
+	}
+	for name := range watchedMetrics(t) {
+		names[name] = true
 	}
 	var code strings.Builder
 	for _, pattern := range []string{"../*/*.go", "../*/*/*.go"} {
@@ -306,5 +321,56 @@ func metricNames(t *testing.T) func(name string) bool {
 			}
 		}
 		return false
+	}
+}
+
+// watchedMetrics returns the labels of what the role watch reads of Kafka and Redis, by metric.
+func watchedMetrics(t *testing.T) map[string][]string {
+	t.Helper()
+	of := map[string][]string{}
+	for _, file := range []string{"kafka.txt", "redis.txt"} {
+		text, err := os.ReadFile(filepath.Join("..", "dictionary", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var labels []string
+		for line := range strings.Lines(string(text)) {
+			switch fields := strings.Fields(line); {
+			case len(fields) < 3 || line[0] == ' ' || line[0] == '#':
+			case fields[0] == "type":
+				labels = fields[3:]
+			default:
+				of[fields[0]] = labels
+			}
+		}
+	}
+	if len(of) < 200 {
+		t.Fatalf("only %d metrics of Kafka and Redis were found", len(of))
+	}
+	return of
+}
+
+// TestShippedSelectsNoPartitions: what rules select is kept in memory, and a cluster of Kafka may
+// have 10,000 partitions for each of 200 groups.
+func TestShippedSelectsNoPartitions(t *testing.T) {
+	watched := watchedMetrics(t)
+	seen := 0
+	for _, r := range mustShipped(t) {
+		parser.Inspect(r.expr, func(n parser.Node, _ []parser.Node) error {
+			s, ok := n.(*parser.VectorSelector)
+			if !ok {
+				return nil
+			}
+			if labels, found := watched[s.Name]; found {
+				seen++
+				if slices.Contains(labels, "partition") {
+					t.Errorf("%s: %s has a series for each partition", r.Expr, s.Name)
+				}
+			}
+			return nil
+		})
+	}
+	if seen < 40 {
+		t.Errorf("only %d selectors of Kafka's and Redis's metrics were found", seen)
 	}
 }

@@ -16,10 +16,13 @@ import (
 	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
 )
 
+// watched are the metrics that the role watch gives of every target.
+var watched = []string{"scrape_duration_seconds", "scrape_samples_scraped"}
+
 // virtual are the metrics of package query that are of no frame.
 var virtual = []string{"up", "ringwatch_node_last_seen_timestamp_seconds", "ringwatch_node_info"}
 
-// named returns the names in agent/METRICS.md.
+// named returns the names in agent/METRICS.md, and of what the role watch reads.
 func named(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile("../../agent/METRICS.md")
@@ -34,15 +37,28 @@ func named(t *testing.T) map[string]bool {
 	if len(names) < 300 {
 		t.Fatalf("only %d metrics found in agent/METRICS.md", len(names))
 	}
-	code, err := os.ReadFile("../../query/virtual.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range virtual {
-		if !strings.Contains(string(code), `"`+name+`"`) {
-			t.Errorf("query has no series %s", name)
+	for _, file := range []string{"kafka.txt", "redis.txt"} {
+		text, err := os.ReadFile("../../dictionary/" + file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		names[name] = true
+		for _, m := range regexp.MustCompile(`(?m)^(\w+) (?:counter|gauge|histogram)`).
+			FindAllStringSubmatch(string(text), -1) {
+			names[m[1]] = true
+		}
+	}
+	for file, of := range map[string][]string{"query/virtual.go": virtual,
+		"watch/watch.go": watched} {
+		code, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range of {
+			if !strings.Contains(string(code), `"`+name+`"`) {
+				t.Errorf("%s has no series %s", file, name)
+			}
+			names[name] = true
+		}
 	}
 	return names
 }
@@ -68,8 +84,8 @@ func TestDashboards(t *testing.T) {
 			testPanels(t, &d, names)
 		})
 	}
-	if len(uids) != 3 {
-		t.Errorf("%d dashboards, want 3", len(uids))
+	if len(uids) != 5 {
+		t.Errorf("%d dashboards, want 5", len(uids))
 	}
 }
 

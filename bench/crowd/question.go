@@ -69,6 +69,9 @@ func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
+		if !slices.Contains(d.Tags, "cassandra") {
+			continue // the set has nodes of Cassandra alone
+		}
 		values, kind := dashboardtest.BuiltIn(), "fleet"
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"

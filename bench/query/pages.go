@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 		var d dashboardtest.Dashboard
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if !slices.Contains(d.Tags, "cassandra") {
+			continue // the set has nodes of Cassandra alone
 		}
 		q := question{group: page,
 			title: "page " + strings.TrimSuffix(filepath.Base(file), ".json")}

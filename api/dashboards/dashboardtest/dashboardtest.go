@@ -47,9 +47,9 @@ type Panel struct {
 
 // Target is one query of a panel.
 type Target struct {
-	RefID, Expr, Format string
-	Datasource          Source
-	Instant, Range      bool
+	RefID, Expr, Format, LegendFormat string
+	Datasource                        Source
+	Instant, Range                    bool
 }
 
 // Source names a data source.
