@@ -68,7 +68,7 @@ func TestKafkaBroker(t *testing.T) {
 		s.node.Identity.Rack != "r1" {
 		t.Errorf("the node is %+v", s.node)
 	}
-	for name, want := range map[string]string{"kind": "kafka", "version": "4.3.1",
+	for name, want := range map[string]string{"kind": "kafka", "version": engines.KafkaVersion,
 		"broker_id": "1", "cluster_id": clusterID, "address": broker.Addr()} {
 		if got := s.node.Identity.Fact(name); got != want {
 			t.Errorf("the fact %s is %q, not %q", name, got, want)

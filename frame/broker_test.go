@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBrokerID holds the ids of brokers to a file that the agent's tests (BrokerBeansTest.java) hold
-// theirs to.
+// TestBrokerID holds the ids of brokers to a file that the agent's tests (BrokerBeansTest.java)
+// hold theirs to.
 func TestBrokerID(t *testing.T) {
 	f, err := os.Open("testdata/brokers.txt")
 	if err != nil {

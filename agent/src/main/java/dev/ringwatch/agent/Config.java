@@ -92,7 +92,8 @@ final class Config {
         } catch (NoSuchFileException e) {
             throw new Invalid(file + ": cannot be read: there is no such file");
         } catch (AccessDeniedException e) {
-            throw new Invalid(file + ": cannot be read: the user of this process has no permission");
+            throw new Invalid(file
+                    + ": cannot be read: the user of this process has no permission");
         } catch (CharacterCodingException e) {
             throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {

@@ -19,7 +19,8 @@ public final class Premain {
     public static void premain(String arguments, Instrumentation instrumentation) {
         try {
             if (!isServer(System.getProperty("sun.java.command", ""))) {
-                // nodetool, kafka-topics.sh and their like inherit the JVM's flags: silent, off, no other class loaded
+                // nodetool, kafka-topics.sh and their like inherit the JVM's flags: silent, off, no
+                // other class loaded
                 return;
             }
             String java = System.getProperty("java.specification.version", "");

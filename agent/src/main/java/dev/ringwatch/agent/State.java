@@ -12,8 +12,8 @@ import java.util.Set;
 /**
  * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It
  * is told wherever someone may look: each trouble once on standard error, every change that lasts
- * in the log of the JVM's software (a daemon's standard error is closed), and as it stands in {@code /metrics}
- * and in the frames.
+ * in the log of the JVM's software (a daemon's standard error is closed), and as it stands in
+ * {@code /metrics} and in the frames.
  *
  * <p>Used by the agent's own thread only, but for {@link #word}, {@link #trouble} and {@link #say}.
  */

@@ -33,7 +33,8 @@ abstract class Cell {
     }
 
     /** The value of a gauge as its cell has it; false if it is another now. */
-    static boolean set(dev.ringwatch.agent.frame.Metric out, int slot, Object value, double factor) {
+    static boolean set(dev.ringwatch.agent.frame.Metric out, int slot, Object value,
+            double factor) {
         long before = out.value(slot);
         boolean was = out.isPresent(slot);
         Object number = value instanceof Boolean ? (Object) ((Boolean) value ? 1 : 0) : value;
