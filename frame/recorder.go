@@ -3,6 +3,7 @@ package frame
 import (
 	"crypto/sha256"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -46,6 +47,16 @@ func TargetID(cluster, job, instance string) uuid.UUID {
 
 // IsTarget reports whether an id is that of a target.
 func IsTarget(id uuid.UUID) bool { return string(id[:len(targetMark)]) == targetMark }
+
+// brokerMark begins the ids of Kafka's brokers and controllers with an agent: they have no id of
+// their own that is a UUID. For who reads frames they are nodes like all others.
+const brokerMark = "broker\x80"
+
+// BrokerID returns the node id of a broker, or of a controller, of the cluster of that id. The
+// agent makes the same (BrokerBeans.java).
+func BrokerID(clusterID string, broker int) uuid.UUID {
+	return marked(brokerMark, clusterID, strconv.Itoa(broker))
+}
 
 // marked returns an id of a mark and what it is of.
 func marked(mark string, of ...string) uuid.UUID {
