@@ -127,17 +127,17 @@ func TestImportsPointOneWay(t *testing.T) {
 var notLinked = map[string]string{
 	"github.com/getkin/kin-openapi":        "only tests read OpenAPI",
 	"github.com/prometheus/prometheus/cmd": "promtool is a program of its own",
-	"github.com/prometheus/prometheus/discovery": "notify finds Alertmanagers by " +
-		"DNS and files",
+	"github.com/prometheus/prometheus/discovery": "Alertmanagers and targets are found by " +
+		"DNS, files and HTTP",
 	"github.com/prometheus/prometheus/plugins":        "it registers every discovery",
-	"github.com/prometheus/prometheus/scrape":         "agents push frames, and nothing is scraped",
 	"github.com/prometheus/prometheus/storage/remote": "promapi has its two messages",
 	"github.com/prometheus/prometheus/web":            "promapi answers Prometheus's API",
 	"k8s.io/api":                                      "nothing speaks to Kubernetes",
 	"k8s.io/client-go/kubernetes":                     "nothing speaks to Kubernetes",
 }
 
-// linked are those of them that notify needs, and those that Prometheus's config brings along.
+// linked are those of them that notify and watch need, and those that Prometheus's config brings
+// along.
 var linked = []string{
 	"github.com/prometheus/prometheus/discovery",
 	"github.com/prometheus/prometheus/discovery/dns",
@@ -177,6 +177,7 @@ func TestWhatTheProgramLinks(t *testing.T) {
 var otherYAML = map[string]string{
 	"rules/notify":   "go.yaml.in/yaml/v2",
 	"rules/ruletest": "go.yaml.in/yaml/v2",
+	"watch/scrape":   "go.yaml.in/yaml/v2",
 }
 
 func TestOneYAMLLibrary(t *testing.T) {

@@ -30,6 +30,18 @@ func EnsureAlertmanager(ctx context.Context, progress func(string)) error {
 		"prometheus-alertmanager")
 }
 
+// EnsureTargets installs what the tests of watch/scrape read besides Debian's prometheus: Debian's
+// prometheus-node-exporter and victoria-metrics.
+func EnsureTargets(ctx context.Context, progress func(string)) error {
+	for _, name := range []string{"prometheus-node-exporter", "victoria-metrics"} {
+		missing := fmt.Errorf("found no %s, which tests run: apt-get install %s", name, name)
+		if err := ensureDebian(ctx, progress, name, missing, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // policyFile, where it exists and exits with 101, keeps Debian's packages from starting their
 // services.
 const policyFile = "/usr/sbin/policy-rc.d"

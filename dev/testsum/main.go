@@ -83,6 +83,7 @@ func run(ctx context.Context, o options) tally {
 	for _, prepare := range []func(context.Context, func(string)) error{
 		engines.Fetch, fetchVersions,
 		engines.EnsureRedis, engines.EnsurePrometheus, engines.EnsureAlertmanager,
+		engines.EnsureTargets,
 	} {
 		if err := prepare(ctx, show.say); err != nil {
 			show.say("error: " + err.Error())
