@@ -26,6 +26,7 @@ type state struct {
 	who
 	scraper *Scraper
 	address string
+	job     string // its name in the configuration
 
 	series  map[string]*series // by the name and the labels that readers see
 	refs    []*series          // by what Prometheus calls them, minus 1
@@ -34,6 +35,7 @@ type state struct {
 	types   map[string]bool    // of metrics, and their names in frames
 	names   map[string]bool
 	pass    uint64
+	known   []frame.Fact // of the last reading
 
 	fast    atomic.Bool // its last scrape was good and fast
 	ended   atomic.Bool
@@ -99,6 +101,7 @@ type sample struct {
 type batch struct {
 	*state
 	release func()
+	target  *promscrape.Target
 	began   time.Time // with the slot
 
 	pass      uint64
@@ -138,7 +141,7 @@ func (s *Scraper) AppenderV2(ctx context.Context) storage.AppenderV2 {
 		return nothing{}
 	}
 	st.pass++
-	return &batch{state: st, release: release, began: time.Now(), pass: st.pass}
+	return &batch{state: st, release: release, target: target, began: time.Now(), pass: st.pass}
 }
 
 // stateOf returns what is known of a target; nil if it is not ours.
@@ -152,10 +155,11 @@ func (s *Scraper) stateOf(target *promscrape.Target) *state {
 		b.Add(model.ScrapeIntervalLabel, target.GetValue(model.ScrapeIntervalLabel))
 		b.Sort()
 		w, err := s.who(b.Labels())
-		if err != nil || !s.ours[w.id] {
+		if err != nil || s.ours[w.id] == "" {
 			return nil
 		}
 		st = s.newState(target, w)
+		st.job = s.ours[w.id]
 	}
 	if !s.deps.Mine(st.id) {
 		return nil
@@ -306,7 +310,11 @@ func (b *batch) Commit() error {
 	b.state.samples, b.state.left, b.state.took = r.Series(), left, time.Since(b.began)
 	b.fast.Store(b.good && b.took < fastScrape)
 	b.state.mu.Unlock()
-	s.deps.Take(b.Target, time.UnixMilli(b.at).UTC(), r)
+	var err error
+	if text := s.problem(b.target, b.job, left); text != "" {
+		err = errors.New(text)
+	}
+	s.deps.Take(b.Target, time.UnixMilli(b.at).UTC(), r, err)
 	for _, one := range b.series {
 		if one.pass != b.pass {
 			b.drop(one)
@@ -369,8 +377,11 @@ func (b *batch) reading() (*reading.Reading, map[string]int) {
 	return r, left
 }
 
-// facts say what the target is, as far as its metrics do.
+// facts say what the target is, as far as its metrics did the last time that it answered.
 func (b *batch) facts() []frame.Fact {
+	if !b.good && b.state.known != nil {
+		return b.state.known
+	}
 	facts := []frame.Fact{{Name: "address", Value: b.address}}
 	host, version := "", ""
 	for _, one := range b.samples {
@@ -390,6 +401,7 @@ func (b *batch) facts() []frame.Fact {
 	if version != "" {
 		facts = append(facts, frame.Fact{Name: "version", Value: version})
 	}
+	b.state.known = facts
 	return facts
 }
 

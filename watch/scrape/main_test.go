@@ -54,7 +54,10 @@ func start(t *testing.T, section string, change ...func(*Config, *Deps)) *rig {
 		t.Fatal(err)
 	}
 	d := Deps{Mine: func(uuid.UUID) bool { return true }, Log: slog.New(slog.DiscardHandler),
-		Take: func(target reading.Target, at time.Time, read *reading.Reading) {
+		Take: func(target reading.Target, at time.Time, read *reading.Reading, err error) {
+			if up(taken{Reading: read}) != 1 && err == nil {
+				t.Error("a scrape failed, and nothing says why")
+			}
 			check(t, read)
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -41,7 +41,8 @@ import (
 type Deps struct {
 	// Take gets each reading. It is called for one target at a time, and may be called for several
 	// targets at once. While it runs, Reshare waits.
-	Take func(target reading.Target, at time.Time, r *reading.Reading)
+	// err is a sentence that says why the target could not be read, or not whole.
+	Take func(target reading.Target, at time.Time, r *reading.Reading, err error)
 	// Mine says whether this process reads the target of an id. Who changes its mind calls Reshare.
 	Mine func(uuid.UUID) bool
 	Log  *slog.Logger
@@ -69,7 +70,7 @@ type Scraper struct {
 	found   map[string][]*targetgroup.Group
 	states  map[*promscrape.Target]*state
 	last    map[uuid.UUID]time.Time // of each target's readings
-	ours    map[uuid.UUID]bool
+	ours    map[uuid.UUID]string    // the job's name in the configuration
 	refused []Target
 
 	changed chan struct{} // has room for one: sift again
@@ -182,7 +183,7 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sets := map[string][]*targetgroup.Group{}
-	s.ours = map[uuid.UUID]bool{}
+	s.ours = map[uuid.UUID]string{}
 	s.refused = nil
 	type place struct {
 		job string
@@ -225,7 +226,7 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 				}
 				seen[w.id] = place{job.JobName, of}
 				if s.deps.Mine(w.id) {
-					s.ours[w.id] = true
+					s.ours[w.id] = job.JobName
 					kept.Targets = append(kept.Targets, t)
 				}
 			}
@@ -233,11 +234,11 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 		}
 	}
 	for target, st := range s.states {
-		if !s.ours[st.id] {
+		if s.ours[st.id] == "" {
 			s.forget(target)
 		}
 	}
-	maps.DeleteFunc(s.last, func(id uuid.UUID, _ time.Time) bool { return !s.ours[id] })
+	maps.DeleteFunc(s.last, func(id uuid.UUID, _ time.Time) bool { return s.ours[id] == "" })
 	return sets
 }
 
@@ -278,7 +279,7 @@ func (s *Scraper) who(of labels.Labels) (who, error) {
 	w := who{Target: reading.Target{
 		Kind: reading.Other, Cluster: cmp.Or(of.Get("cluster"), s.config.Cluster),
 		Datacenter: of.Get("datacenter"), Rack: of.Get("rack"),
-		Job: of.Get(model.JobLabel), Instance: of.Get(model.InstanceLabel),
+		Job: of.Get(model.JobLabel), Instance: of.Get(model.InstanceLabel), Labelled: true,
 	}, strip: map[string]string{}}
 	for _, name := range []string{"cluster", "datacenter", "rack"} {
 		w.strip[name] = of.Get(name)

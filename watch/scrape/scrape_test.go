@@ -148,18 +148,18 @@ func TestPlace(t *testing.T) {
 - job_name: t
   static_configs:
   - targets: ['`+address+`']
-    labels: {cluster: c1, datacenter: d1, rack: r1, kind: redis, node: n1, team: ops}
+    labels: {job: other, cluster: c1, datacenter: d1, rack: r1, kind: redis, node: n1, team: ops}
   relabel_configs:
   - {source_labels: [rack], regex: 'r(.*)', target_label: rack, replacement: 'R$1'}
   - {target_label: instance, replacement: one}`)
 	x := r.next("a reading", isUp)
-	want := reading.Target{Kind: reading.Redis, Cluster: "c1", Datacenter: "d1", Rack: "R1", Job: "t",
-		Instance: "one", Interval: 100 * time.Millisecond}
+	want := reading.Target{Kind: reading.Redis, Cluster: "c1", Datacenter: "d1", Rack: "R1", Job: "other",
+		Instance: "one", Interval: 100 * time.Millisecond, Labelled: true}
 	if x.target != want {
 		t.Errorf("the target is %+v", x.target)
 	}
 	of := valuesWith(x.Reading)
-	place := `{exported_node="n1",instance="one",job="t",team="ops"}`
+	place := `{exported_node="n1",instance="one",job="other",team="ops"}`
 	for _, name := range []string{"Mixed:Name", "mixed_name", "_x", "up"} {
 		if _, there := of[name+place]; !there {
 			t.Errorf("%s%s is not there: %v", name, place, of)
@@ -360,11 +360,11 @@ func TestSharing(t *testing.T) {
 		rigs[i] = start(t, section, func(_ *Config, d *Deps) {
 			d.Mine = func(id uuid.UUID) bool { return of(id) == i }
 			take := d.Take
-			d.Take = func(target reading.Target, at time.Time, x *reading.Reading) {
+			d.Take = func(target reading.Target, at time.Time, x *reading.Reading, err error) {
 				if who := of(target.ID()); who == 1-i { // -1: Reshare waits for us
 					wrong.Add(1)
 				}
-				take(target, at, x)
+				take(target, at, x, err)
 			}
 		})
 	}

@@ -57,13 +57,19 @@ func (s *Scraper) target(job string, target *promscrape.Target, st *state) Targe
 	st.mu.Lock()
 	t.Samples, t.Took, t.Left = st.samples, st.took, maps.Clone(st.left)
 	st.mu.Unlock()
+	t.Error = s.problem(target, job, t.Left)
+	return t
+}
+
+// problem says what is wrong with a target's last scrape; "" if nothing is.
+func (s *Scraper) problem(target *promscrape.Target, job string, left map[string]int) string {
 	switch err := target.LastError(); {
 	case err != nil:
-		t.Error = s.sentence(err, job)
-	case len(t.Left) > 0:
-		t.Error = leftSentence(t.Left)
+		return s.sentence(err, job)
+	case len(left) > 0:
+		return leftSentence(left)
 	}
-	return t
+	return ""
 }
 
 // sentence says in one sentence why a scrape failed. Prometheus's own words follow where they say
