@@ -2,6 +2,7 @@ package frame
 
 import (
 	"crypto/sha256"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -41,6 +42,16 @@ const targetMark = "target\x80"
 // TargetID returns the id of the node that a target of a job is, by its instance.
 func TargetID(cluster, job, instance string) uuid.UUID {
 	return marked(targetMark, cluster, job, instance)
+}
+
+// brokerMark begins the ids of Kafka's brokers and controllers with an agent: they have no id of
+// their own that is a UUID. For who reads frames they are nodes like all others.
+const brokerMark = "broker\x80"
+
+// BrokerID returns the node id of a broker, or of a controller, of the cluster of that id. The
+// agent makes the same (BrokerBeans.java).
+func BrokerID(clusterID string, broker int) uuid.UUID {
+	return marked(brokerMark, clusterID, strconv.Itoa(broker))
 }
 
 // marked returns an id of a mark and what it is of.
