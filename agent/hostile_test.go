@@ -285,7 +285,7 @@ func TestSpool(t *testing.T) {
 			})
 			mustServeCQL(t, node)
 			line := regexp.MustCompile(`ringwatch-agent: the spool in ` + regexp.QuoteMeta(spool) +
-				` ` + c.says + `: .*; make room, or let Cassandra's user write there`)
+				` ` + c.says + `: .*; make room, or let the user of this process write there`)
 			for _, where := range []*regexp.Regexp{regexp.MustCompile(`(?m)^` + line.String()),
 				regexp.MustCompile(`(?m)^WARN .*` + line.String())} {
 				if n := len(where.FindAllString(mustRead(t, node.LogFile()), -1)); n != 1 {

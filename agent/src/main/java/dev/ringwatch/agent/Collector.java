@@ -3,10 +3,6 @@ package dev.ringwatch.agent;
 import dev.ringwatch.agent.beans.BeanProfile;
 import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.beans.CollectdNames;
-import dev.ringwatch.agent.cassandra.Inventory;
-import dev.ringwatch.agent.cassandra.NodeBeans;
-import dev.ringwatch.agent.cassandra.NodeSource;
-import dev.ringwatch.agent.cassandra.TableFacts;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.frame.Bytes;
@@ -20,10 +16,8 @@ import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
 import dev.ringwatch.agent.host.PressureSource;
 import dev.ringwatch.agent.pull.Profile;
-import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 
 /**
  * One node's passes: every source writes into the model, the encoder turns what differs into a
@@ -48,7 +42,7 @@ final class Collector {
     private final FrameQueue queue;
     private final Model model;
     private final FrameEncoder encoder;
-    private final Inventory inventory;
+    private final Software.Reads reads;
     private final OwnCost cost;
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
@@ -71,14 +65,14 @@ final class Collector {
     private long forcedKeyAt;
 
     /** @param model locked by the caller */
-    Collector(Config config, NodeBeans nodeBeans, Model model, FrameQueue queue, Sender sender,
+    Collector(Config config, Software software, Model model, FrameQueue queue, Sender sender,
             Thread sending) {
         this.model = model;
         this.queue = queue;
         this.sender = sender;
-        String cluster = config.cluster != null ? config.cluster : cleaned(nodeBeans.clusterName());
+        String cluster = config.cluster != null ? config.cluster : cleaned(software.clusterName());
         model.cluster(cluster);
-        encoder = new FrameEncoder(nodeBeans.hostId(), cluster, config.intervalMs,
+        encoder = new FrameEncoder(software.nodeId(), cluster, config.intervalMs,
                 Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
@@ -92,31 +86,23 @@ final class Collector {
                     && template.label(0).equals("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));
         }
-        model.describe("endpoint_datacenter", peer -> nodeBeans.datacenterOf(peer[0]));
-        model.describe("endpoint_rack", peer -> nodeBeans.rackOf(peer[0]));
-        model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
-        model.describe("compaction_strategy_class",
-                table -> TableFacts.compactionStrategy(table[0], table[1]));
         OsSource os = new OsSource(model);
         PressureSource pressure = new PressureSource(model);
         NetworkSource network = new NetworkSource(model);
-        DiskSource disks = new DiskSource(model, nodeBeans.directories());
+        DiskSource disks = new DiskSource(model, software.directories());
         cost = new OwnCost(model, queue, sender, sending);
-        inventory = new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters,
-                config.maxEntities, Agent::say);
-        Beans beans = new Beans(ofBeans(config), ManagementFactory.getPlatformMBeanServer(),
-                CassandraMetricsRegistry.Metrics.getMetrics(),
-                config.filters, Agent::say, Agent::thread);
+        reads = software.reads(config, model);
+        Beans beans = software.beans(ofBeans(config), config);
         cost.also(beans);
         beans.showCosts(model);
-        sources.add(new NodeSource(nodeBeans, model)::sample);
+        sources.add(reads::sampleNode);
         sources.add(slowTurn -> os.sample());
         sources.add(slowTurn -> pressure.sample());
         sources.add(slowTurn -> network.sample());
         sources.add(slowTurn -> disks.sample());
         sources.add(new JvmSource(model)::sample);
-        sources.add(slowTurn -> inventory.sample(passesPerMinute));
-        sources.add(slowTurn -> beans.pass(passes, passesPerMinute, inventory));
+        sources.add(slowTurn -> reads.sample(slowTurn, passesPerMinute));
+        sources.add(slowTurn -> beans.pass(passes, passesPerMinute, reads.inventory()));
         for (Profile profile : config.profiles) {
             if (profile.collectd() != null && config.listenHost != null) {
                 CollectdNames names = profile.collectd();
@@ -145,7 +131,7 @@ final class Collector {
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
-        cost.sample(passes, skipped, lost, inventory);
+        cost.sample(passes, skipped, lost, reads);
         for (int i = 0; i < sources.size(); i++) {
             try {
                 sources.get(i).sample(slowTurn);

@@ -92,7 +92,8 @@ final class Config {
         } catch (NoSuchFileException e) {
             throw new Invalid(file + ": cannot be read: there is no such file");
         } catch (AccessDeniedException e) {
-            throw new Invalid(file + ": cannot be read: Cassandra's user has no permission");
+            throw new Invalid(file
+                    + ": cannot be read: the user of this process has no permission");
         } catch (CharacterCodingException e) {
             throw new Invalid(file + ": cannot be read: it is not UTF-8 text");
         } catch (IOException | RuntimeException e) {
@@ -266,7 +267,7 @@ final class Config {
         Path file = path(name, value, errors);
         if (file != null && !Files.isReadable(file)) {
             errors.add(name + " " + file
-                    + " cannot be read: create it readable for Cassandra's user");
+                    + " cannot be read: create it readable for the user of this process");
         }
         return file;
     }

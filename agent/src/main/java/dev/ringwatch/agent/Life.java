@@ -1,6 +1,5 @@
 package dev.ringwatch.agent;
 
-import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.delivery.ApiKey;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
@@ -10,8 +9,8 @@ import dev.ringwatch.agent.pull.MetricsServer;
 import java.io.IOException;
 
 /**
- * The agent's thread: reads the configuration, waits for Cassandra, then samples until the JVM
- * ends.
+ * The agent's thread: reads the configuration, waits until the software of this JVM is up, then
+ * samples until the JVM ends.
  */
 final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
@@ -50,10 +49,10 @@ final class Life implements Runnable {
     /** Says why wherever someone may look; the thread that serves /metrics goes on telling. */
     private void stayOff(String why) throws InterruptedException {
         state.become(State.OFF, why);
-        String version = waitForCassandra().releaseVersion();
-        state.cassandraIsUp();
-        if (wantsTables && supported(version)) { // another version's internals are left alone
-            VirtualTables.registerState(model, version);
+        Software software = waitUntilUp();
+        state.softwareIsUp();
+        if (wantsTables && software.unsupported() == null) { // else its internals are unknown
+            software.showState(model);
         }
     }
 
@@ -72,13 +71,11 @@ final class Life implements Runnable {
         if (busy != null) {
             state.say("/metrics is off, and frames are still sent: " + busy);
         }
-        NodeBeans beans = waitForCassandra();
-        String version = beans.releaseVersion();
-        if (!supported(version)) {
-            return "Cassandra " + version + " is not supported, only 4.0 to 6.x: use an agent "
-                    + "that knows it, or remove the -javaagent line";
+        Software software = waitUntilUp();
+        if (software.unsupported() != null) {
+            return software.unsupported();
         }
-        state.cassandraIsUp();
+        state.softwareIsUp();
         FrameQueue queue = new FrameQueue(config.queueBytes);
         Sender sender = null;
         Thread sending = null;
@@ -93,15 +90,15 @@ final class Life implements Runnable {
         }
         Collector collector;
         synchronized (model) { // it may be scraped already
-            collector = new Collector(config, beans, model, queue, sender, sending);
+            collector = new Collector(config, software, model, queue, sender, sending);
         }
         if (config.cql) {
             wantsTables = false; // from here on they are there
-            VirtualTables.register(model, version);
+            software.showMetrics(model);
         }
-        Agent.say("version " + Agent.version() + ", node " + beans.hostId() + ", " + config);
+        Agent.say("version " + Agent.version() + ", node " + software.nodeId() + ", " + config);
         passes(config, collector, queue, sender,
-                new Ticker(config.intervalMs, beans.hostId(), System::currentTimeMillis),
+                new Ticker(config.intervalMs, software.nodeId(), System::currentTimeMillis),
                 new PauseSwitch(arguments, config.paused, state::say));
         return "stopped";
     }
@@ -143,11 +140,11 @@ final class Life implements Runnable {
         }
     }
 
-    private static NodeBeans waitForCassandra() throws InterruptedException {
+    private static Software waitUntilUp() throws InterruptedException {
         for (;;) {
-            NodeBeans beans = NodeBeans.ifStarted();
-            if (beans != null) {
-                return beans;
+            Software software = Software.ifUp();
+            if (software != null) {
+                return software;
             }
             Thread.sleep(LOOK_AGAIN_MS);
         }
@@ -206,9 +203,5 @@ final class Life implements Runnable {
                 sender.endSlowPost();
             }
         } while (pause.look());
-    }
-
-    static boolean supported(String version) {
-        return version.matches("[456]\\.\\d.*");
     }
 }

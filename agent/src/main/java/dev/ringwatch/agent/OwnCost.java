@@ -1,12 +1,12 @@
 package dev.ringwatch.agent;
 
 import dev.ringwatch.agent.beans.Beans;
-import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Tally;
 import dev.ringwatch.agent.frame.Template;
 import java.lang.management.ManagementFactory;
 import java.util.HashMap;
@@ -101,14 +101,14 @@ final class OwnCost {
      * At the beginning of a pass, so that what a frame says of the agent is the state after the
      * pass before.
      */
-    void sample(long passCount, long skippedCount, long lostSources, Inventory inventory) {
+    void sample(long passCount, long skippedCount, long lostSources, Tally tally) {
         passes.set(0, passCount);
         skipped.set(0, skippedCount);
         gaugeErrors.set(0,
-                inventory.gaugeErrors() + lostSources + (beans == null ? 0 : beans.errors()));
-        refused.set(0, inventory.refused());
-        entities.set(0, inventory.entities());
-        entitiesRefused.set(0, inventory.entitiesRefused());
+                tally.gaugeErrors() + lostSources + (beans == null ? 0 : beans.errors()));
+        refused.set(0, tally.refused());
+        entities.set(0, tally.entities());
+        entitiesRefused.set(0, tally.entitiesRefused());
         queue.read(ledger);
         frames.set(0, ledger.made);
         recovered.set(0, ledger.recovered);

@@ -12,8 +12,8 @@ import java.util.Set;
 /**
  * What the agent is doing: one word, and when something is wrong one sentence with the remedy. It
  * is told wherever someone may look: each trouble once on standard error, every change that lasts
- * in Cassandra's log (a daemon's standard error is closed), and as it stands in {@code /metrics}
- * and in the frames.
+ * in the log of the JVM's software (a daemon's standard error is closed), and as it stands in
+ * {@code /metrics} and in the frames.
  *
  * <p>Used by the agent's own thread only, but for {@link #word}, {@link #trouble} and {@link #say}.
  */
@@ -49,12 +49,12 @@ final class State {
     private final Set<String> toldInLog = new HashSet<>();
     private volatile String word = STARTING;
     private volatile String trouble = "";
-    /** Of Cassandra's log: its last line, and whether there is another to write. */
+    /** Of that log: its last line, and whether there is another to write. */
     private String logged = "";
     private boolean behind;
     private String told = STARTING;
     private long loggedAt;
-    private volatile boolean cassandraIsUp;
+    private volatile boolean softwareIsUp;
     private String unlogged = "";
     private final FrameQueue.Ledger ledger = new FrameQueue.Ledger();
     private boolean waits;
@@ -116,18 +116,18 @@ final class State {
     /** Something that is worth one line and changes no state. */
     void say(String sentence) {
         Agent.say(sentence);
-        if (cassandraIsUp) {
-            CassandraLog.write(true, "ringwatch-agent: " + sentence);
+        if (softwareIsUp) {
+            HostLog.write(true, "ringwatch-agent: " + sentence);
         } else {
             unlogged = sentence;
         }
     }
 
     /** Before that its logging must not be touched: it would be set up by us. */
-    void cassandraIsUp() {
-        cassandraIsUp = true;
+    void softwareIsUp() {
+        softwareIsUp = true;
         if (!unlogged.isEmpty()) {
-            CassandraLog.write(true, "ringwatch-agent: " + unlogged);
+            HostLog.write(true, "ringwatch-agent: " + unlogged);
         }
         log();
     }
@@ -179,7 +179,7 @@ final class State {
 
     /** What is news gets its line at once; what goes to and fro, one a minute. */
     private void log() {
-        if (!cassandraIsUp || !behind) {
+        if (!softwareIsUp || !behind) {
             return;
         }
         String line = "ringwatch-agent: " + word + (trouble.isEmpty() ? "" : ": " + trouble);
@@ -192,12 +192,12 @@ final class State {
         if (!line.equals(logged)) {
             logged = line;
             loggedAt = now;
-            CassandraLog.write(!trouble.isEmpty(), line);
+            HostLog.write(!trouble.isEmpty(), line);
         }
     }
 
-    /** Loaded when Cassandra is up, so never before its logging is. */
-    private static final class CassandraLog {
+    /** Loaded when the software is up, so never before its logging is. */
+    private static final class HostLog {
         static void write(boolean warning, String line) {
             try {
                 org.slf4j.Logger log = org.slf4j.LoggerFactory.getLogger("dev.ringwatch.agent");

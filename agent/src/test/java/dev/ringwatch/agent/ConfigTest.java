@@ -157,11 +157,14 @@ class ConfigTest {
 
     @Test
     void onlyInTheDaemon() throws Exception {
-        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon"));
-        assertTrue(Premain.isCassandraDaemon("org.apache.cassandra.service.CassandraDaemon -f"));
+        assertTrue(Premain.isServer("org.apache.cassandra.service.CassandraDaemon"));
+        assertTrue(Premain.isServer("org.apache.cassandra.service.CassandraDaemon -f"));
         assertFalse(
-                Premain.isCassandraDaemon("org.apache.cassandra.tools.NodeTool -p 7199 status"));
-        assertFalse(Premain.isCassandraDaemon(""));
+                Premain.isServer("org.apache.cassandra.tools.NodeTool -p 7199 status"));
+        assertFalse(Premain.isServer(""));
+        assertTrue(Premain.isServer("kafka.Kafka /etc/kafka/server.properties"));
+        assertFalse(Premain.isServer("org.apache.kafka.tools.TopicCommand --list"));
+        assertFalse(Premain.isServer("kafka.tools.StorageTool format"));
         assertEquals("", stderr("org.apache.cassandra.tools.NodeTool status", "/does/not/exist"));
     }
 
@@ -177,13 +180,17 @@ class ConfigTest {
         }
         assertEquals(1,
                 stderr("org.apache.cassandra.service.CassandraDaemon", null).lines().count());
+        assertEquals(1, stderr("kafka.Kafka server.properties", "/not/there").lines().count());
     }
 
     @Test
     void supportedVersions() {
-        assertTrue(Life.supported("4.0.17") && Life.supported("5.0.9")
-                && Life.supported("6.0-alpha2"));
-        assertFalse(Life.supported("3.11.19") || Life.supported("7.0") || Life.supported(""));
+        assertTrue(CassandraNode.supports("4.0.17") && CassandraNode.supports("5.0.9")
+                && CassandraNode.supports("6.0-alpha2"));
+        assertFalse(CassandraNode.supports("3.11.19") || CassandraNode.supports("7.0")
+                || CassandraNode.supports(""));
+        assertTrue(KafkaNode.supports("4.0.0") && KafkaNode.supports("4.3.1"));
+        assertFalse(KafkaNode.supports("3.9.1") || KafkaNode.supports("unknown"));
     }
 
     /** What a first start of the agent prints before it waits for Cassandra. */
@@ -195,7 +202,7 @@ class ConfigTest {
         try {
             System.setErr(new PrintStream(said, true));
             System.setProperty("sun.java.command", command);
-            if (!Premain.isCassandraDaemon(command)) {
+            if (!Premain.isServer(command)) {
                 Premain.premain(arguments, null);
                 return said.toString();
             }

@@ -12,6 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import javax.management.JMException;
 import javax.management.MBeanInfo;
 import javax.management.MBeanServer;
@@ -46,7 +47,9 @@ final class BeanReader implements Runnable {
     final Map<ObjectName, ForeignBean> foreign = new ConcurrentHashMap<>();
     private final Semaphore turns = new Semaphore(0);
     private final MBeanServer server;
+    /** Null where there is no Cassandra. */
     private final OfRegistry ofRegistry;
+    private final Function<ObjectName, Direct> direct;
     private final List<BeanProfile> profiles;
     private final Filters filters;
     private final Consumer<String> say;
@@ -66,15 +69,18 @@ final class BeanReader implements Runnable {
     private volatile boolean replaced;
 
     /** @param profiles with rules */
-    BeanReader(MBeanServer server, Map<String, Metric> registry, List<BeanProfile> profiles,
-            Filters filters, Consumer<String> say)
+    BeanReader(MBeanServer server, Map<String, Metric> registry,
+            Function<ObjectName, Direct> direct, List<BeanProfile> profiles, Filters filters,
+            Consumer<String> say)
             throws JMException {
         this.server = server;
         this.profiles = profiles;
         this.filters = filters;
         this.say = say;
         this.byValue = new ByValue();
-        this.ofRegistry = new OfRegistry(server, registry, byValue);
+        this.ofRegistry = registry == null ? null
+                : new OfRegistry(server, registry, byValue);
+        this.direct = direct;
         this.watch = new BeanWatch(server);
     }
 
@@ -82,6 +88,7 @@ final class BeanReader implements Runnable {
     BeanReader(BeanReader stuck) {
         server = stuck.server;
         ofRegistry = stuck.ofRegistry;
+        direct = stuck.direct;
         profiles = stuck.profiles;
         filters = stuck.filters;
         say = stuck.say;
@@ -184,8 +191,8 @@ final class BeanReader implements Runnable {
                 plans.add(plan);
                 return;
             }
-            if (!ofRegistry.plan(plan, info, wanting)) {
-                ForeignBean bean = new ForeignBean(name, info, wanting);
+            if (ofRegistry == null || !ofRegistry.plan(plan, info, wanting)) {
+                ForeignBean bean = new ForeignBean(name, info, wanting, direct.apply(name));
                 if (!bean.isEmpty()) {
                     foreign.put(name, bean);
                 }

@@ -12,11 +12,11 @@ import javax.management.NotificationListener;
 import javax.management.ObjectName;
 
 /**
- * Notes the names of beans that come or go. Runs in Cassandra's threads, so it enqueues a name and
+ * Notes the names of beans that come or go. Runs in the host's threads, so it enqueues a name and
  * nothing else and never throws; what a name means now is looked up later, so the order of events
  * does not matter.
  */
-final class BeanWatch implements NotificationListener {
+public final class BeanWatch implements NotificationListener {
     /**
      * A node with 5,000 tables has over a million beans; beyond so many waiting, all are looked at
      * again.
@@ -28,13 +28,13 @@ final class BeanWatch implements NotificationListener {
     private final AtomicInteger queued = new AtomicInteger();
     private volatile boolean missed = true;
 
-    BeanWatch(MBeanServer server) throws JMException {
+    public BeanWatch(MBeanServer server) throws JMException {
         this.server = server;
         server.addNotificationListener(MBeanServerDelegate.DELEGATE_NAME, this, null, null);
     }
 
     /** The next name that came or went, or null. */
-    ObjectName poll() {
+    public ObjectName poll() {
         if (missed) {
             missed = false;
             Set<ObjectName> all = server.queryNames(null, null);

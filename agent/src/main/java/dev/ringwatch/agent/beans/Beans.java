@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -69,10 +70,14 @@ public final class Beans {
      * Rules that cannot be read are said so, and that profile stays empty.
      *
      * @param all of which those without rules are left alone
+     * @param registry Cassandra's, or null where there is none
+     * @param direct how to read a bean's attributes at less cost, or null for it; asked in the
+     *     reading thread, once a bean
      * @param threads makes one that runs what it is given, under that name
      */
     public Beans(List<BeanProfile> all, MBeanServer server,
-            Map<String, com.codahale.metrics.Metric> registry, Filters filters,
+            Map<String, com.codahale.metrics.Metric> registry,
+            Function<ObjectName, Direct> direct, Filters filters,
             Consumer<String> say, BiFunction<Runnable, String, Thread> threads) {
         this.say = say;
         this.threads = threads;
@@ -94,7 +99,7 @@ public final class Beans {
             return;
         }
         try {
-            reader = new BeanReader(server, registry, profiles, filters, say);
+            reader = new BeanReader(server, registry, direct, profiles, filters, say);
             start();
         } catch (JMException | RuntimeException e) {
             say.accept("no beans are read: " + e + "; report this");
@@ -138,7 +143,11 @@ public final class Beans {
         return metrics.errors();
     }
 
-    /** Called on each pass, with the model locked, after the inventory has been read. */
+    /**
+     * Called on each pass, with the model locked, after the inventory has been read.
+     *
+     * @param inventory null where there is no Cassandra
+     */
     public void pass(long pass, int passesPerMinute, Inventory inventory) {
         if (reader == null) {
             return;
@@ -150,8 +159,10 @@ public final class Beans {
             take(reader.plans.poll());
         }
         reader.byValue.take(System.nanoTime() + INSTALL_NS);
-        inventory.tellMovingTables(metrics::moving);
-        metrics.read(pass, Math.max(1, passesPerMinute), inventory.sstableBytes());
+        if (inventory != null) {
+            inventory.tellMovingTables(metrics::moving);
+            metrics.read(pass, Math.max(1, passesPerMinute), inventory.sstableBytes());
+        }
         for (Shown each : shown.values()) {
             show(each);
             if (each.slot() >= 0) {
@@ -202,7 +213,7 @@ public final class Beans {
         }
         reader.leaveOut(bean, "has not answered for " + stuckNs / 1_000_000_000 + " seconds");
         if (++stuck == MAX_STUCK) {
-            say.accept("three beans have not answered, so only Cassandra's metrics are read from "
+            say.accept("three beans have not answered, so no other beans are read from "
                     + "now on: name these beans under excludeObjectNames and restart");
             return;
         }
@@ -226,7 +237,7 @@ public final class Beans {
             now.bean = bean;
             shown.put(plan.name, now);
             String name = plan.name.toString();
-            if (costs != null && costs.liveCount() < MAX_COSTS
+            if (costs != null && !bean.isDirect() && costs.liveCount() < MAX_COSTS
                     && name.getBytes(StandardCharsets.UTF_8).length <= MAX_BEAN_NAME) {
                 costs.addEntity(now, name);
             }

@@ -59,6 +59,7 @@ final class ForeignBean {
     }
 
     final ObjectName name;
+    private final Direct direct;
     private final List<BeanProfile> profiles;
     private final Map<String, String> properties;
     private final List<Asked> asked = new ArrayList<>();
@@ -73,8 +74,12 @@ final class ForeignBean {
     volatile long totalNs;
     int dear;
 
-    /** @param profiles those that want it */
-    ForeignBean(ObjectName name, MBeanInfo info, List<BeanProfile> profiles) {
+    /**
+     * @param profiles those that want it
+     * @param direct null: it is read through the MBean server
+     */
+    ForeignBean(ObjectName name, MBeanInfo info, List<BeanProfile> profiles, Direct direct) {
+        this.direct = direct;
         this.name = name;
         this.profiles = profiles;
         this.properties = Attribute.properties(name);
@@ -88,6 +93,11 @@ final class ForeignBean {
                 asked.add(new Asked(attribute.getName(), attribute.getDescription()));
             }
         }
+    }
+
+    /** Whether no MBean server is asked for it. */
+    boolean isDirect() {
+        return direct != null;
     }
 
     boolean isEmpty() {
@@ -131,7 +141,8 @@ final class ForeignBean {
             Asked attribute = asked.get(i);
             Object value;
             try {
-                value = server.getAttribute(name, attribute.name);
+                value = direct != null ? direct.get(attribute.name)
+                        : server.getAttribute(name, attribute.name);
             } catch (Exception | LinkageError | StackOverflowError without) {
                 continue;
             }

@@ -10,6 +10,7 @@ import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Bounds;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Tally;
 import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -24,7 +25,7 @@ import java.util.function.Consumer;
 /**
  * What there is to read of Cassandra's registry, kept up to date by name, and the reading of it.
  */
-public final class Inventory {
+public final class Inventory implements Tally {
     /**
      * Gauges that give nothing yet (their table is not in the schema) are looked at again that
      * often.
@@ -133,15 +134,18 @@ public final class Inventory {
     }
 
     /** Reads that gave no value since the start. */
+    @Override
     public long gaugeErrors() {
         return gaugeErrors;
     }
 
     /** Registry entries that fit no column: another kind or other bounds under a known name. */
+    @Override
     public long refused() {
         return refused;
     }
 
+    @Override
     public int entities() {
         int count = 0;
         for (int i = 0; i < order.size(); i++) {
@@ -151,6 +155,7 @@ public final class Inventory {
     }
 
     /** Entities that were not let in for {@code max_entities}. */
+    @Override
     public long entitiesRefused() {
         return cap.refused();
     }

@@ -105,8 +105,8 @@ final class Overflow {
         if (!reason.equals(said)) {
             said = reason;
             say.accept("the spool in " + directory + " is off, frames wait in memory only: "
-                    + reason + "; make room, or let Cassandra's user write there, and the agent "
-                    + "uses it again");
+                    + reason + "; make room, or let the user of this process write there, and "
+                    + "the agent uses it again");
         }
     }
 

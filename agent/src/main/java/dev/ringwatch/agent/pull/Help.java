@@ -15,6 +15,9 @@ import java.util.Map;
 final class Help {
     private static final String OF_OTHER =
             "Not described: Cassandra counts it, and Ringwatch does not know it.";
+    private static final String OF_KAFKA =
+            "Kafka's own: its documentation describes it under Monitoring, and Ringwatch's page "
+            + "AGENT-KAFKA.md says how it is named here.";
     private static final String NOT_OURS =
             "Not described: neither Ringwatch nor an agent of this version gives it.";
 
@@ -57,7 +60,8 @@ final class Help {
                         ' ' + added[0] + cassandra + added[1] + ',');
             }
         }
-        return name.startsWith("cassandra_") ? OF_OTHER : NOT_OURS;
+        return name.startsWith("cassandra_") ? OF_OTHER
+                : name.startsWith("kafka_") ? OF_KAFKA : NOT_OURS;
     }
 
     /** For the names of other exporters. */

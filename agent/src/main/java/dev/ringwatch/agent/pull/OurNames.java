@@ -26,7 +26,10 @@ final class OurNames {
     static List<Label> labels(Template template) {
         List<Label> labels = new ArrayList<>();
         for (int i = 0; i < template.labelCount(); i++) {
-            labels.add(Label.of(template.label(i), i, Label.Form.PLAIN));
+            // frames have no label quantile: it is an entity's under another name there
+            String name = template.label(i).equals("recorded_quantile") ? "quantile"
+                    : template.label(i);
+            labels.add(Label.of(name, i, Label.Form.PLAIN));
         }
         return labels;
     }

@@ -234,7 +234,7 @@ public abstract class Profile {
     private static String rules(Path file) throws IOException {
         if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
             throw new IllegalArgumentException(file
-                    + " cannot be read: create it readable for Cassandra's user");
+                    + " cannot be read: create it readable for the user of this process");
         }
         try (InputStream in = Files.newInputStream(file)) {
             byte[] bytes = in.readNBytes(MAX_BYTES + 1);

@@ -174,7 +174,8 @@ class BeansTest {
                 new TestBean().with("Value", "java.lang.Object", good::incrementAndGet));
         List<String> said = Collections.synchronizedList(new ArrayList<>());
         BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say -> ALL);
-        Beans beans = new Beans(List.of(profile), server, Map.of(), Filters.NONE, line -> {
+        Beans beans = new Beans(List.of(profile), server, Map.of(), bean -> null,
+                Filters.NONE, line -> {
             if (!line.startsWith(Beans.ALL_NAMED)) {
                 said.add(line);
             }
@@ -325,8 +326,8 @@ class BeansTest {
         }
         BeanProfile profile = new BeanProfile("test", BeanProfile.Kind.JMX_EXPORTER, say ->
                 "rules: [{pattern: 'scope=(.+), name=(.+)><>', name: $2, labels: {table: $1}}]");
-        Beans beans = new Beans(List.of(profile), server, registry, Filters.NONE, line -> { },
-                (work, name) -> null);
+        Beans beans = new Beans(List.of(profile), server, registry, bean -> null, Filters.NONE,
+                line -> { }, (work, name) -> null);
         Inventory inventory = new Inventory(ofInventory, new Model(), Filters.NONE,
                 1000, line -> { });
         for (long pass = 1; pass < 5 || !beans.isSettled(); pass++) {

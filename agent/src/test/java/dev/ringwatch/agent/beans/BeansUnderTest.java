@@ -32,7 +32,7 @@ final class BeansUnderTest implements AutoCloseable {
 
     BeansUnderTest(MBeanServer server, Map<String, Metric> registry, BeanProfile profile) {
         this.profile = profile;
-        beans = new Beans(List.of(profile), server, registry, Filters.NONE,
+        beans = new Beans(List.of(profile), server, registry, bean -> null, Filters.NONE,
                 line -> (line.startsWith(Beans.ALL_NAMED) ? named : said).add(line),
                 (work, name) -> null);
         beans.showCosts(model);

@@ -1,0 +1,123 @@
+package dev.ringwatch.agent;
+
+import dev.ringwatch.agent.beans.BeanProfile;
+import dev.ringwatch.agent.beans.Beans;
+import dev.ringwatch.agent.cassandra.Inventory;
+import dev.ringwatch.agent.cassandra.NodeBeans;
+import dev.ringwatch.agent.cassandra.NodeSource;
+import dev.ringwatch.agent.cassandra.TableFacts;
+import dev.ringwatch.agent.frame.Model;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import java.util.UUID;
+import org.apache.cassandra.metrics.CassandraMetricsRegistry;
+
+/** A node of Cassandra. */
+final class CassandraNode implements Software {
+    private final NodeBeans beans;
+
+    CassandraNode(NodeBeans beans) {
+        this.beans = beans;
+    }
+
+    @Override
+    public String unsupported() {
+        String version = beans.releaseVersion();
+        return supports(version) ? null : "Cassandra " + version
+                + " is not supported, only 4.0 to 6.x: use an agent that knows it, or remove the "
+                + "-javaagent line";
+    }
+
+    static boolean supports(String version) {
+        return version.matches("[456]\\.\\d.*");
+    }
+
+    @Override
+    public UUID nodeId() {
+        return beans.hostId();
+    }
+
+    @Override
+    public String clusterName() {
+        return beans.clusterName();
+    }
+
+    @Override
+    public List<String> directories() {
+        return beans.directories();
+    }
+
+    @Override
+    public Reads reads(Config config, Model model) {
+        model.describe("endpoint_datacenter", peer -> beans.datacenterOf(peer[0]));
+        model.describe("endpoint_rack", peer -> beans.rackOf(peer[0]));
+        model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
+        model.describe("compaction_strategy_class",
+                table -> TableFacts.compactionStrategy(table[0], table[1]));
+        return new OfRegistry(new NodeSource(beans, model),
+                new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters,
+                        config.maxEntities, Agent::say));
+    }
+
+    private static final class OfRegistry implements Reads {
+        private final NodeSource node;
+        private final Inventory inventory;
+
+        OfRegistry(NodeSource node, Inventory inventory) {
+            this.node = node;
+            this.inventory = inventory;
+        }
+
+        @Override
+        public void sampleNode(boolean slowTurn) {
+            node.sample(slowTurn);
+        }
+
+        @Override
+        public void sample(boolean slowTurn, int passesPerMinute) {
+            inventory.sample(passesPerMinute);
+        }
+
+        @Override
+        public Inventory inventory() {
+            return inventory;
+        }
+
+        @Override
+        public long gaugeErrors() {
+            return inventory.gaugeErrors();
+        }
+
+        @Override
+        public long refused() {
+            return inventory.refused();
+        }
+
+        @Override
+        public int entities() {
+            return inventory.entities();
+        }
+
+        @Override
+        public long entitiesRefused() {
+            return inventory.entitiesRefused();
+        }
+    }
+
+    @Override
+    public Beans beans(List<BeanProfile> profiles, Config config) {
+        return new Beans(profiles, ManagementFactory.getPlatformMBeanServer(),
+                CassandraMetricsRegistry.Metrics.getMetrics(), name -> null, config.filters,
+                Agent::say, Agent::thread);
+    }
+
+    @Override
+    public void showState(Model model) {
+        VirtualTables.registerState(model, beans.releaseVersion());
+    }
+
+    @Override
+    public void showMetrics(Model model) {
+        VirtualTables.register(model, beans.releaseVersion());
+    }
+}
