@@ -101,7 +101,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
 # it names them with -help, and all have -results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record $(ARGS)
 
@@ -115,6 +115,9 @@ bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
 TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
 	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES) $(ARGS)
+
+bench-agent-kafka: build ## what the agent costs a Kafka broker of 1,000 partitions, beside the JMX exporter, 5 minutes
+	@go run ./bench/broker $(ARGS)
 
 bench-profiles: build ## what each profile of names costs there, beside our own names, 40 minutes; TABLES=1000
 	@go run ./bench/agent -sides ringwatch,profiles -length 1m -tables $(TABLES) $(ARGS)
