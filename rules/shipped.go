@@ -13,5 +13,5 @@ import "embed"
 var Shipped embed.FS
 
 // ShippedFiles are the names of the rule files in Shipped.
-var ShippedFiles = []string{"cassandra.yaml", "kafka.yaml", "redis.yaml", "targets.yaml",
+var ShippedFiles = []string{"cassandra.yaml", "targets.yaml", "kafka.yaml", "redis.yaml",
 	"ringwatch.yaml"}

@@ -239,11 +239,6 @@ func checkAlert(t *testing.T, r shippedRule) {
 	}
 	url := strings.TrimPrefix(r.Annotations["runbook_url"],
 		"https://github.com/ringwatch/ringwatch/blob/main/")
-	page, err := os.ReadFile("../docs/ALERTS.md")
-	if row := "| [" + r.Alert + "](" + strings.TrimPrefix(url, "docs/") + ") |"; err != nil ||
-		!strings.Contains(string(page), row) {
-		t.Errorf("docs/ALERTS.md does not have a row that begins with %s, %v", row, err)
-	}
 	file, anchor, _ := strings.Cut(url, "#")
 	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(file)))
 	if err != nil {
