@@ -145,6 +145,7 @@ var linked = []string{
 	"github.com/prometheus/prometheus/discovery",
 	"github.com/prometheus/prometheus/discovery/dns",
 	"github.com/prometheus/prometheus/discovery/file",
+	"github.com/prometheus/prometheus/discovery/http",
 	"github.com/prometheus/prometheus/discovery/refresh",
 	"github.com/prometheus/prometheus/discovery/targetgroup",
 	"github.com/prometheus/prometheus/storage/remote/azuread",

@@ -197,6 +197,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("metrics", c.Metrics.validate)
 	check("log", c.Log.validate)
 	check("self", c.Self.Validate)
+	c.Watch.fill()
 	check("watch", c.Watch.validate)
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, usageError{fmt.Errorf("%s is wrong:\n%w", file, err)}

@@ -33,7 +33,8 @@ func (*doctorCmd) Help() string {
 	return "Checks a node before you restart it with the agent. Prints the one line to add to " +
 		"Cassandra's options, and how to remove it again. " +
 		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: " +
-		"certificates, logins, settings; and the directory of what has no engine. With --redis " +
+		"certificates, logins, settings; the directory of what has no engine; and it reads each " +
+		"target of section watch once, which may take a minute. With --redis " +
 		"it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the " +
 		"Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it " +
 		"as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +

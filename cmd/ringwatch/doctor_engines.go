@@ -42,6 +42,9 @@ func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
 	if all || c.Redis != "" {
 		results = append(results, config.examineRedis(ctx)...)
 	}
+	if all {
+		results = append(results, config.examineWatch(ctx)...)
+	}
 	if l := config.lookupConfig(); all && l.On() && len(config.Lookup.Hosts) > 0 {
 		more, _ := examineTLS(ctx, "lookup.tls", cassandraEngine("lookup.hosts", l.Hosts, l.TLS))
 		results = append(results, more...)

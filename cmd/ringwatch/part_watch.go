@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/ringwatch/ringwatch/watch"
+	"github.com/ringwatch/ringwatch/watch/kafka"
+	"github.com/ringwatch/ringwatch/watch/redis"
+	"github.com/ringwatch/ringwatch/watch/scrape"
 	"github.com/ringwatch/ringwatch/watch/send"
 )
 
@@ -16,43 +20,70 @@ type watchConfig struct {
 	send.Config
 	Spool send.Spool
 
+	// What targets have that say nothing else.
 	Cluster   string        // of scraped targets that have no label cluster
 	Interval  time.Duration // between two readings of a target
 	Timeout   time.Duration // of one reading
 	MaxSeries int           // of one reading
+
+	Kafka         []kafka.Config
+	Redis         []redis.Config
+	ScrapeConfigs scrape.Jobs
+	MaxAllSeries  int // of all scraped targets together
+	MaxScrapes    int // at once
 }
 
 func defaultWatch() watchConfig {
+	s := scrape.DefaultConfig()
 	return watchConfig{consumerConfig: consumerConfig{Listen: "127.0.0.1:9476"},
-		Config: send.DefaultConfig(), Spool: send.DefaultSpool(), Cluster: "other",
-		Interval: 20 * time.Second, Timeout: 10 * time.Second, MaxSeries: 100_000}
+		Config: send.DefaultConfig(), Spool: send.DefaultSpool(), Cluster: s.Cluster,
+		Interval: s.Interval, Timeout: s.Timeout, MaxSeries: s.MaxSeries,
+		MaxAllSeries: s.MaxAllSeries, MaxScrapes: s.MaxScrapes}
 }
 
 // targets reports whether anything is to be read.
-func (c *watchConfig) targets() bool { return false }
+func (c *watchConfig) targets() bool { return len(c.Kafka)+len(c.Redis)+len(c.ScrapeConfigs) > 0 }
 
-// The bounds of how often a target is read.
-const (
-	leastWatchInterval = 5 * time.Second
-	mostWatchInterval  = time.Minute
-)
+// fill gives the entries what they do not say themselves: what the role says, if that can be used.
+func (c *watchConfig) fill() {
+	role := *c
+	if role.numbers() != nil {
+		role = defaultWatch() // what is wrong is said once, of the role
+	}
+	of := func(interval, timeout *time.Duration, series *int) {
+		*interval = cmp.Or(*interval, role.Interval)
+		*timeout = cmp.Or(*timeout, min(role.Timeout, *interval))
+		*series = cmp.Or(*series, role.MaxSeries)
+	}
+	for i := range c.Kafka {
+		of(&c.Kafka[i].Interval, &c.Kafka[i].Timeout, &c.Kafka[i].MaxSeries)
+	}
+	for i := range c.Redis {
+		of(&c.Redis[i].Interval, &c.Redis[i].Timeout, &c.Redis[i].MaxSeries)
+	}
+}
 
-// validate reports everything that is wrong at once.
+// numbers reports what is wrong with what targets have that say nothing else.
+func (c *watchConfig) numbers() error {
+	role := c.scrapes()
+	role.ScrapeConfigs = nil
+	return role.Validate()
+}
+
+// validate reports everything that is wrong at once. The entries have what fill gives them.
 func (c *watchConfig) validate() error {
-	wrong := []error{c.TLS.Validate(), c.Config.Validate(), c.Spool.Validate()}
-	if c.Interval < leastWatchInterval || c.Interval > mostWatchInterval {
-		wrong = append(wrong, fmt.Errorf("interval is %s: use %s to %s", c.Interval,
-			leastWatchInterval, mostWatchInterval))
+	wrong := []error{c.TLS.Validate(), c.Config.Validate(), c.Spool.Validate(), c.numbers()}
+	jobs := *c.scrapes()
+	if wrong[3] != nil {
+		jobs = scrape.DefaultConfig()
+		jobs.ScrapeConfigs = c.ScrapeConfigs
 	}
-	if c.Timeout < time.Second || c.Timeout > c.Interval {
-		wrong = append(wrong, fmt.Errorf("timeout is %s: use 1s to the interval, which is %s",
-			c.Timeout, c.Interval))
+	wrong = append(wrong, jobs.Validate())
+	for i := range c.Kafka {
+		wrong = append(wrong, section(fmt.Sprintf("kafka[%d]", i), c.Kafka[i].Validate()))
 	}
-	if c.MaxSeries < 100 || c.MaxSeries > 1_000_000 {
-		wrong = append(wrong, fmt.Errorf("max_series is %d: use 100 to 1000000", c.MaxSeries))
-	}
-	if c.Cluster == "" || len(c.Cluster) > 255 || c.Cluster == "*" {
-		wrong = append(wrong, fmt.Errorf("cluster is %q: use a name of 1 to 255 bytes", c.Cluster))
+	for i := range c.Redis {
+		wrong = append(wrong, section(fmt.Sprintf("redis[%d]", i), c.Redis[i].Validate()))
 	}
 	if c.targets() && !c.On() {
 		wrong = append(wrong, errors.New("there are targets and no API key: set key or key_file to "+
@@ -61,5 +92,30 @@ func (c *watchConfig) validate() error {
 	return errors.Join(wrong...)
 }
 
+// scrapes is the configuration of what is scraped.
+func (c *watchConfig) scrapes() *scrape.Config {
+	return &scrape.Config{ScrapeConfigs: c.ScrapeConfigs, Interval: c.Interval, Timeout: c.Timeout,
+		Cluster: c.Cluster, MaxSeries: c.MaxSeries, MaxAllSeries: c.MaxAllSeries,
+		MaxScrapes: c.MaxScrapes}
+}
+
 // sources returns the targets that Ringwatch reads itself.
-func (c *watchConfig) sources(_ *slog.Logger) []watch.Source { return nil }
+func (c *watchConfig) sources(log *slog.Logger) (list []watch.Source) {
+	for i := range c.Kafka {
+		of := &c.Kafka[i]
+		list = append(list, watch.Source{Target: of.Target(), Timeout: of.Timeout,
+			MaxSeries: of.MaxSeries, Open: func() (watch.Reader, error) {
+				return kafka.New(*of, kafka.Deps{Log: log})
+			}})
+	}
+	for i := range c.Redis {
+		targets := c.Redis[i].Targets()
+		for j, of := range c.Redis[i].Each() {
+			list = append(list, watch.Source{Target: targets[j], Timeout: of.Timeout,
+				MaxSeries: of.MaxSeries, Open: func() (watch.Reader, error) {
+					return redis.New(of, redis.Deps{Log: log})
+				}})
+		}
+	}
+	return list
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/watch"
+	"github.com/ringwatch/ringwatch/watch/scrape"
 	"github.com/ringwatch/ringwatch/watch/send"
 )
 
@@ -81,10 +82,16 @@ func (p *process) watchParts(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	shares := watch.Everything()
-	var parts []part
+	parts := []part{sender.Run}
+	var scraper *scrape.Scraper
 	if len(p.Kafka.Brokers) > 0 {
 		var run part
-		if shares, run, err = p.watchShares(ctx); err != nil {
+		shares, run, err = p.watchShares(ctx, func() {
+			if scraper != nil {
+				scraper.Reshare()
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
 		parts = append(parts, run)
@@ -92,13 +99,22 @@ func (p *process) watchParts(ctx context.Context) ([]part, error) {
 	watcher, err := watch.New(p.Watch.sources(p.log), watch.Deps{Put: sender.Put, Shares: shares,
 		Metrics: p.metrics, Log: p.log, Clock: clock})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{fmt.Errorf("watch: %w", err)}
 	}
-	return append(parts, sender.Run, watcher.Run), nil
+	parts = append(parts, watcher.Run)
+	if len(p.Watch.ScrapeConfigs) > 0 {
+		scraper, err = scrape.New(*p.Watch.scrapes(), scrape.Deps{Take: watcher.Take,
+			Mine: shares.Mine, Log: p.log})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		parts = append(parts, scraper.Run)
+	}
+	return parts, nil
 }
 
-// watchShares joins the group of processes that share targets.
-func (p *process) watchShares(ctx context.Context) (*watch.Shares, part, error) {
+// watchShares joins the group of processes that share targets. changed is told of each change.
+func (p *process) watchShares(ctx context.Context, changed func()) (*watch.Shares, part, error) {
 	topics, err := p.openStream()
 	if err != nil {
 		return nil, nil, err
@@ -117,7 +133,7 @@ func (p *process) watchShares(ctx context.Context) (*watch.Shares, part, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	shares := watch.NewShares(max(partitions, 1), nil)
+	shares := watch.NewShares(max(partitions, 1), changed)
 	consumer, err := stream.NewConsumer(topics, stream.DefaultConsumerConfig(watchTopic, watchGroup),
 		shares, p.metrics, p.log)
 	if err != nil {

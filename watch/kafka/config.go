@@ -42,8 +42,15 @@ type Names struct {
 
 // DefaultConfig names no cluster and no brokers.
 func DefaultConfig() Config {
-	return Config{Job: "kafka", TLS: certs.Section("watch.kafka.tls"), Interval: 20 * time.Second,
+	return Config{Job: "kafka", TLS: certs.Section("tls"), Interval: 20 * time.Second,
 		Timeout: 10 * time.Second}
+}
+
+// Present is what a reader of YAML calls for each entry of the list: what it does not say is as in
+// DefaultConfig, but for what the role says for all.
+func (c *Config) Present() {
+	*c = DefaultConfig()
+	c.Interval, c.Timeout = 0, 0
 }
 
 // Validate reports everything that is wrong at once.
@@ -51,8 +58,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("watch.kafka %q: "+format,
-				append([]any{c.Cluster}, args...)...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
 	check(c.Cluster != "", "cluster is empty: give the name under which the cluster shall appear")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -92,7 +93,8 @@ func (c *Config) Validate() error {
 	check(len(addresses) > 0, "address is empty: set host:port, or the path of a socket")
 	for i, address := range addresses {
 		_, port, err := net.SplitHostPort(address)
-		check(isSocket(address) || err == nil && port != "",
+		number, notOne := strconv.ParseUint(port, 10, 16)
+		check(isSocket(address) || err == nil && notOne == nil && number > 0,
 			"address: %q is neither host:port nor the path of a socket, which begins with /; "+
 				"write it without redis://", address)
 		check(!slices.Contains(addresses[:i], address), "address: %q is there twice", address)

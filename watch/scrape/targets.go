@@ -51,6 +51,20 @@ func (s *Scraper) Targets() []Target {
 	return list
 }
 
+// Waiting returns how many of the targets that are ours have not been scraped yet; false before
+// discovery has said which there are.
+func (s *Scraper) Waiting() (n int, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scraped := 0
+	for target := range s.states {
+		if !target.LastScrape().IsZero() {
+			scraped++
+		}
+	}
+	return len(s.ours) - scraped, s.found != nil
+}
+
 func (s *Scraper) target(job string, target *promscrape.Target, st *state) Target {
 	t := Target{ID: st.id, Kind: st.Kind, Cluster: st.Cluster, Job: st.Job, Instance: st.Instance,
 		Last: target.LastScrape(), Up: target.Health() == promscrape.HealthGood}
