@@ -92,7 +92,7 @@ func newProcess(role, file string, c *config, registry *account.Registry) (*proc
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
-	if len(c.Redis.Addresses) == 0 {
+	if len(c.Redis.Addresses) == 0 && role != "watch" {
 		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this " +
 			"process's own; all else is read from the store")
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -176,9 +178,20 @@ func TestWatch(t *testing.T) {
 	}
 	w.is(t, "0", `up{cluster="cache"}`)
 	w.is(t, "1", `ringwatch_target_error_info{cluster="cache",error=~".+"}`)
-	code, said := start(t, "doctor", "--config", w.config)
-	if code != exitFailed || !strings.Contains(said, w.redis.Addr()) {
-		t.Errorf("doctor: exit code %d, %s", code, said)
+	examine := func(config string) (string, error) {
+		var out bytes.Buffer
+		c := doctorCmd{Config: config}
+		err := c.run(t.Context(), &out)
+		return out.String(), err
+	}
+	if said, err := examine(w.config); !errors.Is(err, errUnwell) ||
+		!strings.Contains(said, "redis "+w.redis.Addr()+" of cluster cache") {
+		t.Errorf("doctor: %v, %s", err, said)
+	}
+	if said, err := examine(configFile(t, w.more)); err != nil ||
+		!strings.Contains(said, "kafka orders of cluster orders: ") ||
+		strings.Count(said, "roles i") != shared-1 {
+		t.Errorf("doctor: %v, %s", err, said)
 	}
 }
 
