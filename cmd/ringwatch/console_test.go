@@ -115,6 +115,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "/pair":
 		err = s.pair()
+	case "/watched":
+		err = s.watched()
 	case "/alert":
 		err = s.alert()
 	default:
