@@ -39,7 +39,9 @@ func (s *stage) watched() error {
 		{target(reading.Other, "machines", "node", "m1:9100"), readOther},
 		{target("kind "+struck, "machines", struck, "odd"+struck), readOther},
 	} {
-		e := encoder.New(n.target, time.Now().UnixMilli())
+		e := encoder.New(n.target, time.Now().UnixMilli(),
+			frame.Fact{Name: "instance", Value: n.target.Instance},
+			frame.Fact{Name: "job", Value: n.target.Job})
 		step := 0
 		if err := s.sendEvery(func() ([]byte, error) {
 			step++

@@ -285,10 +285,7 @@ export function FleetPage() {
   const kind = params.get("kind") ?? "";
   const { all, rows: every, entry, value, groups, alerts: fired } = useRows(null, by);
   const known = useMemo(() => kindsOf(every.map((r) => r.node)), [every]);
-  const rows = useMemo(
-    () => (kind ? every.filter((r) => r.kind === kind) : every),
-    [every, kind],
-  );
+  const rows = useMemo(() => (kind ? every.filter((r) => r.kind === kind) : every), [every, kind]);
   const columns = useMemo(
     () => columnsOf(true, known.length > 1).filter((c) => !c.number || of(rows, c)),
     [rows, known.length],
@@ -381,7 +378,10 @@ export function FleetPage() {
                 {shown.length === 0 ? (
                   <Empty>
                     No node is like that.{" "}
-                    <button type="button" onClick={() => setParams({ q: null, state: null, kind: null })}>
+                    <button
+                      type="button"
+                      onClick={() => setParams({ q: null, state: null, kind: null })}
+                    >
                       Show all
                     </button>
                   </Empty>
