@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/watch/encoder"
 	"github.com/ringwatch/ringwatch/watch/reading"
 )
@@ -16,8 +17,9 @@ const struck = `"><img src=x onerror=struck=true>`
 // oddNames are what groups, topics and commands may be called.
 var oddNames = []string{struck, strings.Repeat("w", 255), "группа-日本-🦆-\u202egnidaer", "$1 {{x}} \\"}
 
-// watched lets nodes of the other account send as the role watch does, until the tests end: a Kafka
-// cluster, a Redis with a replica and one that does not answer, and two of no known kind.
+// watched lets nodes of an account send as the role watch does, until the tests end: a Kafka cluster,
+// a Redis with a replica and one that does not answer, two of no known kind, and a Kafka with a
+// Cassandra node in one cluster.
 func (s *stage) watched() error {
 	target := func(kind, cluster, job, instance string) reading.Target {
 		return reading.Target{Kind: kind, Cluster: cluster, Datacenter: "dc1", Job: job,
@@ -31,6 +33,7 @@ func (s *stage) watched() error {
 		read   func(step int) *reading.Reading
 	}{
 		{target(reading.Kafka, "events", "kafka", "k1:9092"), readKafka},
+		{target(reading.Kafka, "mixed", "kafka", "k9:9092"), readKafka},
 		{target(reading.Redis, "cache", "redis", "r1:6379"),
 			func(step int) *reading.Reading { return readRedis(step, "master") }},
 		{target(reading.Redis, "cache", "redis", "r2:6379"),
@@ -43,7 +46,7 @@ func (s *stage) watched() error {
 			frame.Fact{Name: "instance", Value: n.target.Instance},
 			frame.Fact{Name: "job", Value: n.target.Job})
 		step := 0
-		if err := s.sendEvery(func() ([]byte, error) {
+		if err := s.sendEvery(watchedAccount, func() ([]byte, error) {
 			step++
 			b, left, err := e.Frame(time.Now().UnixMilli(), 0, n.read(step))
 			if err == nil && left > 0 {
@@ -54,7 +57,12 @@ func (s *stage) watched() error {
 			return err
 		}
 	}
-	return nil
+	node := frametest.New("mixed", 77, 2)
+	node.Interval = 1000
+	return s.sendEvery(watchedAccount, func() ([]byte, error) {
+		node.Step()
+		return node.Frame(time.Now().UnixMilli()), nil
+	})
 }
 
 // scraped is what every reading says of itself, and the sentences that say what failed.
@@ -97,7 +105,7 @@ func counters(name string, values ...int64) reading.Column {
 // readKafka is a cluster of three brokers, of which one is away. The group billing stands still.
 func readKafka(step int) *reading.Reading {
 	r := scraped(1, "broker 3 did not answer: <b>i/o timeout</b>")
-	r.Facts = []frame.Fact{{Name: "address", Value: "k1:9092"}, {Name: "version", Value: "4.1.0"}}
+	r.Facts = []frame.Fact{{Name: "version", Value: "4.1.0"}}
 	n := float64(step)
 	add(r, "kafka_cluster", nil, nil, gauges("kafka_brokers", 2),
 		gauges("kafka_cluster_unanswered_brokers", 1), gauges("kafka_cluster_controllers", 1),

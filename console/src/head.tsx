@@ -3,21 +3,13 @@ import type { ComponentChildren } from "preact";
 import type { Node } from "./api";
 import { State } from "./faces";
 import type { Finding } from "./hurts";
-import { nameOf, watched } from "./kinds";
+import { nameOf, silent, watched } from "./kinds";
 import { happened } from "./left";
 import { link } from "./place";
 import { length } from "./units";
 
 /** The head of a node's page. */
-export function NodeHead({
-  node,
-  state,
-  children,
-}: {
-  node: Node;
-  state: string;
-  children?: ComponentChildren;
-}) {
+export function NodeHead({ node, children }: { node: Node; children?: ComponentChildren }) {
   return (
     <div class="page-head">
       <span class="crumbs dim">
@@ -27,7 +19,7 @@ export function NodeHead({
       <h1 class="name" title={nameOf(node)}>
         {nameOf(node)}
       </h1>
-      <State state={state} />
+      <State state={node.state} />
       <span class="dim" data-age>
         {node.age_seconds === undefined
           ? "no data yet"
@@ -47,7 +39,7 @@ export function stateOf(node: Node): Finding[] {
       `It was ${happened(node, [])}, and no alert is about it. ` + "If it sends again it is back.";
     out.push({ severity: "warning", name: "The node has left", text });
   }
-  if (node.state === "down") {
+  if (silent(node)) {
     const why = watched(node)
       ? "Ringwatch's role watch, which reads it, is down or cut off, or reads it no more."
       : "The node is down or cut off, or its agent has stopped.";

@@ -134,7 +134,7 @@ function factsOf(of: Record<string, number>): Fact[] {
       "Brokers",
       of.brokers === undefined
         ? ""
-        : `${format(of.brokers)}${more("cluster_unanswered_brokers", "do not answer")}`,
+        : `${format(of.brokers)} alive${more("cluster_unanswered_brokers", "silent")}`,
     ],
     [
       "Quorum",
@@ -660,8 +660,9 @@ function Brokers({ data }: { data: Data<BrokerRow[]> }) {
 }
 
 /** A value of groups, of those with the highest ones at the end. */
-function ofGroups(name: string): Spec["asks"] {
-  const expr = (at: string) => `max by (consumergroup) (${name}{$scope}${at})`;
+function ofGroups(over: "max" | "sum", name: string): Spec["asks"] {
+  const expr = (at: string) =>
+    `${over} by (consumergroup) (max by (consumergroup, topic) (${name}{$scope}${at}))`;
   return [
     [
       `${expr("")} and on (consumergroup) topk(${mostGroups}, ${expr(" @ end()")})`,
@@ -677,10 +678,15 @@ const specs: Spec[] = [
     title: "Seconds behind",
     unit: "seconds",
     note: "the furthest",
-    asks: ofGroups("kafka_consumergroup_group_lag_seconds"),
+    asks: ofGroups("max", "kafka_consumergroup_lag_seconds"),
     threshold: longBehind,
   },
-  { title: "Lag", unit: "count", note: "records", asks: ofGroups("kafka_consumergroup_group_lag") },
+  {
+    title: "Lag",
+    unit: "count",
+    note: "records",
+    asks: ofGroups("sum", "kafka_consumergroup_lag_sum"),
+  },
   {
     title: "Records",
     unit: "per_second",

@@ -1,5 +1,5 @@
 // What software a node runs, and how nodes are called.
-import type { Node } from "./api";
+import type { Cluster, Node } from "./api";
 
 /** Software that nodes run; other is whatever has /metrics. */
 export type Kind = "cassandra" | "kafka" | "redis" | "other";
@@ -27,9 +27,17 @@ export function kindsOf(list: Node[]): Kind[] {
   return kinds.map(([kind]) => kind).filter((kind) => there.has(kind));
 }
 
-/** Whether a node is read from outside. Its frames come from whoever reads it, so that they come
- *  while it does not answer: its own series up says whether it does. */
+/** Whether a node is read from outside. Its frames come from whoever reads it. */
 export const watched = (node: Node): boolean => Boolean(node.facts.job);
+
+/** Whether nothing comes of a node. One that is read from outside is down also if it does not
+ *  answer, while what comes says so. */
+export const silent = (node: Node): boolean =>
+  node.state === "down" && !(watched(node) && (node.age_seconds ?? 60) < 60);
+
+/** Whether a cluster has nodes of Cassandra. */
+export const hasCassandra = ({ kinds }: Cluster & { kinds?: readonly string[] }): boolean =>
+  kinds?.includes("cassandra") ?? true;
 
 /** How people call a node. */
 export const nameOf = (node: Node): string => node.address || node.facts.instance || node.id;

@@ -18,11 +18,11 @@ export interface Read {
 const names = "up|scrape_duration_seconds|scrape_samples_scraped|ringwatch_target_error_info";
 
 /** The readings of the nodes that the matchers mean, by node. Of a node with an agent there is
- *  none. */
-export function useReads(matchers: string): Data<Map<string, Read>> {
+ *  none; null asks for nothing. */
+export function useReads(matchers: string | null): Data<Map<string, Read>> {
   const expr = `{__name__=~"${names}",job!="",${matchers}}`;
   return useData(
-    `reads ${matchers}`,
+    matchers && `reads ${matchers}`,
     async (signal) => {
       const map = new Map<string, Read>();
       for (const { metric, value } of (await query(expr, signal)).result) {
@@ -55,10 +55,6 @@ export function readFindings(reads: Map<string, Read> | undefined, nodes: Node[]
       : [{ severity: "warning", name: `${nameOf(node)} is not read whole`, text }];
   });
 }
-
-/** The state of a node: down also if it is read from outside and does not answer. */
-export const stateOfRead = (node: Node, read: Read | undefined): string =>
-  node.state === "up" && read?.up === 0 ? "down" : node.state;
 
 /** What is said of the last reading. */
 export function readFacts(node: Node, read: Read | undefined): Fact[] {

@@ -9,7 +9,7 @@ import { Shown, State } from "./faces";
 import { type Fact, Facts } from "./head";
 import { type Finding, Hurts } from "./hurts";
 import { useMarks } from "./marks";
-import type { Row } from "./pages/fleet";
+import { placeOf, type Row } from "./pages/fleet";
 import { link, usePlace } from "./place";
 import { type Read, readFacts, readFindings, useReads } from "./reads";
 import { mostNodes } from "./specs";
@@ -93,7 +93,6 @@ function factsOf(node: Node, k: Known, read: Read | undefined): Fact[] {
   const version = said?.redis_version || node.facts.version;
   const of = (limit: string, unit: string) => (v(limit) > 0 ? ` of ${format(v(limit), unit)}` : "");
   const save = v("rdb_last_bgsave_status") === 0 ? ", and the last one failed" : "";
-  const place = [node.datacenter, node.rack].filter(Boolean).join(" / ");
   return [
     ["Version", version ? `Redis ${version}` : ""],
     ["Role", roleOf(said?.role)],
@@ -131,7 +130,7 @@ function factsOf(node: Node, k: Known, read: Read | undefined): Fact[] {
     ["Append-only file", known("aof_enabled") ? (v("aof_enabled") > 0 ? "on" : "off") : ""],
     ["Last fork", known("latest_fork_seconds") ? format(v("latest_fork_seconds"), "seconds") : ""],
     ["Slow log", slowOf(k)],
-    ["Place", place],
+    ["Place", placeOf(node)],
     ["System", said?.os ?? ""],
     ...readFacts(node, read),
     ["Id", node.id],
@@ -383,7 +382,7 @@ const specs: Spec[] = [
     title: "Slow commands",
     unit: "per_second",
     note: "that the slow log got",
-    asks: [[rate("slowlog_last_id"), "slow"]],
+    asks: [["clamp_min(sum(deriv(redis_slowlog_last_id{$scope}[$w]$o)), 0)", "slow"]],
   },
   {
     title: "Errors",
@@ -442,8 +441,8 @@ const serverColumns: Column<Server>[] = [
   {
     id: "state",
     title: "state",
-    cell: (s) => <State state={s.row.state} />,
-    order: (s) => Number(s.row.state === "down"),
+    cell: (s) => <State state={s.row.node.state} />,
+    order: (s) => Number(s.row.node.state === "down"),
   },
   {
     id: "role",
@@ -548,7 +547,7 @@ export function RedisCluster({
               rows={list}
               id={(s) => s.row.node.id}
               href={(s) => link(["node", s.row.node.id])}
-              bad={(s) => s.row.state === "down"}
+              bad={(s) => s.row.node.state === "down"}
               height={400}
             />
           )}

@@ -8,10 +8,11 @@ import { Filter, useFilter } from "./filter";
 import { Facts } from "./head";
 import { type Finding, Hurts } from "./hurts";
 import { found, lookOf } from "./metrics";
-import type { Row } from "./pages/fleet";
+import { placeOf, type Row } from "./pages/fleet";
 import { link } from "./place";
 import { type Read, readFacts, readFindings, useReads } from "./reads";
 import { type Column, Table } from "./table";
+import { stamp } from "./time";
 import { format, number } from "./units";
 
 /** What is said of every node, and so is no fact of its own. */
@@ -33,7 +34,6 @@ export function Target({
   names: ReadonlyMap<string, string>;
   findings: Finding[];
 }) {
-  const place = [node.datacenter, node.rack].filter(Boolean).join(" / ");
   const more = Object.entries(node.facts).filter(([name]) => !common.has(name));
   return (
     <>
@@ -47,7 +47,7 @@ export function Target({
         list={[
           ...readFacts(node, read),
           ["Cluster", node.cluster],
-          ["Place", place],
+          ["Place", placeOf(node)],
           ...more.map(([name, text]): [string, string] => [name, text]),
           ["Id", node.id],
         ]}
@@ -95,7 +95,10 @@ const columns: Column<Metric>[] = [
     title: "value",
     number: true,
     order: (m) => m.value,
-    cell: (m) => format(m.value, m.unit),
+    cell: (m) =>
+      /_(timestamp|time)_seconds$/.test(m.name) && m.value > 0
+        ? stamp(m.value)
+        : format(m.value, m.unit),
   },
 ];
 
@@ -115,7 +118,8 @@ export function Metrics({ scope }: { scope: string }) {
       let m = map.get(name);
       if (!m) {
         const said = described.value?.[name]?.[0];
-        const { type = "", help = "", unit = "" } = said ?? {};
+        const { type = "", help = "" } = said ?? {};
+        const unit = said?.unit || /_(bytes|seconds)(?:_total)?$/.exec(name)?.[1] || "";
         m = { name, type, help, unit, series: 0, value: Number.NaN };
         map.set(name, m);
       }
@@ -172,13 +176,14 @@ const otherColumns: Column<Other>[] = [
   {
     id: "state",
     title: "state",
-    cell: (o) => <State state={o.row.state} />,
-    order: (o) => Number(o.row.state === "down"),
+    cell: (o) => <State state={o.row.node.state} />,
+    order: (o) => Number(o.row.node.state === "down"),
   },
   {
     id: "job",
     title: "job",
     width: 1.5,
+    wide: true,
     cell: (o) => <span title={o.row.node.facts.job}>{o.row.node.facts.job ?? "–"}</span>,
     order: (o) => o.row.node.facts.job ?? "",
   },
@@ -241,7 +246,7 @@ export function Targets({
           rows={rows.map((row) => ({ row, read: reads.value?.get(row.node.id) }))}
           id={(o) => o.row.node.id}
           href={(o) => link(["node", o.row.node.id])}
-          bad={(o) => o.row.state === "down"}
+          bad={(o) => o.row.node.state === "down"}
         />
       </section>
     </>

@@ -9,7 +9,7 @@ import { useData } from "../data";
 import { Empty, Failed, Loading, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
-import { kindName, kindOf, kindsOf } from "../kinds";
+import { kindName, kindOf, kindsOf, silent } from "../kinds";
 import { Left } from "../left";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
@@ -67,7 +67,7 @@ export function ClusterPage() {
 
 /** How many nodes are in which state. */
 function Counts({ rows }: { rows: Row[] }) {
-  const count = (s: string) => rows.filter((r) => r.state === s).length;
+  const count = (s: string) => rows.filter((r) => r.node.state === s).length;
   const signs = { up: "●", late: "◐", down: "○" };
   return (
     <span class="counts">
@@ -97,7 +97,7 @@ function Kinds({ cluster, view, by }: { cluster: string; view: View; by: string 
         // What is about no node stands with what came first.
         const alerts = fired.filter((a) => (of.get(a.labels.node ?? "") ?? known[0]) === kind);
         // Of what does not answer its reader each section tells.
-        const findings = downOf(rows.filter((r) => r.node.state === "down"));
+        const findings = downOf(rows);
         const common = { scope, rows, alerts, names, findings };
         const content =
           kind === "kafka" ? (
@@ -139,7 +139,7 @@ function NodeTable({ rows }: { rows: Row[] }) {
         rows={rows}
         id={(r) => r.node.id}
         href={(r) => link(["node", r.node.id])}
-        bad={(r) => r.state === "down"}
+        bad={(r) => r.node.state === "down"}
         height={400}
       />
     </section>
@@ -245,7 +245,7 @@ function countBy(list: string[]): Map<string, number> {
 
 /** Nodes that are down, as findings: no alert has fired yet for the first seconds. */
 function downOf(rows: Row[]): Finding[] {
-  const down = rows.filter((r) => r.state === "down");
+  const down = rows.filter((r) => silent(r.node));
   if (down.length === 0) return [];
   return [
     {

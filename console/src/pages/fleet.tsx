@@ -34,7 +34,6 @@ export interface Row {
   node: Node;
   name: string;
   kind: Kind;
-  state: string; // down also of what is read from outside and does not answer
   alerts: Alert[];
   read: number; // p99, seconds
   write: number;
@@ -58,7 +57,6 @@ const figures = (scope: Scope) =>
       "(1 - os_filesystem_available_bytes{$scope} / os_filesystem_size_bytes{$scope})",
     `100 * (1 - sum by (node) (rate(os_cpu_seconds_total{$scope,mode=~"idle|iowait"}[${rate}]))` +
       ` / sum by (node) (rate(os_cpu_seconds_total{$scope}[${rate}])))`,
-    'min by (node) (up{$scope,job!=""})',
   ]).replaceAll("$scope", () => matchers(scope));
 
 /** By node and place in the question, the number. */
@@ -73,10 +71,13 @@ function byNode(list: Sample[] | undefined): Map<string, number[]> {
   return map;
 }
 
+/** Where a node is; what is read from outside may have no rack. */
+export const placeOf = (n: Node): string => [n.datacenter, n.rack].filter(Boolean).join(" / ");
+
 /** How bad a node is: down, alerts that matter, late, then how near it is to its limits. */
 function worthOf(r: Omit<Row, "worth">): number {
   const states: Record<string, number> = { down: 1e6, late: 1e4 };
-  let worth = states[r.state] ?? 0;
+  let worth = states[r.node.state] ?? 0;
   for (const a of r.alerts) {
     if (a.state === "firing") worth += a.labels.severity === "critical" ? 1e5 : 1e3;
     else worth += 10;
@@ -94,8 +95,8 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
     {
       id: "state",
       title: "state",
-      cell: (r) => <State state={r.state} />,
-      order: (r) => ({ down: 2, late: 1 })[r.state] ?? 0,
+      cell: (r) => <State state={r.node.state} />,
+      order: (r) => ({ down: 2, late: 1 })[r.node.state as string] ?? 0,
     },
     {
       id: "kind",
@@ -121,11 +122,7 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
       title: "datacenter / rack",
       width: 1.3,
       wide: true,
-      cell: (r) => (
-        <span title={`${r.node.datacenter} / ${r.node.rack}`}>
-          {r.node.datacenter} / {r.node.rack}
-        </span>
-      ),
+      cell: (r) => <span title={placeOf(r.node)}>{placeOf(r.node)}</span>,
       order: (r) => `${r.node.datacenter}/${r.node.rack}`,
     },
     {
@@ -218,12 +215,11 @@ export function useRows(cluster: string | null, by: string) {
     const list: Row[] = [];
     for (const node of all.value ?? []) {
       if (node.left) continue;
-      const [read, write, disk, cpu, up] = figure.get(node.id) ?? [];
+      const [read, write, disk, cpu] = figure.get(node.id) ?? [];
       const row = {
         node,
         name: nameOf(node),
         kind: kindOf(node),
-        state: up === 0 && node.state === "up" ? "down" : node.state,
         alerts: ofNode.get(node.id) ?? [],
         read: read ?? Number.NaN,
         write: write ?? Number.NaN,
@@ -294,7 +290,7 @@ export function FleetPage() {
     () =>
       rows.filter(
         (r) =>
-          (!state || (state === "alerts" ? r.alerts.length > 0 : r.state === state)) &&
+          (!state || (state === "alerts" ? r.alerts.length > 0 : r.node.state === state)) &&
           (!want ||
             `${r.name} ${r.node.id} ${r.node.cluster} ${r.node.datacenter} ${r.node.rack} ${r.kind}`
               .toLowerCase()
@@ -303,7 +299,7 @@ export function FleetPage() {
     [rows, want, state],
   );
   const clusters = new Set(rows.map((r) => r.node.cluster)).size;
-  const count = (s: string) => rows.filter((r) => r.state === s).length;
+  const count = (s: string) => rows.filter((r) => r.node.state === s).length;
   const unit = value?.unit ?? "count";
   const cells = useMemo(
     () =>
@@ -392,7 +388,7 @@ export function FleetPage() {
                     rows={shown}
                     id={(r) => r.node.id}
                     href={(r) => link(["node", r.node.id])}
-                    bad={(r) => r.state === "down"}
+                    bad={(r) => r.node.state === "down"}
                   />
                 )}
               </section>
@@ -415,10 +411,10 @@ function of(rows: Row[], c: Column<Row>): boolean {
  *  of what colours the map: then its state does. */
 export function cellOf(r: Row, title: string, unit: string, healthy: CatalogValue["healthy"]) {
   if (r.kind !== "cassandra" && Number.isNaN(r.value)) {
-    return { state: r.state, plain: true, text: `${kindName(r.kind)}, ${r.state}` };
+    return { state: r.node.state, plain: true, text: `${kindName(r.kind)}, ${r.node.state}` };
   }
   const ill = broken(r.value, healthy) ? ", not healthy" : "";
-  return { state: r.state, text: `${r.state}, ${title} ${format(r.value, unit)}${ill}` };
+  return { state: r.node.state, text: `${r.node.state}, ${title} ${format(r.value, unit)}${ill}` };
 }
 
 /** Chooses whose nodes are shown, by what they run. */

@@ -58,11 +58,12 @@ const refused = (l: Labels) => /^[45]..$/.test(l.code ?? "") && l.code !== "499"
 /** Consumers' own word on their lag. */
 export const saidLag = metric("stream_lag_records");
 
-/** The same as a Kafka says it that is watched, by group: it is there also while they are away. */
+/** The same as a Kafka says it that is watched, by group: it is there also while they are away. Of
+ *  several readers, or Kafkas, the one counts that has the most. */
 export const watchedLag =
-  "sum by (group) (label_replace(" +
+  "max by (group) (sum by (node, group) (label_replace(" +
   'kafka_consumergroup_lag_sum{consumergroup=~"ringwatch-.+"}, ' +
-  '"group", "$1", "consumergroup", "(.+)"))';
+  '"group", "$1", "consumergroup", "(.+)")))';
 
 /** What stands between Kafka and each of its consumers. */
 const consumer = (of: Pick["of"]): Figure[] => [

@@ -20,7 +20,7 @@ import { Kafka } from "../kafka";
 import { type Kind, kindName, kindOf, nameOf, watched } from "../kinds";
 import { useMarks } from "../marks";
 import { link, setParams, usePlace } from "../place";
-import { readFindings, stateOfRead, useReads } from "../reads";
+import { readFindings, useReads } from "../reads";
 import { Redis } from "../redis";
 import { nodeGroups } from "../specs";
 import { Target } from "../target";
@@ -102,7 +102,7 @@ function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) 
   const findings = [...stateOf(node), ...readFindings(reads.value, [node])];
   return (
     <>
-      <NodeHead node={node} state={stateOfRead(node, read)}>
+      <NodeHead node={node}>
         <span class="dim">{kindName(kind)}</span>
         {kind === "redis" && <Compare node={node} other={other} ago={ago?.[0] ?? ""} />}
       </NodeHead>
@@ -136,10 +136,15 @@ function Whole({ node }: { node: Node }) {
   const own = useAlerts(node);
   const groups = useCatalog();
   const unhealthy = useUnhealthy(groups.value, node.id);
-  const findings = [...stateOf(node), ...(unhealthy.value ?? [])];
+  const reads = useReads(watched(node) ? matchers({ node: node.id }) : null);
+  const findings = [
+    ...stateOf(node),
+    ...readFindings(reads.value, [node]),
+    ...(unhealthy.value ?? []),
+  ];
   return (
     <>
-      <NodeHead node={node} state={node.state}>
+      <NodeHead node={node}>
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
       </NodeHead>
       <Hurts

@@ -1,0 +1,253 @@
+// Drives the console in a real browser against a running API, and prints a line a test:
+//
+//   ok NAME<tab>SECONDS s
+//   FAIL NAME: why
+//
+// The Go test that starts it has started the API and a monitored Cassandra under load. It tells in
+// the environment where they are:
+//
+//   BASE       URL of the API
+//   KEY        a key of the account that owns the monitored cluster, OTHER_KEY one of another
+//              account, WATCHED_KEY of one with Kafka, Redis and the like, EMPTY_KEY of one with
+//              nothing
+//   CLUSTER    name of the monitored cluster, NODE the id of its node
+//   STAGE      URL of what changes the world when a test asks for it (see t.stage)
+//   CHROMIUM   path of the browser; /usr/bin/chromium if left out
+//   ONLY       runs only tests whose names contain this
+//   LANES      how many tests run at once; 3 if left out
+//
+// Tests run in lanes, each test on a signed-in page that its lane keeps from test to test. What a
+// test needs otherwise its file says under options: a key, a size, own (a browser context for it
+// alone), first (it waits long, so it begins first), alone (it changes what others see, so it comes
+// last).
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = process.env;
+const here = dirname(fileURLToPath(import.meta.url));
+const patience = 25_000; // ms; machines may be ten times slower from one minute to the next
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-dev-shm-usage"],
+});
+
+/** What a test has at hand. */
+class Test {
+  constructor({ page, faults, waiting }, key) {
+    this.page = page;
+    this.key = key;
+    this.faults = faults;
+    this.waiting = waiting;
+    this.base = BASE;
+    this.cluster = CLUSTER;
+    this.node = NODE;
+    this.otherKey = OTHER_KEY;
+  }
+
+  /** Goes to a place, from a page without data, and waits until nothing is loaded any more. */
+  async open(hash) {
+    for (const next of ["#/nowhere", hash]) {
+      await this.page.evaluate((h) => (location.hash = h), next);
+      await this.settle(next);
+    }
+  }
+
+  /** Waits until the page of a place stands, if one is given, and nothing is a placeholder. */
+  async settle(hash) {
+    const path = hash?.replace(/^#\/?/, "").split("?", 1)[0].split("/").filter(Boolean);
+    const place = path?.map((p) => encodeURIComponent(decodeURIComponent(p))).join("/");
+    const settled = (place) => {
+      const main = document.querySelector("main");
+      if (!main || (place !== undefined && main.dataset.place !== place)) return false;
+      return [...document.querySelectorAll(".bone")].every((e) => {
+        const { top, bottom } = e.getBoundingClientRect();
+        return top > innerHeight || bottom < 0; // charts out of sight wait
+      });
+    };
+    // polling in ms; else it looks, and the browser draws, 60 times a second.
+    const how = { timeout: patience, polling: 100 };
+    await this.page.waitForFunction(settled, place, how).catch(async (e) => {
+      throw new Error(`${hash ?? "the page"} does not settle: ${await this.unsettled()}: ${e}`);
+    });
+  }
+
+  /** What a page that does not settle shows, and what it waits for. */
+  async unsettled() {
+    const shown = await this.page.evaluate(() => {
+      const place = document.querySelector("main")?.dataset.place ?? "no page";
+      const bones = [...document.querySelectorAll(".bone")].map((e) => {
+        const label = e.closest("[aria-label]")?.ariaLabel;
+        return `${label} at ${Math.round(e.getBoundingClientRect().top)}`;
+      });
+      return `it is at ${place} and shows ${bones.join(", ") || "no placeholder"}`;
+    });
+    const asked = [...this.waiting].map(([request, since]) => {
+      const body = request.postData()?.slice(0, 200) ?? "";
+      return `${request.url()} ${body} for ${((Date.now() - since) / 1000).toFixed(1)} s`;
+    });
+    return `${shown}; it waits for ${asked.join(", ") || "no answer"}`;
+  }
+
+  /** Lets the page ask for its data now, as it does when its tab comes to the front. */
+  async again() {
+    await this.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+  }
+
+  /** JSON of a path of the API. */
+  async get(path) {
+    const a = await fetch(BASE + path, { headers: { Authorization: `Bearer ${this.key}` } });
+    if (!a.ok) throw new Error(`${path}: ${a.status} ${await a.text()}`);
+    return a.json();
+  }
+
+  /** The series of an instant query. */
+  async query(expr) {
+    return (await this.get(`/api/v1/query?${new URLSearchParams({ query: expr })}`)).data.result;
+  }
+
+  /** Changes the world, as the Go test offers it. */
+  async stage(action) {
+    const a = await fetch(`${STAGE}/${action}`, { method: "POST" });
+    if (!a.ok) throw new Error(`${action}: ${await a.text()}`);
+  }
+
+  ok(condition, message) {
+    if (!condition) throw new Error(message);
+  }
+
+  equal(a, b) {
+    if (a !== b) throw new Error(`${JSON.stringify(a)} is not ${JSON.stringify(b)}`);
+  }
+
+  near(a, b, part) {
+    if (!(Math.abs(a - b) <= part * Math.max(Math.abs(a), Math.abs(b)))) {
+      throw new Error(`${a} is not near ${b}`);
+    }
+  }
+
+  /** Looks again and again until the condition holds, while the page asks once a second. */
+  async until(condition, what) {
+    const end = Date.now() + patience;
+    let last = "";
+    for (let look = 1; Date.now() < end; look++) {
+      try {
+        if (await condition()) return;
+        last = "";
+      } catch (e) {
+        last = `: ${e.message}`;
+      }
+      await this.page.waitForTimeout(200); // between two looks
+      if (look % 5 === 0) await this.again();
+    }
+    throw new Error(`${what} did not happen${last}`);
+  }
+}
+
+/** A page that is signed in, whose faults are written down. */
+async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme,
+    reducedMotion: "reduce", // what moves while it waits takes processor time
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(patience);
+  const faults = [];
+  const waiting = new Map(); // since when, ms, by request
+  page.on("request", (r) => waiting.set(r, Date.now()));
+  page.on("requestfinished", (r) => waiting.delete(r));
+  page.on("requestfailed", (r) => waiting.delete(r));
+  page.on("console", (m) => {
+    // What the browser says of an answer that is no success is not the console's own word.
+    if (m.type() === "error" && !m.text().startsWith("Failed to load resource")) {
+      faults.push(m.text());
+    }
+  });
+  page.on("pageerror", (e) => faults.push(e.message));
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (e) => {
+      console.error(`the policy forbids ${e.violatedDirective} of ${e.blockedURI}`);
+    });
+  });
+  await page.goto(`${BASE}/#key=${key}`);
+  return { context, page, faults, waiting };
+}
+
+let failed = 0;
+
+/** Leaves a kept page as a new one is. */
+async function clean(page, { width = 1280, height = 900, colorScheme = "dark" }) {
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme });
+  await page.evaluate(() => {
+    localStorage.clear();
+    document.activeElement?.blur();
+  });
+}
+
+/** Runs a test on a page of its lane, or on one of its own. A page on which one failed is not
+ *  kept. */
+async function run({ name, test, options }, lane) {
+  const key = options.key ?? KEY;
+  const began = Date.now();
+  let kept = options.own ? undefined : lane.get(key);
+  let passed = false;
+  try {
+    if (kept) await clean(kept.page, options);
+    else kept = await open(key, options);
+    const { page, faults } = kept;
+    faults.length = 0;
+    await test(page, new Test(kept, key));
+    if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
+    passed = true;
+    console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
+  } catch (e) {
+    failed++;
+    const why = String(e.message).split("\n").slice(0, 12).join(" | ");
+    console.log(`FAIL ${name}: ${why}`);
+    if (process.env.SHOTS) {
+      const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
+      await kept?.page.screenshot({ path });
+    }
+  }
+  if (passed && !options.own) {
+    lane.set(key, kept);
+  } else {
+    lane.delete(key);
+    await kept?.context.close();
+  }
+}
+
+/** Runs tests, so many at once. */
+async function runAll(list, lanes) {
+  const next = list[Symbol.iterator]();
+  const work = async () => {
+    const lane = new Map(); // pages by key
+    for (const each of next) await run(each, lane);
+    for (const { context } of lane.values()) await context.close();
+  };
+  await Promise.all(Array.from({ length: lanes }, work));
+}
+
+const all = [];
+const files = (await readdir(here))
+  .filter((f) => f.endsWith(".mjs") && !f.startsWith("run"))
+  .sort();
+for (const file of files) {
+  const { tests = {}, options = {} } = await import(join(here, file));
+  for (const [title, test] of Object.entries(tests)) {
+    const name = `${file.slice(0, -4)}: ${title}`;
+    if (!ONLY || name.includes(ONLY)) all.push({ name, test, options: options[title] ?? {} });
+  }
+}
+const first = all.filter((t) => t.options.first);
+const alone = all.filter((t) => t.options.alone);
+const rest = all.filter((t) => !t.options.first && !t.options.alone);
+await runAll([...first, ...rest], Number(LANES));
+await runAll(alone, 1);
+await browser.close();
+process.exit(failed > 0 ? 1 : 0);
