@@ -18,10 +18,11 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
-// otherAccount owns a hostile node, emptyAccount nothing.
+// otherAccount owns a hostile node, watchedAccount what is read from outside, emptyAccount nothing.
 const (
-	otherAccount = "console-other"
-	emptyAccount = "console-empty"
+	otherAccount   = "console-other"
+	watchedAccount = "console-watched"
+	emptyAccount   = "console-empty"
 )
 
 // testConsole drives the console in a real browser, against the whole line with its monitored
@@ -52,7 +53,7 @@ func (w *whole) testConsole(t *testing.T) {
 	cmd := exec.CommandContext(ctx, "node", "test/run.mjs")
 	cmd.Dir = "../../console"
 	cmd.Env = append(os.Environ(), "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
-		"EMPTY_KEY="+w.Keys[emptyAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
+		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
 		"STAGE="+server.URL, "CHROMIUM="+browser)
 	cmd.Stderr = cmd.Stdout
 	out, err := cmd.StdoutPipe()
@@ -115,6 +116,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case "/pair":
 		err = s.pair()
+	case "/watched":
+		err = s.watched()
 	case "/alert":
 		err = s.alert()
 	default:
@@ -154,7 +157,7 @@ func (s *stage) pair() error {
 	for i := range 2 {
 		n := fleet.NewNode(shape, 1, i)
 		n.Cluster = "pair"
-		if err := s.sendEvery(func() ([]byte, error) {
+		if err := s.sendEvery(otherAccount, func() ([]byte, error) {
 			n.Step()
 			return n.Frame(time.Now().UnixMilli())
 		}); err != nil {
@@ -164,17 +167,17 @@ func (s *stage) pair() error {
 	return nil
 }
 
-// sendEvery sends a frame a second with the other account's key, until the tests end. The first
-// one must be taken.
-func (s *stage) sendEvery(next func() ([]byte, error)) error {
+// sendEvery sends a frame a second with an account's key, until the tests end. The first one must
+// be taken.
+func (s *stage) sendEvery(account string, next func() ([]byte, error)) error {
 	other := *s.Line
-	other.Key = s.Keys[otherAccount]
+	other.Key = s.Keys[account]
 	b, err := next()
 	if err != nil {
 		return err
 	}
 	if !post(s.ctx, &other, b) {
-		return fmt.Errorf("ingest does not take a recorded node's frame")
+		return fmt.Errorf("ingest does not take a frame of the account %s", account)
 	}
 	go func() {
 		for each := time.NewTicker(time.Second); ; {

@@ -10,6 +10,7 @@ export interface Cell {
   value: number; // NaN: none is known
   state: string; // up, late, down
   text: string; // what is said of it
+  plain?: boolean; // it has nothing that the map shows: its colour is its state
 }
 
 /** How a value becomes a colour: low and high are the ends of the scale. */
@@ -108,11 +109,12 @@ export function Cells({
     const none = colour("--line");
     const down = colour("--bad");
     const late = colour("--warn");
+    const up = colour("--ok");
     ctx.fillStyle = colour("--dim");
     ctx.font = "12px system-ui, sans-serif";
     for (const h of layout.heads) ctx.fillText(fit(ctx, h.text, h.room), h.x, h.y);
     for (const { x, y, cell } of layout.spots) {
-      ctx.fillStyle = none;
+      ctx.fillStyle = cell.plain ? up : none;
       if (!Number.isNaN(cell.value)) {
         const part = (cell.value - scale.low) / (scale.high - scale.low || 1);
         ctx.fillStyle = ramp[Math.max(0, Math.min(4, Math.floor(part * 5)))]!;
@@ -189,6 +191,11 @@ export function Cells({
         <span class="scale-key">
           <span class="scale-none" /> <span>no value</span>
         </span>
+        {cells.some((c) => c.plain) && (
+          <span class="scale-key">
+            <span class="scale-up" /> <span>up</span>
+          </span>
+        )}
         <span class="scale-key">
           <span class="scale-down" /> <span>down</span>
         </span>

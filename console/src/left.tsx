@@ -1,10 +1,9 @@
 // Nodes that left: what happened to them, apart from those that are watched.
 import type { Node } from "./api";
+import { nameOf } from "./kinds";
 import { link } from "./place";
 import { type Column, Table } from "./table";
 import { stamp } from "./time";
-
-const nameOf = (n: Node) => n.address || n.id;
 
 /** What happened to a node that left, with the names of those that are known. */
 export function happened(node: Node, known: Node[]): string {

@@ -43,6 +43,8 @@ const groups: Group[] = [
   },
   { name: "Commit log and memtables", of: /^cassandra_(commit_log|memtable)/, by: "cluster" },
   { name: "Node and storage", of: /^cassandra_/, by: "cluster" },
+  { name: "Kafka", of: /^kafka_/, by: "cluster, consumergroup, topic, broker" },
+  { name: "Redis", of: /^redis_/, by: "cluster, node, cmd" },
   { name: "JVM", of: /^jvm_/, by: "cluster, gc, pool" },
   { name: "Disks", of: /^os_(disk|filesystem)_/, by: "cluster, device" },
   { name: "Network", of: /^os_network_/, by: "cluster, device" },
@@ -84,7 +86,7 @@ export function groupsOf(list: Metric[]): [string, number][] {
 }
 
 /** The metrics with every word in name or description: those with all in the name come first. */
-export function found(list: Metric[], text: string): Metric[] {
+export function found<T extends { name: string; help: string }>(list: T[], text: string): T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return list;
   const all = (text: string) => words.every((w) => text.includes(w));
@@ -108,4 +110,12 @@ export function plotOf({ name, type }: Metric): string {
   }
   if (/_(timestamp|start_time)_seconds$/.test(name)) return `time() - ${name}`;
   return name;
+}
+
+/** The expression with which a metric of one node is looked at first. */
+export function lookOf({ name, type }: { name: string; type: string }, matchers: string): string {
+  const selector = `${name}{${matchers}}`;
+  if (type === "counter") return `rate(${selector}[5m])`;
+  if (type === "histogram") return `histogram_quantile(0.99, rate(${selector}[5m]))`;
+  return selector;
 }

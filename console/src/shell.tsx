@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, alerts, clusters, nodes, setKey } from "./api";
 import { useData } from "./data";
 import { sentence } from "./faces";
+import { nameOf } from "./kinds";
 import { go, link, setParams, usePlace } from "./place";
 import { choose, chosen } from "./theme";
 import { rangeOf, ranges, setUTC, stamp, useUTC } from "./time";
@@ -106,8 +107,8 @@ function Search() {
     }
     for (const n of data.value.nodes) {
       if (found.length >= 12) break;
-      if (`${n.address} ${n.id} ${n.datacenter} ${n.rack}`.toLowerCase().includes(want)) {
-        found.push({ path: ["node", n.id], name: n.address || n.id, what: n.cluster });
+      if (`${nameOf(n)} ${n.id} ${n.datacenter} ${n.rack}`.toLowerCase().includes(want)) {
+        found.push({ path: ["node", n.id], name: nameOf(n), what: n.cluster });
       }
     }
   }

@@ -22,7 +22,7 @@ const pages = {
 };
 
 /** Throws if axe finds something on the page as it stands: by all its rules, or by those named. */
-async function inspect(page, t, rules) {
+export async function inspect(page, t, rules) {
   // The policy forbids scripts in the page; a debugger's evaluation is none.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   const found = await page.evaluate(async (rules) => {

@@ -1,22 +1,26 @@
 // A cluster: what hurts now, its charts, its map, its nodes.
 import { useMemo } from "preact/hooks";
 import { type Alert, ApiError, type Node, query, type Sample } from "../api";
-import { broken, matchers, titleOf, together } from "../ask";
+import { matchers, titleOf, together } from "../ask";
 import { Board } from "../board";
 import { type Cell, Cells } from "../cells";
 import { MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Failed, Loading, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
+import { Kafka } from "../kafka";
+import { kindName, kindOf, kindsOf, silent } from "../kinds";
 import { Left } from "../left";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
+import { RedisCluster } from "../redis";
 import { clusterSpecs } from "../specs";
 import { Table } from "../table";
+import { Targets } from "../target";
 import { rangeOf } from "../time";
 import { format, number } from "../units";
-import { ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
+import { cellOf, ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
 
 const order = new Intl.Collator("en", { numeric: true }).compare;
 const defaultBy = "n::cpuUtilization";
@@ -37,9 +41,11 @@ export function ClusterPage() {
           {cluster}
         </h1>
         {view.rows.length > 0 && <Counts rows={view.rows} />}
-        <a class="head-link" href={link(["tables", cluster])}>
-          Tables of this cluster
-        </a>
+        {view.rows.every((r) => r.kind !== "cassandra") && view.rows.length > 0 ? null : (
+          <a class="head-link" href={link(["tables", cluster])}>
+            Tables of this cluster
+          </a>
+        )}
       </div>
       <Shown data={view.all} what="the cluster" rows={8}>
         {(list) =>
@@ -51,7 +57,7 @@ export function ClusterPage() {
               <a href={link(["fleet"])}>All nodes</a>
             </Empty>
           ) : (
-            <Whole cluster={cluster} view={view} by={by} />
+            <Kinds cluster={cluster} view={view} by={by} />
           )
         }
       </Shown>
@@ -74,14 +80,83 @@ function Counts({ rows }: { rows: Row[] }) {
   );
 }
 
+type View = ReturnType<typeof useRows>;
+
+/** What the cluster's nodes run, a section each if they run several things. */
+function Kinds({ cluster, view, by }: { cluster: string; view: View; by: string }) {
+  const nodes = view.rows.map((r) => r.node);
+  const known = kindsOf(nodes);
+  const of = new Map(nodes.map((n) => [n.id, kindOf(n)]));
+  const names = useNames(view.rows);
+  const scope = matchers({ cluster });
+  const fired = (view.alerts.value ?? []).filter((a) => a.labels.cluster === cluster);
+  return (
+    <>
+      {known.map((kind) => {
+        const rows = view.rows.filter((r) => r.kind === kind);
+        // What is about no node stands with what came first.
+        const alerts = fired.filter((a) => (of.get(a.labels.node ?? "") ?? known[0]) === kind);
+        // Of what does not answer its reader each section tells.
+        const findings = downOf(rows);
+        const common = { scope, rows, alerts, names, findings };
+        const content =
+          kind === "kafka" ? (
+            <>
+              <Kafka {...common} nodes={rows.map((r) => r.node)} />
+              {rows.length > 1 && <NodeTable rows={rows} />}
+            </>
+          ) : kind === "redis" ? (
+            <RedisCluster {...common} />
+          ) : kind === "other" ? (
+            <Targets {...common} />
+          ) : (
+            <Whole cluster={cluster} view={{ ...view, rows }} by={by} own={alerts} />
+          );
+        if (known.length === 1) return <div key={kind}>{content}</div>;
+        return (
+          <section key={kind} aria-labelledby={`kind-${kind}`}>
+            <h2 class="group" id={`kind-${kind}`}>
+              {kind === "other" ? "Other software" : kindName(kind)}
+            </h2>
+            {content}
+          </section>
+        );
+      })}
+      <Left list={view.all.value ?? []} several={false} />
+    </>
+  );
+}
+
+function NodeTable({ rows }: { rows: Row[] }) {
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>Nodes, worst first</h2>
+      </div>
+      <Table
+        name="Nodes, worst first"
+        columns={columnsOf(false)}
+        rows={rows}
+        id={(r) => r.node.id}
+        href={(r) => link(["node", r.node.id])}
+        bad={(r) => r.node.state === "down"}
+        height={400}
+      />
+    </section>
+  );
+}
+
+/** The nodes of Cassandra. */
 function Whole({
   cluster,
   view,
   by,
+  own,
 }: {
   cluster: string;
-  view: ReturnType<typeof useRows>;
+  view: View;
   by: string;
+  own: Alert[];
 }) {
   const { rows } = view;
   const range = rangeOf(usePlace());
@@ -91,7 +166,6 @@ function Whole({
   const texts = useTexts(scope);
   const disks = useDisks(scope);
   const marks = useMarks(scope, range, names);
-  const own = (view.alerts.value ?? []).filter((a: Alert) => a.labels.cluster === cluster);
   const full = disks.value && fullIn(disks.value, names);
   const findings: Finding[] = [
     ...downOf(rows),
@@ -144,20 +218,7 @@ function Whole({
       {rows.length > 1 && (
         <>
           <NodeMap view={view} by={by} />
-          <section class="panel">
-            <div class="panel-head">
-              <h2>Nodes, worst first</h2>
-            </div>
-            <Table
-              name="Nodes, worst first"
-              columns={columnsOf(false)}
-              rows={rows}
-              id={(r) => r.node.id}
-              href={(r) => link(["node", r.node.id])}
-              bad={(r) => r.node.state === "down"}
-              height={400}
-            />
-          </section>
+          <NodeTable rows={rows} />
           <Peers
             cluster={cluster}
             datacenters={[...countBy(rows.map((r) => r.node.datacenter)).values()]}
@@ -166,7 +227,6 @@ function Whole({
           />
         </>
       )}
-      <Left list={view.all.value ?? []} several={false} />
     </>
   );
 }
@@ -185,7 +245,7 @@ function countBy(list: string[]): Map<string, number> {
 
 /** Nodes that are down, as findings: no alert has fired yet for the first seconds. */
 function downOf(rows: Row[]): Finding[] {
-  const down = rows.filter((r) => r.node.state === "down");
+  const down = rows.filter((r) => silent(r.node));
   if (down.length === 0) return [];
   return [
     {
@@ -354,10 +414,7 @@ function NodeMap({ view, by }: { view: ReturnType<typeof useRows>; by: string })
           name: r.name,
           group: place(r.node),
           value: r.value,
-          state: r.node.state,
-          text: `${r.node.state}, ${title} ${format(r.value, unit)}${
-            broken(r.value, value?.healthy) ? ", not healthy" : ""
-          }`,
+          ...cellOf(r, title, unit, value?.healthy),
         }),
       )
       .sort((a, b) => order(a.group, b.group) || order(a.name, b.name));

@@ -1,6 +1,14 @@
 // The fleet: every node that the key may see, worst first.
 import { useMemo } from "preact/hooks";
-import { type Alert, alerts, type Node, nodes, query, type Sample } from "../api";
+import {
+  type Alert,
+  alerts,
+  type CatalogValue,
+  type Node,
+  nodes,
+  query,
+  type Sample,
+} from "../api";
 import {
   broken,
   entryOf,
@@ -15,6 +23,7 @@ import { type Cell, Cells } from "../cells";
 import { useData, usePainted } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
 import { Filter, useFilter } from "../filter";
+import { type Kind, kindName, kindOf, kinds, kindsOf, nameOf } from "../kinds";
 import { Left } from "../left";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
@@ -24,6 +33,7 @@ import { format, length, number } from "../units";
 export interface Row {
   node: Node;
   name: string;
+  kind: Kind;
   alerts: Alert[];
   read: number; // p99, seconds
   write: number;
@@ -61,6 +71,9 @@ function byNode(list: Sample[] | undefined): Map<string, number[]> {
   return map;
 }
 
+/** Where a node is; what is read from outside may have no rack. */
+export const placeOf = (n: Node): string => [n.datacenter, n.rack].filter(Boolean).join(" / ");
+
 /** How bad a node is: down, alerts that matter, late, then how near it is to its limits. */
 function worthOf(r: Omit<Row, "worth">): number {
   const states: Record<string, number> = { down: 1e6, late: 1e4 };
@@ -75,8 +88,8 @@ function worthOf(r: Omit<Row, "worth">): number {
   return worth;
 }
 
-/** The columns of nodes, of one cluster or of several. */
-export function columnsOf(several: boolean): Column<Row>[] {
+/** The columns of nodes, of one cluster or of several, of one kind or of several. */
+export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
   const list: Column<Row>[] = [
     { id: "node", title: "node", width: 2, cell: (r) => r.name, order: (r) => r.name },
     {
@@ -84,6 +97,13 @@ export function columnsOf(several: boolean): Column<Row>[] {
       title: "state",
       cell: (r) => <State state={r.node.state} />,
       order: (r) => ({ down: 2, late: 1 })[r.node.state as string] ?? 0,
+    },
+    {
+      id: "kind",
+      title: "kind",
+      wide: true,
+      cell: (r) => kindName(r.kind),
+      order: (r) => kindName(r.kind),
     },
     {
       id: "cluster",
@@ -102,11 +122,7 @@ export function columnsOf(several: boolean): Column<Row>[] {
       title: "datacenter / rack",
       width: 1.3,
       wide: true,
-      cell: (r) => (
-        <span title={`${r.node.datacenter} / ${r.node.rack}`}>
-          {r.node.datacenter} / {r.node.rack}
-        </span>
-      ),
+      cell: (r) => <span title={placeOf(r.node)}>{placeOf(r.node)}</span>,
       order: (r) => `${r.node.datacenter}/${r.node.rack}`,
     },
     {
@@ -128,7 +144,7 @@ export function columnsOf(several: boolean): Column<Row>[] {
       order: (r) => r.node.age_seconds ?? Number.NaN,
     },
   ];
-  return several ? list : list.filter((c) => c.id !== "cluster");
+  return list.filter((c) => (several || c.id !== "cluster") && (mixed || c.id !== "kind"));
 }
 
 function seconds(id: string, title: string, of: (r: Row) => number): Column<Row> {
@@ -202,7 +218,8 @@ export function useRows(cluster: string | null, by: string) {
       const [read, write, disk, cpu] = figure.get(node.id) ?? [];
       const row = {
         node,
-        name: node.address || node.id,
+        name: nameOf(node),
+        kind: kindOf(node),
         alerts: ofNode.get(node.id) ?? [],
         read: read ?? Number.NaN,
         write: write ?? Number.NaN,
@@ -261,14 +278,21 @@ export function FleetPage() {
   const by = params.get("by") ?? defaultBy;
   const want = useFilter();
   const state = params.get("state") ?? "";
-  const { all, rows, entry, value, groups, alerts: fired } = useRows(null, by);
+  const kind = params.get("kind") ?? "";
+  const { all, rows: every, entry, value, groups, alerts: fired } = useRows(null, by);
+  const known = useMemo(() => kindsOf(every.map((r) => r.node)), [every]);
+  const rows = useMemo(() => (kind ? every.filter((r) => r.kind === kind) : every), [every, kind]);
+  const columns = useMemo(
+    () => columnsOf(true, known.length > 1).filter((c) => !c.number || of(rows, c)),
+    [rows, known.length],
+  );
   const shown = useMemo(
     () =>
       rows.filter(
         (r) =>
           (!state || (state === "alerts" ? r.alerts.length > 0 : r.node.state === state)) &&
           (!want ||
-            `${r.name} ${r.node.id} ${r.node.cluster} ${r.node.datacenter} ${r.node.rack}`
+            `${r.name} ${r.node.id} ${r.node.cluster} ${r.node.datacenter} ${r.node.rack} ${r.kind}`
               .toLowerCase()
               .includes(want)),
       ),
@@ -286,10 +310,7 @@ export function FleetPage() {
             name: r.name,
             group: r.node.cluster,
             value: r.value,
-            state: r.node.state,
-            text: `${r.node.state}, ${entry ? titleOf(entry) : ""} ${format(r.value, unit)}${
-              broken(r.value, value?.healthy) ? ", not healthy" : ""
-            }`,
+            ...cellOf(r, entry ? titleOf(entry) : "", unit, value?.healthy),
           }),
         )
         .sort((a, b) =>
@@ -314,6 +335,7 @@ export function FleetPage() {
             </Empty>
           ) : (
             <>
+              {(known.length > 1 || kind) && <Kinds rows={every} known={known} kind={kind} />}
               <ul class="tiles" aria-label="Summary">
                 <Tile name={clusters === 1 ? "cluster" : "clusters"} value={clusters} />
                 <Tile name="up" value={count("up")} of="up" state={state} />
@@ -352,14 +374,17 @@ export function FleetPage() {
                 {shown.length === 0 ? (
                   <Empty>
                     No node is like that.{" "}
-                    <button type="button" onClick={() => setParams({ q: null, state: null })}>
+                    <button
+                      type="button"
+                      onClick={() => setParams({ q: null, state: null, kind: null })}
+                    >
                       Show all
                     </button>
                   </Empty>
                 ) : (
                   <Table
                     name="Nodes, worst first"
-                    columns={columnsOf(true)}
+                    columns={columns}
                     rows={shown}
                     id={(r) => r.node.id}
                     href={(r) => link(["node", r.node.id])}
@@ -373,6 +398,44 @@ export function FleetPage() {
         }
       </Shown>
     </>
+  );
+}
+
+/** Whether some rows have a number of a column; before any is known, they may. */
+function of(rows: Row[], c: Column<Row>): boolean {
+  const cassandra = rows.some((r) => r.kind === "cassandra");
+  return cassandra || rows.length === 0 || rows.some((r) => !Number.isNaN(c.order?.(r)));
+}
+
+/** A node's state as a cell has it, and what is said of it. What runs no Cassandra may have nothing
+ *  of what colours the map: then its state does. */
+export function cellOf(r: Row, title: string, unit: string, healthy: CatalogValue["healthy"]) {
+  if (r.kind !== "cassandra" && Number.isNaN(r.value)) {
+    return { state: r.node.state, plain: true, text: `${kindName(r.kind)}, ${r.node.state}` };
+  }
+  const ill = broken(r.value, healthy) ? ", not healthy" : "";
+  return { state: r.node.state, text: `${r.node.state}, ${title} ${format(r.value, unit)}${ill}` };
+}
+
+/** Chooses whose nodes are shown, by what they run. */
+function Kinds({ rows, known, kind }: { rows: Row[]; known: Kind[]; kind: string }) {
+  const chip = (name: string, of: string, count: number) => (
+    <button
+      type="button"
+      key={of}
+      aria-pressed={kind === of}
+      onClick={() => setParams({ kind: of || null })}
+    >
+      {name} <span class="number">{count.toLocaleString("en-US")}</span>
+    </button>
+  );
+  return (
+    <div class="metric-groups" role="group" aria-label="What nodes run">
+      {chip("all", "", rows.length)}
+      {kinds
+        .filter(([k]) => known.includes(k) || k === kind)
+        .map(([k, name]) => chip(name, k, rows.filter((r) => r.kind === k).length))}
+    </div>
   );
 }
 

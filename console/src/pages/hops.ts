@@ -35,6 +35,7 @@ export type Figure = {
   | { p99: Pick } // of a histogram, over the window of rates
   | { seldom: Pick } // the same of what happens once in five minutes
   | { sum: Pick } // of a gauge
+  | { lag: Pick["of"] } // of consumers: as Kafka says it, if it is watched, else as they do
   | { highest: Pick } // of a gauge
   | { part: Pick; whole: Pick } // of counters
   | { expr: string } // PromQL that gives one value
@@ -54,9 +55,19 @@ const ingests = (l: Labels) => l.producer === "ingest";
 const answered = (l: Labels) => /^([123]..|499)$/.test(l.code ?? "");
 const refused = (l: Labels) => /^[45]..$/.test(l.code ?? "") && l.code !== "499";
 
+/** Consumers' own word on their lag. */
+export const saidLag = metric("stream_lag_records");
+
+/** The same as a Kafka says it that is watched, by group: it is there also while they are away. Of
+ *  several readers, or Kafkas, the one counts that has the most. */
+export const watchedLag =
+  "max by (group) (sum by (node, group) (label_replace(" +
+  'kafka_consumergroup_lag_sum{consumergroup=~"ringwatch-.+"}, ' +
+  '"group", "$1", "consumergroup", "(.+)")))';
+
 /** What stands between Kafka and each of its consumers. */
 const consumer = (of: Pick["of"]): Figure[] => [
-  { title: "lag", unit: "count", sum: metric("stream_lag_records", of), most: 1000 },
+  { title: "lag", unit: "count", lag: of, most: 1000 },
   {
     title: "oldest waiting",
     unit: "seconds",
@@ -120,7 +131,7 @@ export const hops: Hop[] = [
         p99: metric("stream_publish_seconds", ingests),
         most: 5,
       },
-      { title: "lag of all readers", unit: "count", sum: metric("stream_lag_records"), most: 1000 },
+      { title: "lag of all readers", unit: "count", lag: () => true, most: 1000 },
     ],
   },
   {

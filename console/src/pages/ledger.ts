@@ -5,7 +5,7 @@ import { together } from "../ask";
 import { quantileOf } from "../histogram";
 import { stepOf } from "../time";
 import { number } from "../units";
-import type { Figure, Hop, Pick } from "./hops";
+import { type Figure, type Hop, type Pick, saidLag, watchedLag } from "./hops";
 
 /** The labels by which series of hops are told apart: the others are added up. */
 const kept = ["reason", "group", "producer", "code", "result"];
@@ -37,7 +37,7 @@ const names = (list: Pick[]) => list.map((p) => p.metric);
 export function nowExpr(list: Hop[], window: number): string {
   const figures = list.flatMap((h) => h.figures);
   const all = list.flatMap((h) => [...flowsOf(h), ...h.figures.flatMap(counted)]);
-  const sums = figures.flatMap((f) => ("sum" in f ? [f.sum] : []));
+  const sums = figures.flatMap((f) => ("sum" in f ? [f.sum] : "lag" in f ? [saidLag] : []));
   const pending = list.flatMap((h) => h.pending);
   const highest = figures.flatMap((f) => ("highest" in f ? [f.highest] : []));
   const rare = figures.flatMap((f) => ("seldom" in f ? [f.seldom] : []));
@@ -50,6 +50,7 @@ export function nowExpr(list: Hop[], window: number): string {
     rare.length > 0
       ? changes("rate", names(rare), seldom(window), stepOf(seldom(window), 44))
       : "vector(0)",
+    watchedLag,
     ...figures.flatMap((f) => ("expr" in f ? [f.expr] : [])),
   ]);
 }
@@ -127,13 +128,18 @@ function figure(r: Reading, f: Figure, place: number): number {
   if ("rate" in f) return r.sum(0, f.rate);
   if ("p99" in f) return r.p99(0, f.p99);
   if ("sum" in f) return r.sum(1, f.sum);
+  if ("lag" in f) {
+    const of = f.lag && { of: f.lag };
+    const watched = r.sum(4, { metric: "", ...of });
+    return Number.isNaN(watched) ? r.sum(1, { ...saidLag, ...of }) : watched;
+  }
   if ("highest" in f) return r.highest(2, f.highest);
   if ("seldom" in f) return r.p99(3, f.seldom);
   if ("whole" in f) {
     const whole = r.sum(0, f.whole);
     return whole > 0 ? (r.sum(0, f.part) || 0) / whole : Number.NaN;
   }
-  return r.sum(4 + place, { metric: "" });
+  return r.sum(5 + place, { metric: "" });
 }
 
 /** Reads the answer to nowExpr of the same hops. */

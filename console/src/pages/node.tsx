@@ -1,16 +1,29 @@
 // A node: what hurts now, who it is, and its charts, beside another node's or another time's.
 import { useMemo, useRef } from "preact/hooks";
-import { alerts, type CatalogGroup, type Node, nodes, query, type Sample } from "../api";
+import {
+  type Alert,
+  alerts,
+  type CatalogGroup,
+  type Node,
+  nodes,
+  query,
+  type Sample,
+} from "../api";
 import { broken, expression, matchers, titleOf, together, useCatalog } from "../ask";
 import { Board, type Subject } from "../board";
 import { MarkList } from "../chart";
 import { useData } from "../data";
-import { Empty, Shown, State } from "../faces";
+import { Empty, Shown } from "../faces";
+import { type Fact, Facts, NodeHead, stateOf } from "../head";
 import { type Finding, Hurts } from "../hurts";
-import { happened } from "../left";
+import { Kafka } from "../kafka";
+import { type Kind, kindName, kindOf, nameOf, watched } from "../kinds";
 import { useMarks } from "../marks";
 import { link, setParams, usePlace } from "../place";
+import { readFindings, useReads } from "../reads";
+import { Redis } from "../redis";
 import { nodeGroups } from "../specs";
+import { Target } from "../target";
 import { rangeOf } from "../time";
 import { format, length, literal, number, quote } from "../units";
 
@@ -29,7 +42,10 @@ export function NodePage() {
     <Shown data={own} what="the node" rows={8}>
       {(list) => {
         const node = list.find((n) => !n.left) ?? list[0]; // it may have been in another cluster
-        if (node) return <Whole node={node} />;
+        if (node) {
+          const kind = kindOf(node);
+          return kind === "cassandra" ? <Whole node={node} /> : <Else node={node} kind={kind} />;
+        }
         return (
           <Empty>
             <h1>This key sees no node of this id.</h1>
@@ -51,9 +67,8 @@ function useOther(id: string, beside: string | null): Node | undefined {
 }
 
 const order = new Intl.Collator("en", { numeric: true }).compare;
-const nameOf = (n: Node) => n.address || n.id;
-
-function Whole({ node }: { node: Node }) {
+/** Whose charts the page of a node shows, and when. */
+function useView(node: Node) {
   const place = usePlace();
   const range = rangeOf(place);
   const scope = matchers({ node: node.id });
@@ -68,69 +83,81 @@ function Whole({ node }: { node: Node }) {
     ...(other ? [{ matchers: matchers({ node: other.id }), name: nameOf(other) }] : []),
     ...(!other && ago ? [{ matchers: scope, offset: ago[0], name: ago[1] }] : []),
   ];
+  return { range, scope, other, ago, names, subjects };
+}
+
+/** The alerts about a node. */
+function useAlerts(node: Node): Alert[] {
+  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  return (fired.value ?? []).filter((a) => a.labels.node === node.id);
+}
+
+/** A node of another software. */
+function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) {
+  const { range, scope, other, ago, names, subjects } = useView(node);
+  const own = useAlerts(node);
+  const reads = useReads(scope);
+  const read = reads.value?.get(node.id);
+  const common = { node, scope, alerts: own, names };
+  const findings = [...stateOf(node), ...readFindings(reads.value, [node])];
+  return (
+    <>
+      <NodeHead node={node}>
+        <span class="dim">{kindName(kind)}</span>
+        {kind === "redis" && <Compare node={node} other={other} ago={ago?.[0] ?? ""} />}
+      </NodeHead>
+      {kind === "redis" ? (
+        <Redis {...common} {...{ read, subjects, range, findings }} />
+      ) : kind === "kafka" && watched(node) ? (
+        <Kafka scope={scope} nodes={[node]} alerts={own} names={names} findings={stateOf(node)} />
+      ) : (
+        <>
+          <Target {...common} read={read} findings={findings} />
+          {!watched(node) && (
+            <Groups
+              groups={nodeGroups.filter((g) => ofAgents.includes(g.name))}
+              {...{ subjects, range, names, marks: [] }}
+            />
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+/** The charts of every node with an agent, whatever it runs. */
+const ofAgents = ["Operating system", "JVM and garbage collection", "Ringwatch's agent"];
+
+function Whole({ node }: { node: Node }) {
+  const { range, other, ago, names, subjects } = useView(node);
   const ids = [node, ...(other ? [other] : [])].map((n) => literal(n.id));
   const both = `node=~${quote(ids.join("|"))}`;
   const marks = useMarks(both, range, names);
-  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  const own = useAlerts(node);
   const groups = useCatalog();
   const unhealthy = useUnhealthy(groups.value, node.id);
-  const own = (fired.value ?? []).filter((a) => a.labels.node === node.id);
-  const findings = [...stateOf(node), ...(unhealthy.value ?? [])];
+  const reads = useReads(watched(node) ? matchers({ node: node.id }) : null);
+  const findings = [
+    ...stateOf(node),
+    ...readFindings(reads.value, [node]),
+    ...(unhealthy.value ?? []),
+  ];
   return (
     <>
-      <div class="page-head">
-        <span class="crumbs dim">
-          <a href={link(["fleet"])}>Fleet</a> /{" "}
-          <a href={link(["cluster", node.cluster])}>{node.cluster}</a> / node
-        </span>
-        <h1 class="name" title={nameOf(node)}>
-          {nameOf(node)}
-        </h1>
-        <State state={node.state} />
-        <span class="dim" data-age>
-          {node.age_seconds === undefined
-            ? "no data yet"
-            : `newest data ${length(node.age_seconds)} old`}
-        </span>
+      <NodeHead node={node}>
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
-      </div>
+      </NodeHead>
       <Hurts
         alerts={own}
         findings={findings}
         names={names}
         well="The node is up, no alert fires, and all values are in their healthy ranges."
       />
-      <Facts node={node} />
+      <CassandraFacts node={node} />
       <MarkList marks={marks} />
-      <Groups subjects={subjects} range={range} marks={marks} names={names} />
+      <Groups groups={nodeGroups} subjects={subjects} range={range} marks={marks} names={names} />
     </>
   );
-}
-
-/** Why the state is not up. */
-function stateOf(node: Node): Finding[] {
-  const out: Finding[] = [];
-  const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
-  if (node.left) {
-    const text =
-      `It was ${happened(node, [])}, and no alert is about it. ` + "If it sends again it is back.";
-    out.push({ severity: "warning", name: "The node has left", text });
-  }
-  if (node.state === "down") {
-    const text = `No data has come${age}. The node is down or cut off, or its agent has stopped.`;
-    out.push({ severity: "critical", name: "The node is silent", text });
-  }
-  if (node.state === "late") {
-    const text = `No data has come${age}. The node sends every ${length(node.interval_ms / 1000)}.`;
-    out.push({ severity: "warning", name: "The node is late", text });
-  }
-  if (node.claimed_by_several) {
-    const text =
-      "Several senders have sent frames of this node within 15 minutes. " +
-      "Some of these values may be another machine's. Stop the wrong sender.";
-    out.push({ severity: "warning", name: "Several senders", text });
-  }
-  return out;
 }
 
 /** The catalogue's values of the node that are not in their healthy ranges. */
@@ -175,8 +202,8 @@ function short(list: string[]): string {
   return list.slice(0, 6).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** What is known of the node, in words. */
-function Facts({ node }: { node: Node }) {
+/** What is known of a node of Cassandra, in words. */
+function CassandraFacts({ node }: { node: Node }) {
   const scope = matchers({ node: node.id });
   const expr = together([
     `time() - jvm_start_time_seconds{${scope}}`,
@@ -196,7 +223,7 @@ function Facts({ node }: { node: Node }) {
   const up = value(0);
   const trouble = texts(of(7));
   const peers = value(3) + value(2);
-  const list: [string, string][] = [
+  const list: Fact[] = [
     ["Version", f.cassandra_version ? `Cassandra ${f.cassandra_version}` : ""],
     ["Mode", texts(of(1)).toLowerCase()],
     ["Running for", Number.isNaN(up) ? "" : length(up)],
@@ -210,18 +237,7 @@ function Facts({ node }: { node: Node }) {
     ["Agent", `${f.agent_version ?? ""} ${texts(of(6))}${trouble && `, ${trouble}`}`.trim()],
     ["Id", node.id],
   ];
-  return (
-    <dl class="facts" aria-label="Facts">
-      {list
-        .filter(([, text]) => text)
-        .map(([name, text]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd title={text}>{text}</dd>
-          </div>
-        ))}
-    </dl>
-  );
+  return <Facts list={list} />;
 }
 
 /** Chooses what the charts are compared with. */
@@ -233,7 +249,9 @@ function Compare({ node, other, ago }: { node: Node; other: Node | undefined; ag
   });
   const peers = useMemo(
     () =>
-      (all.value ?? []).filter((n) => n.id !== node.id).sort((a, b) => order(nameOf(a), nameOf(b))),
+      (all.value ?? [])
+        .filter((n) => n.id !== node.id && kindOf(n) === kindOf(node))
+        .sort((a, b) => order(nameOf(a), nameOf(b))),
     [all.value, node.id],
   );
   const known = other && !peers.some((n) => n.id === other.id);
@@ -274,7 +292,10 @@ function Compare({ node, other, ago }: { node: Node; other: Node | undefined; ag
 }
 
 /** The charts under their headings, with a way to each heading. */
-function Groups(board: Omit<Parameters<typeof Board>[0], "specs">) {
+function Groups({
+  groups,
+  ...board
+}: { groups: typeof nodeGroups } & Omit<Parameters<typeof Board>[0], "specs">) {
   const heads = useRef<(HTMLHeadingElement | null)[]>([]);
   const jump = (i: number) => {
     const head = heads.current[i];
@@ -284,13 +305,13 @@ function Groups(board: Omit<Parameters<typeof Board>[0], "specs">) {
   return (
     <>
       <nav class="jump" aria-label="Sections">
-        {nodeGroups.map((g, i) => (
+        {groups.map((g, i) => (
           <button type="button" class="plain" key={g.name} onClick={() => jump(i)}>
             {g.name}
           </button>
         ))}
       </nav>
-      {nodeGroups.map((g, i) => (
+      {groups.map((g, i) => (
         <section key={g.name} aria-labelledby={`group-${i}`}>
           <h2
             id={`group-${i}`}

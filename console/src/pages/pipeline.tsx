@@ -9,7 +9,7 @@ import type { Ask } from "../lines";
 import { usePlace } from "../place";
 import { type Range, rangeOf, refreshOf, stamp, windowOf } from "../time";
 import { format, length } from "../units";
-import { type Hop, hops } from "./hops";
+import { type Hop, hops, watchedLag } from "./hops";
 import {
   type Health,
   healthOf,
@@ -272,6 +272,11 @@ function hitRate(window: string): string {
   return `${of('{result="hit"}')} / (${of("")} > 0)`;
 }
 
+/** The lag of our consumers: as Kafka says it where it is watched, else as they say it. */
+const lag =
+  `${watchedLag} or ` +
+  `(sum by (group) (ringwatch_stream_lag_records) unless on () count(${watchedLag}))`;
+
 /** What is worth a look over time. */
 function Charts({ range, self }: { range: Range; self: boolean }) {
   const w = `[${windowOf(range)}s]`;
@@ -312,12 +317,7 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         line("store", rate("ringwatch_store_frames_dropped_total")),
         line("recent", rate('ringwatch_recent_dropped_total{reason!="inactive"}')),
       ])}
-      {chart(
-        "Consumer lag",
-        "count",
-        [{ expr: "sum by (group) (ringwatch_stream_lag_records)", legend: byGroup }],
-        "records",
-      )}
+      {chart("Consumer lag", "count", [{ expr: lag, legend: byGroup }], "records")}
       {chart("Oldest record waiting", "seconds", [
         { expr: "max by (group) (ringwatch_stream_pending_age_seconds)", legend: byGroup },
       ])}

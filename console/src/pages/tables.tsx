@@ -6,6 +6,7 @@ import { useData } from "../data";
 import { Empty, Old, Shown, Warnings } from "../faces";
 import { figureColumns, leftOut, valuesBy } from "../figures";
 import { Filter, useFilter } from "../filter";
+import { hasCassandra } from "../kinds";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { figures, listOf, systemKeyspaces } from "../tables";
@@ -24,7 +25,10 @@ export interface Row {
 /** The page: #/tables, #/tables/CLUSTER, #/tables/CLUSTER/KEYSPACE/TABLE. */
 export function TablesPage() {
   const { path } = usePlace();
-  const list = useData("clusters", clusters, { every: 30_000, keep: true });
+  const list = useData("clusters", async (s) => (await clusters(s)).filter(hasCassandra), {
+    every: 30_000,
+    keep: true,
+  });
   const [, cluster, keyspace, table] = path;
   if (cluster && keyspace && table) {
     const nodes = list.value?.find((c) => c.cluster === cluster)?.nodes;

@@ -1,0 +1,83 @@
+// What stands above the charts of a node or a cluster: its name, its state, its facts.
+import type { ComponentChildren } from "preact";
+import type { Node } from "./api";
+import { State } from "./faces";
+import type { Finding } from "./hurts";
+import { nameOf, silent, watched } from "./kinds";
+import { happened } from "./left";
+import { link } from "./place";
+import { length } from "./units";
+
+/** The head of a node's page. */
+export function NodeHead({ node, children }: { node: Node; children?: ComponentChildren }) {
+  return (
+    <div class="page-head">
+      <span class="crumbs dim">
+        <a href={link(["fleet"])}>Fleet</a> /{" "}
+        <a href={link(["cluster", node.cluster])}>{node.cluster}</a> / node
+      </span>
+      <h1 class="name" title={nameOf(node)}>
+        {nameOf(node)}
+      </h1>
+      <State state={node.state} />
+      <span class="dim" data-age>
+        {node.age_seconds === undefined
+          ? "no data yet"
+          : `newest data ${length(node.age_seconds)} old`}
+      </span>
+      {children}
+    </div>
+  );
+}
+
+/** Why the state is not up. */
+export function stateOf(node: Node): Finding[] {
+  const out: Finding[] = [];
+  const age = node.age_seconds === undefined ? "" : ` for ${length(node.age_seconds)}`;
+  if (node.left) {
+    const text =
+      `It was ${happened(node, [])}, and no alert is about it. ` + "If it sends again it is back.";
+    out.push({ severity: "warning", name: "The node has left", text });
+  }
+  if (silent(node)) {
+    const why = watched(node)
+      ? "Ringwatch's role watch, which reads it, is down or cut off, or reads it no more."
+      : "The node is down or cut off, or its agent has stopped.";
+    out.push({
+      severity: "critical",
+      name: "The node is silent",
+      text: `No data has come${age}. ${why}`,
+    });
+  }
+  if (node.state === "late") {
+    const text = `No data has come${age}. The node sends every ${length(node.interval_ms / 1000)}.`;
+    out.push({ severity: "warning", name: "The node is late", text });
+  }
+  if (node.claimed_by_several) {
+    const text =
+      "Several senders have sent frames of this node within 15 minutes. " +
+      "Some of these values may be another machine's. Stop the wrong sender.";
+    out.push({ severity: "warning", name: "Several senders", text });
+  }
+  return out;
+}
+
+/** A fact: its name, what it is, and all of it if that was cut. */
+export type Fact = [name: string, text: string, title?: string];
+
+/** Facts in words; those of which nothing is known are left out. */
+export function Facts({ list, children }: { list: Fact[]; children?: ComponentChildren }) {
+  return (
+    <dl class="facts" aria-label="Facts">
+      {list
+        .filter(([, text]) => text)
+        .map(([name, text, title]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd title={title ?? text}>{text}</dd>
+          </div>
+        ))}
+      {children}
+    </dl>
+  );
+}
