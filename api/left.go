@@ -47,7 +47,8 @@ func (s *Server) movedAway(p account.Principal, nodes []Node) (list []nodeAnswer
 			continue
 		}
 		a := nodeAnswer{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter,
-			Rack: rec.Rack, Kind: cmp.Or(kinds[rec.Node], frame.KindCassandra), Address: rec.Address, State: rec.End.Why, Left: newLeft(rec.End)}
+			Rack: rec.Rack, Kind: cmp.Or(kinds[rec.Node], frame.KindCassandra),
+			Address: rec.Address, State: rec.End.Why, Left: newLeft(rec.End)}
 		if at := rec.End.Last; at > 0 {
 			age := float64(max(0, s.config.Clock().UnixMilli()-at)) / 1000
 			a.LastSeen, a.AgeSeconds = formatTime(at), &age

@@ -120,7 +120,8 @@ func nodeNamed(nodes []Node, q url.Values) (string, error) {
 	switch len(found) {
 	case 0:
 		return "", &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
-			Message: "the cluster has no such Cassandra node, or it has left: GET /v1/nodes lists them"}
+			Message: "the cluster has no such Cassandra node, or it has left: GET " +
+				"/v1/nodes lists them"}
 	case 1:
 		return found[0], nil
 	}

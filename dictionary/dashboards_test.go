@@ -28,7 +28,8 @@ func TestWatchDashboards(t *testing.T) {
 	ours := func(name string) bool {
 		named[name] = true
 		if have[name] == lacks[name] {
-			t.Errorf("%s: the role watch reads it: %t, and is said to lack it: %t", name, have[name],
+			t.Errorf("%s: the role watch reads it: %t, and is said to lack it: %t", name,
+				have[name],
 				lacks[name])
 		}
 		return have[name]

@@ -1,7 +1,7 @@
 // Package dictionary describes each metric: metrics.txt has those of agents and of Ringwatch's own
-// rules, kafka.txt and redis.txt those that the role watch reads, processes.txt those of Ringwatch's
-// processes. The agent's jar has the first file, too, so /metrics, the API and agent/METRICS.md say
-// the same. Start with Find and Help.
+// rules, kafka.txt and redis.txt those that the role watch reads, processes.txt those of
+// Ringwatch's processes. The agent's jar has the first file, too, so /metrics, the API and
+// agent/METRICS.md say the same. Start with Find and Help.
 //
 // What it promises: every metric that an agent or a process gives is described; tests compare the
 // files with both. Frames carry no descriptions: they would be the same for every node and every

@@ -36,8 +36,8 @@ func ProcessID(cluster, instance, role string) uuid.UUID {
 	return marked(processMark, cluster, instance, role)
 }
 
-// targetMark begins the ids of targets: nodes that have no agent and are read by the role watch. For
-// who reads frames they are nodes like all others.
+// targetMark begins the ids of targets: nodes that have no agent and are read by the role watch.
+// For who reads frames they are nodes like all others.
 const targetMark = "target\x80"
 
 // TargetID returns the id of the node that a target of a job is, by its instance.

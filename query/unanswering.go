@@ -15,9 +15,10 @@ import (
 var selectsUp = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
 	MetricUp)}}
 
-// Unanswering returns those of the nodes that are read from outside and did not answer when that was
-// last tried: their newest frame says that up is 0. Only these nodes' newest states are read, and
-// kept as those that selectors ask for are. A node whose state cannot be read is not among them.
+// Unanswering returns those of the nodes that are read from outside and did not answer when that
+// was last tried: their newest frame says that up is 0. Only these nodes' newest states are read,
+// and kept as those that selectors ask for are. A node whose state cannot be read is not among
+// them.
 func (r *Reader) Unanswering(ctx context.Context, account string, nodes []Node,
 ) map[uuid.UUID]bool {
 	var watched []Node

@@ -11,8 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 )
 
-// The names of series that are of no frame: what Ringwatch itself knows of a node. Only of a watched
-// node frames have MetricUp: whether the target answered.
+// The names of series that are of no frame: what Ringwatch itself knows of a node. Only of a
+// watched node frames have MetricUp: whether the target answered.
 const (
 	MetricUp   = "up"
 	MetricSeen = "ringwatch_node_last_seen_timestamp_seconds"
@@ -131,7 +131,8 @@ func (v *virtual) read(ctx context.Context) error {
 	var places []int
 	var nodes []Node
 	for i := range v.nodes {
-		if !v.makesUp(v.nodes[i]) && !v.seen || v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
+		if !v.makesUp(v.nodes[i]) && !v.seen ||
+			v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
 			if err := v.node(i, nil); err != nil {
 				return err
 			}

@@ -85,7 +85,8 @@ func newWatched(t *testing.T, indexed, rollups bool) *watched {
 	return w
 }
 
-// called is how a test names a series: by its target's instance, or that it is the Cassandra node's.
+// called is how a test names a series: by its target's instance, or that it is the Cassandra
+// node's.
 func called(l labels.Labels) string {
 	name := l.Get("instance")
 	if name == "" && l.Get("node") != "" {
@@ -154,15 +155,16 @@ func TestWatchedNodes(t *testing.T) {
 	for _, indexed := range []bool{true, false} {
 		w := newWatched(t, indexed, false)
 		for expr, want := range map[string][]string{
-			`up`:                                   {"cassandra=1", "k1:9092=1", "k2:9092=0"},
-			`up{job=""}`:                           {"cassandra=1"},
-			`up{job="kafka"}`:                      {"k1:9092=1", "k2:9092=0"},
-			`up{instance="k2:9092"} == 0`:          {"k2:9092=0"},
-			`up{cluster="other"}`:                  {},
-			`sum(up)`:                              {"=2"},
-			`count(up)`:                            {"=3"},
-			`avg_over_time(up[4h])`:                {"cassandra=1", "k1:9092=1", "k2:9092=0.5"},
-			`{__name__=~"up|kafka_topic_p.*"}`:     {"cassandra=1", "k1:9092=1", "k1:9092=12", "k2:9092=0", "k2:9092=12"},
+			`up`:                          {"cassandra=1", "k1:9092=1", "k2:9092=0"},
+			`up{job=""}`:                  {"cassandra=1"},
+			`up{job="kafka"}`:             {"k1:9092=1", "k2:9092=0"},
+			`up{instance="k2:9092"} == 0`: {"k2:9092=0"},
+			`up{cluster="other"}`:         {},
+			`sum(up)`:                     {"=2"},
+			`count(up)`:                   {"=3"},
+			`avg_over_time(up[4h])`:       {"cassandra=1", "k1:9092=1", "k2:9092=0.5"},
+			`{__name__=~"up|kafka_topic_p.*"}`: {"cassandra=1", "k1:9092=1", "k1:9092=12",
+				"k2:9092=0", "k2:9092=12"},
 			`count by (kind)(ringwatch_node_info)`: {"cassandra=1", "kafka=2"},
 			`ringwatch_node_info{kind="kafka"}`:    {"k1:9092 kafka=1", "k2:9092 kafka=1"},
 			`ringwatch_node_info{kind!="kafka"}`:   {"cassandra cassandra=1"},
@@ -175,7 +177,9 @@ func TestWatchedNodes(t *testing.T) {
 			`kafka_fetch_latency_seconds{quantile="0.99"}`: {"k1:9092 q0.99=0.25",
 				"k2:9092 q0.99=0.25"},
 			`{recorded_quantile!=""}`: {},
-			`histogram_avg(rate(kafka_request_latency_seconds{instance="k1:9092"}[5m]))`: {"k1:9092=0.05"},
+			`histogram_avg(rate(kafka_request_latency_seconds{instance="k1:9092"}[5m]))`: {
+				"k1:9092=0.05",
+			},
 		} {
 			w.want(fmt.Sprintf("%s, indexed %v", expr, indexed), w.at(who, expr), want...)
 		}

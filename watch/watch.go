@@ -87,8 +87,9 @@ func New(sources []Source, d Deps) (*Watcher, error) {
 	for i := range sources {
 		t := &sources[i].Target
 		if seen[t.ID()] {
-			return nil, fmt.Errorf("two targets are job %q, instance %q of cluster %q: give one of "+
-				"them another instance", t.Job, t.Instance, t.Cluster)
+			return nil,
+				fmt.Errorf("two targets are job %q, instance %q of cluster %q: give one of "+
+					"them another instance", t.Job, t.Instance, t.Cluster)
 		}
 		seen[t.ID()] = true
 	}
@@ -206,7 +207,8 @@ func reported(r *reading.Reading, took time.Duration, err error, most int) (
 	}
 	left = all.Limit(most)
 	gauge := func(name, unit string, v float64) reading.Column {
-		return reading.Column{Name: name, Kind: frame.GaugeDouble, Unit: unit, Doubles: []float64{v}}
+		return reading.Column{Name: name, Kind: frame.GaugeDouble, Unit: unit,
+			Doubles: []float64{v}}
 	}
 	all.Tables = append([]reading.Table{{Type: "scrape", Rows: [][]string{{}},
 		Columns: []reading.Column{gauge("up", "", up),
@@ -278,7 +280,8 @@ func (w *Watcher) target(of *reading.Target, id uuid.UUID, at time.Time) *target
 	if t == nil {
 		var labels []frame.Fact
 		if !of.Labelled {
-			labels = []frame.Fact{{Name: "instance", Value: of.Instance}, {Name: "job", Value: of.Job}}
+			labels = []frame.Fact{{Name: "instance", Value: of.Instance},
+				{Name: "job", Value: of.Job}}
 		}
 		t = &target{encoder: encoder.New(*of, w.started, labels...)}
 		w.targets[id] = t

@@ -219,7 +219,9 @@ func TestShares(t *testing.T) {
 	first.watch(t, shares[0], sources...)
 	second.watch(t, shares[1], sources...)
 	for _, s := range sources {
-		eventually.True(t, "the first reads all", func() bool { return first.count(s.Target.ID()) > 1 })
+		eventually.True(t, "the first reads all", func() bool {
+			return first.count(s.Target.ID()) > 1
+		})
 		if second.count(s.Target.ID()) > 0 {
 			t.Error("the second reads what is the first's")
 		}

@@ -11,8 +11,9 @@ import (
 func TestSASL(t *testing.T) {
 	for want, s := range map[string]SASL{
 		"": {}, `mechanism "X": use PLAIN`: {Mechanism: "X", User: "u", Password: "hush"},
-		"needs user and password":    {Mechanism: "PLAIN", User: "u"},
-		"password and password_file": {Mechanism: "PLAIN", User: "u", Password: "a", PasswordFile: "b"},
+		"needs user and password": {Mechanism: "PLAIN", User: "u"},
+		"password and password_file": {Mechanism: "PLAIN", User: "u", Password: "a",
+			PasswordFile: "b"},
 	} {
 		err := s.Validate()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -34,7 +35,8 @@ func TestPasswordFile(t *testing.T) {
 	if _, err := s.password(); err == nil || !strings.Contains(err.Error(), "sasl.password_file") {
 		t.Errorf("without the file: %v", err)
 	}
-	for text, want := range map[string]string{"one\n": "one", " two\r\n": " two", "three": "three"} {
+	for text, want := range map[string]string{"one\n": "one", " two\r\n": " two",
+		"three": "three"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

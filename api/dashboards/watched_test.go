@@ -18,8 +18,8 @@ import (
 var inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
 // TestWatchedPanelsShow: each query of the dashboards for Kafka and Redis has an answer, with the
-// labels of its legend, where every metric is there with those that the dictionary gives it. A running fleet of cmd/ringwatch has
-// neither.
+// labels of its legend, where every metric is there with those that the dictionary gives it. A
+// running fleet of cmd/ringwatch has neither.
 func TestWatchedPanelsShow(t *testing.T) {
 	storage := promqltest.LoadedStorage(t, everyWatchedSeries(t))
 	defer storage.Close()

@@ -135,9 +135,10 @@ func run(ctx context.Context, o *options, r *bench.Result) error {
 	r.Add("jmx_scrape_alloc_mb", allocated/(1<<20)/n)
 	r.Add("jmx_scrape_ms", float64(took.Microseconds())/1000/n)
 	r.Add("jmx_samples", last.Samples)
-	r.Notes = fmt.Sprintf("A broker of %d partitions that takes %d records a second, the agent and "+
-		"the JMX exporter %s in one JVM, in turn. CPU of a pass is the mean over %.0f passes, "+
-		"sending included; a scrape's is that of the threads that answer it.", o.partitions,
+	r.Notes = fmt.Sprintf(
+		"A broker of %d partitions that takes %d records a second, the agent and "+
+			"the JMX exporter %s in one JVM, in turn. CPU of a pass is the mean over %.0f passes, "+
+			"sending included; a scrape's is that of the threads that answer it.", o.partitions,
 		o.writes, node.JMXVersion, passes)
 	return nil
 }

@@ -2,8 +2,8 @@
 // cluster: 10,000 partitions, and 200 groups that have committed an offset for each of them.
 //
 // Kafka is one broker; records are few, since nobody reads them. Each reading comes after each
-// partition got a record, and is 20 s after the one before by the reader's clock, so that history is
-// searched as it would be. CPU is that of this process while it reads.
+// partition got a record, and is 20 s after the one before by the reader's clock, so that history
+// is searched as it would be. CPU is that of this process while it reads.
 package main
 
 import (
@@ -133,7 +133,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	runtime.KeepAlive(reader)
 	r.Notes = fmt.Sprintf("Medians of %d readings, after as many before; %d topics with %d "+
 		"partitions, %d groups with an offset for each partition, max_series %d; one broker on "+
-		"the same two cores. cpu_s and allocated_mb are of this process while it reads, held_mb is "+
+		"the same two cores. cpu_s and allocated_mb are of this process while it reads, "+
+		"held_mb is "+
 		"its heap with the last reading; cores is with a reading every %s.", len(cpu), o.topics,
 		o.partitions, o.groups, o.maxSeries, interval)
 	return nil

@@ -53,7 +53,8 @@ func (w *whole) testConsole(t *testing.T) {
 	cmd := exec.CommandContext(ctx, "node", "test/run.mjs")
 	cmd.Dir = "../../console"
 	cmd.Env = append(os.Environ(), "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
-		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
+		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount],
+		"CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
 		"STAGE="+server.URL, "CHROMIUM="+browser)
 	cmd.Stderr = cmd.Stdout
 	out, err := cmd.StdoutPipe()

@@ -15,11 +15,12 @@ import (
 const struck = `"><img src=x onerror=struck=true>`
 
 // oddNames are what groups, topics and commands may be called.
-var oddNames = []string{struck, strings.Repeat("w", 255), "группа-日本-🦆-\u202egnidaer", "$1 {{x}} \\"}
+var oddNames = []string{struck, strings.Repeat("w", 255), "группа-日本-🦆-\u202egnidaer",
+	"$1 {{x}} \\"}
 
-// watched lets nodes of an account send as the role watch does, until the tests end: a Kafka cluster,
-// a Redis with a replica and one that does not answer, two of no known kind, and a Kafka with a
-// Cassandra node in one cluster.
+// watched lets nodes of an account send as the role watch does, until the tests end: a Kafka
+// cluster, a Redis with a replica and one that does not answer, two of no known kind, and a Kafka
+// with a Cassandra node in one cluster.
 func (s *stage) watched() error {
 	target := func(kind, cluster, job, instance string) reading.Target {
 		return reading.Target{Kind: kind, Cluster: cluster, Datacenter: "dc1", Job: job,
@@ -126,12 +127,13 @@ func readKafka(step int) *reading.Reading {
 		[][]string{{"1", "k1:9092"}, {"2", "k2:9092" + struck}},
 		gauges("kafka_broker_info", 1, 1))
 	topics := append([]string{"orders", "audit"}, oddNames...)
-	groups := append([]string{"billing", "search", "ringwatch-store", "ringwatch-recent"}, oddNames...)
+	groups := append([]string{"billing", "search", "ringwatch-store", "ringwatch-recent"},
+		oddNames...)
 	var topic, group, of, state [][]string
-	var still, little, behind, members, one []float64
+	var still, little, behind, members []float64
 	for _, name := range topics {
 		topic = append(topic, []string{name})
-		still, one = append(still, 3), append(one, 1)
+		still = append(still, 3)
 	}
 	offsets, under := repeat(1000, len(topics)), repeat(0, len(topics))
 	offsets[0], under[0], under[1] = 1e6+500*n, 2, 3
@@ -202,14 +204,17 @@ func readRedis(step int, role string) *reading.Reading {
 		counters("redis_net_output_bytes_total", 8000*n),
 		counters("redis_connections_received_total", n),
 		counters("redis_rejected_connections_total", 0),
-		counters("redis_cpu_sys_seconds_total", n/10), counters("redis_cpu_user_seconds_total", n/5),
+		counters("redis_cpu_sys_seconds_total", n/10),
+		counters("redis_cpu_user_seconds_total", n/5),
 		gauges("redis_connected_slaves", 1), gauges("redis_master_repl_offset", float64(1000*n)),
 		gauges("redis_rdb_last_save_timestamp_seconds", now-7200),
 		gauges("redis_rdb_last_bgsave_status", 0),
-		gauges("redis_rdb_last_bgsave_duration_sec", 3), gauges("redis_rdb_changes_since_last_save", 55),
+		gauges("redis_rdb_last_bgsave_duration_sec", 3),
+		gauges("redis_rdb_changes_since_last_save", 55),
 		gauges("redis_aof_enabled", 1), gauges("redis_aof_last_write_status", 1),
 		gauges("redis_latest_fork_seconds", 0.25), gauges("redis_slowlog_length", 17),
-		gauges("redis_slowlog_last_id", 40), gauges("redis_slowlog_last_timestamp_seconds", now-600),
+		gauges("redis_slowlog_last_id", 40), gauges("redis_slowlog_last_timestamp_seconds",
+			now-600),
 		gauges("redis_last_slow_execution_duration_seconds", 0.123))
 	instance := []string{"role", "redis_version", "redis_mode", "os", "maxmemory_policy"}
 	add(r, "redis_instance", instance,

@@ -75,7 +75,8 @@ func targetResult(t *reading.Target, r *reading.Reading, took time.Duration,
 	}
 	switch {
 	case err == nil:
-		one.Message = fmt.Sprintf("%s: %d series in %s", where, series, took.Round(time.Millisecond))
+		one.Message = fmt.Sprintf("%s: %d series in %s", where, series,
+			took.Round(time.Millisecond))
 	case series == 0:
 		one.Status, one.Message = doctor.Fail, fmt.Sprintf("%s: %v", where, err)
 		one.Remedy = "correct the target's entry in section watch, or start what it names"

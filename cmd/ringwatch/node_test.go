@@ -39,7 +39,7 @@ func TestNodeForget(t *testing.T) {
 		`^10\.0\.0\.3 of cluster prod has left already: forgotten by key r since 20.*Z$`)
 	expect(t, print("node", "forget", "10.0.0.3", "--json"), `"state":"forgotten"`)
 	expect(t, print("nodes"), `10\.0\.0\.2 .* up .*\n.*10\.0\.0\.3 .* forgotten by key r +2m00s`)
-	expect(t, print("clusters"), `^prod +2 +2 +0 +0 +1 +dc1 \(2\)$`)
+	expect(t, print("clusters"), `^prod +cassandra +2 +2 +0 +0 +1 +dc1 \(2\)$`)
 	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") ||
 		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)

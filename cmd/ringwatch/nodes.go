@@ -40,7 +40,8 @@ func (f *kindFlag) only() url.Values {
 // Help implements kong.HelpProvider.
 func (*nodesCmd) Help() string {
 	return "Lists the nodes that the key may see. A node is up while its frames come, late when " +
-		"some are missing, and down when none came for a minute, or when a node that is read from " +
+		"some are missing, and down when none came for a minute, or when a node that is " +
+		"read from " +
 		"outside did not answer. It is claimed if several " +
 		"senders send its frames by turns.\n\n" +
 		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +

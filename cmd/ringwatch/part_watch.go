@@ -86,8 +86,9 @@ func (c *watchConfig) validate() error {
 		wrong = append(wrong, section(fmt.Sprintf("redis[%d]", i), c.Redis[i].Validate()))
 	}
 	if c.targets() && !c.On() {
-		wrong = append(wrong, errors.New("there are targets and no API key: set key or key_file to "+
-			"one with the scope write"))
+		wrong = append(wrong,
+			errors.New("there are targets and no API key: set key or key_file to "+
+				"one with the scope write"))
 	}
 	return errors.Join(wrong...)
 }

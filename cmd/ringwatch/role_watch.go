@@ -134,7 +134,8 @@ func (p *process) watchShares(ctx context.Context, changed func()) (*watch.Share
 		return nil, nil, err
 	}
 	shares := watch.NewShares(max(partitions, 1), changed)
-	consumer, err := stream.NewConsumer(topics, stream.DefaultConsumerConfig(watchTopic, watchGroup),
+	consumer, err := stream.NewConsumer(topics, stream.DefaultConsumerConfig(watchTopic,
+		watchGroup),
 		shares, p.metrics, p.log)
 	if err != nil {
 		return nil, nil, err

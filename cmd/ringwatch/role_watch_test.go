@@ -16,7 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// watched is a ringwatch all in a directory, and what is read of a Kafka, a Redis and our own roles.
+// watched is a ringwatch all in a directory, and what is read of a Kafka, a Redis and our own
+// roles.
 type watched struct {
 	api    *client
 	config string // of all
@@ -77,7 +78,8 @@ watch:
       static_configs:
 `, w.kafka.Addr(), ingest, writer, key)
 	for i := range shared - 1 {
-		w.more += fmt.Sprintf("        - {targets: [%q], labels: {cluster: roles, instance: i%d}}\n",
+		w.more += fmt.Sprintf("        - {targets: [%q], labels: {cluster: roles, "+
+			"instance: i%d}}\n",
 			api, i)
 	}
 	w.start(t, "all", w.config, "--data", filepath.Join(t.TempDir(), "data"))
@@ -151,8 +153,9 @@ func TestWatch(t *testing.T) {
 	w.is(t, "1", `redis_memory_used_bytes{cluster="cache"} > bool 100000`)
 	w.is(t, "1", `rate(redis_commands_processed_total{cluster="cache"}[1m]) > bool 0`)
 	w.is(t, "1", `sum(rate(ringwatch_ingest_frames_forwarded_total{instance="i0"}[1m])) > bool 0`)
-	w.is(t, "1", `histogram_quantile(0.5, rate(ringwatch_ingest_seconds_bucket{instance="i0"}[1m]))`+
-		` < bool 60`)
+	w.is(t, "1",
+		`histogram_quantile(0.5, rate(ringwatch_ingest_seconds_bucket{instance="i0"}[1m]))`+
+			` < bool 60`)
 	for kind, n := range map[string]string{"kafka": "1", "redis": "1",
 		"other": fmt.Sprint(shared - 1)} {
 		w.is(t, n, fmt.Sprintf(`count(ringwatch_node_info{kind=%q})`, kind))

@@ -31,7 +31,8 @@ type topCmd struct {
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
 	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others " +
-		"by the p99 of client reads, which only Cassandra has. Rates and p99 cover the last 20 seconds, or two of the " +
+		"by the p99 of client reads, which only Cassandra has. Rates and p99 cover the last 20 " +
+		"seconds, or two of the " +
 		"agent's intervals if these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
 }

@@ -140,7 +140,9 @@ function factsOf(of: Record<string, number>): Fact[] {
       "Quorum",
       of.quorum_leader === undefined
         ? ""
-        : `leader ${of.quorum_leader}${more("quorum_voters", "voters")}${more("quorum_observers", "observers")}`,
+        : `leader ${of.quorum_leader}` +
+          more("quorum_voters", "voters") +
+          more("quorum_observers", "observers"),
     ],
     ["Topics", count("cluster_topics")],
     ["Partitions", count("cluster_partitions")],

@@ -32,7 +32,8 @@ func EnsureAlertmanager(ctx context.Context, progress func(string)) error {
 
 // ErrNoRedisExporter is returned when prometheus-redis-exporter is missing, which only tests run.
 var ErrNoRedisExporter = errors.New(
-	"found no prometheus-redis-exporter, which tests run: apt-get install prometheus-redis-exporter")
+	"found no prometheus-redis-exporter, which tests run: apt-get install " +
+		"prometheus-redis-exporter")
 
 // EnsureRedisExporter does for Debian's prometheus-redis-exporter what EnsureRedis does for Redis.
 func EnsureRedisExporter(ctx context.Context, progress func(string)) error {

@@ -55,7 +55,8 @@ func TestShipped(t *testing.T) {
 		"n::diskUtilization",
 		"k::underReplicatedPartitions", "k::underreplicatedpartitions", "k::activeControllerCount",
 		"k::offlinePartitions", "k::leaderCount", "r::clusterUnassignedSlotsCount",
-		"r::clusterSlotsNotOkCount", "n::osLoad", "n::clientRequestRead", "n::clientRequestWrite", "n::cpuutilization",
+		"r::clusterSlotsNotOkCount", "n::osLoad", "n::clientRequestRead", "n::clientRequestWrite",
+		"n::cpuutilization",
 		"cf::shop::orders::reads"} {
 		if _, err := c.Lookup(name); err != nil {
 			t.Error(err)

@@ -32,7 +32,8 @@ func TestValidate(t *testing.T) {
 		t.Errorf("no brokers: %v", err)
 	}
 	if dump := fmt.Sprintf("%v %+v %#v", broker.SASL{Password: "hush"},
-		Config{SASL: broker.SASL{Password: "hush"}}, &broker.SASL{Password: "hush"}); strings.Contains(dump,
+		Config{SASL: broker.SASL{Password: "hush"}},
+		&broker.SASL{Password: "hush"}); strings.Contains(dump,
 		"hush") {
 		t.Errorf("the password is printed: %s", dump)
 	}

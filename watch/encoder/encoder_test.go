@@ -134,7 +134,9 @@ func (l *life) step() {
 				}
 			}
 			if l.IntN(2) == 0 {
-				l.Shuffle(len(t.Rows), func(a, b int) { t.Rows[a], t.Rows[b] = t.Rows[b], t.Rows[a] })
+				l.Shuffle(len(t.Rows), func(a, b int) {
+					t.Rows[a], t.Rows[b] = t.Rows[b], t.Rows[a]
+				})
 			}
 		}
 		rows := len(t.Rows)

@@ -56,7 +56,9 @@ func metricOf(f *frame.Frame, c *reading.Column) frame.Metric {
 		return m
 	}
 	m.HasSum = c.HasSum
-	m.Bounds = slices.IndexFunc(f.Bounds, func(b frame.Bounds) bool { return sameBounds(b, c.Bounds) })
+	m.Bounds = slices.IndexFunc(f.Bounds, func(b frame.Bounds) bool {
+		return sameBounds(b, c.Bounds)
+	})
 	if m.Bounds < 0 {
 		m.Bounds = len(f.Bounds)
 		f.Bounds = append(f.Bounds, c.Bounds)

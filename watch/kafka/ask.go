@@ -258,12 +258,14 @@ var remedies = map[*kerr.Error]string{
 	kerr.TopicAuthorizationFailed:   "allow the login DESCRIBE on the topics, or exclude them",
 	kerr.GroupAuthorizationFailed:   "allow the login DESCRIBE on the groups, or exclude them",
 	kerr.LeaderNotAvailable:         "a broker must come back, or an election end",
-	kerr.NotLeaderForPartition:      "an election was under way; the next reading asks the new leader",
-	kerr.CoordinatorLoadInProgress:  "the coordinator is starting; the next reading asks again",
-	kerr.CoordinatorNotAvailable:    "the topic __consumer_offsets has no leader: a broker must come back",
-	kerr.NotCoordinator:             "the group moved; the next reading asks its new coordinator",
-	kerr.UnknownTopicOrPartition:    "it was deleted meanwhile; the next reading knows",
-	kerr.UnsupportedVersion:         "Kafka 3.0 or later is needed",
+	kerr.NotLeaderForPartition: "an election was under way; the next reading asks " +
+		"the new leader",
+	kerr.CoordinatorLoadInProgress: "the coordinator is starting; the next reading asks again",
+	kerr.CoordinatorNotAvailable: "the topic __consumer_offsets has no leader: a broker " +
+		"must come back",
+	kerr.NotCoordinator:          "the group moved; the next reading asks its new coordinator",
+	kerr.UnknownTopicOrPartition: "it was deleted meanwhile; the next reading knows",
+	kerr.UnsupportedVersion:      "Kafka 3.0 or later is needed",
 }
 
 // explained gives an error the words that an operator needs.

@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// BenchmarkRead reads 10,000 partitions of a topic, and 200 groups that have an offset for each, from
-// answers that are there already: the cost of understanding them and of making the reading.
+// BenchmarkRead reads 10,000 partitions of a topic, and 200 groups that have an offset for each,
+// from answers that are there already: the cost of understanding them and of making the reading.
 func BenchmarkRead(b *testing.B) {
 	l := honest()
 	const partitions, groups = 10_000, 200

@@ -25,8 +25,8 @@ type Config struct {
 
 	Interval time.Duration `yaml:"interval"` // from one reading to the next
 	Timeout  time.Duration `yaml:"timeout"`  // for all of one reading
-	// MaxSeries bounds a reading: beyond it the rows of the largest groups' partitions are left out.
-	// 0: the role's bound.
+	// MaxSeries bounds a reading: beyond it the rows of the largest groups' partitions are left
+	// out. 0: the role's bound.
 	MaxSeries int `yaml:"max_series"`
 
 	Topics Names `yaml:"topics"`

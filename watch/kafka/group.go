@@ -91,7 +91,8 @@ func (p *pass) groupsSay(ctx context.Context) {
 			fmt.Errorf("more than %d groups: name fewer with groups.include", mostGroups))
 	}
 	for name, g := range r.groups {
-		// While its coordinator is away nobody lists it. When its last commit was is kept meanwhile.
+		// While its coordinator is away nobody lists it. When its last commit was is kept
+		// meanwhile.
 		if g.seen+forgotten < r.pass {
 			delete(r.groups, name)
 		}

@@ -83,9 +83,9 @@ func (e ends) add(partition, drop int, c *clock, end int64) {
 	}
 }
 
-// behind returns the time in ms since the end of a partition's log was at the offset, by its samples
-// h; beyond says that it was before all samples, and then the time is the span of those known. The
-// offset is lower than the last sample.
+// behind returns the time in ms since the end of a partition's log was at the offset, by its
+// samples h; beyond says that it was before all samples, and then the time is the span of those
+// known. The offset is lower than the last sample.
 func (c *clock) behind(h []int64, offset int64) (ms int64, beyond bool) {
 	// The last sample at or before the offset. Most groups are near the end.
 	n := len(h)

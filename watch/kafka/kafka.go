@@ -1,12 +1,13 @@
-// Package kafka reads one Kafka cluster from outside, over the protocol that its clients speak. Begin
-// with Reader. Of our packages it imports watch/reading, frame, access/broker and access/certs.
+// Package kafka reads one Kafka cluster from outside, over the protocol that its clients speak.
+// Begin with Reader. Of our packages it imports watch/reading, frame, access/broker and
+// access/certs.
 //
 //	metadata ──► of each broker: ends and starts of logs, groups, log sizes ──► of each broker:
 //	                                                         the offsets and members of its groups
 //
-// What it promises: a broker that does not answer, or answers nonsense, takes away only what it alone
-// knows; a reading ends within its timeout; what it holds is bounded by the cluster's partitions and
-// by max_series, not by groups × partitions.
+// What it promises: a broker that does not answer, or answers nonsense, takes away only what it
+// alone knows; a reading ends within its timeout; what it holds is bounded by the cluster's
+// partitions and by max_series, not by groups × partitions.
 package kafka
 
 import (
@@ -270,7 +271,8 @@ func (p *pass) metadata(ctx context.Context) error {
 		}
 		if p.partitions+int64(len(said.Partitions)) > mostPartitions {
 			p.missing.add("topics are left out", *said.Topic,
-				fmt.Errorf("more than %d partitions: name fewer with topics.include", mostPartitions))
+				fmt.Errorf("more than %d partitions: name fewer with topics.include",
+					mostPartitions))
 			continue
 		}
 		t := r.topics[*said.Topic]
@@ -408,8 +410,8 @@ func (p *pass) remember() {
 	}
 }
 
-// budget returns how many rows of groups' partitions the reading may have, beside so many series and
-// entities.
+// budget returns how many rows of groups' partitions the reading may have, beside so many series
+// and entities.
 func (r *Reader) budget(series, entities int) int {
 	rows := mostEntities - entities
 	if r.config.MaxSeries > 0 {

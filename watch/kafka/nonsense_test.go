@@ -213,11 +213,13 @@ func TestLies(t *testing.T) {
 		"partitions that cannot be": {func(l *liar) {
 			p := l.metadata.Topics[0].Partitions
 			p[1].Partition, p[2].Partition, p[3].Partition = -7, math.MaxInt32, 0
-		}, []string{"topics have partitions that cannot be (3, such as orders): the broker's answer"},
+		}, []string{"topics have partitions that cannot be (3, such as orders): the " +
+			"broker's answer"},
 			"kafka_topic_partition_leader", "orders/0", 1},
 		"brokers that cannot be": {func(l *liar) {
 			l.metadata.Topics[0].Partitions[0].Replicas = []int32{-3, 1, 2}
-		}, []string{"brokers have an id that is not believed (-3)"}, "kafka_broker_replicas", "1", 4},
+		}, []string{"brokers have an id that is not believed (-3)"}, "kafka_broker_replicas", "1",
+			4},
 		"a topic twice": {func(l *liar) {
 			l.metadata.Topics = append(l.metadata.Topics, l.metadata.Topics[0])
 		}, []string{"topics are named twice (orders)"}, "kafka_cluster_partitions", "", 4},
@@ -238,7 +240,8 @@ func TestLies(t *testing.T) {
 					Partitions: of.Partitions})
 				return a
 			}
-		}, []string{"that nobody asked for"}, "kafka_topic_current_offset_sum", "orders", 7 + 14 + 7 + 14},
+		}, []string{"that nobody asked for"}, "kafka_topic_current_offset_sum", "orders",
+			7 + 14 + 7 + 14},
 		"offsets below 0 and errors": {func(l *liar) {
 			l.ends = func(id int32) *kmsg.ListOffsetsResponse {
 				a := kmsg.NewPtrListOffsetsResponse()
@@ -428,7 +431,8 @@ func TestLimit(t *testing.T) {
 
 // TestGarbage: what answers is no Kafka.
 func TestGarbage(t *testing.T) {
-	for name, says := range map[string]string{"nothing": "", "web": "HTTP/1.1 400 Bad Request\r\n\r\n",
+	for name, says := range map[string]string{"nothing": "",
+		"web":   "HTTP/1.1 400 Bad Request\r\n\r\n",
 		"zeros": strings.Repeat("\x00", 1<<16), "ones": strings.Repeat("\xff", 1<<16)} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -260,7 +260,8 @@ func (p *pass) brokerTables() []*table {
 	up, controller := t.ints("kafka_broker_up"), t.ints("kafka_controller")
 	leaders, skew := t.ints("kafka_broker_leaders"), t.doubles("kafka_broker_leader_skew", "ratio")
 	replicas := t.ints("kafka_broker_replicas")
-	outOf, size := t.ints("kafka_broker_out_of_sync_replicas"), t.bytes("kafka_broker_log_size_bytes")
+	outOf, size := t.ints("kafka_broker_out_of_sync_replicas"),
+		t.bytes("kafka_broker_log_size_bytes")
 	d := newTable("kafka_broker_log_dir", dirs, "broker", "dir")
 	dirUp, dirSize := d.ints("kafka_broker_log_dir_up"), d.bytes("kafka_broker_log_dir_size_bytes")
 	total := d.bytes("kafka_broker_log_dir_total_bytes")
@@ -317,10 +318,12 @@ func (p *pass) groupTables() []*table {
 	ms := t.millis("kafka_consumergroup_group_lag_seconds")
 	commit := t.millis("kafka_consumergroup_group_last_commit_timestamp_seconds")
 	p.leftOut = t.ints("kafka_consumergroup_left_out_partitions")
-	states := newTable("kafka_consumergroup_state", r.pinned.states.rows(), "consumergroup", "state")
+	states := newTable("kafka_consumergroup_state", r.pinned.states.rows(), "consumergroup",
+		"state")
 	state := states.ints("kafka_consumergroup_state")
 
-	s := newTable("kafka_consumergroup_topic", r.pinned.groupTopics.rows(), "consumergroup", "topic")
+	s := newTable("kafka_consumergroup_topic", r.pinned.groupTopics.rows(), "consumergroup",
+		"topic")
 	lagSum := s.ints("kafka_consumergroup_lag_sum")
 	topicMs := s.millis("kafka_consumergroup_lag_seconds")
 	offsets := s.ints("kafka_consumergroup_current_offset_sum")
@@ -368,7 +371,8 @@ func (p *pass) topicTable() *table {
 	offline := t.ints("kafka_topic_offline_partitions")
 	under := t.ints("kafka_topic_under_replicated_partitions")
 	notPreferred := t.ints("kafka_topic_not_preferred_leader_partitions")
-	ends, starts := t.ints("kafka_topic_current_offset_sum"), t.ints("kafka_topic_oldest_offset_sum")
+	ends, starts := t.ints("kafka_topic_current_offset_sum"),
+		t.ints("kafka_topic_oldest_offset_sum")
 	sizes := t.bytes("kafka_topic_log_size_bytes")
 	sized := make([]bool, len(r.order))
 	for _, n := range p.nodes {

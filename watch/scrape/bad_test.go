@@ -185,7 +185,8 @@ c{cluster="theirs",exported_cluster="others"} 3
 				}
 			}
 			if !strings.Contains(said, c.says) || c.says == "" && said != "" ||
-				strings.Count(said, ". ") > 0 || len(said) > 500 || strings.ContainsAny(said, "\n\x00") {
+				strings.Count(said, ". ") > 0 || len(said) > 500 ||
+				strings.ContainsAny(said, "\n\x00") {
 				t.Errorf("Targets says %q, not %q", said, c.says)
 			}
 			r.drop()
@@ -206,7 +207,9 @@ func TestManySeriesAtOnce(t *testing.T) {
 		c.MaxSeries, c.MaxAllSeries = 1000, 1000
 	})
 	r.next("one that is up", isUp)
-	r.next("one that is not", func(x taken) bool { return isDown(x) && len(values(x.Reading)) == 5 })
+	r.next("one that is not", func(x taken) bool {
+		return isDown(x) && len(values(x.Reading)) == 5
+	})
 	full := 0
 	for _, target := range r.Targets() {
 		if strings.Contains(target.Error, "max_all_series, 1000") {
@@ -291,12 +294,14 @@ func TestRedirect(t *testing.T) {
 		r := start(t, job(first, more))
 		r.next("a failed scrape", isDown)
 		if text := fmt.Sprintf("%+v %#v %v", r.Targets(), r.config, r.config); leaked.Load() ||
-			strings.Contains(text, "password:geheim") || strings.Contains(text, "credentials: geheim") {
+			strings.Contains(text, "password:geheim") ||
+			strings.Contains(text, "credentials: geheim") {
 			t.Errorf("%v: %s", leaked.Load(), text)
 		}
 		for _, target := range r.Targets() {
-			if strings.Contains(target.Error, "geheim") || target.Error != "The target answered 418 "+
-				"I'm a teapot." {
+			if strings.Contains(target.Error, "geheim") ||
+				target.Error != "The target answered 418 "+
+					"I'm a teapot." {
 				t.Error(target.Error)
 			}
 		}

@@ -391,7 +391,8 @@ func (b *batch) facts() []frame.Fact {
 		switch name := one.series.metric.name; {
 		case name == "node_uname_info":
 			host = one.series.of.Get("nodename")
-		case name != "go_build_info" && strings.HasSuffix(name, "_build_info"), name == "vm_app_version":
+		case name != "go_build_info" && strings.HasSuffix(name, "_build_info"),
+			name == "vm_app_version":
 			version = one.series.of.Get("version")
 		}
 	}

@@ -175,7 +175,8 @@ func TestRealTargets(t *testing.T) {
 					return errors.New(target.Error)
 				}
 			}
-			t.Logf("%s: %d series, %d of them stood still and are equal", job, len(after), len(equal))
+			t.Logf("%s: %d series, %d of them stood still and are equal", job, len(after),
+				len(equal))
 			return nil
 		})
 	}

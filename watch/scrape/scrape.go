@@ -164,7 +164,7 @@ func (s *Scraper) Run(ctx context.Context) error {
 // are not ours. Those that became ours are read within their interval and some seconds.
 func (s *Scraper) Reshare() {
 	s.gate.Lock() // no reading is being handed over; each asks Mine before
-	s.gate.Unlock()
+	defer s.gate.Unlock()
 	s.mu.Lock()
 	for target, st := range s.states {
 		if !s.deps.Mine(st.id) {

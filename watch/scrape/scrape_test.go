@@ -153,7 +153,8 @@ func TestPlace(t *testing.T) {
   - {source_labels: [rack], regex: 'r(.*)', target_label: rack, replacement: 'R$1'}
   - {target_label: instance, replacement: one}`)
 	x := r.next("a reading", isUp)
-	want := reading.Target{Kind: reading.Redis, Cluster: "c1", Datacenter: "d1", Rack: "R1", Job: "other",
+	want := reading.Target{Kind: reading.Redis, Cluster: "c1", Datacenter: "d1", Rack: "R1",
+		Job:      "other",
 		Instance: "one", Interval: 100 * time.Millisecond, Labelled: true}
 	if x.target != want {
 		t.Errorf("the target is %+v", x.target)
@@ -252,7 +253,8 @@ func TestNative(t *testing.T) {
 		table, _ := find(x.Reading, "n_seconds")
 		c := table.Columns[0]
 		if c.Kind != frame.Histogram || len(c.Bounds.Upper) > 500 || !c.HasSum != (round == 4) {
-			t.Errorf("round %d: %v, %d bounds, sum %v", round, c.Kind, len(c.Bounds.Upper), c.HasSum)
+			t.Errorf("round %d: %v, %d bounds, sum %v", round, c.Kind, len(c.Bounds.Upper),
+				c.HasSum)
 		}
 		for i, row := range table.Rows {
 			of := row[slices.Index(table.Labels, "of")]
@@ -328,7 +330,8 @@ p{p="on"} 1
 `)
 	})))
 	of := values(r.next("a reading", isUp).Reading)
-	for name, want := range map[string]float64{`a_total{x="1"}`: 5, `a_created{x="1"}`: 1700000000.5,
+	for name, want := range map[string]float64{`a_total{x="1"}`: 5,
+		`a_created{x="1"}`: 1700000000.5,
 		`h_bucket{le="1"}`: 1, "h_count": 2, "h_sum": 3.5, `s{quantile="0.5"}`: 1, "s_sum": 2.5,
 		"s_count": 2, `i_info{version="1.2"}`: 1, `p{p="on"}`: 1} {
 		if v, there := of[name]; !there || v != want {

@@ -64,7 +64,8 @@ func (s *shape) fits(h *histogram.FloatHistogram) bool {
 	if s.native {
 		return !h.UsesCustomBuckets() && len(s.bounds.Upper) > 0
 	}
-	return h.UsesCustomBuckets() && len(s.bounds.Upper) > 0 && slices.Equal(h.CustomValues, s.custom)
+	return h.UsesCustomBuckets() && len(s.bounds.Upper) > 0 &&
+		slices.Equal(h.CustomValues, s.custom)
 }
 
 // grow widens the range to what native histograms have counted.
