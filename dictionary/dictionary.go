@@ -211,8 +211,10 @@ func (b *entries) cassandra(typ string) string {
 
 // What is said of names that nobody could know beforehand.
 const (
-	notOurs  = "Not described: neither Ringwatch nor an agent of this version gives it."
-	ofOther  = "Not described: Cassandra counts it, and Ringwatch does not know it."
+	notOurs = "Not described: neither Ringwatch nor an agent of this version gives it."
+	ofOther = "Not described: Cassandra counts it, and Ringwatch does not know it."
+	ofKafka = "Kafka's own: its documentation describes it under Monitoring, and Ringwatch's " +
+		"page AGENT-KAFKA.md says how it is named here."
 	recorded = "Not described: recorded by a rule of the account."
 )
 
@@ -232,6 +234,8 @@ func Help(name string, byRule bool) string {
 		return recorded
 	case strings.HasPrefix(name, "cassandra_"):
 		return ofOther
+	case strings.HasPrefix(name, "kafka_"):
+		return ofKafka
 	}
 	return notOurs
 }

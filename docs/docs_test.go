@@ -292,8 +292,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// roles are the packages of the five roles.
-var roles = []string{"ingest", "store", "recent", "rules", "api"}
+// roles are the packages of the six roles.
+var roles = []string{"ingest", "store", "recent", "rules", "api", "watch"}
 
 // declared collects package.Type, package.Func and package.Type.Method, methods of what a struct
 // has embedded among them, and every string constant in the code.

@@ -21,7 +21,7 @@ import (
 const recording = "testdata/start.zst"
 
 // ofTheMachine is what was true of that machine.
-const ofTheMachine = "CassandraCPUBusy"
+const ofTheMachine = "NodeCPUBusy"
 
 // TestQuietStart plays a real start and restart to the shipped rules, by the recording's clock:
 // over all its minutes no alert is pending or fires.

@@ -197,7 +197,7 @@ func (f *played) settle(ctx context.Context, l *line.Line) error {
 		if err := l.Get(ctx, "/api/v1/alerts", &answer); err != nil {
 			return err
 		}
-		for name, node := range map[string]*fleet.Node{"CassandraDiskFull": f.full,
+		for name, node := range map[string]*fleet.Node{"NodeDiskFull": f.full,
 			"CassandraPendingCompactions": f.full, "CassandraNodeDown": f.down} {
 			fires := false
 			for _, a := range answer.Data.Alerts {

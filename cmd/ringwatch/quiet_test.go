@@ -15,7 +15,7 @@ import (
 
 // ofTheMachine are shipped alerts that tell the truth about whatever machine a test runs on.
 var ofTheMachine = []string{
-	"CassandraCPUBusy", "CassandraCommitLogPending", "CassandraDiskFull", "CassandraGCTime",
+	"NodeCPUBusy", "CassandraCommitLogPending", "NodeDiskFull", "NodeGCTime",
 }
 
 // quietFor is for how long a start is watched by make test-full. make test watches until each group

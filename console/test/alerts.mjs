@@ -57,8 +57,8 @@ export const tests = {
 
   "a rule has its expression, its threshold, its values and its runbook": async (page, t) => {
     const { data } = await t.get("/api/v1/rules");
-    const group = data.groups.find((g) => g.rules.some((r) => r.name === "CassandraDiskFull"));
-    const rule = group.rules.find((r) => r.name === "CassandraDiskFull");
+    const group = data.groups.find((g) => g.rules.some((r) => r.name === "NodeDiskFull"));
+    const rule = group.rules.find((r) => r.name === "NodeDiskFull");
     await t.open(placeOf(group.file, group.name, rule.name));
     t.equal((await page.locator("[data-expr]").textContent()).trim(), rule.query);
     const chart = page.locator('.chart[data-title="What the rule sees"]');
@@ -94,7 +94,7 @@ export const tests = {
     await t.open(`#/alerts?q=${encodeURIComponent(bad)}&cluster=${encodeURIComponent(bad)}`);
     await page.locator("text=No rule has this text").waitFor();
     const alert = encodeURIComponent(JSON.stringify({ alertname: bad, cluster: bad, mount: "$1" }));
-    const at = placeOf("cassandra.yaml", "cassandra-machine", "CassandraDiskFull");
+    const at = placeOf("cassandra.yaml", "node-machine", "NodeDiskFull");
     await t.open(`${at}?alert=${alert}`);
     await page.locator("text=This alert has ended.").waitFor();
     await page.locator(".silence summary").click();
