@@ -117,7 +117,7 @@ func described(t testing.TB, rd *reading.Reading) {
 	for _, table := range rd.Tables {
 		for _, c := range table.Columns {
 			kind := map[frame.Kind]string{frame.Gauge: "gauge",
-				frame.GaugeDouble: "gauge_double"}[c.Kind]
+				frame.GaugeDouble: "gauge_double", frame.Counter: "counter"}[c.Kind]
 			unit := c.Unit
 			if unit == "" {
 				unit = "-"

@@ -62,6 +62,14 @@ func newTable(kind string, rows [][]string, labels ...string) *table {
 // ints adds a gauge and returns its values to be set, in the rows' order.
 func (t *table) ints(name string) []int64 { return t.unit(name, "", 0) }
 
+// offsets adds a counter: an offset only rises, unless somebody sets it back or makes the topic
+// anew. So rates of it come from rollups, too.
+func (t *table) offsets(name string) []int64 {
+	values := t.ints(name)
+	t.Columns[len(t.Columns)-1].Kind = frame.Counter
+	return values
+}
+
 func (t *table) bytes(name string) []int64 { return t.unit(name, "bytes", 0) }
 
 // millis adds a gauge of seconds whose values are ms.
@@ -219,7 +227,7 @@ func (p *pass) quorumTable() *table {
 		rows = append(rows, []string{number(int(said.ReplicaID)), role})
 	}
 	t := newTable("kafka_quorum_replica", rows, "replica", "role")
-	ends, lags := t.ints("kafka_quorum_replica_log_end_offset"), t.ints("kafka_quorum_replica_lag")
+	ends, lags := t.offsets("kafka_quorum_replica_log_end_offset"), t.ints("kafka_quorum_replica_lag")
 	fetched := t.millis("kafka_quorum_replica_last_fetch_timestamp_seconds")
 	caught := t.millis("kafka_quorum_replica_last_caught_up_timestamp_seconds")
 	for i, m := range members {
@@ -326,7 +334,7 @@ func (p *pass) groupTables() []*table {
 		"topic")
 	lagSum := s.ints("kafka_consumergroup_lag_sum")
 	topicMs := s.millis("kafka_consumergroup_lag_seconds")
-	offsets := s.ints("kafka_consumergroup_current_offset_sum")
+	offsets := s.offsets("kafka_consumergroup_current_offset_sum")
 	of := s.ints("kafka_consumergroup_topic_partitions")
 	lagging := s.ints("kafka_consumergroup_lagging_partitions")
 	beyond := s.ints("kafka_consumergroup_beyond_history_partitions")
@@ -371,8 +379,8 @@ func (p *pass) topicTable() *table {
 	offline := t.ints("kafka_topic_offline_partitions")
 	under := t.ints("kafka_topic_under_replicated_partitions")
 	notPreferred := t.ints("kafka_topic_not_preferred_leader_partitions")
-	ends, starts := t.ints("kafka_topic_current_offset_sum"),
-		t.ints("kafka_topic_oldest_offset_sum")
+	ends, starts := t.offsets("kafka_topic_current_offset_sum"),
+		t.offsets("kafka_topic_oldest_offset_sum")
 	sizes := t.bytes("kafka_topic_log_size_bytes")
 	sized := make([]bool, len(r.order))
 	for _, n := range p.nodes {
@@ -443,8 +451,8 @@ func (p *pass) partitionTable() *table {
 		}
 	}
 	t := newTable("kafka_topic_partition", r.pinned.partitions.rows(), "topic", "partition")
-	end := t.ints("kafka_topic_partition_current_offset")
-	oldest := t.ints("kafka_topic_partition_oldest_offset")
+	end := t.offsets("kafka_topic_partition_current_offset")
+	oldest := t.offsets("kafka_topic_partition_oldest_offset")
 	leader := t.ints("kafka_topic_partition_leader")
 	preferred := t.ints("kafka_topic_partition_leader_is_preferred")
 	replicas := t.ints("kafka_topic_partition_replicas")
@@ -493,7 +501,7 @@ func (p *pass) groupPartitionTable() (t *table, left int) {
 	}
 	t = newTable("kafka_consumergroup_partition", r.pinned.groupPartitions.rows(), "consumergroup",
 		"topic", "partition")
-	offset := t.ints("kafka_consumergroup_current_offset")
+	offset := t.offsets("kafka_consumergroup_current_offset")
 	lag := t.ints("kafka_consumergroup_lag")
 	ms := t.millis("kafka_consumergroup_partition_lag_seconds")
 	at := 0
