@@ -94,10 +94,15 @@ func run(ctx context.Context, o options) tally {
 	if len(o.Build) > 0 {
 		sum.add(runBuild(ctx, o.Build, show))
 	}
-	sum.add(runGo(ctx, o, show))
+	// Java's tests mostly wait, so they run beside Go's.
+	var java tally
+	var beside sync.WaitGroup
 	if _, err := os.Stat(filepath.Join(o.Java, "pom.xml")); err == nil {
-		sum.add(runJava(ctx, o, show))
+		beside.Go(func() { java = runJava(ctx, o, show) })
 	}
+	sum.add(runGo(ctx, o, show))
+	beside.Wait()
+	sum.add(java)
 	if o.Full {
 		sum.add(runFuzz(ctx, o, show))
 	}
@@ -211,10 +216,11 @@ func runJava(ctx context.Context, o options, show *screen) tally {
 			return tally{failed: 1}
 		}
 	}
-	cmd := command(ctx, "mvn", "-B", "-ntp", "test")
+	// The profile compiles into a folder of its own: Go's tests run what is in target.
+	cmd := command(ctx, "mvn", "-B", "-ntp", "-Pbeside", "test")
 	cmd.Dir = o.Java
 	err := stream(cmd, func(out io.Reader) { showMaven(out, show) })
-	again := "mvn -q test"
+	again := "mvn -q -Pbeside test"
 	if home := os.Getenv("RINGWATCH_JAVA17"); home != "" {
 		again = "RINGWATCH_JAVA17=" + quoted(home) + " " + again
 	}
