@@ -298,8 +298,8 @@ public class CassandraDaemon {
 	out, err := exec.CommandContext(t.Context(), "java", "-javaagent:"+old,
 		"-javaagent:"+mustJar(t)+"=/x", "-cp", dir, "org.apache.cassandra.service.CassandraDaemon").
 		CombinedOutput()
-	if want := "ringwatch-agent: off: this is Java 1.8 and the agent needs 11: run Cassandra on " +
-		"Java 11 or later\nup\n"; err != nil || string(out) != want {
+	if want := "ringwatch-agent: off: this is Java 1.8 and the agent needs 11: run this " +
+		"software on Java 11 or later\nup\n"; err != nil || string(out) != want {
 		t.Errorf("%v, %q, want %q", err, out, want)
 	}
 }
