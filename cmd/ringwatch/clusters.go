@@ -56,7 +56,7 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 	for _, c := range clusters {
 		var centers []string
 		for _, d := range c.Datacenters {
-			centers = append(centers, fmt.Sprintf("%s (%d)", plain(d.Datacenter), d.Nodes))
+			centers = append(centers, fmt.Sprintf("%s (%d)", dash(plain(d.Datacenter)), d.Nodes))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster),
 			plain(strings.Join(c.Kinds, ", ")), c.Nodes, c.Up, c.Late, c.Down, c.Left,

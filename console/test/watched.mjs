@@ -223,7 +223,7 @@ export const tests = {
     }
   },
 
-  "the pipeline's lag is that of a watched Kafka": async (page, t) => {
+  "the lag of a consumer that is away is what a watched Kafka says": async (page, t) => {
     await nodesOf(t);
     // This account has no processes of Ringwatch: the answer says that one runs.
     await page.route("**/api/v1/query", async (route) => {

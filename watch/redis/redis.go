@@ -363,7 +363,7 @@ func (r *Reader) facts(of info) []frame.Fact {
 		known["version"] = v
 	}
 	if host, _, err := net.SplitHostPort(r.config.Address); err == nil {
-		known["address"], _, _ = net.SplitHostPort(r.guard.RemoteAddr().String())
+		known["address"] = r.guard.RemoteAddr().String()
 		if net.ParseIP(host) == nil {
 			known["hostname"] = host
 		}

@@ -377,7 +377,7 @@ func TestAgainstExporter(t *testing.T) {
 				t.Errorf("%s is %v", name, v)
 			}
 		}
-		facts(t, got, run(t, master.Addr(), "INFO server")[0])
+		facts(t, got, master.Addr(), run(t, master.Addr(), "INFO server")[0])
 	})
 	t.Run("replica", func(t *testing.T) {
 		got := compare(t, reader(t, replica.Addr(), refuses(t), asRingwatch),
@@ -422,11 +422,11 @@ func TestAgainstExporter(t *testing.T) {
 }
 
 // facts holds the facts to INFO.
-func facts(t *testing.T, got *reading.Reading, server string) {
+func facts(t *testing.T, got *reading.Reading, address, server string) {
 	t.Helper()
 	_, version, _ := strings.Cut(server, "redis_version:")
 	version, _, _ = strings.Cut(version, "\r\n")
-	want := []frame.Fact{{Name: "address", Value: "127.0.0.1"},
+	want := []frame.Fact{{Name: "address", Value: address},
 		{Name: "redis_mode", Value: "standalone"}, {Name: "version", Value: version}}
 	if !slices.Equal(got.Facts, want) {
 		t.Errorf("%v, not %v", got.Facts, want)

@@ -35,7 +35,7 @@ export type Figure = {
   | { p99: Pick } // of a histogram, over the window of rates
   | { seldom: Pick } // the same of what happens once in five minutes
   | { sum: Pick } // of a gauge
-  | { lag: Pick["of"] } // of consumers: as Kafka says it, if it is watched, else as they do
+  | { lag: Pick["of"] } // of consumers: as they say it, else as a watched Kafka does
   | { highest: Pick } // of a gauge
   | { part: Pick; whole: Pick } // of counters
   | { expr: string } // PromQL that gives one value
@@ -58,8 +58,9 @@ const refused = (l: Labels) => /^[45]..$/.test(l.code ?? "") && l.code !== "499"
 /** Consumers' own word on their lag. */
 export const saidLag = metric("stream_lag_records");
 
-/** The same as a Kafka says it that is watched, by group: it is there also while they are away. Of
- *  several readers, or Kafkas, the one counts that has the most. */
+/** The same as a Kafka says it that is watched, by group: it is there also while they are away. It
+ *  is more, since they commit where their oldest open window begins. Of several readers, or Kafkas,
+ *  the one counts that has the most. */
 export const watchedLag =
   "max by (group) (sum by (node, group) (label_replace(" +
   'kafka_consumergroup_lag_sum{consumergroup=~"ringwatch-.+"}, ' +

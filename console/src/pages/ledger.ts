@@ -130,8 +130,8 @@ function figure(r: Reading, f: Figure, place: number): number {
   if ("sum" in f) return r.sum(1, f.sum);
   if ("lag" in f) {
     const of = f.lag && { of: f.lag };
-    const watched = r.sum(4, { metric: "", ...of });
-    return Number.isNaN(watched) ? r.sum(1, { ...saidLag, ...of }) : watched;
+    const said = r.sum(1, { ...saidLag, ...of });
+    return Number.isNaN(said) ? r.sum(4, { metric: "", ...of }) : said;
   }
   if ("highest" in f) return r.highest(2, f.highest);
   if ("seldom" in f) return r.p99(3, f.seldom);

@@ -272,10 +272,8 @@ function hitRate(window: string): string {
   return `${of('{result="hit"}')} / (${of("")} > 0)`;
 }
 
-/** The lag of our consumers: as Kafka says it where it is watched, else as they say it. */
-const lag =
-  `${watchedLag} or ` +
-  `(sum by (group) (ringwatch_stream_lag_records) unless on () count(${watchedLag}))`;
+/** The lag of our consumers: as they say it, and while one is away as a watched Kafka says it. */
+const lag = `sum by (group) (ringwatch_stream_lag_records) or ${watchedLag}`;
 
 /** What is worth a look over time. */
 function Charts({ range, self }: { range: Range; self: boolean }) {
