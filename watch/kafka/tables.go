@@ -227,7 +227,8 @@ func (p *pass) quorumTable() *table {
 		rows = append(rows, []string{number(int(said.ReplicaID)), role})
 	}
 	t := newTable("kafka_quorum_replica", rows, "replica", "role")
-	ends, lags := t.offsets("kafka_quorum_replica_log_end_offset"), t.ints("kafka_quorum_replica_lag")
+	ends := t.offsets("kafka_quorum_replica_log_end_offset")
+	lags := t.ints("kafka_quorum_replica_lag")
 	fetched := t.millis("kafka_quorum_replica_last_fetch_timestamp_seconds")
 	caught := t.millis("kafka_quorum_replica_last_caught_up_timestamp_seconds")
 	for i, m := range members {
