@@ -318,7 +318,8 @@ func BenchmarkFrame(b *testing.B) {
 			next.Columns = append(next.Columns, reading.Column{Name: name, Kind: frame.Gauge,
 				Ints: values})
 		}
-		made, _, err := e.Frame(epoch+pass%14*20_000, 0, &reading.Reading{Tables: []reading.Table{next}})
+		made, _, err := e.Frame(epoch+pass%14*20_000, 0,
+			&reading.Reading{Tables: []reading.Table{next}})
 		if err != nil {
 			b.Fatal(err)
 		}
