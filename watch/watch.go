@@ -62,6 +62,7 @@ type Deps struct {
 type Watcher struct {
 	sources []Source
 	deps    Deps
+	ids     map[uuid.UUID]bool // of the sources
 	started int64
 	metrics *metrics
 
@@ -94,9 +95,13 @@ func New(sources []Source, d Deps) (*Watcher, error) {
 		seen[t.ID()] = true
 	}
 	m, err := newMetrics(d.Metrics)
-	return &Watcher{sources: sources, deps: d, started: d.Clock().UnixMilli(), metrics: m,
+	return &Watcher{sources: sources, ids: seen, deps: d, started: d.Clock().UnixMilli(),
+		metrics: m,
 		targets: map[uuid.UUID]*target{}}, err
 }
+
+// Reads reports whether a target is one of the sources: nobody else may hand over its readings.
+func (w *Watcher) Reads(id uuid.UUID) bool { return w.ids[id] }
 
 // Run reads the sources until ctx ends. It never fails.
 func (w *Watcher) Run(ctx context.Context) error {
@@ -132,7 +137,9 @@ func (w *Watcher) follow(ctx context.Context, s *Source) {
 		var r *reading.Reading
 		var err error
 		if reader == nil {
-			reader, err = s.Open()
+			if reader, err = s.Open(); err != nil {
+				reader = nil // it may be a nil of the reader's own type
+			}
 		}
 		if err == nil {
 			r, err = w.read(ctx, s, reader)
@@ -223,12 +230,16 @@ func reported(r *reading.Reading, took time.Duration, err error, most int) (
 const maxSentence = 300
 
 // failure is the table with the sentence that says why a target could not be read, or not whole.
-func failure(err error) reading.Table {
+func failure(of *reading.Target, err error) reading.Table {
 	text := encoder.Clipped(err.Error())
 	if len(text) > maxSentence {
 		text = encoder.Clipped(text[:maxSentence])
 	}
-	return reading.Table{Type: "scrape_error", Labels: []string{"error"}, Rows: [][]string{{text}},
+	names, row := []string{"error"}, []string{text}
+	if of.Labelled { // else the encoder adds them
+		names, row = append(names, "instance", "job"), append(row, of.Instance, of.Job)
+	}
+	return reading.Table{Type: "scrape_error", Labels: names, Rows: [][]string{row},
 		Columns: []reading.Column{{Name: "ringwatch_target_error_info", Kind: frame.GaugeDouble,
 			Doubles: []float64{1}}}}
 }
@@ -240,10 +251,11 @@ func (w *Watcher) Take(of reading.Target, at time.Time, r *reading.Reading, err 
 	t := w.target(&of, id, at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.encoder.Of(of)
 	result := "ok"
 	if err != nil {
 		result = "failed"
-		r = &reading.Reading{Facts: r.Facts, Tables: append([]reading.Table{failure(err)},
+		r = &reading.Reading{Facts: r.Facts, Tables: append([]reading.Table{failure(&of, err)},
 			r.Tables...)}
 	}
 	w.metrics.reads.WithLabelValues(of.Kind, result).Inc()
@@ -260,13 +272,14 @@ func (w *Watcher) Take(of reading.Target, at time.Time, r *reading.Reading, err 
 			"job", of.Job, "instance", of.Instance, "error", err)
 		return
 	}
+	sent := t.encoder.Last()
 	// Asked last, so that nothing is sent once Revoke has returned.
 	w.deps.Shares.whileMine(id, func() {
 		w.deps.Put(id, b, func() {
 			go func() { // it may be called by Put, while the target is locked
 				t.mu.Lock()
 				defer t.mu.Unlock()
-				t.encoder.Lost()
+				t.encoder.Lost(sent)
 			}()
 		})
 	})

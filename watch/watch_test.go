@@ -202,6 +202,38 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// TestOpen: what cannot be made is tried again, and a target that has its labels already keeps them
+// beside the sentence of what is wrong.
+func TestOpen(t *testing.T) {
+	l := newLine()
+	var mu sync.Mutex
+	tries := 0
+	s := sourceOf("odd", nil)
+	s.Target.Labelled = true
+	s.Open = func() (Reader, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries++; tries < 3 {
+			var none *reader // as a constructor returns it beside an error
+			return none, errors.New("the address is wrong: correct it")
+		}
+		return &reader{read: func(context.Context) (*reading.Reading, error) {
+			return values(1), nil
+		},
+			closed: func() {}}, nil
+	}
+	l.watch(t, Everything(), s)
+	eventually.True(t, "the sentence is there", func() bool {
+		_, there := l.find(`"ringwatch_target_error_info"`, "the address is wrong", `job="redis"`,
+			`instance="odd"`)
+		return there
+	})
+	eventually.True(t, "it is read", func() bool {
+		v, there := l.find(`"keys"`)
+		return there && v == 1
+	})
+}
+
 // TestShares: of two processes that share targets one reads each, also while shares move, and none
 // sends anything of a target after it was told that it is another's.
 func TestShares(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,7 +92,8 @@ func (s SASL) password() (string, error) {
 func ValidateAddresses(addresses []string) error {
 	var errs []error
 	for _, a := range addresses {
-		if _, port, err := net.SplitHostPort(a); err != nil || port == "" {
+		_, port, err := net.SplitHostPort(a)
+		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 {
 			errs = append(errs, fmt.Errorf("broker %q is not host:port", a))
 		}
 	}

@@ -88,6 +88,9 @@ func targetResult(t *reading.Target, r *reading.Reading, took time.Duration,
 	return one
 }
 
+// discoveryTakes is after how long all jobs' discoveries have mostly answered.
+const discoveryTakes = 10 * time.Second
+
 // examineScrapes scrapes each target once, which takes as long as the longest interval.
 func (c *watchConfig) examineScrapes(ctx context.Context, log *slog.Logger) []doctor.Result {
 	longest := c.Interval
@@ -107,12 +110,17 @@ func (c *watchConfig) examineScrapes(ctx context.Context, log *slog.Logger) []do
 	ended := make(chan error, 1)
 	go func() { ended <- scraper.Run(running) }()
 	var targets []scrape.Target
-	for {
+	waiting, known, began := 0, false, time.Now()
+	// What discovery says first may not be all.
+	for ctx.Err() == nil && (!known || waiting > 0 || time.Since(began) < discoveryTakes) {
 		pause(ctx, 200*time.Millisecond) // between two looks
 		targets = scraper.Targets()
-		waiting, known := scraper.Waiting()
-		if ctx.Err() != nil || known && waiting == 0 {
-			break
+		waiting, known = scraper.Waiting()
+	}
+	var none []string
+	for _, job := range c.ScrapeConfigs {
+		if scraper.Found(job.Prometheus.JobName) == 0 {
+			none = append(none, job.Prometheus.JobName)
 		}
 	}
 	stop()
@@ -122,8 +130,21 @@ func (c *watchConfig) examineScrapes(ctx context.Context, log *slog.Logger) []do
 		results = append(results, doctor.Result{Name: "watch", Status: doctor.Fail,
 			Message: err.Error()})
 	}
+	for _, job := range none {
+		results = append(results, doctor.Result{Name: "watch", Status: doctor.Warn,
+			Message: fmt.Sprintf("job %s finds no target", job),
+			Remedy:  "look at the files, addresses and names that it finds targets by"})
+	}
+	if waiting > 0 {
+		results = append(results, doctor.Result{Name: "watch", Status: doctor.Warn,
+			Message: fmt.Sprintf("%d targets were not scraped in time", waiting),
+			Remedy:  "run it again when they are less busy"})
+	}
 	for i := range targets {
 		t := &targets[i]
+		if t.Last.IsZero() && t.Error == "" {
+			continue // it is among those that wait
+		}
 		one := doctor.Result{Name: "watch", Status: doctor.OK}
 		where := fmt.Sprintf("%s %s of cluster %s", t.Job, t.Instance, t.Cluster)
 		switch {

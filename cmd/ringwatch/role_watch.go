@@ -104,7 +104,7 @@ func (p *process) watchParts(ctx context.Context) ([]part, error) {
 	parts = append(parts, watcher.Run)
 	if len(p.Watch.ScrapeConfigs) > 0 {
 		scraper, err = scrape.New(*p.Watch.scrapes(), scrape.Deps{Take: watcher.Take,
-			Mine: shares.Mine, Log: p.log})
+			Taken: watcher.Reads, Mine: shares.Mine, Log: p.log})
 		if err != nil {
 			return nil, usageError{err}
 		}

@@ -48,13 +48,30 @@ func New(t reading.Target, started int64, labels ...frame.Fact) *Encoder {
 	return &Encoder{target: t, started: uint64(started), labels: labels}
 }
 
-// Lost says that a frame will not arrive, so that the next one is a key frame.
-func (e *Encoder) Lost() { e.key = nil }
+// Of says who the target is now: all may have changed but its id.
+func (e *Encoder) Of(t reading.Target) { e.target = t }
+
+// Last returns when the newest frame is of, in ms since the Unix epoch.
+func (e *Encoder) Last() int64 { return e.last }
+
+// Lost says that the frame of an instant will not arrive. If others need it, the next one is a key
+// frame.
+func (e *Encoder) Lost(at int64) {
+	if e.key != nil && e.key.frame.At == at {
+		e.key = nil
+	}
+}
+
+// clockBack is how far a clock may go back before the target begins anew, in ms, as agents do.
+const clockBack = 60_000
 
 // Frame returns the frame of what was read at an instant, in ms since the Unix epoch, and how many
 // series were left out of it because no frame can hold them. cost is the CPU time of the reading
 // before, in ns.
 func (e *Encoder) Frame(at int64, cost uint64, r *reading.Reading) (b []byte, left int, err error) {
+	if e.last-at > clockBack {
+		e.started, e.sequence, e.last, e.key = uint64(at), 0, 0, nil
+	}
 	at = max(at, e.last+1)
 	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: e.target.ID(),
 		Cluster: e.target.Cluster, Started: e.started, Sequence: e.sequence, At: at,
@@ -190,7 +207,7 @@ func fits(c *reading.Column, rows int) bool {
 		return len(c.Ints) == rows
 	case frame.GaugeDouble:
 		return len(c.Doubles) == rows && c.Exponent == 0
-	case frame.Histogram:
+	case frame.Histogram, frame.GaugeHistogram:
 		return len(c.Histograms) == rows && len(c.Bounds.Upper) > 0 &&
 			len(c.Bounds.Upper) <= frame.MaxBounds
 	}

@@ -229,7 +229,9 @@ func TestStill(t *testing.T) {
 	if n := pass(epoch + 40_000); n > 130 {
 		t.Errorf("a frame with one change has %d bytes", n)
 	}
-	e.Lost()
+	e.Lost(epoch + 40_000) // a delta frame, which nobody needs
+	pass(epoch + 50_000)
+	e.Lost(epoch)
 	pass(epoch + 60_000)
 	pass(epoch + 300_000) // the next window
 	if frames.keys != 3 {
@@ -240,16 +242,30 @@ func TestStill(t *testing.T) {
 	if frames.keys != 4 {
 		t.Errorf("%d key frames: another version must be said", frames.keys)
 	}
-	b, _, err := e.Frame(epoch, 0, r) // a clock that went back
+	b, _, err := e.Frame(epoch+300_000, 0, r) // a clock that went back a little
 	if err != nil {
 		t.Fatal(err)
 	}
 	if h, _, _ := frame.Parse(b); h.At != epoch+320_001 {
 		t.Errorf("the frame is of %d", h.At)
 	}
-	id, err := frame.ReadIdentity(b)
-	if err == nil && len(id.Facts) > 0 {
+	if h, _, _ := frame.Parse(b); h.IsKey() {
 		t.Error("it should be a delta frame")
+	}
+	if b, _, err = e.Frame(epoch, 0, r); err != nil { // and one that was set back
+		t.Fatal(err)
+	}
+	if h, _, _ := frame.Parse(b); h.At != epoch || !h.IsKey() || h.Sequence != 0 {
+		t.Errorf("after the clock was set back the frame is %+v", h)
+	}
+	moved := target
+	moved.Rack = "r2"
+	e.Of(moved)
+	if b, _, err = e.Frame(epoch+1, 0, r); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := frame.ReadIdentity(b); err != nil || id.Rack != "r2" {
+		t.Errorf("%+v, %v", id, err)
 	}
 }
 
@@ -288,8 +304,8 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// BenchmarkFrame makes frames of a Kafka cluster with 180,000 series of groups' partitions, of which
-// half change from one reading to the next.
+// BenchmarkFrame makes frames of a Kafka cluster with 180,000 series of groups' partitions, of
+// which half change from one reading to the next.
 func BenchmarkFrame(b *testing.B) {
 	const rows = 60_000
 	t := reading.Table{Type: "group", Labels: []string{"consumergroup", "topic", "partition"}}

@@ -52,7 +52,7 @@ func (e *Encoder) row(row []string) []string {
 // metricOf returns a column's metric, with its bounds among the frame's.
 func metricOf(f *frame.Frame, c *reading.Column) frame.Metric {
 	m := frame.Metric{Name: c.Name, Kind: c.Kind, Unit: c.Unit, Exponent: c.Exponent}
-	if c.Kind != frame.Histogram {
+	if !c.Kind.IsHistogram() {
 		return m
 	}
 	m.HasSum = c.HasSum

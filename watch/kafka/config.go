@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ringwatch/ringwatch/access/broker"
 	"github.com/ringwatch/ringwatch/access/certs"
@@ -62,6 +64,10 @@ func (c *Config) Validate() error {
 		}
 	}
 	check(c.Cluster != "", "cluster is empty: give the name under which the cluster shall appear")
+	check(len(c.Cluster) <= 255 && c.Cluster != "*" &&
+		!strings.ContainsFunc(c.Cluster, unicode.IsControl),
+		"cluster is %q: use a name of 1 to 255 bytes without control characters, and not *",
+		c.Cluster)
 	check(c.Job != "", "job is empty: leave it out for kafka")
 	check(len(c.Brokers) > 0, "brokers is empty: name at least one host:port")
 	for _, err := range []error{broker.ValidateAddresses(c.Brokers), c.TLS.Validate(),

@@ -396,10 +396,21 @@ func (p *pass) brokersSay(ctx context.Context) {
 	all.Wait()
 }
 
+// clockBack is how far the clock may go back before the history begins anew, in ms.
+const clockBack = 60_000
+
 // remember takes a sample of all logs' ends.
 func (p *pass) remember() {
 	r := p.reader
-	if r.clock.n > 0 && p.now <= r.clock.times[r.clock.n-1] { // the wall clock was set back
+	if r.clock.n > 0 && r.clock.times[r.clock.n-1]-p.now > clockBack {
+		r.clock.n = 0 // what was known is of times that are still to come
+		for _, t := range r.order {
+			for i := range t.history {
+				t.history[i] = unknown
+			}
+		}
+	}
+	if r.clock.n > 0 && p.now <= r.clock.times[r.clock.n-1] { // the clock was set back a little
 		p.now = r.clock.times[r.clock.n-1] + 1
 	}
 	drop := r.clock.next(p.now)

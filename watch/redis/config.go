@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/watch/reading"
@@ -86,7 +87,8 @@ func (c *Config) Validate() error {
 			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
 	}
-	check(c.Cluster != "" && len(c.Cluster) <= 255 && c.Cluster != "*",
+	check(c.Cluster != "" && len(c.Cluster) <= 255 && c.Cluster != "*" &&
+		!strings.ContainsFunc(c.Cluster, unicode.IsControl),
 		"cluster is %q: set the name under which the servers appear, of 1 to 255 bytes", c.Cluster)
 	check(c.Job != "", "job is empty: set a name, or leave it out for redis")
 	addresses := c.all()

@@ -259,7 +259,12 @@ func (b *batch) find(ref storage.SeriesRef, of labels.Labels, report bool) (*ser
 	for _, l := range list {
 		s.long = s.long || len(l.Value) > frame.MaxLabelBytes || len(l.Name) > frame.MaxNameBytes
 	}
+	b.mu.Lock()
+	if b.ended.Load() { // end has given back what was there before
+		b.scraper.series.Add(-1)
+	}
 	b.series[s.key] = s
+	b.mu.Unlock()
 	b.added = append(b.added, s)
 	if n := len(b.free); n > 0 {
 		s.ref, b.free = b.free[n-1]+1, b.free[:n-1]
@@ -300,6 +305,10 @@ func (b *batch) Commit() error {
 		return nil
 	}
 	s := b.scraper
+	// Prometheus repeats its aligned time after the clock was set back.
+	if now := time.Now(); time.UnixMilli(b.at).Sub(now) > clockBack {
+		b.at = now.UnixMilli()
+	}
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.ended.Err() != nil || b.ended.Load() || !s.deps.Mine(b.id) || !s.next(b.id, b.at) {
@@ -324,13 +333,16 @@ func (b *batch) Commit() error {
 	return nil
 }
 
+// clockBack is how far the clock may go back before times that were are forgotten.
+const clockBack = time.Minute
+
 // next reports whether a reading is newer than the one before of the same target. Around a change
 // of its labels a target may be read twice.
 func (s *Scraper) next(id uuid.UUID, at int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := time.UnixMilli(at)
-	if !t.After(s.last[id]) {
+	if last := s.last[id]; !t.After(last) && last.Sub(t) < clockBack {
 		return false
 	}
 	s.last[id] = t

@@ -43,6 +43,8 @@ type Deps struct {
 	// targets at once. While it runs, Reshare waits.
 	// err is a sentence that says why the target could not be read, or not whole.
 	Take func(target reading.Target, at time.Time, r *reading.Reading, err error)
+	// Taken, which may be nil, says whether somebody else hands over readings of that target.
+	Taken func(uuid.UUID) bool
 	// Mine says whether this process reads the target of an id. Who changes its mind calls Reshare.
 	Mine func(uuid.UUID) bool
 	Log  *slog.Logger
@@ -212,6 +214,10 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 				if err == nil {
 					w, err = s.who(of)
 				}
+				if err == nil && s.deps.Taken != nil && s.deps.Taken(w.id) {
+					err = errors.New("watch.kafka or watch.redis has the same cluster, job and " +
+						"instance: name it once")
+				}
 				if other, there := seen[w.id]; err == nil && there {
 					if other.job == job.JobName && labels.Equal(other.of, of) {
 						continue // Prometheus reads it once, too
@@ -244,14 +250,14 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 
 // tidy forgets targets that Prometheus's manager has replaced, as after a change of their labels.
 func (s *Scraper) tidy() {
+	s.mu.Lock() // first, or a target that comes meanwhile would be taken for one that went
+	defer s.mu.Unlock()
 	active := map[*promscrape.Target]bool{}
 	for _, list := range s.manager.TargetsActive() {
 		for _, target := range list {
 			active[target] = true
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for target := range s.states {
 		if !active[target] {
 			s.forget(target)

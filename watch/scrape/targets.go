@@ -51,6 +51,19 @@ func (s *Scraper) Targets() []Target {
 	return list
 }
 
+// Found returns how many targets discovery has found for a job, those included that relabelling
+// drops.
+func (s *Scraper) Found(job string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.found[job] {
+		if g != nil {
+			n += len(g.Targets)
+		}
+	}
+	return n
+}
+
 // Waiting returns how many of the targets that are ours have not been scraped yet; false before
 // discovery has said which there are.
 func (s *Scraper) Waiting() (n int, known bool) {

@@ -14,9 +14,12 @@ package send
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,7 +49,8 @@ type Sender struct {
 
 	mu     sync.Mutex
 	queues [workers]queue
-	bytes  int // in all queues
+	bytes  int  // in all queues
+	ended  bool // what comes now goes to the spool
 	health Health
 }
 
@@ -54,11 +58,20 @@ type Sender struct {
 type queue struct {
 	waiting []item
 	wake    chan struct{}
+	// nodes whose frames ingest does not take while it takes others': they hold up nobody
+	aside map[uuid.UUID]aside
 }
 
 type item struct {
+	node  uuid.UUID
 	frame []byte
 	lost  func()
+}
+
+// aside says until when a node's frames are not tried again.
+type aside struct {
+	until   time.Time
+	backoff time.Duration
 }
 
 // New returns a sender that spools to files as the configuration says.
@@ -66,6 +79,7 @@ func New(client *Client, files Spool, health Health, reg prometheus.Registerer) 
 	s := &Sender{client: client, health: health, log: health.Log}
 	for i := range s.queues {
 		s.queues[i].wake = make(chan struct{}, 1)
+		s.queues[i].aside = map[uuid.UUID]aside{}
 	}
 	var err error
 	if s.metrics, err = newMetrics(reg); err != nil {
@@ -85,8 +99,12 @@ func (s *Sender) Put(node uuid.UUID, b []byte, lost func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.metrics.frames.Inc()
+	if s.ended {
+		s.keep(item{node, b, lost})
+		return
+	}
 	q := &s.queues[maphash.Comparable(seed, node)%workers]
-	q.waiting = append(q.waiting, item{b, lost})
+	q.waiting = append(q.waiting, item{node, b, lost})
 	s.bytes += len(b)
 	for s.bytes > memoryBytes {
 		s.moveOldest()
@@ -114,7 +132,7 @@ func (s *Sender) moveOldest() {
 		}
 	}
 	one := longest.waiting[0]
-	longest.drop()
+	longest.drop(0)
 	s.bytes -= len(one.frame)
 	s.keep(one)
 }
@@ -135,9 +153,29 @@ func (s *Sender) keep(one item) {
 	one.lost()
 }
 
-func (q *queue) drop() {
-	q.waiting[0] = item{}
-	q.waiting = q.waiting[1:]
+// drop lets go of a frame by its place.
+func (q *queue) drop(i int) {
+	if i == 0 { // as nearly always
+		q.waiting[0] = item{}
+		q.waiting = q.waiting[1:]
+		return
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+}
+
+// next returns the place of the oldest frame that may be sent now, or -1 and after how long there
+// is one; 0: there is none at all.
+func (q *queue) next(now time.Time) (place int, after time.Duration) {
+	for i := range q.waiting {
+		a, is := q.aside[q.waiting[i].node]
+		if !is || !now.Before(a.until) {
+			return i, 0
+		}
+		if d := a.until.Sub(now); after == 0 || d < after {
+			after = d
+		}
+	}
+	return -1, after
 }
 
 // Run sends until ctx ends. Then it tries for farewellTime to send what waits, and spools the rest.
@@ -154,11 +192,15 @@ func (s *Sender) Run(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTime)
 	defer cancel()
 	for i := range s.queues {
-		for s.sendOldest(last, &s.queues[i]) == nil && len(s.queues[i].waiting) > 0 {
+		for last.Err() == nil {
+			if there, _, err := s.sendNext(last, &s.queues[i]); !there || Again(err) {
+				break
+			}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ended = true
 	for s.waiting() > 0 {
 		s.moveOldest()
 	}
@@ -172,37 +214,41 @@ func (s *Sender) Run(ctx context.Context) error {
 // work sends what one queue has.
 func (s *Sender) work(ctx context.Context, q *queue) {
 	backoff := leastBackoff
-	for {
-		s.mu.Lock()
-		empty := len(q.waiting) == 0
-		s.mu.Unlock()
-		if empty {
+	for ctx.Err() == nil {
+		there, after, err := s.sendNext(ctx, q)
+		switch {
+		case !there && after == 0:
 			select {
 			case <-q.wake:
-				continue
 			case <-ctx.Done():
-				return
 			}
-		}
-		err := s.sendOldest(ctx, q)
-		if ctx.Err() != nil {
-			return
-		}
-		if !Again(err) {
+		case !there:
+			t := time.NewTimer(after)
+			select {
+			case <-q.wake:
+			case <-t.C:
+			case <-ctx.Done():
+			}
+			t.Stop()
+		case Again(err) && !ofNode(err):
+			pause(ctx, backoff, err)
+			backoff = min(2*backoff, mostBackoff)
+		default:
 			backoff = leastBackoff
-			continue
 		}
-		pause(ctx, backoff, err)
-		backoff = min(2*backoff, mostBackoff)
 	}
+}
+
+// ofNode reports whether ingest does not take the frames of this node or cluster now, which says
+// nothing of others.
+func ofNode(err error) bool {
+	said, is := errors.AsType[*Answer](err)
+	return is && (said.Status == http.StatusForbidden || said.Status == http.StatusTooManyRequests)
 }
 
 // pause waits before a frame is sent again, with some chance in it, so that senders spread.
 func pause(ctx context.Context, backoff time.Duration, err error) {
-	if said, is := err.(*Answer); is && said.After > 0 {
-		backoff = min(max(backoff, said.After), mostBackoff)
-	}
-	t := time.NewTimer(backoff/2 + rand.N(backoff))
+	t := time.NewTimer(spread(backoff, err))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -210,33 +256,62 @@ func pause(ctx context.Context, backoff time.Duration, err error) {
 	}
 }
 
-// sendOldest posts a queue's oldest frame once. Unless it is to be sent again it leaves the queue.
-func (s *Sender) sendOldest(ctx context.Context, q *queue) error {
-	s.mu.Lock()
-	if len(q.waiting) == 0 {
-		s.mu.Unlock()
-		return nil
+// spread returns how long to wait after an error.
+func spread(backoff time.Duration, err error) time.Duration {
+	if said, is := errors.AsType[*Answer](err); is && said.After > 0 {
+		backoff = min(max(backoff, said.After), mostBackoff)
 	}
-	one := q.waiting[0]
+	return backoff/2 + rand.N(backoff)
+}
+
+// sendNext posts the oldest frame that may be sent now, once. Unless it is to be sent again it
+// leaves the queue. Where there is none it says after how long there will be; 0: that is not known.
+func (s *Sender) sendNext(ctx context.Context, q *queue) (there bool, after time.Duration,
+	err error) {
+	s.mu.Lock()
+	place, after := q.next(time.Now())
+	if place < 0 {
+		s.mu.Unlock()
+		return false, after, nil
+	}
+	one := q.waiting[place]
 	s.mu.Unlock()
-	err := s.client.Post(ctx, one.frame)
+	err = s.client.Post(ctx, one.frame)
 	if err != nil && ctx.Err() != nil {
-		return err
+		return true, 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.health.Note(err)
-	there := len(q.waiting) > 0 && &q.waiting[0].frame[0] == &one.frame[0]
-	if Again(err) {
-		return err
+	if ofNode(err) {
+		s.setAside(q, one.node, err)
+		return true, 0, err
 	}
-	if there { // else it was moved to the spool meanwhile, and is sent once more from there
-		q.drop()
+	delete(q.aside, one.node)
+	s.health.Note(err)
+	if Again(err) {
+		return true, 0, err
+	}
+	place = slices.IndexFunc(q.waiting, func(i item) bool { return &i.frame[0] == &one.frame[0] })
+	if place >= 0 { // else it was moved to the spool meanwhile, and is sent once more from there
+		q.drop(place)
 		s.bytes -= len(one.frame)
 		s.metrics.queued.Set(float64(s.waiting()))
 		s.count(one.frame, err, one.lost)
 	}
-	return err
+	return true, 0, err
+}
+
+// setAside lets a node's frames wait while others are sent.
+func (s *Sender) setAside(q *queue, node uuid.UUID, err error) {
+	a, was := q.aside[node]
+	if !was {
+		s.log.Warn("ingest does not take the frames of a node now; they wait", "node", node,
+			"error", err)
+		a.backoff = leastBackoff
+	}
+	a.until = time.Now().Add(spread(a.backoff, err))
+	a.backoff = min(2*a.backoff, mostBackoff)
+	q.aside[node] = a
 }
 
 // count counts a frame that is done with.

@@ -26,6 +26,7 @@ type ingest struct {
 	*httptest.Server
 	mu     sync.Mutex
 	status int
+	of     map[byte]int // the status for a node, where it is another
 	took   []frame.Header
 }
 
@@ -43,10 +44,14 @@ func mustIngest(t *testing.T) *ingest {
 		if err != nil || r.Header.Get("Authorization") != "Bearer rw_watch" {
 			t.Errorf("%v, %v", err, r.Header)
 		}
-		if i.status == http.StatusNoContent {
+		status := i.status
+		if own := i.of[h.Node[0]]; own != 0 {
+			status = own
+		}
+		if status == http.StatusNoContent {
 			i.took = append(i.took, h)
 		}
-		w.WriteHeader(i.status)
+		w.WriteHeader(status)
 	}))
 	t.Cleanup(i.Close)
 	return i
@@ -171,6 +176,46 @@ func TestSend(t *testing.T) {
 	r.ledger(t)
 }
 
+// TestOneNodeIsForbidden: a node whose frames ingest does not take holds up no other, neither in
+// memory nor in the spool, and its frames arrive in order once it may send.
+func TestOneNodeIsForbidden(t *testing.T) {
+	i := mustIngest(t)
+	i.of = map[byte]int{1: http.StatusForbidden, 2: http.StatusTooManyRequests}
+	files := Spool{Directory: t.TempDir(), MaxBytes: 64 << 20}
+	r := mustSend(t, i, files)
+	const nodes = 40 // several in each queue
+	send := func(from, to int) {
+		for node := range byte(nodes) {
+			r.put(t, node, from, to, 10)
+		}
+	}
+	send(0, 3)
+	eventually.True(t, "the others' frames arrive", func() bool {
+		return len(i.heard()) == 3*(nodes-2)
+	})
+	inOrder(t, i.heard())
+	if n := r.value(t, "queued"); n != 6 {
+		t.Errorf("%v frames wait", n)
+	}
+	r.stop()
+	r.ledger(t)
+	if n := r.value(t, "spooled"); n != 6 {
+		t.Errorf("%v frames are on disk", n)
+	}
+	r = mustSend(t, i, files)
+	send(3, 4)
+	eventually.True(t, "the others' frames arrive again",
+		func() bool { return len(i.heard()) == 4*(nodes-2) })
+	i.mu.Lock()
+	i.of = nil
+	i.mu.Unlock()
+	eventually.True(t, "all arrive", func() bool { return len(i.heard()) == 4*nodes })
+	eventually.True(t, "nothing waits", func() bool {
+		return r.value(t, "queued")+r.value(t, "spooled") == 0
+	})
+	r.ledger(t)
+}
+
 // TestRefused: a frame that is wrong is dropped, counted and said.
 func TestRefused(t *testing.T) {
 	i := mustIngest(t)
@@ -278,7 +323,9 @@ func TestConfig(t *testing.T) {
 		t.Error("a spool without room is no error")
 	}
 	var went int
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { went++ }))
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		went++
+	}))
 	defer other.Close()
 	redirects := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer redirects.Close()

@@ -225,7 +225,7 @@ func (s *Sender) drain(ctx context.Context) {
 				return
 			}
 		}
-		sent, refused := 0, 0
+		sent, refused, moved := 0, 0, 0
 		err := eachFrame(one.path, func(b []byte) error {
 			for {
 				err := s.client.Post(ctx, b)
@@ -241,6 +241,10 @@ func (s *Sender) drain(ctx context.Context) {
 				}
 				pause(ctx, backoff, err)
 				backoff = min(2*backoff, mostBackoff)
+				if ofNode(err) && ctx.Err() == nil { // others of the spool come first
+					moved++
+					return s.spool.put(b)
+				}
 			}
 		})
 		if ctx.Err() != nil {
@@ -253,7 +257,8 @@ func (s *Sender) drain(ctx context.Context) {
 		if s.spool.done(one.path) {
 			s.metrics.sent.Add(float64(sent - refused))
 			s.metrics.dropped.WithLabelValues("refused").Add(float64(refused))
-			s.metrics.dropped.WithLabelValues("disk").Add(float64(max(0, one.frames-sent)))
+			s.metrics.dropped.WithLabelValues("disk").Add(
+				float64(max(0, one.frames-sent-moved)))
 		}
 	}
 }
