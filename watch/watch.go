@@ -173,7 +173,7 @@ func (w *Watcher) read(ctx context.Context, s *Source, reader Reader) (r *readin
 	r, err = reader.Read(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("it did not answer within %s: look whether it is overloaded, or raise "+
-			"watch.timeout", s.Timeout)
+			"timeout", s.Timeout)
 	}
 	return r, err
 }
@@ -244,8 +244,8 @@ func failure(of *reading.Target, err error) reading.Table {
 			Doubles: []float64{1}}}}
 }
 
-// Take sends what was read of a target, and why it could not be read or not whole, if err is not
-// nil. Readings of targets that are another process's are dropped.
+// Take sends what was read of a target, which is never nil, and why it could not be read or not
+// whole, if err is not nil. Readings of targets that are another process's are dropped.
 func (w *Watcher) Take(of reading.Target, at time.Time, r *reading.Reading, err error) {
 	id := of.ID()
 	t := w.target(&of, id, at)

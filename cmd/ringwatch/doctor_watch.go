@@ -18,7 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/watch/scrape"
 )
 
-// examineWatch reads each target of the role watch once, but for those of other roles' engines.
+// examineWatch reads each target of the role watch once.
 func (c *config) examineWatch(ctx context.Context) []doctor.Result {
 	var results []doctor.Result
 	var mu sync.Mutex
@@ -83,7 +83,7 @@ func targetResult(t *reading.Target, r *reading.Reading, took time.Duration,
 	default:
 		one.Status = doctor.Warn
 		one.Message = fmt.Sprintf("%s: %d series, and not all: %v", where, series, err)
-		one.Remedy = "give the login the rights that the target's page in docs/ names"
+		one.Remedy = "the sentence says what to do; the target's page in docs/ has the rights it needs"
 	}
 	return one
 }
