@@ -28,7 +28,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 16)}, []string{"kind"}),
 		left: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_watch_series_dropped_total",
-			Help: "Series of targets that were left out: beyond max_series, or no frame can hold them."}),
+			Help: "Series of targets that were left out: beyond max_series, or no frame can " +
+				"hold them."}),
 		unfit: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ringwatch_watch_unfit_total",
 			Help: "Readings that were dropped because they do not fit into a frame."}),

@@ -83,7 +83,8 @@ func targetResult(t *reading.Target, r *reading.Reading, took time.Duration,
 	default:
 		one.Status = doctor.Warn
 		one.Message = fmt.Sprintf("%s: %d series, and not all: %v", where, series, err)
-		one.Remedy = "the sentence says what to do; the target's page in docs/ has the rights it needs"
+		one.Remedy = "the sentence says what to do; the target's page in docs/ has the " +
+			"rights it needs"
 	}
 	return one
 }
