@@ -8,6 +8,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/watch/reading"
 )
 
 // family adds what a metric's family has: a counter, a gauge or a histogram as one metric, a
@@ -38,7 +39,7 @@ func (b *builder) family(f *dto.MetricFamily) {
 				list = append(list, sample{labels: m.Label, double: v})
 			}
 		}
-		b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: unitOf(name)}, list)
+		b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: reading.UnitOf(name)}, list)
 	default: // gauge histograms, which nothing here has
 		b.left += len(f.Metric)
 	}
@@ -55,7 +56,7 @@ func (b *builder) counter(name string, from []*dto.Metric, value func(*dto.Metri
 		}
 		list = append(list, sample{labels: m.Label, number: n})
 	}
-	b.template(frame.Metric{Name: name, Kind: frame.Counter, Unit: unitOf(name),
+	b.template(frame.Metric{Name: name, Kind: frame.Counter, Unit: reading.UnitOf(name),
 		Exponent: exponent},
 		list)
 }
@@ -73,7 +74,7 @@ func (b *builder) quantiles(name string, from []*dto.Metric) {
 			list = append(list, sample{labels: labels, double: q.GetValue()})
 		}
 	}
-	b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: unitOf(name)}, list)
+	b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: reading.UnitOf(name)}, list)
 }
 
 // histogram adds classic histograms. Native ones have other bounds each time, and are left out.
@@ -87,7 +88,7 @@ func (b *builder) histogram(name string, from []*dto.Metric) {
 		return
 	}
 	exponent := exponentOf(name)
-	metric := frame.Metric{Name: name, Kind: frame.Histogram, Unit: unitOf(name),
+	metric := frame.Metric{Name: name, Kind: frame.Histogram, Unit: reading.UnitOf(name),
 		Exponent: exponent, HasSum: true}
 	var list []sample
 	for _, m := range from {
@@ -168,32 +169,13 @@ func boundsOf(h *dto.Histogram) (frame.Bounds, bool) {
 // exponentOf returns in which part of its unit a metric counts, by its name, so that it never
 // changes: 2^63 ns are 292 years, and thousandths of anything else are more than anybody counts.
 func exponentOf(name string) int {
-	switch unitOf(name) {
+	switch reading.UnitOf(name) {
 	case "seconds":
 		return -9
 	case "bytes":
 		return 0
 	}
 	return -3
-}
-
-// unitOf returns the unit that a metric's name says.
-func unitOf(name string) string {
-	for _, suffix := range []string{"_total", "_sum", "_count"} {
-		if rest, found := strings.CutSuffix(name, suffix); found {
-			if suffix == "_count" {
-				return ""
-			}
-			name = rest
-			break
-		}
-	}
-	for _, unit := range []string{"seconds", "bytes", "ratio"} {
-		if strings.HasSuffix(name, "_"+unit) {
-			return unit
-		}
-	}
-	return ""
 }
 
 // whole returns v in units of 10^exponent; false if it is none that a counter may have.

@@ -1,7 +1,7 @@
 // Package own sends what a process of Ringwatch has on /metrics as frames through ingest,
 // as an agent does with its node's. So the series of all processes are stored, asked for with
 // PromQL, and watched by the shipped rules, without a Prometheus that scrapes them. Begin with
-// Sender. Of our packages it imports frame and watch/send.
+// Sender. Of our packages it imports frame, watch/reading and watch/send.
 //
 // What it promises: it sends a frame of bounded size every interval. Frames that ingest does not
 // take wait in a bounded queue; if it is full the oldest is dropped, and counted. A Sender never

@@ -10,6 +10,7 @@ package reading
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -121,4 +122,23 @@ func (t *Table) cut(rows int) {
 			c.Histograms = c.Histograms[:rows]
 		}
 	}
+}
+
+// UnitOf returns the unit that a metric's name says.
+func UnitOf(name string) string {
+	for _, suffix := range []string{"_total", "_sum", "_count"} {
+		if rest, found := strings.CutSuffix(name, suffix); found {
+			if suffix == "_count" {
+				return ""
+			}
+			name = rest
+			break
+		}
+	}
+	for _, unit := range []string{"seconds", "bytes", "ratio"} {
+		if strings.HasSuffix(name, "_"+unit) {
+			return unit
+		}
+	}
+	return ""
 }

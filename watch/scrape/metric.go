@@ -78,7 +78,7 @@ func (st *state) visible(of labels.Labels) []labels.Label {
 func (st *state) metric(name string) *metric {
 	m := st.metrics[name]
 	if m == nil {
-		m = &metric{name: name, unit: unitOf(name)}
+		m = &metric{name: name, unit: reading.UnitOf(name)}
 		st.metrics[name] = m
 	}
 	return m
@@ -138,25 +138,6 @@ func typeOf(name string) string {
 		t = "m" + t
 	}
 	return t[:min(len(t), frame.MaxNameBytes)]
-}
-
-// unitOf returns the unit that a metric's name says.
-func unitOf(name string) string {
-	for _, suffix := range []string{"_total", "_sum", "_count"} {
-		if rest, found := strings.CutSuffix(name, suffix); found {
-			if suffix == "_count" {
-				return ""
-			}
-			name = rest
-			break
-		}
-	}
-	for _, unit := range []string{"seconds", "bytes", "ratio"} {
-		if strings.HasSuffix(name, "_"+unit) {
-			return unit
-		}
-	}
-	return ""
 }
 
 // table makes the table of what a scrape says of the metric. It counts what it leaves out, and the
