@@ -39,7 +39,8 @@ func (b *builder) family(f *dto.MetricFamily) {
 				list = append(list, sample{labels: m.Label, double: v})
 			}
 		}
-		b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: reading.UnitOf(name)}, list)
+		b.template(frame.Metric{Name: name, Kind: frame.GaugeDouble, Unit: reading.UnitOf(name)},
+			list)
 	default: // gauge histograms, which nothing here has
 		b.left += len(f.Metric)
 	}
