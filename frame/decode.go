@@ -22,8 +22,8 @@ func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 	return DecodeWanted(allow, b, key, nil)
 }
 
-// DecodeWanted is DecodeWithin without the columns of metrics that are not wanted, and without
-// the entities of templates that have no other metrics: they are passed over and not looked at,
+// DecodeWanted is DecodeWithin without events, without the columns of metrics that are not wanted,
+// and without the entities of templates that have no other metrics: they are passed over and not looked at,
 // which takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for
 // the metrics that its key frame was decoded for.
 func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, error) {
@@ -89,7 +89,7 @@ func (d *decoder) decode(b []byte) (*Frame, error) {
 	raw := d.b
 	d.payload()
 	if d.outline {
-		d.sum = maphash.Bytes(uniqueSeed, raw[:len(raw)-len(d.b)])
+		d.sum = maphash.Bytes(uniqueSeed, d.state[:len(d.state)-len(d.b)])
 	}
 	if h.Compression == Zstd && cap(raw) <= maxPooled { // nothing points into it: texts are copies
 		room.payload = raw[:0]
@@ -117,8 +117,8 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 const maxPooled = 1 << 20
 
 // Check reads a whole frame as far as that is possible without its key frame: a key frame
-// entirely, a delta frame to the end of its compression. It is what a receiver that keeps no
-// state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
+// entirely, a delta frame to the end of its compression, and its events. It is what a receiver that
+// keeps no state can promise. maxRaw bounds the payload in bytes beyond MaxRawBytes.
 func Check(b []byte, maxRaw int) (Header, error) {
 	h, packed, err := Parse(b)
 	if err != nil {
@@ -132,7 +132,9 @@ func Check(b []byte, maxRaw int) (Header, error) {
 		_, err = Decode(b, nil)
 		return h, err
 	}
-	_, err = unpack(&h, packed)
+	if _, err = unpack(&h, packed); err == nil {
+		_, err = Events(b)
+	}
 	return h, err
 }
 
@@ -161,7 +163,8 @@ type decoder struct {
 	templates []tpl  // key frame's and added ones
 	enough    bool   // what is left of the payload is of metrics that nobody wants
 	outline   bool   // only what comes before the values is read
-	sum       uint64 // of that
+	state     []byte // the payload behind its events
+	sum       uint64 // of what comes before the values
 }
 
 // tpl is what the decoder must know of a template.
@@ -212,6 +215,14 @@ func (d *decoder) wants(t *tpl, metric int) bool {
 }
 
 func (d *decoder) payload() {
+	if d.f.HasEvents {
+		if d.want != nil || d.outline {
+			d.eventsSection()
+		} else {
+			d.events()
+		}
+	}
+	d.state = d.b
 	if d.key == nil {
 		d.identity()
 	} else {

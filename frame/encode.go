@@ -27,14 +27,18 @@ func (f *Frame) Append(dst []byte, key *Frame) ([]byte, error) {
 	if err := f.validate(); err != nil {
 		return dst, err
 	}
-	raw := f.appendPayload(nil, key)
+	raw, err := f.appendEvents(nil)
+	if err != nil {
+		return dst, err
+	}
+	raw = f.appendPayload(raw, key)
 	if len(raw) > MaxRawBytes {
 		return dst, fmt.Errorf("%w: a payload of %d bytes where %d are allowed", ErrTooLarge,
 			len(raw), MaxRawBytes)
 	}
 	h := f.Header
 	var packed []byte
-	h.RawLength = len(raw)
+	h.RawLength, h.HasEvents = len(raw), len(f.Events) > 0
 	h.Compression, packed = pack(f.Compression, raw)
 	start := len(dst)
 	dst = append(h.appendHeader(dst), packed...)

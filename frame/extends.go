@@ -32,9 +32,12 @@ func Extends(b []byte) (bool, error) {
 	if err != nil || h.IsKey() {
 		return err == nil, err
 	}
-	// A delta frame's payload begins with its dictionary (FORMAT.md §4.2): how many bounds,
-	// templates and groups of entities there are. A count of zero is one byte.
+	// Behind its events a delta frame's payload begins with its dictionary (FORMAT.md §4.2): how
+	// many bounds, templates and groups of entities there are. A count of zero is one byte.
 	head, err := unpackHead(&h, packed, headBytes)
+	if err == nil && len(head) < headBytes {
+		err = fmt.Errorf("%w: the payload ends within its dictionary", ErrMalformed)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -75,8 +78,25 @@ func ReadIdentity(b []byte) (Identity, error) {
 	}
 }
 
-// unpackHead returns the first bytes of a payload.
+// unpackHead returns the first bytes of a payload behind its events: size, or as many as there are.
 func unpackHead(h *Header, packed []byte, size int) ([]byte, error) {
+	events := 0
+	if h.HasEvents {
+		head, err := unpackFirst(h, packed, min(h.RawLength, binary.MaxVarintLen32))
+		if err != nil {
+			return nil, err
+		}
+		events = eventsSize(head, min(h.RawLength, maxEventsBytes))
+	}
+	head, err := unpackFirst(h, packed, min(h.RawLength, events+size))
+	if err != nil {
+		return nil, err
+	}
+	return head[events:], nil
+}
+
+// unpackFirst returns the first bytes of a payload.
+func unpackFirst(h *Header, packed []byte, size int) ([]byte, error) {
 	var in io.Reader
 	switch h.Compression {
 	case None:

@@ -123,6 +123,7 @@ func (c Compression) String() string {
 // Unix epoch.
 type Header struct {
 	Compression Compression
+	HasEvents   bool      // the payload begins with events; set by Parse and by Append
 	Check       uint32    // CRC-32C; set by Parse and by Append
 	Length      int       // bytes of the whole frame; set by Parse
 	Node        uuid.UUID // the node's id
@@ -162,6 +163,7 @@ func WindowOf(at int64) int64 {
 // Frame is one decoded frame. Slices are in wire order.
 type Frame struct {
 	Header
+	Events    []Event    // what happened since the frame before, by ascending time
 	Identity  Identity   // key frames only
 	Bounds    []Bounds   // sets added to the key frame's
 	Templates []Template // templates added to the key frame's

@@ -11,12 +11,12 @@ import (
 
 // Offsets of the fixed part of the header: FORMAT.md §3.
 const (
-	versionOffset     = 3
-	checkOffset       = 4
-	lengthOffset      = 8
-	compressionOffset = 12
-	nodeOffset        = 13
-	clusterOffset     = 29
+	versionOffset = 3
+	checkOffset   = 4
+	lengthOffset  = 8
+	packingOffset = 12
+	nodeOffset    = 13
+	clusterOffset = 29
 )
 
 // minFrameBytes is the least that any frame has: the fixed part, a one-byte cluster and eight
@@ -24,6 +24,9 @@ const (
 const minFrameBytes = clusterOffset + 2 + 8
 
 const magic = "RWF"
+
+// eventsBit of the byte that says how the payload is packed says that it begins with events.
+const eventsBit = 0x80
 
 // Version is the version of the format that this package reads and writes.
 const Version = 1
@@ -35,7 +38,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // ErrTruncated, ErrMagic, ErrVersion or ErrTooLarge.
 func Length(b []byte) (int, error) {
 	switch {
-	case len(b) < compressionOffset:
+	case len(b) < packingOffset:
 		return 0, fmt.Errorf("%w: %d bytes are fewer than any frame has", ErrTruncated, len(b))
 	case string(b[:versionOffset]) != magic:
 		return 0, fmt.Errorf("%w: it does not begin with %q", ErrMagic, magic)
@@ -68,8 +71,9 @@ func Parse(b []byte) (Header, []byte, error) {
 	if crc32.Checksum(b[lengthOffset:], castagnoli) != h.Check {
 		return Header{}, nil, ErrChecksum
 	}
-	r := reader{b: b[compressionOffset:]}
-	h.Compression = Compression(r.u8())
+	r := reader{b: b[packingOffset:]}
+	packing := r.u8()
+	h.Compression, h.HasEvents = Compression(packing&^eventsBit), packing&eventsBit != 0
 	copy(h.Node[:], r.b)
 	r.b = r.b[len(h.Node):]
 	h.Cluster = r.text("cluster", MaxNameBytes)
@@ -133,7 +137,11 @@ func (h *Header) validate() error {
 // appendHeader appends everything before the payload, check and length still zero.
 func (h *Header) appendHeader(dst []byte) []byte {
 	dst = append(dst, magic...)
-	dst = append(dst, Version, 0, 0, 0, 0, 0, 0, 0, 0, byte(h.Compression))
+	packing := byte(h.Compression)
+	if h.HasEvents {
+		packing |= eventsBit
+	}
+	dst = append(dst, Version, 0, 0, 0, 0, 0, 0, 0, 0, packing)
 	dst = append(dst, h.Node[:]...)
 	dst = appendText(dst, h.Cluster)
 	dst = appendUvarint(dst, h.Started)

@@ -113,6 +113,34 @@ func makeHostile(t *testing.T) []hostile {
 	add("bounds_do_not_rise", ErrMalformed, nil, plain(0, 0, 0, 1, 0, 2, 2, 0, 0, 0, 0, 0, 0))
 	add("exponent_19", ErrMalformed, nil, plain(0, 0, 0, 1, 38, 1, 2, 0, 0, 0, 0, 0))
 
+	with := *smallest.frame
+	with.HasEvents = true
+	events := func(b ...byte) []byte { // before an empty payload
+		b = append(append([]byte{byte(len(b))}, b...), make([]byte, 7)...)
+		return withPayload(&with, None, len(b), b)
+	}
+	add("events_none", ErrMalformed, nil, events(0))
+	add("events_of_no_bytes", ErrMalformed, nil, events())
+	add("events_65", ErrTooLarge, nil, events(65))
+	add("events_more_than_bytes", ErrMalformed, nil, events(2, 0, 1, 'x', 0, 0, 0))
+	add("events_bytes_behind", ErrMalformed, nil, events(1, 0, 1, 'x', 0, 0, 0, 0))
+	add("events_longer_than_payload", ErrMalformed, nil,
+		withPayload(&with, None, 4, []byte{100, 1, 0, 1}))
+	add("events_of_65_KiB", ErrTooLarge, nil,
+		withPayload(&with, None, 4, []byte{0x80, 0x80, 8, 1}))
+	add("events_promised", ErrMalformed, nil, withPayload(&with, None, 7, make([]byte, 7)))
+	add("event_without_kind", ErrMalformed, nil, events(1, 0, 0, 0, 0, 0))
+	add("event_kind_with_capital", ErrMalformed, nil, events(1, 0, 1, 'X', 0, 0, 0))
+	add("event_severity_3", ErrMalformed, nil, events(1, 0, 1, 'x', 3, 0, 0))
+	add("event_before_time", ErrMalformed, nil, events(1, 1, 1, 'x', 0, 0, 0))
+	add("event_17_labels", ErrTooLarge, nil, events(1, 0, 1, 'x', 0, 17, 0))
+	add("event_label_empty", ErrMalformed, nil, events(1, 0, 1, 'x', 0, 1, 1, 'a', 0, 0))
+	add("event_label_unnamed", ErrMalformed, nil, events(1, 0, 1, 'x', 0, 1, 0, 1, 'v', 0))
+	add("event_labels_out_of_order", ErrMalformed, nil,
+		events(1, 0, 1, 'x', 0, 2, 1, 'b', 1, 'v', 1, 'a', 1, 'v', 0))
+	add("event_text_of_2_KiB", ErrTooLarge, nil, events(1, 0, 1, 'x', 0, 0, 0x80, 16))
+	add("event_text_not_utf8", ErrMalformed, nil, events(1, 0, 1, 'x', 0, 0, 1, 0xff))
+
 	// edit encodes a changed copy of a vector: what an encoder that breaks a rule would send.
 	edit := func(name string, want error, from *vector, change func(f *Frame)) {
 		text := formatVector(&vector{name: "x", key: from.key, frame: from.frame},
@@ -138,6 +166,13 @@ func makeHostile(t *testing.T) []hostile {
 		}
 		add(name, want, keyBytes, b)
 	}
+	happened := byName["happened"]
+	edit("events_out_of_order", ErrMalformed, happened, func(f *Frame) {
+		f.Events[0].At = f.At
+	})
+	edit("event_label_reserved", ErrMalformed, happened, func(f *Frame) {
+		f.Events[0].Labels[0].Name = "cluster"
+	})
 	edit("type_twice", ErrMalformed, full, func(f *Frame) { f.Templates[2].Type = "table" })
 	edit("type_with_capital", ErrMalformed, full, func(f *Frame) { f.Templates[2].Type = "Table" })
 	edit("metric_twice", ErrMalformed, full, func(f *Frame) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -43,6 +44,7 @@ func drawFrame(t *rapid.T, key *Frame) *Frame {
 		}
 	}
 	d := drawer{T: t, f: f, key: key}
+	d.events()
 	d.dictionary()
 	d.groups()
 	return f
@@ -53,6 +55,25 @@ type drawer struct {
 	f, key *Frame
 	sizes  []int
 	live   [][]int // live entities by template
+}
+
+func (d *drawer) events() {
+	ages := []int64{}
+	for range rapid.IntRange(0, 3).Draw(d.T, "events") {
+		ages = append(ages, rapid.Int64Range(0, d.f.At-1).Draw(d.T, "event's age"))
+	}
+	slices.Sort(ages)
+	slices.Reverse(ages)
+	for _, age := range ages {
+		e := Event{At: d.f.At - age, Text: rapid.StringN(0, 20, MaxEventText).Draw(d.T, "text"),
+			Kind:     rapid.SampledFrom([]string{"node_down", "gc_pause", "x"}).Draw(d.T, "kind"),
+			Severity: Severity(rapid.IntRange(0, 2).Draw(d.T, "severity"))}
+		for i := range rapid.IntRange(0, 3).Draw(d.T, "event's labels") {
+			e.Labels = append(e.Labels, Label{fmt.Sprintf("l%d", i),
+				rapid.StringN(1, 10, MaxLabelBytes).Draw(d.T, "value")})
+		}
+		d.f.Events = append(d.f.Events, e)
+	}
 }
 
 func (d *drawer) dictionary() {
@@ -243,6 +264,22 @@ func comeBack(t *rapid.T, f, key *Frame) {
 	got, err := Decode(b, key)
 	if err != nil {
 		t.Fatalf("%v\n%x", err, b)
+	}
+	if events, err := Events(b); err != nil || !reflect.DeepEqual(events, f.Events) {
+		t.Fatalf("without its key frame: %v\n%+v\nwant\n%+v", err, events, f.Events)
+	}
+	some := NewWanted(func(name string) bool { return false }, nil)
+	if f.IsKey() {
+		if _, err := DecodeWanted(nil, b, nil, some); err != nil {
+			t.Fatalf("for no metric: %v", err)
+		}
+		if id, err := ReadIdentity(b); err != nil || !reflect.DeepEqual(id, f.Identity) {
+			t.Fatalf("identity: %v\n%+v\nwant\n%+v", err, id, f.Identity)
+		}
+	}
+	extends := f.IsKey() || len(f.Bounds)+len(f.Templates)+len(f.Added) > 0
+	if more, err := Extends(b); err != nil || more != extends {
+		t.Fatalf("brings more: %v %v, want %v", more, err, extends)
 	}
 	got.Header.RawLength = f.Header.RawLength
 	if !reflect.DeepEqual(normal(got), normal(f)) {

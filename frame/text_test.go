@@ -18,6 +18,7 @@ import (
 //
 //	frame NAME
 //	node UUID | cluster "q" | started N | sequence N | at N | interval N | key_age N | key NAME | cost N
+//	event AGE KIND SEVERITY "text" "name" "value"…            (before all that follow)
 //	datacenter "q" | rack "q" | fact "name" "value"
 //	bounds EXPONENT UPPER…
 //	template TYPE LABEL,LABEL|-
@@ -139,6 +140,13 @@ func (v *vector) line(w []string, byName map[string]*vector) error {
 		}
 	case "cost":
 		f.Cost = uint64(n.int(w[1]))
+	case "event":
+		severity, _ := ParseSeverity(w[3])
+		e := Event{At: f.At - n.int(w[1]), Kind: w[2], Severity: severity, Text: w[4]}
+		for i := 5; i < len(w); i += 2 {
+			e.Labels = append(e.Labels, Label{w[i], w[i+1]})
+		}
+		f.Events = append(f.Events, e)
 	case "datacenter":
 		f.Identity.Datacenter = w[1]
 	case "rack":
@@ -300,6 +308,14 @@ func formatVector(v *vector, key *Frame) string {
 		p("key_age %d\nkey %s\n", f.KeyAge, v.key)
 	}
 	p("cost %d\n", f.Cost)
+	for i := range f.Events {
+		e := &f.Events[i]
+		p("event %d %s %s %s", f.At-e.At, e.Kind, e.Severity, quote(e.Text))
+		for _, l := range e.Labels {
+			p(" %s %s", quote(l.Name), quote(l.Value))
+		}
+		p("\n")
+	}
 	if f.IsKey() {
 		p("datacenter %s\nrack %s\n", quote(f.Identity.Datacenter), quote(f.Identity.Rack))
 		for _, x := range f.Identity.Facts {
