@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -63,6 +64,19 @@ type Cassandra struct {
 	StoragePort int
 	JMXPort     int
 	Dir         string
+
+	nodetool []string // arguments of Java
+}
+
+// Nodetool runs Cassandra's own nodetool against the node, by the Java in PATH, and returns what it
+// printed. The error has that, too.
+func (c *Cassandra) Nodetool(ctx context.Context, words ...string) (string, error) {
+	args := append(c.nodetool[:len(c.nodetool):len(c.nodetool)], words...)
+	out, err := exec.CommandContext(ctx, "java", args...).CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("nodetool %s: %w: %s", strings.Join(words, " "), err, out)
+	}
+	return string(out), nil
 }
 
 // Addr returns host:port for CQL clients.
@@ -144,6 +158,7 @@ func startCassandra(ctx context.Context, c CassandraConfig, classPath string) (*
 	java := filepath.Join(c.JavaHome, "bin", "java")
 	node := &Cassandra{Host: c.ListenAddress, NativePort: c.NativePort, StoragePort: c.StoragePort,
 		JMXPort: c.JMXPort, Dir: c.Dir}
+	node.nodetool = c.nodetoolArgs(classPath)
 	node.name = "Cassandra"
 	node.probe = func(ctx context.Context) error {
 		return cassandraAnswers(ctx, node.Addr(), c.TLS)
@@ -272,6 +287,17 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 	}
 	args = append(args, c.JVMArgs...)
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")
+}
+
+// nodetoolArgs are Java's arguments for nodetool of a node. The Java that is fetched for a Cassandra
+// may have no JMX client, so it is another one that runs it.
+func (c CassandraConfig) nodetoolArgs(classPath string) []string {
+	args := append(strings.Fields(cassandraJava17), "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "-Xmx128M",
+		"-XX:TieredStopAtLevel=1", "-Dcom.sun.jndi.rmiURLParsing=legacy", "-Duser.home="+c.Dir,
+		"-Dlogback.configurationFile=file:"+filepath.Join(c.Dir, "logback.xml"))
+	return append(args, "-cp", classPath, "org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1",
+		"-p", strconv.Itoa(c.JMXPort))
 }
 
 // cassandraLogback writes to stdout, which StartProcess sends to the log file, so that the JVM's
