@@ -32,12 +32,6 @@ func (w *whole) testConsole(t *testing.T) {
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v", len(nodes), err)
 	}
-	const browser = "/usr/bin/chromium"
-	for _, needed := range []string{browser, "../../console/node_modules"} {
-		if _, err := os.Stat(needed); err != nil {
-			t.Fatalf("%v: install Debian's chromium, and run make console", err)
-		}
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -50,12 +44,24 @@ func (w *whole) testConsole(t *testing.T) {
 	s := &stage{whole: w, t: t, ctx: ctx}
 	server := httptest.NewServer(s)
 	defer server.Close()
+	browse(ctx, t, "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
+		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount],
+		"CLUSTER="+nodes[0].Cluster, "NODE="+w.node, "STAGE="+server.URL)
+}
+
+// browse runs tests of the console in a real browser; console/test/run.mjs says what the
+// environment is.
+func browse(ctx context.Context, t *testing.T, env ...string) {
+	t.Helper()
+	const browser = "/usr/bin/chromium"
+	for _, needed := range []string{browser, "../../console/node_modules"} {
+		if _, err := os.Stat(needed); err != nil {
+			t.Fatalf("%v: install Debian's chromium, and run make console", err)
+		}
+	}
 	cmd := exec.CommandContext(ctx, "node", "test/run.mjs")
 	cmd.Dir = "../../console"
-	cmd.Env = append(os.Environ(), "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
-		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount],
-		"CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
-		"STAGE="+server.URL, "CHROMIUM="+browser)
+	cmd.Env = append(append(os.Environ(), "CHROMIUM="+browser), env...)
 	cmd.Stderr = cmd.Stdout
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -309,13 +308,7 @@ func (d *doing) testAlerts(t *testing.T) {
 }
 
 func (d *doing) testConsole(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "node", "test/doing_seen.mjs")
-	cmd.Dir = "../../console"
-	cmd.Env = append(os.Environ(), "BASE="+d.api, "KEY="+d.key, "CLUSTER=doing",
-		"CHROMIUM=/usr/bin/chromium")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	browse(t.Context(), t, "BASE="+d.api, "KEY="+d.key, "CLUSTER=doing", "TESTS=real")
 }
 
 func (d *doing) testDecommission(t *testing.T) {

@@ -13,6 +13,7 @@
 //   CLUSTER    name of the monitored cluster, NODE the id of its node
 //   STAGE      URL of what changes the world when a test asks for it (see t.stage)
 //   CHROMIUM   path of the browser; /usr/bin/chromium if left out
+//   TESTS      the folder of the tests; this one if left out
 //   ONLY       runs only tests whose names contain this
 //   LANES      how many tests run at once; 3 if left out
 //
@@ -26,7 +27,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
 const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = process.env;
-const here = dirname(fileURLToPath(import.meta.url));
+const here = join(dirname(fileURLToPath(import.meta.url)), process.env.TESTS ?? ".");
 const patience = 300_000; // ms; machines may be ten times slower from one minute to the next
 
 const browser = await chromium.launch({
