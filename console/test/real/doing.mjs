@@ -7,7 +7,21 @@ const shows = (hash, ...texts) => async (page, t) => {
     const missing = texts.filter((text) => !shown.includes(text));
     if (missing.length > 0) throw new Error(`${missing.join(", ")} is not on the page`);
     return true;
-  }, `${hash} shows ${texts.join(", ")}`);
+  }, `${hash} shows what nodes did`);
 };
 
-export const tests = {};
+export const tests = {
+  "a large partition is an event": shows("#/events?range=1h&kind=large_partition", "orders"),
+  "a repair is an event": shows("#/events?range=1h&kind=repair", "shop"),
+  "the table that was repaired": shows("#/activity?view=repairs&cluster=doing", "orders"),
+  "the driver that is connected": shows(
+    "#/activity?view=clients&cluster=doing",
+    "cassandra-gocql-driver",
+  ),
+  "the slow query without its literal": shows(
+    "#/activity?view=queries&cluster=doing&range=1h",
+    "orders",
+    "v = ?",
+  ),
+  "the snapshot on the cluster's page": shows("#/cluster/doing?range=1h", "Snapshots", "orders"),
+};
