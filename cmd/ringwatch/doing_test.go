@@ -129,18 +129,20 @@ func startDoing(t *testing.T, version string) *doing {
 func lowThresholds(version string) map[string]any {
 	switch version {
 	case engines.Cassandra40:
-		return map[string]any{"auto_bootstrap": false, "slow_query_log_timeout_in_ms": 1,
+		return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
+			"slow_query_log_timeout_in_ms":                    1,
 			"compaction_large_partition_warning_threshold_mb": 1,
 			"compaction_throughput_mb_per_sec":                1,
 			"stream_throughput_outbound_megabits_per_sec":     8}
 	case engines.Cassandra41:
-		return map[string]any{"auto_bootstrap": false, "slow_query_log_timeout": "1ms",
+		return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
+			"slow_query_log_timeout":                       "1ms",
 			"compaction_large_partition_warning_threshold": "1MiB",
 			"compaction_throughput":                        "1MiB/s",
 			"stream_throughput_outbound":                   "1MiB/s"}
 	}
-	return map[string]any{"auto_bootstrap": false, "slow_query_log_timeout": "1ms",
-		"partition_size_warn_threshold": "1MiB", "compaction_throughput": "1MiB/s",
+	return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
+		"slow_query_log_timeout": "1ms", "partition_size_warn_threshold": "1MiB", "compaction_throughput": "1MiB/s",
 		"stream_throughput_outbound": "1MiB/s"}
 }
 
@@ -174,10 +176,10 @@ func (d *doing) beside(t *testing.T, node int, words ...string) (wait func()) {
 	}
 }
 
-// fill writes rows of 10 kB into a partition, and flushes them.
+// fill writes rows of 100 kB into a partition, and flushes them.
 func (d *doing) fill(t *testing.T, partition, rows int) {
 	t.Helper()
-	value := strings.Repeat("0123456789", 1000)
+	value := strings.Repeat("0123456789", 10_000)
 	for c := range rows {
 		d.exec(t, "INSERT INTO shop.orders (k, c, v) VALUES (?, ?, ?)", partition, c, value)
 	}
@@ -251,7 +253,7 @@ func (d *doing) testDriver(t *testing.T) { // its name is that of d.cql
 }
 
 func (d *doing) testSlowQuery(t *testing.T) {
-	d.fill(t, 1, 200)
+	d.fill(t, 1, 20)
 	const secret = "it is nobody's business"
 	query := func() error {
 		return d.cql.Query("SELECT * FROM shop.orders WHERE v = '" + strings.ReplaceAll(secret, "'",
@@ -273,7 +275,7 @@ func (d *doing) testSlowQuery(t *testing.T) {
 }
 
 func (d *doing) testLargePartition(t *testing.T) {
-	d.fill(t, 2, 200)
+	d.fill(t, 2, 20)
 	d.nodetool(t, "compact", "shop", "orders") // 5.0 warns when it compacts
 	d.has(t, "/v1/events?cluster=doing&kind=large_partition", `"keyspace":"shop"`,
 		`"table":"orders"`)
@@ -283,7 +285,7 @@ func (d *doing) testLargePartition(t *testing.T) {
 
 func (d *doing) testCompaction(t *testing.T) {
 	for partition := range 3 {
-		d.fill(t, 10+partition, 1000)
+		d.fill(t, 10+partition, 100)
 	}
 	wait := d.beside(t, 0, "compact", "shop", "orders")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"compaction"`, `"table":"orders"`)
@@ -351,6 +353,9 @@ func (d *doing) testConsole(t *testing.T) {
 func (d *doing) testDecommission(t *testing.T) {
 	d.exec(t, "ALTER KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', "+
 		"'replication_factor': 1}")
+	for partition := range 8 { // half of which node 2 has to send
+		d.fill(t, 20+partition, 50)
+	}
 	wait := d.beside(t, 1, "decommission", "--force")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"decommission"`, `"peer":"127.0.0.`)
 	d.says(t, "decommission", "tasks", "--cluster", "doing")
