@@ -72,11 +72,14 @@ func testVersion(t *testing.T, version string) map[string]string {
 	t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
 	t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms); n.testSizes(t) })
 	t.Run("Names", func(t *testing.T) { n.testNames(t, listens) })
+	t.Run("Driver", n.testDriver)
 	t.Run("OneTableAmongMany", func(t *testing.T) {
 		n.testOneAmongMany(t, min(long.tables, writtenTables))
 	})
 	// after it: a drop flushes every table with a write in the commit log
 	t.Run("DroppedAndCreatedAgain", n.testDropped)
+	t.Run("Tasks", n.testTasks)
+	t.Run("Snapshot", n.testSnapshot)
 	t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
 	t.Run("Ledger", n.testLedger)
 	queried := n
