@@ -4,12 +4,10 @@ import dev.ringwatch.agent.filter.Filters;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Model;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.TreeMap;
 
 /** When each replicated table was repaired and has to be again, as one node of a cluster sends it. */
 final class RepairTables {
@@ -34,31 +32,34 @@ final class RepairTables {
     }
 
     void show(List<RepairHistory.Known> all) {
-        all.sort(Comparator.comparing(known -> Replicated.key(known.table.keyspace,
-                known.table.table)));
-        Set<String> seen = new HashSet<>();
-        leftOut = 0;
+        Map<String, RepairHistory.Known> now = new TreeMap<>(); // tables stand by keyspace
         for (RepairHistory.Known known : all) {
-            String key = Replicated.key(known.table.keyspace, known.table.table);
-            if (!shown.containsKey(key) && rows.live() >= max) {
-                leftOut++;
-                continue;
-            }
-            seen.add(key);
-            Rows.Row row = shown.computeIfAbsent(key,
-                    k -> rows.begin(known.table.keyspace, known.table.table));
-            rows.set(row, grace, known.table.gcGraceSeconds);
-            setOrNone(row, full, known.full);
-            setOrNone(row, incremental, known.incremental);
-            setOrNone(row, due, known.due);
+            now.put(Replicated.key(known.table.keyspace, known.table.table), known);
         }
         shown.entrySet().removeIf(entry -> {
-            boolean gone = !seen.contains(entry.getKey());
+            boolean gone = !now.containsKey(entry.getKey());
             if (gone) {
                 rows.end(entry.getValue());
             }
             return gone;
         });
+        leftOut = 0;
+        for (Map.Entry<String, RepairHistory.Known> entry : now.entrySet()) {
+            RepairHistory.Known known = entry.getValue();
+            Rows.Row row = shown.get(entry.getKey());
+            if (row == null && rows.live() >= max) {
+                leftOut++;
+                continue;
+            }
+            if (row == null) {
+                row = rows.begin(known.table.keyspace, known.table.table);
+                shown.put(entry.getKey(), row);
+            }
+            rows.set(row, grace, known.table.gcGraceSeconds);
+            setOrNone(row, full, known.full);
+            setOrNone(row, incremental, known.incremental);
+            setOrNone(row, due, known.due);
+        }
     }
 
     private void setOrNone(Rows.Row row, int metric, int seconds) {
@@ -74,10 +75,6 @@ final class RepairTables {
         if (!shown.isEmpty()) {
             show(Collections.emptyList());
         }
-    }
-
-    int live() {
-        return rows.live();
     }
 
     long leftOut() {
