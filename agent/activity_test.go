@@ -3,8 +3,13 @@ package agent_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,60 +164,102 @@ func (n *node) testIndexBuild(t *testing.T) {
 	n.exec(t, "DROP TABLE watched.rows")
 }
 
-// testDriver finds this test among the clients, and what it has asked after it has gone.
-func (n *node) testDriver(t *testing.T) {
-	cluster := n.cluster()
-	cluster.ProtoVersion, cluster.NumConns, cluster.DisableInitialHostLookup = 4, 3, true
-	cluster.Authenticator = gocql.PasswordAuthenticator{Username: "cassandra",
-		Password: "cassandra"}
-	const requests = "cassandra_driver_requests_total"
-	of := func(s *state, metric string) (string, float64) {
-		for _, key := range s.with(metric, "") {
-			// by name: driver_name, driver_version, protocol_version, tls, username
-			if l := strings.Split(key, "|"); strings.Contains(l[1], "gocql") && l[2] != "" &&
-				l[4] == "false" && l[5] != "" && l[3] == "4" {
-				return key, s.number(key)
-			}
-		}
-		return "", 0
-	}
-	_, before := of(n.next(t), "cassandra_driver_connections")
-	_, asked := of(n.next(t), requests)
-	session, err := cluster.CreateSession()
+// client speaks as much of CQL's protocol 4 as to say which driver it is, and to ask.
+type client struct{ net.Conn }
+
+func (n *node) client(t *testing.T, driver, version string) client {
+	t.Helper()
+	conn, err := net.Dial("tcp", net.JoinHostPort(n.Host, strconv.Itoa(n.NativePort)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		if err := session.Query("SELECT key FROM system.local").Exec(); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { conn.Close() })
+	c := client{conn}
+	options := []string{"CQL_VERSION", "3.0.0", "DRIVER_NAME", driver, "DRIVER_VERSION", version}
+	body := []byte{0, byte(len(options) / 2)}
+	for _, text := range options {
+		body = append(binary.BigEndian.AppendUint16(body, uint16(len(text))), text...)
+	}
+	if opcode := c.call(t, 1, body); opcode != 2 {
+		t.Fatalf("no READY to STARTUP but %d", opcode)
+	}
+	return c
+}
+
+// call sends a message and returns the answer's opcode.
+func (c client) call(t *testing.T, opcode byte, body []byte) byte {
+	t.Helper()
+	if _, err := c.Write(append(binary.BigEndian.AppendUint32([]byte{4, 0, 0, 0, opcode},
+		uint32(len(body))), body...)); err != nil {
+		t.Fatal(err)
+	}
+	var header [9]byte
+	_, err := io.ReadFull(c, header[:])
+	if err == nil {
+		_, err = io.CopyN(io.Discard, c, int64(binary.BigEndian.Uint32(header[5:])))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return header[4]
+}
+
+func (c client) query(t *testing.T, text string) {
+	t.Helper()
+	body := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...)
+	if opcode := c.call(t, 7, append(body, 0, 1, 0)); opcode != 8 {
+		t.Fatalf("no RESULT to %s but %d", text, opcode)
+	}
+}
+
+// testDriver finds a driver among the clients, and what it has asked after it has gone.
+func (n *node) testDriver(t *testing.T) {
+	const (
+		labels   = "|A driver|1.2.3|4|false|anonymous"
+		requests = "cassandra_driver_requests_total" + labels
+	)
+	clients := []client{n.client(t, "A driver", "1.2.3"), n.client(t, "A driver", "1.2.3")}
+	n.client(t, "A \x00\x1b[31m"+strings.Repeat("Ü", 2000), "\n") // frames with it are good, too
+	asked := func(want float64) func(s *state) error {
+		return func(s *state) error {
+			connections := s.text("cassandra_driver_connections" + labels)
+			if now := s.number(requests); connections != "2" || now < want || now > want+10 {
+				return fmt.Errorf("%s connections, %g requests; there are %q; %s reads failed",
+					connections, now, s.with("cassandra_driver_requests_total", ""),
+					s.text("ringwatch_agent_read_errors_total"))
+			}
+			addresses := strings.Split(s.text("cassandra_driver_addresses_info"+labels), ",")
+			for _, c := range clients {
+				if !slices.Contains(addresses, c.LocalAddr().String()) {
+					return fmt.Errorf("%s is not in %q", c.LocalAddr(), addresses)
+				}
+			}
+			return nil
 		}
 	}
-	n.until(t, "this driver", func(s *state) error {
-		key, connections := of(s, "cassandra_driver_connections")
-		_, now := of(s, requests)
-		if connections < before+3 || now < asked+100 {
-			return fmt.Errorf("%s: %g connections after %g, %g requests after %g", key, connections,
-				before, now, asked)
-		}
-		name := strings.Replace(key, "_connections|", "_addresses_info|", 1)
-		if text := s.text(name); strings.Count(text, ":") != int(connections) {
-			return fmt.Errorf("%g connections from %q", connections, text)
-		}
-		asked = now
-		return nil
-	})
-	session.Close()
-	n.until(t, "its end", func(s *state) error {
-		_, connections := of(s, "cassandra_driver_connections")
-		_, now := of(s, requests)
-		if now < asked {
-			t.Fatalf("%g requests after %g", now, asked)
-		}
-		if connections > before {
-			return fmt.Errorf("%g connections", connections)
+	n.until(t, "this driver", asked(0))
+	for range 100 {
+		clients[1].query(t, "SELECT key FROM system.local")
+	}
+	before := n.until(t, "its requests", asked(100)).number(requests)
+	clients[1].Close()
+	n.until(t, "the end of one connection", func(s *state) error {
+		if got := s.text("cassandra_driver_connections" + labels); got != "1" {
+			return fmt.Errorf("there are %s", got)
 		}
 		return nil
 	})
+	clients[0].query(t, "SELECT key FROM system.local")
+	clients[0].Close()
+	s := n.until(t, "the end of all", func(s *state) error {
+		if got := s.text("cassandra_driver_connections" + labels); got != "0" {
+			return fmt.Errorf("there are %s", got)
+		}
+		return nil
+	})
+	if now := s.number(requests); now < before {
+		t.Errorf("%g requests after %g", now, before)
+	}
 }
 
 // testSnapshot takes a snapshot and clears it again.
