@@ -262,21 +262,27 @@ func (n *node) testDriver(t *testing.T) {
 	}
 }
 
-// testSnapshot takes a snapshot and clears it again.
-func (n *node) testSnapshot(t *testing.T) {
+// takeSnapshot returns when it was taken. Which there are is looked for once a minute, so it is
+// taken early, and its end is waited for late.
+func (n *node) takeSnapshot(t *testing.T) int64 {
+	t.Helper()
+	at := time.Now().Unix()
+	n.nodetool(t, "snapshot", "-t", "of_this_test", "-cf", "t", "watched")
+	return at
+}
+
+func (n *node) testSnapshot(t *testing.T, taken int64) {
 	const of = "|watched|t"
 	if got := n.next(t).text("cassandra_node_incremental_backups_enabled"); got != "0" {
 		t.Errorf("incremental backups are %q", got)
 	}
-	taken := time.Now().Unix()
-	n.nodetool(t, "snapshot", "-t", "of_this_test", "-cf", "t", "watched")
 	n.nodetool(t, "enablebackup")
 	n.until(t, "a snapshot", func(s *state) error {
-		if got := s.text("cassandra_snapshots" + of); got != "1" {
-			return fmt.Errorf("there are %q", got)
-		}
 		if got := s.text("cassandra_node_incremental_backups_enabled"); got != "1" {
 			return fmt.Errorf("incremental backups are %q", got)
+		}
+		if got := s.text("cassandra_snapshots" + of); got != "1" {
+			return fmt.Errorf("there are %q", got)
 		}
 		oldest := s.number("cassandra_snapshot_oldest_timestamp_seconds" + of)
 		newest := s.number("cassandra_snapshot_newest_timestamp_seconds" + of)
@@ -289,6 +295,10 @@ func (n *node) testSnapshot(t *testing.T) {
 	})
 	n.nodetool(t, "clearsnapshot", "-t", "of_this_test", "watched")
 	n.nodetool(t, "disablebackup")
+}
+
+// testSnapshotGone waits for what testSnapshot has left.
+func (n *node) testSnapshotGone(t *testing.T) {
 	n.until(t, "no snapshot", func(s *state) error {
 		if keys := s.with("cassandra_snapshots", "watched|t"); len(keys) > 0 {
 			return fmt.Errorf("%q are there", keys)

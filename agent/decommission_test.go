@@ -61,11 +61,11 @@ func testDecommission(t *testing.T, version string) {
 	if address == "" {
 		t.Fatalf("it has no address: %v", before.node.Facts)
 	}
-	if _, err := n.jmx.read("org.apache.cassandra.db:type=StorageService",
-		"decommission(true)"); err != nil {
+	gone := n.begin(t, "decommission", "--force")
+	n.until(t, "what it sends away", testsStream("out|decommission|"+first.peer(t), alone))
+	if err := <-gone; err != nil {
 		t.Fatal(err)
 	}
-	n.until(t, "what it sends away", testsStream("out|decommission|"+first.peer(t), alone))
 	left := n.until(t, "what it says after it left", mode("DECOMMISSIONED"))
 	// Facts are read once a minute.
 	n.until(t, "the end of its streams", func(s *state) error {
@@ -198,13 +198,15 @@ func testRepair(t *testing.T, first, second *node) {
 	full := float64(time.Now().Unix())
 	teller.nodetool(t, "repair", "both") // incremental
 	teller.until(t, "what is repaired", func(s *state) error {
-		of := func(metric string) float64 { return s.number("cassandra_repair_" + metric + "|both|t") }
+		of := func(metric string) float64 {
+			return s.number("cassandra_repair_" + metric + "|both|t")
+		}
 		last, due := of("last_full_success_timestamp_seconds"), of("due_timestamp_seconds")
 		incremental := of("last_incremental_success_timestamp_seconds")
 		if last < began-1 || last > full || incremental < full-1 ||
 			due != incremental+864_000 || of("gc_grace_seconds") != 864_000 {
-			return fmt.Errorf("a full one at %g, an incremental one at %g, due at %g of %g (%q)", last,
-				incremental, due, of("gc_grace_seconds"),
+			return fmt.Errorf("a full one at %g, an incremental one at %g, due at %g of %g (%q)",
+				last, incremental, due, of("gc_grace_seconds"),
 				s.with("cassandra_repair_gc_grace_seconds", ""))
 		}
 		if got := s.text("cassandra_repair_successes_total"); got != "2" {

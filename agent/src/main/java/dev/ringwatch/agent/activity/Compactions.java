@@ -9,7 +9,6 @@ import java.util.Locale;
 import java.util.Map;
 import org.apache.cassandra.db.compaction.CompactionInfo;
 import org.apache.cassandra.db.compaction.CompactionManager;
-import org.apache.cassandra.db.compaction.OperationType;
 
 /**
  * What works on SSTables: the registry behind {@code system_views.sstable_tasks}, without its
@@ -72,10 +71,5 @@ final class Compactions {
         } catch (ReflectiveOperationException | RuntimeException otherVersion) {
             return "";
         }
-    }
-
-    /** For tests: what there is to be named. */
-    static String task(OperationType type) {
-        return TASKS.getOrDefault(type.name(), "other");
     }
 }

@@ -6,7 +6,10 @@ import dev.ringwatch.agent.frame.Model;
 import java.util.HashMap;
 import java.util.Map;
 
-/** How many tasks of each kind run, with those that are beyond a bound; a kind begins with its first. */
+/**
+ * How many tasks of each kind run, with those that are beyond a bound. A kind begins with its
+ * first.
+ */
 final class Kinds {
     private static final class Count {
         final Rows.Row row;

@@ -58,6 +58,11 @@ final class Pace {
         return size > 0 && left <= LONGEST_SECONDS ? left : Double.NaN;
     }
 
+    /** When a time-based UUID was made. */
+    static long madeMs(UUID uuid) {
+        return uuid.timestamp() / 10_000 - UUID_EPOCH_MS;
+    }
+
     /**
      * When something began that has a time-based UUID, else now. A clock that was set since makes
      * it now, too.
@@ -66,7 +71,7 @@ final class Pace {
         try {
             UUID uuid = UUID.fromString(id);
             if (uuid.version() == 1) {
-                long ms = uuid.timestamp() / 10_000 - UUID_EPOCH_MS;
+                long ms = madeMs(uuid);
                 return ms <= nowMs && ms >= nowMs - LONGEST_AGO_MS ? ms : nowMs;
             }
         } catch (IllegalArgumentException noUuid) {

@@ -131,7 +131,10 @@ final class RepairHistory {
         }
     }
 
-    /** One of some hosts, or of some datacenters where others have replicas, too, leaves some out. */
+    /**
+     * One of some hosts leaves replicas out, and so does one of some datacenters where others have
+     * replicas, too.
+     */
     private static boolean reachesAll(Replicated table, Map<String, String> options) {
         String hosts = options.getOrDefault("hosts", "");
         String datacenters = options.getOrDefault("dataCenters", "");

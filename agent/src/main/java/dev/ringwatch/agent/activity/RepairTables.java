@@ -9,7 +9,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** When each replicated table was repaired and has to be again, as one node of a cluster sends it. */
+/**
+ * When each replicated table was repaired and has to be again, as one node of a cluster sends it.
+ */
 final class RepairTables {
     private final Rows rows;
     private final int grace;

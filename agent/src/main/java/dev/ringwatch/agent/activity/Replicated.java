@@ -15,8 +15,6 @@ import org.apache.cassandra.schema.TableMetadata;
 
 /** A table of the operator's with more than one replica: what repairs are for. */
 final class Replicated {
-    private static final long UUID_EPOCH_MS = 12_219_292_800_000L;
-
     final String keyspace;
     final String table;
     final int gcGraceSeconds;
@@ -61,8 +59,7 @@ final class Replicated {
 
     /** Ids of tables are time-based until 5.0. */
     static int created(UUID id) {
-        return id.version() == 1
-                ? (int) ((id.timestamp() / 10_000 - UUID_EPOCH_MS) / 1000) : 0;
+        return id.version() == 1 ? (int) (Pace.madeMs(id) / 1000) : 0;
     }
 
     static Collection<String> tablesOf(String keyspace) {

@@ -8,7 +8,9 @@ import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The entities of one type, with as many of their metrics as the operator's filters let through. */
+/**
+ * The entities of one type, with as many of their metrics as the operator's filters let through.
+ */
 final class Rows {
     /** FORMAT.md allows 1,024 bytes; what a client says of itself need not fill them. */
     private static final int MAX_LABEL = 200;

@@ -94,7 +94,7 @@ final class StreamSessions {
         kinds.add("stream_" + operation, !shown);
     }
 
-    static String operation(StreamOperation operation, boolean replacing) {
+    private static String operation(StreamOperation operation, boolean replacing) {
         switch (operation.name()) {
             case "BOOTSTRAP":
                 return replacing ? "replace" : "bootstrap";
@@ -114,7 +114,7 @@ final class StreamSessions {
     }
 
     /** As the entity type {@code peer} has it: without a name, and with the port. */
-    static String address(Object peer) {
+    private static String address(Object peer) {
         String text = String.valueOf(peer);
         return Rows.label(text.substring(text.lastIndexOf('/') + 1), "unknown");
     }

@@ -144,7 +144,8 @@ class RepairHistoryTest {
     void aTableTellsWhenItWasCreated() {
         assertEquals(1_790_123_677, Replicated.created(
                 UUID.fromString("8ea9b410-b6e6-11f1-8080-808080808080")));
-        assertEquals(0, Replicated.created(UUID.fromString("00000000-0000-4000-8000-000000000000")));
+        assertEquals(0, Replicated.created(
+                UUID.fromString("00000000-0000-4000-8000-000000000000")));
     }
 
     @Test
