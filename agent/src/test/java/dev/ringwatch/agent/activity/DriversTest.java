@@ -106,6 +106,18 @@ class DriversTest {
         assertTrue(all.length() <= Drivers.MAX_TEXT && all.length() > 4000 && all.endsWith(",…"),
                 all);
         assertEquals("", Drivers.joined(List.of(), 10));
+        for (int round = 0; round < 20; round++) {
+            long began = System.nanoTime();
+            drivers.begin(++pass);
+            for (int i = 0; i < 10_000; i++) {
+                java(i, round);
+            }
+            drivers.end();
+            if (round == 19) {
+                System.out.println("DriversTest: 10,000 connections take "
+                        + (System.nanoTime() - began) / 1000 + " us");
+            }
+        }
     }
 
     /** As many as are read without a thought in each pass, more of them more rarely. */
