@@ -66,17 +66,21 @@ func testVersion(t *testing.T, version string) map[string]string {
 	n.fill(t, "watched.t", 200)
 	n.exec(t, "SELECT * FROM watched.t")
 	n.flush(t, "watched")
+	snapshotAt := n.takeSnapshot(t)
 	t.Run("Identity", n.testIdentity)
 	t.Run("Counters", func(t *testing.T) { n.compare(t, counters) })
 	t.Run("Gauges", func(t *testing.T) { n.compare(t, gauges) })
 	t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
 	t.Run("GaugeHistograms", func(t *testing.T) { n.compare(t, gaugeHistograms); n.testSizes(t) })
 	t.Run("Names", func(t *testing.T) { n.testNames(t, listens) })
+	t.Run("Driver", n.testDriver)
 	t.Run("OneTableAmongMany", func(t *testing.T) {
 		n.testOneAmongMany(t, min(long.tables, writtenTables))
 	})
 	// after it: a drop flushes every table with a write in the commit log
 	t.Run("DroppedAndCreatedAgain", n.testDropped)
+	t.Run("Tasks", n.testTasks)
+	t.Run("Snapshot", func(t *testing.T) { n.testSnapshot(t, snapshotAt) })
 	t.Run("TheQuietTable", func(t *testing.T) { n.testQuiet(t, quietSince.Add(long.idle)) })
 	t.Run("Ledger", n.testLedger)
 	queried := n
@@ -87,6 +91,7 @@ func testVersion(t *testing.T, version string) map[string]string {
 		queried.flush(t, "watched")
 	}
 	t.Run("SystemMetrics", queried.testSystemMetrics)
+	t.Run("SnapshotGone", n.testSnapshotGone)
 	t.Run("Paused", func(t *testing.T) { n.testPaused(t, listens) })
 	return queried.columns(t)
 }

@@ -1,5 +1,6 @@
 package dev.ringwatch.agent;
 
+import dev.ringwatch.agent.activity.Activity;
 import dev.ringwatch.agent.beans.BeanProfile;
 import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.cassandra.Inventory;
@@ -54,17 +55,22 @@ final class CassandraNode implements Software {
         model.describe("table_type", table -> TableFacts.type(table[0], table[1]));
         model.describe("compaction_strategy_class",
                 table -> TableFacts.compactionStrategy(table[0], table[1]));
-        return new OfRegistry(new NodeSource(beans, model),
+        NodeSource node = new NodeSource(beans, model);
+        return new OfRegistry(node,
+                new Activity(beans, model, node.template(), config.filters, config.maxEntities,
+                        Agent::thread),
                 new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters,
                         config.maxEntities, Agent::say));
     }
 
     private static final class OfRegistry implements Reads {
         private final NodeSource node;
+        private final Activity activity;
         private final Inventory inventory;
 
-        OfRegistry(NodeSource node, Inventory inventory) {
+        OfRegistry(NodeSource node, Activity activity, Inventory inventory) {
             this.node = node;
+            this.activity = activity;
             this.inventory = inventory;
         }
 
@@ -75,6 +81,7 @@ final class CassandraNode implements Software {
 
         @Override
         public void sample(boolean slowTurn, int passesPerMinute) {
+            activity.sample(slowTurn, passesPerMinute);
             inventory.sample(passesPerMinute);
         }
 
@@ -85,7 +92,7 @@ final class CassandraNode implements Software {
 
         @Override
         public long gaugeErrors() {
-            return inventory.gaugeErrors();
+            return inventory.gaugeErrors() + activity.errors();
         }
 
         @Override
@@ -100,7 +107,12 @@ final class CassandraNode implements Software {
 
         @Override
         public long entitiesRefused() {
-            return inventory.entitiesRefused();
+            return inventory.entitiesRefused() + activity.leftOut();
+        }
+
+        @Override
+        public long threadId() {
+            return activity.threadId();
         }
     }
 

@@ -82,8 +82,7 @@ final class Collector {
         }
         if (!config.filters.isEmpty()) {
             // those of keyspaces are asked for one by one, when they are registered
-            model.show((template, metric) -> template.labelCount() > 0
-                    && template.label(0).equals("keyspace")
+            model.show((template, metric) -> template.hasLabel("keyspace")
                     || config.filters.accepts(template.type, null, null, metric.name));
         }
         OsSource os = new OsSource(model);
@@ -93,7 +92,7 @@ final class Collector {
         cost = new OwnCost(model, queue, sender, sending);
         reads = software.reads(config, model);
         Beans beans = software.beans(ofBeans(config), config);
-        cost.also(beans);
+        cost.also(beans, reads);
         beans.showCosts(model);
         sources.add(reads::sampleNode);
         sources.add(slowTurn -> os.sample());
@@ -143,6 +142,8 @@ final class Collector {
         if (sender != null) {
             send(at);
             sender.endSlowPost();
+        } else {
+            model.closeGaps(); // what key frames do elsewhere
         }
     }
 

@@ -14,6 +14,9 @@ import java.util.Map;
 
 /** What the agent itself costs and the ledger of its frames, as metrics like any other. */
 final class OwnCost {
+    /** Beside the one that makes passes. */
+    private static final int THREADS = 3;
+
     private final FrameQueue queue;
     private final Sender sender;
     private final long senderId;
@@ -42,6 +45,7 @@ final class OwnCost {
     private final Map<String, Template.Entity> reasons = new HashMap<>();
     private final FrameQueue.Ledger ledger = new FrameQueue.Ledger();
     private Beans beans;
+    private Software.Reads reads;
     private long lastCpu;
     private long lastPassNs;
     private long knownDrops;
@@ -92,9 +96,10 @@ final class OwnCost {
         reason(FrameQueue.KEY_LOST);
     }
 
-    /** Whose thread is the agent's, too. */
-    void also(Beans reading) {
+    /** Whose threads are the agent's, too. */
+    void also(Beans reading, Software.Reads rarely) {
         beans = reading;
+        reads = rarely;
     }
 
     /**
@@ -135,14 +140,12 @@ final class OwnCost {
     private void sampleThreads() {
         long now = threads.getCurrentThreadCpuTime();
         long bytes = threads.getThreadAllocatedBytes(Thread.currentThread().getId());
-        if (senderId >= 0) {
-            now += Math.max(0, threads.getThreadCpuTime(senderId));
-            bytes += Math.max(0, threads.getThreadAllocatedBytes(senderId));
-        }
-        long reader = beans == null ? -1 : beans.threadId();
-        if (reader >= 0) {
-            now += Math.max(0, threads.getThreadCpuTime(reader));
-            bytes += Math.max(0, threads.getThreadAllocatedBytes(reader));
+        for (int i = 0; i < THREADS; i++) {
+            long id = i == 0 ? senderId : i == 1 ? beans.threadId() : reads.threadId();
+            if (id >= 0) {
+                now += Math.max(0, threads.getThreadCpuTime(id));
+                bytes += Math.max(0, threads.getThreadAllocatedBytes(id));
+            }
         }
         cpu.set(0, now);
         allocated.set(0, bytes);

@@ -22,6 +22,11 @@ interface Software {
         /** What it counts. */
         void sample(boolean slowTurn, int passesPerMinute);
 
+        /** The thread that reads for it outside of passes, else -1. */
+        default long threadId() {
+            return -1;
+        }
+
         /** Cassandra's tables, else null. */
         default Inventory inventory() {
             return null;

@@ -9,6 +9,7 @@ import java.util.UUID;
 import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.MBeanServerFactory;
+import javax.management.NotificationListener;
 import javax.management.ObjectName;
 import org.apache.cassandra.utils.FBUtilities;
 
@@ -88,6 +89,53 @@ public final class NodeBeans {
         return tokens instanceof List ? (List<?>) tokens : Collections.emptyList();
     }
 
+    public boolean incrementalBackups() {
+        return Boolean.TRUE.equals(get(STORAGE, "IncrementalBackupsEnabled"));
+    }
+
+    public boolean partitionsByMurmur3() {
+        return text(STORAGE, "PartitionerName").endsWith("Murmur3Partitioner");
+    }
+
+    /**
+     * Whether this node is the one with the lowest id of those that are up and normal. Nodes that
+     * see the same of each other agree on it without a word.
+     */
+    public boolean isFirstOfCluster() {
+        Object ids = get(STORAGE, "HostIdToEndpointWithPort");
+        Object live = get(STORAGE, "LiveNodesWithPort");
+        String own = text(STORAGE, "LocalHostId");
+        if (!(ids instanceof Map) || !(live instanceof List)
+                || !operationMode().equals("NORMAL")) {
+            return false;
+        }
+        List<Object> moving = new ArrayList<>();
+        for (String attribute : new String[] {"JoiningNodesWithPort", "LeavingNodesWithPort",
+            "MovingNodesWithPort"}) {
+            Object some = get(STORAGE, attribute);
+            if (some instanceof List) {
+                moving.addAll((List<?>) some);
+            }
+        }
+        for (Map.Entry<?, ?> other : ((Map<?, ?>) ids).entrySet()) {
+            if (other.getKey().toString().compareTo(own) < 0
+                    && ((List<?>) live).contains(other.getValue())
+                    && !moving.contains(other.getValue())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** To what the node tells of its repairs while they run. */
+    public void listen(NotificationListener listener) {
+        try {
+            server.addNotificationListener(STORAGE, listener, null, null);
+        } catch (JMException | RuntimeException otherVersion) { // it tells nothing, then
+            return;
+        }
+    }
+
     /** Address and storage port as others see this node, or empty. */
     public String address() {
         Object byId = get(STORAGE, "HostIdToEndpointWithPort");
@@ -105,13 +153,14 @@ public final class NodeBeans {
         }
     }
 
+    public List<String> dataDirectories() {
+        Object data = get(STORAGE, "AllDataFileLocations");
+        return data instanceof String[] ? Arrays.asList((String[]) data) : Collections.emptyList();
+    }
+
     /** Directories of data, commit log, hints and saved caches. */
     public List<String> directories() {
-        List<String> all = new ArrayList<>();
-        Object data = get(STORAGE, "AllDataFileLocations");
-        if (data instanceof String[]) {
-            all.addAll(Arrays.asList((String[]) data));
-        }
+        List<String> all = new ArrayList<>(dataDirectories());
         for (String attribute : new String[] {"CommitLogLocation", "SavedCachesLocation"}) {
             Object location = get(STORAGE, attribute);
             if (location != null) {

@@ -33,6 +33,7 @@ public final class NodeSource {
     private final Metric version;
     private final Metric tokens;
     private final Metric tokenCount;
+    private final Template template;
     private final Template peerTemplate;
     private final Metric up;
     private final Map<String, Peer> peers = new HashMap<>();
@@ -57,8 +58,14 @@ public final class NodeSource {
         tokens = node.add(Metric.scalar("cassandra_node_tokens_info", Kind.STRING, "", 0));
         tokenCount = node.add(Metric.scalar("cassandra_node_tokens", Kind.GAUGE, "", 0));
         node.addEntity(null);
+        template = node;
         peerTemplate = model.add(new Template("peer", "peer"));
         up = peerTemplate.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
+    }
+
+    /** Whose one entity is the node: others have more to say of it. */
+    public Template template() {
+        return template;
     }
 
     /** @param slowTurn once a minute: facts that rarely change and cost an answer to ask for */
@@ -126,7 +133,7 @@ public final class NodeSource {
     }
 
     /** The address of the node that this one replaces, as Cassandra knows it, or "". */
-    private static String replaces() {
+    public static String replaces() {
         for (String property : new String[] {"cassandra.replace_address_first_boot",
                 "cassandra.replace_address"}) {
             String address = System.getProperty(property, "").trim();

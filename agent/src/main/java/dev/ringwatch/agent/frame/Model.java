@@ -171,6 +171,15 @@ public final class Model {
         return false;
     }
 
+    /** Moves entities to the first slots, as key frames do, where none are made. */
+    public void closeGaps() {
+        for (int i = 0; i < known.size(); i++) {
+            if (known.get(i).slots() > known.get(i).liveCount()) {
+                known.get(i).compact();
+            }
+        }
+    }
+
     void beginKeyFrame() {
         keyTemplates = 0;
         keyBounds = 0;

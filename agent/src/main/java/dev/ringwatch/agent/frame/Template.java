@@ -47,6 +47,10 @@ public final class Template {
         return labels[index];
     }
 
+    public boolean hasLabel(String name) {
+        return Arrays.asList(labels).contains(name);
+    }
+
     /**
      * Appends a metric; every entity there is starts without a value in it. The next frame must be
      * a key frame.
