@@ -51,7 +51,10 @@ func testVersion(t *testing.T, version string) map[string]string {
 	}
 	listens := engines.FreePorts(t, 1)[0]
 	n := mustNodeWith(t, version, fmt.Sprintf("listen: 127.0.0.1:%d\n", listens),
-		func(c *engines.CassandraConfig) { c.Heap = long.heap })
+		func(c *engines.CassandraConfig) {
+			c.Heap = long.heap
+			soonEvents(c, version)
+		})
 	n.exec(t, "CREATE KEYSPACE watched"+replication)
 	n.exec(t, "CREATE KEYSPACE many"+replication)
 	n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
@@ -87,8 +90,11 @@ func testVersion(t *testing.T, version string) map[string]string {
 		queried.flush(t, "watched")
 	}
 	t.Run("SystemMetrics", queried.testSystemMetrics)
+	t.Run("Events", n.testEvents)
 	t.Run("Paused", func(t *testing.T) { n.testPaused(t, listens) })
-	return queried.columns(t)
+	columns := queried.columns(t)
+	t.Run("Stop", n.testStop)
+	return columns
 }
 
 // writtenTables is how many of the tables hold rows: each that does takes a megabyte of heap from
