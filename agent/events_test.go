@@ -48,7 +48,7 @@ func (n *node) testEvents(t *testing.T) {
 	n.exec(t, "CREATE TABLE eventful.t (k text, c int, v text, PRIMARY KEY (k, c))")
 	t.Run("Start", func(t *testing.T) {
 		n.mustEvent(t, "start", labelled{"java_version": ""}, "Cassandra "+n.version)
-		e := n.mustEvent(t, "settings", nil, "num_tokens")
+		e := n.mustEvent(t, "settings", nil, "concurrent_writes 32 → 128")
 		if strings.Contains(strings.ToLower(e.Text), "password") {
 			t.Errorf("the settings are %s", e.Text)
 		}

@@ -13,6 +13,8 @@ import java.util.regex.Pattern;
 
 /** Makes events of lines of Cassandra's log; docs/EVENTS.md says which lines, by version. */
 final class LogReader {
+    /** Long lists become short ones. */
+    private static final int MAX_STATEMENT = 8_192;
     private static final String NAME = "\"?([A-Za-z0-9_]{1,222})\"?";
 
     /** MonitoringTask, all versions: statement, time, or how often and the longest. */
@@ -136,7 +138,7 @@ final class LogReader {
 
     /** What is behind is not worth its redaction: a frame has room for a kilobyte. */
     private static String cut(String text) {
-        return text.length() > 8_192 ? text.substring(0, 8_192) : text;
+        return text.length() > 2 * Event.MAX_BYTES ? text.substring(0, 2 * Event.MAX_BYTES) : text;
     }
 
     private static String firstLine(String text) {
@@ -168,7 +170,7 @@ final class LogReader {
 
     /** The statement without its literals; labels get what it is about. */
     private String statement(String cql, Map<String, String> labels) {
-        cql = cut(cql);
+        cql = cql.length() > MAX_STATEMENT ? cql.substring(0, MAX_STATEMENT) : cql;
         Matcher table = TABLE.matcher(cql);
         String keyspace = "";
         String name = "";

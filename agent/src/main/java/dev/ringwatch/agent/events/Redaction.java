@@ -52,8 +52,6 @@ public final class Redaction {
             Pattern.CASE_INSENSITIVE);
     private static final Pattern BEARER =
             Pattern.compile("\\b(bearer|basic)\\s+\\S+", Pattern.CASE_INSENSITIVE);
-    /** Who is told where: users in addresses, and addresses of mail. */
-    private static final Pattern AT = Pattern.compile("\\S*@\\S*");
     private static final Pattern IDS = Pattern.compile(
             "\\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\\b"
             + "|\\b0[xX][0-9a-fA-F]+|\\b(?=[a-fA-F]*[0-9])[0-9a-fA-F]{16,}\\b");
@@ -150,6 +148,7 @@ public final class Redaction {
         do {
             before = now;
             now = now.replaceAll("\\?(?: ?[,:+]? ?\\?)+", "?")
+                    .replaceAll("([ =(,]):\\?", "$1?")
                     .replaceAll("[\\[{] ?\\?? ?[\\]}]", "?")
                     .replaceAll("[\\[{] ?\\?[^\\]}?]*$", "?")
                     .replaceAll("\\(\\?\\)(?:, ?\\(\\?\\))+", "(?)");
@@ -175,10 +174,30 @@ public final class Redaction {
         }
         text = unquoted(text);
         text = BRACES.matcher(text).replaceAll("?");
-        text = AT.matcher(text).replaceAll("?");
+        text = withoutAddresses(text);
         text = SECRET.matcher(text).replaceAll("$1$2?");
         text = BEARER.matcher(text).replaceAll("$1 ?");
         return IDS.matcher(text).replaceAll("?").trim();
+    }
+
+    /** Users and passwords in addresses, and addresses of mail: every word with an at sign. */
+    private static String withoutAddresses(String text) {
+        if (text.indexOf('@') < 0) {
+            return text;
+        }
+        StringBuilder out = new StringBuilder();
+        for (int i = 0; i < text.length();) {
+            int from = i;
+            boolean address = false;
+            while (i < text.length() && !Character.isWhitespace(text.charAt(i))) {
+                address |= text.charAt(i++) == '@';
+            }
+            out.append(address ? "?" : text.substring(from, i));
+            if (i < text.length()) {
+                out.append(text.charAt(i++));
+            }
+        }
+        return out.toString();
     }
 
     /**
