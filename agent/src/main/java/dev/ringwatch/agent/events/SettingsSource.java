@@ -30,7 +30,8 @@ public final class SettingsSource implements EventSource {
     private static final int MAX_TEXT = 900;
     private static final int MAX_VALUE = 120;
     private static final Pattern SECRET = Pattern.compile(
-            "(?i).*(passw|secret|credential|keystore|truststore|private|token|key_?file|url).*");
+            "(?i).*(passw|secret|credential|keystore|truststore|private|token|key_?file|url).*"
+            + "|.*_director(y|ies)"); // those are no secret, but long
 
     private final Inbox inbox;
     private final Path directory;
