@@ -4,6 +4,10 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,6 +90,7 @@ func (n *node) testEvents(t *testing.T) {
 		n.exec(t, "SELECT count(*) FROM eventful.t")
 		n.mustEvent(t, "warning", nil, "Aggregation query used without partition key")
 	})
+	t.Run("Error", n.testError)
 	t.Run("FailedRepair", func(t *testing.T) {
 		// nobody has the second replica
 		n.exec(t, "CREATE KEYSPACE lonely WITH replication = "+
@@ -102,7 +107,8 @@ func (n *node) testEvents(t *testing.T) {
 		n.until(t, "the counts of events", func(s *state) error {
 			for _, of := range []string{"start|info", "settings|info", "schema|info",
 				"slow_query|warning", "large_partition|warning", "tombstones|warning",
-				"batch|warning", "gc_pause|info", "warning|warning"} {
+				"batch|warning", "gc_pause|info", "warning|warning", "error|error",
+				"repair|error", "dropped|warning"} {
 				if count := s.text("ringwatch_events_total|" + of); count == "" || count == "0" {
 					return fmt.Errorf("%s is %q", of, count)
 				}
@@ -222,6 +228,29 @@ func (n *node) testLargePartition(t *testing.T) {
 	}
 }
 
+// testError has the node read an SSTable that is none.
+func (n *node) testError(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(n.Dir, "data", "eventful", "t-*", "*-*-*-*.*"))
+	if err != nil || len(files) < 5 {
+		t.Fatalf("no SSTable: %v %v", files, err)
+	}
+	dir := t.TempDir()
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "-Data.db") {
+			b = b[:len(b)/2]
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(file)), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = n.Nodetool(t.Context(), "import", "eventful", "t", dir)
+	n.mustEvent(t, "error", nil, "Failed verifying ")
+}
+
 func (n *node) testTombstones(t *testing.T) {
 	for i := range 150 {
 		n.exec(t, "DELETE FROM eventful.t WHERE k = ? AND c = ?", secret, i)
@@ -278,4 +307,60 @@ func (n *node) testStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.mustEvent(t, "stop", nil, "the JVM ends")
+}
+
+// TestNeighbours has the agent tell what another node does, and what the two do together.
+func TestNeighbours(t *testing.T) {
+	n := mustNode(t, "")
+	second := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
+		c.ListenAddress, c.StoragePort, c.NativePort = "127.0.0.2", n.StoragePort, n.NativePort
+		c.Seeds = []string{net.JoinHostPort(n.Host, strconv.Itoa(n.StoragePort))}
+		// one token, since a node with more cannot move
+		c.Extra = map[string]any{"auto_bootstrap": false, "num_tokens": 1}
+		// it sleeps for so long when it moves and when it leaves
+		c.JVMArgs = append(c.JVMArgs, "-Dcassandra.ring_delay_ms=10000")
+	})
+	peer := labelled{"peer": net.JoinHostPort(second.Host, strconv.Itoa(second.StoragePort))}
+	run := func(what *engines.Cassandra, words ...string) {
+		t.Helper()
+		if _, err := what.Nodetool(t.Context(), words...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.mustEvent(t, "node_joined", peer, "")
+	n.mustEvent(t, "node_up", peer, "")
+
+	n.exec(t, "CREATE KEYSPACE both WITH replication = "+
+		"{'class': 'SimpleStrategy', 'replication_factor': 2}")
+	n.fill(t, "both.t", 10)
+	run(n.Cassandra, "repair", "--full", "both")
+	its := labelled{"keyspace": "both", "command": ""}
+	n.mustEvent(t, "repair", its, "started, full")
+	n.mustEvent(t, "repair", its, "finished in ")
+
+	run(second, "move", "5000")
+	n.mustEvent(t, "node_moved", peer, "")
+
+	n.frames.mu.Lock()
+	before := len(n.frames.events)
+	n.frames.mu.Unlock()
+	if err := second.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := n.mustEvent(t, "node_down", peer, ""); e.Severity != frame.Warning {
+		t.Errorf("it is %v", e)
+	}
+	if _, err := n.frames.event(t.Context(), func(e *frame.Event) bool {
+		n.frames.mu.Lock()
+		defer n.frames.mu.Unlock()
+		return slices.ContainsFunc(n.frames.events[before:], func(e frame.Event) bool {
+			return e.Kind == "node_up"
+		})
+	}); err != nil {
+		t.Errorf("it is not up again: %v", err)
+	}
+
+	n.exec(t, "DROP KEYSPACE both")
+	run(second, "decommission", "-f")
+	n.mustEvent(t, "node_left", peer, "")
 }

@@ -573,6 +573,8 @@ func (n *node) testPaused(t *testing.T, listens int) {
 		<-time.After(3 * time.Second) // in which passes are due
 		after = goOn(rested)
 	}
+	n.exec(t, "CREATE TABLE watched.after_pause (k int PRIMARY KEY)")
+	n.mustEvent(t, "schema", labelled{"table": "after_pause", "change": "created"}, "")
 }
 
 // ask is what the agent's table says.
