@@ -56,7 +56,7 @@ public final class Events {
                 count(kind.word, severity, 0);
             }
         }
-        drops = model.add(new Template("event_drop", "reason"));
+        drops = model.add(new Template("agent_event_drop", "reason"));
         dropped = drops.add(Metric.scalar("ringwatch_agent_events_dropped_total", Kind.COUNTER, "",
                 0));
         showDrops();
