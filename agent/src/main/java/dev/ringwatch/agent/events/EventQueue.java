@@ -95,6 +95,9 @@ final class EventQueue {
 
     /** Tells what is added up, where its minute is over. */
     void look() {
+        if (repeats.isEmpty()) {
+            return;
+        }
         long now = clock.getAsLong();
         List<Repeat> over = new ArrayList<>(0);
         for (Iterator<Repeat> all = repeats.values().iterator(); all.hasNext();) {

@@ -16,6 +16,9 @@ import java.util.function.LongSupplier;
  * is used by the agent's threads under the model's lock.
  */
 public final class Events {
+    private static final EventKind[] KINDS = EventKind.values();
+    private static final Severity[] SEVERITIES = Severity.values();
+
     private final Inbox inbox;
     private final List<EventSource> sources;
     private final LogReader reader;
@@ -51,7 +54,7 @@ public final class Events {
         reader = new LogReader(schema, keys, this::take);
         template = model.add(new Template("event", "kind", "severity"));
         total = template.add(Metric.scalar("ringwatch_events_total", Kind.COUNTER, "", 0));
-        for (EventKind kind : EventKind.values()) {
+        for (EventKind kind : KINDS) {
             for (Severity severity : kind.usual) {
                 count(kind.word, severity, 0);
             }
@@ -119,8 +122,8 @@ public final class Events {
 
     private void read() {
         inbox.drain(this::read);
-        for (EventKind kind : EventKind.values()) {
-            for (Severity severity : Severity.values()) {
+        for (EventKind kind : KINDS) {
+            for (Severity severity : SEVERITIES) {
                 long refused = inbox.takeRefused(kind, severity);
                 if (refused > 0) {
                     count(kind.word, severity, refused);
