@@ -234,7 +234,11 @@ func (n *node) testError(t *testing.T) {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("no SSTable: %v %v", files, err)
 	}
-	dir := t.TempDir()
+	// its last parts say whose files they are
+	dir := filepath.Join(t.TempDir(), "eventful", filepath.Base(filepath.Dir(files[0])))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if err != nil {
