@@ -16,7 +16,8 @@ final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
-    private static final long LONGEST_LAST_MS = 1_000;
+    /** For the last frame: a pass may be on its way, and ingest busy. */
+    private static final long LONGEST_LAST_MS = 4_000;
     private static final long LONGEST_FINISH_MS = 2_000;
 
     private final String arguments;
@@ -115,11 +116,12 @@ final class Life implements Runnable {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> {
                 try {
+                    long until = System.nanoTime() + LONGEST_LAST_MS * 1_000_000;
                     Thread last = Agent.thread(collector::last, "ringwatch-agent-last");
                     last.start(); // a pass may hang in the middle
                     last.join(LONGEST_LAST_MS);
                     if (sender.lastStatus() / 100 == 2) {
-                        queue.awaitEmpty(LONGEST_LAST_MS);
+                        queue.awaitEmpty((until - System.nanoTime()) / 1_000_000);
                     }
                     sender.stop();
                     sending.join(LONGEST_FINISH_MS);
