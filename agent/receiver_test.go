@@ -36,6 +36,7 @@ type receiver struct {
 	frames  int
 	bytes   int
 	broken  error
+	events  []frame.Event // of all frames, in their order
 }
 
 func mustReceiver(t *testing.T) *receiver {
@@ -82,6 +83,7 @@ func (r *receiver) take(b []byte) error {
 			r.key, r.keyed = b, decoded
 		}
 		r.newest, r.at = b, header.At
+		r.events = append(r.events, decoded.Events...)
 		r.frames++
 		r.bytes += len(b)
 	}
@@ -107,6 +109,31 @@ func (r *receiver) after(ctx context.Context, at int64) (*state, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("no frame after that of %d: %w", now, ctx.Err())
+		case <-changed:
+		}
+	}
+}
+
+// event returns the first event that ok accepts, of those that came and those that come.
+func (r *receiver) event(ctx context.Context, ok func(*frame.Event) bool) (*frame.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	seen := 0
+	for {
+		r.mu.Lock()
+		events, broken, changed := r.events, r.broken, r.changed
+		r.mu.Unlock()
+		for ; seen < len(events); seen++ {
+			if ok(&events[seen]) {
+				return &events[seen], nil
+			}
+		}
+		if broken != nil {
+			return nil, broken
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("no such event among %v: %w", events, ctx.Err())
 		case <-changed:
 		}
 	}

@@ -51,7 +51,10 @@ func testVersion(t *testing.T, version string) map[string]string {
 	}
 	listens := engines.FreePorts(t, 1)[0]
 	n := mustNodeWith(t, version, fmt.Sprintf("listen: 127.0.0.1:%d\n", listens),
-		func(c *engines.CassandraConfig) { c.Heap = long.heap })
+		func(c *engines.CassandraConfig) {
+			c.Heap = long.heap
+			soonEvents(c, version)
+		})
 	n.exec(t, "CREATE KEYSPACE watched"+replication)
 	n.exec(t, "CREATE KEYSPACE many"+replication)
 	n.fill(t, "watched.quiet", 3) // stands still until TheQuietTable
@@ -92,8 +95,11 @@ func testVersion(t *testing.T, version string) map[string]string {
 	}
 	t.Run("SystemMetrics", queried.testSystemMetrics)
 	t.Run("SnapshotGone", n.testSnapshotGone)
+	t.Run("Events", n.testEvents)
 	t.Run("Paused", func(t *testing.T) { n.testPaused(t, listens) })
-	return queried.columns(t)
+	columns := queried.columns(t)
+	t.Run("Stop", n.testStop)
+	return columns
 }
 
 // writtenTables is how many of the tables hold rows: each that does takes a megabyte of heap from
@@ -572,6 +578,8 @@ func (n *node) testPaused(t *testing.T, listens int) {
 		<-time.After(3 * time.Second) // in which passes are due
 		after = goOn(rested)
 	}
+	n.exec(t, "CREATE TABLE watched.after_pause (k int PRIMARY KEY)")
+	n.mustEvent(t, "schema", labelled{"table": "after_pause", "change": "created"}, "")
 }
 
 // ask is what the agent's table says.

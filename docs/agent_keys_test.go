@@ -34,11 +34,13 @@ var (
 
 // agentDefaults are the fields of the agent's Config that have a default, and what the page says.
 var agentDefaults = map[string]string{
-	"interval":     "intervalMs",
-	"queue_bytes":  "queueBytes",
-	"spool.bytes":  "spoolBytes",
-	"max_entities": "maxEntities",
-	"cql":          "cql",
+	"interval":       "intervalMs",
+	"queue_bytes":    "queueBytes",
+	"spool.bytes":    "spoolBytes",
+	"max_entities":   "maxEntities",
+	"cql":            "cql",
+	"events":         "events",
+	"partition_keys": "partitionKeys",
 }
 
 // TestAgentKeysAreDocumented: CONFIG.md has a row for each key of agent.yaml, and the defaults that

@@ -7,9 +7,17 @@ import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.cassandra.NodeBeans;
 import dev.ringwatch.agent.cassandra.NodeSource;
 import dev.ringwatch.agent.cassandra.TableFacts;
+import dev.ringwatch.agent.events.CassandraSchema;
+import dev.ringwatch.agent.events.EventSource;
+import dev.ringwatch.agent.events.Inbox;
+import dev.ringwatch.agent.events.LogSource;
+import dev.ringwatch.agent.events.NeighbourSource;
+import dev.ringwatch.agent.events.SchemaNames;
+import dev.ringwatch.agent.events.SettingsSource;
 import dev.ringwatch.agent.frame.Model;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.apache.cassandra.metrics.CassandraMetricsRegistry;
 
@@ -121,6 +129,30 @@ final class CassandraNode implements Software {
         return new Beans(profiles, ManagementFactory.getPlatformMBeanServer(),
                 CassandraMetricsRegistry.Metrics.getMetrics(), name -> null, config.filters,
                 Agent::say, Agent::thread);
+    }
+
+    @Override
+    public String product() {
+        return "Cassandra " + beans.releaseVersion();
+    }
+
+    @Override
+    public SchemaNames eventSources(Config config, Inbox inbox, List<EventSource> sources) {
+        CassandraSchema schema = new CassandraSchema(inbox, beans::schemaVersion);
+        sources.add(schema);
+        sources.add(new SettingsSource(inbox, config.spool, Map.of(
+                "cassandra_version", beans.releaseVersion(),
+                "java_version", System.getProperty("java.version", ""),
+                "max_heap_bytes", Long.toString(Runtime.getRuntime().maxMemory()),
+                "agent_version", Agent.version()), Agent::thread));
+        try {
+            sources.add(new NeighbourSource(inbox));
+            sources.add(new LogSource(inbox, Agent::say));
+        } catch (LinkageError other) {
+            Agent.say("this Cassandra logs in a way that the agent does not know, so there are no "
+                    + "events of what it logs: " + other);
+        }
+        return schema;
     }
 
     @Override

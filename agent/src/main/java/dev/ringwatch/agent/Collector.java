@@ -5,8 +5,14 @@ import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.beans.CollectdNames;
 import dev.ringwatch.agent.delivery.FrameQueue;
 import dev.ringwatch.agent.delivery.Sender;
+import dev.ringwatch.agent.events.EventKind;
+import dev.ringwatch.agent.events.EventSource;
+import dev.ringwatch.agent.events.Events;
+import dev.ringwatch.agent.events.Inbox;
+import dev.ringwatch.agent.events.SchemaNames;
 import dev.ringwatch.agent.frame.Bytes;
 import dev.ringwatch.agent.frame.Compressor;
+import dev.ringwatch.agent.frame.Event;
 import dev.ringwatch.agent.frame.FrameEncoder;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.host.DiskSource;
@@ -16,8 +22,10 @@ import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
 import dev.ringwatch.agent.host.PressureSource;
 import dev.ringwatch.agent.pull.Profile;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /**
  * One node's passes: every source writes into the model, the encoder turns what differs into a
@@ -38,6 +46,8 @@ final class Collector {
      * tables.
      */
     private static final int SETTLED = 2;
+    /** Frames when the JVM ends: there may be more events than one holds. */
+    private static final int MAX_LAST = 10;
 
     private final FrameQueue queue;
     private final Model model;
@@ -47,6 +57,8 @@ final class Collector {
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
+    /** Null where they are not wanted. */
+    private final Events events;
 
     /** What is read in a pass, in this order. */
     private interface Source {
@@ -60,6 +72,8 @@ final class Collector {
     private long lost;
     private long started = System.currentTimeMillis();
     private long sequence;
+    private long lastAt;
+    private boolean ended;
     private long passes;
     private long keyWindow = -1;
     private long forcedKeyAt;
@@ -94,6 +108,7 @@ final class Collector {
         Beans beans = software.beans(ofBeans(config), config);
         cost.also(beans, reads);
         beans.showCosts(model);
+        events = config.events ? events(config, software) : null;
         sources.add(reads::sampleNode);
         sources.add(slowTurn -> os.sample());
         sources.add(slowTurn -> pressure.sample());
@@ -110,6 +125,18 @@ final class Collector {
         }
     }
 
+    private Events events(Config config, Software software) {
+        Inbox inbox = new Inbox();
+        List<EventSource> noticed = new ArrayList<>();
+        SchemaNames schema = software.eventSources(config, inbox, noticed);
+        Events all = new Events(model, inbox, noticed, schema, config.partitionKeys,
+                sender != null);
+        all.happened(ManagementFactory.getRuntimeMXBean().getStartTime(), EventKind.START,
+                Map.of("java_version", System.getProperty("java.version", "")),
+                software.product());
+        return all;
+    }
+
     private static List<BeanProfile> ofBeans(Config config) {
         List<BeanProfile> profiles = new ArrayList<>();
         for (Profile profile : config.profiles) {
@@ -122,21 +149,26 @@ final class Collector {
 
     void pass(long at, long skipped) {
         synchronized (model) { // a scrape of /metrics may be reading it
-            model.paused(false);
-            sampleAndSend(at, skipped);
+            if (!ended) {
+                model.paused(false);
+                sampleAndSend(at, skipped);
+            }
         }
     }
 
     private void sampleAndSend(long at, long skipped) {
         boolean slowTurn = passes % passesPerMinute == 0;
         passes++;
-        cost.sample(passes, skipped, lost, reads);
+        cost.sample(passes, skipped, lost + (events == null ? 0 : events.errors()), reads);
         for (int i = 0; i < sources.size(); i++) {
             try {
                 sources.get(i).sample(slowTurn);
             } catch (Throwable thrown) { // what the others say is as true without this one
                 lost++;
             }
+        }
+        if (events != null) {
+            events.sample(slowTurn);
         }
         model.passed();
         if (sender != null) {
@@ -155,6 +187,8 @@ final class Collector {
             forcedKeyAt = at;
         }
         long ns = cost.lastPassNs();
+        List<Event> happened = events == null ? List.of() : events.next(at);
+        encoder.carry(Events.inFrame(happened, at));
         Bytes frame = key
                 ? encoder.key(model, started, sequence, at, ns)
                 : encoder.delta(model, started, sequence, at, ns);
@@ -162,7 +196,33 @@ final class Collector {
             keyWindow = at / FrameEncoder.WINDOW_MS;
         }
         sequence++;
-        queue.add(frame.copy(), key);
+        lastAt = at;
+        if (queue.add(frame.copy(), key) && events != null) {
+            events.sent(happened); // else they are the next frame's
+        }
+    }
+
+    /**
+     * When the JVM ends: frames with all that has happened since the last pass. They read nothing
+     * else; after them there is no pass.
+     */
+    void last() {
+        synchronized (model) {
+            if (ended || model.isPaused()) {
+                return;
+            }
+            ended = true;
+            if (events == null || sender == null) {
+                return;
+            }
+            events.close();
+            long at = Math.max(System.currentTimeMillis(), lastAt + 1);
+            events.happened(at, EventKind.STOP, Map.of(), "the JVM ends");
+            events.last();
+            for (int i = 0; i < MAX_LAST && !events.next(at).isEmpty(); i++) {
+                send(at++);
+            }
+        }
     }
 
     /**
@@ -177,6 +237,9 @@ final class Collector {
     void pause() {
         synchronized (model) {
             model.paused(true);
+            if (events != null) {
+                events.close();
+            }
         }
     }
 

@@ -31,7 +31,7 @@ final class Config {
     static final long MIN_INTERVAL_MS = 1_000;
     private static final String KEYS =
             "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, "
-            + "profiles, cql, paused";
+            + "profiles, cql, events, partition_keys, paused";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -67,6 +67,10 @@ final class Config {
     List<Profile> profiles = List.of(Profile.RINGWATCH);
     /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
     boolean cql = true;
+    /** Whether what happens on the node is sent, too. */
+    boolean events = true;
+    /** Whether an event may name the key of a partition, which users have chosen. */
+    boolean partitionKeys = false;
     /**
      * Nothing is read, and sent only what still waits; the one setting that counts at once when the
      * file changes.
@@ -205,6 +209,12 @@ final class Config {
                 return;
             case "cql":
                 cql = flag(name, value, errors);
+                return;
+            case "events":
+                events = flag(name, value, errors);
+                return;
+            case "partition_keys":
+                partitionKeys = flag(name, value, errors);
                 return;
             case "paused":
                 paused = flag(name, value, errors);

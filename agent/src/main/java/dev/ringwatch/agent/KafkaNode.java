@@ -40,6 +40,11 @@ final class KafkaNode implements Software {
     }
 
     @Override
+    public String product() {
+        return "Kafka";
+    }
+
+    @Override
     public List<String> directories() {
         return beans.directories();
     }

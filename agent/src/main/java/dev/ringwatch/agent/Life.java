@@ -16,6 +16,8 @@ final class Life implements Runnable {
     private static final long LOOK_AGAIN_MS = 500;
     /** So that a clock that is set is noticed. */
     private static final long LONGEST_SLEEP_MS = 1_000;
+    /** For the last frame: a pass may be on its way, and ingest busy. */
+    private static final long LONGEST_LAST_MS = 4_000;
     private static final long LONGEST_FINISH_MS = 2_000;
 
     private final String arguments;
@@ -86,11 +88,13 @@ final class Life implements Runnable {
                     config.spoolBytes, Agent.version(), state::say);
             sending = Agent.thread(sender, "ringwatch-agent-sender");
             sending.start();
-            finishAtShutdown(sender, sending);
         }
         Collector collector;
         synchronized (model) { // it may be scraped already
             collector = new Collector(config, software, model, queue, sender, sending);
+        }
+        if (sender != null) {
+            finishAtShutdown(collector, queue, sender, sending);
         }
         if (config.cql) {
             wantsTables = false; // from here on they are there
@@ -104,17 +108,25 @@ final class Life implements Runnable {
     }
 
     /**
-     * What memory still holds goes to the spool; the JVM's end waits for that so long and no
-     * longer.
+     * The last frame says that the node stops. It is sent if ingest takes frames, and what memory
+     * still holds goes to the spool; the JVM's end waits for each of that so long and no longer.
      */
-    private static void finishAtShutdown(Sender sender, Thread sending) {
+    private static void finishAtShutdown(Collector collector, FrameQueue queue, Sender sender,
+            Thread sending) {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> {
-                sender.stop();
                 try {
+                    long until = System.nanoTime() + LONGEST_LAST_MS * 1_000_000;
+                    Thread last = Agent.thread(collector::last, "ringwatch-agent-last");
+                    last.start(); // a pass may hang in the middle
+                    last.join(LONGEST_LAST_MS);
+                    if (sender.lastStatus() / 100 == 2) {
+                        queue.awaitEmpty((until - System.nanoTime()) / 1_000_000);
+                    }
+                    sender.stop();
                     sending.join(LONGEST_FINISH_MS);
                 } catch (InterruptedException enough) {
-                    return;
+                    sender.stop();
                 }
             }, "ringwatch-agent-finish"));
         } catch (IllegalStateException ending) {

@@ -4,6 +4,9 @@ import dev.ringwatch.agent.beans.BeanProfile;
 import dev.ringwatch.agent.beans.Beans;
 import dev.ringwatch.agent.cassandra.Inventory;
 import dev.ringwatch.agent.cassandra.NodeBeans;
+import dev.ringwatch.agent.events.EventSource;
+import dev.ringwatch.agent.events.Inbox;
+import dev.ringwatch.agent.events.SchemaNames;
 import dev.ringwatch.agent.frame.Model;
 import dev.ringwatch.agent.frame.Tally;
 import dev.ringwatch.agent.kafka.BrokerBeans;
@@ -52,6 +55,19 @@ interface Software {
     UUID nodeId();
 
     String clusterName();
+
+    /** What it is and which version, for people. */
+    String product();
+
+    /**
+     * What notices what happens in it; nothing is touched before a source is opened.
+     *
+     * @param sources where they are added
+     * @return what its schema knows
+     */
+    default SchemaNames eventSources(Config config, Inbox inbox, List<EventSource> sources) {
+        return SchemaNames.NONE;
+    }
 
     /** Where its data are. */
     List<String> directories();

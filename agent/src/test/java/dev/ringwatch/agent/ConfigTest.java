@@ -29,7 +29,8 @@ class ConfigTest {
                 "# comment", "ingest:", "  urls: [\"http://${HOST}:9471\", 'https://b/']   # two",
                 "  key: ${RW_KEY}", "interval: 10s",
                 "queue_bytes: 1MiB", "cluster: \"prod # 1\"", "listen: 127.0.0.1:9472",
-                "profiles: [jmx_exporter, ringwatch]", "cql: false", "paused: true");
+                "profiles: [jmx_exporter, ringwatch]", "cql: false", "events: false",
+                "partition_keys: true", "paused: true");
         assertEquals("[http://ingest.example:9471/v1/frames, https://b/v1/frames]",
                 config.urls.toString());
         assertEquals("rw_secret", config.key);
@@ -39,6 +40,8 @@ class ConfigTest {
         assertEquals("127.0.0.1", config.listenHost);
         assertEquals(9472, config.listenPort);
         assertFalse(config.cql);
+        assertFalse(config.events);
+        assertTrue(config.partitionKeys);
         assertTrue(config.paused);
         assertEquals("[jmx_exporter, ringwatch]", config.profiles.toString());
         assertFalse(config.toString().contains("rw_secret"), "the key is never shown");
@@ -51,6 +54,8 @@ class ConfigTest {
         assertEquals(2, config.urls.size());
         assertEquals(5_000, config.intervalMs);
         assertTrue(config.cql);
+        assertTrue(config.events);
+        assertFalse(config.partitionKeys);
         assertFalse(config.paused);
         assertEquals(16 << 20, config.queueBytes);
         assertEquals("[ringwatch]", config.profiles.toString());

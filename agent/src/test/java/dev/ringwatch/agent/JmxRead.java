@@ -22,9 +22,10 @@ public final class JmxRead {
     }
 
     public static void main(String[] args) throws Exception {
-        try (JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(args[0]));
-                BufferedReader in = new BufferedReader(
-                        new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
+        // never closed: this process ends, and the node may have ended before it
+        JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(args[0]));
+        try (BufferedReader in = new BufferedReader(
+                new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
             MBeanServerConnection server = connector.getMBeanServerConnection();
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 String[] words = line.split("\t");

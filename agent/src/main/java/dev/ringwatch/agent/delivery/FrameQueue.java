@@ -89,15 +89,19 @@ public final class FrameQueue {
         return maxBytes;
     }
 
-    /** Takes in a frame that was just made. Waits for neither network nor disk. */
-    public synchronized void add(byte[] frame, boolean isKey) {
+    /**
+     * Takes in a frame that was just made. Waits for neither network nor disk.
+     *
+     * @return false if it was dropped at once
+     */
+    public synchronized boolean add(byte[] frame, boolean isKey) {
         now.made++;
         if (isKey) {
             lastKey++;
             probe = null;
         } else if (lostKey == lastKey) {
             count(KEY_LOST, 1);
-            return;
+            return false;
         }
         while (now.queuedBytes + frame.length > maxBytes || now.queued >= MAX_FRAMES) {
             if (!dropOldest()) {
@@ -116,7 +120,9 @@ public final class FrameQueue {
             settle();
             version++;
             notifyAll();
+            return true;
         }
+        return false;
     }
 
     /** True if delta frames of this window are useless from here on. */
@@ -350,6 +356,18 @@ public final class FrameQueue {
             wait(left);
         }
         return version;
+    }
+
+    /** Waits until all is sent, at most that long. */
+    public void awaitEmpty(long ms) throws InterruptedException {
+        Ledger ledger = new Ledger();
+        for (long until = System.nanoTime() + ms * 1_000_000; System.nanoTime() < until;) {
+            read(ledger);
+            if (ledger.queued == 0) {
+                return;
+            }
+            Thread.sleep(10);
+        }
     }
 
     synchronized long version() {

@@ -1,6 +1,7 @@
 package dev.ringwatch.agent.frame;
 
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 
@@ -14,6 +15,10 @@ public final class FrameEncoder {
 
     private static final int CHECK_AT = 4;
     private static final int LENGTH_AT = 8;
+    /** In the header's packing. */
+    private static final int HAS_EVENTS = 0x80;
+    /** Of FORMAT.md §6. */
+    public static final int MAX_EVENT_BYTES = 65_536;
 
     private final UUID node;
     private final byte[] cluster;
@@ -26,6 +31,7 @@ public final class FrameEncoder {
     private byte[] compressed = new byte[16 * 1024];
     private long keyAt;
     private int keyCheck;
+    private List<Event> events = List.of();
 
     /** @param compressor null sends payloads as they are */
     public FrameEncoder(UUID node, String cluster, long interval, Compressor compressor) {
@@ -35,10 +41,19 @@ public final class FrameEncoder {
         this.compressor = compressor;
     }
 
+    /**
+     * What the next frame says of what happened, by ascending time, none of it after the frame;
+     * only that frame.
+     */
+    public void carry(List<Event> happened) {
+        events = happened;
+    }
+
     /** A frame that stands alone, which later delta frames of its window refer to. */
     public Bytes key(Model model, long started, long sequence, long at, long cost) {
         model.beginKeyFrame();
         payload.clear();
+        writer.events(events, at, payload);
         writer.write(model, true, payload);
         model.endKeyFrame();
         keyAt = at;
@@ -52,6 +67,7 @@ public final class FrameEncoder {
             throw new IllegalStateException("this frame must be a key frame");
         }
         payload.clear();
+        writer.events(events, at, payload);
         writer.write(model, false, payload);
         header(started, sequence, at, at - keyAt, cost);
         return frame;
@@ -71,7 +87,8 @@ public final class FrameEncoder {
         frame.u8(1);
         frame.u32(0);
         frame.u32(0);
-        frame.u8(size > 0 ? compressor.id() : 0);
+        frame.u8((size > 0 ? compressor.id() : 0) | (events.isEmpty() ? 0 : HAS_EVENTS));
+        events = List.of();
         frame.u64BigEndian(node.getMostSignificantBits());
         frame.u64BigEndian(node.getLeastSignificantBits());
         frame.uvarint(cluster.length);

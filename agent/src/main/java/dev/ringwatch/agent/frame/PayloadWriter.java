@@ -1,6 +1,7 @@
 package dev.ringwatch.agent.frame;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -24,6 +25,28 @@ final class PayloadWriter {
     private long[] zeros = new long[64];
     private boolean[] allPresent = new boolean[0];
     private long[] zeroBuckets = new long[64];
+
+    /** Section 4.0, which is not there without events. */
+    void events(List<Event> events, long at, Bytes out) {
+        if (events.isEmpty()) {
+            return;
+        }
+        groups.clear();
+        groups.uvarint(events.size());
+        for (Event event : events) {
+            groups.uvarint(at - event.at);
+            groups.string(event.kind);
+            groups.u8(event.severity.ordinal());
+            groups.uvarint(event.labels.size());
+            for (Map.Entry<String, String> label : event.labels.entrySet()) {
+                groups.string(label.getKey());
+                groups.string(label.getValue());
+            }
+            groups.string(event.text);
+        }
+        out.uvarint(groups.length());
+        out.append(groups);
+    }
 
     void write(Model model, boolean key, Bytes out) {
         if (key) {

@@ -84,7 +84,7 @@ class SenderTest {
             await(() -> delivery.ledger().queued == 0);
             assertEquals(Map.of("http_400", 1L, FrameQueue.KEY_LOST, 2L), delivery.queue.dropped());
             assertTrue(delivery.queue.needsKeyFrame());
-            delivery.queue.add(frame(4), false); // nobody could read it
+            assertFalse(delivery.queue.add(frame(4), false)); // nobody could read it
             assertEquals(3L, delivery.queue.dropped().get(FrameQueue.KEY_LOST));
             delivery.queue.add(frame(5), true);
             await(() -> delivery.queue.dropped().containsKey("http_413"));

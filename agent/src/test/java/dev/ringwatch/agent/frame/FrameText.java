@@ -59,10 +59,12 @@ final class FrameText {
             }
         }
         key.apply(model);
+        encoder.carry(key.events());
         Bytes bytes = encoder.key(model, key.number("started"), key.number("sequence"),
                 key.number("at"), key.number("cost"));
         if (key != this) {
             apply(model);
+            encoder.carry(events());
             bytes = encoder.delta(model, number("started"), number("sequence"), number("at"),
                     number("cost"));
         }
@@ -71,6 +73,22 @@ final class FrameText {
 
     private long number(String field) {
         return Long.parseUnsignedLong(header.get(field));
+    }
+
+    private List<Event> events() {
+        List<Event> events = new ArrayList<>();
+        for (List<String> words : lines) {
+            if (words.get(0).equals("event")) {
+                Map<String, String> labels = new HashMap<>();
+                for (int i = 5; i < words.size(); i += 2) {
+                    labels.put(words.get(i), words.get(i + 1));
+                }
+                events.add(new Event(number("at") - Long.parseLong(words.get(1)), words.get(2),
+                        Event.Severity.valueOf(words.get(3).toUpperCase()), labels,
+                        words.get(4)));
+            }
+        }
+        return events;
     }
 
     private void apply(Model model) {
@@ -128,6 +146,8 @@ final class FrameText {
                 case "value":
                     values(model, words);
                     break;
+                case "event":
+                    break; // no part of the node's state
                 default:
                     throw new IllegalArgumentException(words.toString());
             }

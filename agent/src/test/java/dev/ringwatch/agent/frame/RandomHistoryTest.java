@@ -3,6 +3,8 @@ package dev.ringwatch.agent.frame;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -28,10 +30,19 @@ class RandomHistoryTest {
                         "seed " + seed + " node " + node + " frame " + i);
                 assertEquals(history.at, state.at);
                 assertEquals(history.sequence, state.sequence);
+                assertEquals(told(history.happened), told(state.events));
                 frames++;
             }
         }
         System.out.println("RandomHistoryTest: " + frames + " frames");
+    }
+
+    private static List<String> told(List<Event> events) {
+        List<String> told = new ArrayList<>();
+        for (Event event : events) {
+            told.add(event.at + " " + event);
+        }
+        return told;
     }
 
     @Test

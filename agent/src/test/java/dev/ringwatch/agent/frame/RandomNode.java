@@ -24,6 +24,8 @@ final class RandomNode {
     boolean lastWasKey;
     /** Metric name + labels → value; what is not there has no value. */
     final Map<String, Object> expected = new HashMap<>();
+    /** What the last frame says of it. */
+    final List<Event> happened = new ArrayList<>();
     private final Random random;
     private final List<Entity> entities = new ArrayList<>();
     private final List<Bounds> bounds = new ArrayList<>();
@@ -65,6 +67,7 @@ final class RandomNode {
                 || at / FrameEncoder.WINDOW_MS != keyAt / FrameEncoder.WINDOW_MS;
         lastWasKey = key;
         long cost = random.nextInt(3) == 0 ? -1 : random.nextInt();
+        happen();
         if (key) {
             keyAt = at;
             return encoder.key(model, started, sequence, at, cost);
@@ -73,6 +76,22 @@ final class RandomNode {
     }
 
     private long keyAt;
+
+    private void happen() {
+        happened.clear();
+        int count = random.nextInt(3) > 0 ? 0 : 1 + random.nextInt(random.nextInt(9) == 0 ? 64 : 4);
+        for (int i = 0; i < count; i++) {
+            Map<String, String> labels = new HashMap<>();
+            for (int l = random.nextInt(18); l > 0; l--) {
+                labels.put("label_" + l, text(random.nextInt(12)));
+            }
+            long age = Math.min(at - 1, (count - i) * 1_000L);
+            happened.add(new Event(at - age, "kind_" + random.nextInt(5),
+                    Event.Severity.values()[random.nextInt(3)], labels,
+                    text(random.nextInt(random.nextInt(5) == 0 ? 3_000 : 40))));
+        }
+        encoder.carry(List.copyOf(happened));
+    }
 
     private void change() {
         int what = random.nextInt(100);

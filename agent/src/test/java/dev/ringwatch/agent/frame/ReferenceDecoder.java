@@ -27,6 +27,9 @@ public final class ReferenceDecoder {
         public final Map<String, String> facts = new TreeMap<>();
         public final List<Bounds> bounds = new ArrayList<>();
         public final List<Type> types = new ArrayList<>();
+        /** What happened up to this frame and since the one before. */
+        public final List<Event> events = new ArrayList<>();
+        boolean hasEvents;
 
         public boolean isKey() {
             return keyAge == 0;
@@ -154,7 +157,9 @@ public final class ReferenceDecoder {
         CRC32C crc = new CRC32C();
         crc.update(frame, 8, frame.length - 8);
         require((int) crc.getValue() == s.check, "check");
-        s.compression = d.u8();
+        int packing = d.u8();
+        s.compression = packing & 0x7f;
+        s.hasEvents = packing > 0x7f;
         s.node = new UUID(Long.reverseBytes(d.u64()), Long.reverseBytes(d.u64()));
         s.cluster = d.string();
         s.started = d.uvarint();
@@ -202,7 +207,49 @@ public final class ReferenceDecoder {
         }
     }
 
+    private void events(State s) {
+        int length = (int) uvarint();
+        int from = at;
+        int count = (int) uvarint();
+        require(count > 0 && count <= 64 && length <= 65_536, "how many events");
+        for (int i = 0; i < count; i++) {
+            long age = uvarint();
+            require(age < s.at && (i == 0 || s.at - age >= s.events.get(i - 1).at),
+                    "times ascend");
+            String kind = string();
+            require(kind.matches("[a-z][a-z0-9_]*") && kind.length() <= 255, "kind " + kind);
+            Event.Severity severity = Event.Severity.values()[u8()];
+            int labels = (int) uvarint();
+            require(labels <= 16, "how many labels");
+            Map<String, String> all = new TreeMap<>();
+            String previous = "";
+            for (int l = 0; l < labels; l++) {
+                String name = string();
+                String value = string();
+                require(previous.compareTo(name) < 0 && name.matches("[a-zA-Z_][a-zA-Z0-9_]*")
+                        && !Arrays.asList("cluster", "datacenter", "rack", "node", "le",
+                                "quantile").contains(name), "label " + name);
+                require(!value.isEmpty() && bytes(value) <= 1_024, "value of " + name);
+                all.put(name, value);
+                previous = name;
+            }
+            String text = string();
+            require(bytes(text) <= 1_024, "text " + text);
+            Event event = new Event(s.at - age, kind, severity, all, text);
+            require(event.text.equals(text) && event.labels.equals(all), "what the agent bounds");
+            s.events.add(event);
+        }
+        require(at == from + length, "length of the events");
+    }
+
+    private static int bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8).length;
+    }
+
     private void payload(State s, State key) {
+        if (s.hasEvents) {
+            events(s);
+        }
         if (key == null) {
             s.datacenter = string();
             s.rack = string();
