@@ -66,11 +66,11 @@ func (c *eventTimes) values(now time.Time) (url.Values, error) {
 type eventsCmd struct {
 	clientFlags
 	eventTimes
-	Kind     string `help:"Only of this kind, such as gc_pause; several with commas between." placeholder:"KIND"`
-	Severity string `help:"Only so severe, or more: info, warning or error." enum:"info,warning,error," default:"" placeholder:"SEVERITY"`
-	Text     string `help:"Only with this in the text or in a label, in whatever case." placeholder:"TEXT"`
-	Limit    int    `help:"How many at most." default:"100"`
-	Follow   bool   `help:"Go on with what happens, the newest last, until interrupted." short:"f"`
+	Kind     []string `help:"Only of this kind, such as gc_pause; several with commas between." placeholder:"KIND"`
+	Severity string   `help:"Only so severe, or more: info, warning or error." enum:"info,warning,error," default:"" placeholder:"SEVERITY"`
+	Text     string   `help:"Only with this in the text or in a label, in whatever case." placeholder:"TEXT"`
+	Limit    int      `help:"How many at most." default:"100"`
+	Follow   bool     `help:"Go on with what happens, the newest last, until interrupted." short:"f"`
 }
 
 // Help implements kong.HelpProvider.
@@ -99,7 +99,8 @@ func (c *eventsCmd) run(ctx context.Context, out, errs io.Writer, now time.Time)
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string]string{"kind": c.Kind, "severity": c.Severity, "text": c.Text} {
+	for name, text := range map[string]string{"kind": strings.Join(c.Kind, ","),
+		"severity": c.Severity, "text": c.Text} {
 		if text != "" {
 			query.Set(name, text)
 		}
