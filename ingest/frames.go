@@ -141,6 +141,9 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 	if frame.IsProcess(h.Node) {
 		s.metrics.own.Inc()
 	}
+	if list, err := frame.Events(b); err == nil { // it was checked
+		s.metrics.events.Add(float64(len(list)))
+	}
 	s.claim(r.Context(), who, &h, r.RemoteAddr)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 // metrics is the hop's ledger: accepted = forwarded + dropped + pending.
 type metrics struct {
 	accepted, forwarded, bytes, claimed prometheus.Counter
-	own                                 prometheus.Counter
+	own, events                         prometheus.Counter
 	dropped                             *prometheus.CounterVec
 	pending                             prometheus.Gauge
 	seconds                             prometheus.Histogram
@@ -43,6 +43,8 @@ func newMetrics(reg prometheus.Registerer, held func() int64) (*metrics, error) 
 	}
 	m.own = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_own_frames_total",
 		Help: "Of the forwarded frames, those of Ringwatch's own processes."})
+	m.events = prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_ingest_events_total",
+		Help: "Events in the forwarded frames: what happened on nodes."})
 	for _, reason := range reasons {
 		m.dropped.WithLabelValues(reason)
 	}
@@ -51,7 +53,7 @@ func newMetrics(reg prometheus.Registerer, held func() int64) (*metrics, error) 
 			Help: "Bytes of bodies and payloads under way, of ingest.max_in_flight_bytes."},
 		func() float64 { return float64(held()) })
 	for _, c := range []prometheus.Collector{m.accepted, m.forwarded, m.dropped, m.pending, m.bytes,
-		m.seconds, m.claimed, m.own, inFlight} {
+		m.seconds, m.claimed, m.own, m.events, inFlight} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 		}

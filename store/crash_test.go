@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 const (
@@ -32,6 +34,7 @@ func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64,
 	for {
 		w.at += 5000
 		w.node.Step()
+		w.node.Events = []frame.Event{{At: w.at, Kind: "start"}}
 		if err := writing(s).WriteFrame(ctx, "acme", w.node.Frame(w.at)); err != nil {
 			return
 		}
@@ -44,7 +47,7 @@ func (w *crashWriter) write(ctx context.Context, s *Store, count *atomic.Int64,
 
 // TestKilledCassandraLosesNothing kills the only Cassandra, as make up and all tests run it, again
 // and again while frames are written to it as fast as it takes them. Every frame that it
-// acknowledged is there in its next life.
+// acknowledged is there in its next life, with its event.
 func TestKilledCassandraLosesNothing(t *testing.T) {
 	node := engines.MustCassandra(t)
 	config := testConfig(t, node.Addr(), newClock(base))
@@ -88,6 +91,12 @@ func TestKilledCassandraLosesNothing(t *testing.T) {
 func checkAcknowledged(t *testing.T, s *Store, writers []*crashWriter, written int64) {
 	t.Helper()
 	lost, all := 0, 0
+	told := map[events.ID]bool{}
+	list, _ := allPages(t, s, events.Query{Clusters: []string{"crash"}, To: math.MaxInt64,
+		Limit: 1000})
+	for i := range list {
+		told[list[i].ID()] = true
+	}
 	for _, w := range writers {
 		there := map[int64]bool{}
 		for window := frame.WindowOf(base); window <= w.at; window += frame.WindowMillis {
@@ -106,7 +115,7 @@ func checkAcknowledged(t *testing.T, s *Store, writers []*crashWriter, written i
 		}
 		for _, at := range w.acked {
 			all++
-			if !there[at] {
+			if !there[at] || !told[events.ID{At: at, Node: w.node.ID, FrameAt: at}] {
 				lost++
 			}
 		}

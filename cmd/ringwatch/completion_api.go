@@ -22,7 +22,7 @@ type subject func(ctx context.Context, api *client, word string) ([]candidate, e
 
 // subjects are by the name of a flag or an argument, which means the same in every command.
 var subjects = map[string]subject{
-	"node": nodeNames, "cluster": clusterNames, "table": tableNames,
+	"node": nodeNames, "cluster": clusterNames, "table": tableNames, "kind": eventKinds,
 	"metric": metricNames, "match": metricNames, "selector": metricNames, "promql": metricNames,
 }
 
@@ -105,6 +105,16 @@ func catalogNames(ctx context.Context, api *client, word string) (found []candid
 		for _, e := range g.Entries {
 			found = addBeginning(found, e.Name, g.Name, word)
 		}
+	}
+	return found, err
+}
+
+// eventKinds are those of the newest events.
+func eventKinds(ctx context.Context, api *client, word string) (found []candidate, err error) {
+	var page eventsAnswer
+	err = api.ask(ctx, "/v1/events", url.Values{"limit": {"1000"}}, &page)
+	for i := range page.Events {
+		found = addBeginning(found, page.Events[i].Kind, "", word)
 	}
 	return found, err
 }

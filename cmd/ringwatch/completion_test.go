@@ -75,6 +75,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"ingest", "--config=ring"}, `:files\n`},
 		{[]string{"alerts", "--state", ""}, `firing\t\npending\t\n`},
 		{[]string{"alerts", "--state=p"}, `--state=pending\t\n`},
+		{[]string{"events", "--severity", "w"}, `warning\t\n`},
 		{[]string{"alerts", "--json", "--j"}, ``}, // it was given
 		{[]string{"key", "create", "--scopes", "read,wr"}, `read,write\t\n`},
 		{[]string{"nosuch", ""}, ``},

@@ -66,6 +66,9 @@ type cli struct {
 	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who uses how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
 	Alerts   alertsCmd   `cmd:"" group:"Questions" help:"Show what fires, worst first."`
+	Events   eventsCmd   `cmd:"" group:"Questions" help:"List what happened on the nodes, or follow it."`
+
+	SlowQueries slowQueriesCmd `cmd:"" group:"Questions" help:"List the statements that were slow, the slowest first."`
 
 	Size   sizeCmd   `cmd:"" group:"Set-up" help:"Say what a fleet needs: processes, cores, memory, disk."`
 	Doctor doctorCmd `cmd:"" group:"Set-up" help:"Check a node before you restart it with the agent."`

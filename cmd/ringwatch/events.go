@@ -1,0 +1,366 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// eventTimes are what events and slow queries are asked of.
+type eventTimes struct {
+	Cluster string `help:"Only of this cluster." placeholder:"NAME"`
+	Node    string `help:"Only of this node: its id, the beginning of it, its address or its host name." placeholder:"NODE"`
+	From    string `help:"Not before: RFC 3339, seconds or milliseconds since 1970, or now-2h." placeholder:"TIME"`
+	To      string `help:"Not after: the same." placeholder:"TIME"`
+	Since   string `help:"Instead of --from: 30m, 6h, 2d." placeholder:"DURATION"`
+	JSON    bool   `name:"json" help:"Print the API's JSON."`
+}
+
+// values returns them as the API takes them.
+func (c *eventTimes) values(now time.Time) (url.Values, error) {
+	v := url.Values{}
+	set := func(name, text string) {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	set("cluster", c.Cluster)
+	set("node", c.Node)
+	if c.From != "" && c.Since != "" {
+		return nil, usageError{errors.New("--from and --since both say where to begin: leave one out")}
+	}
+	end := now
+	for _, at := range []struct{ name, text string }{{"from", c.From}, {"to", c.To}} {
+		if at.text == "" {
+			continue
+		}
+		t, err := parseTime(at.name, at.text, now)
+		if err != nil {
+			return nil, err
+		}
+		v.Set(at.name, strconv.FormatInt(t.UnixMilli(), 10))
+		end = t
+	}
+	if c.Since != "" {
+		span, err := parseSpan("since", c.Since)
+		if err != nil {
+			return nil, err
+		}
+		v.Set("from", strconv.FormatInt(max(0, end.Add(-span).UnixMilli()), 10))
+	}
+	return v, nil
+}
+
+type eventsCmd struct {
+	clientFlags
+	eventTimes
+	Kind     []string `help:"Only of this kind, such as gc_pause; several with commas between." placeholder:"KIND"`
+	Severity string   `help:"Only so severe, or more: info, warning or error." enum:"info,warning,error," default:"" placeholder:"SEVERITY"`
+	Text     string   `help:"Only with this in the text or in a label, in whatever case." placeholder:"TEXT"`
+	Limit    int      `help:"How many at most." default:"100"`
+	Follow   bool     `help:"Go on with what happens, the newest last, until interrupted." short:"f"`
+}
+
+// Help implements kong.HelpProvider.
+func (*eventsCmd) Help() string {
+	return "Lists what happened on the nodes, the newest first: starts and stops, nodes that went " +
+		"up or down, slow queries, long pauses, large partitions, changed schemas and settings. " +
+		"With --follow the newest comes last and new ones are printed as they come, each once; an " +
+		"event that reaches the API more than five minutes late is only in the list.\n\n" +
+		"Example: ringwatch events --severity warning --since 6h\n\n" +
+		"Example: ringwatch events --cluster production --kind node_down,node_up --follow"
+}
+
+// Run implements the command.
+func (c *eventsCmd) Run(ctx context.Context) error {
+	return c.run(ctx, os.Stdout, os.Stderr, time.Now())
+}
+
+// eventsEvery is how often --follow asks. Tests have less time.
+var eventsEvery = 2 * time.Second
+
+// eventsPage is how many events are asked for at once.
+const eventsPage = 1000
+
+func (c *eventsCmd) run(ctx context.Context, out, errs io.Writer, now time.Time) error {
+	query, err := c.values(now)
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{"kind": strings.Join(c.Kind, ","),
+		"severity": c.Severity, "text": c.Text} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	switch {
+	case c.Limit < 1:
+		return usageError{fmt.Errorf("--limit: %d: use 1 or more", c.Limit)}
+	case c.Follow && c.To != "":
+		return usageError{errors.New("--to ends what --follow goes on with: leave one out")}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	list, err := api.events(ctx, query, c.Limit)
+	if err != nil {
+		return err
+	}
+	if c.Follow {
+		return c.follow(ctx, api, query, list, out, errs)
+	}
+	if c.JSON {
+		raw := []json.RawMessage{}
+		for i := range list {
+			raw = append(raw, list[i].raw)
+		}
+		text, err := json.Marshal(map[string]any{"events": raw})
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(plainJSON(append(text, '\n')))
+		return err
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "Nothing happened.")
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "AT\tSEVERITY\tKIND\tCLUSTER\tNODE\tWHAT")
+	for i := range list {
+		fmt.Fprintln(t, strings.Join(list[i].columns(), "\t"))
+	}
+	return t.Flush()
+}
+
+// eventInfo is an event as /v1/events shows it.
+type eventInfo struct {
+	ID, Cluster, Node, Name, Kind, Severity, Text string
+	At                                            time.Time
+	Labels                                        map[string]string
+
+	raw json.RawMessage // as it came
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *eventInfo) UnmarshalJSON(b []byte) error {
+	type fields eventInfo // has no methods
+	e.raw = bytes.Clone(b)
+	return json.Unmarshal(b, (*fields)(e))
+}
+
+// columns are what a table shows.
+func (e *eventInfo) columns() []string {
+	what := []string{}
+	for name, value := range e.Labels {
+		what = append(what, name+"="+value)
+	}
+	slices.Sort(what)
+	if e.Text != "" {
+		what = append(what, e.Text)
+	}
+	node, _, _ := strings.Cut(e.Node, "-")
+	list := []string{e.At.Local().Format("2006-01-02 15:04:05.000"), e.Severity, e.Kind, e.Cluster,
+		cmp.Or(e.Name, node), dash(strings.Join(what, "  "))}
+	for i := range list {
+		list[i] = plain(list[i])
+	}
+	return list
+}
+
+type eventsAnswer struct {
+	Events []eventInfo
+	Next   string
+}
+
+// events asks for the newest events, page by page.
+func (c *client) events(ctx context.Context, query url.Values, limit int) (list []eventInfo,
+	err error) {
+	for len(list) < limit {
+		query.Set("limit", strconv.Itoa(min(limit-len(list), eventsPage)))
+		var page eventsAnswer
+		if err := c.ask(ctx, "/v1/events", query, &page); err != nil {
+			return nil, err
+		}
+		list = append(list, page.Events...)
+		if page.Next == "" {
+			break
+		}
+		query.Set("cursor", page.Next)
+	}
+	query.Del("cursor")
+	return list, nil
+}
+
+// follow prints a list, the newest last, and then what comes. It goes on after the API was away.
+func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, list []eventInfo,
+	out, errs io.Writer) error {
+	f := eventFollower{json: c.JSON, out: out, printed: map[string]time.Time{}}
+	slices.Reverse(list)
+	if err := f.print(list); err != nil {
+		return err
+	}
+	query.Set("limit", strconv.Itoa(eventsPage))
+	query.Set("after", cmp.Or(query.Get("from"), "0"))
+	if len(list) > 0 {
+		query.Set("after", list[len(list)-1].ID)
+	}
+	query.Del("from")
+	for away := false; ; {
+		var page eventsAnswer
+		err := api.ask(ctx, "/v1/events", query, &page)
+		refused, is := errors.AsType[refusedError](err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case is && refused.status < http.StatusInternalServerError &&
+			refused.status != http.StatusTooManyRequests:
+			return err
+		case err != nil && !away:
+			away = true
+			fmt.Fprintf(errs, "ringwatch: %v; asking again\n", err)
+		case err == nil:
+			away = false
+			if err := f.print(page.Events); err != nil {
+				return err
+			}
+			query.Set("after", page.Next)
+			if len(page.Events) == eventsPage {
+				continue // there is more
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(eventsEvery):
+		}
+	}
+}
+
+// eventFollower prints each event once.
+type eventFollower struct {
+	json    bool
+	out     io.Writer
+	headed  bool
+	printed map[string]time.Time // ids of what may come again, with when it happened
+	newest  time.Time
+}
+
+const (
+	// printedMost is how many ids are remembered before old ones are forgotten, and printedFor how
+	// much older than the newest those are: no answer goes so far back.
+	printedMost = 10_000
+	printedFor  = time.Hour
+)
+
+func (f *eventFollower) print(list []eventInfo) error {
+	var b bytes.Buffer
+	for i := range list {
+		e := &list[i]
+		if _, is := f.printed[e.ID]; is {
+			continue
+		}
+		f.printed[e.ID] = e.At
+		if e.At.After(f.newest) {
+			f.newest = e.At
+		}
+		if f.json {
+			_ = json.Compact(&b, plainJSON(e.raw)) // it was read before
+			b.WriteByte('\n')
+			continue
+		}
+		const columns = "%-23s  %-8s  %-15s  %-16s  %-20s  %s\n"
+		if !f.headed {
+			f.headed = true
+			fmt.Fprintf(&b, columns, "AT", "SEVERITY", "KIND", "CLUSTER", "NODE", "WHAT")
+		}
+		c := e.columns()
+		fmt.Fprintf(&b, columns, c[0], c[1], c[2], c[3], c[4], c[5])
+	}
+	if len(f.printed) > printedMost {
+		for id, at := range f.printed {
+			if f.newest.Sub(at) > printedFor {
+				delete(f.printed, id)
+			}
+		}
+	}
+	_, err := f.out.Write(b.Bytes())
+	return err
+}
+
+type slowQueriesCmd struct {
+	clientFlags
+	eventTimes
+	Limit int `help:"How many at most." default:"20"`
+}
+
+// Help implements kong.HelpProvider.
+func (*slowQueriesCmd) Help() string {
+	return "Lists the statements that Cassandra found slow, without their literals, the slowest " +
+		"first: how long the slowest took, how often in all, on how many nodes, when last. " +
+		"Without --from and --since it is of the last 24 hours.\n\n" +
+		"Example: ringwatch slow-queries --cluster production --since 1h"
+}
+
+// Run implements the command.
+func (c *slowQueriesCmd) Run(ctx context.Context) error {
+	return c.run(ctx, os.Stdout, os.Stderr, time.Now())
+}
+
+func (c *slowQueriesCmd) run(ctx context.Context, out, errs io.Writer, now time.Time) error {
+	query, err := c.values(now)
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 || c.Limit > eventsPage {
+		return usageError{fmt.Errorf("--limit: %d: use 1 to %d", c.Limit, eventsPage)}
+	}
+	query.Set("limit", strconv.Itoa(c.Limit))
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(ctx, out, api, "/v1/slow-queries", query)
+	}
+	var answer struct {
+		Queries []struct {
+			Cluster, Keyspace, Table, Statement string
+			Times, Nodes                        int64
+			Slowest                             float64 `json:"slowest_seconds"`
+			Last                                time.Time
+		}
+		Partial []string
+	}
+	if err := api.ask(ctx, "/v1/slow-queries", query, &answer); err != nil {
+		return err
+	}
+	for _, text := range answer.Partial {
+		fmt.Fprintf(errs, "ringwatch: the answer may lack something: %s\n", plain(text))
+	}
+	if len(answer.Queries) == 0 {
+		_, err := fmt.Fprintln(out, "No query was slow.")
+		return err
+	}
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SLOWEST\tTIMES\tNODES\tLAST\tCLUSTER\tTABLE\tSTATEMENT")
+	for _, q := range answer.Queries {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", human(q.Slowest, "seconds"), q.Times, q.Nodes,
+			q.Last.Local().Format("2006-01-02 15:04:05"), plain(q.Cluster),
+			dash(plain(strings.Trim(q.Keyspace+"."+q.Table, "."))), dash(plain(q.Statement)))
+	}
+	return t.Flush()
+}

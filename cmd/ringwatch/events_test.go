@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+)
+
+// output is what a command prints while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// TestEventsEndToEnd: what frames say happened is seen by the API and its commands, of key and delta frames
+// and of delta frames whose key frame is missing, before a kill and after it. Who follows meanwhile
+// hears of each event once.
+func TestEventsEndToEnd(t *testing.T) {
+	eventsEvery = 200 * time.Millisecond
+	d := newDirectory(t)
+	d.begin(t)
+	key := d.key(t, "all", account.Read, account.Write)
+	flags := clientFlags{API: d.api, Key: key}
+	a, b := frametest.New("prod", 1, 2), frametest.New("prod", 2, 2)
+	number := 0
+	tell := func(n *frametest.Node, at int64, kind string, labels ...frame.Label) {
+		t.Helper()
+		number++
+		n.Events = []frame.Event{{At: at, Kind: kind, Severity: frame.Warning, Labels: labels,
+			Text: fmt.Sprintf("number-%d\x1b[2J", number)}}
+		b := n.Frame(at)
+		eventually(t, "a frame to be taken", func(ctx context.Context) error {
+			return (&promFleet{key: key}).post(ctx, d.ingest, b)
+		})
+	}
+	// within one window, so that b's frames are of the key frame that is missing
+	now := time.Now().UnixMilli()
+	base := now - 40_000
+	if window := frame.WindowOf(now); base < window {
+		base = window - 45_000
+	}
+	b.Frame(base)
+	tell(a, base, "node_down", frame.Label{Name: "peer", Value: "10.0.0.9"})
+	tell(a, base+5000, "slow_query", frame.Label{Name: "keyspace", Value: "shop"},
+		frame.Label{Name: "slowest_seconds", Value: "1.5"},
+		frame.Label{Name: "table", Value: "items"}, frame.Label{Name: "times", Value: "7"})
+	tell(b, base+6000, "gc_pause")
+	list := func(c eventsCmd) string {
+		t.Helper()
+		c.clientFlags = flags
+		if c.Limit == 0 {
+			c.Limit = 100
+		}
+		var out bytes.Buffer
+		if err := c.run(t.Context(), &out, io.Discard, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	eventually(t, "all events", func(context.Context) error {
+		if out := list(eventsCmd{}); strings.Count(out, "\n") != 4 {
+			return errors.New(out)
+		}
+		return nil
+	})
+	lines := strings.Split(list(eventsCmd{}), "\n")
+	expect(t, lines[0], `^AT +SEVERITY +KIND +CLUSTER +NODE +WHAT$`)
+	expect(t, lines[1], `warning +gc_pause +prod +\S+ +number-3\\u001b\[2J$`)
+	expect(t, lines[2],
+		`slow_query +prod +10\.0\.0\.1 +keyspace=shop  slowest_seconds=1\.5  table=items  times=7  `+
+			`number-2`)
+	expect(t, list(eventsCmd{Kind: []string{"node_down"}}), `(?m)node_down +prod +10\.0\.0\.1 +peer=10\.0\.0\.9`)
+	var page struct{ Events []struct{ Text string } }
+	if text := list(eventsCmd{eventTimes: eventTimes{JSON: true}, Limit: 1}); json.Unmarshal(
+		[]byte(text), &page) != nil || len(page.Events) != 1 {
+		t.Errorf("%s", text)
+	}
+	if out := list(eventsCmd{Text: "nobody says that"}); out != "Nothing happened.\n" {
+		t.Errorf("%q", out)
+	}
+	var slow bytes.Buffer
+	queries := slowQueriesCmd{clientFlags: flags, Limit: 20}
+	if err := queries.run(t.Context(), &slow, io.Discard, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, slow.String(), `(?m)^1\.5s +7 +1 +.* +prod +shop\.items +number-2`)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, errs output
+	ended := make(chan error, 1)
+	follow := eventsCmd{clientFlags: flags, Limit: 2, Follow: true}
+	go func() { ended <- follow.run(ctx, &out, &errs, time.Now()) }()
+	once := func() {
+		t.Helper()
+		eventually(t, "events of --follow", func(context.Context) error {
+			for i := 2; i <= number; i++ {
+				if n := strings.Count(out.String(), fmt.Sprintf("number-%d\\", i)); n != 1 {
+					return fmt.Errorf("number-%d is there %d times:\n%s", i, n, &out)
+				}
+			}
+			return nil
+		})
+	}
+	once()
+	tell(a, base+20_000, "node_up")
+	tell(b, base+10_000, "start") // late
+	once()
+	if err := d.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a word that the API is away", func(context.Context) error {
+		if !strings.Contains(errs.String(), "cannot be reached") {
+			return errors.New(errs.String())
+		}
+		return nil
+	})
+	d.begin(t)
+	tell(a, base+30_000, "stop")
+	once()
+	time.Sleep(3 * eventsEvery) // nothing comes again
+	once()
+	if strings.Contains(out.String(), "number-1\\") || strings.Count(errs.String(), "\n") != 1 {
+		t.Errorf("%s\n%s", &out, &errs)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if out := list(eventsCmd{}); strings.Count(out, "\n") != number+1 {
+		t.Errorf("after a kill:\n%s", out)
+	}
+}
+
+// TestBadEventFlags: each is one sentence, before anybody is asked.
+func TestBadEventFlags(t *testing.T) {
+	t.Setenv("RINGWATCH_API", "http://127.0.0.1:1")
+	t.Setenv("RINGWATCH_KEY", testKey)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`--from and --since`, []string{"events", "--from", "0", "--since", "1h"}},
+		{`--limit: 0`, []string{"events", "--limit", "0"}},
+		{`--to ends`, []string{"events", "--follow", "--to", "now"}},
+		{`is not a time`, []string{"events", "--from", "soon"}},
+		{`is not a duration`, []string{"slow-queries", "--since", "soon"}},
+		{`--limit: 1001`, []string{"slow-queries", "--limit", "1001"}},
+		{`info.*warning.*error`, []string{"events", "--severity", "fatal"}},
+	} {
+		code, _, errs := say(t, c.args...)
+		if code != exitUsage {
+			t.Errorf("%v: exit %d", c.args, code)
+		}
+		expect(t, errs, c.want)
+	}
+}
