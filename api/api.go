@@ -34,6 +34,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // Config says where to listen and what a request may ask for.
@@ -212,6 +213,10 @@ type Deps struct {
 	// Safe returns an account's conditions for maintenance, which Engine evaluates; nil: there is
 	// no endpoint for them.
 	Safe func(account string) *safe.Conditions
+
+	// Events reads what happened on an account's nodes; nil: there are no endpoints for that. It
+	// does not look at what a key may see: clusters are named by the caller.
+	Events func(ctx context.Context, account string, q events.Query) (events.Page, error)
 
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error
