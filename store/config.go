@@ -59,6 +59,10 @@ type Config struct {
 	// FiveMinutesTTL, HourTTL and DayTTL are how long rollups are kept, each at least as long as
 	// what it is made of. They are the tables' defaults, too.
 	FiveMinutesTTL, HourTTL, DayTTL time.Duration
+	// EventsTTL is how long what happened on nodes is kept.
+	EventsTTL time.Duration
+	// EventsPerMinute is how many events of a cluster's minute are kept; the first ones are.
+	EventsPerMinute int
 	// FreshTTL is how long frames are kept. It should cover the time from a frame's arrival to the
 	// close of its window with what Cassandra may be away in between: frames that expired before
 	// are read from the stream again, which costs a rebalance.
@@ -107,6 +111,8 @@ func DefaultConfig() Config {
 		FiveMinutesTTL:    60 * 24 * time.Hour,
 		HourTTL:           365 * 24 * time.Hour,
 		DayTTL:            5 * 365 * 24 * time.Hour,
+		EventsTTL:         30 * 24 * time.Hour,
+		EventsPerMinute:   3000,
 		FreshTTL:          time.Hour,
 		Grace:             20 * time.Second,
 		HourSpread:        50 * time.Minute,
@@ -130,6 +136,12 @@ func (c *Config) Validate() error {
 	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s: use at least 1h", c.RawTTL)
+	}
+	if c.EventsTTL < time.Hour {
+		bad("events_ttl: %s: use at least 1h", c.EventsTTL)
+	}
+	if c.EventsPerMinute < 1 {
+		bad("events_per_minute: %d: use 1 or more", c.EventsPerMinute)
 	}
 	window := frame.WindowMillis * time.Millisecond
 	if c.FreshTTL < 2*window+c.Grace {

@@ -53,6 +53,9 @@ func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *
 	if err := s.fresh.put(ctx, w, account, h, b, received); err != nil {
 		return err
 	}
+	if err := s.events.put(ctx, w, account, h, b); err != nil {
+		return err
+	}
 	if !h.IsKey() {
 		s.announcer.delta(ctx, w, account, h, b)
 		return nil

@@ -54,6 +54,9 @@ type Metrics struct {
 	ReadWindows   *prometheus.CounterVec // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter     // key frames whose identity could not be read
 
+	// events of frames, by result: written, excess, expired; corrupt counts frames
+	Events *prometheus.CounterVec
+
 	RowsWritten, RowsRead *prometheus.CounterVec // by table
 }
 
@@ -127,6 +130,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		BadKeyPayload: counter("key_payload_errors_total",
 			"Key frames whose identity could not be read."),
 
+		Events: vec("events_total", "Events that frames brought, by what became of them; of "+
+			"corrupt ones the frames.", "result"),
 		RowsWritten: vec("rows_written_total", "Rows written to the database, by table.", "table"),
 		RowsRead:    vec("rows_read_total", "Rows that the database answered, by table.", "table"),
 	}
@@ -156,6 +161,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		{m.Closed, []string{"written", "merged", "unchanged", "empty", "expired"}},
 		{m.Hours, []string{"written", "unchanged", "empty"}},
 		{m.Days, []string{"written", "unchanged", "empty", "damaged"}},
+		{m.Events, []string{"written", "excess", "expired", "corrupt"}},
 	} {
 		for _, value := range of.values {
 			of.vec.WithLabelValues(value)
@@ -168,7 +174,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Owed, m.Hours, m.HourSeconds, m.HourBytes, m.Days,
 			m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload,
-			m.RowsWritten, m.RowsRead)
+			m.Events, m.RowsWritten, m.RowsRead)
 	}
 	return m
 }

@@ -53,6 +53,7 @@ type Store struct {
 	nodes     *nodeRows
 	late      *lateRows
 	fresh     *freshRows
+	events    *eventRows
 	series    *dictionaryRows
 	announcer *announcer
 	byName    map[string]*rows.Table // all tables
@@ -130,6 +131,9 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
 		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
+	s.events = &eventRows{engine: session, table: c.eventsLayout(), config: &s.config, metrics: m,
+		now: s.millis, written: newRecentCache[clusterMinute, int](eventMinutes),
+		atOnce: eventsAtOnce, pageWork: eventsWork}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
 		metrics: m, log: c.Log, now: s.millis,
 		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}

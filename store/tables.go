@@ -16,13 +16,14 @@ const (
 	writtenTable      = "series_written"
 	nodesTable        = "nodes"
 	cutoverTable      = "schema_cutovers"
+	eventsTable       = "events"
 )
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
 	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(),
 		c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(),
-		keyNodesLayout()}
+		keyNodesLayout(), c.eventsLayout()}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
 

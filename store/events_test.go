@@ -1,0 +1,310 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
+	"github.com/ringwatch/ringwatch/window/windowtest"
+)
+
+// eventKinds are those of the tests.
+var eventKinds = []string{"gc_pause", "node_down", "slow_query", "start"}
+
+// anEvent is one that happened at an instant, or a little before.
+func anEvent(pick windowtest.Pick, at int64) frame.Event {
+	e := frame.Event{At: at, Kind: eventKinds[pick(len(eventKinds))],
+		Severity: frame.Severity(pick(3)),
+		Text:     []string{"", "Ärger with table_3", "SELECT * FROM shop.orders WHERE id = ?"}[pick(3)]}
+	if pick(2) == 0 {
+		e.Labels = []frame.Label{{Name: "keyspace", Value: "shop"},
+			{Name: "table", Value: fmt.Sprint("Table_", pick(5))}}
+	}
+	return e
+}
+
+// eventHistory is what some clusters said, as frames and as a list.
+type eventHistory struct {
+	frames   [][]byte
+	all      []events.Event
+	clusters []string
+	nodes    []uuid.UUID
+}
+
+// newEventHistory is one of three clusters over two days, with hours that are empty, hours with
+// much, and instants with more than is read at once.
+func newEventHistory(pick windowtest.Pick) *eventHistory {
+	h := &eventHistory{clusters: []string{"a", "b", "c"}}
+	for i := range 5 {
+		n := frametest.New(h.clusters[i%3], uint64(i+1), 1)
+		h.nodes = append(h.nodes, n.ID)
+		at := base - 48*window.HourMillis
+		for at < base {
+			if pick(20) == 0 { // a storm, or silence
+				at += int64(pick(9 * window.HourMillis))
+			}
+			at += int64(1 + pick(20*60_000))
+			if pick(5) == 0 {
+				at += 60_000 - at%60_000 // the same instant as other nodes
+			}
+			if at >= base {
+				break
+			}
+			count := 1 + pick(4)
+			if pick(10) == 0 {
+				count = 1 + pick(frame.MaxEvents)
+			}
+			for range count {
+				age := int64(pick(2) * pick(5_000))
+				if pick(30) == 0 {
+					age = int64(pick(3 * window.HourMillis)) // it waited in the agent
+				}
+				n.Events = append(n.Events, anEvent(pick, at-age))
+			}
+			slices.SortStableFunc(n.Events, func(a, b frame.Event) int {
+				return cmp.Compare(a.At, b.At)
+			})
+			for i, e := range n.Events {
+				h.all = append(h.all, events.Event{Event: e, Cluster: n.Cluster, Node: n.ID,
+					FrameAt: at, Index: i})
+			}
+			b := n.Frame(at)
+			h.frames = append(h.frames, b)
+			if pick(4) == 0 { // twice
+				h.frames = append(h.frames, b)
+			}
+		}
+	}
+	// late ones, and delta frames before their key frames
+	for i := range h.frames {
+		j := pick(len(h.frames))
+		h.frames[i], h.frames[j] = h.frames[j], h.frames[i]
+	}
+	return h
+}
+
+// answer is what a query finds, all pages of it, by looking at everything.
+func (h *eventHistory) answer(q events.Query) (list []events.Event) {
+	for i := range h.all {
+		e := h.all[i]
+		lower := strings.ToLower(q.Text)
+		said := strings.Contains(strings.ToLower(e.Text), lower)
+		for _, l := range e.Labels {
+			said = said || strings.Contains(strings.ToLower(l.Value), lower)
+		}
+		if slices.Contains(q.Clusters, e.Cluster) && e.At >= q.From && e.At <= q.To &&
+			(q.Nodes == nil || slices.Contains(q.Nodes, e.Node)) &&
+			(q.Kinds == nil || slices.Contains(q.Kinds, e.Kind)) && e.Severity >= q.Severity && said &&
+			(q.Before == nil || e.ID().Compare(*q.Before) > 0) &&
+			(q.After == nil || e.ID().Compare(*q.After) < 0) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b events.Event) int { return a.ID().Compare(b.ID()) })
+	if q.After != nil {
+		slices.Reverse(list)
+	}
+	return list
+}
+
+// query is one at random. Half of those for newer ones begin at an event.
+func (h *eventHistory) query(pick windowtest.Pick) events.Query {
+	q := events.Query{Clusters: slices.Clone(h.clusters[:1+pick(3)]), To: base,
+		Limit: 1 + pick(3)*pick(200)}
+	if pick(2) == 0 {
+		q.From = base - int64(pick(50*window.HourMillis))
+		q.To = q.From + int64(pick(50*window.HourMillis))
+	}
+	if pick(3) == 0 {
+		q.Nodes = h.nodes[:1+pick(len(h.nodes))]
+	}
+	if pick(3) == 0 {
+		q.Kinds = eventKinds[pick(3):]
+	}
+	if pick(3) == 0 {
+		q.Severity = frame.Severity(pick(3))
+	}
+	if pick(3) == 0 {
+		q.Text = []string{"ÄRGER", "table_3", "select", "nobody says that"}[pick(4)]
+	}
+	id := h.all[pick(len(h.all))].ID()
+	switch pick(4) {
+	case 0:
+		q.Before = &id
+	case 1:
+		q.After = &id
+	case 2:
+		id = events.NewerThan(base - int64(pick(50*window.HourMillis)))
+		q.After = &id
+	}
+	return q
+}
+
+// allPages asks until there is nothing more.
+func allPages(t *testing.T, s *Store, q events.Query) (list []events.Event, pages int) {
+	t.Helper()
+	for {
+		p, err := reading(s).Events(t.Context(), "acme", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Events) > q.Limit {
+			t.Fatalf("%d events where %d are the limit", len(p.Events), q.Limit)
+		}
+		list = append(list, p.Events...)
+		if pages++; p.Next == nil {
+			return list, pages
+		}
+		if text, err := events.ParseID(p.Next.String()); err != nil || text != *p.Next {
+			t.Fatalf("%v, %v is not %v", text, err, p.Next)
+		}
+		if pages > 10_000 {
+			t.Fatal("there is no end")
+		}
+		if q.After != nil {
+			q.After = p.Next
+		} else {
+			q.Before = p.Next
+		}
+	}
+}
+
+func diffEvents(got, want []events.Event) string {
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) {
+			return fmt.Sprintf("%d events, not %d", len(got), len(want))
+		}
+		if fmt.Sprint(got[i]) != fmt.Sprint(want[i]) {
+			return fmt.Sprintf("event %d of %d is %+v, not %+v", i, len(want), got[i], want[i])
+		}
+	}
+	return ""
+}
+
+// TestEvents: whatever comes in which order, late, twice, without its key frame, every event is
+// found once, by every filter, on whatever pages, from either end.
+func TestEvents(t *testing.T) {
+	onEach(t, func(t *testing.T, open opener) {
+		c := newClock(base)
+		s := open(t, c)
+		pick := seeded(t, 11)
+		h := newEventHistory(pick)
+		w := NewWriter(s)
+		var records []stream.Record
+		for i, b := range h.frames {
+			records = append(records, stream.Record{Account: "acme", Offset: int64(i), Value: b})
+		}
+		if err := w.Handle(t.Context(), records); err != nil {
+			t.Fatal(err)
+		}
+		if n := number(s.metrics.Events.WithLabelValues("excess")); n > 0 {
+			t.Fatalf("%v events were left out", n)
+		}
+		queries := 60
+		if full {
+			queries = 500
+		}
+		for i := range queries {
+			q := h.query(pick)
+			s.events.atOnce, s.events.pageWork = 20+pick(200), 300+pick(10_000)
+			if i%20 == 0 { // hardly any progress
+				s.events.atOnce, s.events.pageWork = 1, 1
+				q.From = max(q.From, q.To-6*window.HourMillis)
+			}
+			want := h.answer(q)
+			got, pages := allPages(t, s, q)
+			if d := diffEvents(got, want); d != "" {
+				t.Fatalf("query %d, %+v, before %v, after %v, at once %d, work %d: %s", i, q, q.Before,
+					q.After, s.events.atOnce, s.events.pageWork, d)
+			}
+			if i < 5 {
+				t.Logf("%d of %d events on %d pages", len(got), len(h.all), pages)
+			}
+		}
+		s.events.atOnce, s.events.pageWork = eventsAtOnce, eventsWork
+		all := events.Query{Clusters: h.clusters, To: base, Limit: 1000}
+		if p, err := reading(s).Events(t.Context(), "other", all); err != nil ||
+			len(p.Events) > 0 || p.Next != nil {
+			t.Fatalf("another account sees %v, %v", p, err)
+		}
+	})
+}
+
+// TestEventStorm: what is more than a cluster may say in a minute is counted, other clusters and
+// minutes lose nothing, and a write that fails takes no room.
+func TestEventStorm(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c, func(c *Config) { c.EventsPerMinute = 100 })
+	n, other := frametest.New("storm", 1, 1), frametest.New("calm", 2, 1)
+	pick := seeded(t, 3)
+	say := func(ctx context.Context, n *frametest.Node, at int64, count int) error {
+		for range count {
+			n.Events = append(n.Events, anEvent(pick, at))
+		}
+		return writing(s).WriteFrame(ctx, "acme", n.Frame(at))
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := say(ended, n, base, 60); err == nil {
+		t.Fatal("a write went on without its context")
+	}
+	for i := range int64(3) {
+		if err := say(t.Context(), n, base+5000*i, 60); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, at := range []int64{base + 5000, base + 60_000} {
+		if err := say(t.Context(), other, at, 50); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := say(t.Context(), n, base+60_000, 64); err != nil {
+		t.Fatal(err)
+	}
+	written, excess := number(s.metrics.Events.WithLabelValues("written")),
+		number(s.metrics.Events.WithLabelValues("excess"))
+	if written != 100+2*50+64 || excess != 80 {
+		t.Errorf("%v written, %v in excess", written, excess)
+	}
+	got, _ := allPages(t, s, events.Query{Clusters: []string{"storm", "calm"}, To: base + 120_000,
+		Limit: 50})
+	if len(got) != 264 {
+		t.Errorf("%d events are there", len(got))
+	}
+}
+
+// TestOldEvents: an event lives as long after it happened as the configuration says, however late
+// it came.
+func TestOldEvents(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c)
+	n := frametest.New("late", 1, 1)
+	ttl := s.config.EventsTTL.Milliseconds()
+	n.Events = []frame.Event{{At: base - ttl - 1000, Kind: "start"},
+		{At: base - ttl + 2*window.HourMillis, Kind: "stop"}, {At: base, Kind: "start"}}
+	if err := writing(s).WriteFrame(t.Context(), "acme", n.Frame(base)); err != nil {
+		t.Fatal(err)
+	}
+	if got := number(s.metrics.Events.WithLabelValues("expired")); got != 1 {
+		t.Errorf("%v events are expired", got)
+	}
+	q := events.Query{Clusters: []string{"late"}, To: base + window.HourMillis, Limit: 10}
+	if got, _ := allPages(t, s, q); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	c.millis.Add((3 * time.Hour).Milliseconds())
+	if got, _ := allPages(t, s, q); len(got) != 1 || got[0].At != base {
+		t.Errorf("after its time: %v", got)
+	}
+}

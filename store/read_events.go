@@ -1,0 +1,343 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
+)
+
+// Events are read slice by slice of time, of all clusters at once. What happened at one instant is
+// always read whole, so rows of it may lie in whatever order an engine has for UUIDs: they are
+// sorted here, and a page may end between them.
+
+const (
+	// eventsWork is how much work one page may be, about: rows read, and hours of a cluster of
+	// which is asked whether they have any.
+	eventsWork = 20_000
+	// eventsAtOnce is how many rows of one partition are read at once, fewer of very many.
+	eventsAtOnce, leastAtOnce = 250, 10
+	// eventHoursAsked is of how many hours is asked at once whether they have events, and
+	// eventHoursRead how many are read at once at most, while those are few partitions.
+	eventHoursAsked = 48
+	eventHoursRead  = 24
+	eventPartsRead  = 80
+)
+
+// Events returns what happened, by the query; see events.Query. All that WriteFrame took is found
+// until it expires.
+func (r Reader) Events(ctx context.Context, account string, q events.Query) (events.Page, error) {
+	now := r.task.millis()
+	e := eventsReader{task: r.task, account: account, query: &q, match: q.Matcher(),
+		from: max(q.From, now-r.task.config.EventsTTL.Milliseconds()),
+		to:   min(q.To, now+window.HourMillis), // no node's clock is so far ahead
+		// hoursRead grows where there is little
+		hours: map[string]map[int64]bool{}, hoursRead: 1}
+	q.Clusters = slices.Compact(slices.Sorted(slices.Values(q.Clusters)))
+	var err error
+	if q.After != nil {
+		e.from = max(e.from, q.After.At)
+		err = e.oldestFirst(ctx)
+	} else {
+		if q.Before != nil {
+			e.to = min(e.to, q.Before.At)
+		}
+		err = e.newestFirst(ctx)
+	}
+	if err != nil {
+		return events.Page{}, fmt.Errorf("store: read events: %w", err)
+	}
+	return e.page, nil
+}
+
+// eventsReader is one call of Events.
+type eventsReader struct {
+	task
+	account  string
+	query    *events.Query
+	match    func(*events.Event) bool
+	from, to int64 // ms: what is left to be looked at, both inclusive
+	page     events.Page
+	done     int // of eventsWork
+
+	hours     map[string]map[int64]bool // by cluster, of those that were asked: whether they have any
+	hoursRead int64                     // how many are read at once
+}
+
+func (r *eventsReader) newestFirst(ctx context.Context) error {
+	for r.from <= r.to {
+		last := hourOf(r.to)
+		err := r.ask(ctx, last-(r.hoursRead-1)*window.HourMillis, last,
+			last-(eventHoursAsked-1)*window.HourMillis, last)
+		if err != nil {
+			return err
+		}
+		s := eventSlice{from: r.to + 1, to: r.to}
+		for s.from > r.from && last-hourOf(s.from-1) < r.hoursRead*window.HourMillis {
+			hour := hourOf(s.from - 1)
+			if n := len(s.parts); n > 0 && n+len(r.query.Clusters) > eventPartsRead {
+				break
+			}
+			s.from = max(r.from, hour)
+			s.parts = append(s.parts, r.parts(hour)...)
+		}
+		if err := r.read(ctx, &s, r.atOnce(&s)); err != nil {
+			return err
+		}
+		whole, cut := s.from, false // all from there on is in what was read
+		for _, p := range s.parts {
+			if p.more {
+				whole, cut = max(whole, p.list[len(p.list)-1].At+1), true
+			}
+		}
+		if whole > s.to { // at one instant happened more than is read at once
+			s = eventSlice{from: r.to, to: r.to, parts: r.parts(last)}
+			if err := r.read(ctx, &s, 0); err != nil {
+				return err
+			}
+			whole = r.to
+		}
+		r.pace(!cut)
+		full := r.add(&s, whole, events.ID.Compare)
+		if r.to = whole - 1; full {
+			return nil
+		}
+		if r.done >= r.events.pageWork && r.from <= r.to {
+			next := events.NewerThan(whole - 1) // whole is done: it must not be begun again
+			r.page.Next = &next
+			return nil
+		}
+	}
+	return nil
+}
+
+func (r *eventsReader) oldestFirst(ctx context.Context) error {
+	span := int64(window.HourMillis)
+	for r.from <= r.to {
+		first := hourOf(r.from)
+		s := eventSlice{from: r.from, to: min(r.to, r.from+span-1)}
+		if span >= window.HourMillis {
+			s.to = min(r.to, first+r.hoursRead*window.HourMillis-1)
+		}
+		err := r.ask(ctx, first, hourOf(s.to), first, first+(eventHoursAsked-1)*window.HourMillis)
+		if err != nil {
+			return err
+		}
+		for hour := first; hour <= s.to; hour += window.HourMillis {
+			if n := len(s.parts); n > 0 && n+len(r.query.Clusters) > eventPartsRead {
+				s.to = hour - 1
+				break
+			}
+			s.parts = append(s.parts, r.parts(hour)...)
+		}
+		limit := r.atOnce(&s)
+		if s.from == s.to {
+			limit = 0
+		}
+		if err := r.read(ctx, &s, limit); err != nil {
+			return err
+		}
+		cut := slices.ContainsFunc(s.parts, func(p eventPart) bool { return p.more })
+		r.pace(!cut)
+		switch {
+		case cut: // the oldest are not among them
+			r.forget(&s)
+			span = min(span, s.to-s.from+1) / 2
+			continue
+		case span < window.HourMillis:
+			span *= 2
+		}
+		full := r.add(&s, s.from, func(a, b events.ID) int { return b.Compare(a) })
+		if r.from = s.to + 1; full {
+			return nil
+		}
+		if r.done >= r.events.pageWork && r.from <= r.to {
+			next := events.OlderThan(s.to + 1)
+			r.page.Next = &next
+			return nil
+		}
+	}
+	return nil
+}
+
+// pace lets more hours be read at once where they have little.
+func (r *eventsReader) pace(little bool) {
+	if little {
+		r.hoursRead = min(2*r.hoursRead, eventHoursRead)
+	} else {
+		r.hoursRead = 1
+	}
+}
+
+// ask makes known which hours from first to last have events of which clusters. If that is not
+// known, it asks of those from begin to end, too.
+func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) error {
+	least, most := hourOf(r.from), hourOf(r.to)
+	first, last = max(first, least), min(last, most)
+	begin, end = max(begin, least), min(end, most)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsInFlight)
+	for _, cluster := range r.query.Clusters {
+		known := r.hours[cluster]
+		if known == nil {
+			known = map[int64]bool{}
+			r.hours[cluster] = known
+		}
+		_, begins := known[first]
+		if _, ends := known[last]; begins && ends {
+			continue
+		}
+		var hours []int64
+		for hour := begin; hour <= end; hour += window.HourMillis {
+			if _, is := known[hour]; !is {
+				hours = append(hours, hour)
+				known[hour] = false
+			}
+		}
+		r.done += len(hours)
+		g.Go(func() error {
+			return r.session.Partitions(ctx, r.work, r.events.table, []any{r.account, cluster},
+				hours, func(scan func(...any) bool) bool {
+					var hour int64
+					is := scan(&hour)
+					if is {
+						known[hour] = true
+					}
+					return is
+				})
+		})
+	}
+	return g.Wait()
+}
+
+// eventSlice is a part of the time, with the partitions that have events of it.
+type eventSlice struct {
+	from, to int64 // ms, both inclusive
+	parts    []eventPart
+}
+
+type eventPart struct {
+	cluster string
+	hour    int64
+	list    []events.Event // newest first
+	more    bool           // there are older ones in the slice
+	bytes   int64          // that the list takes
+}
+
+// parts returns the partitions of an hour that was asked for.
+func (r *eventsReader) parts(hour int64) (list []eventPart) {
+	for _, cluster := range r.query.Clusters {
+		if r.hours[cluster][hour] {
+			list = append(list, eventPart{cluster: cluster, hour: hour})
+		}
+	}
+	return list
+}
+
+// atOnce returns how many rows of each partition are read at once.
+func (r *eventsReader) atOnce(s *eventSlice) int {
+	return max(min(leastAtOnce, r.events.atOnce),
+		min(r.events.atOnce, r.events.pageWork/max(1, len(s.parts))))
+}
+
+// read reads the events of a slice, of each partition so many at most; 0: all.
+func (r *eventsReader) read(ctx context.Context, s *eventSlice, limit int) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsInFlight)
+	for i := range s.parts {
+		g.Go(func() error { return r.readPart(ctx, s, &s.parts[i], limit) })
+	}
+	err := g.Wait()
+	for i := range s.parts {
+		r.done += len(s.parts[i].list)
+	}
+	return err
+}
+
+func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart, limit int) error {
+	q := rows.Query{Table: r.events.table, Key: []any{r.account, p.cluster, p.hour},
+		From: s.from, To: s.to, Columns: []string{"at", "node", "frame_at", "number", "kind",
+			"severity", "labels", "message"}}
+	if limit > 0 {
+		q.Limit = limit + 1
+	}
+	var full error
+	err := r.session.Read(ctx, r.work, q, func(scan func(...any) bool) bool {
+		e := events.Event{Cluster: p.cluster}
+		var severity int
+		var labels map[string]string
+		if !scan(&e.At, &e.Node, &e.FrameAt, &e.Index, &e.Kind, &severity, &labels, &e.Text) {
+			return false
+		}
+		if limit > 0 && len(p.list) == limit {
+			p.more = true
+			return false
+		}
+		e.Severity = frame.Severity(severity)
+		for name, value := range labels {
+			e.Labels = append(e.Labels, frame.Label{Name: name, Value: value})
+		}
+		slices.SortFunc(e.Labels, func(a, b frame.Label) int { return cmp.Compare(a.Name, b.Name) })
+		p.list = append(p.list, e)
+		bytes := eventBytes(&e)
+		if full = r.lease.Take(bytes); full == nil {
+			p.bytes += bytes
+		}
+		return full == nil
+	})
+	return cmp.Or(err, full)
+}
+
+// eventBytes is what an event takes in memory, about.
+func eventBytes(e *events.Event) int64 {
+	n := 200 + len(e.Kind) + len(e.Text)
+	for _, l := range e.Labels {
+		n += 32 + len(l.Name) + len(l.Value)
+	}
+	return int64(n)
+}
+
+// forget gives back what a slice's events take.
+func (r *eventsReader) forget(s *eventSlice) {
+	for i := range s.parts {
+		r.lease.Give(s.parts[i].bytes)
+	}
+}
+
+// add adds those events of a slice to the page that did not happen before an instant and are asked
+// for. It reports whether the page is full.
+func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID) int) (full bool) {
+	var list []events.Event
+	for _, p := range s.parts {
+		for i := range p.list {
+			e := &p.list[i]
+			id := e.ID()
+			if e.At >= from && r.match(e) &&
+				(r.query.Before == nil || id.Compare(*r.query.Before) > 0) &&
+				(r.query.After == nil || id.Compare(*r.query.After) < 0) {
+				list = append(list, *e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b events.Event) int {
+		return cmp.Or(order(a.ID(), b.ID()), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	if left := r.query.Limit - len(r.page.Events); len(list) >= left {
+		list, full = list[:left], true
+		next := list[left-1].ID()
+		r.page.Next = &next
+	}
+	r.forget(s)
+	for i := range list {
+		_ = r.lease.Take(eventBytes(&list[i])) // less than was just given back
+	}
+	r.page.Events = append(r.page.Events, list...)
+	return full
+}
