@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // realStore is store.Store in the words of query.
@@ -60,6 +61,11 @@ func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, 
 		matchers...)
 	return query.Windows{List: list, From: report.From, Instants: report.Instants,
 		Missing: report.Missing()}, err
+}
+
+func (s realStore) Events(ctx context.Context, account string,
+	q events.Query) (events.Page, error) {
+	return s.reader(ctx, account).Events(ctx, account, q)
 }
 
 func (s realStore) sources() query.Sources {

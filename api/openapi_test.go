@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/prometheus/prometheus/prompb"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -37,6 +38,10 @@ func TestOpenAPI(t *testing.T) {
 	f := newSeriesFixture(t)
 	now := f.now.Load()
 	a, b := frametest.New("fleet-0", 1, 2), frametest.New("fleet-1", 2, 1)
+	a.Events = []frame.Event{{At: now - 60_000, Kind: "slow_query", Severity: frame.Warning,
+		Labels: []frame.Label{{Name: "keyspace", Value: "shop"},
+			{Name: "slowest_seconds", Value: "0.7"}, {Name: "table", Value: "items"},
+			{Name: "times", Value: "3"}}, Text: "SELECT * FROM shop.items WHERE id = ?"}}
 	for at := now - 60_000; at <= now; at += 20_000 {
 		a.Step()
 		b.Step()
@@ -238,6 +243,9 @@ var hostile = []string{"n::nosuch", "n::reads,", "cf::", "ks::a\"b::reads", "", 
 func (g *caller) value(p *openapi3.Parameter, bad float64) string {
 	if g.Float64() < bad {
 		return hostile[g.IntN(len(hostile))]
+	}
+	if text, is := p.Example.(string); is {
+		return text
 	}
 	if list := g.good[p.Name]; list != nil {
 		return list[g.IntN(len(list))]

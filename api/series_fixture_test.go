@@ -86,6 +86,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.start(inMemory, sources, api.Deps{
 		StoreReady: func(context.Context) error { return f.db.Ready(t.Context()) },
 		Report:     emptyReport,
+		Events:     realStore{f.db}.Events,
 		Lookup:     lookupTables(f.account("acme")), Series: &f.index, SeriesState: func() string {
 			return f.state.Load().State()
 		},

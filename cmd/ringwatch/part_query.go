@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -102,6 +103,13 @@ func apiError(err error) error {
 	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled",
 		Message:    "too many reads are under way: ask again in a moment, or for less",
 		RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
+}
+
+// Events is store.Reader.Events.
+func (s apiStore) Events(ctx context.Context, account string,
+	q events.Query) (events.Page, error) {
+	page, err := s.reader(ctx, account).Events(ctx, account, q)
+	return page, apiError(err)
 }
 
 // ReadRollup is store.Reader.ReadRollup with its report in words.

@@ -39,20 +39,23 @@ type ID struct {
 	Index   uint8
 }
 
-// Compare is less than 0 if an event comes before another one, newest first.
+// Compare is less than 0 if an event comes before another one, newest first. Of those that one
+// frame has of one instant, the last is the newest.
 func (d ID) Compare(o ID) int {
 	return cmp.Or(cmp.Compare(o.At, d.At), bytes.Compare(d.Node[:], o.Node[:]),
-		cmp.Compare(d.FrameAt, o.FrameAt), cmp.Compare(d.Index, o.Index))
+		cmp.Compare(o.FrameAt, d.FrameAt), cmp.Compare(o.Index, d.Index))
 }
 
 // NewerThan returns an ID that comes, newest first, before every event of an instant (ms), and
 // after all that are newer.
-func NewerThan(at int64) ID { return ID{At: at} }
+func NewerThan(at int64) ID {
+	return ID{At: at, FrameAt: math.MaxInt64, Index: math.MaxUint8}
+}
 
 // OlderThan returns an ID that comes, newest first, after every event of an instant (ms), and
 // before all that are older.
 func OlderThan(at int64) ID {
-	last := ID{At: at, FrameAt: math.MaxInt64, Index: math.MaxUint8}
+	last := ID{At: at}
 	for i := range last.Node {
 		last.Node[i] = math.MaxUint8
 	}
@@ -77,7 +80,8 @@ var ErrID = errors.New("events: not an event's id")
 // ParseID is String's inverse.
 func ParseID(text string) (d ID, err error) {
 	b, err := base64.RawURLEncoding.DecodeString(text[:min(len(text), 2*idBytes)])
-	if err != nil || len(b) != idBytes || d.read(b).String() != text {
+	if err != nil || len(b) != idBytes || d.read(b).String() != text || d.At < 0 ||
+		d.FrameAt < 0 {
 		return ID{}, ErrID
 	}
 	return d, nil
