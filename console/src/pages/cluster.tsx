@@ -11,12 +11,12 @@ import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
 import { kindName, kindOf, kindsOf, silent } from "../kinds";
 import { Left } from "../left";
+import { List } from "../list";
 import { useMarks } from "../marks";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
-import { RedisCluster } from "../redis";
+import { RedisCluster } from "../redis-cluster";
 import { clusterSpecs } from "../specs";
-import { Table } from "../table";
 import { Targets } from "../target";
 import { rangeOf } from "../time";
 import { format, number } from "../units";
@@ -129,20 +129,14 @@ function Kinds({ cluster, view, by }: { cluster: string; view: View; by: string 
 
 function NodeTable({ rows }: { rows: Row[] }) {
   return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>Nodes, worst first</h2>
-      </div>
-      <Table
-        name="Nodes, worst first"
-        columns={columnsOf(false)}
-        rows={rows}
-        id={(r) => r.node.id}
-        href={(r) => link(["node", r.node.id])}
-        bad={(r) => r.node.state === "down"}
-        height={400}
-      />
-    </section>
+    <List
+      title="Nodes, worst first"
+      rows={rows}
+      columns={columnsOf(false)}
+      id={(r) => r.node.id}
+      href={(r) => link(["node", r.node.id])}
+      bad={(r) => r.node.state === "down"}
+    />
   );
 }
 
