@@ -18,11 +18,15 @@ import { type Fact, Facts, NodeHead, stateOf } from "../head";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
 import { type Kind, kindName, kindOf, nameOf, watched } from "../kinds";
+import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
+import { Ways } from "../parts";
 import { link, setParams, usePlace } from "../place";
 import { readFindings, useReads } from "../reads";
 import { Redis } from "../redis";
+import { Snapshots } from "../snapshots";
 import { nodeGroups } from "../specs";
+import { Tasks } from "../tasks";
 import { Target } from "../target";
 import { rangeOf } from "../time";
 import { format, length, literal, number, quote } from "../units";
@@ -142,9 +146,11 @@ function Whole({ node }: { node: Node }) {
     ...readFindings(reads.value, [node]),
     ...(unhealthy.value ?? []),
   ];
+  const happened = useHappened({ cluster: node.cluster, node: node.id }, range);
   return (
-    <>
+    <Happened.Provider value={happened}>
       <NodeHead node={node}>
+        <Ways of={{ cluster: node.cluster, node: node.id }} />
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
       </NodeHead>
       <Hurts
@@ -154,9 +160,11 @@ function Whole({ node }: { node: Node }) {
         well="The node is up, no alert fires, and all values are in their healthy ranges."
       />
       <CassandraFacts node={node} />
+      <Tasks of={{ cluster: node.cluster, node: node.id }} />
       <MarkList marks={marks} />
       <Groups groups={nodeGroups} subjects={subjects} range={range} marks={marks} names={names} />
-    </>
+      <Snapshots scope={matchers({ node: node.id })} />
+    </Happened.Provider>
   );
 }
 
@@ -214,6 +222,7 @@ function CassandraFacts({ node }: { node: Node }) {
     `cassandra_node_schema_version_info{${scope}}`,
     `ringwatch_agent_state_info{${scope}}`,
     `ringwatch_agent_trouble_info{${scope}}`,
+    `cassandra_node_incremental_backups_enabled{${scope}}`,
   ]);
   const data = useData(`facts ${node.id}`, (s) => query(expr, s), { every: 10_000, keep: true });
   const of = (q: number) => data.value?.result.filter((s) => s.metric.q === String(q)) ?? [];
@@ -232,6 +241,7 @@ function CassandraFacts({ node }: { node: Node }) {
     ["Peers up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
     ["Tokens", Number.isNaN(value(4)) ? "" : format(value(4))],
     ["Schema", texts(of(5)).slice(0, 8)],
+    ["Incremental backups", Number.isNaN(value(8)) ? "" : value(8) > 0 ? "on" : "off"],
     ["Java", f.java_version ?? ""],
     ["System", f.os ?? ""],
     ["Agent", `${f.agent_version ?? ""} ${texts(of(6))}${trouble && `, ${trouble}`}`.trim()],
