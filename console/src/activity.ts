@@ -36,6 +36,12 @@ export interface SlowQuery {
   last: string;
 }
 
+/** What an answer lacks. */
+export interface Lacking {
+  left_out: number;
+  partial?: string[];
+}
+
 /** What a node does now. With a peer it is a stream. */
 export interface Task {
   cluster: string;
@@ -64,7 +70,7 @@ export interface Client {
   protocol: string;
   username: string;
   tls: boolean;
-  connections: number;
+  connections?: number;
   requests_per_second?: number;
   nodes: number;
   addresses?: { node: string; name: string; address: string }[];
@@ -95,7 +101,8 @@ export interface RepairSession {
   id?: string;
 }
 
-export interface Repairs {
+/** The repairs; failures are those of the last day. */
+export interface Repairs extends Lacking {
   tables: RepairTable[];
   sessions: RepairSession[];
   running: number;
@@ -115,14 +122,18 @@ const given = (params: object) =>
 export const events = (params: object, signal?: AbortSignal) =>
   get<EventPage>("/v1/events", given(params), signal);
 
-export const slowQueries = async (params: object, signal?: AbortSignal) =>
-  (await get<{ queries: SlowQuery[] }>("/v1/slow-queries", given(params), signal)).queries;
+export const slowQueries = (params: object, signal?: AbortSignal) =>
+  get<{ queries: SlowQuery[] } & Partial<Lacking>>("/v1/slow-queries", given(params), signal);
 
-export const tasks = async (of: Of, signal?: AbortSignal) =>
-  (await get<{ tasks: Task[] }>("/v1/tasks", given(of), signal)).tasks;
+export const tasks = (of: Of, signal?: AbortSignal) =>
+  get<{ tasks: Task[] } & Lacking>("/v1/tasks", given(of), signal);
 
-export const clients = async (of: Of, signal?: AbortSignal) =>
-  (await get<{ clients: Client[] }>("/v1/clients", given(of), signal)).clients;
+export const clients = (of: Of, signal?: AbortSignal) =>
+  get<{ clients: Client[]; addresses_left_out: boolean } & Lacking>(
+    "/v1/clients",
+    given(of),
+    signal,
+  );
 
 export const repairs = ({ cluster = "" }: Of, signal?: AbortSignal) =>
   get<Repairs>("/v1/repairs", given({ cluster }), signal);

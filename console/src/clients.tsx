@@ -6,7 +6,7 @@ import { useData } from "./data";
 import { useFilter } from "./filter";
 import { List } from "./list";
 import { outdated, versions } from "./outdated";
-import { NodeLink } from "./parts";
+import { Lacks, NodeLink } from "./parts";
 import { setParams, usePlace } from "./place";
 import type { Column } from "./table";
 import { format } from "./units";
@@ -86,7 +86,7 @@ const columnsOf = (of: Of): Column<Row>[] => [
     title: "connections",
     number: true,
     cell: ({ client: c }) => format(c.connections),
-    order: ({ client: c }) => c.connections,
+    order: ({ client: c }) => c.connections ?? Number.NaN,
   },
   {
     id: "requests",
@@ -113,7 +113,7 @@ function Addresses({ row: { client: c, why } }: { row: Row }) {
     <>
       {why.length > 0 && <p>It is outdated: {why.join(", and ")}.</p>}
       {byNode.size === 0 ? (
-        <p class="dim">No address is known.</p>
+        <p class="dim">No address is in this answer: choose a cluster or a node.</p>
       ) : (
         <ul class="addresses">
           {[...byNode].map(([node, list]) => (
@@ -140,14 +140,14 @@ export function Clients({ of }: { of: Of }) {
   const want = useFilter();
   const only = usePlace().params.get("only") === "outdated";
   const rows = useMemo(() => {
-    const list = data.value ?? [];
+    const list = data.value?.clients ?? [];
     const why = outdated(list);
     return list
       .map((client): Row => ({ client, why: why.get(client) ?? [] }))
       .sort(
         (a, b) =>
           b.why.length - a.why.length ||
-          b.client.connections - a.client.connections ||
+          (b.client.connections ?? 0) - (a.client.connections ?? 0) ||
           versions(b.client.driver_version, a.client.driver_version) ||
           (idOf(a) < idOf(b) ? -1 : 1),
       );
@@ -158,6 +158,7 @@ export function Clients({ of }: { of: Of }) {
     <List
       title="Clients by driver"
       what="the clients"
+      lacks={<Lacks of={data.value} what="clients" />}
       none="No client is connected, or no agent says who is."
       data={data}
       rows={rows}

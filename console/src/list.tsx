@@ -17,6 +17,7 @@ export function List<T>({
   count = rows.length,
   filter,
   note,
+  lacks,
   tools,
   bones = 6,
   height = 400,
@@ -37,6 +38,8 @@ export function List<T>({
   /** The field with what is wanted: its name and its hint. Another list of the page may follow it. */
   filter?: readonly [name: string, hint: string];
   note?: ComponentChildren;
+  /** Stands above the table. */
+  lacks?: ComponentChildren;
   tools?: ComponentChildren;
   bones?: number;
 } & Omit<Parameters<typeof Table<T>>[0], "name" | "rows">) {
@@ -65,6 +68,7 @@ export function List<T>({
           <Filter name={filter[0]} hint={filter[1]} shown={shown.length} all={rows.length} />
         )}
       </div>
+      {lacks}
       {data ? (
         <Shown data={data} rows={bones} {...(what && { what })}>
           {content}

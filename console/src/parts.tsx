@@ -1,8 +1,9 @@
 // What lists of activity are made of: whose it is, how long ago, how far.
 import type { ComponentChildren } from "preact";
-import { type Of, when } from "./activity";
+import { type Lacking, type Of, when } from "./activity";
 import { clusters, nodes } from "./api";
 import { useData } from "./data";
+import { sentence } from "./faces";
 import { Choice } from "./filter";
 import { hasCassandra, nameOf } from "./kinds";
 import { link, usePlace } from "./place";
@@ -93,4 +94,15 @@ export function Bar({ ratio, name }: { ratio: number | undefined; name: string }
       <span class="number">{format(ratio, "ratio")}</span>
     </span>
   );
+}
+
+/** What an answer lacks, in sentences. */
+export function Lacks({ of, what }: { of: Partial<Lacking> | undefined; what: string }) {
+  const { left_out = 0, partial = [] } = of ?? {};
+  const list = [
+    ...partial.map(sentence),
+    ...(left_out > 0 ? [`${format(left_out)} more ${what} are not in this list.`] : []),
+  ];
+  if (list.length === 0) return null;
+  return <p class="old-note">{list.join(" ")}</p>;
 }

@@ -4,7 +4,7 @@ import { useData, useNow } from "./data";
 import { Shown } from "./faces";
 import { useFilter } from "./filter";
 import { List } from "./list";
-import { Ago, Bar, NodeLink, tableName } from "./parts";
+import { Ago, Bar, Lacks, NodeLink, tableName } from "./parts";
 import { link, setParams, usePlace } from "./place";
 import type { Column } from "./table";
 import { stamp } from "./time";
@@ -297,7 +297,7 @@ export function Repairs({ of }: { of: Of }) {
           <strong class={failures > 0 ? "tile-late" : ""}>
             {data.value ? format(failures) : "…"}
           </strong>
-          <span>failed</span>
+          <span>failed within a day</span>
         </li>
       </ul>
       {sessions.length > 0 && (
@@ -316,6 +316,7 @@ export function Repairs({ of }: { of: Of }) {
       <List
         title="Tables by when a full repair is due, worst first"
         what="the repairs"
+        lacks={<Lacks of={data.value} what="tables" />}
         none={
           <p>
             No table is known that must be repaired: one with more than one replica. A node of each

@@ -3,7 +3,7 @@ import { type Of, type SlowQuery, slowQueries, when } from "./activity";
 import { useData } from "./data";
 import { useFilter } from "./filter";
 import { List } from "./list";
-import { Ago, tableName } from "./parts";
+import { Ago, Lacks, tableName } from "./parts";
 import { link, usePlace } from "./place";
 import type { Column } from "./table";
 import { rangeOf, refreshOf } from "./time";
@@ -113,12 +113,13 @@ export function SlowQueries({ of }: { of: Of }) {
     { every: Math.max(15_000, refreshOf(range)), keep: true },
   );
   const want = useFilter();
-  const rows = data.value ?? [];
+  const rows = data.value?.queries ?? [];
   const shown = rows.filter((q) => `${q.statement} ${tableName(q)}`.toLowerCase().includes(want));
   return (
     <List
       title="Slow queries, worst first"
       what="the slow queries"
+      lacks={<Lacks of={data.value} what="statements" />}
       none={
         <p>
           Cassandra called no query slow in this time. It does so after{" "}

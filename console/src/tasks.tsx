@@ -1,9 +1,9 @@
 // What nodes do now: tasks and streams, with how far they are and when they end.
 import { type Of, type Task, tasks, taskText, when } from "./activity";
-import { type Data, useData } from "./data";
+import { useData } from "./data";
 import { useFilter } from "./filter";
 import { List } from "./list";
-import { Ago, Bar, NodeLink, tableName } from "./parts";
+import { Ago, Bar, Lacks, NodeLink, tableName } from "./parts";
 import type { Column } from "./table";
 import { stamp } from "./time";
 import { format } from "./units";
@@ -15,13 +15,14 @@ const idOf = (t: Task) =>
 const worth = (t: Task) => when(t.ends) || 0;
 
 /** The tasks and streams of a cluster or a node, of all if none is named. */
-export const useTasks = ({ cluster = "", node = "" }: Of): Data<Task[]> =>
+const useTasks = ({ cluster = "", node = "" }: Of) =>
   useData(
     `tasks ${cluster} ${node}`,
-    async (signal) =>
-      (await tasks({ cluster, node }, signal)).sort(
-        (a, b) => worth(b) - worth(a) || (idOf(a) < idOf(b) ? -1 : 1),
-      ),
+    async (signal) => {
+      const answer = await tasks({ cluster, node }, signal);
+      answer.tasks.sort((a, b) => worth(b) - worth(a) || (idOf(a) < idOf(b) ? -1 : 1));
+      return answer;
+    },
     { keep: true },
   );
 
@@ -149,7 +150,7 @@ function More({ task: t }: { task: Task }) {
 export function Tasks({ of, filtered = false }: { of: Of; filtered?: boolean }) {
   const data = useTasks(of);
   const want = useFilter();
-  const all = data.value ?? [];
+  const all = data.value?.tasks ?? [];
   const fits = (t: Task) =>
     !filtered ||
     `${taskText(t.task)} ${tableName(t)} ${t.name} ${t.peer ?? ""}`.toLowerCase().includes(want);
@@ -162,6 +163,7 @@ export function Tasks({ of, filtered = false }: { of: Of; filtered?: boolean }) 
         title="Tasks"
         note="what ends last comes first"
         what="the tasks"
+        lacks={<Lacks of={data.value} what="tasks and streams" />}
         none={
           streams.length > 0
             ? "No task runs, only streams."

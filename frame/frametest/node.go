@@ -38,6 +38,8 @@ type Node struct {
 	Bounds    []frame.Bounds
 	Templates []frame.Template
 	Entities  [][]Entity // by template
+	// Events are the next frame's.
+	Events []frame.Event
 
 	started  uint64
 	sequence uint64
@@ -168,6 +170,7 @@ func (n *Node) Frame(at int64) []byte {
 		}
 	}
 	n.differences(f)
+	f.Events, n.Events = n.Events, nil
 	b, err := f.Append(nil, n.key)
 	if err != nil {
 		panic(err) // the node breaks FORMAT.md: a fault of this package
