@@ -61,7 +61,7 @@ func doingTemplates() []frame.Template {
 				"repair_session_id_info")},
 		{Type: "snapshot", Labels: table, Metrics: of("snapshots snapshot_oldest_timestamp_seconds " +
 			"snapshot_newest_timestamp_seconds snapshot_size_bytes")},
-		{Type: "table", Labels: table, Metrics: of("table_repaired_ratio table_unrepaired_bytes")},
+		{Type: "table", Labels: table, Metrics: of("table_repaired_bytes table_unrepaired_bytes")},
 		{Type: "node", Metrics: of("repair_sessions_running repair_failures_total " +
 			"node_incremental_backups_enabled compaction_pending_tasks")},
 	}
@@ -173,7 +173,7 @@ func busy(n *frametest.Node, repairs bool) {
 	}
 	add(doingRepairSession, []string{"shop", "orders,carts", "0"}, 0.4, now-120,
 		"6f1e2a00-0000-1000-8000-000000000005")
-	add(doingTable, []string{"shop", "orders"}, 0.75, 5<<20)
+	add(doingTable, []string{"shop", "orders"}, 15<<20, 5<<20)
 }
 
 // stepBusy lets a second pass: work goes on, and drivers ask.

@@ -65,7 +65,7 @@ function Strip({
     [log.events, from, to, places, most],
   );
   const height = most * laneHeight + 4;
-  const oldest = log.more ? when(log.events.at(-1)?.at) : from;
+  const oldest = log.more && log.events.length > 0 ? when(log.events.at(-1)!.at) : from;
   useEffect(() => {
     const element = box.current;
     if (!element) return;

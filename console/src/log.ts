@@ -1,9 +1,9 @@
 // Events of a time, the newest first: older ones are loaded when they are wanted, and newer ones
 // come by themselves.
 import { useRef, useState } from "preact/hooks";
-import { type Event, events } from "./activity";
+import { type Event, type EventPage, events, when } from "./activity";
 import { type Data, once, useData } from "./data";
-import type { Range } from "./time";
+import { periodOf, type Range } from "./time";
 
 /** Which events are wanted; what is empty is not asked for. */
 export interface Wanted {
@@ -32,10 +32,22 @@ export interface Log {
 /** So many are kept; more than that nobody reads, and filters find the others. */
 export const mostKept = 3000;
 
+/** How often it is asked at once for what an answer had no room or no time for. */
+const mostAsked = 5;
+
 interface Kept {
-  name: string;
+  name: string; // of the question
   list: Event[];
-  next: string;
+  next: string; // the way to older ones
+  since: string; // the way to newer ones
+}
+
+/** Both lists as one, newest first, each event once: late ones come twice, or between others. */
+export function merged(list: Event[], more: Event[]): Event[] {
+  const known = new Set(list.map((e) => e.id));
+  const found = more.filter((e) => !known.has(e.id));
+  if (found.length === 0) return list;
+  return [...list, ...found].sort((a, b) => when(b.at) - when(a.at) || (a.id < b.id ? 1 : -1));
 }
 
 /** The events of the range: so many at once, newer ones every so many ms while its end is now. */
@@ -44,48 +56,53 @@ export function useLog(
   range: Range,
   { limit, every }: { limit: number; every: number },
 ): Log {
-  const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
-  const name = `events ${JSON.stringify(wanted)} ${span}`;
-  const kept = useRef<Kept>({ name: "", list: [], next: "" });
+  const name = `events ${JSON.stringify(wanted)} ${JSON.stringify(periodOf(range))}`;
+  const kept = useRef<Kept>({ name: "", list: [], next: "", since: "" });
   const [, again] = useState(0);
   const [asks, setAsks] = useState("");
   const [failed, setFailed] = useState<Error>();
-  const time = range.live
-    ? { period: `${range.to - range.from}s` }
-    : { from: String(range.from), to: String(range.to) };
+  const ask = (params: object, signal?: AbortSignal) =>
+    events({ ...wanted, limit, ...params }, signal);
+
+  /** A page of older events: one may be empty while there are more. */
+  async function page(cursor: string, signal?: AbortSignal): Promise<EventPage> {
+    let answer: EventPage = { events: [], next: cursor };
+    for (let i = 0; i < mostAsked && answer.events.length === 0; i++) {
+      answer = await ask({ ...periodOf(range), cursor: answer.next }, signal);
+      if (!answer.next) break;
+    }
+    return answer;
+  }
+
   const data = useData(
     name,
     async (signal) => {
-      const old = kept.current.name === name ? kept.current : undefined;
-      if (old?.list.length) {
-        const found = range.live ? await newer(old.list[0]!.id, signal) : [];
-        const now = kept.current; // older ones may have come meanwhile
-        if (found.length > 0 && now.name === name) {
-          const list = [...found.reverse(), ...now.list];
-          const cut = list.length > mostKept;
-          kept.current = { name, list: list.slice(0, mostKept), next: cut ? "" : now.next };
-        }
+      const old = kept.current;
+      if (old.name !== name) {
+        const began = new Date().toISOString();
+        const { events: list, next = "" } = await page("", signal);
+        kept.current = { name, list, next, since: list[0]?.id ?? began };
+        setFailed(undefined);
         return name;
       }
-      const page = await events({ ...wanted, ...time, limit }, signal);
-      kept.current = { name, list: page.events, next: page.next ?? "" };
-      setFailed(undefined);
+      let since = old.since;
+      const found: Event[] = [];
+      for (let i = 0; i < mostAsked && range.live; i++) {
+        const answer = await ask({ after: since }, signal);
+        found.push(...answer.events);
+        since = answer.next ?? since;
+        if (answer.events.length < limit) break;
+      }
+      const now = kept.current; // older ones may have come meanwhile
+      if (now.name !== name) return name;
+      const list = merged(now.list, found);
+      const cut = list.length > mostKept;
+      const next = cut ? list[mostKept - 1]!.id : now.next;
+      kept.current = { name, list: cut ? list.slice(0, mostKept) : list, next, since };
       return name;
     },
     { every: range.live ? every : once, keep: true },
   );
-
-  /** Events after one, oldest first: all, but of a flood the rest comes with the next question. */
-  async function newer(id: string, signal: AbortSignal): Promise<Event[]> {
-    const found: Event[] = [];
-    for (let i = 0; i < 5; i++) {
-      const after = found.at(-1)?.id ?? id;
-      const page = await events({ ...wanted, after, limit }, signal);
-      found.push(...page.events);
-      if (page.events.length < limit) break;
-    }
-    return found;
-  }
 
   // What another question gave stands until this one is answered.
   const { list } = kept.current;
@@ -94,10 +111,11 @@ export function useLog(
     if (!next || asks === name) return;
     setAsks(name);
     try {
-      const page = await events({ ...wanted, ...time, limit, cursor: next });
+      const answer = await page(next);
       const now = kept.current;
       if (now.name === name) {
-        kept.current = { name, list: [...now.list, ...page.events], next: page.next ?? "" };
+        const list = merged(now.list, answer.events);
+        kept.current = { ...now, list, next: answer.next ?? "" };
       }
       setFailed(undefined);
     } catch (e) {
@@ -107,13 +125,6 @@ export function useLog(
       again((n) => n + 1);
     }
   };
-  return {
-    wanted,
-    events: list,
-    more: next !== "" && list.length < mostKept,
-    data,
-    older,
-    busy: asks === name,
-    failed,
-  };
+  const more = next !== "" && list.length < mostKept;
+  return { wanted, events: list, more, data, older, busy: asks === name, failed };
 }

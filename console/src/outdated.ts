@@ -14,20 +14,21 @@ export function versions(a: string, b: string): number {
   return order(x!, y!) || Number(!restX) - Number(!restY) || order(restX!, restY!);
 }
 
+const numbered = (version: string) => /^v?\d/.test(version);
+
 /** Why each client of a list is outdated; those that are not are left out. A driver is measured by
  *  the newest version of it that is connected. */
 export function outdated(list: Client[]): Map<Client, string[]> {
   const newest = new Map<string, string>();
   for (const { driver, driver_version: version } of list) {
-    if (driver && /\d/.test(version) && versions(version, newest.get(driver) ?? "") > 0) {
-      newest.set(driver, version);
-    }
+    const best = newest.get(driver);
+    if (numbered(version) && (!best || versions(version, best) > 0)) newest.set(driver, version);
   }
   const found = new Map<Client, string[]>();
   for (const client of list) {
     const why: string[] = [];
-    const best = newest.get(client.driver) ?? "";
-    if (/\d/.test(client.driver_version) && versions(client.driver_version, best) < 0) {
+    const best = newest.get(client.driver);
+    if (best && numbered(client.driver_version) && versions(client.driver_version, best) < 0) {
       why.push(`others use version ${best} of this driver`);
     }
     const protocol = Number(/\d+/.exec(client.protocol)?.[0] ?? spoken);

@@ -6,7 +6,7 @@ import { List } from "./list";
 import { Ago, Lacks, tableName } from "./parts";
 import { link, usePlace } from "./place";
 import type { Column } from "./table";
-import { rangeOf, refreshOf } from "./time";
+import { periodOf, rangeOf, refreshOf } from "./time";
 import { format } from "./units";
 
 const mostRows = 500;
@@ -104,12 +104,10 @@ function More({ of, query: q }: { of: Of; query: SlowQuery }) {
 export function SlowQueries({ of }: { of: Of }) {
   const { cluster = "", node = "" } = of;
   const range = rangeOf(usePlace());
-  const time = range.live
-    ? { period: `${range.to - range.from}s` }
-    : { from: String(range.from), to: String(range.to) };
+  const time = periodOf(range);
   const data = useData(
     `slow ${JSON.stringify([cluster, node, time])}`,
-    (s) => slowQueries({ cluster, node, ...time }, s),
+    (s) => slowQueries({ cluster, node, ...time, limit: mostRows }, s),
     { every: Math.max(15_000, refreshOf(range)), keep: true },
   );
   const want = useFilter();
@@ -129,7 +127,7 @@ export function SlowQueries({ of }: { of: Of }) {
       }
       data={data}
       rows={rows}
-      shown={shown.slice(0, mostRows)}
+      shown={shown}
       filter={["Filter slow queries", "Filter: statement, table"]}
       columns={columnsOf(of)}
       id={idOf}

@@ -69,7 +69,7 @@ export function EventsPage() {
           <Field name="Filter events by text" hint="Filter: text" />
           <span class="dim">
             {format(shown.length)}
-            {log.more ? " of more" : ""}
+            {log.more ? ", and older ones" : ""}
           </span>
         </div>
         <Happened.Provider value={log}>

@@ -168,6 +168,9 @@ function Whole({ node }: { node: Node }) {
   );
 }
 
+/** How many values are asked for at once: the API bounds what a request may select. */
+const atOnce = 20;
+
 /** The catalogue's values of the node that are not in their healthy ranges. */
 function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
   const judged = useMemo(
@@ -178,11 +181,21 @@ function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
         .flatMap((e) => e.values.filter((v) => v.healthy).map((value) => ({ entry: e, value }))),
     [groups],
   );
-  const expr = together(judged.map((j) => expression(j.value, { node }, ["node"], 300)));
+  const exprs = judged.map((j) => expression(j.value, { node }, ["node"], 300));
   return useData(
-    judged.length ? `healthy ${expr}` : null,
+    judged.length ? `healthy ${exprs}` : null,
     async (signal): Promise<Finding[]> => {
-      const { result } = await query(expr, signal);
+      const result: Sample[] = [];
+      for (let at = 0; at < exprs.length; at += atOnce) {
+        // One more keeps each of them labelled with its place, also the last one.
+        const part = together([...exprs.slice(at, at + atOnce), "vector(0)"]);
+        for (const s of (await query(part, signal)).result) {
+          const q = at + Number(s.metric.q);
+          if (q < at + Math.min(atOnce, exprs.length - at)) {
+            result.push({ ...s, metric: { ...s.metric, q: String(q) } });
+          }
+        }
+      }
       const said = result.flatMap((s) => {
         const j = judged[Number(s.metric.q ?? 0)];
         const v = number(s.value?.[1]);
