@@ -64,7 +64,7 @@ export const tests = {
     await page.getByText("No event of this time is like that.").waitFor();
     await page.getByRole("button", { name: "Show all" }).click();
     await t.until(async () => (await list.count()) > 50, "all of them");
-    await page.getByLabel("cluster").selectOption("rest");
+    await page.locator(".page-head select").first().selectOption("rest");
     await page.getByText("No event of this time is like that.").waitFor();
     t.ok(page.url().includes("cluster=rest"), page.url());
     await harmless(page, t, "the page of events");
@@ -79,7 +79,10 @@ export const tests = {
       await more.click();
       await t.until(async () => (await list.count()) >= want, `${want} events`);
     }
-    await more.waitFor({ state: "detached" });
+    await t.until(async () => {
+      if (await more.isVisible()) await more.click(); // the last page may be empty
+      return (await more.count()) === 0;
+    }, "all are there");
     const ids = await list.evaluateAll((all) => all.map((e) => e.dataset.event));
     t.equal(`${ids.length} ${new Set(ids).size}`, "2000 2000");
     t.ok(falls(await times(page)), "they are not in order");
@@ -136,9 +139,12 @@ export const tests = {
 
   "charts of a cluster and a node have lanes of events, which keys go through": async (page, t) => {
     const [node] = await nodesOf(t);
-    for (const hash of ["#/cluster/busy?range=15m", `#/node/${node.id}?range=15m`]) {
+    for (const [hash, title] of [
+      ["#/cluster/busy?range=15m", "Pending compactions"],
+      [`#/node/${node.id}?range=15m`, "Tasks waiting"],
+    ]) {
       await t.open(hash);
-      const chart = page.locator('[data-title="Pending compactions"]');
+      const chart = page.locator(`[data-title="${title}"]`);
       await chart.scrollIntoViewIfNeeded();
       const lanes = chart.locator(".lanes canvas");
       await t.until(async () => {
