@@ -80,7 +80,8 @@ export function Ago({ at, none = "–" }: { at: string | undefined; none?: strin
   const isUTC = useUTC();
   const secs = when(at);
   if (Number.isNaN(secs)) return <span class="dim">{none}</span>;
-  const past = Date.now() / 1000 - secs;
+  const exact = Date.now() / 1000 - secs;
+  const past = Math.abs(exact) < 120 ? exact : Math.round(exact / 60) * 60;
   const text = past >= 0 ? `${length(past)} ago` : `in ${length(past)}`;
   return <time title={stamp(secs, isUTC)}>{text}</time>;
 }

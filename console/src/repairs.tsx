@@ -163,7 +163,7 @@ const columnsOf = (of: Of, span: Span): Column<Row>[] => [
   {
     id: "left",
     title: "time left",
-    width: 1.3,
+    width: 1.6,
     cell: (r) => <Left row={r} now={span.now} />,
     order: (r) => (r.state === "never" ? Number.NEGATIVE_INFINITY : r.due),
   },

@@ -65,6 +65,7 @@ const progress: Column<Task>[] = [
     id: "ends",
     title: "ends",
     number: true,
+    width: 1.4,
     cell: (t) => <Ago at={t.ends} none="unknown" />,
     order: (t) => when(t.ends),
   },

@@ -26,7 +26,8 @@ const names = (page, table) =>
     .locator('.table-row [role="cell"]:first-child')
     .allInnerTexts();
 
-const times = (page) => page.locator(".event time").allInnerTexts();
+// innerText of what is out of sight is empty: the browser has not laid it out.
+const times = (page) => page.locator(".event time").allTextContents();
 const falls = (list) => list.every((v, i) => i === 0 || v <= list[i - 1]);
 
 const pages = {
