@@ -22,6 +22,8 @@ const pages = {
   tables: "#/tables",
   table: `#/tables/${cluster}/${TABLE}`,
   explore: `#/explore?expr=${encodeURIComponent(latency)}`,
+  activity: `#/activity?view=repairs&cluster=${cluster}`,
+  events: `#/events?cluster=${cluster}`,
   alerts: "#/alerts",
   pipeline: "#/pipeline?range=15m",
   add: "#/add",

@@ -18,10 +18,12 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
-// otherAccount owns a hostile node, watchedAccount what is read from outside, emptyAccount nothing.
+// otherAccount owns a hostile node, watchedAccount what is read from outside, doingAccount nodes
+// with much to do, emptyAccount nothing.
 const (
 	otherAccount   = "console-other"
 	watchedAccount = "console-watched"
+	doingAccount   = "console-doing"
 	emptyAccount   = "console-empty"
 )
 
@@ -46,7 +48,7 @@ func (w *whole) testConsole(t *testing.T) {
 	defer server.Close()
 	browse(ctx, t, "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
 		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount],
-		"CLUSTER="+nodes[0].Cluster, "NODE="+w.node, "STAGE="+server.URL)
+		"DOING_KEY="+w.Keys[doingAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node, "STAGE="+server.URL)
 }
 
 // browse runs tests of the console in a real browser; console/test/run.mjs says what the
@@ -125,6 +127,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = s.pair()
 	case "/watched":
 		err = s.watched()
+	case "/doing":
+		err = s.doing()
 	case "/alert":
 		err = s.alert()
 	default:
@@ -174,17 +178,25 @@ func (s *stage) pair() error {
 	return nil
 }
 
+// send sends a frame with an account's key.
+func (s *stage) send(account string, b []byte) error {
+	other := *s.Line
+	other.Key = s.Keys[account]
+	if !post(s.ctx, &other, b) {
+		return fmt.Errorf("ingest does not take a frame of the account %s", account)
+	}
+	return nil
+}
+
 // sendEvery sends a frame a second with an account's key, until the tests end. The first one must
 // be taken.
 func (s *stage) sendEvery(account string, next func() ([]byte, error)) error {
-	other := *s.Line
-	other.Key = s.Keys[account]
 	b, err := next()
 	if err != nil {
 		return err
 	}
-	if !post(s.ctx, &other, b) {
-		return fmt.Errorf("ingest does not take a frame of the account %s", account)
+	if err := s.send(account, b); err != nil {
+		return err
 	}
 	go func() {
 		for each := time.NewTicker(time.Second); ; {
@@ -197,7 +209,7 @@ func (s *stage) sendEvery(account string, next func() ([]byte, error)) error {
 					s.t.Error(err)
 					return
 				} else {
-					post(s.ctx, &other, b)
+					_ = s.send(account, b) // the line may end before the tests do
 				}
 			}
 		}

@@ -40,8 +40,8 @@ func TestWholeLine(t *testing.T) {
 	}
 	l, err := line.Start(t.Context(), line.Config{Dir: t.TempDir(), Binary: self, Jar: jar,
 		Env:      []string{asRingwatch},
-		Accounts: []string{otherAccount, watchedAccount, emptyAccount}, Interval: time.Second,
-		Self:     time.Second,
+		Accounts: []string{otherAccount, watchedAccount, doingAccount, emptyAccount},
+		Interval: time.Second, Self: time.Second,
 		Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)

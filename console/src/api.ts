@@ -172,7 +172,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
 }
 
 /** Asks for JSON. */
-async function get<T>(
+export async function get<T>(
   path: string,
   params: Record<string, string> | undefined,
   signal?: AbortSignal,

@@ -140,7 +140,7 @@ export function State({ state }: { state: string }) {
 
 /** How much an alert matters, with a shape of its own. */
 export function Severity({ name }: { name: string }) {
-  const signs: Record<string, string> = { critical: "▲", warning: "△", info: "▷" };
+  const signs: Record<string, string> = { critical: "▲", error: "▲", warning: "△", info: "▷" };
   return (
     <span class={`severity ${name}`}>
       <span aria-hidden="true">{signs[name] ?? "▷"}</span> {name || "none"}

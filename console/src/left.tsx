@@ -1,8 +1,9 @@
 // Nodes that left: what happened to them, apart from those that are watched.
 import type { Node } from "./api";
 import { nameOf } from "./kinds";
+import { List } from "./list";
 import { link } from "./place";
-import { type Column, Table } from "./table";
+import { type Column } from "./table";
 import { stamp } from "./time";
 
 /** What happened to a node that left, with the names of those that are known. */
@@ -44,18 +45,13 @@ export function Left({ list, several }: { list: Node[]; several: boolean }) {
     columns.splice(1, 0, { id: "cluster", title: "cluster", cell: cluster, order: cluster });
   }
   return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>Nodes that left</h2>
-      </div>
-      <Table
-        name="Nodes that left"
-        columns={columns}
-        rows={left}
-        id={(n) => `${n.cluster} ${n.id}`}
-        href={(n) => link(["node", n.id])}
-        height={280}
-      />
-    </section>
+    <List
+      title="Nodes that left"
+      rows={left}
+      columns={columns}
+      id={(n) => `${n.cluster} ${n.id}`}
+      href={(n) => link(["node", n.id])}
+      height={280}
+    />
   );
 }

@@ -14,6 +14,8 @@ const later: Record<string, () => Promise<ComponentType>> = {
   cluster: () => import("./pages/cluster").then((m) => m.ClusterPage),
   node: () => import("./pages/node").then((m) => m.NodePage),
   tables: () => import("./pages/tables").then((m) => m.TablesPage),
+  activity: () => import("./pages/activity").then((m) => m.ActivityPage),
+  events: () => import("./pages/events").then((m) => m.EventsPage),
   alerts: () => import("./pages/alerts").then((m) => m.AlertsPage),
   pipeline: () => import("./pages/pipeline").then((m) => m.PipelinePage),
   add: () => import("./pages/add").then((m) => m.AddPage),

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { onPoint, point } from "./cursor";
 import type { Grid } from "./histogram";
+import { Lanes } from "./lanes";
 import { type Mark, mark } from "./marks";
 import { colour, useTheme } from "./theme";
 import { stamp, useUTC, utc, zoom } from "./time";
@@ -166,6 +167,7 @@ export function Picture({
           )}
         </div>
       )}
+      <Lanes from={grid.at[0]!} to={grid.at[0]! + stepIn(grid) * grid.at.length} />
       <div class="scale" aria-hidden="true">
         <span class="scale-ramp">
           <span>{format(ends.low, "per_second")}</span>

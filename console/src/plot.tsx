@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { onPoint, point } from "./cursor";
+import { Lanes } from "./lanes";
 import type { Lines } from "./lines";
 import { type Mark, mark } from "./marks";
 import { colour, useTheme } from "./theme";
@@ -164,6 +165,7 @@ export function Plot({
         aria-label={`${title}: ${summary(lines, unit)}`}
         style={{ height: `${height}px` }}
       />
+      <Lanes from={lines.at[0] ?? 0} to={lines.at.at(-1) ?? 0} />
       <p class="legend-time dim">{hover === null ? "newest" : clock(lines.at[hover]!)}</p>
       <ul class="legend">
         {lines.names.map((n, i) => (

@@ -1,24 +1,22 @@
-// A Redis and several of them: what hurts, their facts, their commands, and their charts.
+// A Redis: what hurts, its facts, its commands, and its charts.
 import { useMemo } from "preact/hooks";
 import { type Alert, type Labels, type Node, query, type Sample } from "./api";
 import { together } from "./ask";
 import { Board, type Spec, type Subject } from "./board";
 import { MarkList } from "./chart";
 import { useData } from "./data";
-import { Shown, State } from "./faces";
 import { type Fact, Facts } from "./head";
 import { type Finding, Hurts } from "./hurts";
+import { List } from "./list";
 import { useMarks } from "./marks";
-import { placeOf, type Row } from "./pages/fleet";
-import { link, usePlace } from "./place";
-import { type Read, readFacts, readFindings, useReads } from "./reads";
-import { mostNodes } from "./specs";
-import { type Column, Table } from "./table";
-import { type Range, rangeOf, windowOf } from "./time";
+import { placeOf } from "./pages/fleet";
+import { type Read, readFacts } from "./reads";
+import { type Column } from "./table";
+import { type Range, windowOf } from "./time";
 import { format, length, number } from "./units";
 
 /** Memory beyond this part of the limit is marked, in percent. */
-const mostMemory = 90;
+export const mostMemory = 90;
 
 const facts =
   "instance_info|slave_info|master_link_up|uptime_in_seconds|connected_slaves|" +
@@ -43,7 +41,8 @@ const now = [
   rate("expired_keys_total"),
 ];
 
-const expressionOf = (list: string[], scope: string) =>
+/** What is asked as of now, over five minutes, of what the matchers mean. */
+export const expressionOf = (list: string[], scope: string) =>
   together(list)
     .replaceAll("$w", "5m")
     .replaceAll("$o", "")
@@ -78,7 +77,8 @@ class Known {
 }
 
 const roles: Record<string, string> = { slave: "replica" };
-const roleOf = (said: string | undefined) => roles[said ?? ""] ?? said ?? "";
+/** How a role is called. */
+export const roleOf = (said: string | undefined) => roles[said ?? ""] ?? said ?? "";
 
 function masterOf(k: Known): string {
   const l = k.labels("slave_info");
@@ -296,23 +296,16 @@ function Commands({ scope, range }: { scope: string; range: Range }) {
     { every: 10_000, keep: true },
   );
   return (
-    <section class="panel" aria-label="Commands">
-      <div class="panel-head">
-        <h2>Commands</h2>
-        <span class="dim">of the last {length(window)}, those that take most time first</span>
-      </div>
-      <Shown data={data} what="the commands" empty="It says nothing of its commands.">
-        {(list) => (
-          <Table
-            name="Commands"
-            columns={commandColumns}
-            rows={list}
-            id={(c) => c.name}
-            height={400}
-          />
-        )}
-      </Shown>
-    </section>
+    <List
+      title="Commands"
+      note={`of the last ${length(window)}, those that take most time first`}
+      what="the commands"
+      none="It says nothing of its commands."
+      data={data}
+      rows={data.value ?? []}
+      columns={commandColumns}
+      id={(c) => c.name}
+    />
   );
 }
 
@@ -412,173 +405,3 @@ const specs: Spec[] = [
     asks: [["max by (db) (redis_db_keys{$scope}$o)", "{db}"]],
   },
 ];
-
-/** A Redis among others. */
-interface Server {
-  row: Row;
-  role: string;
-  link: number; // 0: its master is away
-  values: number[]; // in the order of serverFigures
-}
-
-const byNode = (name: string) => `max by (node) (redis_${name}{$scope})`;
-const ofNode = (name: string) => `sum by (node) (rate(redis_${name}{$scope}[$w]))`;
-const serverFigures: [id: string, title: string, unit: string, expr: string][] = [
-  [
-    "memory",
-    "memory",
-    "percent",
-    `100 * ${byNode("memory_used_bytes")} / (${byNode("memory_max_bytes")} > 0)`,
-  ],
-  ["used", "used", "bytes", byNode("memory_used_bytes")],
-  ["commands", "commands", "per_second", ofNode("commands_processed_total")],
-  ["evicted", "evicted", "per_second", ofNode("evicted_keys_total")],
-  ["clients", "clients", "count", byNode("connected_clients")],
-];
-
-const serverColumns: Column<Server>[] = [
-  { id: "node", title: "node", width: 2, cell: (s) => s.row.name, order: (s) => s.row.name },
-  {
-    id: "state",
-    title: "state",
-    cell: (s) => <State state={s.row.node.state} />,
-    order: (s) => Number(s.row.node.state === "down"),
-  },
-  {
-    id: "role",
-    title: "role",
-    cell: (s) =>
-      s.link === 0 ? (
-        <span class="bad-value" title="The link to its master is down">
-          ! {s.role}
-        </span>
-      ) : (
-        s.role || <span class="dim">–</span>
-      ),
-    order: (s) => s.role,
-  },
-  ...serverFigures.map(
-    ([id, title, unit], i): Column<Server> => ({
-      id,
-      title,
-      number: true,
-      wide: !["memory", "commands"].includes(id),
-      cell: (s) => (
-        <span class={id === "memory" && s.values[i]! > mostMemory ? "bad-value" : undefined}>
-          {format(s.values[i], unit)}
-        </span>
-      ),
-      order: (s) => s.values[i]!,
-    }),
-  ),
-];
-
-/** The Redis servers of a cluster. */
-export function RedisCluster({
-  scope,
-  rows,
-  alerts,
-  names,
-  findings,
-}: {
-  scope: string;
-  rows: Row[];
-  alerts: Alert[];
-  names: ReadonlyMap<string, string>;
-  findings: Finding[];
-}) {
-  const range = rangeOf(usePlace());
-  const reads = useReads(scope);
-  const marks = useMarks(scope, range, names);
-  const expr = expressionOf(
-    [
-      ...serverFigures.map(([, , , e]) => e),
-      "max by (node, role) (redis_instance_info{$scope})",
-      "min by (node) (redis_master_link_up{$scope})",
-    ],
-    scope,
-  );
-  const data = useData(`servers ${scope}`, (s) => query(expr, s), { keep: true });
-  const list = useMemo(() => {
-    const none = () => serverFigures.map(() => Number.NaN);
-    const servers = new Map<string, Server>(
-      rows.map((row) => [row.node.id, { row, role: "", link: Number.NaN, values: none() }]),
-    );
-    for (const { metric, value } of data.value?.result ?? []) {
-      const server = servers.get(metric.node ?? "");
-      if (!server) continue;
-      const q = Number(metric.q);
-      if (q < serverFigures.length) server.values[q] = number(value?.[1]);
-      else if (q === serverFigures.length) server.role = roleOf(metric.role);
-      else server.link = number(value?.[1]);
-    }
-    return [...servers.values()];
-  }, [rows, data.value]);
-  const broken = list.filter((s) => s.link === 0);
-  const cut: Finding[] = broken.map((s) => ({
-    severity: "critical",
-    name: "Replication is broken",
-    text: `The link of ${s.row.name} to its master is down: what clients read there is old.`,
-  }));
-  return (
-    <>
-      <Hurts
-        alerts={alerts}
-        findings={[
-          ...findings,
-          ...readFindings(
-            reads.value,
-            rows.map((r) => r.node),
-          ),
-          ...cut.slice(0, 3),
-        ]}
-        names={names}
-        well="All of them answer, replicas have their masters, and no alert fires."
-      />
-      <section class="panel">
-        <div class="panel-head">
-          <h2>Redis servers, worst first</h2>
-        </div>
-        <Shown data={data} what="the servers">
-          {() => (
-            <Table
-              name="Redis servers, worst first"
-              columns={serverColumns}
-              rows={list}
-              id={(s) => s.row.node.id}
-              href={(s) => link(["node", s.row.node.id])}
-              bad={(s) => s.row.node.state === "down"}
-              height={400}
-            />
-          )}
-        </Shown>
-      </section>
-      <Board
-        specs={clusterSpecs(rows.length)}
-        subjects={[{ matchers: scope }]}
-        range={range}
-        marks={marks}
-        names={names}
-      />
-      <MarkList marks={marks} />
-    </>
-  );
-}
-
-/** The charts of several servers: each a line, or, of many, the highest, median and lowest. */
-function clusterSpecs(nodes: number): Spec[] {
-  const each = (expr: string): Spec["asks"] =>
-    nodes <= mostNodes
-      ? [[expr, "{node}"]]
-      : [
-          [`max(${expr})`, "highest of the servers"],
-          [`quantile(0.5, ${expr})`, "median of the servers"],
-          [`min(${expr})`, "lowest of the servers"],
-        ];
-  return [
-    { title: "Commands", unit: "per_second", asks: each(ofNode("commands_processed_total")) },
-    { title: "Memory", unit: "bytes", asks: each(byNode("memory_used_bytes")) },
-    { title: "Keys evicted", unit: "per_second", asks: each(ofNode("evicted_keys_total")) },
-    { title: "Clients", unit: "count", asks: each(byNode("connected_clients")) },
-  ];
-}

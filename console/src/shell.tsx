@@ -13,6 +13,8 @@ import { rangeOf, ranges, setUTC, stamp, useUTC } from "./time";
 const places: [string, string, string][] = [
   ["fleet", "Fleet", "f"],
   ["tables", "Tables", "t"],
+  ["activity", "Activity", "y"],
+  ["events", "Events", "v"],
   ["explore", "Explore", "e"],
   ["alerts", "Alerts", "a"],
   ["pipeline", "Pipeline", "p"],

@@ -44,6 +44,7 @@ export function Table<T>({
   rows,
   id,
   href,
+  more,
   height = 560,
   bad,
   tall = false,
@@ -53,6 +54,8 @@ export function Table<T>({
   rows: T[];
   id: (row: T) => string;
   href?: (row: T) => string;
+  /** What a row has more, below it, once its first cell is pressed. All rows are drawn then. */
+  more?: (row: T) => ComponentChildren;
   height?: number;
   bad?: (row: T) => boolean;
   /** The first cell has two lines; three on a phone. */
@@ -60,12 +63,13 @@ export function Table<T>({
 }) {
   const [sort, setSort] = useState<{ id: string; falling: boolean } | null>(null);
   const [top, setTop] = useState(0);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
   const box = useRef<HTMLDivElement>(null);
   const rowHeight = useRowHeight(tall);
   const list = useMemo(() => sorted(rows, columns, sort), [rows, columns, sort]);
   const shown = Math.min(height, list.length * rowHeight + 2);
-  const first = Math.max(0, Math.floor(top / rowHeight) - 8);
-  const last = Math.min(list.length, Math.ceil((top + shown) / rowHeight) + 8);
+  const first = more ? 0 : Math.max(0, Math.floor(top / rowHeight) - 8);
+  const last = more ? list.length : Math.min(list.length, Math.ceil((top + shown) / rowHeight) + 8);
   const narrow = columns.filter((c) => !c.wide);
   useEffect(() => {
     const element = box.current;
@@ -80,6 +84,11 @@ export function Table<T>({
           ? { id: c.id, falling: false }
           : null,
     );
+  };
+  const unfold = (row: string) => {
+    const next = new Set(unfolded);
+    if (!next.delete(row)) next.add(row);
+    setUnfolded(next);
   };
   return (
     <div
@@ -119,32 +128,52 @@ export function Table<T>({
       <div
         class="table-body"
         role="rowgroup"
-        tabIndex={href ? -1 : 0}
+        tabIndex={href || more ? -1 : 0}
         ref={box}
-        style={{ height: `${shown}px` }}
+        style={more ? { maxHeight: `${height}px` } : { height: `${shown}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
       >
         <div style={{ height: `${first * rowHeight}px` }} role="presentation" />
-        {list.slice(first, last).map((row, i) => (
-          <div
-            class={bad?.(row) ? "table-row bad" : "table-row"}
-            role="row"
-            aria-rowindex={first + i + 2}
-            key={id(row)}
-          >
-            {columns.map((c, j) => (
-              <span role="cell" key={c.id} class={classes(c)}>
-                {j === 0 && href ? (
-                  <a href={href(row)} class="row-link">
-                    {c.cell(row)}
-                  </a>
-                ) : (
-                  c.cell(row)
-                )}
-              </span>
-            ))}
-          </div>
-        ))}
+        {list.slice(first, last).map((row, i) => {
+          const key = id(row);
+          const open = unfolded.has(key);
+          const line = (
+            <div
+              class={bad?.(row) ? "table-row bad" : "table-row"}
+              role="row"
+              aria-rowindex={first + i + 2}
+              key={key}
+            >
+              {columns.map((c, j) => (
+                <span role="cell" key={c.id} class={classes(c)}>
+                  {j === 0 && href ? (
+                    <a href={href(row)} class="row-link">
+                      {c.cell(row)}
+                    </a>
+                  ) : j === 0 && more ? (
+                    <button
+                      type="button"
+                      class="plain row-link"
+                      aria-expanded={open}
+                      onClick={() => unfold(key)}
+                    >
+                      <span aria-hidden="true">{open ? "▾" : "▸"}</span> {c.cell(row)}
+                    </button>
+                  ) : (
+                    c.cell(row)
+                  )}
+                </span>
+              ))}
+            </div>
+          );
+          if (!more || !open) return line;
+          return [
+            line,
+            <div class="table-more" role="row" key={`${key} more`}>
+              <div role="cell">{more(row)}</div>
+            </div>,
+          ];
+        })}
         <div style={{ height: `${(list.length - last) * rowHeight}px` }} role="presentation" />
       </div>
     </div>

@@ -3,15 +3,16 @@ import { useMemo } from "preact/hooks";
 import { type Alert, metadata, type Node, query } from "./api";
 import { together } from "./ask";
 import { useData } from "./data";
-import { Empty, Shown, State } from "./faces";
-import { Filter, useFilter } from "./filter";
+import { State } from "./faces";
+import { useFilter } from "./filter";
 import { Facts } from "./head";
 import { type Finding, Hurts } from "./hurts";
+import { List } from "./list";
 import { found, lookOf } from "./metrics";
 import { placeOf, type Row } from "./pages/fleet";
 import { link } from "./place";
 import { type Read, readFacts, readFindings, useReads } from "./reads";
-import { type Column, Table } from "./table";
+import { type Column } from "./table";
 import { stamp } from "./time";
 import { format, number } from "./units";
 
@@ -131,37 +132,21 @@ export function Metrics({ scope }: { scope: string }) {
   }, [data.value, described.value]);
   const shown = useMemo(() => found(all, want), [all, want]);
   return (
-    <section class="panel" aria-label="All metrics">
-      <div class="panel-head">
-        <h2>All metrics</h2>
-        <Filter
-          name="Search metrics"
-          hint="Search: name or description"
-          shown={shown.length}
-          all={all.length}
-        />
-      </div>
-      <Shown data={data} what="the metrics" rows={8}>
-        {() =>
-          shown.length === 0 ? (
-            <Empty>
-              {all.length === 0
-                ? "Nothing was read of it in the last minutes."
-                : "None is like that."}
-            </Empty>
-          ) : (
-            <Table
-              name="All metrics"
-              columns={columns}
-              rows={shown}
-              id={(m) => m.name}
-              href={(m) => link(["explore"], { expr: lookOf(m, scope) })}
-              tall
-            />
-          )
-        }
-      </Shown>
-    </section>
+    <List
+      title="All metrics"
+      what="the metrics"
+      none="Nothing was read of it in the last minutes."
+      data={data}
+      bones={8}
+      rows={all}
+      shown={shown}
+      filter={["Search metrics", "Search: name or description"]}
+      columns={columns}
+      id={(m) => m.name}
+      href={(m) => link(["explore"], { expr: lookOf(m, scope) })}
+      height={560}
+      tall
+    />
   );
 }
 
@@ -236,19 +221,15 @@ export function Targets({
         names={names}
         well="All of them answer, and no alert fires."
       />
-      <section class="panel">
-        <div class="panel-head">
-          <h2>Targets, worst first</h2>
-        </div>
-        <Table
-          name="Targets, worst first"
-          columns={otherColumns}
-          rows={rows.map((row) => ({ row, read: reads.value?.get(row.node.id) }))}
-          id={(o) => o.row.node.id}
-          href={(o) => link(["node", o.row.node.id])}
-          bad={(o) => o.row.node.state === "down"}
-        />
-      </section>
+      <List
+        title="Targets, worst first"
+        rows={rows.map((row) => ({ row, read: reads.value?.get(row.node.id) }))}
+        columns={otherColumns}
+        id={(o) => o.row.node.id}
+        href={(o) => link(["node", o.row.node.id])}
+        bad={(o) => o.row.node.state === "down"}
+        height={560}
+      />
     </>
   );
 }

@@ -47,6 +47,11 @@ export function windowOf(range: Range): number {
   return Math.max(range.step, 80);
 }
 
+/** The range as routes of the API take it: while its end is now, by its length. */
+export function periodOf({ from, to, live }: Range): Record<string, string> {
+  return live ? { period: `${to - from}s` } : { from: String(from), to: String(to) };
+}
+
 /** Shows a part of the time only, as somebody marked it. */
 export function zoom(from: number, to: number): void {
   setParams({ from: String(Math.floor(from)), to: String(Math.ceil(to)), range: null }, false);

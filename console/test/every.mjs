@@ -16,6 +16,8 @@ const pages = {
     "#/explore?expr=sum%20by%20(request)" +
     "%20(rate(cassandra_client_request_latency_seconds_count[5m]))",
   metrics: "#/explore",
+  activity: `#/activity?cluster=${CLUSTER}`,
+  events: `#/events?cluster=${CLUSTER}`,
   alerts: "#/alerts",
   pipeline: "#/pipeline",
   add: "#/add",

@@ -47,3 +47,20 @@ export async function cutTexts(page, names = false) {
         .map((e) => `${e.textContent} (${e.scrollWidth} of ${e.clientWidth} pixels)`),
     );
 }
+
+/** A row's cells by the text of one of them. */
+export async function cells(page, table, name) {
+  const rows = page.getByRole("table", { name: table }).locator(".table-row");
+  const row = rows.filter({ hasText: name }).first();
+  await row.waitFor();
+  return (await row.locator('[role="cell"]').allInnerTexts()).map((text) => text.trim());
+}
+
+/** What no page may do, whatever things are called. */
+export async function harmless(page, t, hash) {
+  t.equal(await page.locator("main img, main b").count(), 0);
+  t.equal(await page.evaluate(() => window.struck ?? false), false);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  const room = page.viewportSize().width;
+  t.ok(wide <= room, `${hash} is ${wide} pixels wide`);
+}

@@ -8,8 +8,8 @@
 //
 //   BASE       URL of the API
 //   KEY        a key of the account that owns the monitored cluster, OTHER_KEY one of another
-//              account, WATCHED_KEY of one with Kafka, Redis and the like, EMPTY_KEY of one with
-//              nothing
+//              account, WATCHED_KEY of one with Kafka, Redis and the like, DOING_KEY of one whose
+//              nodes do much, EMPTY_KEY of one with nothing
 //   CLUSTER    name of the monitored cluster, NODE the id of its node
 //   STAGE      URL of what changes the world when a test asks for it (see t.stage)
 //   CHROMIUM   path of the browser; /usr/bin/chromium if left out

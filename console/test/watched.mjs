@@ -1,7 +1,7 @@
 // Nodes that are read from outside: a Kafka cluster, Redis servers, and what is neither. The Go
 // test lets them send; some of their names are markup, long, or of other scripts.
 import { inspect } from "./every.mjs";
-import { cutTexts } from "./read.mjs";
+import { cells, cutTexts, harmless } from "./read.mjs";
 
 const key = process.env.WATCHED_KEY;
 
@@ -19,14 +19,6 @@ async function nodesOf(t) {
   return (instance) => list.find((n) => n.facts.instance === instance);
 }
 
-/** A row's cells by the text of one of them. */
-async function cells(page, table, name) {
-  const rows = page.getByRole("table", { name: table }).locator(".table-row");
-  const row = rows.filter({ hasText: name }).first();
-  await row.waitFor();
-  return (await row.locator('[role="cell"]').allInnerTexts()).map((text) => text.trim());
-}
-
 /** The expressions that a page asks for while it is opened, each once. */
 async function asked(page, t, hash) {
   const list = new Set();
@@ -38,15 +30,6 @@ async function asked(page, t, hash) {
   await t.open(hash);
   page.off("request", note);
   return [...list];
-}
-
-/** What no page of theirs may do, whatever they are called. */
-async function harmless(page, t, hash) {
-  t.equal(await page.locator("main img, main b").count(), 0);
-  t.equal(await page.evaluate(() => window.struck ?? false), false);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-  const room = page.viewportSize().width;
-  t.ok(wide <= room, `${hash} is ${wide} pixels wide`);
 }
 
 export const tests = {

@@ -3,6 +3,7 @@ import { AlertList, AlertState, evaluated, Health, type Known } from "../alerts"
 import { alerts, rules } from "../api";
 import { useData, useNow } from "../data";
 import { Empty, Severity, Shown } from "../faces";
+import { Choice } from "../filter";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { format, length } from "../units";
@@ -181,23 +182,6 @@ function StateTile({ name, value, state }: { name: string; value: number; state:
         <span>{name}</span>
       </button>
     </li>
-  );
-}
-
-/** Chooses one of several, or all. */
-function Choice({ name, value, list }: { name: string; value: string; list: string[] }) {
-  return (
-    <label class="field">
-      {name}
-      <select value={value} onChange={(e) => setParams({ [name]: e.currentTarget.value })}>
-        <option value="">all</option>
-        {[...new Set(value ? [...list, value] : list)].map((n) => (
-          <option key={n} value={n}>
-            {n}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

@@ -10,13 +10,17 @@ import { Empty, Failed, Loading, sentence, Shown } from "../faces";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
 import { kindName, kindOf, kindsOf, silent } from "../kinds";
+import { Happened, useHappened } from "../lanes";
 import { Left } from "../left";
+import { List } from "../list";
 import { useMarks } from "../marks";
+import { Ways } from "../parts";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
-import { RedisCluster } from "../redis";
+import { RedisCluster } from "../redis-cluster";
+import { Snapshots } from "../snapshots";
 import { clusterSpecs } from "../specs";
-import { Table } from "../table";
+import { Tasks } from "../tasks";
 import { Targets } from "../target";
 import { rangeOf } from "../time";
 import { format, number } from "../units";
@@ -42,9 +46,9 @@ export function ClusterPage() {
         </h1>
         {view.rows.length > 0 && <Counts rows={view.rows} />}
         {view.rows.every((r) => r.kind !== "cassandra") && view.rows.length > 0 ? null : (
-          <a class="head-link" href={link(["tables", cluster])}>
-            Tables of this cluster
-          </a>
+          <Ways of={{ cluster }}>
+            <a href={link(["tables", cluster])}>Tables of this cluster</a>
+          </Ways>
         )}
       </div>
       <Shown data={view.all} what="the cluster" rows={8}>
@@ -129,20 +133,14 @@ function Kinds({ cluster, view, by }: { cluster: string; view: View; by: string 
 
 function NodeTable({ rows }: { rows: Row[] }) {
   return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>Nodes, worst first</h2>
-      </div>
-      <Table
-        name="Nodes, worst first"
-        columns={columnsOf(false)}
-        rows={rows}
-        id={(r) => r.node.id}
-        href={(r) => link(["node", r.node.id])}
-        bad={(r) => r.node.state === "down"}
-        height={400}
-      />
-    </section>
+    <List
+      title="Nodes, worst first"
+      rows={rows}
+      columns={columnsOf(false)}
+      id={(r) => r.node.id}
+      href={(r) => link(["node", r.node.id])}
+      bad={(r) => r.node.state === "down"}
+    />
   );
 }
 
@@ -173,8 +171,9 @@ function Whole({
     ...(full?.finding ? [full.finding] : []),
   ];
   const subjects = [{ matchers: scope }];
+  const happened = useHappened({ cluster }, range);
   return (
-    <>
+    <Happened.Provider value={happened}>
       <Hurts
         alerts={own}
         findings={findings}
@@ -215,6 +214,7 @@ function Whole({
         <Loading rows={6} what="the charts" />
       )}
       <MarkList marks={marks} />
+      <Tasks of={{ cluster }} />
       {rows.length > 1 && (
         <>
           <NodeMap view={view} by={by} />
@@ -227,7 +227,8 @@ function Whole({
           />
         </>
       )}
-    </>
+      <Snapshots scope={scope} />
+    </Happened.Provider>
   );
 }
 

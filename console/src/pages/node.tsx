@@ -18,11 +18,15 @@ import { type Fact, Facts, NodeHead, stateOf } from "../head";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
 import { type Kind, kindName, kindOf, nameOf, watched } from "../kinds";
+import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
+import { Ways } from "../parts";
 import { link, setParams, usePlace } from "../place";
 import { readFindings, useReads } from "../reads";
 import { Redis } from "../redis";
+import { Snapshots } from "../snapshots";
 import { nodeGroups } from "../specs";
+import { Tasks } from "../tasks";
 import { Target } from "../target";
 import { rangeOf } from "../time";
 import { format, length, literal, number, quote } from "../units";
@@ -142,9 +146,11 @@ function Whole({ node }: { node: Node }) {
     ...readFindings(reads.value, [node]),
     ...(unhealthy.value ?? []),
   ];
+  const happened = useHappened({ cluster: node.cluster, node: node.id }, range);
   return (
-    <>
+    <Happened.Provider value={happened}>
       <NodeHead node={node}>
+        <Ways of={{ cluster: node.cluster, node: node.id }} />
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
       </NodeHead>
       <Hurts
@@ -154,11 +160,16 @@ function Whole({ node }: { node: Node }) {
         well="The node is up, no alert fires, and all values are in their healthy ranges."
       />
       <CassandraFacts node={node} />
+      <Tasks of={{ cluster: node.cluster, node: node.id }} />
       <MarkList marks={marks} />
       <Groups groups={nodeGroups} subjects={subjects} range={range} marks={marks} names={names} />
-    </>
+      <Snapshots scope={matchers({ node: node.id })} />
+    </Happened.Provider>
   );
 }
+
+/** How many values are asked for at once: the API bounds what a request may select. */
+const atOnce = 20;
 
 /** The catalogue's values of the node that are not in their healthy ranges. */
 function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
@@ -170,11 +181,21 @@ function useUnhealthy(groups: CatalogGroup[] | undefined, node: string) {
         .flatMap((e) => e.values.filter((v) => v.healthy).map((value) => ({ entry: e, value }))),
     [groups],
   );
-  const expr = together(judged.map((j) => expression(j.value, { node }, ["node"], 300)));
+  const exprs = judged.map((j) => expression(j.value, { node }, ["node"], 300));
   return useData(
-    judged.length ? `healthy ${expr}` : null,
+    judged.length ? `healthy ${exprs}` : null,
     async (signal): Promise<Finding[]> => {
-      const { result } = await query(expr, signal);
+      const result: Sample[] = [];
+      for (let at = 0; at < exprs.length; at += atOnce) {
+        // One more keeps each of them labelled with its place, also the last one.
+        const part = together([...exprs.slice(at, at + atOnce), "vector(0)"]);
+        for (const s of (await query(part, signal)).result) {
+          const q = at + Number(s.metric.q);
+          if (q < at + Math.min(atOnce, exprs.length - at)) {
+            result.push({ ...s, metric: { ...s.metric, q: String(q) } });
+          }
+        }
+      }
       const said = result.flatMap((s) => {
         const j = judged[Number(s.metric.q ?? 0)];
         const v = number(s.value?.[1]);
@@ -214,6 +235,7 @@ function CassandraFacts({ node }: { node: Node }) {
     `cassandra_node_schema_version_info{${scope}}`,
     `ringwatch_agent_state_info{${scope}}`,
     `ringwatch_agent_trouble_info{${scope}}`,
+    `cassandra_node_incremental_backups_enabled{${scope}}`,
   ]);
   const data = useData(`facts ${node.id}`, (s) => query(expr, s), { every: 10_000, keep: true });
   const of = (q: number) => data.value?.result.filter((s) => s.metric.q === String(q)) ?? [];
@@ -232,6 +254,7 @@ function CassandraFacts({ node }: { node: Node }) {
     ["Peers up", peers > 0 ? `${value(3)} of ${peers} other nodes` : ""],
     ["Tokens", Number.isNaN(value(4)) ? "" : format(value(4))],
     ["Schema", texts(of(5)).slice(0, 8)],
+    ["Incremental backups", Number.isNaN(value(8)) ? "" : value(8) > 0 ? "on" : "off"],
     ["Java", f.java_version ?? ""],
     ["System", f.os ?? ""],
     ["Agent", `${f.agent_version ?? ""} ${texts(of(6))}${trouble && `, ${trouble}`}`.trim()],

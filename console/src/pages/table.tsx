@@ -8,6 +8,7 @@ import { Empty, Shown } from "../faces";
 import { figureColumns, leftOut, valuesBy } from "../figures";
 import { Heat } from "../heat";
 import { type Ask, mostLines } from "../lines";
+import { Happened, useHappened } from "../lanes";
 import { type Mark, useMarks } from "../marks";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
@@ -140,8 +141,9 @@ export function OneTable({
   const marks = useMarks(matchers({ cluster }), range, names);
   const [op, many, metric] =
     operations.find(([id]) => id === at.params.get("op")) ?? operations[0]!;
+  const happened = useHappened({ cluster }, range);
   return (
-    <>
+    <Happened.Provider value={happened}>
       <div class="page-head">
         <nav class="crumbs" aria-label="Where this is">
           <a href={link(["tables", cluster])}>Tables of {cluster}</a>
@@ -186,7 +188,7 @@ export function OneTable({
       </div>
       <MarkList marks={marks} />
       <Nodes {...{ cluster, where, nodes, names, marks }} />
-    </>
+    </Happened.Provider>
   );
 }
 

@@ -1,0 +1,77 @@
+// Lanes of events, outdated clients, and events of several answers.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load } from "./build.mjs";
+
+const { lanesOf, moved, summary } = await load("lane.ts");
+const { outdated, versions } = await load("outdated.ts");
+const { merged } = await load("log.ts");
+
+const event = (id, secs, kind, severity = "info") => ({
+  ...{ id: String(id), kind, severity, text: "", cluster: "c", node: "n", name: "" },
+  at: new Date(secs * 1000).toISOString(),
+});
+
+test("lanes: the most severe on top, few of them, nothing outside of the time", () => {
+  const list = [
+    event(1, 10, "start"),
+    event(2, 20, "slow_query", "warning"),
+    event(3, 30, "error", "error"),
+    event(4, 40, "unheard_of"),
+    event(5, 50, "schema"),
+    event(6, 101, "stop", "error"),
+  ];
+  const lanes = lanesOf(list, { from: 0, to: 100 }, 50, 4);
+  assert.deepEqual(
+    lanes.map((l) => l.name),
+    ["error", "slow query", "start", "others"],
+  );
+  assert.deepEqual(lanes[3].kinds, ["schema", "unheard_of"]);
+  assert.deepEqual([...lanes[0].bars.keys()], [15]);
+  assert.match(summary(lanes), /^Events: error 1, slow query 1, start 1, others 2\./);
+});
+
+test("keys go through bars and lanes, and stay at the ends", () => {
+  const list = [
+    event(1, 10, "error", "error"),
+    event(2, 90, "error", "error"),
+    event(3, 80, "stop"),
+  ];
+  const lanes = lanesOf(list, { from: 0, to: 100 }, 100);
+  assert.deepEqual(moved(lanes, null, "End"), { lane: 0, at: 90 });
+  assert.deepEqual(moved(lanes, { lane: 0, at: 90 }, "ArrowLeft"), { lane: 0, at: 10 });
+  assert.deepEqual(moved(lanes, { lane: 0, at: 10 }, "ArrowLeft"), { lane: 0, at: 10 });
+  assert.deepEqual(moved(lanes, { lane: 0, at: 90 }, "ArrowDown"), { lane: 1, at: 80 });
+  assert.equal(moved([], null, "End"), null);
+});
+
+test("versions are in the order of their numbers", () => {
+  const list = ["4.10.0", "4.0.0", "4.9.1", "4.0.0-beta2", "4.10.0-rc1", "v3.2"];
+  assert.deepEqual(list.sort(versions), [
+    ...["v3.2", "4.0.0-beta2", "4.0.0", "4.9.1", "4.10.0-rc1", "4.10.0"],
+  ]);
+});
+
+test("a client is outdated beside a newer one of its driver, or by its protocol", () => {
+  const client = (driver, driver_version, protocol = "5") => ({ driver, driver_version, protocol });
+  const list = [
+    client("java", "4.9.0"),
+    client("java", "4.17.0"),
+    client("go", "1.0.0", "4"),
+    client("python", "3.29.0"),
+    client("odd", "of no number"),
+    client("odd", "1"),
+    client("", ""),
+  ];
+  const found = outdated(list);
+  assert.deepEqual(found.get(list[0]), ["others use version 4.17.0 of this driver"]);
+  assert.deepEqual(found.get(list[2]), ["Cassandra speaks protocol 5"]);
+  assert.equal(found.size, 2);
+});
+
+test("an event that comes twice is one, and one that comes late stands at its time", () => {
+  const list = [event("c", 30, "start"), event("a", 10, "start")];
+  assert.equal(merged(list, [event("c", 30, "start")]), list);
+  const ids = merged(list, [event("b", 20, "start"), event("d", 40, "stop")]).map((e) => e.id);
+  assert.deepEqual(ids, ["d", "c", "b", "a"]);
+});
