@@ -120,7 +120,7 @@ final class Life implements Runnable {
                     Thread last = Agent.thread(collector::last, "ringwatch-agent-last");
                     last.start(); // a pass may hang in the middle
                     last.join(LONGEST_LAST_MS);
-                    if (sender.lastStatus() / 100 == 2) {
+                    if (sender.isWell()) {
                         queue.awaitEmpty((until - System.nanoTime()) / 1_000_000);
                     }
                     sender.stop();

@@ -36,7 +36,7 @@ public final class Sender implements Runnable {
     private volatile String problem = "no attempt has ended yet; " + USUAL_REMEDY;
     private volatile boolean stopped;
 
-    private int failures;
+    private volatile int failures; // only this thread writes it
     private long failingSince;
     private long resumeAt = now();
     private long backlogAt = now();
@@ -73,6 +73,11 @@ public final class Sender implements Runnable {
     /** The last answer's status; 0 if there was none. */
     public int lastStatus() {
         return http.status;
+    }
+
+    /** Whether the last attempt that ended went well, or none has ended yet. */
+    public boolean isWell() {
+        return failures == 0;
     }
 
     /** The address, what was wrong there the last time something was, and what helps. */
