@@ -8,6 +8,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
@@ -201,6 +203,11 @@ func TestRolesInCassandra(t *testing.T) {
 			if err := s.late.mark(ctx, rows.Work{}, "acme", &late); err != nil {
 				return err
 			}
+		}
+		told := frametest.New("told", 1, 0)
+		told.Events = []frame.Event{{At: base, Kind: "start"}}
+		if err := writing(s).WriteFrame(ctx, "acme", told.Frame(base)); err != nil {
+			return err
 		}
 		if err := s.WriteProgress(ctx,
 			stream.Progress{Partitions: 1,
