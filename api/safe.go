@@ -14,8 +14,6 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 )
 
 // safeRoutes are there if Deps.Safe is.
@@ -125,7 +123,7 @@ func nodeNamed(nodes []Node, q url.Values) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", bad("ambiguous_node", "node", "%d nodes of the cluster are called so: use an id",
+	return "", bad("ambiguous_node", "node", "%d nodes are called so: use an id",
 		len(found))
 }
 
@@ -136,38 +134,16 @@ type safeSource struct {
 	others map[string]string // ids of nodes that run something else
 }
 
-// safeSeriesBytes is what a series of an answer takes in memory: its labels are some eight.
-const safeSeriesBytes = 600
-
 // Query implements safe.Source.
 func (s safeSource) Query(ctx context.Context, expr string, at time.Time) (list []safe.Series,
 	lacks []string, err error) {
-	answer, err := s.deps.Engine.Instant(ctx, s.who, expr, at, query.Options{Fresh: true})
+	lacks, err = s.newest(ctx, s.who, expr, at, func(labels map[string]string, v float64) {
+		if s.others[labels["node"]] == "" {
+			list = append(list, safe.Series{Labels: labels, Value: v})
+		}
+	})
 	if err != nil {
 		return nil, nil, errors.New(asError(ctx, err).Message)
 	}
-	defer answer.Close()
-	v, err := answer.Vector()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := memory.Of(ctx).Take(safeSeriesBytes * int64(len(v))); err != nil {
-		return nil, nil, errors.New(asError(ctx, err).Message)
-	}
-	for i := range v {
-		if v[i].H == nil && s.others[v[i].Metric.Get("node")] == "" {
-			list = append(list, safe.Series{Labels: v[i].Metric.Map(), Value: v[i].F})
-		}
-	}
-	return list, missingOf(answer), nil
-}
-
-// missingOf are the warnings of an answer that say what it lacks.
-func missingOf(answer *query.Answer) (missing []string) {
-	for _, warning := range answer.Warnings {
-		if text, is := strings.CutPrefix(warning.Error(), query.NotWhole); is {
-			missing = append(missing, text)
-		}
-	}
-	return missing
+	return list, lacks, nil
 }
