@@ -160,7 +160,7 @@ func moment(seconds float64) *time.Time {
 	if !(seconds > 0 && seconds <= lastSecond) {
 		return nil
 	}
-	return new(time.UnixMilli(int64(seconds * 1000)).UTC())
+	return new(time.UnixMilli(int64(math.Round(seconds * 1000))).UTC())
 }
 
 // seconds are those since 1970.

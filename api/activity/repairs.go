@@ -66,7 +66,6 @@ type RepairList struct {
 const (
 	repairPrefix  = "cassandra_repair_"
 	sessionPrefix = "cassandra_repair_session_"
-	runningMetric = "cassandra_repair_sessions_running"
 )
 
 // Repairs says which tables were repaired when.
@@ -194,17 +193,19 @@ func (a *asking) bytes(tables []*RepairedTable) {
 
 // sessions adds what runs, and how often repairs failed.
 func (a *asking) sessions(answer *RepairList) error {
-	list, err := a.ask("count by (cluster, node) (%s) or sum by (__name__) (%s) or "+
+	// The labels tell the three apart.
+	list, err := a.ask("count by (cluster, node) (%s) or sum by (cluster) (%s) or "+
 		"sum(increase(%s[1d]))", a.named("", sessionPrefix+"started_timestamp_seconds"),
-		a.named("", runningMetric), a.named("", "cassandra_repair_failures_total"))
+		a.named("", repairPrefix+"sessions_running"),
+		a.named("", repairPrefix+"failures_total"))
 	if err != nil {
 		return err
 	}
 	for _, s := range list {
 		switch v := known(s.Value); {
 		case v == nil || s.Labels["node"] != "":
-		case s.Labels["__name__"] == runningMetric:
-			answer.Running = int(*v)
+		case s.Labels["cluster"] != "":
+			answer.Running += int(*v)
 		default:
 			answer.Failures = *v
 		}
