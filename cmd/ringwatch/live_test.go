@@ -75,7 +75,7 @@ func (t *terminal) text() string {
 	return t.shown.String()
 }
 
-// TestLiveCommandsEndAtASignal has ringwatch top and qps ended by what ends a process or its
+// TestLiveCommandsEndAtASignal has ringwatch top, qps and tasks ended by what ends a process or its
 // terminal, while the API answers and while it does not.
 func TestLiveCommandsEndAtASignal(t *testing.T) {
 	self, err := os.Executable()
@@ -95,13 +95,13 @@ func TestLiveCommandsEndAtASignal(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(hang)
-	for _, command := range []string{"top", "qps"} {
+	for _, command := range []string{"top", "qps", "tasks --live"} {
 		for path, shows := range map[string]string{"": "no", "/hang": "asking"} {
 			for _, end := range []string{"SIGTERM", "SIGINT", "ctrl+c", "q"} {
 				t.Run(command+path+" "+end, func(t *testing.T) {
 					term := mustTerminal(t)
-					cmd := exec.Command(self, command, "--every", "100ms", "--api", server.URL+path,
-						"--key", "rw_any0000000000000000")
+					cmd := exec.Command(self, append(strings.Fields(command), "--every", "100ms",
+						"--api", server.URL+path, "--key", "rw_any0000000000000000")...)
 					cmd.Env = append(os.Environ(), asRingwatch, "TERM=xterm-256color")
 					cmd.Stdin, cmd.Stdout, cmd.Stderr = term.program, term.program, term.program
 					cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

@@ -62,6 +62,9 @@ type cli struct {
 	Catalog  catalogCmd  `cmd:"" group:"Questions" help:"List the names that can be asked for, with units and healthy ranges."`
 	Report   reportCmd   `cmd:"" group:"Questions" help:"Report on a day of a cluster."`
 	Safe     safeCmd     `cmd:"" group:"Questions" help:"Say whether it is safe to go on with maintenance: exit code 0 or 1."`
+	Tasks    tasksCmd    `cmd:"" group:"Questions" help:"List what nodes are doing: compactions, streams and the like."`
+	Repairs  repairsCmd  `cmd:"" group:"Questions" help:"List when tables were repaired last, the worst first."`
+	Clients  clientsCmd  `cmd:"" group:"Questions" help:"List who is connected, with which driver."`
 	Lookup   lookupCmd   `cmd:"" group:"Questions" help:"Look up rows of a table by key."`
 	QPS      qpsCmd      `cmd:"" name:"qps" group:"Questions" help:"Watch who uses how much of Cassandra."`
 	Top      topCmd      `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
