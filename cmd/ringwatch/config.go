@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/store/loki"
 	"github.com/ringwatch/ringwatch/watch/own"
 )
 
@@ -49,6 +50,7 @@ type config struct {
 	Throttle  throttle.Config
 	Lookup    lookup.Config
 	Store     consumerConfig
+	Events    eventsConfig
 	Recent    consumerConfig
 	Rules     rulesConfig
 	Notify    notify.Config
@@ -63,6 +65,11 @@ type config struct {
 type consumerConfig struct {
 	Listen string       // host:port of /metrics and /-/ready when the role runs alone; empty: none
 	TLS    listener.TLS `yaml:"tls"`
+}
+
+// eventsConfig is where events go beside the store.
+type eventsConfig struct {
+	Loki loki.Config
 }
 
 // rulesConfig is what the role rules has of its own.
@@ -116,6 +123,7 @@ func defaultConfig() config {
 		Throttle:  throttle.DefaultConfig(),
 		Lookup:    lookup.DefaultConfig(),
 		Store:     consumerConfig{Listen: "127.0.0.1:9473"},
+		Events:    eventsConfig{Loki: loki.DefaultConfig()},
 		Recent:    consumerConfig{Listen: "127.0.0.1:9474"},
 		Rules: rulesConfig{
 			consumerConfig: consumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(),
@@ -189,6 +197,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	}
 	check("store", c.Store.TLS.Validate)
 	check("recent", c.Recent.TLS.Validate)
+	check("events", c.Events.Loki.Validate)
 	check("rules", func() error {
 		return errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())
 	})

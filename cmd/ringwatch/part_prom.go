@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"strconv"
 
 	"github.com/goccy/go-yaml"
 	"github.com/prometheus/common/model"
 
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api/loki"
 	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/store"
 )
 
 // promAPI is Prometheus's own API.
@@ -19,6 +23,16 @@ func (p *process) promAPI(q questions, board *rules.Status) *promapi.API {
 		Engine: q.engine, Reader: q.reader, Version: version(),
 		MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
+	})
+}
+
+// lokiAPI is the part of Loki's API that Grafana needs, over events.
+func (p *process) lokiAPI(q questions, db *store.Store) *loki.API {
+	return loki.New(loki.Deps{
+		Events: apiStore{db}.Events, Selectors: q.selectors, Clock: clock, Log: p.log,
+		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+			return q.reader.Nodes(ctx, who, p.API.NodesTTL)
+		},
 	})
 }
 

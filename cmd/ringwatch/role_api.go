@@ -95,7 +95,8 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		return nil, err
 	}
 	server, err := api.New(p.API, api.Deps{
-		Routes:      append(p.promAPI(q, board).Routes(), board.Routes(publish)...),
+		Routes: slices.Concat(p.promAPI(q, board).Routes(), board.Routes(publish),
+			p.lokiAPI(q, db).Routes()),
 		Admit:       p.door.Admit,
 		Limit:       limiter.Take,
 		Reader:      q.reader,

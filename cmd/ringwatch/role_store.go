@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/store/loki"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -14,6 +15,7 @@ import (
 //
 //	Kafka ──► stream.Consumer ──► store.Writer ──► Cassandra, or files of this process
 //	             └─ how far it is, every second ──► store.Store ──► readers, who say what may lack
+//	Kafka ──► stream.Consumer ──► loki.Pusher ──► Loki, if events.loki names one
 
 type storeCmd struct {
 	roleFlags
@@ -68,7 +70,29 @@ func (p *process) storeParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(parts, consumer.Run, writer.Run, p.tellProgress(consumer, db)), nil
+	parts = append(parts, consumer.Run, writer.Run, p.tellProgress(consumer, db))
+	if p.Events.Loki.On() {
+		push, err := p.lokiPart(topics)
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, push)
+	}
+	return parts, nil
+}
+
+// lokiPart wires the stream → a Loki, by a consumer group of its own: the store waits for nothing.
+func (p *process) lokiPart(topics stream.Engine) (part, error) {
+	pusher, err := loki.New(p.Events.Loki, p.metrics, p.log)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	consumer, err := stream.NewConsumer(topics, stream.DefaultConsumerConfig(p.Kafka.Topic,
+		lokiGroup), pusher, p.metrics, p.log)
+	if err != nil {
+		return nil, err
+	}
+	return consumer.Run, nil
 }
 
 // parseFrom reads a time in the past: RFC 3339, or a duration before now. Empty is the zero time.

@@ -35,6 +35,7 @@ func (c kafkaConfig) Validate() error {
 // The groups of the roles that read the stream.
 const (
 	storeGroup    = "ringwatch-store"
+	lokiGroup     = "ringwatch-loki" // of what is pushed to a Loki
 	recentGroup   = "ringwatch-recent"
 	rulesGroup    = "ringwatch-rules"
 	accountsGroup = "ringwatch-rules-accounts" // of what rules over all clusters look at
