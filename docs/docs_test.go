@@ -181,6 +181,7 @@ func TestWhatTheProgramLinks(t *testing.T) {
 var otherYAML = map[string]string{
 	"rules/notify":   "go.yaml.in/yaml/v2",
 	"rules/ruletest": "go.yaml.in/yaml/v2",
+	"store/loki":     "go.yaml.in/yaml/v2",
 	"watch/scrape":   "go.yaml.in/yaml/v2",
 }
 
@@ -214,7 +215,10 @@ var levels = map[string][]string{
 	"access/certs":    {},
 	"access/limit":    {},
 	"access/listener": {"access/account", "access/certs"},
-	"api/lookup":      {"access/certs", "access/listener", "ring", "ring/throttle"},
+	"api/activity":    {},
+	"api/loki": {"access/account", "access/listener", "frame", "memory", "query", "query/selector",
+		"window/events"},
+	"api/lookup": {"access/certs", "access/listener", "ring", "ring/throttle"},
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},
 	"api/report":           {"query/catalog"},
@@ -234,6 +238,7 @@ var levels = map[string][]string{
 	"stream/files":         {"stream", "stream/durable"},
 	"stream/kafka":         {"access/broker", "access/certs", "stream"},
 	"stream/streamtest":    {"dev/eventually", "stream"},
+	"store/loki":           {"frame", "stream", "window/events"},
 	"store/layout":         {"frame/codec", "window"},
 	"store/rows":           {},
 	"store/rows/cassandra": {"access/certs", "ring", "ring/throttle", "store/rows"},

@@ -1,0 +1,185 @@
+package loki_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/store/loki"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// receiver is as strict as Loki's documentation of its push API.
+type receiver struct {
+	*testing.T
+	status int // other than 204: what it answers
+	tries  int
+	lines  []string // kind@cluster: line
+}
+
+func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.tries++
+	if r.Method != http.MethodPost || r.URL.Path != "/loki/api/v1/push" ||
+		r.Header.Get("Content-Type") != "application/json" ||
+		r.Header.Get("X-Scope-OrgID") != "ops" || r.Header.Get("Authorization") != "Bearer s3cret" {
+		l.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+	}
+	if l.status != http.StatusNoContent {
+		http.Error(w, "a reason", l.status)
+		return
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	var push struct {
+		Streams []struct {
+			Stream map[string]string `json:"stream"`
+			Values [][]string        `json:"values"`
+		} `json:"streams"`
+	}
+	if err := d.Decode(&push); err != nil || len(push.Streams) == 0 {
+		l.Errorf("%v %+v", err, push)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		l.Error("more than one document")
+	}
+	for _, s := range push.Streams {
+		if len(s.Stream) != 4 || uuid.Validate(s.Stream["node"]) != nil ||
+			s.Stream["severity"] == "" || len(s.Values) == 0 {
+			l.Errorf("%+v", s)
+		}
+		for _, v := range s.Values {
+			if n, err := strconv.ParseInt(v[0], 10, 64); len(v) != 2 || err != nil || n < 1e18 {
+				l.Errorf("%q", v)
+			}
+			l.lines = append(l.lines, s.Stream["kind"]+"@"+s.Stream["cluster"]+": "+v[1])
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// record is a frame with an event of the kind, or with none.
+func record(t *testing.T, account string, offset int64, kind string) stream.Record {
+	t.Helper()
+	n := frametest.New("prod", 1, 0)
+	at := time.Now().UnixMilli()
+	f := &frame.Frame{Header: frame.Header{Node: n.ID, Cluster: "prod", Started: 1, At: at,
+		Interval: 5000}}
+	if kind != "" {
+		f.Events = []frame.Event{{At: at, Kind: kind, Severity: frame.Warning, Text: "what & <b>",
+			Labels: []frame.Label{{Name: "table", Value: "a b"}}}}
+	}
+	b, err := f.Append(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Record{Account: account, Cluster: "prod", Partition: 2, Offset: offset, Value: b}
+}
+
+// TestPush: events arrive in Loki's form; what fails comes again, once; what is refused for good is
+// dropped and counted.
+func TestPush(t *testing.T) {
+	l := &receiver{T: t, status: http.StatusNoContent}
+	server := httptest.NewServer(l)
+	t.Cleanup(server.Close)
+	var c loki.Config
+	if err := yaml.Unmarshal([]byte("url: "+server.URL+"/\ntenant: ops\naccount: acme\n"+
+		"http_config: {authorization: {credentials: s3cret}}\n"), &c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil || !c.On() {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	p, err := loki.New(c, reg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(name string) (sum float64) {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if f.GetName() == "ringwatch_loki_"+name+"_total" {
+					sum += m.GetCounter().GetValue()
+				}
+			}
+		}
+		return sum
+	}
+	records := []stream.Record{record(t, "acme", 1, "gc_pause"), record(t, "other", 2, "start"),
+		record(t, "acme", 3, ""), record(t, "acme", 4, "node_down"),
+		{Account: "acme", Cluster: "prod", Partition: 2, Offset: 5, Value: []byte("no frame")}}
+	if err := p.Handle(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	const want = `gc_pause@prod: what & <b> table="a b"; node_down@prod: what & <b> table="a b"`
+	if got := strings.Join(l.lines, "; "); got != want || l.tries != 1 {
+		t.Errorf("%s, %d tries", got, l.tries)
+	}
+	if err := p.Handle(t.Context(), records); err != nil || l.tries != 1 {
+		t.Errorf("what was pushed is pushed again: %v", err)
+	}
+	p.Revoke(2)
+	if err := p.Handle(t.Context(), records[2:3]); err != nil || l.tries != 1 {
+		t.Errorf("there was nothing to push: %v", err)
+	}
+	more := []stream.Record{record(t, "acme", 6, "stop")}
+	for _, status := range []int{429, 500, 503, 401, 404} {
+		l.status = status
+		if err := p.Handle(t.Context(), more); err == nil || strings.Contains(err.Error(), "s3cret") ||
+			!strings.Contains(err.Error(), "a reason") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	l.status = http.StatusNoContent
+	if err := p.Handle(t.Context(), more); err != nil || len(l.lines) != 3 {
+		t.Errorf("%v %q", err, l.lines)
+	}
+	l.status = http.StatusBadRequest
+	if err := p.Handle(t.Context(), []stream.Record{record(t, "acme", 7, "stop")}); err != nil {
+		t.Error(err)
+	}
+	if count("pushed") != 3 || count("failures") != 5 || count("dropped") != 2 {
+		t.Errorf("%v %v %v", count("pushed"), count("failures"), count("dropped"))
+	}
+	server.Close()
+	if err := p.Handle(t.Context(), []stream.Record{record(t, "acme", 8, "stop")}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// TestConfig: what is wrong is said, and secrets are not shown.
+func TestConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		"url: ftp://x":                "loki.url must have the form",
+		"url: http://x\ntimeout: 1ms": "loki.timeout is 1ms",
+		"url: http://x\nhttp_config: {basic_auth: {username: a}, authorization: {credentials: b}}": "at most one",
+		"nosuch: 1": "field nosuch not found",
+	} {
+		var c loki.Config
+		err := yaml.Unmarshal([]byte(text), &c)
+		if err == nil {
+			err = c.Validate()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if c := loki.DefaultConfig(); c.On() || c.Validate() != nil {
+		t.Error("something is pushed by default")
+	}
+}
