@@ -24,7 +24,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	commonconfig "github.com/prometheus/common/config"
-	"github.com/prometheus/common/model"
 	yaml2 "go.yaml.in/yaml/v2" // Prometheus's types are made for it
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -35,36 +34,45 @@ import (
 // Config says which Loki events are pushed to.
 type Config struct {
 	// URL is the Loki's; without a path it is that of Loki's own API. Empty: nothing is pushed.
-	URL commonconfig.Secret `yaml:"url"`
+	URL string `yaml:"url"`
 	// Tenant is sent as X-Scope-OrgID. Empty: it is not.
 	Tenant string `yaml:"tenant"`
 	// Account is whose events are pushed. Empty: everybody's.
-	Account string `yaml:"account"`
-	// HTTPConfig is Prometheus's: basic_auth, authorization, tls_config.
-	HTTPConfig commonconfig.HTTPClientConfig `yaml:"http_config"`
-	Timeout    model.Duration                `yaml:"timeout"` // of one request
+	Account string        `yaml:"account"`
+	HTTP    HTTP          `yaml:"http_config"`
+	Timeout time.Duration `yaml:"timeout"` // of one request
+}
+
+// HTTP is Prometheus's http_config: basic_auth, authorization, tls_config. The zero value is that
+// of an empty section.
+type HTTP struct {
+	given *commonconfig.HTTPClientConfig
 }
 
 // DefaultConfig pushes nothing.
-func DefaultConfig() Config {
-	return Config{HTTPConfig: commonconfig.DefaultHTTPClientConfig,
-		Timeout: model.Duration(10 * time.Second)}
-}
+func DefaultConfig() Config { return Config{Timeout: 10 * time.Second} }
 
-// UnmarshalYAML reads the section strictly, with Prometheus's types in it.
-func (c *Config) UnmarshalYAML(text []byte) error {
-	type plain Config // it has no UnmarshalYAML
-	*c = DefaultConfig()
-	err := yaml2.UnmarshalStrict(text, (*plain)(c))
+// UnmarshalYAML reads the section strictly.
+func (h *HTTP) UnmarshalYAML(text []byte) error {
+	h.given = &commonconfig.HTTPClientConfig{}
+	err := yaml2.UnmarshalStrict(text, h.given)
 	if err == nil {
 		return nil
 	}
 	// The library's lines are those of the section alone.
-	return errors.New("loki: " + strings.Join(strings.Fields(lineNumber.ReplaceAllString(
+	return errors.New(strings.Join(strings.Fields(lineNumber.ReplaceAllString(
 		strings.TrimPrefix(err.Error(), "yaml: unmarshal errors:\n"), "")), " "))
 }
 
 var lineNumber = regexp.MustCompile(`(?:yaml: )?line \d+: `)
+
+// config is what the section says.
+func (h *HTTP) config() commonconfig.HTTPClientConfig {
+	if h.given == nil {
+		return commonconfig.DefaultHTTPClientConfig
+	}
+	return *h.given
+}
 
 // On reports whether anything is pushed.
 func (c *Config) On() bool { return c.URL != "" }
@@ -75,14 +83,15 @@ func (c *Config) Validate() error {
 		return nil
 	}
 	var errs []error
-	if u, err := url.Parse(string(c.URL)); err != nil || u.Host == "" ||
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" ||
 		u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, errors.New("loki.url must have the form https://host:3100"))
 	}
-	if c.Timeout < model.Duration(100*time.Millisecond) || c.Timeout > model.Duration(time.Minute) {
+	if c.Timeout < 100*time.Millisecond || c.Timeout > time.Minute {
 		errs = append(errs, fmt.Errorf("loki.timeout is %s: use 100ms to 1m", c.Timeout))
 	}
-	if err := c.HTTPConfig.Validate(); err != nil {
+	of := c.HTTP.config()
+	if err := of.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("loki.http_config: %w", err))
 	}
 	return errors.Join(errs...)
@@ -93,12 +102,12 @@ const pushPath = "/loki/api/v1/push"
 
 // address is where to push.
 func (c *Config) address() string {
-	u, err := url.Parse(string(c.URL))
+	u, err := url.Parse(c.URL)
 	if err == nil && strings.Trim(u.Path, "/") == "" {
 		u.Path = pushPath
 		return u.String()
 	}
-	return string(c.URL)
+	return c.URL
 }
 
 // A push has at most so many events and bytes of lines: Loki takes 4 MiB by default.
@@ -124,11 +133,11 @@ type Pusher struct {
 
 // New returns a Pusher.
 func New(c Config, reg prometheus.Registerer, log *slog.Logger) (*Pusher, error) {
-	client, err := commonconfig.NewClientFromConfig(c.HTTPConfig, "loki")
+	client, err := commonconfig.NewClientFromConfig(c.HTTP.config(), "loki")
 	if err != nil {
 		return nil, fmt.Errorf("events.loki.http_config: %w", err)
 	}
-	client.Timeout = time.Duration(c.Timeout)
+	client.Timeout = c.Timeout
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_loki_" + name + "_total",
 			Help: help})

@@ -93,7 +93,7 @@ func TestPush(t *testing.T) {
 	l := &receiver{T: t, status: http.StatusNoContent}
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
-	var c loki.Config
+	c := loki.DefaultConfig()
 	if err := yaml.Unmarshal([]byte("url: "+server.URL+"/\ntenant: ops\naccount: acme\n"+
 		"http_config: {authorization: {credentials: s3cret}}\n"), &c); err != nil {
 		t.Fatal(err)
@@ -168,9 +168,9 @@ func TestConfig(t *testing.T) {
 		"url: ftp://x":                "loki.url must have the form",
 		"url: http://x\ntimeout: 1ms": "loki.timeout is 1ms",
 		"url: http://x\nhttp_config: {basic_auth: {username: a}, authorization: {credentials: b}}": "at most one",
-		"nosuch: 1": "field nosuch not found",
+		"http_config: {nosuch: 1}": "field nosuch not found",
 	} {
-		var c loki.Config
+		c := loki.DefaultConfig()
 		err := yaml.Unmarshal([]byte(text), &c)
 		if err == nil {
 			err = c.Validate()
