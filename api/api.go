@@ -28,6 +28,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/console"
 	"github.com/ringwatch/ringwatch/query"
@@ -213,6 +214,12 @@ type Deps struct {
 	// no endpoint for them.
 	Safe func(account string) *safe.Conditions
 
+	// Advice returns what an account is told of its alerts, by numbers that Engine has; nil: there
+	// is no endpoint for it. AdviceEvents returns the events that a key may see; nil: nothing is
+	// known of events.
+	Advice       func(account string) *advice.Rules
+	AdviceEvents func(who account.Principal) advice.Events
+
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error
 
@@ -243,6 +250,7 @@ type Server struct {
 	answers  *answers
 	console  *console.Handler
 	reports  reports
+	advised  advised
 	listener net.Listener
 	http     *http.Server
 }

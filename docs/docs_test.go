@@ -214,6 +214,7 @@ var levels = map[string][]string{
 	"access/certs":    {},
 	"access/limit":    {},
 	"access/listener": {"access/account", "access/certs"},
+	"api/advice":      {"api/report", "query/catalog"},
 	"api/lookup":      {"access/certs", "access/listener", "ring", "ring/throttle"},
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},
