@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"errors"
