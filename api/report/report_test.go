@@ -1,8 +1,8 @@
 package report_test
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
