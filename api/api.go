@@ -28,6 +28,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/console"
 	"github.com/ringwatch/ringwatch/query"
@@ -217,6 +218,11 @@ type Deps struct {
 	// Events reads what happened on an account's nodes; nil: there are no endpoints for that. It
 	// does not look at what a key may see: clusters are named by the caller.
 	Events func(ctx context.Context, account string, q events.Query) (events.Page, error)
+	// Advice returns what an account is told of its alerts, by numbers that Engine has; nil: there
+	// is no endpoint for it. AdviceEvents returns the events that a key may see; nil: nothing is
+	// known of events.
+	Advice       func(account string) *advice.Rules
+	AdviceEvents func(who account.Principal) advice.Events
 
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error
@@ -248,6 +254,7 @@ type Server struct {
 	answers  *answers
 	console  *console.Handler
 	reports  reports
+	advised  advised
 	listener net.Listener
 	http     *http.Server
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/dev/engines"
@@ -54,7 +55,8 @@ type fixture struct {
 	engine  *query.Engine // of added; nil: there are no names of the catalogue
 	keys    keyTable
 	nodes   []*frametest.Node
-	history []map[int64][][]frametest.Entity // by node, by time
+	history []map[int64][][]frametest.Entity      // by node, by time
+	events  func(account.Principal) advice.Events // nil: nothing is known of events
 }
 
 // newFixture makes a fleet whose frames of the last span are in the store and, as far as they are
@@ -137,6 +139,17 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 		}
 		deps.Engine, deps.Catalog = f.engine, func(string) *catalog.Catalog { return shipped }
 		deps.Safe = func(string) *safe.Conditions { return conditions }
+		words, err := advice.Shipped()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps.Advice = func(string) *advice.Rules { return words }
+		deps.AdviceEvents = func(who account.Principal) advice.Events {
+			if f.events == nil {
+				return nil
+			}
+			return f.events(who)
+		}
 	}
 	if deps.Work == nil {
 		deps.Work = f.work

@@ -92,7 +92,7 @@ func (f *eventsFixture) events(key string, asked ...string) (a told) {
 	return a
 }
 
-func said(text string, severity frame.Severity, kind string, labels ...string) frame.Event {
+func saidEvent(text string, severity frame.Severity, kind string, labels ...string) frame.Event {
 	e := frame.Event{Text: text, Severity: severity, Kind: kind}
 	for i := 0; i < len(labels); i += 2 {
 		e.Labels = append(e.Labels, frame.Label{Name: labels[i], Value: labels[i+1]})
@@ -107,11 +107,11 @@ func TestEvents(t *testing.T) {
 	now := f.now.Load()
 	a, b := frametest.New("prod", 1, 1), frametest.New("test", 2, 1)
 	theirs := frametest.New("prod", 3, 1) // another account may call its cluster so, too
-	f.tell("acme", a, now-40_000, said("one", frame.Info, "start"),
-		said("two", frame.Error, "error", "keyspace", "shop"))
-	f.tell("acme", b, now-30_000, said("three", frame.Warning, "gc_pause"))
-	f.tell("acme", a, now-20_000, said("four", frame.Warning, "node_down"))
-	f.tell("other", theirs, now-10_000, said("secret", frame.Error, "error"))
+	f.tell("acme", a, now-40_000, saidEvent("one", frame.Info, "start"),
+		saidEvent("two", frame.Error, "error", "keyspace", "shop"))
+	f.tell("acme", b, now-30_000, saidEvent("three", frame.Warning, "gc_pause"))
+	f.tell("acme", a, now-20_000, saidEvent("four", frame.Warning, "node_down"))
+	f.tell("other", theirs, now-10_000, saidEvent("secret", frame.Error, "error"))
 	from := fmt.Sprint(now - 35_000)
 	for _, c := range []struct{ want, asked string }{
 		{"four three two one", ""},
@@ -189,7 +189,7 @@ func TestFollowEvents(t *testing.T) {
 		say := func(n *frametest.Node, at int64) {
 			text := fmt.Sprintf("%d-%d", len(sent), at-begin)
 			sent = append(sent, text)
-			f.tell("acme", n, at, said(text, frame.Info, "start"))
+			f.tell("acme", n, at, saidEvent(text, frame.Info, "start"))
 		}
 		say(a, at)
 		if i > 30 && i%7 == 0 {
@@ -223,12 +223,12 @@ func TestSlowQueries(t *testing.T) {
 	now := f.now.Load()
 	a, b := frametest.New("prod", 1, 1), frametest.New("prod", 2, 1)
 	slow := func(table, times, seconds, text string) frame.Event {
-		return said(text, frame.Warning, "slow_query", "keyspace", "shop", "slowest_seconds", seconds,
+		return saidEvent(text, frame.Warning, "slow_query", "keyspace", "shop", "slowest_seconds", seconds,
 			"table", table, "times", times)
 	}
 	f.tell("acme", a, now-30*3600_000, slow("old", "9", "9", "SELECT old"))
 	f.tell("acme", a, now-60_000, slow("items", "3", "0.6", "SELECT ?"),
-		said("", frame.Info, "start"), slow("items", "2", "NaN", "SELECT other"),
+		saidEvent("", frame.Info, "start"), slow("items", "2", "NaN", "SELECT other"),
 		slow("items", "x", "1e999", "SELECT odd"))
 	f.tell("acme", b, now-30_000, slow("items", "4", "1.5", "SELECT ?"))
 	ask := func(key string, asked ...string) string {
@@ -264,7 +264,7 @@ func TestSlowQueries(t *testing.T) {
 // TestBadEvents: what cannot be answered is refused with the parameter's name and a remedy.
 func TestBadEvents(t *testing.T) {
 	f := newEventsFixture(t)
-	f.tell("acme", frametest.New("prod", 1, 1), f.now.Load(), said("x", frame.Info, "start"))
+	f.tell("acme", frametest.New("prod", 1, 1), f.now.Load(), saidEvent("x", frame.Info, "start"))
 	for _, c := range []struct {
 		key, asked    string
 		status        int

@@ -100,7 +100,8 @@ func TestOpenAPI(t *testing.T) {
 			"day": {"2026-01-02", time.UnixMilli(now).UTC().AddDate(0, 0,
 				-1).Format(time.DateOnly)},
 			"for": {"restart", "repair", "upgrade"}, "node": {a.ID.String(), b.ID.String()},
-			"since":  {fmt.Sprint(now - 1000)},
+			"since": {fmt.Sprint(now - 1000)}, "at": {fmt.Sprint(now)},
+			"alert":  {"CassandraNodeDown"},
 			"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "after": {""},
 			"rack": {"rack1"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 		}}

@@ -36,8 +36,8 @@ type scopedHandler func(w http.ResponseWriter, r *http.Request, p account.Princi
 func (s *Server) routes() []route {
 	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(),
 		s.qpsRoutes(),
-		s.reportRoutes(), s.safeRoutes(), s.eventsRoutes(), s.activityRoutes(), s.keyRoutes(),
-		s.addedRoutes()), []route{
+		s.reportRoutes(), s.safeRoutes(), s.eventsRoutes(), s.activityRoutes(),
+		s.adviceRoutes(), s.keyRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/nodes/{id}", scoped: s.getNode},

@@ -24,13 +24,16 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// whatMatters are the templates of what the shipped conditions need, and the values of a node that
-// is well.
-var whatMatters = []struct {
+// said is what a node says of one entity.
+type said struct {
 	template frame.Template
 	labels   []string
 	cells    []frametest.Cell
-}{
+}
+
+// whatMatters are the templates of what the shipped conditions need, and the values of a node that
+// is well.
+var whatMatters = []said{
 	{frame.Template{Type: "node", Metrics: []frame.Metric{
 		{Name: "cassandra_node_operation_mode_info", Kind: frame.String},
 		{Name: "cassandra_node_schema_version_info", Kind: frame.String},
@@ -68,8 +71,8 @@ var whatMatters = []struct {
 	}}, []string{"/"}, []frametest.Cell{{Int: 60}, {Int: 100}}},
 }
 
-// newSafeFixture is an API with three nodes that are well and say what matters.
-func newSafeFixture(t *testing.T, left *roster.Roster) *fixture {
+// newSafeFixture is an API with three nodes that are well and say what matters, and more.
+func newSafeFixture(t *testing.T, left *roster.Roster, more ...said) *fixture {
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
 	f.added = func(r *query.Reader) []listener.Route {
@@ -92,7 +95,7 @@ func newSafeFixture(t *testing.T, left *roster.Roster) *fixture {
 	for n := range 3 {
 		node := frametest.New("fleet", uint64(n+1), 0)
 		node.Templates, node.Entities = nil, nil
-		for _, of := range whatMatters {
+		for _, of := range slices.Concat(whatMatters, more) {
 			cells := slices.Clone(of.cells)
 			for i := range cells {
 				cells[i].Counts = slices.Clone(cells[i].Counts)

@@ -46,8 +46,8 @@ func TestRunbooksNameWhatExists(t *testing.T) {
 			strings.Contains(sources, `"`+strings.TrimSuffix(parts[2], "_total")+`"`))
 	}
 	expressions, names := 0, 0
-	for _, page := range []string{"runbooks/cassandra.md", "runbooks/kafka.md",
-		"runbooks/redis.md", "runbooks/targets.md", "runbooks/ringwatch.md"} {
+	for _, page := range []string{"runbooks/cassandra.md", "runbooks/activity.md",
+		"runbooks/kafka.md", "runbooks/redis.md", "runbooks/targets.md", "runbooks/ringwatch.md"} {
 		text := mustRead(t, page)
 		for _, m := range metricName.FindAllStringSubmatch(text, -1) {
 			names++

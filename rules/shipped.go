@@ -8,10 +8,11 @@ import "embed"
 // A node's name comes into annotations by a template's query, not into labels by a join: that would
 // lose the alert where ringwatch_node_info is missing, and begin it anew when the address changes.
 //
-//go:embed cassandra.yaml kafka.yaml redis.yaml targets.yaml ringwatch.yaml
-//go:embed cassandra_test.yaml kafka_test.yaml redis_test.yaml targets_test.yaml ringwatch_test.yaml
+//go:embed cassandra.yaml activity.yaml kafka.yaml redis.yaml targets.yaml ringwatch.yaml
+//go:embed cassandra_test.yaml activity_test.yaml kafka_test.yaml redis_test.yaml targets_test.yaml
+//go:embed ringwatch_test.yaml
 var Shipped embed.FS
 
 // ShippedFiles are the names of the rule files in Shipped.
-var ShippedFiles = []string{"cassandra.yaml", "targets.yaml", "kafka.yaml", "redis.yaml",
-	"ringwatch.yaml"}
+var ShippedFiles = []string{"cassandra.yaml", "activity.yaml", "targets.yaml", "kafka.yaml",
+	"redis.yaml", "ringwatch.yaml"}

@@ -67,8 +67,8 @@ func TestPromtoolTakesShipped(t *testing.T) {
 		rules.ShippedFiles...)}
 	if !testing.Short() { // it takes some seconds
 		// The histograms of cassandra_test.yaml are newer than promtool.
-		runs = append(runs, []string{"test", "rules", "kafka_test.yaml", "redis_test.yaml",
-			"targets_test.yaml", "ringwatch_test.yaml"})
+		runs = append(runs, []string{"test", "rules", "activity_test.yaml", "kafka_test.yaml",
+			"redis_test.yaml", "targets_test.yaml", "ringwatch_test.yaml"})
 	}
 	for _, args := range runs {
 		said, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput()

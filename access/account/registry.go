@@ -28,6 +28,9 @@ type Account struct {
 	// Safe is a file with the account's own conditions for maintenance, see package safe; empty:
 	// the shipped ones.
 	Safe string `yaml:"safe"`
+	// Advice is a file with what the account is told of its alerts, see package advice; empty: what
+	// is shipped.
+	Advice string `yaml:"advice"`
 }
 
 // Key is one API key as configured. Exactly one of SHA256 and Key is set.

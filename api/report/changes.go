@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ type Alert struct {
 	Seconds  float64           `json:"seconds"`
 	First    time.Time         `json:"first"`
 	Last     time.Time         `json:"last"`
+	// Advice is what the numbers beside it suggest, if it still fires and they suggest something.
+	Advice string `json:"advice,omitempty"`
 }
 
 // alerts reads the series ALERTS, which rules record. Each step looks back over all of it, so an
@@ -39,9 +42,36 @@ func (m *maker) alerts(ctx context.Context) {
 	slices.SortStableFunc(m.report.Alerts, func(a, b Alert) int {
 		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Name, b.Name))
 	})
+	m.advise(ctx)
 	m.report.AlertsRecorded = len(m.report.Alerts) > 0 ||
 		len(m.over(ctx, "whether alerts are recorded", "count(max_over_time(ALERTS[5m]))",
 			m.From.Add(Step), Step)) > 0
+}
+
+// advise asks what is to be said of the alerts that still fire.
+func (m *maker) advise(ctx context.Context) {
+	if m.Advise == nil || ctx.Err() != nil {
+		return
+	}
+	var labels []map[string]string
+	var of []*Alert
+	for i := range m.report.Alerts {
+		if a := &m.report.Alerts[i]; a.Last.After(m.To.Add(-Step)) && len(of) < shownAlerts {
+			alert := maps.Clone(a.Labels)
+			delete(alert, "alertstate")
+			labels, of = append(labels, alert), append(of, a)
+		}
+	}
+	if len(of) == 0 {
+		return
+	}
+	for _, said := range m.Advise(ctx, labels, m.To, m.address) {
+		for i := range labels {
+			if maps.Equal(labels[i], said.Alert) {
+				of[i].Advice = said.Text
+			}
+		}
+	}
 }
 
 // Change is something that became another.

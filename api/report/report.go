@@ -53,6 +53,19 @@ type Config struct {
 	Catalog *catalog.Catalog
 	// Progress is told before each query how many were asked, and of how many; nil: nobody is.
 	Progress func(asked, of int)
+	// Advise says what the numbers beside alerts suggest; nil: nobody does.
+	Advise Advise
+}
+
+// Advise says in words what the numbers beside alerts suggest, which fire at an instant: of some of
+// them, by their labels. name is how people call a node.
+type Advise func(ctx context.Context, alerts []map[string]string, at time.Time,
+	name func(id string) string) []Advised
+
+// Advised is what is suggested of an alert.
+type Advised struct {
+	Alert map[string]string // its labels
+	Text  string
 }
 
 // Step is the resolution of what is followed over the day.

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -282,4 +283,51 @@ func TestOtherSoftware(t *testing.T) {
 		}
 	}
 	t.Log(text.String())
+}
+
+// firing has one node, an alert that fires and one that has ended.
+type firing struct{}
+
+// Query implements report.Source.
+func (firing) Query(context.Context, string, time.Time) ([]report.Series, error) { return nil, nil }
+
+// QueryRange implements report.Source.
+func (firing) QueryRange(_ context.Context, promql string, from, to time.Time,
+	_ time.Duration) ([]report.Series, error) {
+	at := func(t time.Time) []report.Point { return []report.Point{{At: t.UnixMilli(), Value: 1}} }
+	switch {
+	case strings.HasPrefix(promql, "up{"):
+		return []report.Series{{Labels: map[string]string{"node": "n1"}, Points: at(to)}}, nil
+	case strings.HasPrefix(promql, "max_over_time(ALERTS{"):
+		alert := func(name string) map[string]string {
+			return map[string]string{"alertname": name, "alertstate": "firing", "node": "n1"}
+		}
+		return []report.Series{{Labels: alert("Ended"), Points: at(from)},
+			{Labels: alert("Fires"), Points: at(to)}}, nil
+	}
+	return nil, nil
+}
+
+// TestAdvice: what numbers suggest is asked of alerts that still fire, and stands below them.
+func TestAdvice(t *testing.T) {
+	r, err := report.Make(t.Context(), firing{}, report.Config{Cluster: cluster, From: day,
+		To: day.Add(24 * time.Hour), Catalog: mustCatalog(t), Advise: func(_ context.Context,
+			alerts []map[string]string, at time.Time, name func(string) string) []report.Advised {
+			if len(alerts) != 1 || alerts[0]["alertname"] != "Fires" ||
+				alerts[0]["alertstate"] != "" || !at.Equal(day.Add(24*time.Hour)) {
+				t.Errorf("%v at %s", alerts, at)
+			}
+			return []report.Advised{{Alert: alerts[0], Text: name("n1") + " is <b>hot</b>."}}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, page strings.Builder
+	if err := errors.Join(r.WriteText(&text), r.WriteHTML(&page)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "Fires of n1: n1 is <b>hot</b>."; !strings.Contains(text.String(), want) ||
+		strings.Contains(page.String(), "<b>hot") || !strings.Contains(page.String(), "n1 is &lt;b") {
+		t.Errorf("%s\n%s", text.String(), page.String())
+	}
 }

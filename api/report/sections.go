@@ -22,6 +22,7 @@ type section struct {
 	Note      string // a sentence instead of rows, or below them
 	Columns   []column
 	Rows      [][]cell
+	Words     []string // paragraphs below the rows
 }
 
 type column struct {
@@ -241,6 +242,13 @@ func (r *Report) alerts() section {
 		s.Rows = append(s.Rows, []cell{{Text: clean(a.Name), Bad: true}, text(a.Severity),
 			text(a.Node), {Text: length(a.Seconds)}, {Text: r.clockOf(a.First)},
 			{Text: r.clockOf(a.Last)}})
+		if a.Advice != "" {
+			name := a.Name
+			if a.Node != "" {
+				name += " of " + a.Node
+			}
+			s.Words = append(s.Words, clean(name+": "+a.Advice))
+		}
 	}
 	return s
 }

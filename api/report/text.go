@@ -94,6 +94,9 @@ func (s *section) write(b *strings.Builder) {
 	if s.Note != "" {
 		wrap(b, s.Note)
 	}
+	for _, words := range s.Words {
+		wrap(b, words)
+	}
 }
 
 // pad makes a text as wide as its column.

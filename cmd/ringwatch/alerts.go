@@ -13,6 +13,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/ringwatch/ringwatch/api/advice"
 )
 
 type alertsCmd struct {
@@ -26,8 +28,8 @@ type alertsCmd struct {
 // Help implements kong.HelpProvider.
 func (*alertsCmd) Help() string {
 	return "Lists the alerts that the key may see, the worst severity first and then the oldest: " +
-		"since when each is active, where, and the value of its expression. Silences are " +
-		"not shown; " +
+		"since when each is active, where, and the value of its expression. Below one that fires " +
+		"stands what the numbers beside it suggest, if they do. Silences are not shown; " +
 		"Alertmanager has them.\n\nExample: ringwatch alerts --state firing --wide"
 }
 
@@ -65,6 +67,10 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 	if err != nil {
 		return err
 	}
+	var words []advice.Advice
+	if slices.ContainsFunc(alerts, func(a alertInfo) bool { return a.State == "firing" }) {
+		words = api.advice(ctx, c.Cluster, time.Time{})
+	}
 	var table strings.Builder
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SEVERITY\tALERT\tSTATE\tSINCE\tWHERE\tVALUE")
@@ -79,8 +85,15 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 		if _, err := io.WriteString(out, line); err != nil {
 			return err
 		}
-		if c.Wide && i > 0 && i <= len(alerts) {
-			alerts[i-1].explain(out, expressions)
+		if i == 0 || i > len(alerts) {
+			continue
+		}
+		a := &alerts[i-1]
+		if c.Wide {
+			a.explain(out, expressions)
+		}
+		if text := adviceTo(words, a.Labels); a.State == "firing" && text != "" {
+			fmt.Fprintf(out, "    → %s\n", plain(text))
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,10 @@ func TestAlerts(t *testing.T) {
 		fmt.Fprint(w, `[{"id":"n1","address":"10.0.0.1:7000","facts":{"hostname":"db-1"}},
 			{"id":"n2","address":"10.0.0.2:7000","facts":{}}]`)
 	})
+	mux.HandleFunc("GET /v1/advice", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"advice":[{"alert":"DiskFilling","case":"c","text":"Clear\u001b[2J snapshots.",
+			"labels":{"alertname":"DiskFilling","severity":"warning","cluster":"prod","node":"n2"}}]}`)
+	})
 	mux.HandleFunc("GET /api/v1/rules", func(w http.ResponseWriter, r *http.Request) {
 		if r.FormValue("type") != "alert" {
 			t.Errorf("asked for %s", r.URL)
@@ -67,9 +73,10 @@ func TestAlerts(t *testing.T) {
 		`^critical +NodeDown +firing +3h00m +prod / dc1 / 10\.0\.0\.1:7000 \(db-1\) / shop / items +1$`,
 		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
 		`^warning +DiskFilling +firing +5m\d\ds +prod / 10\.0\.0\.2:7000 +0.85$`,
+		`^    → Clear.*\[2J snapshots\.$`,
 		`^- +Odd.*\[2J +pending +5m\d\ds +test / 10.0.0.1:9470 +-$`,
 	} {
-		if len(lines) != 5 {
+		if len(lines) != 6 {
 			t.Fatalf("%q", lines)
 		}
 		expect(t, lines[i], want)
@@ -78,7 +85,7 @@ func TestAlerts(t *testing.T) {
 		t.Error("a label reaches the terminal")
 	}
 	out := show(0, "--wide", "--state", "firing", "--cluster", "prod")
-	expect(t, out, `1\n    up == 0\n`, `0.85\n    used > 0.8\n    the disk of n2 is full`)
+	expect(t, out, `1\n    up == 0\n`, `0.85\n    used > 0.8\n    the disk of n2 is full.*\n    → Clear`)
 	if strings.Contains(out, "pending") || strings.Contains(out, "test") {
 		t.Errorf("not what was asked for:\n%s", out)
 	}
@@ -107,5 +114,34 @@ func TestNoAlerts(t *testing.T) {
 	if code, out, errs := say(t, "alerts", "--wide"); code != 0 ||
 		out != "Nothing is firing or pending.\n" || errs != "" {
 		t.Errorf("exit %d: %q %q", code, out, errs)
+	}
+}
+
+// TestAccountsAdvice: an account's own file is its alone, and a wrong one is said.
+func TestAccountsAdvice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "acme.yaml")
+	c := defaultConfig()
+	if _, err := decodeYAML([]byte("accounts: [{name: acme, advice: "+path+"}, {name: other}]"),
+		&c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.advice(); c.validateAdvice() != nil || err == nil {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("alerts: [{alert: NodeCPUBusy, none: we know}]")
+	list, err := c.advice()
+	if err != nil || len(list.of("acme").Cases("NodeCPUBusy")) != 0 ||
+		len(list.of("other").Cases("NodeCPUBusy")) == 0 {
+		t.Errorf("%v %v", list, err)
+	}
+	write("alerts: [{alert: NodeCPUBusy}]")
+	if err := c.validateAdvice(); err == nil ||
+		!strings.Contains(err.Error(), "account acme: "+path+": alert NodeCPUBusy: write cases") {
+		t.Error(err)
 	}
 }

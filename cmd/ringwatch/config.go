@@ -170,7 +170,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("accounts", func() (err error) {
 		registry, err = account.NewRegistry(c.Accounts)
 		return errors.Join(err, c.validateBound(), c.validateCatalogs(),
-			c.validateConditions())
+			c.validateConditions(), c.validateAdvice())
 	})
 	check("memory", c.Memory.Validate)
 	check("keys", c.Keys.Validate)

@@ -154,6 +154,10 @@ func TestReportOverHTTP(t *testing.T) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	clockOf := func() time.Time { return day.Add(49 * time.Hour) }
 	reader, engine, shipped := reportFleet(t, day.Add(22*time.Hour), clockOf)
+	advice, err := new(config).advice()
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := api.DefaultConfig()
 	c.Listen, c.Clock = "127.0.0.1:0", clockOf
 	who := account.Inside(querytest.Account, "fleet-1")
@@ -161,7 +165,7 @@ func TestReportOverHTTP(t *testing.T) {
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }),
+		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }, advice),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +193,7 @@ func TestReportOverHTTP(t *testing.T) {
 		return r.StatusCode, body
 	}
 	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped },
-		who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
+		advice, who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,11 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 		ctx,
 		reportSource{api},
 		report.Config{Cluster: c.Cluster, From: from, To: to,
-			Catalog: list, Progress: func(asked, of int) {
+			Catalog: list, Advise: func(ctx context.Context, _ []map[string]string, at time.Time,
+				_ func(string) string) []report.Advised {
+				return advisedOf(api.advice(ctx, c.Cluster, at))
+			},
+			Progress: func(asked, of int) {
 				if now := time.Now(); now.Sub(began) > progressAfter &&
 					now.Sub(said) > progressAfter {
 					said = now

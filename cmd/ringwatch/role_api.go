@@ -51,6 +51,10 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
+	advice, err := p.advice()
+	if err != nil {
+		return nil, err
+	}
 	throttle, parts, err := p.throttled()
 	if err != nil {
 		return nil, err
@@ -86,7 +90,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := p.reportParts(q, catalogs)
+	reports, err := p.reportParts(q, catalogs, advice)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +106,9 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Reader:      q.reader,
 		Engine:      q.engine,
 		Catalog:     catalogs.of,
-		Report:      apiReport(q.engine, catalogs.of),
+		Report:      apiReport(q.engine, catalogs.of, advice),
 		Safe:        conditions.of,
+		Advice:      advice.of,
 		Series:      index,
 		SeriesState: loader.State,
 		StoreReady:  db.Ready,

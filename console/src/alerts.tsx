@@ -1,7 +1,7 @@
 // Alerts and rules as pages show them.
 import { type ComponentChildren } from "preact";
-import { type Alert, type RuleGroup } from "./api";
-import { useNow } from "./data";
+import { advice, type Alert, type RuleGroup } from "./api";
+import { useData, useNow } from "./data";
 import { Severity } from "./faces";
 import { link } from "./place";
 import { stamp, useUTC } from "./time";
@@ -30,6 +30,9 @@ export function AlertState({ state }: { state: string }) {
 export function AlertList({ list }: { list: Fired[] }) {
   const now = useNow(5000);
   const isUTC = useUTC();
+  const firing = list.some(({ alert }) => alert.state === "firing");
+  const said = useData(firing ? "advice" : null, advice, { every: 30_000 }).value ?? [];
+  const words = new Map(said.map((a) => [keyOf(a.labels), a.text]));
   return (
     <ul class="alert-list">
       {list.map(({ alert, of }) => {
@@ -64,6 +67,9 @@ export function AlertList({ list }: { list: Fired[] }) {
             </div>
             {summary && <p class="alert-summary">{summary}</p>}
             {description && <p class="dim">{description}</p>}
+            {alert.state === "firing" && words.has(id) && (
+              <p class="alert-advice">{words.get(id)}</p>
+            )}
             <p class="alert-labels">
               {cluster && (
                 <Label name="cluster">

@@ -238,6 +238,17 @@ export function alerts(): Promise<Alert[]> {
   return lastAlerts.answer;
 }
 
+/** What the numbers beside a firing alert suggest. */
+export interface Advice {
+  alert: string;
+  labels: Labels;
+  text: string;
+}
+
+/** What is to be said of the alerts that fire. */
+export const advice = async (signal?: AbortSignal) =>
+  (await get<{ advice: Advice[] }>("/v1/advice", undefined, signal)).advice;
+
 /** Asks with a form, since expressions may be longer than an address. */
 async function prom<T>(
   path: string,

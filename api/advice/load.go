@@ -1,0 +1,210 @@
+package advice
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query/catalog"
+)
+
+//go:embed advice.yaml
+var shipped []byte
+
+// What a file may have: each query is one that somebody waits for.
+const (
+	maxAlerts  = 200
+	maxCases   = 10
+	maxQueries = 4
+)
+
+// Rules are what is said of alerts. They do not change, so many goroutines may use them.
+type Rules struct {
+	alerts map[string][]Case
+	// None are alerts of which nothing is said, with the reason.
+	None map[string]string
+}
+
+// Case is one thing that may lie behind an alert.
+type Case struct {
+	Name    string            `yaml:"name"`
+	Queries map[string]string `yaml:"queries"`
+	Event   string            `yaml:"event"` // a kind; empty: none is needed
+	Text    string            `yaml:"text"`
+}
+
+type file struct {
+	Alerts []struct {
+		Alert string `yaml:"alert"`
+		None  string `yaml:"none"`
+		Cases []Case `yaml:"cases"`
+	} `yaml:"alerts"`
+}
+
+// Shipped returns the advice that comes with the program.
+func Shipped() (*Rules, error) { return Load("advice.yaml", shipped) }
+
+// Load reads advice. The error says everything that is wrong at once, each with the file's name,
+// the alert's and the case's.
+func Load(name string, text []byte) (*Rules, error) {
+	var f file
+	if err := catalog.Decode(name, text, &f); err != nil {
+		return nil, err
+	}
+	r := &Rules{alerts: map[string][]Case{}, None: map[string]string{}}
+	var wrong []error
+	bad := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("%s: %w", name, fmt.Errorf(format, args...)))
+	}
+	if len(f.Alerts) > maxAlerts {
+		bad("there are %d alerts, and %d are allowed: leave some out", len(f.Alerts), maxAlerts)
+	}
+	for _, of := range f.Alerts {
+		if _, twice := r.alerts[of.Alert]; twice {
+			bad("alert %s is there twice: put its cases together", of.Alert)
+		}
+		r.alerts[of.Alert] = of.Cases
+		if of.None != "" {
+			r.None[of.Alert] = of.None
+		}
+		switch {
+		case of.Alert == "":
+			bad("an alert has no name: write alert: and its name")
+		case (of.None == "") == (len(of.Cases) == 0):
+			bad("alert %s: write cases, or none with the reason", of.Alert)
+		case len(of.Cases) > maxCases:
+			bad("alert %s has %d cases, and %d are allowed: leave some out", of.Alert,
+				len(of.Cases), maxCases)
+		}
+		seen := map[string]bool{}
+		for i := range of.Cases {
+			c := &of.Cases[i]
+			if seen[c.Name] {
+				bad("alert %s: case %s is there twice: choose another name", of.Alert, c.Name)
+			}
+			seen[c.Name] = true
+			for _, err := range c.check() {
+				bad("alert %s: case %s: %w", of.Alert, c.Name, err)
+			}
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// LoadFile is Load for a file.
+func LoadFile(path string) (*Rules, error) {
+	text, err := catalog.ReadFile(path, "the file of advice")
+	if err != nil {
+		return nil, err
+	}
+	return Load(path, text)
+}
+
+// With returns the advice with an account's own: one alert stands for that of its name.
+func (r *Rules) With(own *Rules) *Rules {
+	joined := &Rules{alerts: maps.Clone(r.alerts), None: maps.Clone(r.None)}
+	for name, cases := range own.alerts {
+		joined.alerts[name] = cases
+		delete(joined.None, name)
+	}
+	maps.Copy(joined.None, own.None)
+	return joined
+}
+
+// Cases returns an alert's, in their order.
+func (r *Rules) Cases(alert string) []Case { return r.alerts[alert] }
+
+// Alerts returns the names of all alerts that are spoken of or left out with a reason.
+func (r *Rules) Alerts() []string { return slices.Sorted(maps.Keys(r.alerts)) }
+
+var (
+	word      = regexp.MustCompile(`^[a-z][a-z_]{0,63}$`)
+	eventKind = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+)
+
+// check returns what is wrong with a case.
+func (c *Case) check() (wrong []error) {
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	if !word.MatchString(c.Name) {
+		bad("name it with one word of small letters")
+	}
+	switch n := len(c.Queries); {
+	case n == 0 && c.Event == "":
+		bad("it asks for nothing: write queries, or an event")
+	case n > maxQueries:
+		bad("it has %d queries, and %d are allowed: leave some out", n, maxQueries)
+	}
+	for name, promql := range c.Queries {
+		if !word.MatchString(name) || name == "alert" || name == "event" {
+			bad("query %q: name it with one word of small letters, other than alert and event",
+				name)
+		}
+		if err := checkPromQL(promql); err != nil {
+			bad("query %s: %w", name, err)
+		}
+	}
+	if c.Event != "" && !eventKind.MatchString(c.Event) {
+		bad("event: %q is no kind of an event", c.Event)
+	}
+	if c.Text == "" {
+		bad("text is missing: write two sentences")
+	}
+	for _, m := range blank.FindAllStringSubmatch(c.Text, -1) {
+		what, label, unit := m[1], m[2], m[3]
+		_, asked := c.Queries[what]
+		switch {
+		case what == "alert" && label != "", what == "event" && label != "" && c.Event != "":
+		case !asked:
+			bad("text: nothing is called %s: use a query's name, or a label of alert or event",
+				m[0])
+		}
+		if unit != "" && units[unit] == nil && catalog.UnitOf(unit).Name == "" {
+			bad("text: %s has an unknown unit: use one such as bytes, seconds, share or ago", m[0])
+		}
+	}
+	return wrong
+}
+
+// checkPromQL finds what is wrong with an expression and its placeholders.
+func checkPromQL(promql string) error {
+	const probe = "probe"
+	alert := map[string]string{}
+	for _, name := range variable.FindAllString(promql, -1) {
+		alert[name[1:]] = probe
+	}
+	for _, labels := range places {
+		for _, label := range labels {
+			alert[label] = probe
+		}
+	}
+	text, _ := placed(promql, alert)
+	tree, err := parser.NewParser(parser.Options{}).ParseExpr(text)
+	if err != nil {
+		return err
+	}
+	if t := tree.Type(); t != parser.ValueTypeVector {
+		return fmt.Errorf("it is a %s: it must be an instant vector", parser.DocumentedType(t))
+	}
+	selectors := parser.ExtractSelectors(tree)
+	if len(selectors) == 0 {
+		return errors.New("it has no selector: select a metric")
+	}
+	for _, matchers := range selectors {
+		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+			return m.Name == "cluster" && m.Type == labels.MatchEqual && m.Value == probe
+		}) {
+			return fmt.Errorf("the selector %v has none of $cluster, $node, $keyspace and "+
+				"$table: add one", matchers)
+		}
+	}
+	return nil
+}
