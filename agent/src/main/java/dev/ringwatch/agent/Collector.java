@@ -72,6 +72,7 @@ final class Collector {
         this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(software.clusterName());
         model.cluster(cluster);
+        model.node(software.nodeId().toString());
         encoder = new FrameEncoder(software.nodeId(), cluster, config.intervalMs,
                 Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);

@@ -68,7 +68,7 @@ final class Layout {
                     + Metric.BLOCK - 1) / Metric.BLOCK);
         }
         for (Profile profile : profiles) {
-            shape.append('\n').append(profile.shape());
+            shape.append('\n').append(profile.shape(model));
         }
         return shape.toString();
     }
