@@ -16,8 +16,11 @@ import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
 import dev.ringwatch.agent.host.PressureSource;
 import dev.ringwatch.agent.pull.Profile;
+import dev.ringwatch.agent.pull.SentNames;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * One node's passes: every source writes into the model, the encoder turns what differs into a
@@ -104,18 +107,29 @@ final class Collector {
         sources.add(new JvmSource(model)::sample);
         sources.add(slowTurn -> reads.sample(slowTurn, passesPerMinute));
         sources.add(slowTurn -> beans.pass(passes, passesPerMinute, reads.inventory()));
-        for (Profile profile : config.profiles) {
-            if (profile.collectd() != null && config.listenHost != null) {
+        for (Profile profile : shown(config)) {
+            if (profile.collectd() != null) {
                 CollectdNames names = profile.collectd();
                 sources.add(slowTurn -> names.read(model, slowTurn));
             }
         }
+        SentNames.Room room = new SentNames.Room(config.maxEntities);
+        config.sends().forEach((profile, labels) -> sources.add(
+                new SentNames(model, profile, labels, room, config.listenPort, Agent::say)::pass));
+    }
+
+    private static Set<Profile> shown(Config config) {
+        Set<Profile> profiles = new LinkedHashSet<>(config.sends().keySet());
+        if (config.listenHost != null) {
+            profiles.addAll(config.profiles);
+        }
+        return profiles;
     }
 
     private static List<BeanProfile> ofBeans(Config config) {
         List<BeanProfile> profiles = new ArrayList<>();
-        for (Profile profile : config.profiles) {
-            if (profile.beans() != null && config.listenHost != null) {
+        for (Profile profile : shown(config)) {
+            if (profile.beans() != null) {
                 profiles.add(profile.beans());
             }
         }

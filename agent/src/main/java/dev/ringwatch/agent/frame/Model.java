@@ -60,6 +60,12 @@ public final class Model {
         return template;
     }
 
+    /** Takes a template out with all its entities: the next frame is a key frame. */
+    public void remove(Template template) {
+        known.remove(template);
+        identityChanged |= templates.remove(template);
+    }
+
     boolean shows(Template template, Metric metric) {
         return shown == null || shown.test(template, metric);
     }

@@ -50,7 +50,7 @@ final class ManagementNames {
         StringBuilder shape = new StringBuilder(model.node());
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
-            if (template.labelCount() > 0 && !NAMED.containsKey(template.type)) {
+            if (template.labelCount() > 0 && !template.sent && !NAMED.containsKey(template.type)) {
                 shape.append(' ').append(template.slots()).append('/').append(template.liveCount());
             }
         }
