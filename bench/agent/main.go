@@ -33,6 +33,7 @@ type options struct {
 	verbose  bool
 	jvm      string
 	record   string
+	send     string
 }
 
 func main() {
@@ -53,6 +54,7 @@ func main() {
 	flag.StringVar(&o.jvm, "jvm", "", "more JVM arguments, for profiling")
 	flag.StringVar(&o.record, "record", "",
 		"a file that takes the agent's frames one after another, as bench/record's do")
+	flag.StringVar(&o.send, "send", "", "profiles that the agent pushing sends, too")
 	bench.Main("bench-agent", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
 	})
@@ -150,6 +152,9 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		side = node.None()
 	case "push":
 		side, err = node.Push(dir, o.jar, ingest, o.interval)
+		if err == nil && o.send != "" {
+			err = side.Configure("send_profiles: [" + o.send + "]\n")
+		}
 	case "pull":
 		side, err = node.Pull(dir, o.jar, o.interval)
 	case "jmx", "jmx_all":

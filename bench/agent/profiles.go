@@ -17,7 +17,7 @@ import (
 // profiles are sides of the agent serving one profile of names other than its own. The last one
 // is a rule file of a hundred patterns that match nothing.
 var profiles = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter",
-	"instaclustr_exporter", "mcac", "rules100"}
+	"opentelemetry", "instaclustr_exporter", "mcac", "management_api", "rules100"}
 
 func isProfile(name string) bool { return name == "ringwatch" || slices.Contains(profiles, name) }
 
@@ -38,15 +38,7 @@ func profileSide(dir, jar, name string, interval time.Duration) (node.Side, erro
 		}
 		line = fmt.Sprintf("profiles: [ringwatch, {jmx_exporter: %q}]\n", file)
 	}
-	config, err := os.OpenFile(side.Config, os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return side, err
-	}
-	_, err = config.WriteString(line)
-	if closing := config.Close(); err == nil {
-		err = closing
-	}
-	return side, err
+	return side, side.Configure(line)
 }
 
 // hundredRules look at each of Cassandra's metrics and name none of them.
@@ -92,7 +84,7 @@ func (m *measurement) profile(ctx context.Context, name string) (*figures, error
 
 // ofBeans are the profiles that name beans, which the agent says when it has done so.
 var ofBeans = []string{"jmx_exporter", "grafana_mixin", "dashboard_5408", "criteo_exporter",
-	"rules100"}
+	"opentelemetry", "rules100"}
 
 // untilNamed scrapes until the agent has named all beans and the page has had as many samples for
 // half a minute, and for as long as the JVM takes to compile what runs often. It returns when the

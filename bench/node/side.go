@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -71,6 +72,16 @@ func (s *Side) agent(dir, jar, text string) error {
 	}
 	s.Args, s.Config = []string{"-javaagent:" + jar + "=" + config}, config
 	return nil
+}
+
+// Configure adds lines to the agent's configuration.
+func (s *Side) Configure(lines string) error {
+	config, err := os.OpenFile(s.Config, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = config.WriteString(lines)
+	return errors.Join(err, config.Close())
 }
 
 // JMX is the JMX exporter with one of the two configurations beside this file.

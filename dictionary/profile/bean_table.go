@@ -243,11 +243,30 @@ func (c *beanTable) compile(n namer) map[string][]mapping {
 func (c *beanTable) addMapping(all map[string][]mapping, n namer, series string, one mapping,
 	b *bean,
 	a attribute) {
-	if one.named = n.name(b, a); one.named == nil {
+	add := func() {
+		if !slices.ContainsFunc(all[series], func(of mapping) bool { return of.same(&one) }) {
+			all[series] = append(all[series], one)
+		}
+	}
+	if one.named = n.name(b, a); one.named != nil {
+		add()
 		return
 	}
-	if !slices.ContainsFunc(all[series], func(of mapping) bool { return of.same(&one) }) {
-		all[series] = append(all[series], one)
+	r, ok := n.(*rules)
+	for i := range b.properties {
+		t := newText(b.properties[i].value)
+		if !ok || len(t.parts) != 2 || t.parts[0].plain != "" || t.parts[1].plain != "" {
+			continue
+		}
+		for _, value := range r.values[b.properties[i].key] { // rules of one entity
+			alone := bean{b.domain, slices.Clone(b.properties)}
+			alone.properties[i].value = value
+			if one.named = r.name(&alone, a); one.named != nil &&
+				one.is == strings.HasPrefix(value, "system") {
+				one.named.only = map[int]string{t.parts[0].label: value}
+				add()
+			}
+		}
 	}
 }
 

@@ -31,6 +31,19 @@ func ofRules(name string) func() (renderer, error) {
 	}
 }
 
+// ofOpenTelemetry is without what the JMX exporter says of the JVM.
+func ofOpenTelemetry() (renderer, error) {
+	file, err := files.ReadFile("opentelemetry.yaml")
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRules(string(file))
+	if err != nil {
+		return nil, err
+	}
+	return newByRules(r, nil)
+}
+
 func ofCriteo() (renderer, error) {
 	file, err := files.ReadFile("criteo_exporter.yaml")
 	if err != nil {

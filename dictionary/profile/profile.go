@@ -60,8 +60,10 @@ var profiles = []*Profile{
 	{Name: "grafana_mixin", make: ofRules("grafana_mixin")},
 	{Name: "dashboard_5408", make: ofRules("dashboard_5408")},
 	{Name: "criteo_exporter", make: ofCriteo},
+	{Name: "opentelemetry", make: ofOpenTelemetry},
 	{Name: "instaclustr_exporter", make: ofInstaclustr},
 	{Name: "mcac", make: ofMcac},
+	{Name: "management_api", make: ofManagementAPI},
 }
 
 // Names returns the profiles that there are, our own first.

@@ -15,7 +15,7 @@ func TestEveryProfileIsMade(t *testing.T) {
 				n += len(list)
 			}
 			t.Logf("%s: %d names of %d series", p.Name, n, len(b.series))
-			if n < 100 {
+			if n < 100 && p.Name != "opentelemetry" || n < 26 {
 				t.Errorf("%s shows %d attributes", p.Name, n)
 			}
 		}

@@ -59,6 +59,7 @@ type rules struct {
 	lowerName          bool
 	lowerLabels        bool
 	list               []rule
+	values             map[string][]string // that patterns name, by a property's key
 }
 
 type rule struct {
@@ -89,7 +90,7 @@ func newRules(config string) (*rules, error) {
 	if err := yaml.UnmarshalWithOptions([]byte(config), &c, yaml.Strict()); err != nil {
 		return nil, err
 	}
-	r := &rules{lowerName: c.LowerName, lowerLabels: c.LowerLabels}
+	r := &rules{lowerName: c.LowerName, lowerLabels: c.LowerLabels, values: map[string][]string{}}
 	for _, name := range c.Included {
 		r.included = append(r.included, newObjectName(name))
 	}
@@ -102,6 +103,11 @@ func newRules(config string) (*rules, error) {
 		if err != nil {
 			return nil, fmt.Errorf("profile: %w", err)
 		}
+		for _, m := range literal.FindAllStringSubmatch(of.Pattern, -1) {
+			if !slices.Contains(r.values[m[1]], m[2]) {
+				r.values[m[1]] = append(r.values[m[1]], m[2])
+			}
+		}
 		one := rule{pattern: pattern, name: of.Name, kind: "untyped", factor: cmp.Or(of.Factor, 1)}
 		if of.Type == "GAUGE" || of.Type == "COUNTER" {
 			one.kind = strings.ToLower(of.Type)
@@ -113,6 +119,9 @@ func newRules(config string) (*rules, error) {
 	}
 	return r, nil
 }
+
+// literal is a property whose value a pattern names.
+var literal = regexp.MustCompile(`([a-z]+)=([A-Za-z]+)[,>]`)
 
 // group is a reference to what a pattern has caught.
 var group = regexp.MustCompile(`\$(\d)`)

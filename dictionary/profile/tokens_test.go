@@ -41,8 +41,17 @@ func TestTokens(t *testing.T) {
 		}
 		n := namerOf(t, p.Name)
 		compared := 0
-		for range 300 {
+		var named []*beanMetric // so that a profile of few names is compared, too
+		for i := range c.sources {
+			if len(by.series[c.sources[i].series]) > 0 {
+				named = append(named, &c.sources[i])
+			}
+		}
+		for i := range 300 {
 			s := &c.sources[random.IntN(len(c.sources))]
+			if i%2 == 0 {
+				s = named[random.IntN(len(named))]
+			}
 			_, ofArrays := n.(*criteo)
 			if s.kind == "buckets" && !ofArrays {
 				continue

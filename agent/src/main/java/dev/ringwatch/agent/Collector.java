@@ -22,10 +22,13 @@ import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
 import dev.ringwatch.agent.host.PressureSource;
 import dev.ringwatch.agent.pull.Profile;
+import dev.ringwatch.agent.pull.SentNames;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * One node's passes: every source writes into the model, the encoder turns what differs into a
@@ -86,6 +89,7 @@ final class Collector {
         this.sender = sender;
         String cluster = config.cluster != null ? config.cluster : cleaned(software.clusterName());
         model.cluster(cluster);
+        model.node(software.nodeId().toString());
         encoder = new FrameEncoder(software.nodeId(), cluster, config.intervalMs,
                 Compressor.best());
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
@@ -117,12 +121,23 @@ final class Collector {
         sources.add(new JvmSource(model)::sample);
         sources.add(slowTurn -> reads.sample(slowTurn, passesPerMinute));
         sources.add(slowTurn -> beans.pass(passes, passesPerMinute, reads.inventory()));
-        for (Profile profile : config.profiles) {
-            if (profile.collectd() != null && config.listenHost != null) {
+        for (Profile profile : shown(config)) {
+            if (profile.collectd() != null) {
                 CollectdNames names = profile.collectd();
                 sources.add(slowTurn -> names.read(model, slowTurn));
             }
         }
+        SentNames.Room room = new SentNames.Room(config.maxEntities);
+        config.sends().forEach((profile, labels) -> sources.add(
+                new SentNames(model, profile, labels, room, config.listenPort, Agent::say)::pass));
+    }
+
+    private static Set<Profile> shown(Config config) {
+        Set<Profile> profiles = new LinkedHashSet<>(config.sends().keySet());
+        if (config.listenHost != null) {
+            profiles.addAll(config.profiles);
+        }
+        return profiles;
     }
 
     private Events events(Config config, Software software) {
@@ -139,8 +154,8 @@ final class Collector {
 
     private static List<BeanProfile> ofBeans(Config config) {
         List<BeanProfile> profiles = new ArrayList<>();
-        for (Profile profile : config.profiles) {
-            if (profile.beans() != null && config.listenHost != null) {
+        for (Profile profile : shown(config)) {
+            if (profile.beans() != null) {
                 profiles.add(profile.beans());
             }
         }

@@ -18,6 +18,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -31,7 +32,7 @@ final class Config {
     static final long MIN_INTERVAL_MS = 1_000;
     private static final String KEYS =
             "ingest, interval, queue_bytes, spool, filters, max_entities, cluster, listen, "
-            + "profiles, cql, events, partition_keys, paused";
+            + "profiles, send_profiles, cql, events, partition_keys, paused";
     /** What a wrong file may take of the host's memory. */
     private static final int MAX_BYTES = 1 << 20;
 
@@ -65,6 +66,9 @@ final class Config {
     int listenPort;
     /** Whose names are served there; where two have one name, the first has it. */
     List<Profile> profiles = List.of(Profile.RINGWATCH);
+    /** As it is written: the profiles may be those above, which may stand behind it. */
+    private Object sendProfiles;
+    private final Map<Profile, Map<String, String>> sends = new LinkedHashMap<>();
     /** Whether Cassandra's metrics and the agent's state can be read as virtual tables. */
     boolean cql = true;
     /** Whether what happens on the node is sent, too. */
@@ -85,6 +89,10 @@ final class Config {
             super(message);
         }
     }
+
+    private static final int MAX_LABELS = 8;
+    private static final String LABEL =
+            "(?!(cluster|datacenter|rack|node|le|quantile)$|__|recorded_)[a-zA-Z_][a-zA-Z0-9_]*";
 
     private Config() {}
 
@@ -130,6 +138,7 @@ final class Config {
         for (Map.Entry<String, Object> entry : map.entrySet()) {
             config.set(entry.getKey(), entry.getValue(), errors);
         }
+        config.sendProfiles(errors);
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
             errors.add("set ingest.urls, listen, or both: the agent has nothing to do");
         }
@@ -206,6 +215,9 @@ final class Config {
                 return;
             case "profiles":
                 profiles(value, errors);
+                return;
+            case "send_profiles":
+                sendProfiles = value;
                 return;
             case "cql":
                 cql = flag(name, value, errors);
@@ -351,6 +363,46 @@ final class Config {
             errors.add("profiles must not be empty: leave it out for [ringwatch]");
         }
         profiles = named;
+    }
+
+    /** Profiles whose series are sent, too, each with the labels that a scrape job would add. */
+    Map<Profile, Map<String, String>> sends() {
+        return sends;
+    }
+
+    private void sendProfiles(List<String> errors) {
+        if (sendProfiles != null && urls.isEmpty()) {
+            errors.add("send_profiles needs ingest.urls: there is nobody to send to");
+        }
+        for (Object item : sendProfiles instanceof List ? (List<?>) sendProfiles
+                : sendProfiles == null ? List.of() : List.of(sendProfiles)) {
+            boolean labelled = item instanceof Map && ((Map<?, ?>) item).size() == 1;
+            String name = labelled ? (String) ((Map<?, ?>) item).keySet().iterator().next()
+                    : String.valueOf(item);
+            Profile profile = profiles.stream().filter(p -> p.toString().equals(name)).findFirst()
+                    .orElseGet(() -> Profile.named(name));
+            if (profile == null || profile.equals(Profile.RINGWATCH) || sends.containsKey(profile)) {
+                errors.add("send_profiles must be a list of profiles other than ringwatch, each "
+                        + "once, as \"- grafana_mixin\" or \"- grafana_mixin: {job: cassandra}\": "
+                        + "there are " + Profile.names());
+                return;
+            }
+            Map<String, String> labels = new TreeMap<>(Map.of("job", "cassandra"));
+            Object given = labelled ? ((Map<?, ?>) item).values().iterator().next() : null;
+            for (Map.Entry<?, ?> label : given instanceof Map ? ((Map<?, ?>) given).entrySet()
+                    : Map.of().entrySet()) {
+                if (!String.valueOf(label.getKey()).matches(LABEL) || labels.size() >= MAX_LABELS
+                        || !(label.getValue() instanceof String)
+                        || ((String) label.getValue()).length() > 255) {
+                    errors.add("send_profiles: " + name + ": at most " + MAX_LABELS + " labels, "
+                            + "named as Prometheus does and none of cluster, datacenter, rack, "
+                            + "node, le and quantile, each with a text of at most 255 characters");
+                    return;
+                }
+                labels.put((String) label.getKey(), (String) label.getValue());
+            }
+            sends.put(profile, labels);
+        }
     }
 
     private static Profile profile(Object item, List<Profile> before, List<String> errors) {

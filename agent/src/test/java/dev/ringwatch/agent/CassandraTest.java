@@ -70,7 +70,8 @@ class CassandraTest {
                         "listen: 127.0.0.1:" + METRICS_PORT,
                         "profiles: [ringwatch, jmx_exporter, instaclustr_exporter, "
                                 + "{jmx_exporter: " + EVERY_KEY.toAbsolutePath() + "}, "
-                                + "grafana_mixin, dashboard_5408, criteo_exporter, mcac]"),
+                                + "grafana_mixin, dashboard_5408, criteo_exporter, mcac, "
+                                + "opentelemetry, management_api]"),
                 List.of(real.option()));
         System.out.println("CassandraTest: Cassandra "
                 + org.apache.cassandra.utils.FBUtilities.getReleaseVersionString()

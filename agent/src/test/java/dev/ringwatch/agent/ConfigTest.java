@@ -157,6 +157,17 @@ class ConfigTest {
             assertTrue(errors("listen: a:1", "profiles: " + profiles).contains("profiles must"),
                     profiles);
         }
+        String[] ingest = {"ingest: ", "  urls: [http://a]", "  key: k"};
+        for (String sends : new String[] {"[telegraf]", "[ringwatch]", "[mcac, mcac]",
+            "[{mcac: x, criteo_exporter: y}]"}) {
+            assertTrue(errors(ingest[0], ingest[1], ingest[2], "send_profiles: " + sends)
+                    .contains("send_profiles must"), sends);
+        }
+        for (String label : new String[] {"cluster: a", "le: a", "__x: a", "9: a"}) {
+            assertTrue(errors(ingest[0], ingest[1], ingest[2], "send_profiles:",
+                    "  - mcac: {" + label + "}").contains("at most 8 labels"), label);
+        }
+        assertTrue(errors("listen: a:1", "send_profiles: [mcac]").contains("ingest.urls"));
         assertTrue(errors("interval: 500ms", "listen: 127.0.0.1:9").contains("1s to 5m"));
     }
 

@@ -2,6 +2,7 @@ package dev.ringwatch.agent.cassandra;
 
 import com.codahale.metrics.Counting;
 import com.codahale.metrics.Gauge;
+import com.codahale.metrics.Meter;
 import com.codahale.metrics.Metric;
 import com.codahale.metrics.MetricRegistry;
 import com.codahale.metrics.Sampling;
@@ -416,6 +417,7 @@ public final class Inventory implements Tally {
         Column column = column(source, rule, layout, metric, standAlone);
         column.out.origin = family.metric;
         column.out.originCounts = source == Naming.Source.COUNT;
+        column.out.originMeters = column.out.originCounts && metric instanceof Meter;
         column.out.originTimes = source == Naming.Source.TIMER;
         column.bySSTables = rule.bySSTables;
         table.template.add(column.out);

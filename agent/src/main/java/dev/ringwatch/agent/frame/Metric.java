@@ -30,6 +30,8 @@ public final class Metric {
     public String origin;
     /** Of what has an {@link #origin}: it is a counter or a meter there, not a gauge. */
     public boolean originCounts;
+    /** Of what counts there: it is a meter. */
+    public boolean originMeters;
     /** Of a histogram that has an {@link #origin}: it is a timer there. */
     public boolean originTimes;
 

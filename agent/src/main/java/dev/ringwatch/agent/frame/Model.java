@@ -15,6 +15,7 @@ public final class Model {
     /** With those of which nothing is to be seen. */
     private final List<Template> known = new ArrayList<>();
     private String cluster = "";
+    private String node = "";
     private String datacenter = "";
     private String rack = "";
     /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
@@ -59,6 +60,12 @@ public final class Model {
         return template;
     }
 
+    /** Takes a template out with all its entities: the next frame is a key frame. */
+    public void remove(Template template) {
+        known.remove(template);
+        identityChanged |= templates.remove(template);
+    }
+
     boolean shows(Template template, Metric metric) {
         return shown == null || shown.test(template, metric);
     }
@@ -90,6 +97,15 @@ public final class Model {
 
     public void cluster(String name) {
         cluster = name;
+    }
+
+    /** The id under which frames are sent; empty until it is known. */
+    public String node() {
+        return node;
+    }
+
+    public void node(String id) {
+        node = id;
     }
 
     public String datacenter() {

@@ -13,6 +13,8 @@ import java.util.List;
  */
 public final class Template {
     public final String type;
+    /** Its cells are copies of others' under another profile's names. */
+    public boolean sent;
     private final String[] labels;
     private final List<Metric> metrics = new ArrayList<>();
     /** With those that are not to be seen: they have cells like the others, which nobody reads. */

@@ -49,6 +49,8 @@ final class Family {
          * follows.
          */
         List<String> without = List.of();
+        /** The only entity that is shown, or null for all: the family is named after it. */
+        String[] only;
         /** Null for all of it. */
         Part part;
         /** Set by the layout. */
@@ -64,6 +66,9 @@ final class Family {
         }
 
         boolean leavesOut(int slot) {
+            if (only != null && template.entity(slot) != only) {
+                return true;
+            }
             for (int w = 0; w < without.size(); w++) {
                 String each = without.get(w);
                 String value = template.labelValue(slot, 0);
@@ -76,7 +81,7 @@ final class Family {
         }
 
         boolean sameValues(Source other) {
-            return metric == other.metric && part == other.part && without.equals(other.without)
+            return metric == other.metric && only == other.only && part == other.part && without.equals(other.without)
                     && shift == other.shift && factor == other.factor;
         }
     }

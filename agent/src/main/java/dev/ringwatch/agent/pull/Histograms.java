@@ -20,8 +20,8 @@ final class Histograms {
     private static final int BOUND_STEP = 8;
     /** A histogram of so few bounds shows them all, here as in the API. */
     private static final int FEW_BOUNDS = 32;
-    private static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
-    private static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
+    static final double[] QUANTILES = {0.5, 0.75, 0.95, 0.98, 0.99, 0.999};
+    static final String[] QUANTILE_NAMES = {"0.5", "0.75", "0.95", "0.98", "0.99", "0.999"};
     private static final byte[] INFINITE = "le=\"+Inf\"} ".getBytes(StandardCharsets.US_ASCII);
 
     /** MCAC's bounds of latencies. */
@@ -157,7 +157,7 @@ final class Histograms {
         out.add('\n');
     }
 
-    private static long total(Metric metric, int slot) {
+    static long total(Metric metric, int slot) {
         long total = 0;
         long[] counts = metric.buckets(slot);
         for (int b = 0; counts != null && b < counts.length; b++) {
@@ -186,16 +186,20 @@ final class Histograms {
     private int[] mcacEnds(Bounds of, int shift) {
         int[] known = mcacEnds.get(of);
         if (known == null) {
-            known = new int[McacNames.BOUNDS.length];
-            double unit = Math.pow(10, of.exponent + shift);
-            for (int e = 0; e < known.length; e++) {
-                while (known[e] < of.size() && of.bound(known[e]) * unit < McacNames.BOUNDS[e]
-                        + 0.5) {
-                    known[e]++;
-                }
-            }
+            known = ends(of, shift);
             mcacEnds.put(of, known);
         }
         return known;
+    }
+
+    static int[] ends(Bounds of, int shift) {
+        int[] ends = new int[McacNames.BOUNDS.length];
+        double unit = Math.pow(10, of.exponent + shift);
+        for (int e = 0; e < ends.length; e++) {
+            while (ends[e] < of.size() && of.bound(ends[e]) * unit < McacNames.BOUNDS[e] + 0.5) {
+                ends[e]++;
+            }
+        }
+        return ends;
     }
 }

@@ -15,6 +15,8 @@ final class Label {
         CACHE,
         /** {@code 10.0.5.6:7000} → {@code 10.0.5.6}. */
         HOST,
+        /** {@code 10.0.5.6:7000} → {@code 10.0.5.6_7000}, as names of beans have it. */
+        JMX,
         /** This value and the next one: {@code Read-LOCAL_ONE}, {@code table.index}. */
         DASHED, DOTTED,
         /** What the model can say of the entity besides. */
@@ -73,6 +75,7 @@ final class Label {
             case LOWER: return entity[index].toLowerCase(Locale.ROOT);
             case CACHE: return entity[index].replace("Cache", "").toLowerCase(Locale.ROOT);
             case HOST: return host(entity[index]);
+            case JMX: return jmx(entity[index]);
             case DASHED: return entity[index] + '-' + entity[index + 1];
             case DOTTED: return entity[index] + '.' + entity[index + 1];
             case CLEAN: return McacNames.clean(entity[index]);
@@ -82,6 +85,10 @@ final class Label {
                     + McacNames.clean(String.join(".", entity));
             default: return entity[index];
         }
+    }
+
+    static String jmx(String address) {
+        return address.replaceAll("[:\\[\\]]", "_");
     }
 
     /** Without the port, and without an IPv6 address's brackets. */

@@ -64,11 +64,14 @@ final class Layout {
                 .append(model.fact("address")).append('\n').append(model.isPaused());
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
+            if (template.sent) {
+                continue;
+            }
             shape.append(' ').append(template.metricCount()).append('/').append((template.slots()
                     + Metric.BLOCK - 1) / Metric.BLOCK);
         }
         for (Profile profile : profiles) {
-            shape.append('\n').append(profile.shape());
+            shape.append('\n').append(profile.shape(model));
         }
         return shape.toString();
     }

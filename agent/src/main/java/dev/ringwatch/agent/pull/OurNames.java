@@ -14,6 +14,9 @@ final class OurNames {
     static void add(Layout layout, Model model) {
         for (int t = 0; t < model.templateCount(); t++) {
             Template template = model.template(t);
+            if (template.sent) {
+                continue;
+            }
             List<Label> labels = labels(template);
             for (int m = 0; m < template.metricCount(); m++) {
                 Metric metric = template.metric(m);

@@ -27,7 +27,7 @@ public abstract class Profile {
      * profile.
      */
     private static final List<String> SHIPPED = List.of("jmx_exporter", "grafana_mixin",
-            "dashboard_5408", "criteo_exporter");
+            "dashboard_5408", "criteo_exporter", "opentelemetry");
     /**
      * Of Instaclustr's cassandra-exporter 0.9, and what that was called here before there were
      * others'.
@@ -37,6 +37,8 @@ public abstract class Profile {
     private static final String CRITEO = "criteo_exporter";
     /** DataStax's metric collector, whose dashboards K8ssandra has, too. */
     private static final String MCAC = "mcac";
+    /** The collector in K8ssandra's management API. */
+    private static final String MANAGEMENT_API = "management_api";
     private static final int MAX_BYTES = 1 << 20;
 
     private final String name;
@@ -60,7 +62,7 @@ public abstract class Profile {
         }
 
         @Override
-        String shape() {
+        String shape(Model model) {
             return beans.output().shape();
         }
 
@@ -103,7 +105,7 @@ public abstract class Profile {
         }
 
         @Override
-        String shape() {
+        String shape(Model model) {
             return beans.output().shape();
         }
 
@@ -135,7 +137,7 @@ public abstract class Profile {
         }
 
         @Override
-        String shape() {
+        String shape(Model model) {
             return collectd.output().shape();
         }
 
@@ -152,11 +154,28 @@ public abstract class Profile {
         }
     }
 
+    /** Names of its own for what frames have. */
+    private static final class ManagementApi extends Profile {
+        ManagementApi() {
+            super(MANAGEMENT_API);
+        }
+
+        @Override
+        String shape(Model model) {
+            return ManagementNames.shape(model);
+        }
+
+        @Override
+        void add(Layout layout, Model model) {
+            ManagementNames.add(layout, model);
+        }
+    }
+
     /** Adds the families of what the model has. */
     abstract void add(Layout layout, Model model);
 
     /** Changes when there are other families to add than the model's say. */
-    String shape() {
+    String shape(Model model) {
         return "";
     }
 
@@ -189,6 +208,9 @@ public abstract class Profile {
         if (name.equals(MCAC)) {
             return new Mcac();
         }
+        if (name.equals(MANAGEMENT_API)) {
+            return new ManagementApi();
+        }
         return name.equals(RINGWATCH.name) ? RINGWATCH : null;
     }
 
@@ -211,7 +233,9 @@ public abstract class Profile {
     }
 
     private static BeanProfile.Kind kind(String name) {
-        return name.equals(CRITEO) ? BeanProfile.Kind.CRITEO : BeanProfile.Kind.JMX_EXPORTER;
+        return name.equals(CRITEO) ? BeanProfile.Kind.CRITEO
+                : name.equals("opentelemetry") ? BeanProfile.Kind.RULES
+                : BeanProfile.Kind.JMX_EXPORTER;
     }
 
     public static List<String> names() {
@@ -219,6 +243,7 @@ public abstract class Profile {
         names.addAll(SHIPPED);
         names.add(INSTACLUSTR);
         names.add(MCAC);
+        names.add(MANAGEMENT_API);
         return names;
     }
 

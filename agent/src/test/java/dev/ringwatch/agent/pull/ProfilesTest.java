@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.ringwatch.agent.frame.FrameEncoder;
 import dev.ringwatch.agent.frame.Kind;
 import dev.ringwatch.agent.frame.Metric;
 import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.ReferenceDecoder;
 import dev.ringwatch.agent.frame.Template;
 import java.util.List;
 import java.util.Map;
@@ -270,6 +272,121 @@ class ProfilesTest {
             has(s, "collectd_mcac_gauge{cluster=prod" + of
                     + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
         }
+    }
+
+    @Test
+    void managementApi() throws Exception {
+        model.node("6f1c2f2c-0000-4000-8000-000000000001");
+        model.template(0).metric(0).originTimes = true;
+        requests().originMeters = true;
+        String of = "cluster=prod, datacenter=dc1, host=6f1c2f2c-0000-4000-8000-000000000001, "
+                + "instance=10.0.0.7, ";
+        for (boolean open : new boolean[] {false, true}) {
+            Map<String, Object> s = page(open, Profile.named("management_api")).samples;
+            String table = "{" + of + "keyspace=ks, ";
+            String all = "org_apache_cassandra_metrics_";
+            has(s, all + "table_read_latency_bucket" + table + "le=1597, rack=r1, table=t}", "99");
+            has(s, all + "table_read_latency_bucket" + table + "le=+Inf, rack=r1, table=t}", "100");
+            has(s, all + "table_read_latency_count" + table + "rack=r1, table=quiet}", "0");
+            has(s, all + "table_read_latency_sum" + table + "rack=r1, table=t}", "123456");
+            has(s, all + "table_read_total_latency" + table + "rack=r1, table=t}", "123456");
+            has(s, all + "table_ss_tables_per_read_histogram" + table
+                    + "quantile=0.5, rack=r1, table=t}", "2");
+            has(s, all + "table_ss_tables_per_read_histogram_count" + table
+                    + "rack=r1, table=t}", "5");
+            has(s, all + "table_live_disk_space_used" + table + "rack=r1, table=t}", "4096");
+            has(s, all + "table_percent_repaired" + table + "rack=r1, table=t}", "50");
+            has(s, all + "thread_pools_completed_tasks{" + of
+                    + "pool_name=ReadStage, pool_type=request, rack=r1}", "7");
+            has(s, all + "client_request_timeouts_total{" + of
+                    + "rack=r1, request_type=CASRead}", "2");
+            has(s, all + "client_request_timeouts_read_one{" + of + "rack=r1}", "9");
+            has(s, all + "odd_depth_a_b_c{" + of + "rack=r1}", "6");
+        }
+    }
+
+    private Metric requests() {
+        for (int t = 0; t < model.templateCount(); t++) {
+            if (model.template(t).type.equals("client_request")) {
+                return model.template(t).metric(0);
+            }
+        }
+        throw new AssertionError();
+    }
+
+    /** What a scrape job would find is in the frames, with its labels, and follows the node. */
+    @Test
+    void sent() throws Exception {
+        List<String> said = new java.util.ArrayList<>();
+        SentNames.Room room = new SentNames.Room(100);
+        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of("job", "j"), room, 0,
+                said::add);
+        SentNames exporter = new SentNames(model, INSTACLUSTR, Map.of("job", "k"), room, 9000,
+                said::add);
+        FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
+        model.cluster("prod");
+        mcac.pass(true);
+        exporter.pass(true);
+        ReferenceDecoder.State key = decoded(encoder, true, 1000, null);
+        // sorted names of the constants, then the profile's; cluster and rack are the frame's
+        String[] of = {"10.0.0.7", "j", "ks", "t", "dc1"};
+        assertEquals(3L, key.value("mcac_table_live_ss_table_count", of));
+        assertEquals(50.0, key.value("mcac_table_percent_repaired", of));
+        assertEquals(100L, key.value("mcac_table_read_latency_total", of));
+        ReferenceDecoder.Histogram reads =
+                (ReferenceDecoder.Histogram) key.value("mcac_table_read_latency", of);
+        assertEquals(123456L, reads.sum);
+        assertEquals(99, reads.buckets[7]); // up to 1,597
+        assertEquals(1, java.util.Arrays.stream(reads.buckets).skip(8).sum());
+        String[] instaclustr = {"10.0.0.7:9000", "k", "ks", "t", "table", "prod", "dc1",
+            "10.0.0.7", "r1"};
+        assertEquals(4096L, key.value("cassandra_table_live_disk_space_bytes", instaclustr));
+        assertTrue(key.types.stream().anyMatch(type -> type.metrics.stream().anyMatch(metric ->
+                metric.name.equals("cassandra_table_operation_latency_seconds"))
+                && List.of(type.labels).contains("recorded_quantile")), "quantiles");
+        assertEquals(1, said.size(), said.toString());
+        assertTrue(said.get(0).contains("cassandra_table_live_sstables"), said.toString());
+        assertFalse(page(false, Profile.RINGWATCH).samples.keySet().stream()
+                .anyMatch(name -> name.startsWith("mcac_")), "on /metrics they are a profile's");
+
+        Template table = model.template(0);
+        table.removeEntity(0);
+        table.addEntity(null, "ks", "t"); // dropped and made anew: its counters begin anew
+        table.metric(3).set(2, 1);
+        table.metric(0).writeBuckets(2)[3] = 2;
+        mcac.pass(false);
+        exporter.pass(false);
+        ReferenceDecoder.State next = decoded(encoder, false, 2000, key);
+        assertEquals(1L, next.value("mcac_table_live_ss_table_count", of));
+        assertEquals(2L, next.value("mcac_table_read_latency_total", of));
+        next = decoded(encoder, true, 300_000, null); // slots move
+        table.metric(3).set(1, 5);
+        mcac.pass(false);
+        exporter.pass(false);
+        next = decoded(encoder, false, 301_000, next);
+        assertEquals(5L, next.value("mcac_table_live_ss_table_count", of));
+        int entities = mcac.entities() + exporter.entities();
+        assertTrue(entities > 10 && entities < 100, entities + "");
+    }
+
+    @Test
+    void noMoreIsSentThanThereIsRoomFor() throws Exception {
+        List<String> said = new java.util.ArrayList<>();
+        SentNames sent = new SentNames(model, Profile.named("mcac"), Map.of(),
+                new SentNames.Room(2), 0, said::add);
+        for (int pass = 0; pass < 3; pass++) {
+            sent.pass(pass == 0);
+        }
+        assertEquals(2, sent.entities());
+        assertEquals(1, said.size());
+        assertTrue(said.get(0).contains("max_entities 2"), said.toString());
+        decoded(new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
+    }
+
+    private ReferenceDecoder.State decoded(FrameEncoder encoder, boolean isKey, long at,
+            ReferenceDecoder.State key) {
+        return ReferenceDecoder.decode((isKey ? encoder.key(model, 1, 1, at, 0)
+                : encoder.delta(model, 1, 1, at, 0)).copy(), key);
     }
 
     @Test

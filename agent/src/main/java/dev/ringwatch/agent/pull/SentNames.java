@@ -1,0 +1,525 @@
+package dev.ringwatch.agent.pull;
+
+import dev.ringwatch.agent.frame.Bounds;
+import dev.ringwatch.agent.frame.Kind;
+import dev.ringwatch.agent.frame.Metric;
+import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.Template;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+
+/**
+ * A profile's series as entities of the node's own frames, with the labels that a scrape job would
+ * add: what it makes of the model is copied into templates beside the model's own, cell by cell
+ * where a block of cells changed.
+ *
+ * <p>A metric's name is one template's in a frame, so a family has the labels of all its sources;
+ * an empty value is no label. A name that the frame has already, the node's own first, is left out.
+ * When the profile has other families, all its templates are made anew, at most once a minute: that
+ * takes a key frame.
+ */
+public final class SentNames {
+    /** Of a frame; the labels of a place are the frame's own. */
+    private static final int MAX_LABELS = 16;
+    private static final Set<String> PLACE = Set.of("cluster", "datacenter", "rack", "node");
+    /** A value of more characters may be too long for a frame. */
+    private static final int MAX_VALUE = 341;
+
+    /** How many entities all sent profiles of a node may have. */
+    public static final class Room {
+        private final int max;
+        private int left;
+        private boolean said;
+
+        public Room(int max) {
+            this.max = max;
+            left = max;
+        }
+    }
+
+    private static final class Row extends Template.Entity {
+        final Template template;
+        final List<String> values;
+        int users;
+
+        Row(Template template, List<String> values) {
+            this.template = template;
+            this.values = values;
+        }
+    }
+
+    /** The entities of one source template under one set of labels. */
+    private final class Rows {
+        final Template source;
+        final Template target;
+        /** By the target's labels; null is no label. */
+        final Label[] labels;
+        final Map<List<String>, Row> known;
+        final List<Cells> cells = new ArrayList<>();
+        Row[] rows = new Row[0];
+        String[][] of = new String[0][];
+
+        Rows(Template source, Template target, Label[] labels, Map<List<String>, Row> known) {
+            this.source = source;
+            this.target = target;
+            this.labels = labels;
+            this.known = known;
+        }
+
+        /** First what has gone, so that what comes with the same labels begins anew. */
+        void leave() {
+            if (of.length < source.slots()) {
+                of = Arrays.copyOf(of, source.slots());
+                rows = Arrays.copyOf(rows, source.slots());
+            }
+            for (int slot = 0; slot < of.length; slot++) {
+                if (of[slot] != null && of[slot] != entity(slot)) {
+                    of[slot] = null;
+                    leave(rows[slot]);
+                    rows[slot] = null;
+                }
+            }
+        }
+
+        void enter() {
+            for (int slot = 0; slot < of.length; slot++) {
+                String[] entity = entity(slot);
+                if (entity != null && of[slot] == null) {
+                    rows[slot] = enter(entity);
+                    of[slot] = rows[slot] == null ? null : entity;
+                    for (int c = 0; rows[slot] != null && c < cells.size(); c++) {
+                        cells.get(c).copyAll = true;
+                    }
+                }
+            }
+        }
+
+        private String[] entity(int slot) {
+            return slot < source.slots() && source.isLive(slot) ? source.entity(slot) : null;
+        }
+
+        private Row enter(String[] entity) {
+            String[] values = new String[labels.length];
+            for (int l = 0; l < labels.length; l++) {
+                values[l] = labels[l] == null ? "" : labels[l].value(entity);
+                if (values[l].length() > MAX_VALUE) {
+                    return null;
+                }
+            }
+            List<String> key = Arrays.asList(values);
+            Row row = known.get(key);
+            if (row == null) {
+                if (room.left == 0) {
+                    full(key);
+                    return null;
+                }
+                room.left--;
+                row = new Row(target, key);
+                known.put(key, row);
+                target.addEntity(row, values);
+            }
+            row.users++;
+            return row;
+        }
+
+        private void leave(Row row) {
+            for (Cells each : cells) {
+                each.out.absent(row.slot());
+            }
+            if (--row.users == 0) {
+                known.remove(row.values);
+                target.removeEntity(row.slot());
+                room.left++;
+            }
+        }
+    }
+
+    /** What is copied: a value as it is, one part of a histogram, or quantiles of it. */
+    private enum What { VALUE, COUNT, SUM, BUCKETS, QUANTILES }
+
+    private final class Cells {
+        final Family.Source source;
+        final What what;
+        final Metric out;
+        /** One, or one for each quantile. */
+        final Rows[] rows;
+        private final int[] ends;
+        private int[] seen = new int[0];
+        private boolean[] fades = new boolean[0];
+        boolean copyAll = true;
+
+        Cells(Family.Source source, What what, Metric out, Rows... rows) {
+            this.source = source;
+            this.what = what;
+            this.out = out;
+            this.rows = rows;
+            ends = what == What.BUCKETS ? Histograms.ends(source.metric.bounds, source.shift)
+                    : null;
+            for (Rows each : rows) {
+                each.cells.add(this);
+            }
+        }
+
+        void copy(long now) {
+            int blocks = (source.template.slots() + Metric.BLOCK - 1) / Metric.BLOCK;
+            if (seen.length < blocks) {
+                seen = Arrays.copyOf(seen, blocks);
+                fades = Arrays.copyOf(fades, blocks);
+                copyAll = true;
+            }
+            for (int b = 0; b < blocks; b++) {
+                int changes = source.metric.changes(b);
+                if (copyAll || fades[b] || seen[b] != changes) {
+                    seen[b] = changes;
+                    fades[b] = false;
+                    int end = Math.min(source.template.slots(), (b + 1) * Metric.BLOCK);
+                    for (int slot = b * Metric.BLOCK; slot < end; slot++) {
+                        copy(slot, b, now);
+                    }
+                }
+            }
+            copyAll = false;
+        }
+
+        private void copy(int slot, int block, long now) {
+            boolean there = source.template.isLive(slot) && source.metric.isPresent(slot)
+                    && !source.leavesOut(slot);
+            if (what == What.QUANTILES) {
+                quantiles(slot, block, there, now);
+                return;
+            }
+            Row row = rows[0].rows[slot];
+            if (row == null) {
+                return;
+            }
+            if (!there) {
+                out.absent(row.slot());
+            } else if (what == What.BUCKETS) {
+                buckets(slot, row.slot());
+            } else if (what == What.COUNT) {
+                out.set(row.slot(), Histograms.total(source.metric, slot));
+            } else if (source.metric.kind == Kind.GAUGE_DOUBLE) {
+                out.setDouble(row.slot(), Double.longBitsToDouble(source.metric.value(slot))
+                        * source.factor);
+            } else {
+                out.set(row.slot(), source.metric.value(slot));
+            }
+        }
+
+        /** One that has never counted anything stays without buckets. */
+        private void buckets(int slot, int to) {
+            long[] counts = source.metric.buckets(slot);
+            if (counts == null) {
+                out.setEmpty(to);
+                return;
+            }
+            long[] into = out.writeBuckets(to);
+            int next = 0;
+            for (int e = 0; e < into.length; e++) {
+                into[e] = 0;
+                for (int end = e < ends.length ? ends[e] : counts.length; next < end; next++) {
+                    into[e] += counts[next];
+                }
+            }
+            if (out.hasSum) {
+                out.setSum(to, source.metric.value(slot));
+            }
+        }
+
+        private void quantiles(int slot, int block, boolean there, long now) {
+            boolean counts = source.metric.kind == Kind.HISTOGRAM;
+            boolean some = there && source.recent.look(slot, source.template.entity(slot), now);
+            fades[block] |= some && counts;
+            for (int q = 0; q < rows.length; q++) {
+                Row row = rows[q].rows[slot];
+                if (row != null && there && (some || counts)) {
+                    out.set(row.slot(), some ? source.recent.bound(Histograms.QUANTILES[q]) : 0);
+                } else if (row != null) {
+                    out.absent(row.slot());
+                }
+            }
+        }
+    }
+
+    private static final int USUAL_PORT = 9472;
+
+    private final Model model;
+    private final Profile profile;
+    private final int port;
+    private final Map<String, String> given;
+    private Map<String, String> added = Map.of();
+    private final Room room;
+    private final Consumer<String> say;
+    private final Map<Metric, Recent> recents = new IdentityHashMap<>();
+    private final Map<String, Template> groups = new HashMap<>();
+    private final Set<String> types = new HashSet<>();
+    private final Map<String, Rows> rows = new LinkedHashMap<>();
+    private final Map<Template, Map<List<String>, Row>> known = new IdentityHashMap<>();
+    private final List<Cells> cells = new ArrayList<>();
+    private Layout layout;
+    private Set<String> leftOut = Set.of();
+
+    /**
+     * @param labels what a scrape job would add; {@code instance} is the node's address and the
+     *     port, where neither they nor the profile have one
+     */
+    public SentNames(Model model, Profile profile, Map<String, String> labels, Room room,
+            int port, Consumer<String> say) {
+        this.model = model;
+        this.profile = profile;
+        this.room = room;
+        this.port = port > 0 ? port : USUAL_PORT;
+        this.say = say;
+        this.given = labels;
+    }
+
+    /** The model is locked by the caller, and written for this pass. */
+    public void pass(boolean slowTurn) {
+        boolean known = !model.fact("address").isEmpty(); // who it is
+        if (known && (layout == null || slowTurn && !layout.isCurrent(model))) {
+            build();
+        }
+        for (Rows each : rows.values()) {
+            each.leave();
+        }
+        for (Rows each : rows.values()) {
+            if (room.left > 0 || slowTurn) { // else it would look for room in vain
+                each.enter();
+            }
+        }
+        long now = System.currentTimeMillis();
+        for (int c = 0; c < cells.size(); c++) {
+            cells.get(c).copy(now);
+        }
+    }
+
+    /** Entities that are sent now. */
+    int entities() {
+        return known.values().stream().mapToInt(Map::size).sum();
+    }
+
+    private void full(List<String> values) {
+        if (!room.said) {
+            room.said = true;
+            say.accept("there are more than max_entities " + room.max + " entities in "
+                    + "send_profiles: " + values + " and all after it are not sent; send fewer "
+                    + "profiles, or raise max_entities");
+        }
+    }
+
+    private void build() {
+        for (Template template : groups.values()) {
+            room.left += known.get(template).size();
+            model.remove(template);
+        }
+        groups.clear();
+        types.clear();
+        known.clear();
+        rows.clear();
+        cells.clear();
+        layout = new Layout(model, List.of(profile), recents);
+        String host = Label.host(model.fact("address"));
+        added = new TreeMap<>(given);
+        added.putIfAbsent("instance", (host.contains(":") ? '[' + host + ']' : host) + ":" + port);
+        Set<String> taken = new HashSet<>();
+        for (int t = 0; t < model.templateCount(); t++) {
+            for (int m = 0; m < model.template(t).metricCount(); m++) {
+                take(model.template(t).metric(m), taken);
+            }
+        }
+        Map<String, Family> parts = new HashMap<>();
+        for (Family family : layout.families) {
+            parts.put(family.name, family);
+        }
+        Set<String> lost = new TreeSet<>();
+        for (Family family : layout.families) {
+            if (isOfBuckets(family, parts)) {
+                continue;
+            }
+            if (family.lineNames().stream().anyMatch(taken::contains) || !send(family, parts)) {
+                lost.add(family.name);
+            }
+        }
+        if (!lost.isEmpty() && !lost.equals(leftOut)) {
+            say.accept("send_profiles: " + profile + ": the node's own frames have these names "
+                    + "already, with other labels or values, so they are not sent: "
+                    + String.join(", ", lost));
+        }
+        leftOut = lost;
+    }
+
+    private static void take(Metric metric, Set<String> taken) {
+        taken.add(metric.name);
+        if (metric.bounds != null) {
+            taken.addAll(List.of(metric.name + "_bucket", metric.name + "_sum",
+                    metric.name + "_count"));
+        }
+    }
+
+    /** Sums and counts beside buckets are the histogram's. */
+    private static boolean isOfBuckets(Family family, Map<String, Family> all) {
+        for (String end : new String[] {"_sum", "_count"}) {
+            if (family.name.endsWith(end)) {
+                String base = family.name.substring(0, family.name.length() - end.length());
+                Family buckets = all.get(base + "_bucket");
+                if (buckets != null && buckets.sources.get(0).part == Family.Part.BUCKETS) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** False if a frame cannot have it. */
+    private boolean send(Family family, Map<String, Family> all) {
+        Family.Source first = family.sources.get(0);
+        if (family.type == Family.Type.SUMMARY) {
+            return summary(family);
+        }
+        if (!family.type.isScalar() || first.metric.kind == Kind.STRING) {
+            return false;
+        }
+        Template target = target(family, false);
+        if (target == null) {
+            return false;
+        }
+        int exponent = first.metric.exponent + first.shift;
+        if (first.part == Family.Part.BUCKETS) {
+            String base = family.name.substring(0, family.name.length() - "_bucket".length());
+            long[] bounds = Arrays.stream(McacNames.BOUNDS).asLongStream().toArray();
+            Bounds shown = model.bounds(0, bounds);
+            add(family, target, Metric.histogram(base, Kind.HISTOGRAM, "", exponent, shown,
+                    all.containsKey(base + "_sum")), What.BUCKETS);
+        } else if (first.part == Family.Part.COUNT) {
+            add(family, target, Metric.scalar(family.name, Kind.COUNTER, "", 0), What.COUNT);
+        } else if (first.part == Family.Part.SUM) {
+            add(family, target, Metric.scalar(family.name, Kind.GAUGE, "", exponent), What.SUM);
+        } else {
+            boolean real = first.metric.kind == Kind.GAUGE_DOUBLE;
+            add(family, target, Metric.scalar(family.name, first.metric.kind, "",
+                    real ? 0 : exponent), What.VALUE);
+        }
+        return true;
+    }
+
+    private boolean summary(Family family) {
+        Template quantiles = target(family, true);
+        Template rest = target(family, false);
+        if (quantiles == null || rest == null) {
+            return false;
+        }
+        Family.Source first = family.sources.get(0);
+        add(family, quantiles, Metric.scalar(family.name, Kind.GAUGE, "",
+                first.metric.bounds.exponent + first.shift), What.QUANTILES);
+        add(family, rest, Metric.scalar(family.name + "_count",
+                first.metric.kind == Kind.HISTOGRAM ? Kind.COUNTER : Kind.GAUGE, "", 0),
+                What.COUNT);
+        if (first.metric.hasSum) {
+            add(family, rest, Metric.scalar(family.name + "_sum", Kind.GAUGE, "",
+                    first.metric.exponent + first.shift), What.SUM);
+        }
+        return true;
+    }
+
+    /** Sources of another exponent than the first one's would be another value: they are left. */
+    private void add(Family family, Template target, Metric out, What what) {
+        target.add(out);
+        Family.Source first = family.sources.get(0);
+        for (Family.Source source : family.sources) {
+            boolean same = source.metric.kind == first.metric.kind && source.part == first.part
+                    && source.metric.exponent + source.shift == first.metric.exponent + first.shift
+                    && source.metric.hasSum == first.metric.hasSum;
+            if (!same) {
+                continue;
+            }
+            if (what != What.QUANTILES) {
+                cells.add(new Cells(source, what, out, rows(source, target, null)));
+                continue;
+            }
+            Rows[] all = new Rows[Histograms.QUANTILES.length];
+            for (int q = 0; q < all.length; q++) {
+                all[q] = rows(source, target, Histograms.QUANTILE_NAMES[q]);
+            }
+            cells.add(new Cells(source, what, out, all));
+        }
+    }
+
+    private Rows rows(Family.Source source, Template target, String quantile) {
+        Label[] labels = new Label[target.labelCount()];
+        for (int l = 0; l < labels.length; l++) {
+            String name = target.label(l);
+            if (name.equals("recorded_quantile") && quantile != null) {
+                labels[l] = Label.constant(name, quantile);
+                continue;
+            }
+            for (Label label : source.labels) {
+                if (inFrame(label.name).equals(name)) {
+                    labels[l] = label;
+                }
+            }
+            if (labels[l] == null && added.containsKey(name)) {
+                labels[l] = Label.constant(name, added.get(name));
+            }
+        }
+        String key = System.identityHashCode(source.template) + "/" + target.type + "/"
+                + source.labels + "/" + quantile + "/" + Arrays.toString(source.only)
+                + source.without;
+        return rows.computeIfAbsent(key,
+                k -> new Rows(source.template, target, labels, known.get(target)));
+    }
+
+    private static String inFrame(String label) {
+        return label.equals("quantile") ? "recorded_quantile" : label;
+    }
+
+    /** Families of the same sources share a template: their cells are there together. */
+    private Template target(Family family, boolean quantiles) {
+        Set<String> labels = new LinkedHashSet<>(added.keySet());
+        StringBuilder type = new StringBuilder("sent_" + profile);
+        StringBuilder of = new StringBuilder();
+        for (Family.Source source : family.sources) {
+            of.append(System.identityHashCode(source.template)).append(source.labels);
+            for (Label label : source.labels) {
+                if (!PLACE.contains(label.name) && !label.name.startsWith("__")
+                        && labels.add(inFrame(label.name)) && type.length() < 200) {
+                    type.append('_').append(label.name.toLowerCase(Locale.ROOT));
+                }
+            }
+        }
+        if (quantiles) {
+            labels.add("recorded_quantile");
+            type.append("_quantile");
+        }
+        if (labels.contains("le") || labels.size() > MAX_LABELS) {
+            return null;
+        }
+        Template group = groups.get(type + "|" + of);
+        if (group != null) {
+            return group;
+        }
+        String plain = type.toString().replaceAll("[^a-z0-9_]", "_");
+        String unique = plain;
+        for (int n = 2; types.contains(unique); n++) {
+            unique = plain + '_' + n;
+        }
+        Template target = new Template(unique, labels.toArray(new String[0]));
+        target.sent = true;
+        types.add(unique);
+        groups.put(type + "|" + of, target);
+        known.put(target, new HashMap<>());
+        model.add(target);
+        return target;
+    }
+}
