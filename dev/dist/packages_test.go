@@ -20,33 +20,37 @@ import (
 // firstVersion and nextVersion have as many letters, so that one program has both stamps.
 const firstVersion, nextVersion = "1.0.0-test", "1.0.1-test"
 
+// builtIn is where built builds.
+var builtIn string
+
 // built builds the program once for all tests, as make build does, and with a stamp.
 var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "dist")
-	if err != nil {
+	var err error
+	if builtIn, err = os.MkdirTemp("", "dist"); err != nil {
 		return "", err
 	}
-	name := filepath.Join(dir, "ringwatch")
+	name := filepath.Join(builtIn, "ringwatch")
 	cmd := exec.Command("go", "build", "-ldflags=-s -X main.release="+firstVersion, "-o", name,
 		"./cmd/ringwatch")
 	cmd.Dir = "../.."
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w: %s", err, out)
+		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return name, nil
 })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if name, _ := built(); name != "" {
-		os.RemoveAll(filepath.Dir(name))
-	}
+	os.RemoveAll(builtIn)
 	os.Exit(code)
 }
 
 // program is the program that tests pack.
 func program(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it links the program")
+	}
 	name, err := built()
 	if err != nil {
 		t.Fatal(err)
