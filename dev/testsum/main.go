@@ -201,8 +201,12 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 			var its tally
 			err := stream(cmd, func(out io.Reader) { its = readGo(out, again, show) })
 			if err != nil && its.failed == 0 {
+				line := strings.Join(append([]string{again}, p.packages...), " ")
+				if p.dir != "" {
+					line = "(cd " + p.dir + " && " + line + ")"
+				}
 				show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
-					strings.Join(append([]string{again}, p.packages...), " "))
+					line)
 				its.failed++
 			}
 			mu.Lock()
