@@ -119,6 +119,10 @@ func (r *release) readCommit(ctx context.Context) error {
 	if out, err := r.output(ctx, "git", "log", "-1", "--format=%H %ct"); err == nil {
 		r.commit, said, _ = strings.Cut(strings.TrimSpace(out), " ")
 		r.commit = r.commit[:12]
+		if changed, err := r.output(ctx, "git", "status", "--porcelain", "-uno"); err != nil ||
+			changed != "" {
+			r.commit += "-changed" // what is built is not that commit
+		}
 	}
 	seconds, err := strconv.ParseInt(cmp.Or(os.Getenv("SOURCE_DATE_EPOCH"), said), 10, 64)
 	if err != nil {
@@ -181,7 +185,7 @@ func (r *release) build(ctx context.Context) (*parts, error) {
 	if err := os.RemoveAll(target); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-Pdist", "-Drevision="+r.version,
+	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-Dstyle.color=never", "-Pdist", "-Drevision="+r.version,
 		"-Dproject.build.outputTimestamp="+r.at.Format(time.RFC3339), "-Dmaven.test.skip=true",
 		"package")
 	cmd.Dir = filepath.Join(r.root, "agent")
