@@ -12,7 +12,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos bench
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos bench dist
 
 ##@ Run it
 
@@ -93,6 +93,12 @@ pictures: bin/ringwatch ## pictures of the terminal into docs/pictures, of what 
 
 man: bin/ringwatch ## the man pages of all commands, into bin/man; man -l bin/man/ringwatch.1
 	@bin/ringwatch man bin/man
+
+##@ Release
+
+# What make dist makes is in bin/dist: SHA256SUMS is what to sign, SHA256SUMS.asc belongs beside it.
+dist: prerequisites $(MODULES) ## what people install of VERSION=1.2.3, in bin/dist: archives, packages, an image, checksums; CHANGELOG.md must have that version, or Unreleased for one such as 1.2.3-rc.1
+	@cd dev/dist && go run . -version "$(VERSION)"
 
 ##@ Benchmarks
 

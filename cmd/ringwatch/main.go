@@ -151,11 +151,17 @@ func commands(c *cli, options ...kong.Option) *kong.Kong {
 	return k
 }
 
-// version is the module's version with the commit, where the build knows them.
+// release is the version and the commit that make dist stamps on what it builds.
+var release string
+
+// version is the release, or the module's version with the commit, where the build knows them.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
+	}
+	if release != "" {
+		return release + " " + info.GoVersion
 	}
 	v := info.Main.Version
 	for _, s := range info.Settings {

@@ -34,11 +34,13 @@ func goLinters() (before []linter, beside linter) {
 			// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
 			// looks for.
 			{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {
-				return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...")
+				return complaints(ctx, ".", "go", "vet", "-stdmethods=false", "./...") +
+					complaints(ctx, distModule, "go", "vet", "./...")
 			}},
 		}, linter{"staticcheck", "go run " + staticcheck + " ./...",
 			func(ctx context.Context) string {
-				return complaints(ctx, ".", "go", "run", staticcheck, "./...")
+				return complaints(ctx, ".", "go", "run", staticcheck, "./...") +
+					complaints(ctx, distModule, "go", "run", staticcheck, "./...")
 			}}
 }
 
@@ -99,12 +101,21 @@ func shortTests(ctx context.Context, o options, show *screen) (sum tally) {
 		packages = allPackages(ctx, slowShort)
 	}
 	// go vet has run already. Some tests wait for a clock, so there is one more than processors.
+	args := []string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
+		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}
+	sum = shortIn(ctx, "", show, append(args, packages...))
+	if len(o.Packages) == 0 {
+		sum.add(shortIn(ctx, distModule, show, append(args, "./...")))
+	}
+	return sum
+}
+
+// shortIn runs go test with those arguments in a module.
+func shortIn(ctx context.Context, dir string, show *screen, args []string) (sum tally) {
 	const again = "go test -short"
-	args := append([]string{"test", "-short", "-run", "^(Test|Fuzz)", "-json", "-timeout", "20m",
-		"-vet=off", "-p", strconv.Itoa(runtime.NumCPU() + 1)}, packages...)
-	err := stream(command(ctx, "go", args...), func(out io.Reader) {
-		sum = readGo(out, again, show)
-	})
+	cmd := command(ctx, "go", args...)
+	cmd.Dir = dir
+	err := stream(cmd, func(out io.Reader) { sum = readGo(out, again, show) })
 	if err != nil && sum.failed == 0 {
 		show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
 			again+" ./...")

@@ -200,7 +200,11 @@ func againGo(command, pkg string, tests ...string) string {
 	if len(patterns) > 0 {
 		command += " -run " + quoted(strings.Join(patterns, "|"))
 	}
-	if pkg = short(pkg); pkg != "." {
+	switch pkg = short(pkg); pkg {
+	case ".":
+	case distModule:
+		return "(cd " + pkg + " && " + command + ")"
+	default:
 		pkg = "./" + pkg
 	}
 	return command + " " + pkg

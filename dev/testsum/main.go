@@ -169,7 +169,8 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+
 			o.Timeout.String()
 	}
-	if len(o.Packages) == 0 {
+	all := len(o.Packages) == 0
+	if all {
 		o.Packages = allPackages(ctx, slow)
 	}
 	show.say("Go tests (the first build takes some minutes)")
@@ -184,18 +185,28 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	var mu sync.Mutex
 	var running errgroup.Group
 	running.SetLimit(slots)
-	for _, p := range parts(o.Packages, slots, o.Full) {
+	list := parts(o.Packages, slots, o.Full)
+	if all {
+		// after the slowest, which end last
+		list = slices.Insert(list, min(3, len(list)), part{nil, []string{"."}, distModule})
+	}
+	for _, p := range list {
 		running.Go(func() error {
 			cmd := command(ctx, "go", slices.Concat(args, p.flags, []string{"-p", "1"},
 				p.packages)...)
+			cmd.Dir = p.dir
 			if o.Full {
 				cmd.Env = append(os.Environ(), "RINGWATCH_TEST_FULL=1")
 			}
 			var its tally
 			err := stream(cmd, func(out io.Reader) { its = readGo(out, again, show) })
 			if err != nil && its.failed == 0 {
+				line := strings.Join(append([]string{again}, p.packages...), " ")
+				if p.dir != "" {
+					line = "(cd " + p.dir + " && " + line + ")"
+				}
 				show.fail("go test", "go test ended with "+err.Error()+" and named no failed test",
-					strings.Join(append([]string{again}, p.packages...), " "))
+					line)
 				its.failed++
 			}
 			mu.Lock()

@@ -100,6 +100,7 @@ func TestAgain(t *testing.T) {
 	}{
 		{"store", nil, "go test ./store"},
 		{"", []string{"TestX/a+b_(c)/it's"}, `go test -run '^TestX$/^a\+b_\(c\)$/^it'\''s$' .`},
+		{"dev/dist", []string{"TestA"}, "(cd dev/dist && go test -run '^TestA$')"},
 		{"api/promapi", []string{"TestA", "TestB"}, "go test -run '^TestA$|^TestB$' ./api/promapi"},
 	} {
 		if got := againGo("go test", strings.TrimSuffix("github.com/ringwatch/ringwatch/"+c.pkg,

@@ -27,8 +27,14 @@ var apart = map[string]string{
 // onlyFull are tests that take longer than what they show is worth in each run: --full has them.
 var onlyFull = map[string]string{"cmd/ringwatch": "^TestSafeRollingRestart$"}
 
-// part is what one go test command runs, one package after the other.
-type part struct{ flags, packages []string }
+// distModule is a module of its own, whose libraries no other package needs.
+const distModule = "dev/dist"
+
+// part is what one go test command runs, one package after the other, in a folder: "" is here.
+type part struct {
+	flags, packages []string
+	dir             string
+}
 
 // parts makes one of each slow package, two of those with tests apart, and as many as there are
 // slots of all others. They begin in that order.
@@ -41,10 +47,10 @@ func parts(packages []string, slots int, full bool) (list []part) {
 			if left := onlyFull[name]; left != "" && !full {
 				skipped += "|" + left
 			}
-			list = append(list, part{[]string{"-skip", skipped}, []string{pkg}},
-				part{[]string{"-run", tests}, []string{pkg}})
+			list = append(list, part{[]string{"-skip", skipped}, []string{pkg}, ""},
+				part{[]string{"-run", tests}, []string{pkg}, ""})
 		} else if slices.Contains(slow, name) {
-			list = append(list, part{nil, []string{pkg}})
+			list = append(list, part{nil, []string{pkg}, ""})
 		} else {
 			others[i%slots].packages = append(others[i%slots].packages, pkg)
 		}

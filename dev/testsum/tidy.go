@@ -34,8 +34,8 @@ func untidy(root string) string {
 		if d.IsDir() {
 			switch name := d.Name(); {
 			case path == root:
-			case name == "node_modules", name == "target", name == "testdata", name == "dist",
-				name == ".git", name == ".ringwatch":
+			case name == "node_modules", name == "target", name == "testdata", name == ".git",
+				name == ".ringwatch", name == "dist" && filepath.Base(filepath.Dir(path)) == "console":
 				return filepath.SkipDir
 			}
 			return nil

@@ -1,0 +1,442 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// firstVersion and nextVersion have as many letters, so that one program has both stamps.
+const firstVersion, nextVersion = "1.0.0-test", "1.0.1-test"
+
+// builtIn is where built builds.
+var builtIn string
+
+// built builds the program once for all tests, as make build does, and with a stamp.
+var built = sync.OnceValues(func() (string, error) {
+	var err error
+	if builtIn, err = os.MkdirTemp("", "dist"); err != nil {
+		return "", err
+	}
+	name := filepath.Join(builtIn, "ringwatch")
+	cmd := exec.Command("go", "build", "-ldflags=-s -X main.release="+firstVersion, "-o", name,
+		"./cmd/ringwatch")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return name, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(builtIn)
+	os.Exit(code)
+}
+
+// program is the program that tests pack.
+func program(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it links the program")
+	}
+	name, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// testRelease is a version that is made in a folder of the test.
+func testRelease(t *testing.T, version string) *release {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	return &release{version: version, commit: "0123456789ab", root: root, out: out,
+		at: time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC), work: filepath.Join(out, "work")}
+}
+
+// testParts are parts around a program. The agent is what it takes to be a file.
+func testParts(t *testing.T, native, packed string) *parts {
+	t.Helper()
+	jar := filepath.Join(t.TempDir(), "ringwatch-agent.jar")
+	if err := os.WriteFile(jar, []byte("a jar"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &parts{programs: map[string]string{runtime.GOARCH: packed}, native: native, jar: jar,
+		bundled: &inventory{[]component{{name: "example.org/of/others", version: "v1.2.3",
+			url:      "pkg:golang/example.org/of/others@v1.2.3",
+			licences: []string{"BSD-3-Clause", "MIT"}, texts: []string{"Do as you like.", "Do."}}}}}
+}
+
+// debs makes Debian's packages of a version, and returns the server's and the agent's.
+func debs(t *testing.T, r *release, p *parts) (server, agent string) {
+	t.Helper()
+	m, err := r.gather(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.packages(formats[0], p, m); err != nil {
+		t.Fatal(err)
+	}
+	list, err := filepath.Glob(filepath.Join(r.out, "*.deb"))
+	if err != nil || len(list) != 2 {
+		t.Fatalf("there are %d packages: %v", len(list), err)
+	}
+	return list[1], list[0] // ringwatch_ sorts after ringwatch-
+}
+
+// systemctl stands for systemd's: it notes what it is told, and says that Ringwatch runs when it
+// does.
+const systemctl = `#!/bin/sh
+echo "$@" >>/var/log/systemctl
+case "$*" in
+list-units*\ ringwatch.service*)
+	if [ -e /run/ringwatch.active ]; then
+		echo "ringwatch.service loaded active running Ringwatch"
+	fi
+	;;
+esac
+`
+
+// installed is a Debian with a package, whose process runs.
+type installed struct {
+	*debian
+	api, ingest string
+	process     *exec.Cmd
+	said        *bytes.Buffer
+}
+
+// TestPackages installs, starts, upgrades, removes and purges the packages as an administrator
+// does, in this order.
+func TestPackages(t *testing.T) {
+	first := program(t)
+	text, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := filepath.Join(t.TempDir(), "ringwatch")
+	if err := os.WriteFile(next, bytes.ReplaceAll(text, []byte(firstVersion),
+		[]byte(nextVersion)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, agent := debs(t, testRelease(t, firstVersion), testParts(t, first, first))
+	after, nextAgent := debs(t, testRelease(t, nextVersion), testParts(t, next, next))
+
+	in := &installed{debian: newDebian(t), api: freePort(t), ingest: freePort(t)}
+	t.Cleanup(func() { in.stop() })
+	in.write("usr/bin/systemctl", systemctl)
+	in.run("chmod", "755", "/usr/bin/systemctl")
+	in.run("mkdir", "-p", "/run/systemd/system", "/etc/cassandra")
+	key := ""
+	for _, step := range []struct {
+		name string
+		do   func(*testing.T)
+	}{
+		{"install", func(t *testing.T) { in.install(t, before) }},
+		{"start", func(t *testing.T) { key = in.begin(t, firstVersion) }},
+		{"a full disk leaves the old one", func(t *testing.T) { in.fullDisk(t, after, key) }},
+		{"upgrade while it runs", func(t *testing.T) { in.upgrade(t, after, key) }},
+		{"a configuration that is not taken", func(t *testing.T) { in.refused(t, after, key) }},
+		{"agent", func(t *testing.T) { in.agent(t, agent, nextAgent) }},
+		{"remove", in.remove},
+		{"purge", in.purge},
+	} {
+		if !t.Run(step.name, func(t *testing.T) {
+			in.t = t
+			step.do(t)
+		}) {
+			return // what follows needs it
+		}
+	}
+}
+
+func (in *installed) install(t *testing.T, deb string) {
+	out, err := in.dpkg(deb)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(out, "systemctl enable --now ringwatch") {
+		t.Errorf("dpkg does not say how to start it:\n%s", out)
+	}
+	for name, want := range map[string]string{
+		"usr/bin/ringwatch":                                    "755 root root",
+		"etc/ringwatch":                                        "755 root root",
+		"etc/ringwatch/ringwatch.yaml":                         "640 root ringwatch",
+		"var/lib/ringwatch":                                    "700 ringwatch ringwatch",
+		"usr/share/man/man1/ringwatch.1.gz":                    "644 root root",
+		"usr/share/bash-completion/completions/ringwatch":      "644 root root",
+		"usr/share/ringwatch/rules/cassandra.yaml":             "644 root root",
+		"usr/share/ringwatch/dashboards/fleet.json":            "644 root root",
+		"usr/share/doc/ringwatch/THIRD-PARTY.txt.gz":           "644 root root",
+		"usr/share/doc/ringwatch/examples/ringwatch-line.yaml": "644 root root",
+	} {
+		if got := in.owned(name); got != want {
+			t.Errorf("/%s is %s, want %s", name, got, want)
+		}
+	}
+	if user := in.run("getent", "passwd", "ringwatch"); !regexp.MustCompile(
+		`^ringwatch:x:\d{3}:\d{3}::/nonexistent:/usr/sbin/nologin\n$`).MatchString(user) {
+		t.Errorf("the user is %s", user)
+	}
+	if out := in.run("sh", "-c", "cat /var/log/systemctl; dpkg --audit"); out != "daemon-reload\n" {
+		t.Errorf("systemctl was told, or dpkg says: %s", out)
+	}
+}
+
+// begin starts it as the unit says, and makes a key.
+func (in *installed) begin(t *testing.T, version string) (key string) {
+	// as an administrator changes it
+	in.write("etc/ringwatch/ringwatch.yaml", in.read("etc/ringwatch/ringwatch.yaml")+fmt.Sprintf(
+		"ingest: {listen: %q}\napi: {listen: %q}\n", in.ingest, in.api))
+	in.start(t)
+	if out := in.run("ringwatch", "--version"); !strings.HasPrefix(out, version+" ") {
+		t.Errorf("ringwatch --version says %q", out)
+	}
+	out := in.run("ringwatch", "key", "create", "me", "--scopes", "read,write,admin", "--config",
+		"/etc/ringwatch/ringwatch.yaml")
+	key = regexp.MustCompile(`rw_\w+`).FindString(out)
+	if key == "" {
+		t.Fatalf("ringwatch key create says %s", out)
+	}
+	in.answers(t, key)
+	return key
+}
+
+// start starts what the unit starts, as the user that it names.
+func (in *installed) start(t *testing.T) {
+	t.Helper()
+	unit := in.read("usr/lib/systemd/system/ringwatch.service")
+	user := regexp.MustCompile(`(?m)^User=(.*)$`).FindStringSubmatch(unit)
+	does := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(unit)
+	if user == nil || does == nil {
+		t.Fatalf("the unit is\n%s", unit)
+	}
+	in.said = &bytes.Buffer{}
+	in.process = in.command(user[1]+":"+user[1], strings.Fields(does[1])...)
+	in.process.Stdout, in.process.Stderr = in.said, in.said
+	if err := in.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.write("run/ringwatch.active", "")
+	if err := becomesReady(in.api); err != nil {
+		in.stop()
+		t.Fatalf("%v\n%s", err, in.said)
+	}
+}
+
+// becomesReady waits until the process at that address can do its work.
+func becomesReady(api string) (err error) {
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(100 * time.Millisecond) {
+		if _, err = get("http://"+api+"/-/ready", ""); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("it is not ready after a minute: %w", err)
+}
+
+// stop ends it as systemd does.
+func (in *installed) stop() {
+	if in.process == nil {
+		return
+	}
+	_ = in.process.Process.Signal(os.Interrupt)
+	_ = in.process.Wait()
+	in.process = nil
+	_ = os.Remove(filepath.Join(in.root, "run/ringwatch.active"))
+}
+
+// answers is whether the process answers who has the key, which is in its directory.
+func (in *installed) answers(t *testing.T, key string) {
+	t.Helper()
+	if _, err := get("http://"+in.api+"/v1/nodes", key); err != nil {
+		t.Errorf("it does not answer: %v\n%s", err, in.said)
+	}
+}
+
+// get reads an address; anything but 200 is an error.
+func get(url, key string) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	client := http.Client{Timeout: 20 * time.Second}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, body)
+	}
+	return string(body), err
+}
+
+// fullDisk upgrades where a file cannot have the program's size, which is to dpkg what a full disk
+// is: a write that fails.
+func (in *installed) fullDisk(t *testing.T, deb, key string) {
+	base := filepath.Join("/tmp", filepath.Base(deb))
+	if err := os.Link(deb, filepath.Join(in.root, base)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := in.try("sh", "-c", "trap '' XFSZ; ulimit -f 20000; dpkg --force-confold --install "+
+		base)
+	if err == nil || !strings.Contains(out, "File too large") {
+		t.Fatalf("it could be installed: %v\n%s", err, out)
+	}
+	in.answers(t, key)
+	if out := in.run("sh", "-c", "ringwatch --version; dpkg --audit"); strings.Count(out, "\n") !=
+		1 || !strings.HasPrefix(out, firstVersion+" ") {
+		t.Errorf("afterwards there is %s", out)
+	}
+}
+
+// upgrade puts the next version over a process that runs: configuration and data stay, and it is
+// started again.
+func (in *installed) upgrade(t *testing.T, deb, key string) {
+	config := in.read("etc/ringwatch/ringwatch.yaml")
+	in.write("var/log/systemctl", "")
+	out, err := in.dpkg(deb)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	in.answers(t, key) // systemctl restarts nothing here
+	if told := in.read("var/log/systemctl"); !strings.Contains(told,
+		"try-restart ringwatch.service\n") || strings.Contains(told, "disable") {
+		t.Errorf("systemctl was told\n%s\nand dpkg says\n%s", told, out)
+	}
+	if in.read("etc/ringwatch/ringwatch.yaml") != config {
+		t.Errorf("the configuration changed:\n%s", out)
+	}
+	if got := in.owned("etc/ringwatch/ringwatch.yaml"); got != "640 root ringwatch" {
+		t.Errorf("the configuration is %s", got)
+	}
+	in.stop()
+	in.start(t)
+	in.answers(t, key)
+	if out := in.run("ringwatch", "--version"); !strings.HasPrefix(out, nextVersion+" ") {
+		t.Errorf("ringwatch --version says %q", out)
+	}
+}
+
+// refused upgrades to a version that does not know a key of the configuration.
+func (in *installed) refused(t *testing.T, deb, key string) {
+	config := in.read("etc/ringwatch/ringwatch.yaml")
+	in.write("etc/ringwatch/ringwatch.yaml", config+"gone: {since: 1.0}\n")
+	in.write("var/log/systemctl", "")
+	out, err := in.dpkg(deb)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"gone", "does not take /etc/ringwatch/ringwatch.yaml",
+		"The version before goes on running"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("dpkg does not say %q:\n%s", want, out)
+		}
+	}
+	if told := in.read("var/log/systemctl"); strings.Contains(told, "restart") {
+		t.Errorf("systemctl was told\n%s", told)
+	}
+	in.answers(t, key)
+	in.write("etc/ringwatch/ringwatch.yaml", config)
+}
+
+// agent installs the agent beside it.
+func (in *installed) agent(t *testing.T, deb, next string) {
+	const line = "-javaagent:/opt/ringwatch/ringwatch-agent.jar=/etc/ringwatch/agent.yaml"
+	in.run("groupadd", "--system", "cassandra")
+	out, err := in.dpkg(deb)
+	if err != nil || !strings.Contains(out, "\n"+line+"\n") {
+		t.Fatalf("dpkg does not say the line: %v\n%s", err, out)
+	}
+	for name, want := range map[string]string{
+		"opt/ringwatch/ringwatch-agent.jar": "644 root root",
+		"etc/ringwatch/agent.yaml":          "640 root cassandra",
+	} {
+		if got := in.owned(name); got != want {
+			t.Errorf("/%s is %s, want %s", name, got, want)
+		}
+	}
+	if out, err = in.dpkg(next); err != nil || !strings.Contains(out, "once it is restarted") {
+		t.Errorf("the upgrade: %v\n%s", err, out)
+	}
+	in.write("etc/cassandra/jvm-server.options", "-Xmx1G\n"+line+"\n")
+	out, err = in.try("dpkg", "--remove", "ringwatch-agent")
+	if err == nil || !strings.Contains(out, "out of /etc/cassandra/jvm-server.options first") {
+		t.Errorf("the agent went while Cassandra needs it: %v\n%s", err, out)
+	}
+	in.write("etc/cassandra/jvm-server.options", "-Xmx1G\n# "+line+"\n")
+	out = in.run("dpkg", "--purge", "ringwatch-agent")
+	if in.read("opt/ringwatch/ringwatch-agent.jar") != "" ||
+		in.read("etc/ringwatch/agent.yaml") != "" {
+		t.Errorf("something of it is left:\n%s", out)
+	}
+	if got := in.owned("etc/ringwatch/ringwatch.yaml"); got != "640 root ringwatch" {
+		t.Errorf("the other package's configuration is %s", got)
+	}
+}
+
+// remove leaves the configuration and the data.
+func (in *installed) remove(t *testing.T) {
+	in.write("var/log/systemctl", "")
+	out := in.run("dpkg", "--remove", "ringwatch")
+	if told := in.read("var/log/systemctl"); !strings.Contains(told,
+		"disable --now ringwatch.service\n") || !strings.HasSuffix(told, "daemon-reload\n") {
+		t.Errorf("systemctl was told\n%s", told)
+	}
+	in.stop()
+	if !strings.Contains(out, "stays in /var/lib/ringwatch") {
+		t.Errorf("dpkg says\n%s", out)
+	}
+	if in.read("usr/bin/ringwatch") != "" || in.read("etc/ringwatch/ringwatch.yaml") == "" {
+		t.Error("the program is there, or the configuration is not")
+	}
+	if list := in.run("ls", "-A", "/var/lib/ringwatch"); strings.TrimSpace(list) == "" {
+		t.Error("the data is gone")
+	}
+}
+
+// purge takes what is its own, and says so.
+func (in *installed) purge(t *testing.T) {
+	in.write("etc/ringwatch/tls.key", "mine")
+	out := in.run("dpkg", "--purge", "ringwatch")
+	for _, want := range []string{"/var/lib/ringwatch goes, ", "all samples and all API keys",
+		"what else is in /etc/ringwatch stays"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("dpkg does not say %q:\n%s", want, out)
+		}
+	}
+	if out := in.run("sh", "-c", "ls -A /etc/ringwatch; ls -d /var/lib/ringwatch /usr/share/ringwatch "+
+		"/usr/share/doc/ringwatch 2>/dev/null || true; dpkg --audit"); out != "tls.key\n" {
+		t.Errorf("what is left: %s", out)
+	}
+}
+
+// freePort is an address on this machine that nobody listens at.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
