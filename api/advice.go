@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 const (
@@ -121,8 +122,11 @@ func (s *Server) advise(ctx context.Context, p account.Principal, alerts []map[s
 		}
 		return id
 	}}
-	if s.deps.AdviceEvents != nil {
-		question.Events = s.deps.AdviceEvents(p)
+	if s.deps.Events != nil {
+		question.Events = advice.EventsOf(func(ctx context.Context,
+			q events.Query) (events.Page, error) {
+			return s.deps.Events(ctx, p.Account, q)
+		})
 	}
 	return s.deps.Advice(p.Account).Ask(ctx, question, alerts)
 }

@@ -1,32 +1,36 @@
 package api_test
 
 import (
-	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // slowOn tells of a slow query on one node.
-type slowOn string
-
-// Newest implements advice.Events.
-func (s slowOn) Newest(_ context.Context, of advice.EventQuery) (*advice.Event, error) {
-	if of.Kind != "slow_query" || of.Node != string(s) || of.Cluster != "fleet" {
-		return nil, nil
+func slowOn(id uuid.UUID) func(events.Query) events.Page {
+	return func(q events.Query) (page events.Page) {
+		if slices.Equal(q.Kinds, []string{"slow_query"}) && slices.Equal(q.Nodes, []uuid.UUID{id}) &&
+			slices.Equal(q.Clusters, []string{"fleet"}) {
+			page.Events = []events.Event{{Cluster: "fleet", Node: id, Event: frame.Event{
+				At: q.To - time.Minute.Milliseconds(), Kind: "slow_query", Text: "SELECT ?",
+				Labels: []frame.Label{{Name: "keyspace", Value: "shop"},
+					{Name: "slowest_seconds", Value: "3"}, {Name: "table", Value: "orders"},
+					{Name: "times", Value: "2"}}}}}
+		}
+		return page
 	}
-	return &advice.Event{At: of.To.Add(-time.Minute), Node: of.Node, Text: "SELECT ?",
-		Labels: map[string]string{"keyspace": "shop", "table": "orders", "times": "2",
-			"slowest_seconds": "3"}}, nil
 }
 
 // TestAdvice asks by the API over frames: what is said of alerts, what is refused, and what another
@@ -50,7 +54,7 @@ func TestAdvice(t *testing.T) {
 		f.get("/v1/advice", of, &answer)
 		return answer.Advice
 	}
-	f.events = func(account.Principal) advice.Events { return slowOn(id) }
+	f.happened = slowOn(f.nodes[1].ID)
 	now := strconv.FormatInt(f.now.Load(), 10)
 	for _, query := range []string{"", "cluster=fleet", "alert=CassandraSlowQueries", "at=" + now} {
 		list := ask(query)
@@ -62,7 +66,7 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	// What was said holds for half a minute, and no longer.
-	f.events = nil
+	f.happened = nil
 	if list := ask("cluster=fleet"); len(list) != 1 {
 		t.Errorf("after a moment: %+v", list)
 	}

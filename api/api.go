@@ -218,11 +218,9 @@ type Deps struct {
 	// Events reads what happened on an account's nodes; nil: there are no endpoints for that. It
 	// does not look at what a key may see: clusters are named by the caller.
 	Events func(ctx context.Context, account string, q events.Query) (events.Page, error)
-	// Advice returns what an account is told of its alerts, by numbers that Engine has; nil: there
-	// is no endpoint for it. AdviceEvents returns the events that a key may see; nil: nothing is
-	// known of events.
-	Advice       func(account string) *advice.Rules
-	AdviceEvents func(who account.Principal) advice.Events
+	// Advice returns what an account is told of its alerts, by numbers that Engine has and by
+	// Events; nil: there is no endpoint for it.
+	Advice func(account string) *advice.Rules
 
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error

@@ -29,6 +29,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 func TestMain(m *testing.M) { engines.Main(m) }
@@ -51,12 +52,12 @@ type fixture struct {
 	metrics *prometheus.Registry
 	now     atomic.Int64 // ms
 	// added returns the server's endpoints of other packages; nil: there are none.
-	added   func(*query.Reader) []listener.Route
-	engine  *query.Engine // of added; nil: there are no names of the catalogue
-	keys    keyTable
-	nodes   []*frametest.Node
-	history []map[int64][][]frametest.Entity      // by node, by time
-	events  func(account.Principal) advice.Events // nil: nothing is known of events
+	added    func(*query.Reader) []listener.Route
+	engine   *query.Engine // of added; nil: there are no names of the catalogue
+	keys     keyTable
+	nodes    []*frametest.Node
+	history  []map[int64][][]frametest.Entity // by node, by time
+	happened func(events.Query) events.Page   // nil: nothing did
 }
 
 // newFixture makes a fleet whose frames of the last span are in the store and, as far as they are
@@ -144,11 +145,13 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 			t.Fatal(err)
 		}
 		deps.Advice = func(string) *advice.Rules { return words }
-		deps.AdviceEvents = func(who account.Principal) advice.Events {
-			if f.events == nil {
-				return nil
+		if deps.Events == nil {
+			deps.Events = func(_ context.Context, _ string, q events.Query) (events.Page, error) {
+				if f.happened == nil {
+					return events.Page{}, nil
+				}
+				return f.happened(q), nil
 			}
-			return f.events(who)
 		}
 	}
 	if deps.Work == nil {

@@ -2,7 +2,7 @@
 //
 // What it says stands in advice.yaml: for each alert there are cases, as PromQL and as events, and
 // the first case that finds all it asks for gives the words. An account may have a file of its own.
-// Begin with Rules. Of our packages it imports query/catalog, and api/report for figures.
+// Begin with Rules. Of our packages it imports query/catalog, window/events, and api/report for figures.
 //
 // What it promises: no more queries than Most, the same query once an answer, and no error: where a
 // query fails, or nothing is known of events, the case is silent.
@@ -22,7 +22,10 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // Series is a series of an answer.
@@ -55,6 +58,54 @@ type EventQuery struct {
 // Events finds the newest event; nil: there is none.
 type Events interface {
 	Newest(ctx context.Context, of EventQuery) (*Event, error)
+}
+
+// EventsOf finds the newest event by reading events, the newest first.
+func EventsOf(read func(context.Context, events.Query) (events.Page, error)) Events {
+	return eventReader(read)
+}
+
+type eventReader func(context.Context, events.Query) (events.Page, error)
+
+// pageOfEvents is how many events are looked at for one that has the labels.
+const pageOfEvents = 100
+
+// Newest implements Events.
+func (read eventReader) Newest(ctx context.Context, of EventQuery) (*Event, error) {
+	q := events.Query{Clusters: []string{of.Cluster}, Kinds: []string{of.Kind},
+		From: of.From.UnixMilli(), To: of.To.UnixMilli(), Limit: pageOfEvents}
+	if of.Node != "" {
+		node, err := uuid.Parse(of.Node)
+		if err != nil {
+			return nil, nil // the alert's label names something else
+		}
+		q.Nodes = []uuid.UUID{node}
+	}
+	page, err := read(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Events {
+		e := &page.Events[i]
+		labels := map[string]string{}
+		for _, l := range e.Labels {
+			labels[l.Name] = l.Value
+		}
+		if has(labels, of.Labels) {
+			return &Event{At: time.UnixMilli(e.At), Node: e.Node.String(), Labels: labels,
+				Text: e.Text}, nil
+		}
+	}
+	return nil, nil
+}
+
+func has(labels, wanted map[string]string) bool {
+	for name, value := range wanted {
+		if labels[name] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // Question is what all alerts of an answer share.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // advices are what accounts are told of their alerts, and all others under the empty name.
@@ -56,12 +57,25 @@ func (c *config) validateAdvice() error {
 	return nil
 }
 
+// eventReader reads events of an account; nil: nothing is known of events.
+type eventReader func(ctx context.Context, account string, q events.Query) (events.Page, error)
+
+// of returns the events of an account.
+func (read eventReader) of(account string) advice.Events {
+	if read == nil {
+		return nil
+	}
+	return advice.EventsOf(func(ctx context.Context, q events.Query) (events.Page, error) {
+		return read(ctx, account, q)
+	})
+}
+
 // adviser says in reports what the numbers beside alerts suggest.
-func adviser(rules *advice.Rules, source report.Source) report.Advise {
+func adviser(rules *advice.Rules, source report.Source, happened advice.Events) report.Advise {
 	return func(ctx context.Context, alerts []map[string]string, at time.Time,
 		name func(string) string) []advised {
 		list, err := rules.Ask(ctx, advice.Question{Source: adviceSource{source}, Name: name,
-			At: at}, alerts)
+			At: at, Events: happened}, alerts)
 		if err != nil {
 			return nil // the context's, which the report says
 		}

@@ -93,17 +93,19 @@ type reporter struct {
 	engine   *query.Engine
 	catalog  func(account string) *catalog.Catalog
 	advice   advices
+	happened eventReader
 	publish  func(context.Context, stream.Entry) error
 	log      *slog.Logger
 }
 
 // reportParts wires the daily reports: query.Engine → report → a directory, a webhook, a topic.
-func (p *process) reportParts(q questions, catalogs catalogs, advice advices) ([]part, error) {
+func (p *process) reportParts(q questions, catalogs catalogs, advice advices,
+	happened eventReader) ([]part, error) {
 	if p.Report.At == "" {
 		return nil, nil
 	}
 	r := reporter{config: &p.Report, accounts: p.Report.Accounts, engine: q.engine,
-		catalog: catalogs.of, advice: advice, log: p.log,
+		catalog: catalogs.of, advice: advice, happened: happened, log: p.log,
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return q.reader.Nodes(ctx, who, time.Minute)
 		},
@@ -187,7 +189,8 @@ func (r *reporter) clusters(ctx context.Context, who account.Principal) ([]strin
 func (r *reporter) report(ctx context.Context, who account.Principal, cluster string,
 	from, to time.Time,
 ) (*report.Report, error) {
-	made, err := makeReport(ctx, r.engine, r.catalog, r.advice, who, cluster, from, to)
+	made, err := makeReport(ctx, r.engine, r.catalog, r.advice, r.happened, who, cluster, from,
+		to)
 	if err != nil {
 		return nil, err
 	}
@@ -198,12 +201,12 @@ func (r *reporter) report(ctx context.Context, who account.Principal, cluster st
 
 // makeReport asks the engine of this process.
 func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string) *catalog.Catalog,
-	advice advices, who account.Principal, cluster string, from, to time.Time) (*report.Report,
-	error) {
+	advice advices, happened eventReader, who account.Principal, cluster string,
+	from, to time.Time) (*report.Report, error) {
 	source := engineSource{engine, who}
 	made, err := report.Make(ctx, source,
 		report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account),
-			Advise: adviser(advice.of(who.Account), source)})
+			Advise: adviser(advice.of(who.Account), source, happened.of(who.Account))})
 	if err != nil {
 		return nil, err
 	}
@@ -213,10 +216,10 @@ func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string
 
 // apiReport makes reports for the API's endpoint.
 func apiReport(engine *query.Engine, catalogOf func(string) *catalog.Catalog,
-	advice advices) api.MakeReport {
+	advice advices, happened eventReader) api.MakeReport {
 	return func(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
 	) (api.Report, []string, error) {
-		made, err := makeReport(ctx, engine, catalogOf, advice, who, cluster, from, to)
+		made, err := makeReport(ctx, engine, catalogOf, advice, happened, who, cluster, from, to)
 		if errors.Is(err, report.ErrNoNodes) {
 			return nil, nil, api.ErrNoReport
 		}

@@ -165,7 +165,7 @@ func TestReportOverHTTP(t *testing.T) {
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }, advice),
+		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }, advice, nil),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestReportOverHTTP(t *testing.T) {
 		return r.StatusCode, body
 	}
 	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped },
-		advice, who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
+		advice, nil, who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := p.reportParts(q, catalogs, advice)
+	reports, err := p.reportParts(q, catalogs, advice, apiStore{db}.Events)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Reader:      q.reader,
 		Engine:      q.engine,
 		Catalog:     catalogs.of,
-		Report:      apiReport(q.engine, catalogs.of, advice),
+		Report:      apiReport(q.engine, catalogs.of, advice, apiStore{db}.Events),
 		Safe:        conditions.of,
 		Advice:      advice.of,
 		Series:      index,
