@@ -357,7 +357,7 @@ func (d *doing) testDecommission(t *testing.T) {
 		d.fill(t, 20+partition, 50)
 	}
 	wait := d.beside(t, 1, "decommission", "--force")
-	d.has(t, "/v1/tasks?cluster=doing", `"task":"decommission"`, `"peer":"127.0.0.`)
+	d.has(t, "/v1/tasks?cluster=doing", `"task":"stream_decommission"`, `"peer":"127.0.0.`)
 	d.says(t, "decommission", "tasks", "--cluster", "doing")
 	wait()
 	d.has(t, "/v1/events?cluster=doing&kind=node_left", `"peer":"127.0.0.2`)

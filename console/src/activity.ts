@@ -1,22 +1,12 @@
 // What nodes do and what happens to them, as the API has it: events, slow queries, tasks, repairs,
 // clients.
-import { get, type Labels } from "./api";
-
-/** How much an event matters. */
-export type Severity = "info" | "warning" | "error";
+import { get, type Schemas } from "./api";
 
 /** What happened on a node. */
-export interface Event {
-  id: string;
-  at: string;
-  cluster: string;
-  node: string;
-  name: string;
-  kind: string;
-  severity: Severity;
-  labels?: Labels;
-  text: string;
-}
+export type Event = Schemas["Event"];
+
+/** How much an event matters. */
+export type Severity = Event["severity"];
 
 /** A page of events. Without next there are no older ones. */
 export interface EventPage {
@@ -25,16 +15,7 @@ export interface EventPage {
 }
 
 /** A statement that was slow, without its literals. */
-export interface SlowQuery {
-  cluster: string;
-  keyspace: string;
-  table: string;
-  statement: string;
-  times: number;
-  slowest_seconds: number;
-  nodes: number;
-  last: string;
-}
+export type SlowQuery = Schemas["SlowQuery"];
 
 /** What an answer lacks. */
 export interface Lacking {
@@ -43,71 +24,19 @@ export interface Lacking {
 }
 
 /** What a node does now. With a peer it is a stream. */
-export interface Task {
-  cluster: string;
-  node: string;
-  name: string;
-  task: string;
-  keyspace?: string;
-  table?: string;
-  peer?: string;
-  direction?: string;
-  slot?: string;
-  id?: string;
-  done_bytes?: number;
-  size_bytes?: number;
-  ratio?: number;
-  bytes_per_second?: number;
-  started?: string;
-  ends?: string;
-}
+export type Task = Schemas["Tasks"]["tasks"][number];
 
 /** Connections of one driver with all that tells them apart. */
-export interface Client {
-  cluster: string;
-  driver: string;
-  driver_version: string;
-  protocol: string;
-  username: string;
-  tls: boolean;
-  connections?: number;
-  requests_per_second?: number;
-  nodes: number;
-  addresses?: { node: string; name: string; address: string }[];
-}
+export type Client = Schemas["Clients"]["clients"][number];
 
 /** When a table was repaired. */
-export interface RepairTable {
-  cluster: string;
-  keyspace: string;
-  table: string;
-  last_full?: string;
-  last_incremental?: string;
-  due?: string;
-  gc_grace_seconds?: number;
-  repaired_ratio?: number;
-  unrepaired_bytes?: number;
-}
+export type RepairTable = Schemas["Repairs"]["tables"][number];
 
 /** A repair that runs. */
-export interface RepairSession {
-  cluster: string;
-  node: string;
-  name: string;
-  keyspace: string;
-  table: string;
-  ratio?: number;
-  started?: string;
-  id?: string;
-}
+export type RepairSession = Schemas["Repairs"]["sessions"][number];
 
 /** The repairs; failures are those of the last day. */
-export interface Repairs extends Lacking {
-  tables: RepairTable[];
-  sessions: RepairSession[];
-  running: number;
-  failures: number;
-}
+export type Repairs = Schemas["Repairs"];
 
 /** Whose activity is asked for; what is empty is not asked for. */
 export interface Of {
@@ -126,14 +55,10 @@ export const slowQueries = (params: object, signal?: AbortSignal) =>
   get<{ queries: SlowQuery[] } & Partial<Lacking>>("/v1/slow-queries", given(params), signal);
 
 export const tasks = (of: Of, signal?: AbortSignal) =>
-  get<{ tasks: Task[] } & Lacking>("/v1/tasks", given(of), signal);
+  get<Schemas["Tasks"]>("/v1/tasks", given(of), signal);
 
 export const clients = (of: Of, signal?: AbortSignal) =>
-  get<{ clients: Client[]; addresses_left_out: boolean } & Lacking>(
-    "/v1/clients",
-    given(of),
-    signal,
-  );
+  get<Schemas["Clients"]>("/v1/clients", given(of), signal);
 
 export const repairs = ({ cluster = "" }: Of, signal?: AbortSignal) =>
   get<Repairs>("/v1/repairs", given({ cluster }), signal);

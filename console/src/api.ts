@@ -2,7 +2,7 @@
 // made.
 import type { components } from "./openapi";
 
-type Schemas = components["schemas"];
+export type Schemas = components["schemas"];
 export type Cluster = Schemas["Cluster"];
 export type Node = Schemas["Node"];
 export type CatalogGroup = Schemas["CatalogGroup"];

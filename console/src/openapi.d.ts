@@ -205,6 +205,117 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What happened on nodes, the newest first
+         * @description With after= what happened since, the oldest first: to follow, ask again with next of the answer, which is
+         *     always there then. Events may come late, so an answer repeats those of the last minutes: drop ids that you have.
+         *     An answer may have few events, or none, and next: then finding more was too much work for one.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/slow-queries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Which statements were slow, the slowest first */
+        get: operations["slowQueries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tasks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What nodes are doing, such as compactions and streams */
+        get: operations["tasks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who is connected, with which driver */
+        get: operations["clients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/repairs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** When tables were repaired last, until when they must be again, and which repairs run */
+        get: operations["repairs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/advice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the numbers beside firing alerts suggest, in words
+         * @description Of alerts that fire and of which something is to be said, 100 of a cluster at most. What is said of
+         *     the alerts that fire now holds for 30 seconds.
+         */
+        get: operations["advice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/discovery": {
         parameters: {
             query?: never;
@@ -952,6 +1063,39 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Event: {
+            /** @description what tells it from all others */
+            id: string;
+            /** Format: date-time */
+            at: string;
+            cluster: string;
+            /** Format: uuid */
+            node: string;
+            /** @description what people call the node; empty: nobody knows */
+            name: string;
+            kind: string;
+            /** @enum {string} */
+            severity: "info" | "warning" | "error";
+            /** @description what it is about */
+            labels: {
+                [key: string]: string;
+            };
+            /** @description for people, without literals; may be empty */
+            text: string;
+        };
+        SlowQuery: {
+            cluster: string;
+            keyspace: string;
+            table: string;
+            /** @description without its literals */
+            statement: string;
+            times: number;
+            slowest_seconds: number;
+            /** @description how many said so */
+            nodes: number;
+            /** Format: date-time */
+            last: string;
+        };
         Report: {
             account?: string;
             cluster: string;
@@ -1004,6 +1148,122 @@ export interface components {
             /** @description what no metric says */
             not_checked: string[];
         };
+        Tasks: {
+            tasks: {
+                cluster: string;
+                /** Format: uuid */
+                node: string;
+                /** @description how people call the node */
+                name: string;
+                /** @description compaction, cleanup, validation …; stream_repair and the like for streams */
+                task: string;
+                keyspace?: string;
+                table?: string;
+                /** @description of a stream */
+                peer?: string;
+                /** @description of a stream: in or out */
+                direction?: string;
+                /** @description tells apart what is else the same */
+                slot?: string;
+                /** @description Cassandra's, which nodetool stop takes */
+                id?: string;
+                done_bytes?: number;
+                size_bytes?: number;
+                /** @description how much is done */
+                ratio?: number;
+                /** @description over the last two minutes */
+                bytes_per_second?: number;
+                /** Format: date-time */
+                started?: string;
+                /**
+                 * Format: date-time
+                 * @description as it looks now
+                 */
+                ends?: string;
+            }[];
+            /** @description how many more run: an answer has 5,000, and a node tells of 64 and 64 streams */
+            left_out: number;
+            partial?: components["schemas"]["Lacks"];
+        };
+        Clients: {
+            clients: {
+                cluster: string;
+                driver: string;
+                driver_version: string;
+                protocol: string;
+                username: string;
+                tls: boolean;
+                connections?: number;
+                /** @description over the last two minutes */
+                requests_per_second?: number;
+                /** @description how many nodes know it */
+                nodes: number;
+                addresses: {
+                    /** Format: uuid */
+                    node: string;
+                    /** @description how people call the node */
+                    name: string;
+                    address: string;
+                }[];
+            }[];
+            /** @description how many more clients there are: an answer has 1,000 */
+            left_out: number;
+            /** @description not all addresses are there: ask for one cluster or one node */
+            addresses_left_out: boolean;
+            partial?: components["schemas"]["Lacks"];
+        };
+        Repairs: {
+            tables: {
+                cluster: string;
+                keyspace: string;
+                table: string;
+                /**
+                 * Format: date-time
+                 * @description absent: never, as far as Cassandra remembers
+                 */
+                last_full?: string;
+                /** Format: date-time */
+                last_incremental?: string;
+                /**
+                 * Format: date-time
+                 * @description until when all ranges must be repaired again
+                 */
+                due?: string;
+                gc_grace_seconds?: number;
+                /** @description how much of the data incremental repair has marked */
+                repaired_ratio?: number;
+                unrepaired_bytes?: number;
+            }[];
+            sessions: {
+                cluster: string;
+                /**
+                 * Format: uuid
+                 * @description the coordinator
+                 */
+                node: string;
+                /** @description how people call the node */
+                name: string;
+                keyspace: string;
+                /** @description or several, with commas */
+                table: string;
+                slot?: string;
+                id?: string;
+                ratio?: number;
+                /** Format: date-time */
+                started?: string;
+            }[];
+            /** @description sessions */
+            running: number;
+            /** @description within the last day */
+            failures: number;
+            /** @description how many more tables there are: an answer has 5,000 */
+            left_out: number;
+            /** @description how many more sessions there are: an answer has 1,000 */
+            sessions_left_out: number;
+            partial?: components["schemas"]["Lacks"];
+        };
+        /** @description what the answer lacks, and why */
+        Lacks: string[];
         PromExpression: string;
         /** @description RFC 3339, or seconds since 1970 with a fraction */
         PromTime: string;
@@ -1503,6 +1763,10 @@ export interface components {
         };
     };
     parameters: {
+        /** @description of this cluster only */
+        inCluster: string;
+        /** @description of this node only: its id, the beginning of it, its address or its host name */
+        onNode: string;
         /** @description Cassandra's host id */
         id: string;
         cluster: string;
@@ -1533,13 +1797,15 @@ export interface components {
         /** @description what is kept for years; raw: values, whatever the step */
         rollup: "5m" | "1h" | "1d" | "raw";
         /** @description whose names the values have, for dashboards made for another exporter: quantiles and rates are of the last two minutes then */
-        profile: "ringwatch" | "jmx_exporter" | "grafana_mixin" | "dashboard_5408" | "criteo_exporter" | "instaclustr_exporter" | "mcac";
+        profile: "ringwatch" | "jmx_exporter" | "grafana_mixin" | "dashboard_5408" | "criteo_exporter" | "opentelemetry" | "instaclustr_exporter" | "mcac" | "management_api";
         /** @description prometheus: newest values as exposition text */
         format: "json" | "prometheus";
         /** @description "NaN" for doubles that are no number and for steps without a value, which are left out otherwise */
         reportNaN: "true" | "false";
         /** @description the first ones only */
         limit: number;
+        /** @description how many at most; 100 if left out */
+        eventsLimit: number;
         /** @description PromQL */
         promQuery: components["schemas"]["PromExpression"];
         /** @description now if left out */
@@ -1917,6 +2183,229 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Safe"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    events: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: string;
+                /** @description of this node only: its id, the beginning of it, its address or its host name */
+                node?: string;
+                /**
+                 * @description of these kinds only, with commas between
+                 * @example gc_pause,node_down
+                 */
+                kind?: string;
+                /** @description at least so severe */
+                severity?: "info" | "warning" | "error";
+                /**
+                 * @description stands in the text or in a label's value, in whatever case
+                 * @example shop
+                 */
+                text?: string;
+                /** @description RFC 3339, or seconds or milliseconds since 1970 */
+                from?: components["parameters"]["from"];
+                /** @description the same; now if left out */
+                to?: components["parameters"]["to"];
+                /** @description instead of from: 15m, 6h, 2d */
+                period?: components["parameters"]["period"];
+                /** @description how many at most; 100 if left out */
+                limit?: components["parameters"]["eventsLimit"];
+                /**
+                 * @description next of the answer before, or an event's id: what is older
+                 * @example AAABmsBXkqAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+                 */
+                cursor?: string;
+                /**
+                 * @description an event's id, a time, or next of the answer before: what is newer
+                 * @example AAABmsBXkqAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+                 */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        events: components["schemas"]["Event"][];
+                        /** @description cursor=, or after=, for what follows; absent: that was all */
+                        next?: string;
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    slowQueries: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: string;
+                /** @description as this node said: its id, the beginning of it, its address or its host name */
+                node?: string;
+                /** @description RFC 3339, or seconds or milliseconds since 1970 */
+                from?: components["parameters"]["from"];
+                /** @description the same; now if left out */
+                to?: components["parameters"]["to"];
+                /** @description instead of from: 15m, 6h, 2d; a day without both */
+                period?: string;
+                /** @description how many at most; 100 if left out */
+                limit?: components["parameters"]["eventsLimit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Statements without their literals */
+            200: {
+                headers: {
+                    /** @description what partial has */
+                    "Ringwatch-Partial"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        queries: components["schemas"]["SlowQuery"][];
+                        /** @description what was not looked at */
+                        partial?: string[];
+                    };
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    tasks: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: components["parameters"]["inCluster"];
+                /** @description of this node only: its id, the beginning of it, its address or its host name */
+                node?: components["parameters"]["onNode"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By cluster and node */
+            200: {
+                headers: {
+                    /** @description in how many ways it lacks something */
+                    "Ringwatch-Partial"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tasks"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    clients: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: components["parameters"]["inCluster"];
+                /** @description of this node only: its id, the beginning of it, its address or its host name */
+                node?: components["parameters"]["onNode"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description By cluster, those with the most connections first */
+            200: {
+                headers: {
+                    /** @description in how many ways it lacks something */
+                    "Ringwatch-Partial"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Clients"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    repairs: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: components["parameters"]["inCluster"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Worst first, those that were never repaired and then those with the least time left */
+            200: {
+                headers: {
+                    /** @description in how many ways it lacks something */
+                    "Ringwatch-Partial"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Repairs"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    advice: {
+        parameters: {
+            query?: {
+                /** @description of this cluster only */
+                cluster?: string;
+                /** @description of alerts with this name only */
+                alert?: string;
+                /** @description when they fired, as RFC 3339, seconds or milliseconds since 1970; now, if it is left out */
+                at?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An alert each */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        advice: {
+                            /** @description its name */
+                            alert: string;
+                            /** @description those of the alert */
+                            labels: {
+                                [key: string]: string;
+                            };
+                            /** @description which of the cases of the alert applies */
+                            case: string;
+                            /** @description two sentences */
+                            text: string;
+                        }[];
+                    };
                 };
             };
             default: components["responses"]["Error"];

@@ -1,14 +1,16 @@
 // What two real nodes are doing, caused by TestDoing: each page shows it.
-const shows = (hash, ...texts) => async (page, t) => {
-  await t.open(hash);
-  const main = page.locator("main");
-  await t.until(async () => {
-    const shown = await main.innerText();
-    const missing = texts.filter((text) => !shown.includes(text));
-    if (missing.length > 0) throw new Error(`${missing.join(", ")} is not on the page`);
-    return true;
-  }, `${hash} shows what nodes did`);
-};
+const shows =
+  (hash, ...texts) =>
+  async (page, t) => {
+    await t.open(hash);
+    const main = page.locator("main");
+    await t.until(async () => {
+      const shown = await main.innerText();
+      const missing = texts.filter((text) => !shown.includes(text));
+      if (missing.length > 0) throw new Error(`${missing.join(", ")} is not on the page`);
+      return true;
+    }, `${hash} shows what nodes did`);
+  };
 
 export const tests = {
   "a large partition is an event": shows("#/events?range=1h&kind=large_partition", "orders"),
