@@ -187,11 +187,19 @@ function Nothing({ filtered }: { filtered: boolean }) {
   );
 }
 
+/** What an event is about, where its text does not say it. */
+function aboutOf({ labels, text }: Event): string {
+  const { keyspace = "", table, peer = "" } = labels;
+  const about = table ? `${keyspace}.${table}` : keyspace || peer;
+  return !text || text.includes(about) ? "" : about;
+}
+
 /** An event. It opens to all of its text and its labels. */
 function Line({ event: e, withCluster }: { event: Event; withCluster: boolean }) {
   const isUTC = useUTC();
   const [open, setOpen] = useState(false);
   const text = textOf(e);
+  const about = aboutOf(e);
   return (
     <li class="event" data-event={e.id}>
       <time class="dim">{stamp(when(e.at), isUTC)}</time>
@@ -210,6 +218,11 @@ function Line({ event: e, withCluster }: { event: Event; withCluster: boolean })
       </span>
       <details onToggle={(x) => setOpen(x.currentTarget.open)}>
         <summary>
+          {about && (
+            <>
+              <bdi class="dim">{about}</bdi>{" "}
+            </>
+          )}
           <bdi>{text || "no text"}</bdi>
         </summary>
         {open && <Whole event={e} />}
