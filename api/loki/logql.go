@@ -23,7 +23,7 @@ type logQuery struct {
 
 	counts bool          // sum by (by) (count_over_time(… [width])); false: the lines themselves
 	rates  bool          // rate in its place: a second
-	by     []string      // ascending
+	by     []string      // ascending; without labels that no stream has
 	width  time.Duration // of counts
 }
 
@@ -64,7 +64,9 @@ func parse(text string, request *selector.Request) (*logQuery, error) {
 		for name := range strings.FieldsFuncSeq(m[1]+","+m[5], func(r rune) bool {
 			return r == ',' || r == ' ' || r == '\t' || r == '\n'
 		}) {
-			q.by = append(q.by, name)
+			if name == "detected_level" || slices.Contains(labelNames, name) {
+				q.by = append(q.by, name)
+			}
 		}
 		slices.Sort(q.by)
 		q.by = slices.Compact(q.by)

@@ -136,8 +136,11 @@ const (
 	defaultSpan            = time.Hour
 	// maxSteps is Loki's.
 	maxSteps = 11_000
-	// A question looks at so many events, in so many pages.
+	// A question looks at so many events, in so many pages, and keeps so many bytes of them.
 	maxEvents, pageEvents, maxPages = 10_000, 1000, 50
+	maxBytes                        = 16 << 20
+	// Counts are of so many steps of series; one that is not 0 takes so many bytes until it is sent.
+	maxPoints, pointBytes = 1_000_000, 150
 	// listEvents is how many of the newest events lists of labels and series are made of.
 	listEvents = 2000
 	// fewNodes is of how many nodes the store is asked by name.
@@ -264,8 +267,12 @@ func (a *API) queryRange(r *http.Request, p account.Principal) (*answer, error) 
 			of[name] = &stream{Stream: labelsOf(&name)}
 			streams = append(streams, of[name])
 		}
+		line := e.Line()
+		if err := memory.Of(r.Context()).Take(jsonBytes(line)); err != nil {
+			return nil, err
+		}
 		of[name].Values = append(of[name].Values, [2]string{
-			strconv.FormatInt(e.At*int64(time.Millisecond), 10), e.Line()})
+			strconv.FormatInt(e.At*int64(time.Millisecond), 10), line})
 	}
 	got := &answer{data: result{ResultType: "streams", Result: streams}}
 	if !all {
@@ -273,6 +280,18 @@ func (a *API) queryRange(r *http.Request, p account.Principal) (*answer, error) 
 			"time, or for one cluster, node or kind"}
 	}
 	return got, nil
+}
+
+// jsonBytes is what a line takes at most as JSON, in a buffer that doubles as it grows.
+func jsonBytes(line string) int64 {
+	n := len(line) + 40
+	for i := range len(line) {
+		switch c := line[i]; {
+		case c < ' ', c > '~', strings.IndexByte(`"\&<>`, c) >= 0:
+			n += len(`\u0000`) - 1
+		}
+	}
+	return 2 * int64(n)
 }
 
 func labelsOf(s *events.Stream) map[string]string {
@@ -324,13 +343,17 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 			"cluster, node or kind", maxEvents)
 	}
 	steps := int(s.end.Sub(s.start)/step) + 1
+	lease := memory.Of(r.Context())
 	type series struct {
 		metric map[string]string
-		counts []int
+		counts []int32
 	}
 	var list []*series
 	of := map[string]*series{}
 	for i := range found {
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
 		name := found[i].Stream()
 		metric, key := map[string]string{}, ""
 		for _, by := range q.by {
@@ -345,15 +368,26 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 			if len(list) == maxLimit {
 				return nil, bad("the answer would have more than %d series: sum by fewer labels",
 					maxLimit)
+			} else if (len(list)+1)*steps > maxPoints {
+				return nil, bad("the answer would have more than %d points: use a wider step, or "+
+					"sum by fewer labels", maxPoints)
 			}
-			one = &series{metric, make([]int, steps)}
+			if err := lease.Take(4 * int64(steps)); err != nil {
+				return nil, err
+			}
+			one = &series{metric, make([]int32, steps)}
 			of[key], list = one, append(list, one)
 		}
 		// It counts at the steps from its instant on, before that and the width.
 		ago := time.UnixMilli(found[i].At).Sub(s.start)
-		first := max(0, int((ago+step-1)/step))
+		first, points := max(0, int((ago+step-1)/step)), int64(0)
 		for n := first; n < steps && time.Duration(n)*step-ago < q.width; n++ {
-			one.counts[n]++
+			if one.counts[n]++; one.counts[n] == 1 {
+				points++
+			}
+		}
+		if err := lease.Take(pointBytes * points); err != nil {
+			return nil, err
 		}
 	}
 	out := []any{}
@@ -380,8 +414,8 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 	return &answer{data: result{ResultType: form, Result: out}}, nil
 }
 
-// find returns the events that a query means, at most limit of them. all: none was left out but for
-// the limit.
+// find returns the events that a query means, at most limit of them: of counts without their
+// lines. all: none was left out but for the limit.
 func (a *API) find(ctx context.Context, p account.Principal, q *logQuery, s span, limit int,
 	forward bool) (found []events.Event, all bool, err error) {
 	ask, any, err := a.narrowed(ctx, p, q)
@@ -396,22 +430,33 @@ func (a *API) find(ctx context.Context, p account.Principal, q *logQuery, s span
 		first := events.OlderThan(ask.From)
 		ask.After = &first
 	}
-	looked := 0
+	lease, looked, kept := memory.Of(ctx), 0, int64(0)
 	for range maxPages {
 		page, err := a.Events(ctx, p.Account, ask)
 		if err != nil {
 			return nil, false, err
 		}
-		if err := memory.Of(ctx).Take(bytesOf(page.Events)); err != nil {
+		takes, before := bytesOf(page.Events...), kept
+		if err := lease.Take(takes); err != nil {
 			return nil, false, err
 		}
 		for i := range page.Events {
-			if e := &page.Events[i]; q.means(e) {
-				if found = append(found, *e); len(found) == limit {
-					return found, true, nil
-				}
+			if err := ctx.Err(); err != nil {
+				return nil, false, err
+			}
+			e := &page.Events[i]
+			if !q.means(e) {
+				continue
+			}
+			if q.counts {
+				e.Text, e.Labels = "", nil
+			}
+			found, kept = append(found, *e), kept+bytesOf(*e)
+			if len(found) == limit || kept > maxBytes {
+				return found, len(found) == limit, nil
 			}
 		}
+		lease.Give(takes - (kept - before))
 		if looked += len(page.Events); page.Next == nil {
 			return found, true, nil
 		}
@@ -428,7 +473,7 @@ func (a *API) find(ctx context.Context, p account.Principal, q *logQuery, s span
 }
 
 // bytesOf is what events take in memory, and their lines.
-func bytesOf(list []events.Event) (n int64) {
+func bytesOf(list ...events.Event) (n int64) {
 	for i := range list {
 		n += 400 + 2*int64(len(list[i].Text))
 		for _, l := range list[i].Labels {

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/loki"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
@@ -36,6 +37,9 @@ type fixture struct {
 	events []events.Event
 	asked  []events.Query
 	page   int // how many events a page has
+
+	refused error // what an endpoint may return that is no answer
+	saw     bool  // that it did
 }
 
 var ids = []uuid.UUID{uuid.MustParse("00000000-0000-4000-8000-000000000001"),
@@ -62,6 +66,9 @@ func newFixture(t *testing.T) *fixture {
 	for _, r := range api.Routes() {
 		f.mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, q *http.Request) {
 			if err := r.Handle(w, q, f.who); err != nil {
+				if f.saw = f.refused != nil && errors.Is(err, f.refused); f.saw {
+					return
+				}
 				e, is := errors.AsType[*listener.Error](err)
 				if !is {
 					t.Fatal(err)
@@ -343,5 +350,71 @@ func TestLists(t *testing.T) {
 	code, body = f.get("index/stats", url.Values{"query": {`{cluster="prod-b"}`}})
 	if code != 200 || body != `{"bytes":5,"chunks":1,"entries":1,"streams":1}` {
 		t.Errorf("%d %s", code, body)
+	}
+}
+
+// TestCounts: a question for counts takes what its account may have at most, and is not long.
+func TestCounts(t *testing.T) {
+	f := newFixture(t)
+	f.page = 1000
+	for i := range 200 {
+		f.say(0, int64(i), fmt.Sprint("kind_", i), frame.Error, strings.Repeat("long ", 200))
+	}
+	ask := func(ctx context.Context, by string, step string) (int, string) {
+		w := httptest.NewRecorder()
+		f.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/loki/api/v1/query_range?"+
+			url.Values{"step": {step}, "query": {"sum by (" + by +
+				`) (count_over_time({cluster="prod-a"}[30d]))`}}.Encode(), nil).WithContext(ctx))
+		return w.Code, w.Body.String()
+	}
+	if code, body := ask(t.Context(), "kind", "0.4"); code != 400 ||
+		!strings.Contains(body, "more than 1000000 points") {
+		t.Errorf("%d %.200s", code, body)
+	}
+	var names []string
+	for i := range 4000 {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	few := memory.Bounded(4 << 20)
+	code, body := ask(memory.With(t.Context(), few), strings.Join(names, ",")+", severity", "60")
+	if code != 200 || !strings.Contains(body, `"metric":{"severity":"error"}`) {
+		t.Errorf("%d %.200s", code, body)
+	}
+	if n := few.Taken(); n > 300<<10 {
+		t.Errorf("%d bytes for events of which only the labels are needed", n)
+	}
+	f.refused = memory.ErrTooLarge
+	if ask(memory.With(t.Context(), memory.Bounded(4<<20)), "kind", "1"); !f.saw {
+		t.Error("nothing is refused")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	f.refused, f.saw = context.Canceled, false
+	if ask(ended, "kind", "60"); !f.saw {
+		t.Error("it goes on after its time")
+	}
+}
+
+// TestLongLines: lines take memory of the account, and a bounded number of bytes.
+func TestLongLines(t *testing.T) {
+	f := newFixture(t)
+	f.page = 1000
+	label := strings.Repeat("\x01", 1000)
+	var labels []frame.Label
+	for i := range 16 {
+		labels = append(labels, frame.Label{Name: fmt.Sprint("l", i), Value: label})
+	}
+	for i := range 1000 {
+		f.say(0, int64(i), "error", frame.Error, "", labels...)
+	}
+	lease := memory.Bounded(1 << 30)
+	w := httptest.NewRecorder()
+	f.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/loki/api/v1/query_range?"+
+		url.Values{"query": {`{cluster="prod-a"}`}, "limit": {"5000"}}.Encode(),
+		nil).WithContext(memory.With(t.Context(), lease)))
+	n := int64(w.Body.Len())
+	if w.Code != 200 || n > 100<<20 || lease.Taken() < n ||
+		!strings.Contains(w.Body.String()[n-300:], "warnings") {
+		t.Errorf("%d: %d bytes, %d taken", w.Code, n, lease.Taken())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
@@ -197,7 +198,9 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	}
 	check("store", c.Store.TLS.Validate)
 	check("recent", c.Recent.TLS.Validate)
-	check("events", c.Events.Loki.Validate)
+	if !unset["accounts"] { // a Loki may be for one of them
+		check("events", c.validateEvents)
+	}
 	check("rules", func() error {
 		return errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())
 	})
@@ -220,6 +223,21 @@ func (c *config) clientTLS() iter.Seq2[string, *certs.Client] {
 		_ = yield("kafka", &c.Kafka.TLS) && yield("cassandra", &c.Cassandra.TLS) &&
 			yield("redis", &c.Redis.TLS) && yield("lookup", &c.Lookup.TLS)
 	}
+}
+
+// validateEvents checks the section, and that the Loki's account is one of ours.
+func (c *config) validateEvents() error {
+	err := c.Events.Loki.Validate()
+	if name := c.Events.Loki.Account; name != "" && !c.hasAccount(name) {
+		err = errors.Join(err,
+			fmt.Errorf("loki.account: there is no account %q in accounts", name))
+	}
+	return err
+}
+
+// hasAccount reports whether the configuration has an account of the name.
+func (c *config) hasAccount(name string) bool {
+	return slices.ContainsFunc(c.Accounts, func(a account.Account) bool { return a.Name == name })
 }
 
 // validateBound finds keys that are bound to a node which nobody could remember.

@@ -56,6 +56,7 @@ redis: {addresses: [nowhere], tls: {key_file: a.key, insecure_skip_verify: true}
 ingest: {max_frame_bytes: 0}
 api: {listen: nowhere}
 lookup: {max_keys: 0, tls: {ca_file: a.crt}, tables: [{table: items, accounts: ["*"]}, {table: shop.items, acounts: [x], accounts: [nobody], cache_ttl: soon}, {table: a.b, accounts: ["*"], cache_ttl: 30s, class: mine}]}
+events: {loki: {url: "http://127.0.0.1:1", account: acne}}
 throttle: {lease: 1ms, classes: {tiny: {concurrency: 50}}}
 log: {level: loud}
 `))
@@ -74,7 +75,8 @@ log: {level: loud}
 		"lookup: hosts: datacenter, username, password and tls need hosts",
 		"lookup: max_keys", `"items" must have the form keyspace.table`,
 		"lookup.tables[1].acounts: unknown key", "lookup.tables[1].cache_ttl",
-		`there is no account "nobody"`, "tables a.b.cache_ttl: set ring.cache_bytes",
+		`there is no account "nobody"`,
+		`events: loki.account: there is no account "acne"`, "tables a.b.cache_ttl: set ring.cache_bytes",
 		`no class "mine"`} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("nothing is said of %q in\n%s", want, stderr)

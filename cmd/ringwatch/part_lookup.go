@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/lookup"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -62,10 +61,7 @@ func (c *config) validateLookup() error {
 				t.Table, t.Class))
 		}
 		for _, name := range t.Accounts {
-			known := slices.ContainsFunc(c.Accounts, func(a account.Account) bool {
-				return a.Name == name
-			})
-			if !known && name != lookup.Everybody {
+			if !c.hasAccount(name) && name != lookup.Everybody {
 				errs = append(errs,
 					fmt.Errorf("tables %s.accounts: there is no account %q in accounts",
 						t.Table, name))

@@ -1,6 +1,8 @@
 package loki_test
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -27,6 +29,8 @@ type receiver struct {
 	status int // other than 204: what it answers
 	tries  int
 	lines  []string // kind@cluster: line
+	// what it answers to a body in place of status, or 0
+	refuse func(body string) int
 }
 
 func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,11 +40,19 @@ func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Get("X-Scope-OrgID") != "ops" || r.Header.Get("Authorization") != "Bearer s3cret" {
 		l.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 	}
-	if l.status != http.StatusNoContent {
-		http.Error(w, "a reason", l.status)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		l.Error(err)
+	}
+	status := l.status
+	if l.refuse != nil {
+		status = cmp.Or(l.refuse(string(body)), status)
+	}
+	if status != http.StatusNoContent {
+		http.Error(w, "a reason", status)
 		return
 	}
-	d := json.NewDecoder(r.Body)
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	var push struct {
 		Streams []struct {
@@ -55,7 +67,7 @@ func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.Error("more than one document")
 	}
 	for _, s := range push.Streams {
-		if len(s.Stream) != 4 || uuid.Validate(s.Stream["node"]) != nil ||
+		if len(s.Stream) != 4 && s.Stream["account"] == "" || uuid.Validate(s.Stream["node"]) != nil ||
 			s.Stream["severity"] == "" || len(s.Values) == 0 {
 			l.Errorf("%+v", s)
 		}
@@ -181,5 +193,95 @@ func TestConfig(t *testing.T) {
 	}
 	if c := loki.DefaultConfig(); c.On() || c.Validate() != nil {
 		t.Error("something is pushed by default")
+	}
+}
+
+// everybody returns a Pusher of all accounts' events.
+func everybody(t *testing.T, l *receiver) *loki.Pusher {
+	server := httptest.NewServer(l)
+	t.Cleanup(server.Close)
+	c := loki.DefaultConfig()
+	if err := yaml.Unmarshal([]byte("url: "+server.URL+"\ntenant: ops\n"+
+		"http_config: {authorization: {credentials: s3cret}}\n"), &c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := loki.New(c, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestRefusedAlone: of a batch that is too large, or has an event that is not valid, the others
+// are pushed.
+func TestRefusedAlone(t *testing.T) {
+	var records []stream.Record
+	for i := range 300 {
+		records = append(records, record(t, "acme", int64(1+i), "stop"))
+	}
+	records = append(records, record(t, "acme", 301, "odd"))
+	for _, status := range []int{413, 400} {
+		l := &receiver{T: t, status: http.StatusNoContent, refuse: func(body string) int {
+			if strings.Contains(body, `"odd"`) || status == 413 && len(body) > 10_000 {
+				return status
+			}
+			return 0
+		}}
+		if err := everybody(t, l).Handle(t.Context(), records); err != nil || len(l.lines) != 300 ||
+			l.tries > 60 {
+			t.Errorf("%d: %v, %d lines, %d tries", status, err, len(l.lines), l.tries)
+		}
+	}
+}
+
+// TestLimited: an account that meets the Loki's limits makes no other wait, and what waits is
+// tried again, and read again after a restart.
+func TestLimited(t *testing.T) {
+	l := &receiver{T: t, status: http.StatusNoContent, refuse: func(body string) int {
+		if strings.Contains(body, `"account":"loud"`) {
+			return http.StatusTooManyRequests
+		}
+		return 0
+	}}
+	p := everybody(t, l)
+	if err := p.Handle(t.Context(), []stream.Record{record(t, "loud", 1, "a"),
+		record(t, "quiet", 2, "b"), record(t, "loud", 3, "c")}); err != nil || len(l.lines) != 1 {
+		t.Errorf("%v %q", err, l.lines)
+	}
+	low := func() int64 {
+		offset, ok := p.LowWater(2)
+		if !ok {
+			return 0
+		}
+		return offset
+	}
+	now := time.Now()
+	if err := p.Tick(t.Context(), now); err != nil || low() != 1 {
+		t.Errorf("%v %d", err, low())
+	}
+	if tries := l.tries; p.Tick(t.Context(), now) != nil || l.tries != tries {
+		t.Error("it does not wait between tries")
+	}
+	l.refuse = nil
+	if err := p.Handle(t.Context(), []stream.Record{record(t, "loud", 4, "d")}); err != nil ||
+		len(l.lines) != 1 {
+		t.Errorf("not in order: %v %q", err, l.lines)
+	}
+	if err := p.Tick(t.Context(), now.Add(time.Minute)); err != nil || low() != 0 ||
+		len(l.lines) != 4 || !strings.HasPrefix(l.lines[3], "d@") {
+		t.Errorf("%v %d %q", err, low(), l.lines)
+	}
+	// What waits for too long is dropped.
+	l.status = http.StatusTooManyRequests
+	if err := p.Handle(t.Context(), []stream.Record{record(t, "loud", 5, "e")}); err != nil {
+		t.Error(err)
+	}
+	for _, after := range []time.Duration{0, 30 * time.Minute, 2 * time.Hour} {
+		if low() != 5 || p.Tick(t.Context(), now.Add(time.Hour+after)) != nil {
+			t.Errorf("%s: %d", after, low())
+		}
+	}
+	if low() != 0 {
+		t.Errorf("%d", low())
 	}
 }
