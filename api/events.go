@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -33,6 +34,8 @@ const (
 	eventsLate = 5 * time.Minute
 	// slowQueriesTime is what slow queries are of if the request does not say.
 	slowQueriesTime = 24 * time.Hour
+	// jsonGrowth is how much longer an event may be as JSON, where a byte becomes \u0000 at worst.
+	jsonGrowth = 6
 	// slowQueryPages is how many pages of mostEvents slow queries are made of at most.
 	slowQueryPages = 20
 )
@@ -104,8 +107,13 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 		return err
 	}
 	answer := eventsAnswer{Events: []eventAnswer{}}
+	lease := memory.Of(r.Context())
 	for i := range found.Events {
-		answer.Events = append(answer.Events, of.describe(&found.Events[i]))
+		e := &found.Events[i]
+		if err := lease.Take(jsonGrowth * e.Bytes()); err != nil {
+			return err
+		}
+		answer.Events = append(answer.Events, of.describe(e))
 	}
 	if found.Next != nil {
 		answer.Next = found.Next.String()

@@ -61,7 +61,7 @@ type Config struct {
 	FiveMinutesTTL, HourTTL, DayTTL time.Duration
 	// EventsTTL is how long what happened on nodes is kept.
 	EventsTTL time.Duration
-	// EventsPerMinute is how many events of a cluster's minute are kept; the first ones are.
+	// EventsPerMinute is how many events of a cluster's minute are kept: the first ones that come.
 	EventsPerMinute int
 	// FreshTTL is how long frames are kept. It should cover the time from a frame's arrival to the
 	// close of its window with what Cassandra may be away in between: frames that expired before

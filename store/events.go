@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +17,15 @@ import (
 // that is how people ask: what happened here, the newest first. A cluster says some hundred events
 // on a busy day, so most of its hours have no partition.
 
-// eventMinutes is of how many minutes of clusters a process remembers how many events it wrote;
-// some 100 bytes each.
-const eventMinutes = 50_000
+const (
+	// eventAge is how much older than its frame an event may be. The agent sends it with its next
+	// frame, and what was cut off sends frames of that time, so only who is wrong or hostile has
+	// older ones; they would fill hours that are over.
+	eventAge = time.Hour
+	// eventMinutes is of how many minutes of clusters a process remembers how many events it wrote,
+	// and of how many frames' minutes; some 100 bytes each.
+	eventMinutes = 50_000
+)
 
 func (c *Config) eventsLayout() *rows.Table {
 	return &rows.Table{
@@ -42,22 +50,32 @@ type eventRows struct {
 	now     func() int64
 
 	mu sync.Mutex // over a reading of written and its change
-	// written is how many events of a cluster's minute this process wrote. Repeated frames count
-	// again, so a minute that is read from the stream twice may be full the second time: then what
-	// is left out is there already.
+	// written is how many events of a cluster's minute this process wrote, and let how many of a
+	// frame's: one that comes again makes the same rows and takes no more room.
 	written *recentCache[clusterMinute, int]
+	let     *recentCache[frameMinute, int]
+	seed    maphash.Seed
 
-	atOnce, pageWork int // eventsAtOnce and eventsWork, but for tests
+	// eventsAtOnce, eventsWork and eventsBytes, but for tests
+	atOnce, pageWork int
+	pageBytes        int64
 }
 
-// clusterMinute is a minute in which a cluster's frames were made.
+// clusterMinute is a minute in which something happened on a cluster.
 type clusterMinute struct {
 	clusterID
 	minute int64
 }
 
-// put writes the events of a frame. What is left out for good is counted: what expired, and what
-// is more than a cluster may say in a minute.
+// frameMinute is what a frame says of a minute. It goes by the frame's bytes: a header that comes
+// again may bring other events.
+type frameMinute struct {
+	clusterMinute
+	frame uint64
+}
+
+// put writes the events of a frame. What is left out for good is counted: what expired, what is
+// much older than its frame, and what is more than may happen on a cluster in a minute.
 func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) error {
 	if !h.HasEvents {
@@ -68,60 +86,70 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 		s.metrics.Events.WithLabelValues("corrupt").Inc()
 		return nil
 	}
-	minute := clusterMinute{clusterID{account, h.Cluster}, h.At / 60_000}
-	may := s.take(minute, len(list))
+	of := frameMinute{clusterMinute{clusterID{account, h.Cluster}, -1}, maphash.Bytes(s.seed, b)}
 	stamp := s.now() * 1000
-	expired, wrote := 0, 0
-	// By hour, since a frame may tell of two.
-	for i := 0; i < may; {
-		hour := hourOf(list[i].At)
-		var some []rows.Row
-		for ; i < may && hourOf(list[i].At) == hour; i++ {
-			e := &list[i]
-			if e.At <= stamp/1000-s.config.EventsTTL.Milliseconds() {
-				expired++
-				continue
-			}
-			labels := make(map[string]string, len(e.Labels))
-			for _, l := range e.Labels {
-				labels[l.Name] = l.Value
-			}
-			some = append(some, rows.Row{
-				Key:    []any{account, h.Cluster, hour, e.At, h.Node, h.At, i},
-				Values: []any{e.Kind, int(e.Severity), labels, e.Text},
-				TTL:    timeLeft(e.At, stamp, s.config.EventsTTL),
-			})
-		}
-		if len(some) == 0 {
+	var all []rows.Row
+	var expired, old, excess, room int
+	for i := range list {
+		e := &list[i]
+		if e.At <= stamp/1000-s.config.EventsTTL.Milliseconds() {
+			expired++
 			continue
 		}
-		if err := s.engine.Put(ctx, w, s.table, some...); err != nil {
-			s.give(minute, may) // the frame comes again
+		if h.At-e.At > eventAge.Milliseconds() {
+			old++
+			continue
+		}
+		if minute := e.At / 60_000; minute != of.minute { // they come in order
+			n := slices.IndexFunc(list[i:], func(e frame.Event) bool { return e.At/60_000 != minute })
+			if n < 0 {
+				n = len(list) - i
+			}
+			of.minute = minute
+			room = s.take(of, n)
+		}
+		if room == 0 {
+			excess++
+			continue
+		}
+		room--
+		labels := make(map[string]string, len(e.Labels))
+		for _, l := range e.Labels {
+			labels[l.Name] = l.Value
+		}
+		all = append(all, rows.Row{
+			Key:    []any{account, h.Cluster, hourOf(e.At), e.At, h.Node, h.At, i},
+			Values: []any{e.Kind, int(e.Severity), labels, e.Text},
+			TTL:    timeLeft(e.At, stamp, s.config.EventsTTL),
+		})
+	}
+	for begin, end := 0, 0; begin < len(all); begin = end { // by hour: a frame may tell of two
+		for end < len(all) && all[end].Key[2] == all[begin].Key[2] {
+			end++
+		}
+		if err := s.engine.Put(ctx, w, s.table, all[begin:end]...); err != nil {
 			return fmt.Errorf("write events: %w", err)
 		}
-		wrote += len(some)
 	}
-	s.metrics.Events.WithLabelValues("written").Add(float64(wrote))
+	s.metrics.Events.WithLabelValues("written").Add(float64(len(all)))
 	s.metrics.Events.WithLabelValues("expired").Add(float64(expired))
-	s.metrics.Events.WithLabelValues("excess").Add(float64(len(list) - may))
+	s.metrics.Events.WithLabelValues("old").Add(float64(old))
+	s.metrics.Events.WithLabelValues("excess").Add(float64(excess))
 	return nil
 }
 
-// take returns how many of n events of a cluster's minute may be written.
-func (s *eventRows) take(m clusterMinute, n int) int {
+// take returns how many of a frame's n events of a minute may be written.
+func (s *eventRows) take(m frameMinute, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	written, _ := s.written.get(m)
-	may := min(n, max(0, s.config.EventsPerMinute-written))
-	s.written.put(m, written+may, 1)
-	return may
-}
-
-// give takes back what take returned.
-func (s *eventRows) give(m clusterMinute, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if written, known := s.written.get(m); known {
-		s.written.put(m, max(0, written-n), 1)
+	if let, again := s.let.get(m); again {
+		return min(n, let)
 	}
+	written, _ := s.written.get(m.clusterMinute)
+	may := min(n, max(0, s.config.EventsPerMinute-written))
+	if may > 0 { // what had no room may have some when it comes again
+		s.written.put(m.clusterMinute, written+may, 1)
+		s.let.put(m, may, 1)
+	}
+	return may
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -68,7 +70,7 @@ func newEventHistory(pick windowtest.Pick) *eventHistory {
 			for range count {
 				age := int64(pick(2) * pick(5_000))
 				if pick(30) == 0 {
-					age = int64(pick(3 * window.HourMillis)) // it waited in the agent
+					age = int64(pick(int(eventAge.Milliseconds()))) // it waited in the agent
 				}
 				n.Events = append(n.Events, anEvent(pick, at-age))
 			}
@@ -221,6 +223,7 @@ func TestEvents(t *testing.T) {
 		for i := range queries {
 			q := h.query(pick)
 			s.events.atOnce, s.events.pageWork = 20+pick(200), 300+pick(10_000)
+			s.events.pageBytes = int64(1 + pick(2)*pick(100_000))
 			if i%20 == 0 { // hardly any progress
 				s.events.atOnce, s.events.pageWork = 1, 1
 				q.From = max(q.From, q.To-window.HourMillis)
@@ -235,7 +238,7 @@ func TestEvents(t *testing.T) {
 				t.Logf("%d of %d events on %d pages", len(got), len(h.all), pages)
 			}
 		}
-		s.events.atOnce, s.events.pageWork = eventsAtOnce, eventsWork
+		s.events.atOnce, s.events.pageWork, s.events.pageBytes = eventsAtOnce, eventsWork, eventsBytes
 		all := events.Query{Clusters: h.clusters, To: base, Limit: 1000}
 		if p, err := reading(s).Events(t.Context(), "other", all); err != nil ||
 			len(p.Events) > 0 || p.Next != nil {
@@ -244,37 +247,46 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestEventStorm: what is more than a cluster may say in a minute is counted, other clusters and
-// minutes lose nothing, and a write that fails takes no room.
+// TestEventStorm: what is more than may happen on a cluster in a minute is counted, other clusters
+// and minutes lose nothing, and a frame that comes again takes no more room, whether its first write
+// failed or not.
 func TestEventStorm(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c, func(c *Config) { c.EventsPerMinute = 100 })
 	n, other := frametest.New("storm", 1, 1), frametest.New("calm", 2, 1)
 	pick := seeded(t, 3)
-	say := func(ctx context.Context, n *frametest.Node, at int64, count int) error {
+	say := func(n *frametest.Node, at, age int64, count int) []byte {
+		t.Helper()
 		for range count {
-			n.Events = append(n.Events, anEvent(pick, at))
+			n.Events = append(n.Events, anEvent(pick, at-age))
 		}
-		return writing(s).WriteFrame(ctx, "acme", n.Frame(at))
+		b := n.Frame(at)
+		if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	again := func(ctx context.Context, b []byte) error {
+		return writing(s).WriteFrame(ctx, "acme", b)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := say(ended, n, base, 60); err == nil {
+	for range 60 {
+		n.Events = append(n.Events, anEvent(pick, base))
+	}
+	first := n.Frame(base)
+	if err := again(ended, first); err == nil {
 		t.Fatal("a write went on without its context")
 	}
-	for i := range int64(3) {
-		if err := say(t.Context(), n, base+5000*i, 60); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, at := range []int64{base + 5000, base + 60_000} {
-		if err := say(t.Context(), other, at, 50); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := say(t.Context(), n, base+60_000, 64); err != nil {
+	if err := again(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
+	say(n, base+5000, 0, 60)
+	say(n, base+10_000, 0, 60)
+	for _, at := range []int64{base + 5000, base + 60_000} {
+		say(other, at, 0, 50)
+	}
+	last := say(n, base+60_000, 0, 64)
 	written, excess := number(s.metrics.Events.WithLabelValues("written")),
 		number(s.metrics.Events.WithLabelValues("excess"))
 	if written != 100+2*50+64 || excess != 80 {
@@ -285,29 +297,111 @@ func TestEventStorm(t *testing.T) {
 	if len(got) != 264 {
 		t.Errorf("%d events are there", len(got))
 	}
+	for _, b := range [][]byte{first, last, last} {
+		if err := again(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say(n, base+65_000, 0, 36)
+	// who tells of a minute later, and again and again, does not get more into it
+	for i := range int64(10) {
+		say(n, base+180_000+i*60_000, 60_000+i*60_000, 64)
+	}
+	got, _ = allPages(t, s, events.Query{Clusters: []string{"storm", "calm"}, To: base + 600_000,
+		Limit: 50})
+	if len(got) != 264+36+100 {
+		t.Errorf("%d events are there", len(got))
+	}
+}
+
+// TestEventsMemory: a page holds what its events take and no more, whatever was read for it, and
+// ends when that is much.
+func TestEventsMemory(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	n := frametest.New("big", 1, 1)
+	for i := range int64(4) { // two instants
+		for range 60 {
+			n.Events = append(n.Events, frame.Event{At: base + i/2, Kind: "error",
+				Text: strings.Repeat("x", 1000)})
+		}
+		if err := writing(s).WriteFrame(t.Context(), "acme", n.Frame(base+i+10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.events.atOnce, s.events.pageBytes = 20, 50_000
+	budget, err := memory.NewBudget("test", 1<<30, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := events.Query{Clusters: []string{"big"}, To: base + 1000, Limit: 1000}
+	p, err := s.Reader(rows.Work{}, budget.Open("acme")).Events(t.Context(), "acme", q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes := int64(0)
+	for i := range p.Events {
+		bytes += p.Events[i].Bytes()
+	}
+	if budget.Used() != bytes || bytes < 50_000 || bytes > 52_000 {
+		t.Errorf("%d bytes are held for %d of events", budget.Used(), bytes)
+	}
+	if got, pages := allPages(t, s, q); len(got) != 240 || pages < 5 {
+		t.Errorf("%d events on %d pages", len(got), pages)
+	}
+}
+
+// TestEventsOfManyClusters: so many that asking each for its hours is much of a page's work still
+// get on by more than an hour a page.
+func TestEventsOfManyClusters(t *testing.T) {
+	s := mustStore(t, newClock(base))
+	n := frametest.New("20", 1, 1)
+	n.Events = []frame.Event{{At: base - 40*window.HourMillis, Kind: "start"}}
+	if err := writing(s).WriteFrame(t.Context(), "acme",
+		n.Frame(base-40*window.HourMillis)); err != nil {
+		t.Fatal(err)
+	}
+	q := events.Query{From: base - 48*window.HourMillis, To: base, Limit: 10}
+	for i := range 40 {
+		q.Clusters = append(q.Clusters, fmt.Sprint(i))
+	}
+	s.events.pageWork = 800
+	for _, after := range []*events.ID{nil, {}} {
+		q.After = after
+		if got, pages := allPages(t, s, q); len(got) != 1 || pages > 5 {
+			t.Errorf("%d events on %d pages", len(got), pages)
+		}
+	}
 }
 
 // TestOldEvents: an event lives as long after it happened as the configuration says, however late
-// it came.
+// it came with its frame. One much older than its frame is counted.
 func TestOldEvents(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
 	n := frametest.New("late", 1, 1)
-	ttl := s.config.EventsTTL.Milliseconds()
-	n.Events = []frame.Event{{At: base - ttl - 1000, Kind: "start"},
-		{At: base - ttl + 2*window.HourMillis, Kind: "stop"}, {At: base, Kind: "start"}}
-	if err := writing(s).WriteFrame(t.Context(), "acme", n.Frame(base)); err != nil {
-		t.Fatal(err)
+	ttl, age := s.config.EventsTTL.Milliseconds(), eventAge.Milliseconds()
+	for at, list := range map[int64][]frame.Event{
+		base - ttl + 1000:                {{At: base - ttl - 1000, Kind: "start"}},
+		base - ttl + 2*window.HourMillis: {{At: base - ttl + 2*window.HourMillis, Kind: "stop"}},
+		base: {{At: base - age - 1, Kind: "start"}, {At: base - age, Kind: "start"},
+			{At: base, Kind: "start"}},
+	} {
+		n.Events = list
+		if err := writing(s).WriteFrame(t.Context(), "acme", n.Frame(at)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := number(s.metrics.Events.WithLabelValues("expired")); got != 1 {
-		t.Errorf("%v events are expired", got)
+	for result, want := range map[string]float64{"expired": 1, "old": 1, "written": 3} {
+		if got := number(s.metrics.Events.WithLabelValues(result)); got != want {
+			t.Errorf("%v events are %s", got, result)
+		}
 	}
 	q := events.Query{Clusters: []string{"late"}, To: base + window.HourMillis, Limit: 10}
-	if got, _ := allPages(t, s, q); len(got) != 2 {
+	if got, _ := allPages(t, s, q); len(got) != 3 {
 		t.Errorf("%v", got)
 	}
 	c.millis.Add((3 * time.Hour).Milliseconds())
-	if got, _ := allPages(t, s, q); len(got) != 1 || got[0].At != base {
+	if got, _ := allPages(t, s, q); len(got) != 2 || got[0].At != base {
 		t.Errorf("after its time: %v", got)
 	}
 }

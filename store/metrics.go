@@ -54,7 +54,7 @@ type Metrics struct {
 	ReadWindows   *prometheus.CounterVec // by layer: raw, fresh, kept
 	BadKeyPayload prometheus.Counter     // key frames whose identity could not be read
 
-	// events of frames, by result: written, excess, expired; corrupt counts frames
+	// events of frames, by result: written, excess, expired, old; corrupt counts frames
 	Events *prometheus.CounterVec
 
 	RowsWritten, RowsRead *prometheus.CounterVec // by table
@@ -161,7 +161,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		{m.Closed, []string{"written", "merged", "unchanged", "empty", "expired"}},
 		{m.Hours, []string{"written", "unchanged", "empty"}},
 		{m.Days, []string{"written", "unchanged", "empty", "damaged"}},
-		{m.Events, []string{"written", "excess", "expired", "corrupt"}},
+		{m.Events, []string{"written", "excess", "expired", "old", "corrupt"}},
 	} {
 		for _, value := range of.values {
 			of.vec.WithLabelValues(value)

@@ -22,10 +22,13 @@ const (
 	// eventsWork is how much work one page may be, about: rows read, and hours of a cluster of
 	// which is asked whether they have any.
 	eventsWork = 20_000
+	// eventsBytes is what a page's events take in memory before it ends, about.
+	eventsBytes = 4 << 20
 	// eventsAtOnce is how many rows of one partition are read at once, fewer of very many.
 	eventsAtOnce, leastAtOnce = 250, 10
-	// eventHoursAsked is of how many hours is asked at once whether they have events, and
-	// eventHoursRead how many are read at once at most, while those are few partitions.
+	// eventHoursAsked is of how many hours is asked at once whether they have events, fewer of so
+	// many clusters that it were half a page's work, and eventHoursRead how many are read at once
+	// at most, while those are few partitions.
 	eventHoursAsked = 48
 	eventHoursRead  = 24
 	eventPartsRead  = 80
@@ -41,6 +44,8 @@ func (r Reader) Events(ctx context.Context, account string, q events.Query) (eve
 		// hoursRead grows where there is little
 		hours: map[string]map[int64]bool{}, hoursRead: 1}
 	q.Clusters = slices.Compact(slices.Sorted(slices.Values(q.Clusters)))
+	e.hoursAsked = int64(min(eventHoursAsked,
+		max(1, e.events.pageWork/2/max(1, len(q.Clusters)))))
 	var err error
 	if q.After != nil {
 		e.from = max(e.from, q.After.At)
@@ -65,17 +70,19 @@ type eventsReader struct {
 	match    func(*events.Event) bool
 	from, to int64 // ms: what is left to be looked at, both inclusive
 	page     events.Page
-	done     int // of eventsWork
+	done     int   // of eventsWork
+	bytes    int64 // that the page's events take
 
-	hours     map[string]map[int64]bool // by cluster, of those that were asked: whether they have any
-	hoursRead int64                     // how many are read at once
+	hours map[string]map[int64]bool // by cluster, of those that were asked: whether they have any
+	// hoursAsked is of how many is asked at once, and hoursRead, never more, how many are read.
+	hoursAsked, hoursRead int64
 }
 
 func (r *eventsReader) newestFirst(ctx context.Context) error {
 	for r.from <= r.to {
 		last := hourOf(r.to)
 		err := r.ask(ctx, last-(r.hoursRead-1)*window.HourMillis, last,
-			last-(eventHoursAsked-1)*window.HourMillis, last)
+			last-(r.hoursAsked-1)*window.HourMillis, last)
 		if err != nil {
 			return err
 		}
@@ -98,6 +105,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 			}
 		}
 		if whole > s.to { // at one instant happened more than is read at once
+			r.forget(&s)
 			s = eventSlice{from: r.to, to: r.to, parts: r.parts(last)}
 			if err := r.read(ctx, &s, 0); err != nil {
 				return err
@@ -122,11 +130,11 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 	span := int64(window.HourMillis)
 	for r.from <= r.to {
 		first := hourOf(r.from)
-		s := eventSlice{from: r.from, to: min(r.to, r.from+span-1)}
-		if span >= window.HourMillis {
-			s.to = min(r.to, first+r.hoursRead*window.HourMillis-1)
+		s := eventSlice{from: r.from, to: min(r.to, first+r.hoursRead*window.HourMillis-1)}
+		if span < window.HourMillis {
+			s.to = min(s.to, r.from+span-1)
 		}
-		err := r.ask(ctx, first, hourOf(s.to), first, first+(eventHoursAsked-1)*window.HourMillis)
+		err := r.ask(ctx, first, hourOf(s.to), first, first+(r.hoursAsked-1)*window.HourMillis)
 		if err != nil {
 			return err
 		}
@@ -170,7 +178,7 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 // pace lets more hours be read at once where they have little.
 func (r *eventsReader) pace(little bool) {
 	if little {
-		r.hoursRead = min(2*r.hoursRead, eventHoursRead)
+		r.hoursRead = min(2*r.hoursRead, eventHoursRead, r.hoursAsked)
 	} else {
 		r.hoursRead = 1
 	}
@@ -286,22 +294,13 @@ func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart
 		}
 		slices.SortFunc(e.Labels, func(a, b frame.Label) int { return cmp.Compare(a.Name, b.Name) })
 		p.list = append(p.list, e)
-		bytes := eventBytes(&e)
+		bytes := e.Bytes()
 		if full = r.lease.Take(bytes); full == nil {
 			p.bytes += bytes
 		}
 		return full == nil
 	})
 	return cmp.Or(err, full)
-}
-
-// eventBytes is what an event takes in memory, about.
-func eventBytes(e *events.Event) int64 {
-	n := 200 + len(e.Kind) + len(e.Text)
-	for _, l := range e.Labels {
-		n += 32 + len(l.Name) + len(l.Value)
-	}
-	return int64(n)
 }
 
 // forget gives back what a slice's events take.
@@ -329,15 +328,18 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 	slices.SortFunc(list, func(a, b events.Event) int {
 		return cmp.Or(order(a.ID(), b.ID()), cmp.Compare(a.Cluster, b.Cluster))
 	})
-	if left := r.query.Limit - len(r.page.Events); len(list) >= left {
-		list, full = list[:left], true
-		next := list[left-1].ID()
-		r.page.Next = &next
-	}
 	r.forget(s)
 	for i := range list {
-		_ = r.lease.Take(eventBytes(&list[i])) // less than was just given back
+		e := &list[i]
+		bytes := e.Bytes()
+		_ = r.lease.Take(bytes) // less than was just given back
+		r.bytes += bytes
+		r.page.Events = append(r.page.Events, *e)
+		if len(r.page.Events) == r.query.Limit || r.bytes >= r.events.pageBytes {
+			next := e.ID()
+			r.page.Next = &next
+			return true
+		}
 	}
-	r.page.Events = append(r.page.Events, list...)
-	return full
+	return false
 }

@@ -27,6 +27,7 @@ package store
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -133,7 +134,8 @@ func newStore(session database, c Config, m *Metrics) *Store {
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.events = &eventRows{engine: session, table: c.eventsLayout(), config: &s.config, metrics: m,
 		now: s.millis, written: newRecentCache[clusterMinute, int](eventMinutes),
-		atOnce: eventsAtOnce, pageWork: eventsWork}
+		let: newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
+		atOnce: eventsAtOnce, pageWork: eventsWork, pageBytes: eventsBytes}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
 		metrics: m, log: c.Log, now: s.millis,
 		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}

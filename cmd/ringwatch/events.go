@@ -120,7 +120,7 @@ func (c *eventsCmd) run(ctx context.Context, out, errs io.Writer, now time.Time)
 		return err
 	}
 	if c.Follow {
-		return c.follow(ctx, api, query, list, out, errs)
+		return c.follow(ctx, api, query, list, now, out, errs)
 	}
 	if c.JSON {
 		raw := []json.RawMessage{}
@@ -207,17 +207,15 @@ func (c *client) events(ctx context.Context, query url.Values, limit int) (list 
 
 // follow prints a list, the newest last, and then what comes. It goes on after the API was away.
 func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, list []eventInfo,
-	out, errs io.Writer) error {
+	now time.Time, out, errs io.Writer) error {
 	f := eventFollower{json: c.JSON, out: out, printed: map[string]time.Time{}}
+	after := c.followFrom(query, list, now)
 	slices.Reverse(list)
 	if err := f.print(list); err != nil {
 		return err
 	}
 	query.Set("limit", strconv.Itoa(eventsPage))
-	query.Set("after", cmp.Or(query.Get("from"), "0"))
-	if len(list) > 0 {
-		query.Set("after", list[len(list)-1].ID)
-	}
+	query.Set("after", strconv.FormatInt(after, 10))
 	query.Del("from")
 	for away := false; ; {
 		var page eventsAnswer
@@ -248,6 +246,26 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 		case <-time.After(eventsEvery):
 		}
 	}
+}
+
+// eventsLate is how late an event may come so that who follows hears of it: events of different
+// nodes do not come in the order in which they happened.
+const eventsLate = 5 * time.Minute
+
+// followFrom returns from when on, ms, to ask for what comes after a list of the newest: so far
+// before its end that what is late comes too, but not before its begin if more were left out there.
+// A node's clock may be ahead, so its event is not the end.
+func (c *eventsCmd) followFrom(query url.Values, list []eventInfo, now time.Time) int64 {
+	end := now
+	if len(list) > 0 && list[0].At.Before(now) {
+		end = list[0].At
+	}
+	after, _ := strconv.ParseInt(query.Get("from"), 10, 64) // values wrote it
+	after = max(after, end.Add(-eventsLate).UnixMilli())
+	if len(list) == c.Limit {
+		after = max(after, list[len(list)-1].At.UnixMilli())
+	}
+	return after
 }
 
 // eventFollower prints each event once.

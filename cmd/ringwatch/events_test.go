@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -128,6 +129,7 @@ func TestEventsEndToEnd(t *testing.T) {
 	once()
 	tell(a, base+20_000, "node_up")
 	tell(b, base+10_000, "start") // late
+	tell(b, base+5500, "start")   // before the newest of the list, too
 	once()
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
@@ -152,6 +154,33 @@ func TestEventsEndToEnd(t *testing.T) {
 	}
 	if out := list(eventsCmd{}); strings.Count(out, "\n") != number+1 {
 		t.Errorf("after a kill:\n%s", out)
+	}
+}
+
+// TestFollowFrom: what comes late is followed, whatever the list ends with.
+func TestFollowFrom(t *testing.T) {
+	now := time.UnixMilli(1_000_000_000_000)
+	ago := func(d time.Duration) eventInfo { return eventInfo{At: now.Add(-d)} }
+	for _, c := range []struct {
+		list []eventInfo
+		from time.Duration // ago; 0: not said
+		want time.Duration
+	}{
+		{nil, 0, 5 * time.Minute},
+		{nil, time.Minute, time.Minute},
+		{[]eventInfo{ago(time.Hour)}, 0, 65 * time.Minute},
+		{[]eventInfo{ago(-10 * time.Minute)}, 0, 5 * time.Minute}, // a clock ahead
+		{[]eventInfo{ago(time.Minute), ago(2 * time.Minute)}, 0, 2 * time.Minute},
+		{[]eventInfo{ago(time.Minute), ago(time.Hour)}, 0, 6 * time.Minute},
+	} {
+		query := url.Values{}
+		if c.from > 0 {
+			query.Set("from", fmt.Sprint(now.Add(-c.from).UnixMilli()))
+		}
+		of := eventsCmd{Limit: 2}
+		if got := now.Sub(time.UnixMilli(of.followFrom(query, c.list, now))); got != c.want {
+			t.Errorf("%v: from %s ago on, not %s", c.list, got, c.want)
+		}
 	}
 }
 

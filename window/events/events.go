@@ -31,6 +31,15 @@ type Event struct {
 // ID returns what tells the event from all others of its account.
 func (e *Event) ID() ID { return ID{e.At, e.Node, e.FrameAt, uint8(e.Index)} }
 
+// Bytes is what the event takes in memory, about.
+func (e *Event) Bytes() int64 {
+	n := 200 + len(e.Kind) + len(e.Text)
+	for _, l := range e.Labels {
+		n += 32 + len(l.Name) + len(l.Value)
+	}
+	return int64(n)
+}
+
 // ID names an event. Events have an order, newest first: by ID.Compare.
 type ID struct {
 	At      int64 // when it happened, ms
@@ -118,8 +127,8 @@ type Page struct {
 	// Events are in the order that the Query asks for.
 	Events []Event
 	// Next is what Before, or After, is to be for what follows. nil: that was all. A page ends when
-	// it has Limit events, or when looking for more would be too much work for one; then it may
-	// have few, or none.
+	// it has Limit events, when they take some megabytes, or when looking for more would be too
+	// much work for one; then it may have few, or none.
 	Next *ID
 }
 
