@@ -171,9 +171,7 @@ final class EventQueue {
     }
 
     private boolean admit(EventKind kind, Event event) {
-        long now = clock.getAsLong();
-        Rate its = byKind.computeIfAbsent(kind, k -> new Rate(PER_KIND));
-        if (!all.allows(now) || !its.allows(now)) {
+        if (isFull(kind)) {
             drop(MINUTE, times(event));
             return false;
         }
@@ -181,10 +179,21 @@ final class EventQueue {
             drop(FULL, times(event));
             return false;
         }
+        long now = clock.getAsLong();
         all.take(now);
-        its.take(now);
+        rate(kind).take(now);
         waiting.addLast(event);
         return true;
+    }
+
+    /** Whether the minute has no room for another of that kind. */
+    boolean isFull(EventKind kind) {
+        long now = clock.getAsLong();
+        return !all.allows(now) || !rate(kind).allows(now);
+    }
+
+    private Rate rate(EventKind kind) {
+        return byKind.computeIfAbsent(kind, k -> new Rate(PER_KIND));
     }
 
     void drop(String reason, long events) {

@@ -51,7 +51,7 @@ public final class Events {
         this.sources = sources;
         this.sends = sends;
         queue = new EventQueue(clock);
-        reader = new LogReader(schema, keys, this::take);
+        reader = new LogReader(schema, keys, queue::isFull, this::take);
         template = model.add(new Template("event", "kind", "severity"));
         total = template.add(Metric.scalar("ringwatch_events_total", Kind.COUNTER, "", 0));
         for (EventKind kind : KINDS) {
@@ -131,6 +131,7 @@ public final class Events {
                 }
             }
         }
+        queue.drop(EventQueue.INBOX, inbox.takeUnread());
         queue.look();
         if (!sends) {
             queue.clear();

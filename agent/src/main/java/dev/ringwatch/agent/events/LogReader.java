@@ -8,6 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
+import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -17,9 +18,13 @@ final class LogReader {
     private static final int MAX_STATEMENT = 8_192;
     private static final String NAME = "\"?([A-Za-z0-9_]{1,222})\"?";
 
-    /** MonitoringTask, all versions: statement, time, or how often and the longest. */
-    private static final Pattern SLOW = Pattern.compile(">, (?:time (\\d+) msec"
-            + "|was slow (\\d+) times: avg/min/max \\d+/\\d+/(\\d+) msec) - slow timeout \\d+ msec");
+    /**
+     * MonitoringTask, all versions: statement, time, or how often and the longest. A literal may
+     * look like it, so no number is larger than Cassandra's may be.
+     */
+    private static final Pattern SLOW = Pattern.compile(">, (?:time (\\d{1,9}) msec"
+            + "|was slow (\\d{1,6}) times: avg/min/max \\d{1,9}/\\d{1,9}/(\\d{1,9}) msec)"
+            + " - slow timeout \\d{1,9} msec");
     private static final Pattern TABLE = Pattern.compile(
             "(?i)\\b(?:FROM|INTO|UPDATE)\\s+" + NAME + "\\." + NAME);
     /** BigTableWriter of 4.0 and 4.1: keyspace, table, key, size. */
@@ -30,8 +35,10 @@ final class LogReader {
             "(?s)Writing (\\d+) tombstones to ([^/]+)/([^:]+):(.*) in sstable .*");
     /** Guardrails of 5.0 and 6.0: which, keyspace, table, key, value. */
     private static final Pattern PARTITION = Pattern.compile(
-            "(?s)Guardrail partition_(size|tombstones) violated: Partition ([^.]+)\\.([^:]+):(.*)"
-            + " on sstable .* has (?:size )?(\\d+)(?: tombstones)?, this exceeds .*");
+            "Guardrail partition_(size|tombstones) violated: Partition ([^.]+)\\.([^:]+):");
+    private static final String ON = " on sstable ";
+    private static final Pattern HAS = Pattern.compile(
+            "(?s).* has (?:size )?(\\d+)(?: tombstones)?, this exceeds .*");
     private static final Pattern GUARDRAIL = Pattern.compile("Guardrail (\\w+) violated");
     private static final Pattern READ_TOMBSTONES = Pattern.compile(
             "(?s)Read (\\d+) live rows and (\\d+) tombstone cells for query (.*?)"
@@ -58,13 +65,17 @@ final class LogReader {
     private final SchemaNames schema;
     /** Whether partition keys may be sent. */
     private final boolean keys;
+    private final Predicate<EventKind> isFull;
     private final BiConsumer<EventKind, Event> to;
     /** Keyspaces of repairs that run, by their number. */
     private final Map<String, String> repairs = new TreeMap<>();
 
-    LogReader(SchemaNames schema, boolean keys, BiConsumer<EventKind, Event> to) {
+    /** @param isFull whether events of that kind are only counted, so that none needs a text */
+    LogReader(SchemaNames schema, boolean keys, Predicate<EventKind> isFull,
+            BiConsumer<EventKind, Event> to) {
         this.schema = schema;
         this.keys = keys;
+        this.isFull = isFull;
         this.to = to;
     }
 
@@ -122,18 +133,24 @@ final class LogReader {
     }
 
     private void other(Seen line) {
-        String text = line.text;
-        Matcher guardrail = GUARDRAIL.matcher(text);
+        EventKind kind = line.severity == Severity.ERROR ? EventKind.ERROR : EventKind.WARNING;
+        tell(line, kind, line.severity, labels(), isFull.test(kind) ? "" : text(line));
+    }
+
+    private static String text(Seen line) {
+        Matcher guardrail = GUARDRAIL.matcher(line.text);
         if (guardrail.find()) { // what stands behind may be anything
-            text = guardrail.group();
-        } else {
-            text = Redaction.text(firstLine(text));
-            if (!line.thrown.isEmpty()) {
-                text += (text.isEmpty() ? "" : " ") + Redaction.text(firstLine(line.thrown));
-            }
+            return guardrail.group();
         }
-        boolean error = line.severity == Severity.ERROR;
-        tell(line, error ? EventKind.ERROR : EventKind.WARNING, line.severity, labels(), text);
+        String said = line.text;
+        if (line.kind == EventKind.LARGE_PARTITION) { // a key stands behind
+            said = said.split(":", 2)[0];
+        }
+        String text = Redaction.text(firstLine(said));
+        if (line.thrown.isEmpty()) {
+            return text;
+        }
+        return (text + " " + Redaction.text(firstLine(line.thrown))).trim();
     }
 
     /** What is behind is not worth its redaction: a frame has room for a kilobyte. */
@@ -160,7 +177,12 @@ final class LogReader {
             }
             boolean once = found.group(1) != null;
             Map<String, String> labels = labels();
-            String statement = statement(line.text.substring(begins, found.start()), labels);
+            String statement;
+            try {
+                statement = statement(line.text.substring(begins, found.start()), labels);
+            } catch (RuntimeException | StackOverflowError unreadable) { // fifty share the line
+                statement = "";
+            }
             labels.put("times", once ? "1" : found.group(2));
             labels.put("slowest_seconds", seconds(found.group(once ? 1 : 3)));
             tell(line, EventKind.SLOW_QUERY, Severity.WARNING, labels, statement);
@@ -200,14 +222,18 @@ final class LogReader {
             return buried(line, old.group(2), old.group(3), old.group(4), old.group(1));
         }
         Matcher guardrail = PARTITION.matcher(line.text);
-        if (!guardrail.matches()) {
+        int on = line.text.lastIndexOf(ON); // a key may have it, too
+        if (!guardrail.lookingAt() || on < guardrail.end()) {
+            return false;
+        }
+        String key = line.text.substring(guardrail.end(), on);
+        Matcher has = HAS.matcher(line.text).region(on + ON.length(), line.text.length());
+        if (!has.matches()) {
             return false;
         }
         return guardrail.group(1).equals("size")
-                ? large(line, guardrail.group(2), guardrail.group(3), guardrail.group(4),
-                        guardrail.group(5))
-                : buried(line, guardrail.group(2), guardrail.group(3), guardrail.group(4),
-                        guardrail.group(5));
+                ? large(line, guardrail.group(2), guardrail.group(3), key, has.group(1))
+                : buried(line, guardrail.group(2), guardrail.group(3), key, has.group(1));
     }
 
     private boolean large(Seen line, String keyspace, String table, String key, String size) {

@@ -164,7 +164,7 @@ public final class LogSource implements EventSource {
             EventKind kind = taken != null ? taken.kind
                     : severity == Severity.ERROR ? EventKind.ERROR : EventKind.WARNING;
             if (event.getLoggerName().startsWith("dev.ringwatch.")
-                    || !inbox.hasRoom(kind, severity)) {
+                    || !inbox.hasRoomForLine(kind, severity)) {
                 return;
             }
             IThrowableProxy thrown = event.getThrowableProxy();

@@ -2,6 +2,7 @@ package dev.ringwatch.agent.events;
 
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.function.Predicate;
@@ -29,27 +30,31 @@ public final class Redaction {
 
     private static final Pattern WORD = Pattern.compile("[A-Za-z_][A-Za-z0-9_]*");
 
-    /** Where a statement begins in another text. */
+    /** Where a statement begins in another text; the first two if {@link #FROM} follows. */
     private static final Pattern STATEMENT = Pattern.compile("\\b(?:"
-            + "SELECT\\b.*?\\bFROM\\b|INSERT\\s+(?:JSON|INTO)\\b|UPDATE\\s+\\S+\\s+(?:USING|SET)\\b"
-            + "|DELETE\\b.{0,1000}?\\bFROM\\b|BEGIN\\s+(?:\\w+\\s+)?BATCH\\b"
+            + "(SELECT|DELETE)\\b|INSERT\\s+(?:JSON|INTO)\\b|UPDATE\\s+\\S+\\s+(?:USING|SET)\\b"
+            + "|BEGIN\\s+(?:\\w+\\s+)?BATCH\\b"
             + "|(?:CREATE|ALTER|DROP)\\s+(?:OR\\s+REPLACE\\s+)?(?:ROLE|USER|TABLE|KEYSPACE|TYPE"
             + "|CUSTOM|INDEX|MATERIALIZED|FUNCTION|AGGREGATE|COLUMNFAMILY)\\b"
             + "|(?:GRANT|REVOKE)\\s|TRUNCATE\\s|LIST\\s+(?:ROLES|USERS|ALL)\\b"
             + "|WITH\\s+(?:\\w+\\s+)?PASSWORD\\b)",
-            Pattern.CASE_INSENSITIVE | Pattern.DOTALL);
+            Pattern.CASE_INSENSITIVE);
+    private static final Pattern FROM = Pattern.compile("\\bFROM\\b", Pattern.CASE_INSENSITIVE);
 
     /** What a value follows whose end nobody can tell: the text ends there. */
     private static final Pattern ENDS = Pattern.compile(
-            "\\b(?:(?:partition|row|clustering|index)\\s+)?keys?\\b\\s*(?:[:=(\\[]|\\S)"
-            + "|\\b(?:statement|query|queries|mutation|cql|row|value|literal|constant)s?\\b"
-            + "\\s*[:=(\\[<{]|DecoratedKey|Mutation\\(",
+            "\\b(?:keys?|values?|literals?|constants?|got|but\\s+(?:was|is|found|received))\\b"
+            + "(?=\\s*\\S)"
+            + "|\\b(?:statements?|query|queries|mutations?|cql|rows?)\\b(?=\\s*[:=(\\[<{])"
+            + "|DecoratedKey|Mutation(?=\\()"
+            + "|(?<!\\w)(?=\\w*?(?:passw(?:or)?d|pwd|passphrase|secret|credential|api_?key"
+            + "|access_?key|private_?key))\\w++(?=\\s*\\S)"
+            + "|(?<!\\w)(?=\\w*?token)\\w++(?=\\s*[:=]|\\s+(?:is|to)\\b)",
             Pattern.CASE_INSENSITIVE);
 
-    private static final Pattern SECRET = Pattern.compile(
-            "(\\w*(?:passw(?:or)?d|pwd|passphrase|secret|credential|api_?key|access_?key"
-            + "|private_?key|token)\\w*)(\\s*(?:[:=]|\\bis\\b|\\bto\\b)\\s*|\\s+)\\S+",
-            Pattern.CASE_INSENSITIVE);
+    /** A secret, or a place in the ring, which ends with the word. */
+    private static final Pattern TOKEN = Pattern.compile(
+            "(?<!\\w)(?=\\w*?token)(\\w++\\s++)\\S+", Pattern.CASE_INSENSITIVE);
     private static final Pattern BEARER =
             Pattern.compile("\\b(bearer|basic)\\s+\\S+", Pattern.CASE_INSENSITIVE);
     private static final Pattern IDS = Pattern.compile(
@@ -57,8 +62,15 @@ public final class Redaction {
             + "|\\b0[xX][0-9a-fA-F]+|\\b(?=[a-fA-F]*[0-9])[0-9a-fA-F]{16,}\\b");
     private static final Pattern BRACES = Pattern.compile("\\{.*(?:\\}|$)", Pattern.DOTALL);
 
+    /** A tuple of values behind another. */
+    private static final List<String> AGAIN = List.of("(?),(?)", "(?), (?)");
+
     private static final String OPENING = "\"`\u201c\u201e\u2018\u201a\u00ab\u2039\u300c\u300e\uff02";
     private static final String CLOSING = "\"`\u201d\u201c\u2019\u2018\u00bb\u203a\u300d\u300f\uff02";
+
+    /** What follows an apostrophe within a word. */
+    private static final Pattern ENDING = Pattern.compile(
+            "(?:s|t|d|m|re|ve|ll)(?![\\p{L}\\p{N}])", Pattern.CASE_INSENSITIVE);
 
     private Redaction() {}
 
@@ -75,24 +87,27 @@ public final class Redaction {
                 blank(out);
             } else if (c == '\'') {
                 i = end(cql, i + 1, "'");
-                out.append('?');
+                value(out);
             } else if (c == '"') {
                 int end = end(cql, i + 1, "\"");
                 String name = cql.substring(i + 1, Math.max(i + 1, end - 1)).replace("\"\"", "\"");
-                out.append(!name.isEmpty() && isName.test(name)
-                        ? '"' + name.replace("\"", "\"\"") + '"' : "?");
+                if (!name.isEmpty() && isName.test(name)) {
+                    out.append('"').append(name.replace("\"", "\"\"")).append('"');
+                } else {
+                    value(out);
+                }
                 i = end;
             } else if (cql.startsWith("$$", i)) {
                 i = end(cql, i + 2, "$$");
-                out.append('?');
+                value(out);
             } else if (cql.startsWith("/*", i)) {
                 i = end(cql, i + 2, "*/");
-                out.append('?');
+                value(out);
             } else if (cql.startsWith("--", i) || cql.startsWith("//", i)) {
                 i = end(cql, i + 2, "\n");
-                out.append('?');
+                value(out);
             } else if ("(),=<>;[]{}*!+:".indexOf(c) >= 0) {
-                out.append(c);
+                mark(out, c);
                 i++;
             } else {
                 int from = i;
@@ -100,10 +115,15 @@ public final class Redaction {
                         && "(),=<>;[]{}*!+'\"".indexOf(cql.charAt(i)) < 0) {
                     i++;
                 }
-                out.append(word(cql.substring(from, i), isName));
+                String word = cql.substring(from, i);
+                if (isKnown(word, isName)) {
+                    out.append(word);
+                } else {
+                    value(out);
+                }
             }
         }
-        return collapsed(out.toString());
+        return withoutCut(out);
     }
 
     private static void blank(StringBuilder out) {
@@ -129,55 +149,125 @@ public final class Redaction {
         }
     }
 
-    private static String word(String word, Predicate<String> isName) {
+    private static boolean isKnown(String word, Predicate<String> isName) {
         String[] parts = word.split("\\.", -1);
         for (String part : parts) {
             boolean known = WORD.matcher(part).matches()
                     && (WORDS.contains(part.toLowerCase(Locale.ROOT)) || isName.test(part));
             if (!known) {
-                return "?";
+                return false;
             }
         }
-        return parts.length > 3 ? "?" : word;
+        return parts.length <= 3;
     }
 
-    /** So that lists of any length, and collections of any content, read the same. */
-    private static String collapsed(String text) {
-        String before;
-        String now = text;
-        do {
-            before = now;
-            now = now.replaceAll("\\?(?: ?[,:+]? ?\\?)+", "?")
-                    .replaceAll("([ =(,]):\\?", "$1?")
-                    .replaceAll("[\\[{] ?\\?? ?[\\]}]", "?")
-                    .replaceAll("[\\[{] ?\\?[^\\]}?]*$", "?")
-                    .replaceAll("\\(\\?\\)(?:, ?\\(\\?\\))+", "(?)");
-        } while (!now.equals(before));
-        return now.trim();
+    /**
+     * A question mark, or none if it would only continue a list that ends in one: lists of any
+     * length, and collections of any content, read the same.
+     */
+    private static void value(StringBuilder out) {
+        int end = out.length();
+        if (end > 1 && out.charAt(end - 1) == ':' && " =(,".indexOf(out.charAt(end - 2)) >= 0) {
+            out.setLength(--end); // a bound value's name
+        }
+        int at = beforeBlank(out, end);
+        if (at > 0 && ",:+".indexOf(out.charAt(at - 1)) >= 0) {
+            at = beforeBlank(out, at - 1);
+        }
+        if (at > 0 && out.charAt(at - 1) == '?') {
+            out.setLength(at);
+        } else {
+            out.append('?');
+        }
+    }
+
+    private static int beforeBlank(StringBuilder out, int end) {
+        return end > 0 && out.charAt(end - 1) == ' ' ? end - 1 : end;
+    }
+
+    /** A collection that it closes is a value, and a tuple behind an equal one says nothing. */
+    private static void mark(StringBuilder out, char mark) {
+        if (mark == ']' || mark == '}') {
+            int at = beforeBlank(out, out.length());
+            if (at > 0 && out.charAt(at - 1) == '?') {
+                at = beforeBlank(out, at - 1);
+            }
+            if (at > 0 && isOpening(out.charAt(at - 1))) {
+                out.setLength(at - 1);
+                value(out);
+                return;
+            }
+        }
+        out.append(mark);
+        if (mark == ')') {
+            for (String again : AGAIN) {
+                if (out.length() >= again.length()
+                        && out.indexOf(again, out.length() - again.length()) >= 0) {
+                    out.setLength(out.length() - again.length() + "(?)".length());
+                    return;
+                }
+            }
+        }
+    }
+
+    private static boolean isOpening(char c) {
+        return c == '[' || c == '{';
+    }
+
+    /** Without the beginnings of collections that were cut. */
+    private static String withoutCut(StringBuilder out) {
+        for (;;) {
+            int last = out.lastIndexOf("?");
+            int at = last < 0 ? 0 : beforeBlank(out, last);
+            if (at == 0 || !isOpening(out.charAt(at - 1))
+                    || out.indexOf("]", last) >= 0 || out.indexOf("}", last) >= 0) {
+                return out.toString().trim();
+            }
+            out.setLength(at - 1);
+            value(out);
+        }
     }
 
     /** Any text of a log. */
     public static String text(String text) {
-        Matcher statement = STATEMENT.matcher(text);
-        if (statement.find()) {
-            return plain(text.substring(0, statement.start())) + " "
-                    + statement(text.substring(statement.start()), none -> false);
+        int lastQuote = lastQuote(text);
+        int lastFrom = -1;
+        for (Matcher from = FROM.matcher(text); from.find();) {
+            lastFrom = from.start();
         }
-        return plain(text);
+        for (Matcher found = STATEMENT.matcher(text); found.find();) {
+            if (found.group(1) == null || found.end() < lastFrom) {
+                return plain(text.substring(0, found.start()), lastQuote) + " "
+                        + statement(text.substring(found.start()), none -> false);
+            }
+        }
+        return plain(text, lastQuote);
     }
 
-    private static String plain(String text) {
+    private static String plain(String text, int lastQuote) {
         Matcher ends = ENDS.matcher(text);
         if (ends.find()) {
-            text = text.substring(0, ends.start())
-                    + ends.group().replaceAll("(?s)[^A-Za-z ].*|(?<=\\s)\\S+$", "").trim() + " ?";
+            text = text.substring(0, ends.end()) + " ?";
         }
-        text = unquoted(text);
+        text = unquoted(text, lastQuote);
         text = BRACES.matcher(text).replaceAll("?");
         text = withoutAddresses(text);
-        text = SECRET.matcher(text).replaceAll("$1$2?");
         text = BEARER.matcher(text).replaceAll("$1 ?");
+        text = TOKEN.matcher(text).replaceAll("$1?");
         return IDS.matcher(text).replaceAll("?").trim();
+    }
+
+    /** The last apostrophe that may close a quote. */
+    private static int lastQuote(String text) {
+        int at = text.lastIndexOf('\'');
+        while (at >= 0 && !endsWord(text, at)) {
+            at = text.lastIndexOf('\'', at - 1);
+        }
+        return at;
+    }
+
+    private static boolean endsWord(String text, int quote) {
+        return quote + 1 == text.length() || !Character.isLetterOrDigit(text.charAt(quote + 1));
     }
 
     /** Users and passwords in addresses, and addresses of mail: every word with an at sign. */
@@ -202,9 +292,12 @@ public final class Redaction {
 
     /**
      * A question mark for all that stands in quotes, and for the rest if one is never closed. An
-     * apostrophe within a word is none.
+     * apostrophe as in {@code can't} is none, unless one follows that may close it.
+     *
+     * @param lastQuote the last of those, also if it stands behind what is left of the text
      */
-    private static String unquoted(String text) {
+    private static String unquoted(String text, int lastQuote) {
+        Matcher ending = ENDING.matcher(text);
         StringBuilder out = new StringBuilder();
         for (int i = 0; i < text.length();) {
             char c = text.charAt(i);
@@ -223,7 +316,9 @@ public final class Redaction {
                     return out.toString();
                 }
                 i = close + 1;
-            } else if (c == '\'' && (i == 0 || !Character.isLetterOrDigit(text.charAt(i - 1)))) {
+            } else if (c == '\'' && (i < lastQuote || i == 0
+                    || !Character.isLetterOrDigit(text.charAt(i - 1))
+                    || !ending.region(i + 1, text.length()).lookingAt())) {
                 out.append('?');
                 int close = closed(text, i + 1);
                 if (close < 0) {
@@ -246,8 +341,7 @@ public final class Redaction {
             }
             if (text.startsWith("''", i)) {
                 i++;
-            } else if (i + 1 == text.length()
-                    || !Character.isLetterOrDigit(text.charAt(i + 1))) {
+            } else if (endsWord(text, i)) {
                 return i;
             }
         }

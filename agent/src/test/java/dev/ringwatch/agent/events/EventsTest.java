@@ -116,6 +116,42 @@ class EventsTest {
                 state.value("ringwatch_agent_events_dropped_total", "minute"));
     }
 
+    /** To look for a text's like it would have to be redacted. */
+    @Test
+    void whatIsAboveTheRateIsOnlyCounted() {
+        Events events = events(true);
+        warn(EventQueue.PER_KIND + 1);
+        warn(1);
+        events.sample(false);
+        FrameEncoder encoder = new FrameEncoder(new UUID(1, 2), "c", 1_000, null);
+        ReferenceDecoder.State state =
+                ReferenceDecoder.decode(encoder.key(model, 1, 0, AT, 0).copy(), null);
+        assertEquals(2L, state.value("ringwatch_agent_events_dropped_total", "minute"));
+        assertEquals(EventQueue.PER_KIND + 2L,
+                state.value("ringwatch_events_total", "warning", "warning"));
+    }
+
+    @Test
+    void aLineThatFindsNoRoomIsNoEventUntilItIsRead() {
+        Events events = events(true);
+        warn(Inbox.MAX);
+        for (EventKind kind : List.of(EventKind.STOP, EventKind.GC_PAUSE, EventKind.SLOW_QUERY)) {
+            inbox.add(Seen.logLine(AT, kind, Severity.INFO, "of whatever", ""));
+        }
+        inbox.add(Seen.logLine(AT, EventKind.STOP, Severity.WARNING, "of whatever", ""));
+        inbox.add(Seen.event(EventKind.SCHEMA, Severity.INFO, Map.of(), "that happened"));
+        events.sample(false);
+        FrameEncoder encoder = new FrameEncoder(new UUID(1, 2), "c", 1_000, null);
+        ReferenceDecoder.State state =
+                ReferenceDecoder.decode(encoder.key(model, 1, 0, AT, 0).copy(), null);
+        assertEquals(5L, state.value("ringwatch_agent_events_dropped_total", "inbox_full"));
+        assertEquals(0L, state.value("ringwatch_events_total", "stop", "info"));
+        assertEquals(0L, state.value("ringwatch_events_total", "gc_pause", "info"));
+        assertEquals(1L, state.value("ringwatch_events_total", "slow_query", "warning"));
+        assertEquals(1L, state.value("ringwatch_events_total", "schema", "info"));
+        assertEquals(Inbox.MAX + 1L, state.value("ringwatch_events_total", "warning", "warning"));
+    }
+
     @Test
     void aPauseClosesWhatAPassOpens() {
         Events events = events(true);

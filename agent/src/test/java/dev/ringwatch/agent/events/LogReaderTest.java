@@ -18,6 +18,9 @@ class LogReaderTest {
     private static final SchemaNames SHOP = new SchemaNames() {
         @Override
         public boolean hasTable(String keyspace, String table) {
+            if (table.equals("broken")) {
+                throw new IllegalStateException();
+            }
             return keyspace.equals("shop") && Set.of("orders", "items").contains(table);
         }
 
@@ -34,7 +37,11 @@ class LogReaderTest {
     };
 
     private final List<Event> events = new ArrayList<>();
-    private LogReader reader = new LogReader(SHOP, false, (kind, event) -> events.add(event));
+    private LogReader reader = reader(false);
+
+    private LogReader reader(boolean keys) {
+        return new LogReader(SHOP, keys, kind -> false, (kind, event) -> events.add(event));
+    }
 
     private String read(EventKind kind, Severity severity, String text) {
         return read(kind, severity, text, "");
@@ -68,6 +75,45 @@ class LogReaderTest {
     }
 
     @Test
+    void aLiteralThatLooksLikeTheMonitorCountsLittle() {
+        String end = " msec - slow timeout 1 msec";
+        for (String times : List.of("9223372036854775807", "99999999999999999999")) {
+            assertEquals("slow_query warning {keyspace=shop, operation=select, slowest_seconds=0.5, "
+                    + "table=orders, times=1} SELECT v FROM shop.orders WHERE k = ?",
+                    read(EventKind.SLOW_QUERY, Severity.INFO, "<SELECT v FROM shop.orders WHERE k = "
+                            + "'>, was slow " + times + " times: avg/min/max 1/1/1" + end
+                            + "'>, time 500" + end));
+        }
+    }
+
+    @Test
+    void oneUnreadableStatementTakesNoOtherAlong() {
+        String end = ">, time 500 msec - slow timeout 1 msec\n";
+        assertEquals("slow_query warning {slowest_seconds=0.5, times=1} \nslow_query warning "
+                + "{keyspace=shop, operation=select, slowest_seconds=0.5, table=items, times=1} "
+                + "SELECT v FROM shop.items", read(EventKind.SLOW_QUERY, Severity.INFO,
+                "<SELECT v FROM shop.broken" + end + "<SELECT v FROM shop.items" + end));
+    }
+
+    @Test
+    void aGuardrailsLineWithoutItsEndIsReadSoon() {
+        String cut = "Guardrail partition_size violated: Partition shop.orders:"
+                + " on sstable x has ".repeat(Seen.MAX_CHARS / 18);
+        assertTimeoutPreemptively(Duration.ofSeconds(20), () ->
+                assertEquals("warning warning {} Guardrail partition_size violated",
+                        read(EventKind.LARGE_PARTITION, Severity.WARNING, cut)));
+    }
+
+    @Test
+    void noKeyIsInALineOfAPartitionThatHasAnotherForm() {
+        for (String line : List.of("Writing large partition shop/orders:bob",
+                "Writing large partition shop/orders:bob\nbob (5 MB) into sstable x")) {
+            assertEquals("warning warning {} Writing large partition shop/orders",
+                    read(EventKind.LARGE_PARTITION, Severity.WARNING, line));
+        }
+    }
+
+    @Test
     void aLineMadeToStopTheReaderDoesNot() {
         assertTimeoutPreemptively(Duration.ofSeconds(60), () -> {
             for (String part : List.of("<", "<SELECT ", "SELECT FROM ", ">, time ", "'", "$$", "{[",
@@ -96,10 +142,14 @@ class LogReaderTest {
                 + "tombstones=7} one partition of an SSTable has more than the node's threshold",
                 read(EventKind.LARGE_PARTITION, Severity.WARNING,
                         "Writing 7 tombstones to shop/orders:alice in sstable /data/x"));
+        assertEquals("large_partition warning {keyspace=shop, size_bytes=7, table=orders} larger than "
+                + "the node's threshold", read(EventKind.LARGE_PARTITION, Severity.WARNING,
+                "Guardrail partition_size violated: Partition shop.orders:a on sstable b on sstable "
+                        + "/x has size 7, this exceeds the failure threshold of 5."));
         assertEquals("warning warning {} Guardrail items_per_collection violated",
                 read(EventKind.LARGE_PARTITION, Severity.WARNING, "Guardrail items_per_collection "
                         + "violated: Detected collection v in row alice of size 7"));
-        reader = new LogReader(SHOP, true, (kind, event) -> events.add(event));
+        reader = reader(true);
         read(EventKind.LARGE_PARTITION, Severity.WARNING,
                 "Writing large partition shop/orders:a (b) /x:c (1.500KiB) to sstable /data/x");
         assertEquals("a (b) /x:c", events.get(0).labels.get("partition"));

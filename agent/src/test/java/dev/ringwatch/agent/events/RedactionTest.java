@@ -2,9 +2,13 @@ package dev.ringwatch.agent.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
@@ -39,6 +43,67 @@ class RedactionTest {
                 cql("INSERT INTO shop.orders JSON '{\"k\": \"secret\", \"v\": 5}'"));
         assertEquals("SELECT v FROM shop.orders WHERE k = ? AND c = ?",
                 cql("SELECT v FROM shop.orders WHERE k = alice@example.com AND c = 1.5e10"));
+    }
+
+    @Test
+    void listsAndCollectionsOfAnyContentReadTheSame() {
+        for (String values : List.of("(1)", "(1, 2,3 , 4)", "('a', {}, [ ], {1: [2, {3, 4}]})",
+                "(:a, :b)", "({'a': :b})", "([1, [2, [3, [4]]]], -- all\n 5)")) {
+            assertEquals("INSERT INTO shop.orders (k) VALUES (?)",
+                    cql("INSERT INTO shop.orders (k) VALUES " + values), values);
+        }
+        assertEquals("SELECT v FROM shop.orders WHERE (k, c) IN ((?))",
+                cql("SELECT v FROM shop.orders WHERE (k, c) IN ((1, 2), (3, 4),(5, 6))"));
+        assertEquals("UPDATE shop.orders SET v = ?",
+                cql("UPDATE shop.orders SET v = [1, 2, {3, [4, {5, LIMIT"));
+    }
+
+    /** Cassandra's and the agent's threads may have little stack. */
+    @Test
+    void longAndDeepStatementsAreRead() throws InterruptedException {
+        Set<String> redacted = ConcurrentHashMap.newKeySet();
+        Thread small = new Thread(null, () -> {
+            redacted.add(cql("SELECT v FROM shop.orders WHERE k IN (" + "5, ".repeat(2_000) + "5)"));
+            redacted.add(cql("SELECT v FROM shop.orders WHERE k IN (" + "(5, 6), ".repeat(900)
+                    + "(5, 6))"));
+            redacted.add(cql("SELECT v FROM shop.orders ORDER BY v ANN OF [" + "0.125, ".repeat(768)
+                    + "1]"));
+            redacted.add(cql("{1,".repeat(2_700)));
+        }, "small", 64 << 10);
+        small.start();
+        small.join();
+        assertEquals(Set.of("SELECT v FROM shop.orders WHERE k IN (?)",
+                "SELECT v FROM shop.orders WHERE k IN ((?))",
+                "SELECT v FROM shop.orders ORDER BY v ANN OF ?", "?"), redacted);
+    }
+
+    /** What a pass can have before it, and a pass holds the model. By the thread's own time. */
+    @Test
+    void aPassIsOverSoon() {
+        for (String part : List.of("w", "token", "passwd", "key", "'a", "$$", "{", "DELETE ")) {
+            String line = part.repeat(2_048 / part.length());
+            within(5_000, part, () -> {
+                for (int i = 0; i < Inbox.MAX; i++) {
+                    Redaction.text(line);
+                }
+            });
+        }
+        for (String part : List.of("{?,", "(?),", "?,", "[{?:", "?.", "{} ")) {
+            String statement = part.repeat(8_192 / part.length());
+            within(5_000, part, () -> {
+                for (int i = 0; i < 64; i++) {
+                    cql(statement);
+                }
+            });
+        }
+    }
+
+    private static void within(long ms, String what, Runnable work) {
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long began = threads.getCurrentThreadCpuTime();
+        work.run();
+        long took = (threads.getCurrentThreadCpuTime() - began) / 1_000_000;
+        assertTrue(took < ms, what + " took " + took + " ms");
     }
 
     /** In each, what must not be there is a word that holds LEAK. */
@@ -128,10 +193,18 @@ class RedactionTest {
                 "DecoratedKey(-5, LEAK) != DecoratedKey(6, LEAK)", "Mutation(keyspace='a', LEAK)",
                 "row [v=LEAK]", "literal (LEAK) for k of type int",
                 "Invalid STRING constant (LEAK) for k", "{k=LEAK, v=LEAK}", "map {LEAK: [LEAK",
-                "value: LEAK")) {
+                "value: LEAK", "Invalid value LEAK for column", "the value is LEAK LEAK",
+                "values LEAK, LEAK and LEAK", "a constant LEAK", "password LEAK LEAK",
+                "pwd=LEAK LEAK LEAK", "passwords,LEAK", "a client_secret is LEAK LEAK",
+                "expected 8 bytes got LEAK", "expected 8 bytes but was LEAK LEAK",
+                "token: Bearer LEAK", "token Bearer LEAK", "its token is LEAK LEAK",
+                "Failed x'LEAK' y", "Failed x'LEAK LEAK", "Failed 5'LEAK' y", "Failed x's LEAK' y",
+                "Failed x't key LEAK' y", "Failed x's LEAK SELECT v FROM t' y", "O'LEAK")) {
             String redacted = Redaction.text(text);
             assertFalse(redacted.contains("LEAK"), text + " became " + redacted);
         }
+        assertEquals("Nodes a and b have the same token ? in their ring",
+                Redaction.text("Nodes a and b have the same token -55 in their ring"));
         for (String id : List.of("6f9619ff-8b86-d011-b42d-00c04fc964ff", "0xCAFEBABE",
                 "1b255f4def2540a60000000000000005")) {
             assertFalse(Redaction.text("of " + id + " it").contains(id), id);
@@ -147,6 +220,7 @@ class RedactionTest {
                 "10.0.0.7:7000 has 12 dropped hints, because node is down past configured window",
                 "insufficient space to compact all requested files. 512.5MiB required",
                 "Failed to delete /var/lib/cassandra/data/shop/orders/nb-1-big-Data.db",
+                "We've seen that it's the node's clock, so don't start",
                 "Unable to lock JVM memory (ENOMEM)")) {
             assertEquals(text, Redaction.text(text));
         }
