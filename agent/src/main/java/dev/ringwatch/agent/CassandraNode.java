@@ -94,6 +94,11 @@ final class CassandraNode implements Software {
         }
 
         @Override
+        public void rest() {
+            activity.rest();
+        }
+
+        @Override
         public Inventory inventory() {
             return inventory;
         }

@@ -227,10 +227,20 @@ final class Collector {
                 return;
             }
             ended = true;
-            if (events == null || sender == null) {
-                return;
+            try {
+                sendStop();
+            } finally {
+                reads.rest();
             }
-            events.close();
+        }
+    }
+
+    private void sendStop() {
+        if (events == null) {
+            return;
+        }
+        events.close();
+        if (sender != null && passes > 0) { // else a frame would not know where the node is
             long at = Math.max(System.currentTimeMillis(), lastAt + 1);
             events.happened(at, EventKind.STOP, Map.of(), "the JVM ends");
             events.last();
@@ -252,6 +262,7 @@ final class Collector {
     void pause() {
         synchronized (model) {
             model.paused(true);
+            reads.rest();
             if (events != null) {
                 events.close();
             }
@@ -260,10 +271,13 @@ final class Collector {
 
     /** The clock was set back far, or there was a pause: as if the agent had just been started. */
     void beginAnew() {
-        started = System.currentTimeMillis();
-        sequence = 0;
-        keyWindow = -1;
-        forcedKeyAt = 0;
+        synchronized (model) { // the JVM may be ending
+            started = System.currentTimeMillis();
+            sequence = 0;
+            keyWindow = -1;
+            forcedKeyAt = 0;
+            lastAt = 0;
+        }
     }
 
     /** A frame's cluster has 1 to 255 bytes and no control characters. */

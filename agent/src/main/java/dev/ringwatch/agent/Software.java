@@ -25,6 +25,10 @@ interface Software {
         /** What it counts. */
         void sample(boolean slowTurn, int passesPerMinute);
 
+        /** Lets go of all that it holds of the node's, until it is sampled again. */
+        default void rest() {
+        }
+
         /** The thread that reads for it outside of passes, else -1. */
         default long threadId() {
             return -1;

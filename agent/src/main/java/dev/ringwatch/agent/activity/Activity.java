@@ -43,6 +43,7 @@ public final class Activity {
 
     private long pass;
     private long errors;
+    private boolean listens;
     private boolean sendsHistory;
     private long historyDue;
     private long snapshotsDue;
@@ -50,7 +51,7 @@ public final class Activity {
     /** The thread's own; what it has found is handed over by what is volatile. */
     private final RepairHistory history = new RepairHistory();
     private final ParentRepairs parents = new ParentRepairs();
-    private final Snapshots snapshots = new Snapshots();
+    private final Snapshots snapshots = new Snapshots(Snapshots.MAX_FILES);
     private volatile List<RepairHistory.Known> foundHistory;
     private volatile Map<String, Snapshots.Found> foundSnapshots;
     private volatile long historyNotBefore;
@@ -83,7 +84,6 @@ public final class Activity {
                     return thread;
                 });
         rarely.prestartAllCoreThreads();
-        beans.listen(repairs);
         long now = System.nanoTime();
         historyDue = now;
         historyNotBefore = now;
@@ -94,6 +94,10 @@ public final class Activity {
     /** @param slowTurn once a minute */
     public void sample(boolean slowTurn, int passesPerMinute) {
         pass++;
+        if (!listens) {
+            listens = true;
+            beans.listen(repairs);
+        }
         long nowMs = System.currentTimeMillis();
         long nanos = System.nanoTime();
         kinds.begin();
@@ -105,6 +109,15 @@ public final class Activity {
             }
         }
         kinds.end();
+    }
+
+    /** Holds nothing of Cassandra's, and is told nothing, until the next pass. */
+    public void rest() {
+        beans.unlisten(repairs);
+        listens = false;
+        repairs.clear();
+        compactions.clear();
+        streams.clear();
     }
 
     private void sample(int source, boolean slowTurn, int passesPerMinute, long nowMs, long nanos)

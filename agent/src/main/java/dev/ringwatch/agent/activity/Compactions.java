@@ -47,14 +47,22 @@ final class Compactions {
             return;
         }
         running.begin(nowMs, nanos);
-        for (CompactionInfo.Holder holder : active) {
-            CompactionInfo info = holder.getCompactionInfo();
-            String type = info.getTaskType().name();
-            if (!type.endsWith("_CACHE_SAVE")) { // as Cassandra's own table has it
-                see(holder, info, TASKS.getOrDefault(type, "other"));
+        try {
+            for (CompactionInfo.Holder holder : active) {
+                CompactionInfo info = holder.getCompactionInfo();
+                String type = info.getTaskType().name();
+                if (!type.endsWith("_CACHE_SAVE")) { // as Cassandra's own table has it
+                    see(holder, info, TASKS.getOrDefault(type, "other"));
+                }
             }
+        } finally { // else what has ended would be held for as long as one cannot be read
+            running.end();
         }
-        running.end();
+    }
+
+    /** Holds none of them. */
+    void clear() {
+        running.clear();
     }
 
     private void see(CompactionInfo.Holder holder, CompactionInfo info, String task) {

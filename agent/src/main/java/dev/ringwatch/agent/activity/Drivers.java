@@ -120,6 +120,9 @@ final class Drivers {
 
     void see(InetSocketAddress from, long count, String driver, String version, int protocol,
             String user, boolean tls) {
+        if (from == null) { // its channel is closed already
+            return;
+        }
         seen++;
         Group group = group(new Who(Rows.label(driver, "unknown"),
                 Rows.label(version, "unknown"), protocol, Rows.label(user, "unknown"), tls));

@@ -151,6 +151,13 @@ final class RepairSessions implements NotificationListener {
         return news;
     }
 
+    /** Whose end will not be heard of ends now, and does not count. */
+    synchronized void clear() {
+        sessions.values().forEach(this::end);
+        sessions.clear();
+        touched = true;
+    }
+
     void sample() {
         if (!touched) {
             return;

@@ -127,6 +127,11 @@ final class Running {
         return run;
     }
 
+    void clear() {
+        begin(nowMs, nanos);
+        end();
+    }
+
     void end() {
         for (Iterator<Run> all = runs.values().iterator(); all.hasNext();) {
             Run run = all.next();

@@ -23,8 +23,11 @@ import java.util.TreeMap;
  * them has changed.
  */
 final class Snapshots {
-    /** Files looked at in one turn; the next one goes on with the tables that are left. */
-    private static final int MAX_FILES = 200_000;
+    /**
+     * Files looked at of one table's directory, and of all in one turn before the last one begins;
+     * the next turn goes on with the directories that are left.
+     */
+    static final int MAX_FILES = 200_000;
     private static final int MAX_TABLES = 20_000;
     /** One that is this young may be in the making. */
     private static final long SETTLED_MS = 60_000;
@@ -61,9 +64,14 @@ final class Snapshots {
     }
 
     private final Map<Path, Held> held = new HashMap<>();
+    private final int maxFiles;
     private int turn;
     private int filesLeft;
     private int looked;
+
+    Snapshots(int maxFiles) {
+        this.maxFiles = maxFiles;
+    }
 
     /** How many directories the last turn has looked at: what it costs. */
     int looked() {
@@ -73,7 +81,7 @@ final class Snapshots {
     /** By keyspace and table; only tables that have some. */
     Map<String, Found> read(List<String> directories, long nowMs) {
         turn++;
-        filesLeft = MAX_FILES;
+        filesLeft = maxFiles;
         looked = 0;
         Map<String, Found> all = new TreeMap<>();
         for (String directory : directories) {
@@ -153,22 +161,32 @@ final class Snapshots {
         });
     }
 
-    /** False where there were too many files for this turn. */
+    /**
+     * False if this turn had no room to begin with it. One that has too many files for a turn has
+     * no size, and does not keep others from theirs.
+     */
     private boolean measure(Path snapshots, Held of) {
+        of.bytes = -1;
+        if (filesLeft <= 0) {
+            return false;
+        }
         long[] sum = {0};
+        int[] left = {maxFiles};
         each(snapshots, snapshot -> each(snapshot, file -> {
-            if (filesLeft > 0) {
-                add(file, sum);
+            if (left[0] > 0) {
+                add(file, sum, left);
             }
         }));
-        boolean whole = filesLeft > 0;
-        of.bytes = whole ? sum[0] : -1;
-        return whole;
+        filesLeft -= maxFiles - left[0];
+        if (left[0] > 0) {
+            of.bytes = sum[0];
+        }
+        return true;
     }
 
     /** A file, or the directory of a secondary index. */
-    private void add(Path file, long[] sum) throws IOException {
-        filesLeft--;
+    private static void add(Path file, long[] sum, int[] left) throws IOException {
+        left[0]--;
         BasicFileAttributes of = Files.readAttributes(file, BasicFileAttributes.class,
                 LinkOption.NOFOLLOW_LINKS);
         if (!of.isDirectory()) {
@@ -176,7 +194,7 @@ final class Snapshots {
             return;
         }
         each(file, inner -> {
-            if (filesLeft-- > 0) {
+            if (left[0]-- > 0) {
                 sum[0] += Files.size(inner);
             }
         });

@@ -53,13 +53,20 @@ final class StreamSessions {
             return;
         }
         running.begin(nowMs, nanos);
-        for (Object plan : initiated.values()) {
-            see((StreamResultFuture) plan, replaces);
+        try {
+            for (Object plan : initiated.values()) {
+                see((StreamResultFuture) plan, replaces);
+            }
+            for (Object plan : followed.values()) {
+                see((StreamResultFuture) plan, false);
+            }
+        } finally {
+            running.end();
         }
-        for (Object plan : followed.values()) {
-            see((StreamResultFuture) plan, false);
-        }
-        running.end();
+    }
+
+    void clear() {
+        running.clear();
     }
 
     private void see(StreamResultFuture plan, boolean replacing)

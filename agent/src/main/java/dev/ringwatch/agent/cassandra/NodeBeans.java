@@ -136,6 +136,14 @@ public final class NodeBeans {
         }
     }
 
+    public void unlisten(NotificationListener listener) {
+        try {
+            server.removeNotificationListener(STORAGE, listener);
+        } catch (JMException | RuntimeException gone) { // then it is told nothing either
+            return;
+        }
+    }
+
     /** Address and storage port as others see this node, or empty. */
     public String address() {
         Object byId = get(STORAGE, "HostIdToEndpointWithPort");

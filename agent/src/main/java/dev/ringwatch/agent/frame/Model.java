@@ -66,6 +66,16 @@ public final class Model {
         identityChanged |= templates.remove(template);
     }
 
+    /** Whether a template has that type already, be anything of it to be seen or not. */
+    public boolean hasType(String type) {
+        for (int i = 0; i < known.size(); i++) {
+            if (known.get(i).type.equals(type)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     boolean shows(Template template, Metric metric) {
         return shown == null || shown.test(template, metric);
     }

@@ -43,7 +43,7 @@ public abstract class Profile {
 
     private final String name;
 
-    private Profile(String name) {
+    Profile(String name) {
         this.name = name;
     }
 

@@ -19,6 +19,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * A profile's series as entities of the node's own frames, with the labels that a scrape job would
@@ -36,6 +38,25 @@ public final class SentNames {
     private static final Set<String> PLACE = Set.of("cluster", "datacenter", "rack", "node");
     /** A value of more characters may be too long for a frame. */
     private static final int MAX_VALUE = 341;
+    /**
+     * FORMAT.md §6. Ingest refuses a frame that exceeds one of these, with all that it says of the
+     * node, so profiles leave room for what the node's own metrics may grow by.
+     */
+    private static final int MAX_NAME = 255;
+    private static final int MAX_METRICS = 4_000;
+    private static final int MAX_TEMPLATES = 900;
+    private static final long MAX_CELLS = 1 << 23;
+    private static final int MAX_SLOTS = 1 << 19;
+    private static final int MAX_EXPONENT = 18;
+    /** Of a frame, whoever fills it. */
+    private static final int ALL_TEMPLATES = 1_024;
+    private static final long ALL_CELLS = 1 << 24;
+    private static final int ALL_SLOTS = 1 << 20;
+    /** Of an entity type; a number may follow. */
+    private static final int MAX_TYPE = 240;
+    private static final int MAX_SAID = 20;
+    private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");
+    private static final Pattern LABEL = Pattern.compile("[a-zA-Z_][a-zA-Z0-9_]*");
 
     /** How many entities all sent profiles of a node may have. */
     public static final class Room {
@@ -62,7 +83,7 @@ public final class SentNames {
 
     /** The entities of one source template under one set of labels. */
     private final class Rows {
-        final Template source;
+        final Family.Source source;
         final Template target;
         /** By the target's labels; null is no label. */
         final Label[] labels;
@@ -71,25 +92,45 @@ public final class SentNames {
         Row[] rows = new Row[0];
         String[][] of = new String[0][];
 
-        Rows(Template source, Template target, Label[] labels, Map<List<String>, Row> known) {
+        Rows(Family.Source source, Template target, Label[] labels,
+                Map<List<String>, Row> known) {
             this.source = source;
             this.target = target;
             this.labels = labels;
             this.known = known;
         }
 
-        /** First what has gone, so that what comes with the same labels begins anew. */
+        /**
+         * First what has gone, so that what comes with the same labels begins anew. What a key
+         * frame has only moved to another slot keeps its row.
+         */
         void leave() {
-            if (of.length < source.slots()) {
-                of = Arrays.copyOf(of, source.slots());
-                rows = Arrays.copyOf(rows, source.slots());
+            int slots = source.template.slots();
+            if (of.length < slots) {
+                of = Arrays.copyOf(of, slots);
+                rows = Arrays.copyOf(rows, slots);
             }
+            Map<String[], Row> left = null;
             for (int slot = 0; slot < of.length; slot++) {
                 if (of[slot] != null && of[slot] != entity(slot)) {
+                    left = left == null ? new IdentityHashMap<>() : left;
+                    left.put(of[slot], rows[slot]);
                     of[slot] = null;
-                    leave(rows[slot]);
                     rows[slot] = null;
                 }
+            }
+            if (left == null) {
+                return;
+            }
+            for (int slot = 0; slot < of.length; slot++) {
+                if (of[slot] == null) {
+                    rows[slot] = left.remove(entity(slot));
+                    of[slot] = rows[slot] == null ? null : entity(slot);
+                }
+            }
+            left.values().forEach(this::leave);
+            for (Cells each : cells) {
+                each.copyAll = true;
             }
         }
 
@@ -107,7 +148,8 @@ public final class SentNames {
         }
 
         private String[] entity(int slot) {
-            return slot < source.slots() && source.isLive(slot) ? source.entity(slot) : null;
+            return slot < source.template.slots() && source.template.isLive(slot)
+                    && !source.leavesOut(slot) ? source.template.entity(slot) : null;
         }
 
         private Row enter(String[] entity) {
@@ -122,10 +164,18 @@ public final class SentNames {
             Row row = known.get(key);
             if (row == null) {
                 if (room.left == 0) {
-                    full(key);
+                    full(key, "than max_entities " + room.max + " entities in send_profiles",
+                            "or raise max_entities");
+                    return null;
+                }
+                if (frameCells + target.metricCount() > MAX_CELLS || frameSlots >= MAX_SLOTS) {
+                    full(key, "entities in send_profiles than a frame has room for",
+                            "or filter metrics");
                     return null;
                 }
                 room.left--;
+                frameCells += target.metricCount();
+                frameSlots++;
                 row = new Row(target, key);
                 known.put(key, row);
                 target.addEntity(row, values);
@@ -263,12 +313,21 @@ public final class SentNames {
     private final Room room;
     private final Consumer<String> say;
     private final Map<Metric, Recent> recents = new IdentityHashMap<>();
+    private final List<Template> targets = new ArrayList<>();
+    /** The one of each group that has room for more metrics. */
     private final Map<String, Template> groups = new HashMap<>();
-    private final Set<String> types = new HashSet<>();
+    /** Names of the frame. */
+    private final Set<String> taken = new HashSet<>();
+    /** Of templates of others. */
+    private int otherMetrics;
+    /** Of the whole frame, removed entities included. */
+    private long frameCells;
+    private int frameSlots;
     private final Map<String, Rows> rows = new LinkedHashMap<>();
     private final Map<Template, Map<List<String>, Row>> known = new IdentityHashMap<>();
     private final List<Cells> cells = new ArrayList<>();
     private Layout layout;
+    private boolean tooMuch;
     private Set<String> leftOut = Set.of();
 
     /**
@@ -288,8 +347,17 @@ public final class SentNames {
     /** The model is locked by the caller, and written for this pass. */
     public void pass(boolean slowTurn) {
         boolean known = !model.fact("address").isEmpty(); // who it is
-        if (known && (layout == null || slowTurn && !layout.isCurrent(model))) {
+        if (known && (slowTurn && (layout == null || !layout.isCurrent(model))
+                || layout == null && !tooMuch || isNameTaken())) {
             build();
+        }
+        measure();
+        if (frameCells > ALL_CELLS || frameSlots > ALL_SLOTS
+                || model.templateCount() > ALL_TEMPLATES) { // the node's own have grown
+            clear();
+            layout = null;
+            tooMuch = true; // for this minute
+            return;
         }
         for (Rows each : rows.values()) {
             each.leave();
@@ -310,35 +378,83 @@ public final class SentNames {
         return known.values().stream().mapToInt(Map::size).sum();
     }
 
-    private void full(List<String> values) {
+    private void full(List<String> values, String what, String remedy) {
         if (!room.said) {
             room.said = true;
-            say.accept("there are more than max_entities " + room.max + " entities in "
-                    + "send_profiles: " + values + " and all after it are not sent; send fewer "
-                    + "profiles, or raise max_entities");
+            say.accept("there are more " + what + ": " + values + " and all after it are not "
+                    + "sent; send fewer profiles, " + remedy);
         }
     }
 
-    private void build() {
-        for (Template template : groups.values()) {
+    private void measure() {
+        frameCells = 0;
+        frameSlots = 0;
+        for (int t = 0; t < model.templateCount(); t++) {
+            Template template = model.template(t);
+            frameCells += (long) template.slots() * template.metricCount();
+            frameSlots += template.slots();
+        }
+    }
+
+    private int countOthers() {
+        int metrics = 0;
+        for (int t = 0; t < model.templateCount(); t++) {
+            metrics += known.containsKey(model.template(t)) ? 0
+                    : model.template(t).metricCount();
+        }
+        return metrics;
+    }
+
+    /** Whether another has got a name that is sent here: it cannot wait for the minute to end. */
+    private boolean isNameTaken() {
+        int now = countOthers();
+        if (now == otherMetrics) {
+            return false;
+        }
+        otherMetrics = now;
+        Set<String> own = new HashSet<>();
+        for (Template target : targets) {
+            for (int m = 0; m < target.metricCount(); m++) {
+                own.addAll(names(target.metric(m)));
+            }
+        }
+        for (int t = 0; t < model.templateCount(); t++) {
+            Template template = model.template(t);
+            for (int m = 0; m < template.metricCount() && !known.containsKey(template); m++) {
+                if (names(template.metric(m)).stream().anyMatch(own::contains)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private void clear() {
+        for (Template template : targets) {
             room.left += known.get(template).size();
             model.remove(template);
         }
+        targets.clear();
         groups.clear();
-        types.clear();
         known.clear();
         rows.clear();
         cells.clear();
+        taken.clear();
+    }
+
+    private void build() {
+        clear();
+        tooMuch = false;
         layout = new Layout(model, List.of(profile), recents);
         String host = Label.host(model.fact("address"));
         added = new TreeMap<>(given);
         added.putIfAbsent("instance", (host.contains(":") ? '[' + host + ']' : host) + ":" + port);
-        Set<String> taken = new HashSet<>();
         for (int t = 0; t < model.templateCount(); t++) {
             for (int m = 0; m < model.template(t).metricCount(); m++) {
-                take(model.template(t).metric(m), taken);
+                taken.addAll(names(model.template(t).metric(m)));
             }
         }
+        otherMetrics = countOthers();
         Map<String, Family> parts = new HashMap<>();
         for (Family family : layout.families) {
             parts.put(family.name, family);
@@ -348,24 +464,39 @@ public final class SentNames {
             if (isOfBuckets(family, parts)) {
                 continue;
             }
-            if (family.lineNames().stream().anyMatch(taken::contains) || !send(family, parts)) {
+            if (!send(family, parts)) {
                 lost.add(family.name);
             }
         }
         if (!lost.isEmpty() && !lost.equals(leftOut)) {
             say.accept("send_profiles: " + profile + ": the node's own frames have these names "
-                    + "already, with other labels or values, so they are not sent: "
-                    + String.join(", ", lost));
+                    + "already, with other labels or values, or a frame cannot have them, so they "
+                    + "are not sent: "
+                    + lost.stream().limit(MAX_SAID).collect(Collectors.joining(", "))
+                    + (lost.size() > MAX_SAID ? " and " + (lost.size() - MAX_SAID) + " more" : ""));
         }
         leftOut = lost;
     }
 
-    private static void take(Metric metric, Set<String> taken) {
-        taken.add(metric.name);
-        if (metric.bounds != null) {
-            taken.addAll(List.of(metric.name + "_bucket", metric.name + "_sum",
-                    metric.name + "_count"));
+    /** As queries find it. */
+    private static List<String> names(Metric metric) {
+        return metric.bounds == null ? List.of(metric.name) : List.of(metric.name,
+                metric.name + "_bucket", metric.name + "_sum", metric.name + "_count");
+    }
+
+    /** Whether a frame can have all these, and has none of them yet. */
+    private boolean fit(List<Metric> metrics) {
+        for (Metric metric : metrics) {
+            if (!NAME.matcher(metric.name).matches() || Math.abs(metric.exponent) > MAX_EXPONENT) {
+                return false;
+            }
+            for (String name : names(metric)) {
+                if (name.length() > MAX_NAME || taken.contains(name)) {
+                    return false;
+                }
+            }
         }
+        return true;
     }
 
     /** Sums and counts beside buckets are the histogram's. */
@@ -391,44 +522,55 @@ public final class SentNames {
         if (!family.type.isScalar() || first.metric.kind == Kind.STRING) {
             return false;
         }
-        Template target = target(family, false);
-        if (target == null) {
-            return false;
-        }
         int exponent = first.metric.exponent + first.shift;
         if (first.part == Family.Part.BUCKETS) {
             String base = family.name.substring(0, family.name.length() - "_bucket".length());
             long[] bounds = Arrays.stream(McacNames.BOUNDS).asLongStream().toArray();
             Bounds shown = model.bounds(0, bounds);
-            add(family, target, Metric.histogram(base, Kind.HISTOGRAM, "", exponent, shown,
+            return add(family, Metric.histogram(base, Kind.HISTOGRAM, "", exponent, shown,
                     all.containsKey(base + "_sum")), What.BUCKETS);
         } else if (first.part == Family.Part.COUNT) {
-            add(family, target, Metric.scalar(family.name, Kind.COUNTER, "", 0), What.COUNT);
+            return add(family, Metric.scalar(family.name, Kind.COUNTER, "", 0), What.COUNT);
         } else if (first.part == Family.Part.SUM) {
-            add(family, target, Metric.scalar(family.name, Kind.GAUGE, "", exponent), What.SUM);
-        } else {
-            boolean real = first.metric.kind == Kind.GAUGE_DOUBLE;
-            add(family, target, Metric.scalar(family.name, first.metric.kind, "",
-                    real ? 0 : exponent), What.VALUE);
+            return add(family, Metric.scalar(family.name, Kind.GAUGE, "", exponent), What.SUM);
         }
+        boolean real = first.metric.kind == Kind.GAUGE_DOUBLE;
+        return add(family, Metric.scalar(family.name, first.metric.kind, "", real ? 0 : exponent),
+                What.VALUE);
+    }
+
+    private boolean add(Family family, Metric out, What what) {
+        Template target = fit(List.of(out)) ? target(family, false) : null;
+        if (target == null) {
+            return false;
+        }
+        add(family, target, out, what);
         return true;
     }
 
     private boolean summary(Family family) {
-        Template quantiles = target(family, true);
-        Template rest = target(family, false);
-        if (quantiles == null || rest == null) {
+        Family.Source first = family.sources.get(0);
+        List<Metric> out = new ArrayList<>();
+        out.add(Metric.scalar(family.name, Kind.GAUGE, "",
+                first.metric.bounds.exponent + first.shift));
+        out.add(Metric.scalar(family.name + "_count",
+                first.metric.kind == Kind.HISTOGRAM ? Kind.COUNTER : Kind.GAUGE, "", 0));
+        if (first.metric.hasSum) {
+            out.add(Metric.scalar(family.name + "_sum", Kind.GAUGE, "",
+                    first.metric.exponent + first.shift));
+        }
+        if (!fit(out)) {
             return false;
         }
-        Family.Source first = family.sources.get(0);
-        add(family, quantiles, Metric.scalar(family.name, Kind.GAUGE, "",
-                first.metric.bounds.exponent + first.shift), What.QUANTILES);
-        add(family, rest, Metric.scalar(family.name + "_count",
-                first.metric.kind == Kind.HISTOGRAM ? Kind.COUNTER : Kind.GAUGE, "", 0),
-                What.COUNT);
+        Template quantiles = target(family, true);
+        Template rest = quantiles == null ? null : target(family, false);
+        if (rest == null) {
+            return false;
+        }
+        add(family, quantiles, out.get(0), What.QUANTILES);
+        add(family, rest, out.get(1), What.COUNT);
         if (first.metric.hasSum) {
-            add(family, rest, Metric.scalar(family.name + "_sum", Kind.GAUGE, "",
-                    first.metric.exponent + first.shift), What.SUM);
+            add(family, rest, out.get(2), What.SUM);
         }
         return true;
     }
@@ -436,6 +578,7 @@ public final class SentNames {
     /** Sources of another exponent than the first one's would be another value: they are left. */
     private void add(Family family, Template target, Metric out, What what) {
         target.add(out);
+        taken.addAll(names(out));
         Family.Source first = family.sources.get(0);
         for (Family.Source source : family.sources) {
             boolean same = source.metric.kind == first.metric.kind && source.part == first.part
@@ -477,7 +620,7 @@ public final class SentNames {
                 + source.labels + "/" + quantile + "/" + Arrays.toString(source.only)
                 + source.without;
         return rows.computeIfAbsent(key,
-                k -> new Rows(source.template, target, labels, known.get(target)));
+                k -> new Rows(source, target, labels, known.get(target)));
     }
 
     private static String inFrame(String label) {
@@ -502,22 +645,28 @@ public final class SentNames {
             labels.add("recorded_quantile");
             type.append("_quantile");
         }
-        if (labels.contains("le") || labels.size() > MAX_LABELS) {
+        if (labels.contains("le") || labels.size() > MAX_LABELS || !labels.stream().allMatch(
+                label -> label.length() <= MAX_NAME && LABEL.matcher(label).matches())) {
             return null;
         }
-        Template group = groups.get(type + "|" + of);
-        if (group != null) {
-            return group;
+        String group = type + "|" + of;
+        Template open = groups.get(group);
+        if (open != null && open.metricCount() < MAX_METRICS) {
+            return open;
+        }
+        if (model.templateCount() >= MAX_TEMPLATES) {
+            return null;
         }
         String plain = type.toString().replaceAll("[^a-z0-9_]", "_");
+        plain = plain.substring(0, Math.min(MAX_TYPE, plain.length()));
         String unique = plain;
-        for (int n = 2; types.contains(unique); n++) {
+        for (int n = 2; model.hasType(unique); n++) {
             unique = plain + '_' + n;
         }
         Template target = new Template(unique, labels.toArray(new String[0]));
         target.sent = true;
-        types.add(unique);
-        groups.put(type + "|" + of, target);
+        targets.add(target);
+        groups.put(group, target);
         known.put(target, new HashMap<>());
         model.add(target);
         return target;

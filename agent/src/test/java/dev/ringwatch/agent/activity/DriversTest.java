@@ -41,6 +41,17 @@ class DriversTest {
         return under.values().get("cassandra_driver_" + metric + "|java|4.17|5|app|false");
     }
 
+    /** One whose channel is closed already has no address. */
+    @Test
+    void aClosedOneKeepsNoOtherFromCounting() {
+        drivers.begin(++pass);
+        drivers.see(null, 3, "java", "4.17", 5, "app", false);
+        java(1, 10);
+        drivers.end();
+        assertEquals("10", value("requests_total"));
+        assertEquals("1", value("connections"));
+    }
+
     @Test
     void aCounterGoesOnWhenConnectionsEnd() {
         drivers.begin(++pass);

@@ -97,6 +97,20 @@ class RepairSessionsTest {
                 + "table".repeat(40) + "|63"));
     }
 
+    /** What ends while nobody listens is not known to run, however many. */
+    @Test
+    void aPauseEndsThem() {
+        for (int round = 0; round < 300; round++) {
+            sessions.hear("repair:" + round, START, 0, 100, starts("ks", "t"), 1);
+            sessions.sample();
+            sessions.clear();
+            assertEquals(0, under.entities("repair_session"));
+        }
+        Map<String, String> values = after("repair:300", COMPLETE, 1, 1, "");
+        assertEquals("0", values.get("cassandra_repair_sessions_running"));
+        assertEquals("0", values.get("cassandra_repair_failures_total"));
+    }
+
     /** Whatever is said, and in whatever order, nothing is thrown into Cassandra's thread. */
     @Test
     void hostileTalkDoesNoHarm() {

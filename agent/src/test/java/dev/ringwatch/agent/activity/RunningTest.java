@@ -99,6 +99,16 @@ class RunningTest {
     }
 
     @Test
+    void nothingIsHeldThroughAPause() {
+        pass(0, task("a", 1, 9), task("b", 2, 9));
+        running.clear();
+        assertTrue(running.isIdle());
+        assertEquals(0, under.entities("task"));
+        pass(1, task("b", 3, 9));
+        assertEquals("id of b", value("id_info", 0));
+    }
+
+    @Test
     void anEndIsToldByTheSpeed() {
         pass(0, task("a", 0, 1000));
         assertNull(value("remaining_seconds", 0), "nothing is known yet");

@@ -21,7 +21,7 @@ class SnapshotsTest {
     @TempDir
     private Path data;
     private final long now = System.currentTimeMillis();
-    private final Snapshots snapshots = new Snapshots();
+    private final Snapshots snapshots = new Snapshots(Snapshots.MAX_FILES);
     private final ModelUnderTest under = new ModelUnderTest();
     private final Snapshots.Tables tables = new Snapshots.Tables(under.model, Filters.NONE, 1000);
 
@@ -76,6 +76,23 @@ class SnapshotsTest {
         assertEquals("11", read().get("cassandra_snapshot_size_bytes|ks|t"));
         Files.write(data.resolve("ks/t" + ID + "/snapshots/young/nb-2-big-Data.db"), new byte[5]);
         assertEquals("16", read().get("cassandra_snapshot_size_bytes|ks|t"));
+    }
+
+    /** Wherever it stands among the others. */
+    @Test
+    void oneWithTooManyFilesKeepsNoOtherFromItsSize() throws IOException {
+        Snapshots small = new Snapshots(20);
+        for (int table = 0; table < 40; table++) {
+            snapshot("ks", "t" + table + ID, "tag", 10, now - 1_000_000);
+        }
+        for (int file = 0; file < 100; file++) {
+            Files.writeString(data.resolve("ks/t20" + ID + "/snapshots/tag/" + file), "");
+        }
+        for (int turn = 0; turn < 20; turn++) {
+            tables.show(small.read(List.of(data.toString()), now));
+        }
+        assertEquals(39, under.values().keySet().stream()
+                .filter(key -> key.startsWith("cassandra_snapshot_size_bytes")).count());
     }
 
     @Test

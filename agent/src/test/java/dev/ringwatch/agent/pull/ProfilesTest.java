@@ -383,6 +383,146 @@ class ProfilesTest {
         decoded(new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
     }
 
+    /** All families of a type have the same labels, and a template has room for 4,096 metrics. */
+    @Test
+    void thousandsOfFamiliesAreSeveralTemplates() throws Exception {
+        Template indexes = model.add(new Template("sai_index", "keyspace", "table", "index"));
+        for (int m = 0; m < 30; m++) {
+            indexes.add(scalar("cassandra_sai_index_m" + m, Kind.GAUGE, 0, "M" + m, false));
+        }
+        for (int e = 0; e < 200; e++) {
+            int slot = indexes.addEntity(null, "ks", "t", "i" + e + "x");
+            for (int m = 0; m < 30; m++) {
+                indexes.metric(m).set(slot, e * 100 + m);
+            }
+        }
+        SentNames sent = new SentNames(model, Profile.named("management_api"), Map.of(),
+                new SentNames.Room(1000), 0, said -> { });
+        sent.pass(true);
+        ReferenceDecoder.State key = decoded(
+                new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
+        int metrics = 0;
+        for (ReferenceDecoder.Type type : key.types) {
+            assertTrue(type.metrics.size() <= 4096, type.name + ' ' + type.metrics.size());
+            for (Metric metric : type.metrics) {
+                metrics += type.name.startsWith("sent_")
+                        && metric.name.matches(".*_m\\d+_ks_t_i\\d+x") ? 1 : 0;
+                if (metric.name.endsWith("_m3_ks_t_i7x")) { // also the one of an entity amid others
+                    assertEquals(703L, key.value(metric.name, type.entities.get(0)));
+                }
+            }
+        }
+        assertEquals(6000, metrics);
+    }
+
+    @Test
+    void longNamesAreNotSent() throws Exception {
+        model.template(0).add(scalar("cassandra_table_long", Kind.GAUGE, 0, "L".repeat(300),
+                false));
+        model.template(0).metric(6).set(0, 1);
+        Template index = model.add(new Template("sai_index", "keyspace", "table", "index"));
+        index.add(scalar("cassandra_sai_index_m", Kind.GAUGE, 0, "M", false));
+        index.add(scalar("cassandra_sai_index_long_name_of_a_metric", Kind.GAUGE, 0,
+                "LongNameOfAMetric".repeat(3), false));
+        index.addEntity(null, "k".repeat(48), "t".repeat(48), "i".repeat(100));
+        List<String> said = new java.util.ArrayList<>();
+        for (String profile : new String[] {"management_api", "mcac"}) {
+            new SentNames(model, Profile.named(profile), Map.of("l".repeat(300), "v"),
+                    new SentNames.Room(1000), 0, said::add).pass(true);
+            new SentNames(model, Profile.named(profile), Map.of(), new SentNames.Room(1000), 0,
+                    said::add).pass(true);
+        }
+        ReferenceDecoder.State key = decoded(
+                new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
+        key.types.forEach(type -> type.metrics.forEach(metric ->
+                assertTrue(metric.name.length() <= 255, metric.name)));
+        assertTrue(said.toString().contains("a frame cannot have them"), said.toString());
+        assertTrue(said.stream().allMatch(line -> line.length() < 20 * 400));
+    }
+
+    /** What one profile calls a type another may, too. */
+    @Test
+    void typesOfTwoProfilesDiffer() throws Exception {
+        for (String name : new String[] {"app", "app_host"}) {
+            Profile profile = new Profile(name) {
+                @Override
+                void add(Layout layout, Model of) {
+                    List<Label> labels = name.equals("app")
+                            ? List.of(Label.constant("host", "h")) : List.of();
+                    layout.add(name + "_x", Family.Type.GAUGE, "", "", new Family.Source(
+                            of.template(0), of.template(0).metric(3), labels, 0, 1));
+                }
+            };
+            new SentNames(model, profile, Map.of(), new SentNames.Room(100), 0, said -> { })
+                    .pass(true);
+        }
+        ReferenceDecoder.State key = decoded(
+                new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
+        assertTrue(key.type("sent_app_host") != null && key.type("sent_app_host_2") != null);
+    }
+
+    /** Whatever name the node gets is its own from its first frame on. */
+    @Test
+    void theNodesOwnNamesGoFirst() throws Exception {
+        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of(),
+                new SentNames.Room(100), 0, said -> { });
+        mcac.pass(true);
+        FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
+        decoded(encoder, true, 1, null);
+        Template own = model.add(new Template("own"));
+        own.add(Metric.scalar("mcac_table_live_ss_table_count", Kind.GAUGE, "", 0));
+        own.add(Metric.scalar("mcac_table_read_latency", Kind.GAUGE, "", 0));
+        own.addEntity(null);
+        own.metric(0).set(0, 77);
+        mcac.pass(false);
+        assertTrue(model.needsKeyFrame());
+        ReferenceDecoder.State key = decoded(encoder, true, 1001, null);
+        assertEquals(77L, key.value("mcac_table_live_ss_table_count"));
+    }
+
+    /** One that only moved to another slot is not another entity. */
+    @Test
+    void whatMovesStays() throws Exception {
+        Template table = model.template(0);
+        for (int t = 0; t < 300; t++) {
+            int slot = table.addEntity(null, "ks", "many" + t);
+            table.metric(3).set(slot, t);
+        }
+        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of(),
+                new SentNames.Room(1000), 0, said -> { });
+        FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
+        mcac.pass(true);
+        decoded(encoder, true, 1, null);
+        table.removeEntity(0);
+        mcac.pass(false);
+        ReferenceDecoder.State key = decoded(encoder, true, 1000, null); // closes the gap
+        table.metric(3).set(150, 9999);
+        mcac.pass(false);
+        byte[] delta = encoder.delta(model, 1, 1, 2000, 0).copy();
+        assertTrue(delta.length < 200, delta.length + " bytes");
+        String[] moved = table.entity(150);
+        assertEquals(9999L, ReferenceDecoder.decode(delta, key).value(
+                "mcac_table_live_ss_table_count", "10.0.0.7", moved[0], moved[1], "dc1"));
+    }
+
+    /** A node that has grown near what a frame holds sends itself, and profiles what is left. */
+    @Test
+    void theNodesOwnEntitiesGoFirst() throws Exception {
+        SentNames sent = new SentNames(model, Profile.named("mcac"), Map.of(),
+                new SentNames.Room(10_000_000), 0, said -> { });
+        sent.pass(true);
+        assertTrue(sent.entities() > 0);
+        Template wide = model.add(new Template("wide", "n"));
+        wide.add(Metric.scalar("wide", Kind.GAUGE, "", 0));
+        for (int e = 0; e < 1 << 19; e++) { // half of what a frame may have
+            wide.addEntity(null, "" + e);
+        }
+        sent.pass(false);
+        assertTrue(sent.entities() > 0);
+        sent.pass(true);
+        assertEquals(0, sent.entities());
+    }
+
     private ReferenceDecoder.State decoded(FrameEncoder encoder, boolean isKey, long at,
             ReferenceDecoder.State key) {
         return ReferenceDecoder.decode((isKey ? encoder.key(model, 1, 1, at, 0)
