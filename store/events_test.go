@@ -334,7 +334,8 @@ func TestEventsMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := events.Query{Clusters: []string{"big"}, To: base + 1000, Limit: 1000}
-	p, err := s.Reader(rows.Work{}, budget.Open("acme")).Events(t.Context(), "acme", q)
+	lease := budget.Open("acme")
+	p, err := s.Reader(rows.Work{}, lease).Events(t.Context(), "acme", q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,8 +343,8 @@ func TestEventsMemory(t *testing.T) {
 	for i := range p.Events {
 		bytes += p.Events[i].Bytes()
 	}
-	if budget.Used() != bytes || bytes < 50_000 || bytes > 52_000 {
-		t.Errorf("%d bytes are held for %d of events", budget.Used(), bytes)
+	if lease.Taken() != bytes || bytes < 50_000 || bytes > 52_000 {
+		t.Errorf("%d bytes are held for %d of events", lease.Taken(), bytes)
 	}
 	if got, pages := allPages(t, s, q); len(got) != 240 || pages < 5 {
 		t.Errorf("%d events on %d pages", len(got), pages)
