@@ -2,7 +2,7 @@ package api
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,8 +12,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/advice"
-	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -23,15 +21,18 @@ const (
 	adviceAge = 30 * time.Second
 	// adviceAlerts is of how many alerts of a cluster something is said.
 	adviceAlerts = 100
-	// adviceSeriesBytes is what a series of an answer takes in memory: its labels are some eight.
-	adviceSeriesBytes = 600
 )
 
-// advised keeps what was said of the alerts that fire now, by account and cluster. Every query is
-// of one cluster alone, so what one key of the account is told another that sees it may be.
+// advised keeps what was said of the alerts that fire now.
 type advised struct {
 	mu   sync.Mutex
-	said map[[2]string]saidOf
+	said map[advisedKey]saidOf
+}
+
+// advisedKey is who may be told the same: who asked the same and sees the same clusters.
+type advisedKey struct {
+	account, clusters string
+	cluster           string // of the question; empty: all
 }
 
 type saidOf struct {
@@ -39,19 +40,19 @@ type saidOf struct {
 	list  []advice.Advice
 }
 
-func (a *advised) get(key [2]string, now time.Time) ([]advice.Advice, bool) {
+func (a *advised) get(key advisedKey, now time.Time) ([]advice.Advice, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.said[key]
 	return of.list, now.Before(of.until)
 }
 
-func (a *advised) put(key [2]string, now time.Time, list []advice.Advice) {
+func (a *advised) put(key advisedKey, now time.Time, list []advice.Advice) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.said, func(_ [2]string, of saidOf) bool { return !now.Before(of.until) })
+	maps.DeleteFunc(a.said, func(_ advisedKey, of saidOf) bool { return !now.Before(of.until) })
 	if a.said == nil {
-		a.said = map[[2]string]saidOf{}
+		a.said = map[advisedKey]saidOf{}
 	}
 	a.said[key] = saidOf{now.Add(adviceAge), list}
 }
@@ -80,35 +81,33 @@ func (s *Server) getAdvice(w http.ResponseWriter, r *http.Request, p account.Pri
 		}
 		at = time.UnixMilli(ms)
 	}
-	answer := struct {
-		Advice []advice.Advice `json:"advice"`
-	}{[]advice.Advice{}}
-	source := adviceSource{s, p}
-	firing, err := source.firing(r.Context(), q.Get("cluster"), q.Get("alert"), at)
-	if err != nil {
-		return err
-	}
-	for _, cluster := range slices.Sorted(maps.Keys(firing)) {
-		key := [2]string{p.Account, cluster}
-		list, known := s.advised.get(key, now)
-		if known = known && len(q["alert"])+len(q["at"]) == 0; !known {
-			list, err = s.advise(r.Context(), p, firing[cluster], at)
-			if err != nil {
-				return err
-			}
-			if len(q["alert"])+len(q["at"]) == 0 {
-				s.advised.put(key, now, list)
-			}
+	key := advisedKey{p.Account, fmt.Sprintf("%q", slices.Sorted(slices.Values(p.Clusters()))),
+		q.Get("cluster")}
+	newest := !q.Has("alert") && !q.Has("at")
+	list, known := s.advised.get(key, now)
+	if !newest || !known {
+		source := &adviceSource{Server: s, who: p}
+		firing, err := source.firing(r.Context(), q.Get("cluster"), q.Get("alert"), at)
+		if err != nil {
+			return err
 		}
-		answer.Advice = append(answer.Advice, list...)
+		if list, err = source.advise(r.Context(), firing, at); err != nil {
+			return err
+		}
+		// What no alert fires of may be the name of anything, so it takes no memory.
+		if newest && len(firing) > 0 && !source.failed {
+			s.advised.put(key, now, list)
+		}
 	}
-	return writeJSON(w, r, answer)
+	return writeJSON(w, r, struct {
+		Advice []advice.Advice `json:"advice"`
+	}{list})
 }
 
-// advise says what is to be said of alerts of a cluster.
-func (s *Server) advise(ctx context.Context, p account.Principal, alerts []map[string]string,
+// advise says what is to be said of alerts.
+func (s *adviceSource) advise(ctx context.Context, alerts []map[string]string,
 	at time.Time) ([]advice.Advice, error) {
-	nodes, err := s.deps.Reader.Nodes(ctx, p, s.config.NodesTTL)
+	nodes, err := s.deps.Reader.Nodes(ctx, s.who, s.config.NodesTTL)
 	if err != nil {
 		return nil, err
 	}
@@ -116,53 +115,45 @@ func (s *Server) advise(ctx context.Context, p account.Principal, alerts []map[s
 	for i := range nodes {
 		names[nodes[i].ID.String()] = nodes[i].Name()
 	}
-	question := advice.Question{Source: adviceSource{s, p}, At: at, Name: func(id string) string {
+	question := advice.Question{Source: s, At: at, Name: func(id string) string {
 		if name := names[id]; name != "" {
 			return name
 		}
 		return id
 	}}
 	if s.deps.Events != nil {
-		question.Events = advice.EventsOf(func(ctx context.Context,
+		question.Events = advice.EventsOf(s.who.Owns, func(ctx context.Context,
 			q events.Query) (events.Page, error) {
-			return s.deps.Events(ctx, p.Account, q)
+			page, err := s.deps.Events(ctx, s.who.Account, q)
+			s.failed = s.failed || err != nil
+			return page, err
 		})
 	}
-	return s.deps.Advice(p.Account).Ask(ctx, question, alerts)
+	return s.deps.Advice(s.who.Account).Ask(ctx, question, alerts)
 }
 
 // adviceSource asks PromQL for an account. It implements advice.Source.
 type adviceSource struct {
 	*Server
-	who account.Principal
+	who    account.Principal
+	failed bool // something could not be asked, so silence says nothing
 }
 
 // Query implements advice.Source.
-func (s adviceSource) Query(ctx context.Context, expr string, at time.Time) (list []advice.Series,
+func (s *adviceSource) Query(ctx context.Context, expr string, at time.Time) (list []advice.Series,
 	err error) {
-	answer, err := s.deps.Engine.Instant(ctx, s.who, expr, at, query.Options{Fresh: true})
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Close()
-	v, err := answer.Vector()
-	if err != nil {
-		return nil, err
-	}
-	if err := memory.Of(ctx).Take(adviceSeriesBytes * int64(len(v))); err != nil {
-		return nil, err
-	}
-	for i := range v {
-		if v[i].H == nil {
-			list = append(list, advice.Series{Labels: v[i].Metric.Map(), Value: v[i].F})
-		}
-	}
-	return list, nil
+	_, err = s.newest(ctx, s.who, expr, at, func(labels map[string]string, v float64) {
+		list = append(list, advice.Series{Labels: labels, Value: v})
+	})
+	s.failed = s.failed || err != nil
+	return list, err
 }
 
-// firing returns the labels of alerts that fire at an instant, by cluster, as rules record them.
-func (s adviceSource) firing(ctx context.Context, cluster, alert string,
-	at time.Time) (map[string][]map[string]string, error) {
+// firing returns the labels of alerts that fire at an instant, as rules record them, one cluster
+// after the other. A rule may record any name of a cluster: of those that the key does not see
+// nothing is said.
+func (s *adviceSource) firing(ctx context.Context, cluster, alert string,
+	at time.Time) (alerts []map[string]string, err error) {
 	where := `alertstate="firing",cluster!=""`
 	for name, value := range map[string]string{"cluster": cluster, "alertname": alert} {
 		if value != "" {
@@ -171,19 +162,19 @@ func (s adviceSource) firing(ctx context.Context, cluster, alert string,
 	}
 	list, err := s.Query(ctx, "ALERTS{"+where+"}", at)
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return nil, err
-		}
-		return nil, asError(ctx, err)
+		return nil, err
 	}
 	firing := map[string][]map[string]string{}
 	for _, of := range list {
 		delete(of.Labels, "__name__")
 		delete(of.Labels, "alertstate")
 		cluster := of.Labels["cluster"]
-		if len(firing[cluster]) < adviceAlerts {
+		if s.who.Owns(cluster) && len(firing[cluster]) < adviceAlerts {
 			firing[cluster] = append(firing[cluster], of.Labels)
 		}
 	}
-	return firing, nil
+	for _, cluster := range slices.Sorted(maps.Keys(firing)) {
+		alerts = append(alerts, firing[cluster]...)
+	}
+	return alerts, nil
 }

@@ -38,6 +38,8 @@ const (
 	acmeKey  = "rw_acme0000000000000000"
 	otherKey = "rw_other000000000000000"
 	writeKey = "rw_write000000000000000"
+	// fleetKey is of acme and sees the cluster fleet alone.
+	fleetKey = "rw_fleet000000000000000"
 )
 
 // inMemory stands for the address of a Redis where the memory of the process is in its place.
@@ -52,12 +54,13 @@ type fixture struct {
 	metrics *prometheus.Registry
 	now     atomic.Int64 // ms
 	// added returns the server's endpoints of other packages; nil: there are none.
-	added    func(*query.Reader) []listener.Route
-	engine   *query.Engine // of added; nil: there are no names of the catalogue
-	keys     keyTable
-	nodes    []*frametest.Node
-	history  []map[int64][][]frametest.Entity // by node, by time
-	happened func(events.Query) events.Page   // nil: nothing did
+	added   func(*query.Reader) []listener.Route
+	engine  *query.Engine // of added; nil: there are no names of the catalogue
+	keys    keyTable
+	nodes   []*frametest.Node
+	history []map[int64][][]frametest.Entity // by node, by time
+	// happened reads events; nil: nothing happened.
+	happened func(events.Query) (events.Page, error)
 }
 
 // newFixture makes a fleet whose frames of the last span are in the store and, as far as they are
@@ -125,7 +128,12 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 	for _, ch := range change {
 		ch(&c)
 	}
-	deps.Admit = account.NewDoor(registry.Authenticate).Admit
+	deps.Admit = account.NewDoor(func(ctx context.Context, key string) (account.Principal, error) {
+		if key == fleetKey {
+			return account.Inside(f.account("acme"), "fleet"), nil
+		}
+		return registry.Authenticate(ctx, key)
+	}).Admit
 	store.Recent, store.Miss, store.Metrics = reader, recent.ErrMiss, f.metrics
 	deps.Reader, deps.RecentReady = apitest.MustReader(t, c, store), reader.Ping
 	if f.added != nil {
@@ -150,7 +158,7 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 				if f.happened == nil {
 					return events.Page{}, nil
 				}
-				return f.happened(q), nil
+				return f.happened(q)
 			}
 		}
 	}

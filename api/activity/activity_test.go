@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +118,31 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 }
 
+// TestUncountedIsBounded: what a node says of metrics that are not those by which tasks and sessions
+// are counted does not make an answer longer.
+func TestUncountedIsBounded(t *testing.T) {
+	f := &fleet{T: t, nodes: 1, series: map[string][]activity.Series{}}
+	for i := range 7000 {
+		one := []activity.Series{{Labels: map[string]string{"slot": strconv.Itoa(i)}, Value: 1}}
+		for counted, name := range map[string]string{
+			"cassandra_task_done_ratio":                          "cassandra_task_size_bytes",
+			"cassandra_repair_session_started_timestamp_seconds": "cassandra_repair_session_done_ratio",
+		} {
+			if f.series[name] = append(f.series[name], one...); i == 0 {
+				f.series[counted] = one
+			}
+		}
+	}
+	tasks, err := activity.Tasks(t.Context(), f.question())
+	if err != nil || len(tasks.Tasks) != 5000 || tasks.LeftOut != 2000 {
+		t.Errorf("%d %d %v", len(tasks.Tasks), tasks.LeftOut, err)
+	}
+	repairs, err := activity.Repairs(t.Context(), f.question())
+	if err != nil || len(repairs.Sessions) != 1000 || repairs.SessionsLeftOut != 6000 {
+		t.Errorf("%d %d %v", len(repairs.Sessions), repairs.SessionsLeftOut, err)
+	}
+}
+
 // TestWhatCannotBeAsked: what an answer can do without is named, and no answer is an error.
 func TestWhatCannotBeAsked(t *testing.T) {
 	f := &fleet{T: t, nodes: 2, series: manyTasks(1), fails: "rate("}
@@ -151,6 +178,8 @@ func TestClientsAndRepairsAreBounded(t *testing.T) {
 		labels := map[string]string{"driver_name": strconv.Itoa(i)}
 		f.series["cassandra_driver_connections"] = append(f.series["cassandra_driver_connections"],
 			activity.Series{Labels: labels, Value: float64(i + 1)})
+		f.series["cassandra_driver_addresses_info"] = append(
+			f.series["cassandra_driver_addresses_info"], activity.Series{Labels: labels, Value: 1})
 	}
 	clients, err := activity.Clients(t.Context(), f.question())
 	if err != nil || len(clients.Clients) != 1000 || clients.LeftOut != 300 ||
@@ -159,6 +188,13 @@ func TestClientsAndRepairsAreBounded(t *testing.T) {
 			clients.AddressesLeftOut, len(f.asked), err)
 	}
 	f.series["cassandra_driver_connections"] = f.series["cassandra_driver_connections"][:10]
+	f.asked = nil
+	clients, err = activity.Clients(t.Context(), f.question())
+	if err != nil || len(clients.Clients) != 10 || !clients.AddressesLeftOut ||
+		len(f.asked) != 3 { // few clients, and 1,300 lists of addresses
+		t.Errorf("%d %v, %d queries, %v", len(clients.Clients), clients.AddressesLeftOut,
+			len(f.asked), err)
+	}
 	many := activity.Series{Labels: map[string]string{"driver_name": "9",
 		"value": strings.Repeat("10.0.0.1:1,", 20_000) + "…"}, Value: 1}
 	f.series["cassandra_driver_addresses_info"] = []activity.Series{many}
@@ -167,6 +203,17 @@ func TestClientsAndRepairsAreBounded(t *testing.T) {
 	if err != nil || len(clients.Clients[0].Addresses) != 10_000 || !clients.AddressesLeftOut ||
 		len(f.asked) != 4 {
 		t.Errorf("%v, %d queries", err, len(f.asked))
+	}
+	// 200 lists as long as a frame may have them, of which the answer has room for a third of one.
+	many.Labels["value"] = strings.Repeat("a,", 1<<15)
+	f.series["cassandra_driver_addresses_info"] = slices.Repeat([]activity.Series{many}, 200)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	clients, err = activity.Clients(t.Context(), f.question())
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; err != nil || took > 20 ||
+		len(clients.Clients[0].Addresses) != 10_000 || !clients.AddressesLeftOut {
+		t.Errorf("%v, %d MB", err, took)
 	}
 
 	f = &fleet{T: t, nodes: 1, series: map[string][]activity.Series{}}

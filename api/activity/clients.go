@@ -9,7 +9,8 @@ import (
 
 const (
 	mostClients = 1000
-	// mostTexts is how many lists of addresses are read, each of up to 4 KiB.
+	// mostTexts is how many lists of addresses are read, each of up to 4 KiB from an agent, and of
+	// frame.MaxTextBytes from others.
 	mostTexts = 1000
 	// mostAddresses bounds an answer: some 1 MB of JSON.
 	mostAddresses = 10_000
@@ -108,14 +109,18 @@ func Clients(ctx context.Context, q Question) (*ClientList, error) {
 // addresses adds on which nodes clients are, and where they come from.
 func (a *asking) addresses(connections string, found map[clientKey]*Client, clients []*Client,
 	answer *ClientList) error {
-	on, err := a.ask("count by (%s) (%s)", clientLabels, connections)
+	const name = "cassandra_driver_addresses_info"
+	// The name tells the two apart.
+	on, err := a.ask("count by (%s) (%s) or count by (__name__) (%s)", clientLabels, connections,
+		a.named("", name))
 	if err != nil {
 		return err
 	}
 	texts := 0
 	for _, s := range on {
-		texts += int(s.Value)
-		if c := found[clientOf(s.Labels)]; c != nil {
+		if s.Labels["__name__"] == name {
+			texts += int(s.Value)
+		} else if c := found[clientOf(s.Labels)]; c != nil {
 			c.Nodes = int(s.Value)
 		}
 	}
@@ -123,35 +128,40 @@ func (a *asking) addresses(connections string, found map[clientKey]*Client, clie
 		answer.AddressesLeftOut = true
 		return nil
 	}
-	for _, s := range a.add("addresses", "%s", a.named("", "cassandra_driver_addresses_info")) {
-		c := found[clientOf(s.Labels)]
-		if c == nil {
-			continue
-		}
-		for text := range strings.SplitSeq(s.Labels["value"], ",") {
-			switch text = strings.TrimSpace(text); text {
-			case "":
-			case "…": // the node knows of more than it says
-				answer.AddressesLeftOut = true
-			default:
-				c.Addresses = append(c.Addresses, Address{Node: s.Labels["node"],
-					Name: a.Called(s.Labels["node"]), Address: text})
-			}
-		}
+	lists := map[clientKey][]Series{}
+	for _, s := range a.add("addresses", "%s", a.named("", name)) {
+		key := clientOf(s.Labels)
+		lists[key] = append(lists[key], s)
 	}
 	left := mostAddresses
 	for _, c := range clients {
+		for _, s := range lists[c.clientKey] {
+			if !c.split(s.Labels["value"], s.Labels["node"], a.Called(s.Labels["node"]), &left) {
+				answer.AddressesLeftOut = true
+			}
+		}
 		slices.SortFunc(c.Addresses, func(x, y Address) int {
 			return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Node, y.Node),
 				cmp.Compare(x.Address, y.Address))
 		})
-		if len(c.Addresses) > left {
-			c.Addresses = c.Addresses[:left]
-			answer.AddressesLeftOut = true
-		}
-		left -= len(c.Addresses)
 	}
 	return nil
+}
+
+// split adds a node's addresses, as many as are left to the answer. It reports whether these are
+// all.
+func (c *Client) split(text, node, name string, left *int) (all bool) {
+	for address := range strings.SplitSeq(text, ",") {
+		switch address = strings.TrimSpace(address); {
+		case address == "":
+		case address == "…" || *left == 0: // the node knows of more than it says
+			return false
+		default:
+			*left--
+			c.Addresses = append(c.Addresses, Address{Node: node, Name: name, Address: address})
+		}
+	}
+	return true
 }
 
 // gone reports whether a client has no connections and asks for nothing: nodes remember it for

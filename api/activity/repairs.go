@@ -245,5 +245,10 @@ func (a *asking) sessions(answer *RepairList) error {
 			cmp.Compare(x.Node, y.Node), cmp.Compare(x.Keyspace, y.Keyspace),
 			cmp.Compare(x.Table, y.Table), cmp.Compare(x.Slot, y.Slot))
 	})
+	// As with tasks, not all of them were counted.
+	if more := len(answer.Sessions) - mostSessions; more > 0 {
+		answer.SessionsLeftOut += more
+		answer.Sessions = answer.Sessions[:mostSessions]
+	}
 	return nil
 }

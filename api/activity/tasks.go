@@ -71,6 +71,11 @@ func Tasks(ctx context.Context, q Question) (*TaskList, error) {
 			return nil, err
 		}
 	}
+	// A node may send more of other metrics than of those that were counted.
+	if more := len(answer.Tasks) - mostTasks; more > 0 {
+		answer.LeftOut += more
+		answer.Tasks = answer.Tasks[:mostTasks]
+	}
 	answer.Partial = Partial{a.lacks}
 	return answer, nil
 }

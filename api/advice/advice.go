@@ -61,18 +61,26 @@ type Events interface {
 	Newest(ctx context.Context, of EventQuery) (*Event, error)
 }
 
-// EventsOf finds the newest event by reading events, the newest first.
-func EventsOf(read func(context.Context, events.Query) (events.Page, error)) Events {
-	return eventReader(read)
+// EventsOf finds the newest event by reading events, the newest first, of clusters that who asks
+// owns: an alert's labels may name any.
+func EventsOf(owns func(cluster string) bool,
+	read func(context.Context, events.Query) (events.Page, error)) Events {
+	return eventReader{owns, read}
 }
 
-type eventReader func(context.Context, events.Query) (events.Page, error)
+type eventReader struct {
+	owns func(cluster string) bool
+	read func(context.Context, events.Query) (events.Page, error)
+}
 
 // pageOfEvents is how many events are looked at for one that has the labels.
 const pageOfEvents = 100
 
 // Newest implements Events.
-func (read eventReader) Newest(ctx context.Context, of EventQuery) (*Event, error) {
+func (r eventReader) Newest(ctx context.Context, of EventQuery) (*Event, error) {
+	if !r.owns(of.Cluster) {
+		return nil, nil
+	}
 	q := events.Query{Clusters: []string{of.Cluster}, Kinds: []string{of.Kind},
 		From: of.From.UnixMilli(), To: of.To.UnixMilli(), Limit: pageOfEvents}
 	if of.Node != "" {
@@ -82,7 +90,7 @@ func (read eventReader) Newest(ctx context.Context, of EventQuery) (*Event, erro
 		}
 		q.Nodes = []uuid.UUID{node}
 	}
-	page, err := read(ctx, q)
+	page, err := r.read(ctx, q)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/api/advice"
+	window "github.com/ringwatch/ringwatch/window/events"
 )
 
 // source asks Prometheus's own engine and storage.
@@ -346,6 +347,22 @@ func TestOwn(t *testing.T) {
 	}
 }
 
+// TestEventsOfOnesClusters: nobody reads events of a cluster that who asks does not own.
+func TestEventsOfOnesClusters(t *testing.T) {
+	read := 0
+	of := advice.EventsOf(func(cluster string) bool { return cluster == "mine" },
+		func(context.Context, window.Query) (window.Page, error) {
+			read++
+			return window.Page{Events: []window.Event{{}}}, nil
+		})
+	for _, cluster := range []string{"mine", "other"} {
+		event, err := of.Newest(t.Context(), advice.EventQuery{Cluster: cluster, Kind: "start"})
+		if err != nil || (event != nil) != (cluster == "mine") || read != 1 {
+			t.Errorf("%s: %v, %v, read %d times", cluster, event, err, read)
+		}
+	}
+}
+
 // TestWrong: each mistake is said with the file, the alert and the remedy.
 func TestWrong(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(own, old, new, 1) }
@@ -359,6 +376,8 @@ func TestWrong(t *testing.T) {
 		"no text":        {replace(`"{orders} orders wait`, `"" #`), "text is missing"},
 		"no PromQL":      {replace("sum(shop", "sum((shop"), "case shop: query orders: "},
 		"no scope":       {replace("$cluster", `cluster="other"`), "has none of $cluster, $node"},
+		"single quotes":  {replace(`"$shop"`, "'$shop'"), "within double quotes"},
+		"backticks":      {replace(`"$shop"`, "`$shop`"), "within double quotes"},
 		"a scalar":       {replace(`sum(shop_orders{$cluster,shop="$shop"})`, "1"), "a scalar"},
 		"no selector": {replace(`sum(shop_orders{$cluster,shop="$shop"})`, "vector(1)"),
 			"no selector"},

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -176,20 +178,17 @@ func (c *Case) check() (wrong []error) {
 
 // checkPromQL finds what is wrong with an expression and its placeholders.
 func checkPromQL(promql string) error {
-	const probe = "probe"
-	alert := map[string]string{}
-	for _, name := range variable.FindAllString(promql, -1) {
-		alert[name[1:]] = probe
-	}
-	for _, labels := range places {
-		for _, label := range labels {
-			alert[label] = probe
-		}
-	}
-	text, _ := placed(promql, alert)
-	tree, err := parser.NewParser(parser.Options{}).ParseExpr(text)
+	// As part of a regular expression too hostile is right.
+	const probe, hostile = "probe", "\\'\"`"
+	tree, err := probed(promql, probe)
 	if err != nil {
 		return err
+	}
+	quoted := strconv.Quote(hostile)
+	if other, err := probed(promql, hostile); err != nil || strings.ReplaceAll(other.String(),
+		quoted[1:len(quoted)-1], probe) != tree.String() {
+		return errors.New("a label of an alert would be read as PromQL: write placeholders of " +
+			"labels within double quotes")
 	}
 	if t := tree.Type(); t != parser.ValueTypeVector {
 		return fmt.Errorf("it is a %s: it must be an instant vector", parser.DocumentedType(t))
@@ -207,4 +206,19 @@ func checkPromQL(promql string) error {
 		}
 	}
 	return nil
+}
+
+// probed parses an expression with the value for each label.
+func probed(promql, value string) (parser.Expr, error) {
+	alert := map[string]string{}
+	for _, name := range variable.FindAllString(promql, -1) {
+		alert[name[1:]] = value
+	}
+	for _, labels := range places {
+		for _, label := range labels {
+			alert[label] = value
+		}
+	}
+	text, _ := placed(promql, alert)
+	return parser.NewParser(parser.Options{}).ParseExpr(text)
 }

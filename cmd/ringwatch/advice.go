@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/advice"
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -60,13 +61,13 @@ func (c *config) validateAdvice() error {
 // eventReader reads events of an account; nil: nothing is known of events.
 type eventReader func(ctx context.Context, account string, q events.Query) (events.Page, error)
 
-// of returns the events of an account.
-func (read eventReader) of(account string) advice.Events {
+// of returns the events that who asks may see.
+func (read eventReader) of(who account.Principal) advice.Events {
 	if read == nil {
 		return nil
 	}
-	return advice.EventsOf(func(ctx context.Context, q events.Query) (events.Page, error) {
-		return read(ctx, account, q)
+	return advice.EventsOf(who.Owns, func(ctx context.Context, q events.Query) (events.Page, error) {
+		return read(ctx, who.Account, q)
 	})
 }
 

@@ -206,7 +206,7 @@ func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string
 	source := engineSource{engine, who}
 	made, err := report.Make(ctx, source,
 		report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account),
-			Advise: adviser(advice.of(who.Account), source, happened.of(who.Account))})
+			Advise: adviser(advice.of(who.Account), source, happened.of(who))})
 	if err != nil {
 		return nil, err
 	}
