@@ -147,6 +147,7 @@ func pourInto(t *testing.T, n *node, keyspace string, megabytes int, also ...*no
 // many bytes and some overhead.
 func testsStream(labels string, most float64) func(s *state) error {
 	return func(s *state) error {
+		err := fmt.Errorf("no %s among %q", labels, s.with("cassandra_stream_files", ""))
 		for _, key := range s.with("cassandra_stream_done_bytes", labels) {
 			rest := strings.TrimPrefix(key, "cassandra_stream_done_bytes")
 			done, size := s.number(key), s.number("cassandra_stream_size_bytes"+rest)
@@ -156,9 +157,9 @@ func testsStream(labels string, most float64) func(s *state) error {
 				s.series["cassandra_stream_started_timestamp_seconds"+rest] != nil {
 				return nil
 			}
-			return fmt.Errorf("%s: %g of %g bytes, %g files", key, done, size, files)
+			err = fmt.Errorf("%s: %g of %g bytes, %g files", key, done, size, files)
 		}
-		return fmt.Errorf("no %s among %q", labels, s.with("cassandra_stream_files", ""))
+		return err
 	}
 }
 

@@ -99,7 +99,8 @@ func (n *node) testEvents(t *testing.T) {
 		if out, err := n.Nodetool(t.Context(), "repair", "lonely"); err == nil {
 			t.Errorf("it was repaired: %s", out)
 		}
-		n.mustEvent(t, "repair", labelled{"keyspace": "lonely", "command": ""}, "started, incremental")
+		n.mustEvent(t, "repair", labelled{"keyspace": "lonely", "command": ""},
+			"started, incremental")
 		n.mustEvent(t, "repair", labelled{"keyspace": "lonely"}, "failed")
 	})
 	t.Run("Dropped", n.testDroppedEvents)
@@ -151,7 +152,8 @@ func (n *node) mustEvent(t *testing.T, kind string, want labelled, text string) 
 }
 
 func (n *node) testSchemaEvents(t *testing.T) {
-	n.mustEvent(t, "schema", labelled{"keyspace": "eventful", "table": "t", "change": "created"}, "")
+	n.mustEvent(t, "schema", labelled{"keyspace": "eventful", "table": "t", "change": "created"},
+		"")
 	n.exec(t, "ALTER TABLE eventful.t ADD w int")
 	n.mustEvent(t, "schema", labelled{"keyspace": "eventful", "table": "t", "change": "altered"},
 		"column w added")
@@ -293,7 +295,8 @@ func (n *node) testDroppedEvents(t *testing.T) {
 	for range 64 {
 		<-ended
 	}
-	if messages, _ := strconv.Atoi(e.Label("messages")); messages < 1 || e.Severity != frame.Warning {
+	if messages, _ := strconv.Atoi(e.Label("messages")); messages < 1 ||
+		e.Severity != frame.Warning {
 		t.Errorf("it is %v", e)
 	}
 	if out, err := n.Nodetool(t.Context(), "settimeout", "write", "2000"); err != nil {

@@ -219,7 +219,8 @@ func TestTasks(t *testing.T) {
 // TestClients: who is connected, by driver, with the addresses, and who has gone.
 func TestClients(t *testing.T) {
 	f := newActivityFixture(t)
-	driver := func(version, user, tls string, connections int64, addresses string) frametest.Entity {
+	driver := func(version, user, tls string, connections int64,
+		addresses string) frametest.Entity {
 		return frametest.Entity{Labels: []string{"DataStax Java", version, "v5", user, tls},
 			Cells: []frametest.Cell{whole(connections), whole(0), texts(addresses)}}
 	}

@@ -25,7 +25,8 @@ import (
 // slowOn tells of a slow query on one node.
 func slowOn(id uuid.UUID) func(events.Query) (events.Page, error) {
 	return func(q events.Query) (page events.Page, err error) {
-		if slices.Equal(q.Kinds, []string{"slow_query"}) && slices.Equal(q.Nodes, []uuid.UUID{id}) &&
+		if slices.Equal(q.Kinds, []string{"slow_query"}) &&
+			slices.Equal(q.Nodes, []uuid.UUID{id}) &&
 			slices.Equal(q.Clusters, []string{"fleet"}) {
 			page.Events = []events.Event{{Cluster: "fleet", Node: id, Event: frame.Event{
 				At: q.To - time.Minute.Milliseconds(), Kind: "slow_query", Text: "SELECT ?",
@@ -43,10 +44,11 @@ func TestAdvice(t *testing.T) {
 	var left roster.Roster
 	alerts := frame.Template{Type: "alert", Labels: []string{"alertname", "alertstate", "severity"},
 		Metrics: []frame.Metric{{Name: "ALERTS", Kind: frame.Gauge}}}
-	f := newSafeFixture(t, &left, said{alerts, []string{"CassandraSlowQueries", "firing", "warning"},
-		[]frametest.Cell{{Int: 1}}}, said{frame.Template{Type: "down", Metrics: []frame.Metric{
-		{Name: "cassandra_node_peers_down", Kind: frame.Gauge}}}, nil,
-		[]frametest.Cell{{Int: 2}}})
+	f := newSafeFixture(t, &left,
+		said{alerts, []string{"CassandraSlowQueries", "firing", "warning"},
+			[]frametest.Cell{{Int: 1}}}, said{frame.Template{Type: "down", Metrics: []frame.Metric{
+			{Name: "cassandra_node_peers_down", Kind: frame.Gauge}}}, nil,
+			[]frametest.Cell{{Int: 2}}})
 	id := f.nodes[1].ID.String()
 	ask := func(query string) []advice.Advice {
 		t.Helper()
@@ -62,10 +64,12 @@ func TestAdvice(t *testing.T) {
 	now := strconv.FormatInt(f.now.Load(), 10)
 	for _, query := range []string{"", "cluster=fleet", "alert=CassandraSlowQueries", "at=" + now} {
 		list := ask(query)
-		if len(list) != 1 || list[0].Alert != "CassandraSlowQueries" || list[0].Case != "statement" ||
+		if len(list) != 1 || list[0].Alert != "CassandraSlowQueries" ||
+			list[0].Case != "statement" ||
 			list[0].Labels["node"] != id || list[0].Labels["severity"] != "warning" ||
 			list[0].Labels["alertstate"] != "" || !strings.HasPrefix(list[0].Text,
-			"The newest, of shop.orders, was slow 2 times in a minute and took up to 3 s: SELECT ?.") {
+			"The newest, of shop.orders, was slow 2 times in a minute and took up to 3 s: "+
+				"SELECT ?.") {
 			t.Errorf("%q: %+v", query, list)
 		}
 	}

@@ -86,8 +86,9 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 	since := int64(0)
 	switch {
 	case values.Has("cursor") && values.Has("after"):
-		return bad("bad_cursor", "cursor", "give cursor= for older events or after= for newer ones, "+
-			"not both")
+		return bad("bad_cursor", "cursor",
+			"give cursor= for older events or after= for newer ones, "+
+				"not both")
 	case values.Has("cursor"):
 		id, err := events.ParseID(values.Get("cursor"))
 		if err != nil {
@@ -230,7 +231,8 @@ func nodesCalled(nodes []Node, text string) (ids []uuid.UUID, err error) {
 	}
 	if len(ids) == 0 {
 		return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
-			Message: "this key sees no such node: use an id, the beginning of one, an address or a " +
+			Message: "this key sees no such node: use an id, the beginning of one, an " +
+				"address or a " +
 				"host name; GET /v1/nodes lists them"}
 	}
 	return ids, nil
@@ -272,8 +274,9 @@ func (of *eventsAsked) filter(values url.Values) error {
 	if values.Has("kind") {
 		of.Kinds = strings.Split(values.Get("kind"), ",")
 		if len(of.Kinds) > mostKinds {
-			return bad("bad_kind", "kind", "%d kinds are named, and %d are allowed: leave kind out to "+
-				"get all", len(of.Kinds), mostKinds)
+			return bad("bad_kind", "kind",
+				"%d kinds are named, and %d are allowed: leave kind out to "+
+					"get all", len(of.Kinds), mostKinds)
 		}
 		for _, kind := range of.Kinds {
 			if !aKind.MatchString(kind) {

@@ -223,7 +223,8 @@ func TestSlowQueries(t *testing.T) {
 	now := f.now.Load()
 	a, b := frametest.New("prod", 1, 1), frametest.New("prod", 2, 1)
 	slow := func(table, times, seconds, text string) frame.Event {
-		return saidEvent(text, frame.Warning, "slow_query", "keyspace", "shop", "slowest_seconds", seconds,
+		return saidEvent(text, frame.Warning, "slow_query", "keyspace", "shop", "slowest_seconds",
+			seconds,
 			"table", table, "times", times)
 	}
 	f.tell("acme", a, now-30*3600_000, slow("old", "9", "9", "SELECT old"))

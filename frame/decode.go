@@ -23,9 +23,9 @@ func DecodeWithin(allow Allowance, b []byte, key *Frame) (*Frame, error) {
 }
 
 // DecodeWanted is DecodeWithin without events, without the columns of metrics that are not wanted,
-// and without the entities of templates that have no other metrics: they are passed over and not looked at,
-// which takes a fraction of the time and no memory. nil wants all. A delta frame is decoded for
-// the metrics that its key frame was decoded for.
+// and without the entities of templates that have no other metrics: they are passed over and not
+// looked at, which takes a fraction of the time and no memory. nil wants all. A delta frame is
+// decoded for the metrics that its key frame was decoded for.
 func DecodeWanted(allow Allowance, b []byte, key *Frame, want *Wanted) (*Frame, error) {
 	d := decoder{key: key, allow: allow, want: want}
 	if want != nil {

@@ -12,7 +12,10 @@ import (
 // TestEventsAreChecked in key frames and in delta frames, of which the key frame is not needed.
 func TestEventsAreChecked(t *testing.T) {
 	published := 0
-	s := mustServe(t, func(context.Context, string, string, []byte) error { published++; return nil })
+	s := mustServe(t, func(context.Context, string, string, []byte) error {
+		published++
+		return nil
+	})
 	key := node{}.key()
 	key.Events = []frame.Event{{At: key.At - 1000, Kind: "gc_pause"}, {At: key.At, Kind: "start"}}
 	sent, err := key.Append(nil, nil)
@@ -32,7 +35,8 @@ func TestEventsAreChecked(t *testing.T) {
 		}
 	}
 	for _, b := range [][]byte{sent, lone} {
-		b = bytes.Replace(bytes.Replace(b, []byte("start"), []byte("Start"), 1), []byte("node_down"),
+		b = bytes.Replace(bytes.Replace(b, []byte("start"), []byte("Start"), 1),
+			[]byte("node_down"),
 			[]byte("node-down"), 1)
 		wantRefusal(t, post(t, s.url, bytes.NewReader(seal(b))), http.StatusBadRequest,
 			"malformed")

@@ -101,7 +101,9 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 			continue
 		}
 		if minute := e.At / 60_000; minute != of.minute { // they come in order
-			n := slices.IndexFunc(list[i:], func(e frame.Event) bool { return e.At/60_000 != minute })
+			n := slices.IndexFunc(list[i:], func(e frame.Event) bool {
+				return e.At/60_000 != minute
+			})
 			if n < 0 {
 				n = len(list) - i
 			}

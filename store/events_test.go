@@ -28,7 +28,8 @@ var eventKinds = []string{"gc_pause", "node_down", "slow_query", "start"}
 func anEvent(pick windowtest.Pick, at int64) frame.Event {
 	e := frame.Event{At: at, Kind: eventKinds[pick(len(eventKinds))],
 		Severity: frame.Severity(pick(3)),
-		Text:     []string{"", "Ärger with table_3", "SELECT * FROM shop.orders WHERE id = ?"}[pick(3)]}
+		Text: []string{"", "Ärger with table_3",
+			"SELECT * FROM shop.orders WHERE id = ?"}[pick(3)]}
 	if pick(2) == 0 {
 		e.Labels = []frame.Label{{Name: "keyspace", Value: "shop"},
 			{Name: "table", Value: fmt.Sprint("Table_", pick(5))}}
@@ -107,7 +108,8 @@ func (h *eventHistory) answer(q events.Query) (list []events.Event) {
 		}
 		if slices.Contains(q.Clusters, e.Cluster) && e.At >= q.From && e.At <= q.To &&
 			(q.Nodes == nil || slices.Contains(q.Nodes, e.Node)) &&
-			(q.Kinds == nil || slices.Contains(q.Kinds, e.Kind)) && e.Severity >= q.Severity && said &&
+			(q.Kinds == nil || slices.Contains(q.Kinds, e.Kind)) && e.Severity >= q.Severity &&
+			said &&
 			(q.Before == nil || e.ID().Compare(*q.Before) > 0) &&
 			(q.After == nil || e.ID().Compare(*q.After) < 0) {
 			list = append(list, e)
@@ -231,14 +233,16 @@ func TestEvents(t *testing.T) {
 			want := h.answer(q)
 			got, pages := allPages(t, s, q)
 			if d := diffEvents(got, want); d != "" {
-				t.Fatalf("query %d, %+v, before %v, after %v, at once %d, work %d: %s", i, q, q.Before,
+				t.Fatalf("query %d, %+v, before %v, after %v, at once %d, work %d: %s", i, q,
+					q.Before,
 					q.After, s.events.atOnce, s.events.pageWork, d)
 			}
 			if i < 5 {
 				t.Logf("%d of %d events on %d pages", len(got), len(h.all), pages)
 			}
 		}
-		s.events.atOnce, s.events.pageWork, s.events.pageBytes = eventsAtOnce, eventsWork, eventsBytes
+		s.events.atOnce, s.events.pageWork, s.events.pageBytes = eventsAtOnce, eventsWork,
+			eventsBytes
 		all := events.Query{Clusters: h.clusters, To: base, Limit: 1000}
 		if p, err := reading(s).Events(t.Context(), "other", all); err != nil ||
 			len(p.Events) > 0 || p.Next != nil {
@@ -248,8 +252,8 @@ func TestEvents(t *testing.T) {
 }
 
 // TestEventStorm: what is more than may happen on a cluster in a minute is counted, other clusters
-// and minutes lose nothing, and a frame that comes again takes no more room, whether its first write
-// failed or not.
+// and minutes lose nothing, and a frame that comes again takes no more room, whether its first
+// write failed or not.
 func TestEventStorm(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c, func(c *Config) { c.EventsPerMinute = 100 })

@@ -166,7 +166,8 @@ func (a *asking) bytes(tables []*RepairedTable) {
 	for _, t := range tables {
 		found[t.tableKey] = t
 	}
-	const repaired, unrepaired = "cassandra_table_repaired_bytes", "cassandra_table_unrepaired_bytes"
+	const repaired, unrepaired = "cassandra_table_repaired_bytes",
+		"cassandra_table_unrepaired_bytes"
 	for _, s := range a.add("what of the data is repaired",
 		"sum by (__name__, cluster, keyspace, table) (%s)", a.named("", repaired, unrepaired)) {
 		t := found[tableOf(s.Labels)]

@@ -116,7 +116,8 @@ func bad(format string, args ...any) *listener.Error {
 // labelNames are a stream's, ascending.
 var labelNames = []string{"cluster", "kind", "node", "severity"}
 
-// valueOf is the value of a stream's label. Grafana's volumes are by a level, which is our severity.
+// valueOf is the value of a stream's label. Grafana's volumes are by a level, which is our
+// severity.
 func valueOf(s *events.Stream, name string) string {
 	switch name {
 	case "cluster":
@@ -139,7 +140,8 @@ const (
 	// A question looks at so many events, in so many pages, and keeps so many bytes of them.
 	maxEvents, pageEvents, maxPages = 10_000, 1000, 50
 	maxBytes                        = 16 << 20
-	// Counts are of so many steps of series; one that is not 0 takes so many bytes until it is sent.
+	// Counts are of so many steps of series; one that is not 0 takes so many bytes until it is
+	// sent.
 	maxPoints, pointBytes = 1_000_000, 150
 	// listEvents is how many of the newest events lists of labels and series are made of.
 	listEvents = 2000
@@ -547,7 +549,8 @@ func (a *API) narrowed(ctx context.Context, p account.Principal, q *logQuery) (
 			ask.Kinds = m.SetMatches()
 		}
 	}
-	for ; ask.Severity < frame.Error && !matches("severity", ask.Severity.String()); ask.Severity++ {
+	for ; ask.Severity < frame.Error &&
+		!matches("severity", ask.Severity.String()); ask.Severity++ {
 	}
 	return ask, true, nil
 }
@@ -557,7 +560,8 @@ var everything = &logQuery{}
 
 // newest are some of the newest events that a list of labels or streams is made of: those of the
 // selector in a parameter, if there is one.
-func (a *API) newest(r *http.Request, p account.Principal, parameter string) ([]events.Event, error) {
+func (a *API) newest(r *http.Request, p account.Principal,
+	parameter string) ([]events.Event, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, bad("the parameters cannot be read: encode special characters as %%XX")
 	}

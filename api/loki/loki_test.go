@@ -90,7 +90,8 @@ func (f *fixture) say(node int, seconds int64, kind string, severity frame.Sever
 }
 
 // read answers as the store does, by small pages.
-func (f *fixture) read(_ context.Context, account string, q events.Query) (p events.Page, err error) {
+func (f *fixture) read(_ context.Context, account string,
+	q events.Query) (p events.Page, err error) {
 	f.asked = append(f.asked, q)
 	if account != "acme" {
 		f.Errorf("asked of %s", account)
@@ -182,8 +183,10 @@ func TestLines(t *testing.T) {
 	const slow = `slow_query@prod-a: SELECT a FROM t keyspace=shop table="o\"x y"`
 	const down = "node_down@prod-a: 10.0.0.2 is down\x1b[2J"
 	for _, c := range []struct{ query, more, want string }{
-		{`{cluster=~".+"}`, "", "gc_pause@prod-a: paused; " + down + "; gc_pause@prod-b: gc=G1; " + slow},
-		{`{cluster="prod-a"}`, "direction=forward", slow + "; " + down + "; gc_pause@prod-a: paused"},
+		{`{cluster=~".+"}`, "", "gc_pause@prod-a: paused; " + down + "; gc_pause@prod-b: gc=G1; " +
+			slow},
+		{`{cluster="prod-a"}`, "direction=forward",
+			slow + "; " + down + "; gc_pause@prod-a: paused"},
 		{`{cluster="prod-a"}`, "limit=1", "gc_pause@prod-a: paused"},
 		{`{cluster="prod-a"}`, "limit=1&direction=FORWARD", slow},
 		{`{cluster="other"}`, "", ""},
@@ -242,8 +245,9 @@ func TestRefused(t *testing.T) {
 		`{cluster="a"}` + strings.Repeat(` |= "x"`, 20): "16 line filters",
 	} {
 		code, body := f.get("query_range", url.Values{"query": {query}})
-		if code != 400 && query != "{}" || !strings.Contains(body, want) || strings.Contains(body, "{\"") &&
-			query != "{}" {
+		if code != 400 && query != "{}" || !strings.Contains(body, want) ||
+			strings.Contains(body, "{\"") &&
+				query != "{}" {
 			t.Errorf("%s: %d %s", query, code, body)
 		}
 	}
@@ -256,7 +260,8 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		values.Set("query", `{cluster="a"}`)
-		if code, body := f.get("query_range", values); code != 400 || !strings.Contains(body, want) {
+		if code, body := f.get("query_range", values); code != 400 ||
+			!strings.Contains(body, want) {
 			t.Errorf("%s: %d %s", of, code, body)
 		}
 	}
@@ -305,7 +310,8 @@ func TestBounded(t *testing.T) {
 	for i := range 12_000 {
 		f.say(0, 1+int64(i%3000), "error", frame.Error, fmt.Sprint("number ", i))
 	}
-	if got := f.lines(url.Values{"query": {`{cluster="prod-a"} |= "number 2999"`}}); got != "WARNED" {
+	if got := f.lines(url.Values{"query": {`{cluster="prod-a"} |= "number 2999"`}}); got !=
+		"WARNED" {
 		t.Errorf("%q", got)
 	}
 	if n := len(f.asked); n != 10 {

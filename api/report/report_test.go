@@ -327,7 +327,8 @@ func TestAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "Fires of n1: n1 is <b>hot</b>."; !strings.Contains(text.String(), want) ||
-		strings.Contains(page.String(), "<b>hot") || !strings.Contains(page.String(), "n1 is &lt;b") {
+		strings.Contains(page.String(), "<b>hot") ||
+		!strings.Contains(page.String(), "n1 is &lt;b") {
 		t.Errorf("%s\n%s", text.String(), page.String())
 	}
 }

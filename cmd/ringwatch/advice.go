@@ -66,9 +66,10 @@ func (read eventReader) of(who account.Principal) advice.Events {
 	if read == nil {
 		return nil
 	}
-	return advice.EventsOf(who.Owns, func(ctx context.Context, q events.Query) (events.Page, error) {
-		return read(ctx, who.Account, q)
-	})
+	return advice.EventsOf(who.Owns,
+		func(ctx context.Context, q events.Query) (events.Page, error) {
+			return read(ctx, who.Account, q)
+		})
 }
 
 // adviser says in reports what the numbers beside alerts suggest.

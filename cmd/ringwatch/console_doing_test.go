@@ -59,8 +59,9 @@ func doingTemplates() []frame.Template {
 		{Type: "repair_session", Labels: append(slices.Clone(table), "slot"),
 			Metrics: of("repair_session_done_ratio repair_session_started_timestamp_seconds " +
 				"repair_session_id_info")},
-		{Type: "snapshot", Labels: table, Metrics: of("snapshots snapshot_oldest_timestamp_seconds " +
-			"snapshot_newest_timestamp_seconds snapshot_size_bytes")},
+		{Type: "snapshot", Labels: table,
+			Metrics: of("snapshots snapshot_oldest_timestamp_seconds " +
+				"snapshot_newest_timestamp_seconds snapshot_size_bytes")},
 		{Type: "table", Labels: table, Metrics: of("table_repaired_bytes table_unrepaired_bytes")},
 		{Type: "node", Metrics: of("repair_sessions_running repair_failures_total " +
 			"node_incremental_backups_enabled compaction_pending_tasks")},

@@ -48,7 +48,8 @@ func (w *whole) testConsole(t *testing.T) {
 	defer server.Close()
 	browse(ctx, t, "BASE="+w.API, "KEY="+w.Key, "OTHER_KEY="+w.Keys[otherAccount],
 		"EMPTY_KEY="+w.Keys[emptyAccount], "WATCHED_KEY="+w.Keys[watchedAccount],
-		"DOING_KEY="+w.Keys[doingAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node, "STAGE="+server.URL)
+		"DOING_KEY="+w.Keys[doingAccount], "CLUSTER="+nodes[0].Cluster, "NODE="+w.node,
+		"STAGE="+server.URL)
 }
 
 // browse runs tests of the console in a real browser; console/test/run.mjs says what the

@@ -142,7 +142,8 @@ func lowThresholds(version string) map[string]any {
 			"stream_throughput_outbound":                   "1MiB/s"}
 	}
 	return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
-		"slow_query_log_timeout": "1ms", "partition_size_warn_threshold": "1MiB", "compaction_throughput": "1MiB/s",
+		"slow_query_log_timeout": "1ms", "partition_size_warn_threshold": "1MiB",
+		"compaction_throughput":      "1MiB/s",
 		"stream_throughput_outbound": "1MiB/s"}
 }
 
@@ -187,7 +188,8 @@ func (d *doing) fill(t *testing.T, partition, rows int) {
 }
 
 // eventually waits until a path of the API answers with a text that is as wanted.
-func (d *doing) eventually(t *testing.T, what, path string, is func(text string) bool) (text string) {
+func (d *doing) eventually(t *testing.T, what, path string,
+	is func(text string) bool) (text string) {
 	t.Helper()
 	var last error
 	eventually(t, what, func(ctx context.Context) (err error) {

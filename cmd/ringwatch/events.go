@@ -39,7 +39,8 @@ func (c *eventTimes) values(now time.Time) (url.Values, error) {
 	set("cluster", c.Cluster)
 	set("node", c.Node)
 	if c.From != "" && c.Since != "" {
-		return nil, usageError{errors.New("--from and --since both say where to begin: leave one out")}
+		return nil,
+			usageError{errors.New("--from and --since both say where to begin: leave one out")}
 	}
 	end := now
 	for _, at := range []struct{ name, text string }{{"from", c.From}, {"to", c.To}} {
@@ -75,9 +76,11 @@ type eventsCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*eventsCmd) Help() string {
-	return "Lists what happened on the nodes, the newest first: starts and stops, nodes that went " +
+	return "Lists what happened on the nodes, the newest first: starts and stops, nodes " +
+		"that went " +
 		"up or down, slow queries, long pauses, large partitions, changed schemas and settings. " +
-		"With --follow the newest comes last and new ones are printed as they come, each once; an " +
+		"With --follow the newest comes last and new ones are printed as they come, " +
+		"each once; an " +
 		"event that reaches the API more than five minutes late is only in the list.\n\n" +
 		"Example: ringwatch events --severity warning --since 6h\n\n" +
 		"Example: ringwatch events --cluster production --kind node_down,node_up --follow"
@@ -376,7 +379,8 @@ func (c *slowQueriesCmd) run(ctx context.Context, out, errs io.Writer, now time.
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SLOWEST\tTIMES\tNODES\tLAST\tCLUSTER\tTABLE\tSTATEMENT")
 	for _, q := range answer.Queries {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", human(q.Slowest, "seconds"), q.Times, q.Nodes,
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%s\t%s\n", human(q.Slowest, "seconds"),
+			q.Times, q.Nodes,
 			q.Last.Local().Format("2006-01-02 15:04:05"), plain(q.Cluster),
 			dash(plain(strings.Trim(q.Keyspace+"."+q.Table, "."))), dash(plain(q.Statement)))
 	}

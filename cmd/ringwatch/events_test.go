@@ -36,9 +36,9 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestEventsEndToEnd: what frames say happened is seen by the API and its commands, of key and delta frames
-// and of delta frames whose key frame is missing, before a kill and after it. Who follows meanwhile
-// hears of each event once.
+// TestEventsEndToEnd: what frames say happened is seen by the API and its commands, of key and
+// delta frames and of delta frames whose key frame is missing, before a kill and after it. Who
+// follows meanwhile hears of each event once.
 func TestEventsEndToEnd(t *testing.T) {
 	eventsEvery = 200 * time.Millisecond
 	d := newDirectory(t)
@@ -93,7 +93,8 @@ func TestEventsEndToEnd(t *testing.T) {
 	expect(t, lines[2],
 		`slow_query +prod +10\.0\.0\.1 +keyspace=shop  slowest_seconds=1\.5  table=items  times=7  `+
 			`number-2`)
-	expect(t, list(eventsCmd{Kind: []string{"node_down"}}), `(?m)node_down +prod +10\.0\.0\.1 +peer=10\.0\.0\.9`)
+	expect(t, list(eventsCmd{Kind: []string{"node_down"}}),
+		`(?m)node_down +prod +10\.0\.0\.1 +peer=10\.0\.0\.9`)
 	var page struct{ Events []struct{ Text string } }
 	if text := list(eventsCmd{eventTimes: eventTimes{JSON: true}, Limit: 1}); json.Unmarshal(
 		[]byte(text), &page) != nil || len(page.Events) != 1 {

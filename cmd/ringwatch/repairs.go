@@ -21,7 +21,8 @@ type repairsCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*repairsCmd) Help() string {
-	return "Lists when each table was repaired last, the worst first: tables that never were, and " +
+	return "Lists when each table was repaired last, the worst first: tables that never " +
+		"were, and " +
 		"then those with the least time left. A table is due when gc_grace_seconds have passed " +
 		"since all of its ranges were repaired: after that deleted rows may come back. Repairs " +
 		"that run stand below.\n\n" +

@@ -45,7 +45,8 @@ func (*tasksCmd) Help() string {
 	return "Lists what nodes are doing: compactions, cleanups, validations, streams and the " +
 		"like, with how much is done, how fast, and when it ends if it goes on so. Rates are of " +
 		"the last two minutes. The id is what nodetool stop -id takes.\n\n" +
-		"Example: ringwatch tasks --cluster production\n\nExample: ringwatch tasks --node db-3 --live"
+		"Example: ringwatch tasks --cluster production\n\nExample: ringwatch tasks " +
+		"--node db-3 --live"
 }
 
 // Run implements the command.

@@ -66,7 +66,7 @@ export const repairs = ({ cluster = "" }: Of, signal?: AbortSignal) =>
 /** A time of the API in seconds; NaN of none. */
 export const when = (at: string | undefined) => (at ? Date.parse(at) / 1000 : Number.NaN);
 
-/** Kinds of events and how they are called. Where two matter the same, the first is shown on top. */
+/** Kinds of events and how they are called. Of two that matter the same, the first is on top. */
 export const eventKinds: [kind: string, name: string][] = [
   ["error", "error"],
   ["node_down", "node down"],

@@ -35,7 +35,7 @@ export function List<T>({
   shown?: T[];
   /** How many there are, if these are the first ones. */
   count?: number;
-  /** The field with what is wanted: its name and its hint. Another list of the page may follow it. */
+  /** The field with what is wanted: its name and its hint. Another list may follow it. */
   filter?: readonly [name: string, hint: string];
   note?: ComponentChildren;
   /** Stands above the table. */

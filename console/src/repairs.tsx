@@ -334,8 +334,8 @@ export function Repairs({ of }: { of: Of }) {
         height={640}
       />
       <p class="dim">
-        A bar runs from the last full repair of all ranges to when <code>gc_grace_seconds</code>{" "}
-        have passed since: after that, deleted rows may come back. The line is now.
+        A bar runs from the last full repair of all ranges until gc_grace_seconds have passed. After
+        that, deleted rows may come back. The line is now.
       </p>
     </>
   );

@@ -289,10 +289,11 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")
 }
 
-// nodetoolArgs are Java's arguments for nodetool of a node. The Java that is fetched for a Cassandra
-// may have no JMX client, so it is another one that runs it.
+// nodetoolArgs are Java's arguments for nodetool of a node. The Java that is fetched for a
+// Cassandra may have no JMX client, so it is another one that runs it.
 func (c CassandraConfig) nodetoolArgs(classPath string) []string {
-	args := append(strings.Fields(cassandraJava17), "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+	args := append(strings.Fields(cassandraJava17),
+		"--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
 		"--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED", "-Xmx128M",
 		"-XX:TieredStopAtLevel=1", "-Dcom.sun.jndi.rmiURLParsing=legacy", "-Duser.home="+c.Dir,
 		"-Dlogback.configurationFile=file:"+filepath.Join(c.Dir, "logback.xml"))

@@ -35,7 +35,8 @@ func untidy(root string) string {
 			switch name := d.Name(); {
 			case path == root:
 			case name == "node_modules", name == "target", name == "testdata", name == ".git",
-				name == ".ringwatch", name == "dist" && filepath.Base(filepath.Dir(path)) == "console":
+				name == ".ringwatch", name == "dist" &&
+					filepath.Base(filepath.Dir(path)) == "console":
 				return filepath.SkipDir
 			}
 			return nil

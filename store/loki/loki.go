@@ -166,8 +166,9 @@ func New(c Config, reg prometheus.Registerer, log *slog.Logger) (*Pusher, error)
 	}
 	client.Timeout = c.Timeout
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "ringwatch_loki_" + name + "_total",
-			Help: help})
+		return prometheus.NewCounter(
+			prometheus.CounterOpts{Name: "ringwatch_loki_" + name + "_total",
+				Help: help})
 	}
 	p := &Pusher{config: c, address: c.address(), client: client, log: log,
 		pushed:   counter("pushed", "Events that the Loki has taken."),
@@ -208,7 +209,8 @@ type entry struct {
 
 // streamLabels are what Loki knows a stream by.
 type streamLabels struct {
-	// Account is there if everybody's events are pushed: clusters of two accounts may have one name.
+	// Account is there if everybody's events are pushed: clusters of two accounts may have one
+	// name.
 	Account  string `json:"account,omitempty"`
 	Cluster  string `json:"cluster"`
 	Node     string `json:"node"`

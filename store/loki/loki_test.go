@@ -67,7 +67,8 @@ func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.Error("more than one document")
 	}
 	for _, s := range push.Streams {
-		if len(s.Stream) != 4 && s.Stream["account"] == "" || uuid.Validate(s.Stream["node"]) != nil ||
+		if len(s.Stream) != 4 && s.Stream["account"] == "" ||
+			uuid.Validate(s.Stream["node"]) != nil ||
 			s.Stream["severity"] == "" || len(s.Values) == 0 {
 			l.Errorf("%+v", s)
 		}
@@ -152,7 +153,8 @@ func TestPush(t *testing.T) {
 	more := []stream.Record{record(t, "acme", 6, "stop")}
 	for _, status := range []int{429, 500, 503, 401, 404} {
 		l.status = status
-		if err := p.Handle(t.Context(), more); err == nil || strings.Contains(err.Error(), "s3cret") ||
+		if err := p.Handle(t.Context(), more); err == nil ||
+			strings.Contains(err.Error(), "s3cret") ||
 			!strings.Contains(err.Error(), "a reason") {
 			t.Errorf("%d: %v", status, err)
 		}
@@ -179,7 +181,8 @@ func TestConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"url: ftp://x":                "loki.url must have the form",
 		"url: http://x\ntimeout: 1ms": "loki.timeout is 1ms",
-		"url: http://x\nhttp_config: {basic_auth: {username: a}, authorization: {credentials: b}}": "at most one",
+		"url: http://x\nhttp_config: {basic_auth: {username: a}, authorization: " +
+			"{credentials: b}}": "at most one",
 		"http_config: {nosuch: 1}": "field nosuch not found",
 	} {
 		c := loki.DefaultConfig()

@@ -381,7 +381,8 @@ final class Config {
                     : String.valueOf(item);
             Profile profile = profiles.stream().filter(p -> p.toString().equals(name)).findFirst()
                     .orElseGet(() -> Profile.named(name));
-            if (profile == null || profile.equals(Profile.RINGWATCH) || sends.containsKey(profile)) {
+            if (profile == null || profile.equals(Profile.RINGWATCH)
+                    || sends.containsKey(profile)) {
                 errors.add("send_profiles must be a list of profiles other than ringwatch, each "
                         + "once, as \"- grafana_mixin\" or \"- grafana_mixin: {job: cassandra}\": "
                         + "there are " + Profile.names());

@@ -18,7 +18,8 @@ import org.apache.cassandra.schema.TableMetadata;
 /**
  * The schema, as it is and as it changes. Each pass asks for its version, and only where that is
  * another compares what there is with what there was: listeners are made differently from one
- * version of Cassandra to the next. So a change is told when the next pass comes, and by every node.
+ * version of Cassandra to the next. So a change is told when the next pass comes, and by every
+ * node.
  */
 public final class CassandraSchema implements EventSource, SchemaNames {
     private static final int MAX_TOLD = 50;

@@ -29,7 +29,8 @@ final class LogReader {
             "(?i)\\b(?:FROM|INTO|UPDATE)\\s+" + NAME + "\\." + NAME);
     /** BigTableWriter of 4.0 and 4.1: keyspace, table, key, size. */
     private static final Pattern LARGE = Pattern.compile(
-            "(?s)Writing large partition ([^/]+)/([^:]+):(.*) \\(([0-9.]+ ?[A-Za-z]+)\\) to sstable "
+            "(?s)Writing large partition ([^/]+)/([^:]+):(.*) \\(([0-9.]+ ?[A-Za-z]+)\\) to "
+                    + "sstable "
             + ".*");
     private static final Pattern WRITTEN_TOMBSTONES = Pattern.compile(
             "(?s)Writing (\\d+) tombstones to ([^/]+)/([^:]+):(.*) in sstable .*");
@@ -49,11 +50,13 @@ final class LogReader {
             "(?s)Batch for \\[?(.*?)\\]? is of size ([0-9.]+ ?[A-Za-z]+), exceeding specified "
             + "threshold.*");
     private static final Pattern UNLOGGED = Pattern.compile(
-            "(?s)Unlogged batch covering (\\d+) partitions detected against tables? \\[?(.*?)\\]?\\."
+            "(?s)Unlogged batch covering (\\d+) partitions detected against tables? "
+                    + "\\[?(.*?)\\]?\\."
             + " You .*");
     private static final Pattern GC = Pattern.compile("(.+?) GC in (\\d+)ms\\..*", Pattern.DOTALL);
     private static final Pattern DROPPED = Pattern.compile(
-            "(\\w+) messages were dropped in last \\d+ ms: (\\d+) internal and (\\d+) cross node.*");
+            "(\\w+) messages were dropped in last \\d+ ms: (\\d+) internal and (\\d+) cross "
+                    + "node.*");
     private static final Pattern REPAIR_STARTS = Pattern.compile(
             "(?s)Starting repair command #(\\d+) \\(([0-9a-f-]{36})\\), repairing keyspace (\\w+) "
             + "with repair options \\((.*)");

@@ -17,9 +17,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Cassandra's log, through an appender that is added while it runs. No logger's level is touched:
- * what Cassandra does not log is not seen. Cassandra writes the statements of slow queries at DEBUG,
- * which its own logback.xml has on for {@code org.apache.cassandra}; where that is off, there are no
- * events of slow queries.
+ * what Cassandra does not log is not seen. Cassandra writes the statements of slow queries at
+ * DEBUG, which its own logback.xml has on for {@code org.apache.cassandra}; where that is off,
+ * there are no events of slow queries.
  *
  * <p>Logback takes all appenders away when it reads a changed file, so each pass looks whether ours
  * is there.

@@ -65,8 +65,10 @@ public final class Redaction {
     /** A tuple of values behind another. */
     private static final List<String> AGAIN = List.of("(?),(?)", "(?), (?)");
 
-    private static final String OPENING = "\"`\u201c\u201e\u2018\u201a\u00ab\u2039\u300c\u300e\uff02";
-    private static final String CLOSING = "\"`\u201d\u201c\u2019\u2018\u00bb\u203a\u300d\u300f\uff02";
+    private static final String OPENING =
+            "\"`\u201c\u201e\u2018\u201a\u00ab\u2039\u300c\u300e\uff02";
+    private static final String CLOSING =
+            "\"`\u201d\u201c\u2019\u2018\u00bb\u203a\u300d\u300f\uff02";
 
     /** What follows an apostrophe within a word. */
     private static final Pattern ENDING = Pattern.compile(

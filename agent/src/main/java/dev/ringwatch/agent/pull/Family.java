@@ -81,7 +81,8 @@ final class Family {
         }
 
         boolean sameValues(Source other) {
-            return metric == other.metric && only == other.only && part == other.part && without.equals(other.without)
+            return metric == other.metric && only == other.only && part == other.part
+                    && without.equals(other.without)
                     && shift == other.shift && factor == other.factor;
         }
     }

@@ -178,6 +178,7 @@ class EventQueueTest {
                 assertFalse(event.labels.containsKey("empty"));
             }
         }
-        assertEquals("a b ?c", new Event(1, "x", Severity.INFO, Map.of(), "a\nb \ud83dc\u0007").text);
+        assertEquals("a b ?c",
+                new Event(1, "x", Severity.INFO, Map.of(), "a\nb \ud83dc\u0007").text);
     }
 }

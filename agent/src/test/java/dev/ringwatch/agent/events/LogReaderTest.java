@@ -64,12 +64,15 @@ class LogReaderTest {
                 read(EventKind.SLOW_QUERY, Severity.INFO, "3 operations were slow in the last 5001 "
                         + "msecs:\n<SELECT * FROM shop.orders WHERE k = bob>, time 611 msec - slow "
                         + "timeout 500 msec\n<SELECT v FROM shop.items LIMIT 5000>, was slow 7 "
-                        + "times: avg/min/max 700/501/1500 msec - slow timeout 500 msec/cross-node\n"
+                        + "times: avg/min/max 700/501/1500 msec - slow timeout 500 "
+                        + "msec/cross-node\n"
                         + "... (12 were dropped)"));
         assertEquals("", read(EventKind.SLOW_QUERY, Severity.INFO,
-                "1 operations timed out in the last 5001 msecs:\n<SELECT * FROM shop.orders>, total "
+                "1 operations timed out in the last 5001 msecs:\n<SELECT * FROM shop.orders>, "
+                        + "total "
                         + "time 10001 msec, timeout 10000 msec"));
-        assertEquals("warning warning {} Some operations timed out, details available at debug level"
+        assertEquals("warning warning {} Some operations timed out, details available at debug "
+                + "level"
                 + " (debug.log)", read(EventKind.SLOW_QUERY, Severity.WARNING,
                 "Some operations timed out, details available at debug level (debug.log)"));
     }
@@ -78,9 +81,11 @@ class LogReaderTest {
     void aLiteralThatLooksLikeTheMonitorCountsLittle() {
         String end = " msec - slow timeout 1 msec";
         for (String times : List.of("9223372036854775807", "99999999999999999999")) {
-            assertEquals("slow_query warning {keyspace=shop, operation=select, slowest_seconds=0.5, "
+            assertEquals("slow_query warning {keyspace=shop, operation=select, "
+                    + "slowest_seconds=0.5, "
                     + "table=orders, times=1} SELECT v FROM shop.orders WHERE k = ?",
-                    read(EventKind.SLOW_QUERY, Severity.INFO, "<SELECT v FROM shop.orders WHERE k = "
+                    read(EventKind.SLOW_QUERY, Severity.INFO, "<SELECT v FROM shop.orders WHERE "
+                            + "k = "
                             + "'>, was slow " + times + " times: avg/min/max 1/1/1" + end
                             + "'>, time 500" + end));
         }
@@ -117,11 +122,13 @@ class LogReaderTest {
     void aLineMadeToStopTheReaderDoesNot() {
         assertTimeoutPreemptively(Duration.ofSeconds(60), () -> {
             for (String part : List.of("<", "<SELECT ", "SELECT FROM ", ">, time ", "'", "$$", "{[",
-                    "Read 5 live rows and ", "key ", "?,", "(?),", "\"\"", "a=@", "from a.", ": [")) {
+                    "Read 5 live rows and ", "key ", "?,", "(?),", "\"\"", "a=@", "from a.",
+                    ": [")) {
                 String all = part.repeat(Seen.MAX_CHARS / part.length() + 9);
                 for (EventKind kind : EventKind.values()) {
                     read(kind, Severity.WARNING, all, all);
-                    read(kind, Severity.WARNING, "<" + all + ">, time 5 msec - slow timeout 1 msec");
+                    read(kind, Severity.WARNING, "<" + all + ">, time 5 msec - slow timeout 1 "
+                            + "msec");
                 }
             }
         });
@@ -135,16 +142,21 @@ class LogReaderTest {
                 Severity.WARNING, "Writing large partition shop/orders:alice (129.000MiB) to "
                         + "sstable /data/nb-5-big-Data.db"));
         assertEquals(String.format(want, 2_000_123), read(EventKind.LARGE_PARTITION,
-                Severity.WARNING, "Guardrail partition_size violated: Partition shop.orders:alice on"
-                        + " sstable /data/nb-5-big-Data.db has size 2000123, this exceeds the warning "
-                        + "threshold of 1048576. Too large partitions can cause performance problems."));
+                Severity.WARNING, "Guardrail partition_size violated: Partition "
+                        + "shop.orders:alice on"
+                        + " sstable /data/nb-5-big-Data.db has size 2000123, this exceeds the "
+                        + "warning "
+                        + "threshold of 1048576. Too large partitions can cause performance "
+                        + "problems."));
         assertEquals("tombstones warning {keyspace=shop, partition=token -42, table=orders, "
                 + "tombstones=7} one partition of an SSTable has more than the node's threshold",
                 read(EventKind.LARGE_PARTITION, Severity.WARNING,
                         "Writing 7 tombstones to shop/orders:alice in sstable /data/x"));
-        assertEquals("large_partition warning {keyspace=shop, size_bytes=7, table=orders} larger than "
+        assertEquals("large_partition warning {keyspace=shop, size_bytes=7, table=orders} larger "
+                + "than "
                 + "the node's threshold", read(EventKind.LARGE_PARTITION, Severity.WARNING,
-                "Guardrail partition_size violated: Partition shop.orders:a on sstable b on sstable "
+                "Guardrail partition_size violated: Partition shop.orders:a on sstable b on "
+                        + "sstable "
                         + "/x has size 7, this exceeds the failure threshold of 5."));
         assertEquals("warning warning {} Guardrail items_per_collection violated",
                 read(EventKind.LARGE_PARTITION, Severity.WARNING, "Guardrail items_per_collection "
@@ -175,7 +187,8 @@ class LogReaderTest {
 
     @Test
     void batches() {
-        assertEquals("batch warning {keyspace=shop, size_bytes=7680, table=orders,items} larger than"
+        assertEquals("batch warning {keyspace=shop, size_bytes=7680, table=orders,items} larger "
+                + "than"
                 + " batch_size_warn_threshold", read(EventKind.BATCH, Severity.WARNING,
                 "Batch for [shop.orders, shop.items] is of size 7.500KiB, exceeding specified "
                         + "threshold of 5.000KiB by 2.500KiB."));
@@ -183,7 +196,8 @@ class LogReaderTest {
                 + "batch_size_fail_threshold", read(EventKind.BATCH, Severity.ERROR,
                 "Batch for [shop.orders] is of size 51.200MiB, exceeding specified threshold of "
                         + "50.000KiB by 2.500KiB. (see batch_size_fail_threshold)"));
-        assertEquals("batch warning {keyspace=shop, partitions=12, table=items} an unlogged batch of"
+        assertEquals("batch warning {keyspace=shop, partitions=12, table=items} an unlogged "
+                + "batch of"
                 + " many partitions", read(EventKind.BATCH, Severity.WARNING,
                 "Unlogged batch covering 12 partitions detected against table [shop.items]. You "
                         + "should use a logged batch for atomicity, or asynchronous writes for "

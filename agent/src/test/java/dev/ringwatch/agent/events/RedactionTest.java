@@ -63,7 +63,8 @@ class RedactionTest {
     void longAndDeepStatementsAreRead() throws InterruptedException {
         Set<String> redacted = ConcurrentHashMap.newKeySet();
         Thread small = new Thread(null, () -> {
-            redacted.add(cql("SELECT v FROM shop.orders WHERE k IN (" + "5, ".repeat(2_000) + "5)"));
+            redacted.add(cql("SELECT v FROM shop.orders WHERE k IN ("
+                    + "5, ".repeat(2_000) + "5)"));
             redacted.add(cql("SELECT v FROM shop.orders WHERE k IN (" + "(5, 6), ".repeat(900)
                     + "(5, 6))"));
             redacted.add(cql("SELECT v FROM shop.orders ORDER BY v ANN OF [" + "0.125, ".repeat(768)
