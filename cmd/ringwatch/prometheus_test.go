@@ -362,7 +362,7 @@ func (p *promLine) officialClient(t *testing.T) {
 	must("AlertManagers", err)
 	exemplars, err := a.QueryExemplars(ctx, "node_load1", from, to)
 	must("QueryExemplars", err)
-	if len(rules.Groups) < 5 || rules.Groups[0].File != "cassandra.yaml" ||
+	if len(rules.Groups) < 5 || rules.Groups[0].File != "activity.yaml" ||
 		len(rules.Groups[0].Rules) == 0 {
 		t.Errorf("Rules: %+v", rules)
 	}
@@ -481,7 +481,7 @@ func (p *promLine) asGrafana(t *testing.T) {
 		{"GET", "/api/v1/label/cluster/values?" + span + "&match[]=up", "", `"data":["acme-prod"]`},
 		{"GET", "/api/v1/label/table/values?" + span +
 			`&match[]=%7Bkeyspace%3D~%22shop%7Cother%22%7D`, "", `"data":["table_0","table_1"]`},
-		{"GET", "/api/v1/rules", "", `"groups":[{"name":"cassandra-requests"`},
+		{"GET", "/api/v1/rules", "", `"groups":[{"name":"activity-tasks"`},
 		{"POST", "/api/v1/query_range", fmt.Sprintf("step=15&start=%d&end=%d&query=", start/15*15,
 			end/15*15) +
 			url.QueryEscape(

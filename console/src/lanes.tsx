@@ -145,7 +145,7 @@ function Strip({
       )}
       {elsewhere !== null && elsewhere >= from && elsewhere <= to && (
         <div
-          class="heat-cursor"
+          class="lane-cursor"
           style={{
             left: `${edge.left + ((elsewhere - from) / (to - from)) * inner}px`,
             top: "0",

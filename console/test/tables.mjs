@@ -86,7 +86,7 @@ export const tests = {
     await t.until(async () => {
       await page.mouse.move(box.x + box.width - 20, box.y + box.height / 2);
       await page.mouse.move(box.x + box.width - 60, box.y + box.height / 2);
-      const text = await page.locator(".heat .tip").textContent();
+      const text = await page.locator(".heat .tip:not(.lanes-tip)").textContent();
       return /\d{4}-\d\d-\d\d .*s to .*s: [\d.]+.*\/s.*p50 .*p99 /.test(text);
     }, "a hint at the pointer");
   },
