@@ -194,8 +194,9 @@ func TestOneMetricThrows(t *testing.T) {
 		!strings.Contains(said[1], "version ") {
 		t.Errorf("the agent said %q, want that it is there twice, and its greeting", said)
 	}
-	if n := agentThreads(t, node); n != 2 {
-		t.Errorf("%d threads of the agent's, want one that samples and one that serves", n)
+	if n := agentThreads(t, node); n != 3 {
+		t.Errorf("%d threads of the agent's, want one that samples, one that serves and one for "+
+			"what is read rarely", n)
 	}
 }
 
