@@ -297,8 +297,10 @@ func New(c Config, d Deps) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s.handler(),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second, // bodies are small
+		// A browser opens connections before it needs them, and a busy one takes long to use them:
+		// a page whose script meets the end of such a connection stays blank.
+		ReadHeaderTimeout: 30 * time.Second,
+		ReadTimeout:       time.Minute, // bodies are small
 		WriteTimeout:      2 * c.RequestTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,

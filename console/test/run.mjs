@@ -37,11 +37,12 @@ const browser = await chromium.launch({
 
 /** What a test has at hand. */
 class Test {
-  constructor({ page, faults, waiting }, key) {
+  constructor({ page, faults, waiting, lost }, key) {
     this.page = page;
     this.key = key;
     this.faults = faults;
     this.waiting = waiting;
+    this.lost = lost;
     this.base = BASE;
     this.cluster = CLUSTER;
     this.node = NODE;
@@ -78,7 +79,8 @@ class Test {
   /** What a page that does not settle shows, and what it waits for. */
   async unsettled() {
     const shown = await this.page.evaluate(() => {
-      const place = document.querySelector("main")?.dataset.place ?? "no page";
+      const text = document.body.innerText.slice(0, 200).replaceAll("\n", " / ");
+      const place = document.querySelector("main")?.dataset.place ?? `no page, but "${text}"`;
       const bones = [...document.querySelectorAll(".bone")].map((e) => {
         const label = e.closest("[aria-label]")?.ariaLabel;
         return `${label} at ${Math.round(e.getBoundingClientRect().top)}`;
@@ -89,7 +91,11 @@ class Test {
       const body = request.postData()?.slice(0, 200) ?? "";
       return `${request.url()} ${body} for ${((Date.now() - since) / 1000).toFixed(1)} s`;
     });
-    return `${shown}; it waits for ${asked.join(", ") || "no answer"}`;
+    return [
+      `${shown}; it waits for ${asked.join(", ") || "no answer"}`,
+      ...this.lost.map((l) => `lost ${l}`),
+      ...this.faults,
+    ].join("; ");
   }
 
   /** Lets the page ask for its data now, as it does when its tab comes to the front. */
@@ -158,9 +164,15 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   page.setDefaultTimeout(patience);
   const faults = [];
   const waiting = new Map(); // since when, ms, by request
+  const lost = []; // files of the console that did not come
   page.on("request", (r) => waiting.set(r, Date.now()));
   page.on("requestfinished", (r) => waiting.delete(r));
-  page.on("requestfailed", (r) => waiting.delete(r));
+  page.on("requestfailed", (r) => {
+    waiting.delete(r);
+    if (["document", "script", "stylesheet"].includes(r.resourceType())) {
+      lost.push(`${r.url()}: ${r.failure()?.errorText}`);
+    }
+  });
   page.on("console", (m) => {
     // What the browser says of an answer that is no success is not the console's own word.
     if (m.type() === "error" && !m.text().startsWith("Failed to load resource")) {
@@ -174,7 +186,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     });
   });
   await page.goto(`${BASE}/#key=${key}`);
-  return { context, page, faults, waiting };
+  return { context, page, faults, waiting, lost };
 }
 
 let failed = 0;
@@ -218,7 +230,7 @@ async function run({ name, test, options }, lane) {
   if (passed && !options.own) {
     lane.set(key, kept);
   } else {
-    lane.delete(key);
+    if (!options.own) lane.delete(key);
     await kept?.context.close();
   }
 }
