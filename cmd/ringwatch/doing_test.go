@@ -45,8 +45,8 @@ func TestDoing(t *testing.T) {
 			t.Run("Snapshot", d.testSnapshot)
 			t.Run("Repair", d.testRepair)
 			t.Run("Alerts", d.testAlerts)
-			t.Run("Console", d.testConsole)
 			t.Run("Decommission", d.testDecommission)
+			t.Run("Console", func(t *testing.T) { d.browse(t, "TESTS=real") })
 		})
 	}
 }
@@ -63,6 +63,8 @@ const doingRules = `groups:
         expr: sum by (cluster, kind) (ringwatch_events_total{kind="large_partition"}) > 0
       - alert: DoingCompaction
         expr: max by (cluster, table) (last_over_time(cassandra_task_done_ratio{task="compaction"}[10m])) >= 0
+      - alert: DoingDecommission
+        expr: max by (cluster) (last_over_time(cassandra_stream_done_ratio{operation="decommission"}[10m])) >= 0
       - alert: DoingDriver
         expr: sum by (cluster, driver_name) (cassandra_driver_connections{driver_name=~".*gocql.*"}) > 0
       - alert: DoingSnapshot
@@ -294,6 +296,7 @@ func (d *doing) testCompaction(t *testing.T) {
 	wait := d.beside(t, 0, "compact", "shop", "orders")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"compaction"`, `"table":"orders"`)
 	d.says(t, "compaction orders", "tasks", "--cluster", "doing")
+	d.browse(t, "TESTS=real/tasks", "ONLY=compaction")
 	d.nodetool(t, "setcompactionthroughput", "0")
 	wait()
 	d.eventually(t, "the end of the compaction", "/v1/tasks?cluster=doing",
@@ -350,8 +353,10 @@ func (d *doing) testAlerts(t *testing.T) {
 	}
 }
 
-func (d *doing) testConsole(t *testing.T) {
-	browse(t.Context(), t, "BASE="+d.api, "KEY="+d.key, "CLUSTER=doing", "TESTS=real")
+// browse runs tests of the console in a real browser.
+func (d *doing) browse(t *testing.T, env ...string) {
+	t.Helper()
+	browse(t.Context(), t, append(env, "BASE="+d.api, "KEY="+d.key, "CLUSTER=doing")...)
 }
 
 func (d *doing) testDecommission(t *testing.T) {
@@ -363,6 +368,9 @@ func (d *doing) testDecommission(t *testing.T) {
 	wait := d.beside(t, 1, "decommission", "--force")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"stream_decommission"`, `"peer":"127.0.0.`)
 	d.says(t, "decommission", "tasks", "--cluster", "doing")
+	d.browse(t, "TESTS=real/tasks", "ONLY=leaves")
 	wait()
 	d.has(t, "/v1/events?cluster=doing&kind=node_left", `"peer":"127.0.0.2`)
+	d.has(t, "/v1/nodes?cluster=doing&state=decommissioned", `"address":"127.0.0.2:`)
+	d.says(t, "DoingDecommission", "alerts")
 }

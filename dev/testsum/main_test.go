@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,7 +173,7 @@ func TestOrder(t *testing.T) {
 	const module = "github.com/ringwatch/ringwatch/"
 	got := slowFirst([]string{module + "account", module + "agent", module + "api", module + "ring",
 		module + "window"}, slow)
-	if want := []string{module + "ring", module + "agent", module + "api", module + "account",
+	if want := []string{module + "agent", module + "ring", module + "api", module + "account",
 		module + "window"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -216,14 +217,13 @@ func TestParts(t *testing.T) {
 			t.Errorf("%q, want %q", said, want)
 		}
 	}
-	for name := range onlyFull {
-		if apart[name] == "" {
-			t.Errorf("%s has no tests apart: parts would not leave its long ones out", name)
-		}
-	}
+	named := maps.Clone(onlyFull)
 	for name, tests := range apart {
-		tests = strings.NewReplacer("^", "", "$", "", "(", "", ")", "").Replace(
-			tests + "|" + onlyFull[name])
+		named[name] += "|" + tests
+	}
+	for name, tests := range named {
+		tests = strings.Trim(strings.NewReplacer("^", "", "$", "", "(", "", ")", "").Replace(
+			tests), "|")
 		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z]+", "-r",
 			filepath.Join("../..", name)).Output()
 		if err != nil {

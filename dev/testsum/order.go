@@ -11,9 +11,9 @@ import (
 )
 
 // slow are the packages that take longest, longest first. Ring, which mostly waits, comes after
-// store, which keeps the processors busy: what is apart of cmd/ringwatch ends with the heaviest
+// agent, which keeps the processors busy: what is apart of cmd/ringwatch ends with the heaviest
 // test, of the whole line with a browser, and what runs beside that then should wait.
-var slow = []string{"cmd/ringwatch", "store", "ring", "agent", "api", "dev/engines",
+var slow = []string{"cmd/ringwatch", "agent", "ring", "store", "api", "dev/engines",
 	"ring/throttle",
 	"stream", "rules", "rules/notify", "ingest", "dev/up", "recent", "query", "doctor",
 	"query/index"}
@@ -25,7 +25,10 @@ var apart = map[string]string{
 }
 
 // onlyFull are tests that take longer than what they show is worth in each run: --full has them.
-var onlyFull = map[string]string{"cmd/ringwatch": "^TestSafeRollingRestart$"}
+var onlyFull = map[string]string{
+	"agent":         "^TestDecommission$", // TestDoing has one, seen from outside
+	"cmd/ringwatch": "^TestSafeRollingRestart$",
+}
 
 // distModule is a module of its own, whose libraries no other package needs.
 const distModule = "dev/dist"
@@ -42,17 +45,24 @@ func parts(packages []string, slots int, full bool) (list []part) {
 	others := make([]part, slots)
 	for i, pkg := range packages {
 		name := short(pkg)
+		var skipped []string
 		if tests := apart[name]; tests != "" {
-			skipped := tests
-			if left := onlyFull[name]; left != "" && !full {
-				skipped += "|" + left
-			}
-			list = append(list, part{[]string{"-skip", skipped}, []string{pkg}, ""},
-				part{[]string{"-run", tests}, []string{pkg}, ""})
-		} else if slices.Contains(slow, name) {
+			skipped = append(skipped, tests)
+		}
+		if left := onlyFull[name]; left != "" && !full {
+			skipped = append(skipped, left)
+		}
+		switch {
+		case skipped != nil:
+			list = append(list, part{[]string{"-skip", strings.Join(skipped, "|")},
+				[]string{pkg}, ""})
+		case slices.Contains(slow, name):
 			list = append(list, part{nil, []string{pkg}, ""})
-		} else {
+		default:
 			others[i%slots].packages = append(others[i%slots].packages, pkg)
+		}
+		if tests := apart[name]; tests != "" {
+			list = append(list, part{[]string{"-run", tests}, []string{pkg}, ""})
 		}
 	}
 	return append(list,

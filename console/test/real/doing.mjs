@@ -1,19 +1,9 @@
 // What two real nodes are doing, caused by TestDoing: each page shows it.
-const shows =
-  (hash, ...texts) =>
-  async (page, t) => {
-    await t.open(hash);
-    const main = page.locator("main");
-    await t.until(async () => {
-      const shown = await main.innerText();
-      const missing = texts.filter((text) => !shown.includes(text));
-      if (missing.length > 0) throw new Error(`${missing.join(", ")} is not on the page`);
-      return true;
-    }, `${hash} shows what nodes did`);
-  };
+import { shows } from "./shows.mjs";
 
 export const tests = {
   "a large partition is an event": shows("#/events?range=1h&kind=large_partition", "orders"),
+  "a node that left is an event": shows("#/events?range=1h&kind=node_left", "127.0.0.2"),
   "a repair is an event": shows("#/events?range=1h&kind=repair", "shop"),
   "the table that was repaired": shows("#/activity?view=repairs&cluster=doing", "orders"),
   "the driver that is connected": shows("#/activity?view=clients&cluster=doing", "gocql"),
