@@ -139,7 +139,7 @@ public final class Activity {
                 sampleHistory(slowTurn, nanos);
                 break;
             default:
-                sampleSnapshots(nanos);
+                sampleSnapshots(slowTurn, nanos);
         }
     }
 
@@ -180,8 +180,10 @@ public final class Activity {
         }
     }
 
-    private void sampleSnapshots(long nanos) {
-        backups.set(0, beans.incrementalBackups() ? 1 : 0);
+    private void sampleSnapshots(boolean slowTurn, long nanos) {
+        if (slowTurn) {
+            backups.set(0, beans.incrementalBackups() ? 1 : 0);
+        }
         Map<String, Snapshots.Found> found = foundSnapshots;
         if (found != null) {
             foundSnapshots = null;

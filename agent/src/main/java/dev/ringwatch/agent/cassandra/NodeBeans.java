@@ -3,8 +3,10 @@ package dev.ringwatch.agent.cassandra;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import javax.management.JMException;
 import javax.management.MBeanServer;
@@ -109,18 +111,16 @@ public final class NodeBeans {
                 || !operationMode().equals("NORMAL")) {
             return false;
         }
-        List<Object> moving = new ArrayList<>();
+        Set<Object> normal = new HashSet<>((List<?>) live);
         for (String attribute : new String[] {"JoiningNodesWithPort", "LeavingNodesWithPort",
             "MovingNodesWithPort"}) {
             Object some = get(STORAGE, attribute);
             if (some instanceof List) {
-                moving.addAll((List<?>) some);
+                ((List<?>) some).forEach(normal::remove);
             }
         }
         for (Map.Entry<?, ?> other : ((Map<?, ?>) ids).entrySet()) {
-            if (other.getKey().toString().compareTo(own) < 0
-                    && ((List<?>) live).contains(other.getValue())
-                    && !moving.contains(other.getValue())) {
+            if (other.getKey().toString().compareTo(own) < 0 && normal.contains(other.getValue())) {
                 return false;
             }
         }
