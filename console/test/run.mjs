@@ -115,6 +115,15 @@ class Test {
     return (await this.get(`/api/v1/query?${new URLSearchParams({ query: expr })}`)).data.result;
   }
 
+  /** What the first series of an expression was over the last two minutes: a page shows one of
+   *  these values, of when it asked. */
+  async lately(expr) {
+    const end = Date.now() / 1000;
+    const params = new URLSearchParams({ query: expr, start: end - 120, end, step: 5 });
+    const { data } = await this.get(`/api/v1/query_range?${params}`);
+    return (data.result[0]?.values ?? []).map(([, value]) => Number(value));
+  }
+
   /** Changes the world, as the Go test offers it. */
   async stage(action) {
     const a = await fetch(`${STAGE}/${action}`, { method: "POST" });
