@@ -1,7 +1,7 @@
 package advice
 
 import (
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,14 +10,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
-//go:embed advice.yaml
-var shipped []byte
+// shipped has a file for each of rules.
+//
+//go:embed *.yaml
+var shipped embed.FS
 
 // What a file may have: each query is one that somebody waits for.
 const (
@@ -50,7 +51,25 @@ type file struct {
 }
 
 // Shipped returns the advice that comes with the program.
-func Shipped() (*Rules, error) { return Load("advice.yaml", shipped) }
+func Shipped() (*Rules, error) {
+	all := &Rules{alerts: map[string][]Case{}, None: map[string]string{}}
+	files, err := shipped.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := shipped.ReadFile(f.Name())
+		if err != nil {
+			return nil, err
+		}
+		of, err := Load(f.Name(), text)
+		if err != nil {
+			return nil, err
+		}
+		all = all.With(of)
+	}
+	return all, nil
+}
 
 // Load reads advice. The error says everything that is wrong at once, each with the file's name,
 // the alert's and the case's.
@@ -104,11 +123,7 @@ func Load(name string, text []byte) (*Rules, error) {
 
 // LoadFile is Load for a file.
 func LoadFile(path string) (*Rules, error) {
-	text, err := catalog.ReadFile(path, "the file of advice")
-	if err != nil {
-		return nil, err
-	}
-	return Load(path, text)
+	return catalog.ReadFile(path, "the file of advice", Load)
 }
 
 // With returns the advice with an account's own: one alert stands for that of its name.
@@ -180,36 +195,23 @@ func (c *Case) check() (wrong []error) {
 func checkPromQL(promql string) error {
 	// As part of a regular expression too hostile is right.
 	const probe, hostile = "probe", "\\'\"`"
-	tree, err := probed(promql, probe)
+	tree, err := catalog.Parse(probed(promql, probe), probe,
+		"none of $cluster, $node, $process, $keyspace and $table")
 	if err != nil {
 		return err
 	}
 	quoted := strconv.Quote(hostile)
-	if other, err := probed(promql, hostile); err != nil || strings.ReplaceAll(other.String(),
-		quoted[1:len(quoted)-1], probe) != tree.String() {
+	other, err := parser.NewParser(parser.Options{}).ParseExpr(probed(promql, hostile))
+	if err != nil || strings.ReplaceAll(other.String(), quoted[1:len(quoted)-1],
+		probe) != tree.String() {
 		return errors.New("a label of an alert would be read as PromQL: write placeholders of " +
 			"labels within double quotes")
-	}
-	if t := tree.Type(); t != parser.ValueTypeVector {
-		return fmt.Errorf("it is a %s: it must be an instant vector", parser.DocumentedType(t))
-	}
-	selectors := parser.ExtractSelectors(tree)
-	if len(selectors) == 0 {
-		return errors.New("it has no selector: select a metric")
-	}
-	for _, matchers := range selectors {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
-			return m.Name == "cluster" && m.Type == labels.MatchEqual && m.Value == probe
-		}) {
-			return fmt.Errorf("the selector %v has none of $cluster, $node, $keyspace and "+
-				"$table: add one", matchers)
-		}
 	}
 	return nil
 }
 
-// probed parses an expression with the value for each label.
-func probed(promql, value string) (parser.Expr, error) {
+// probed returns an expression with the value for each label.
+func probed(promql, value string) string {
 	alert := map[string]string{}
 	for _, name := range variable.FindAllString(promql, -1) {
 		alert[name[1:]] = value
@@ -220,5 +222,5 @@ func probed(promql, value string) (parser.Expr, error) {
 		}
 	}
 	text, _ := placed(promql, alert)
-	return parser.NewParser(parser.Options{}).ParseExpr(text)
+	return text
 }

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
-
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
@@ -101,11 +98,7 @@ func Load(name string, text []byte) (*Conditions, error) {
 
 // LoadFile is Load for a file.
 func LoadFile(path string) (*Conditions, error) {
-	text, err := catalog.ReadFile(path, "the file of conditions")
-	if err != nil {
-		return nil, err
-	}
-	return Load(path, text)
+	return catalog.ReadFile(path, "the file of conditions", Load)
 }
 
 // With returns the conditions with an account's own: one stands for that of its name.
@@ -151,7 +144,10 @@ func (c *Condition) check() (wrong []error) {
 		}
 	}
 	if len(c.For) > 0 {
-		if err := c.checkPromQL(); err != nil {
+		const probe = "probe"
+		q := Question{Cluster: probe, For: Restart}
+		if _, err := catalog.Parse(q.placed(c.PromQL), probe,
+			"none of $scope, $stay and $node"); err != nil {
 			bad("promql: %w", err)
 		}
 	}
@@ -162,32 +158,6 @@ func checkPurposes(list []Purpose) error {
 	for _, p := range list {
 		if !p.Known() {
 			return fmt.Errorf("for: %q is unknown: use %s", p, PurposesText())
-		}
-	}
-	return nil
-}
-
-// checkPromQL finds what is wrong with an expression and its placeholders.
-func (c *Condition) checkPromQL() error {
-	const probe = "probe"
-	q := Question{Cluster: probe, For: Restart}
-	tree, err := parser.NewParser(parser.Options{}).ParseExpr(q.placed(c.PromQL))
-	if err != nil {
-		return err
-	}
-	if t := tree.Type(); t != parser.ValueTypeVector {
-		return fmt.Errorf("it is a %s: it must be an instant vector", parser.DocumentedType(t))
-	}
-	selectors := parser.ExtractSelectors(tree)
-	if len(selectors) == 0 {
-		return errors.New("it has no selector: select a metric")
-	}
-	for _, matchers := range selectors {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
-			return m.Name == "cluster" && m.Type == labels.MatchEqual && m.Value == probe
-		}) {
-			return fmt.Errorf("the selector %v has none of $scope, $stay and $node: add one",
-				matchers)
 		}
 	}
 	return nil

@@ -205,10 +205,10 @@ func TestWrong(t *testing.T) {
 		"no PromQL": {replace("rate(", "rate(("), "entry n::orders: type \"count\": " +
 			"promql: "},
 		"no scope": {replace("$scope", `cluster="other"`),
-			"the selector of shop_orders_total has no $scope"},
+			"has no $scope"},
 		"no labels": {replace("sum by ($by)", "sum"), "promql has no by ($by)"},
 		"a scalar": {replace("sum by ($by) (rate(shop_orders_total{$scope}[$range]))",
-			"scalar(sum by ($by) (x{$scope}))"), "promql is a scalar"},
+			"scalar(sum by ($by) (x{$scope}))"), "promql: it is a scalar"},
 		"an empty range":       {replace("{min: 1}", "{}"), "healthy has neither min nor max"},
 		"a range turned round": {replace("{min: 1}", "{min: 2, max: 1}"), "min 2 is above max 1"},
 		"an infinite range": {replace("{min: 1}", "{max: .inf}"),
