@@ -1,8 +1,8 @@
 // Package advice says in two sentences what the numbers beside a firing alert suggest.
 //
-// What it says stands in advice.yaml: for each alert there are cases, as PromQL and as events, and
-// the first case that finds all it asks for gives the words. An account may have a file of its own.
-// Begin with Rules. Of our packages it imports query/catalog, window/events, and api/report for
+// What it says stands in files that have the names of the files of rules: for each alert there are
+// cases, as PromQL and as events, and the first case that finds all it asks for gives the words. An
+// account may have a file of its own. Begin with Rules. Of our packages it imports query/catalog, window/events, and api/report for
 // figures.
 //
 // What it promises: no more queries than Most, the same query once an answer, and no error: where a
@@ -245,8 +245,8 @@ var variable = regexp.MustCompile(`\$[a-z_]+`)
 
 // places are placeholders that stand for matchers of labels; $cluster is in all of them.
 var places = map[string][]string{
-	"$cluster": {"cluster"}, "$node": {"cluster", "node"}, "$keyspace": {"cluster", "keyspace"},
-	"$table": {"cluster", "keyspace", "table"},
+	"$cluster": {"cluster"}, "$node": {"cluster", "node"}, "$process": {"cluster", "instance"},
+	"$keyspace": {"cluster", "keyspace"}, "$table": {"cluster", "keyspace", "table"},
 }
 
 // placed returns an expression with the alert's labels for its placeholders. known is false if the
