@@ -1,14 +1,13 @@
 // Charts of PromQL, with their tables: one library, one cursor and one zoom for all of a page.
 import { useMemo, useState } from "preact/hooks";
-import { type Answer, queryRange, type Series } from "./api";
 import { together } from "./ask";
 import { Caption } from "./caption";
-import { useData } from "./data";
+import { useSeries } from "./data";
 import { Failed, Old } from "./faces";
 import { type Ask, cut, type Lines, linesOf, mostLines } from "./lines";
 import { type Mark, markSigns } from "./marks";
 import { Plot } from "./plot";
-import { live, type Range, refreshOf, stamp } from "./time";
+import { type Range, stamp } from "./time";
 import { format } from "./units";
 
 /** A chart of PromQL over the page's range, with its table and its CSV. */
@@ -35,15 +34,7 @@ export function Chart({
   paused?: boolean;
 }) {
   const expr = together(asks.map((a) => a.expr));
-  const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
-  const data = useData<{ answer: Answer<Series>; range: Range }>(
-    paused ? null : `${expr} ${span} ${range.step}`,
-    async (signal) => {
-      const now = range.live ? live(range) : range;
-      return { answer: await queryRange(expr, now, signal), range: now };
-    },
-    { every: refreshOf(range), keep: true },
-  );
+  const data = useSeries(paused ? null : expr, range);
   const lines = useMemo(
     () => data.value && linesOf(data.value.answer.result, asks, data.value.range),
     [data.value],

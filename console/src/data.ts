@@ -1,6 +1,7 @@
 // Data that is asked for again and again while somebody looks at it.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "./api";
+import { type Answer, ApiError, queryRange, type Series } from "./api";
+import { live, type Range, refreshOf } from "./time";
 
 /** What is known of something at a moment. */
 export interface Data<T> {
@@ -90,6 +91,38 @@ export function useData<T>(
       : { value: undefined, at: 0, error: undefined, loading: true };
   }
   return data;
+}
+
+/** The series of an expression over a range, and when they came, ms. */
+export interface Drawn {
+  answer: Answer<Series>;
+  range: Range;
+  at: number;
+}
+
+/** Whether the same question would give the same: nothing was missing, and no new step has begun.
+ *  After a minute old data may have come late. */
+export const same = ({ answer, range, at }: Drawn, to: number, now: number): boolean =>
+  range.to === to && answer.warnings.length === 0 && now - at < 60_000;
+
+/** Loads the series of an expression over a range; null loads nothing. While the range ends now they
+ *  are asked for again when that may give something else. */
+export function useSeries(expr: string | null, range: Range): Data<Drawn> {
+  const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
+  const name = expr && `${expr} ${span} ${range.step}`;
+  const last = useRef<{ name: string; drawn: Drawn } | null>(null);
+  return useData<Drawn>(
+    name,
+    async (signal) => {
+      const now = range.live ? live(range) : range;
+      const old = last.current;
+      if (old?.name === name && same(old.drawn, now.to, Date.now())) return old.drawn;
+      const drawn = { answer: await queryRange(expr!, now, signal), range: now, at: Date.now() };
+      last.current = { name: name!, drawn };
+      return drawn;
+    },
+    { every: refreshOf(range), keep: true },
+  );
 }
 
 /** Whether something is ready and what it made of the page has been painted. */

@@ -1,14 +1,13 @@
 // Heat maps: how many operations took how long, over time, from native histograms.
 import { useMemo, useState } from "preact/hooks";
-import { type Answer, queryRange, type Series } from "./api";
 import { Caption } from "./caption";
-import { useData } from "./data";
+import { useSeries } from "./data";
 import { Failed, Old } from "./faces";
 import { type Grid, gridOf } from "./histogram";
 import type { Lines } from "./lines";
 import type { Mark } from "./marks";
 import { Picture } from "./picture";
-import { live, type Range, refreshOf, stamp, stepOf } from "./time";
+import { type Range, stamp, stepOf } from "./time";
 import { format } from "./units";
 
 /** How many columns a heat map has at most. */
@@ -36,15 +35,7 @@ export function Heat({
   note?: string;
 }) {
   const range = heatRange(asked);
-  const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
-  const data = useData<{ answer: Answer<Series>; range: Range }>(
-    `${expr} ${span} ${range.step}`,
-    async (signal) => {
-      const now = range.live ? live(range) : range;
-      return { answer: await queryRange(expr, now, signal), range: now };
-    },
-    { every: refreshOf(range), keep: true },
-  );
+  const data = useSeries(expr, range);
   const grid = useMemo(
     () => data.value && gridOf(data.value.answer.result[0], data.value.range),
     [data.value],

@@ -98,7 +98,7 @@ export function clock(secs: number, isUTC = utc()): string {
   return stamp(secs, isUTC).slice(11);
 }
 
-/** How often a range is asked for again: a step, but every 5 s to a minute. */
+/** How often a range is looked at again: each half of a step, but every 5 s to a minute. */
 export function refreshOf(range: Range): number {
   return range.live ? Math.min(60_000, Math.max(5_000, range.step * 500)) : 3_600_000;
 }

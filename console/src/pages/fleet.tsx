@@ -190,7 +190,7 @@ export function useRows(cluster: string | null, by: string) {
   // The nodes come first: what else the page has waits until they stand there, as the answers to it
   // take the processor from their drawing.
   const there = usePainted(all.value !== undefined);
-  const fired = useData(there ? "alerts" : null, alerts, { keep: true });
+  const fired = useData(there ? "alerts" : null, alerts, { every: 10_000, keep: true });
   const scope: Scope = cluster === null ? {} : { cluster };
   const numbers = useData(there ? `figures ${many}` : null, (s) => query(figures(scope), s), {
     every,

@@ -92,7 +92,7 @@ function useView(node: Node) {
 
 /** The alerts about a node. */
 function useAlerts(node: Node): Alert[] {
-  const fired = useData("alerts", alerts, { every: 5000, keep: true });
+  const fired = useData("alerts", alerts, { every: 10_000, keep: true });
   return (fired.value ?? []).filter((a) => a.labels.node === node.id);
 }
 
