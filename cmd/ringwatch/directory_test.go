@@ -326,6 +326,28 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
+// TestKeyBeforeTheFirstStart: a directory that is empty, as a package makes it, is for the process
+// that starts in it. Who wants a key meanwhile waits for that, as long as --wait.
+func TestKeyBeforeTheFirstStart(t *testing.T) {
+	d := newDirectory(t)
+	if err := os.Mkdir(d.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	early := keyCreateCmd{keyFlags: d.keyFlags(), Name: "early", Scopes: []account.Scope{account.Read}}
+	none := early
+	none.Wait = time.Millisecond
+	if err := none.run(t.Context(), io.Discard, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "there are no rows in "+d.data) {
+		t.Errorf("before any start: %v", err)
+	}
+	made := make(chan error, 1)
+	go func() { made <- early.run(t.Context(), io.Discard, io.Discard) }()
+	d.begin(t)
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFirstStart: who starts without a configuration gets a key that works, once.
 func TestFirstStart(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
@@ -217,12 +218,14 @@ func (k *runningKeys) do(ctx context.Context, method, path string, ask, answer a
 }
 
 // openKeys opens where keys are: Cassandra, the directory, or the process that has the directory.
+// One that is empty may be that of a process that begins to start, and is left to it.
 func (c *config) openKeys(ctx context.Context, wait time.Duration) (keyBook, error) {
 	if err := reach(ctx, c.Cassandra.Log, wait, c.rows()); err != nil {
 		return nil, err
 	}
-	if err := c.directoryThere(); err != nil {
-		return nil, err
+	empty := c.directoryThere()
+	if empty != nil && !isThere(c.Data.Dir) {
+		return nil, empty
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -237,20 +240,15 @@ func (c *config) openKeys(ctx context.Context, wait time.Duration) (keyBook, err
 				return nil, said
 			}
 		}
-		db, err := store.New(c.Cassandra, nil)
-		if err != nil {
-			return nil, err
-		}
-		if err = db.Connect(ctx); err == nil && c.Cassandra.Dir != "" {
-			if err = db.Apply(ctx); err != nil {
-				db.Close()
-			}
-		}
+		err := empty
 		if err == nil {
-			return db, nil
-		}
-		if !errors.Is(err, store.ErrInUse) {
-			return nil, c.connectError(err)
+			var db *store.Store
+			if db, err = c.openStore(ctx); err == nil {
+				return db, nil
+			}
+			if !errors.Is(err, store.ErrInUse) {
+				return nil, c.connectError(err)
+			}
 		}
 		select { // the process that has it starts or ends, or is no ringwatch all
 		case <-time.After(100 * time.Millisecond):
@@ -258,4 +256,37 @@ func (c *config) openKeys(ctx context.Context, wait time.Duration) (keyBook, err
 			return nil, c.connectError(err)
 		}
 	}
+}
+
+// openStore opens Cassandra or the directory.
+func (c *config) openStore(ctx context.Context) (*store.Store, error) {
+	if c.Cassandra.Dir != "" {
+		if err := asOwner(c.Cassandra.Dir); err != nil {
+			return nil, err
+		}
+	}
+	db, err := store.New(c.Cassandra, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err = db.Connect(ctx); err == nil && c.Cassandra.Dir != "" {
+		if err = db.Apply(ctx); err != nil {
+			db.Close()
+		}
+	}
+	return db, err
+}
+
+// asOwner makes root the owner of a directory before it writes there: files of root's own would be
+// closed to ringwatch all.
+func asOwner(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	owner, is := info.Sys().(*syscall.Stat_t)
+	if !is || os.Geteuid() != 0 || owner.Uid == 0 {
+		return nil
+	}
+	return errors.Join(syscall.Setgid(int(owner.Gid)), syscall.Setuid(int(owner.Uid)))
 }

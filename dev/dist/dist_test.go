@@ -256,8 +256,8 @@ func TestImage(t *testing.T) {
 // TestDist is make dist on two clean clones: the same bytes. What it made for this machine is
 // installed and started, from the package and from the image.
 func TestDist(t *testing.T) {
-	if os.Getenv("RINGWATCH_TEST_FULL") == "" {
-		t.Skip("two builds for two processors take minutes: RINGWATCH_TEST_FULL=1 has them")
+	if testing.Short() {
+		t.Skip("it builds everything twice")
 	}
 	const version = "0.0.1-test"
 	var made []string
@@ -285,14 +285,10 @@ func TestDist(t *testing.T) {
 	if made[0] != made[1] {
 		t.Errorf("the checksums are\n%s\nand then\n%s", made[0], made[1])
 	}
-	t.Run("package", func(t *testing.T) {
-		in := &installed{debian: newDebian(t), api: freePort(t), ingest: freePort(t)}
-		t.Cleanup(in.stop)
-		list, _ := filepath.Glob(filepath.Join(out, "ringwatch_*_"+runtime.GOARCH+".deb"))
-		if said, err := in.dpkg(list...); err != nil {
-			t.Fatalf("%v\n%s", err, said)
-		}
-		in.begin(t, version)
+	t.Run("packages", func(t *testing.T) {
+		server, _ := filepath.Glob(filepath.Join(out, "ringwatch_*_"+runtime.GOARCH+".deb"))
+		agent, _ := filepath.Glob(filepath.Join(out, "ringwatch-agent_*.deb"))
+		firstMinute(t, append(server, agent...)...)
 	})
 	t.Run("image", func(t *testing.T) {
 		startImage(t, filepath.Join(out, "ringwatch-"+version+
@@ -327,12 +323,12 @@ exec chroot --userspec="$USER_OF_IMAGE" "$root" "$@"`
 	var said bytes.Buffer
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "USER_OF_IMAGE=" + about.Config.User}
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
+	p, err := startProcess(cmd)
+	if err != nil {
 		t.Fatal(err)
 	}
-	err := becomesReady(api)
-	_ = cmd.Process.Signal(os.Interrupt)
-	_ = cmd.Wait()
+	err = p.becomesReady(api)
+	p.end()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said.String())
 	}

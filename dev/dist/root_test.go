@@ -9,30 +9,34 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // debian is a root of Debian's own files, for packages to be installed in. It has what every Debian
-// has and nothing else: the essential packages of this machine, what they depend on, and passwd,
-// with dpkg's records of them. So dpkg there resolves dependencies and runs scripts as it does
+// has and nothing else: the essential packages of this machine, what they depend on, and passwd and
+// apt, with dpkg's records of them. So dpkg there resolves dependencies and runs scripts as it does
 // anywhere. Nothing is fetched, and nothing of this machine is changed.
 type debian struct {
 	t    *testing.T
 	root string
 }
 
-// newDebian copies the root. That needs root, as dpkg does, and a Debian.
-func newDebian(t *testing.T) *debian {
+// newDebian copies the root, and what else is named of the packages here.
+func newDebian(t *testing.T, more ...string) *debian {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("only root can install packages, in a folder too")
-	}
-	d := &debian{t, t.TempDir()}
-	d.layOut()
+	return debianIn(t, t.TempDir(), more...)
+}
+
+// debianIn copies the root into a folder. That needs root, as dpkg does, and a Debian.
+func debianIn(t *testing.T, root string, more ...string) *debian {
+	t.Helper()
 	known := readStatus(t, "/var/lib/dpkg/status")
+	d := &debian{t, root}
+	d.layOut()
 	var status strings.Builder
-	for _, p := range known.needed("passwd") {
+	for _, p := range known.needed(append(more, "passwd", "apt")...) {
 		status.WriteString(p.stanza + "\n")
 		d.copyPackage(p)
 	}
@@ -83,7 +87,7 @@ func (d *debian) layOut() {
 type debPackage struct {
 	name, arch, stanza string
 	essential          bool
-	depends            []string // the first of alternatives
+	depends            [][]string // alternatives
 }
 
 // debStatus is what dpkg knows, by the name of the package and of what it provides.
@@ -98,10 +102,9 @@ var versionOrArch = regexp.MustCompile(`\s*\(.*?\)|:any|:native`)
 func readStatus(t *testing.T, file string) *debStatus {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("packages of Debian are installed on a Debian")
-	} else if err != nil {
-		t.Fatal(err)
+	if err != nil || os.Getuid() != 0 {
+		t.Fatalf("packages are installed by root, on a Debian, in a folder, too: run this test as "+
+			"root in a container of Debian, or leave it out with -short (%v)", err)
 	}
 	s := &debStatus{by: map[string]*debPackage{}}
 	provided := map[string]*debPackage{}
@@ -122,8 +125,8 @@ func readStatus(t *testing.T, file string) *debStatus {
 			case "Depends", "Pre-Depends":
 				p.depends = append(p.depends, names(value)...)
 			case "Provides":
-				for _, name := range names(value) {
-					provided[name] = p
+				for _, list := range names(value) {
+					provided[list[0]] = p
 				}
 			}
 		}
@@ -138,11 +141,11 @@ func readStatus(t *testing.T, file string) *debStatus {
 	return s
 }
 
-// names are the packages of a field, without versions.
-func names(field string) (list []string) {
-	for name := range strings.SplitSeq(versionOrArch.ReplaceAllString(field, ""), ",") {
-		first, _, _ := strings.Cut(name, "|")
-		list = append(list, strings.TrimSpace(first))
+// names are the packages of a field, without versions, and their alternatives.
+func names(field string) (list [][]string) {
+	field = strings.ReplaceAll(versionOrArch.ReplaceAllString(field, ""), " ", "")
+	for one := range strings.SplitSeq(field, ",") {
+		list = append(list, strings.Split(one, "|"))
 	}
 	return list
 }
@@ -156,8 +159,12 @@ func (s *debStatus) needed(more ...string) (list []*debPackage) {
 			return
 		}
 		seen[p] = true
-		for _, name := range p.depends {
-			take(s.by[name])
+		for _, names := range p.depends {
+			if at := slices.IndexFunc(names, func(name string) bool {
+				return s.by[name] != nil
+			}); at >= 0 {
+				take(s.by[names[at]])
+			}
 		}
 		list = append(list, p)
 	}
@@ -264,14 +271,21 @@ func (d *debian) dpkg(files ...string) (string, error) {
 	d.t.Helper()
 	args := []string{"dpkg", "--force-confdef", "--force-confold", "--install"}
 	for _, file := range files {
-		base := filepath.Join("/tmp", filepath.Base(file))
-		if err := os.Link(file, filepath.Join(d.root, base)); err != nil &&
-			!errors.Is(err, fs.ErrExist) {
-			d.t.Fatal(err)
-		}
-		args = append(args, base)
+		args = append(args, d.bring(file, "/tmp"))
 	}
 	return d.try(args...)
+}
+
+// bring copies a file of this machine into a folder of the root, and returns its name there.
+func (d *debian) bring(file, dir string) string {
+	d.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	name := filepath.Join(dir, filepath.Base(file))
+	d.write(name, string(text))
+	return name
 }
 
 // read reads a file in the root; "" if it is not there.

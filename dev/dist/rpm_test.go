@@ -9,11 +9,12 @@ import (
 )
 
 // TestRPM installs, upgrades and removes the server's rpm with rpm itself, in a root of Debian's
-// files. The program in it only says that all is well: TestPackages runs the real one.
+// files. The program in it only reads its configuration, as far as a word: TestPackages runs the
+// real one.
 func TestRPM(t *testing.T) {
 	native := program(t)
 	if _, err := exec.LookPath("rpm"); err != nil {
-		t.Skip("rpm is not there: apt-get install rpm")
+		t.Fatal("rpm is not there: apt-get install rpm")
 	}
 	d := newDebian(t)
 	d.write("usr/bin/systemctl", systemctl)
@@ -44,11 +45,19 @@ func TestRPM(t *testing.T) {
 			t.Errorf("/%s is %s, want %s", name, got, want)
 		}
 	}
-	d.write("etc/ringwatch/ringwatch.yaml", "accounts: [{name: mine}]\n")
+	d.write("etc/ringwatch/ringwatch.yaml", "gone: {since: 1.0}\n")
 	d.write("var/lib/ringwatch/data", "mine")
 	d.write("run/ringwatch.active", "")
 	d.write("var/log/systemctl", "")
-	rpm("-U", serverRPM(t, native, nextVersion))
+	out = rpm("-U", serverRPM(t, native, nextVersion))
+	if told := d.read("var/log/systemctl"); strings.Contains(told, "restart") ||
+		!strings.Contains(out, "gone is gone") ||
+		!strings.Contains(out, "does not take /etc/ringwatch/ringwatch.yaml") {
+		t.Errorf("with a key that is gone systemctl was told\n%s\nand rpm says\n%s", told, out)
+	}
+	d.write("etc/ringwatch/ringwatch.yaml", "accounts: [{name: mine}]\n")
+	d.write("var/log/systemctl", "")
+	rpm("-U", serverRPM(t, native, "1.0.2-test"))
 	if told := d.read("var/log/systemctl"); !strings.Contains(told,
 		"try-restart ringwatch.service\n") || strings.Contains(told, "disable") {
 		t.Errorf("on upgrade systemctl was told\n%s", told)
@@ -73,7 +82,12 @@ func TestRPM(t *testing.T) {
 func serverRPM(t *testing.T, native, version string) string {
 	t.Helper()
 	fake := filepath.Join(t.TempDir(), "ringwatch")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\n# "+version+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\n# "+version+`
+if grep -q gone: "$3"; then
+	echo "gone is gone" >&2
+	exit 2
+fi
+`), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r := testRelease(t, version)
