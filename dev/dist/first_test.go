@@ -39,7 +39,11 @@ func firstMinute(t *testing.T, packages ...string) {
 	t.Cleanup(in.stop)
 	in.write("usr/bin/systemctl", systemctl) // no systemd runs there: start does what it would
 	in.run("chmod", "755", "/usr/bin/systemctl")
-	in.write("etc/hosts", "127.0.0.1 localhost\n") // as the installer makes it
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.write("etc/hosts", "127.0.0.1 localhost\n127.0.1.1 "+host+"\n") // as the installer makes it
 	in.cassandra()
 	for _, file := range packages {
 		in.bring(file, "/root")

@@ -238,9 +238,9 @@ func (d *debian) copy(path string) {
 }
 
 // command runs something in the root as a user, with the machine's /proc and /dev, in a mount
-// namespace of its own.
+// namespace of its own. There the root is a mount, too: Java asks each file's.
 func (d *debian) command(user string, args ...string) *exec.Cmd {
-	script := `mount --rbind /proc "$1/proc" && mount --rbind /dev "$1/dev" || exit 125
+	script := `mount --bind "$1" "$1" && mount --rbind /proc "$1/proc" && mount --rbind /dev "$1/dev" || exit 125
 root=$1 user=$2; shift 2
 exec chroot --userspec="$user" "$root" "$@"`
 	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, "sh", d.root,
