@@ -188,7 +188,11 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	list := parts(o.Packages, slots, o.Full)
 	if all {
 		// after the slowest, which end last
-		list = slices.Insert(list, min(3, len(list)), part{nil, []string{"."}, distModule})
+		dist := part{nil, []string{"."}, distModule}
+		if !o.Full {
+			dist.flags = []string{"-skip", onlyFull[distModule]}
+		}
+		list = slices.Insert(list, min(3, len(list)), dist)
 	}
 	for _, p := range list {
 		running.Go(func() error {

@@ -28,6 +28,7 @@ var apart = map[string]string{
 var onlyFull = map[string]string{
 	"agent":         "^TestDecommission$", // TestDoing has one, seen from outside
 	"cmd/ringwatch": "^TestSafeRollingRestart$",
+	distModule:      "^TestDist$", // it builds everything twice
 }
 
 // distModule is a module of its own, whose libraries no other package needs.
