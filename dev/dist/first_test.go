@@ -203,9 +203,8 @@ func apart(t *testing.T) {
 // TestFullDisk upgrades on a disk that has no room, and on one that has too little: dpkg fails, the
 // process of the version before runs on, and its data is whole. With room it can be upgraded.
 func TestFullDisk(t *testing.T) {
-	before, _ := debs(t, testRelease(t, firstVersion), testParts(t, program(t), program(t)))
-	next := nextProgram(t)
-	after, _ := debs(t, testRelease(t, nextVersion), testParts(t, next, next))
+	list := bothVersions(t)
+	before, after := list[0], list[2]
 	apart(t)
 	root := t.TempDir()
 	room := func(flags uintptr, bytes uint64) {

@@ -118,6 +118,30 @@ func debs(t *testing.T, r *release, p *parts) (server, agent string) {
 	return list[1], list[0] // ringwatch_ sorts after ringwatch-
 }
 
+// both are what bothVersions has made.
+var both []string
+
+// bothVersions are the packages of the first version, the server's and the agent's, and of the
+// next. They are made once: packing takes longer than what is tested with them.
+func bothVersions(t *testing.T) []string {
+	t.Helper()
+	if both != nil {
+		return both
+	}
+	var list []string
+	for _, v := range [][2]string{{firstVersion, program(t)}, {nextVersion, nextProgram(t)}} {
+		r := testRelease(t, v[0])
+		r.out = filepath.Join(builtIn, v[0])
+		if err := os.Mkdir(r.out, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		server, agent := debs(t, r, testParts(t, v[1], v[1]))
+		list = append(list, server, agent)
+	}
+	both = list
+	return both
+}
+
 // systemctl stands for systemd's: it notes what it is told, and says that Ringwatch runs when it
 // does.
 const systemctl = `#!/bin/sh
@@ -142,9 +166,8 @@ type installed struct {
 // TestPackages installs, starts, upgrades, removes and purges the packages as an administrator
 // does, in this order.
 func TestPackages(t *testing.T) {
-	before, agent := debs(t, testRelease(t, firstVersion), testParts(t, program(t), program(t)))
-	next := nextProgram(t)
-	after, nextAgent := debs(t, testRelease(t, nextVersion), testParts(t, next, next))
+	list := bothVersions(t)
+	before, agent, after, nextAgent := list[0], list[1], list[2], list[3]
 
 	in := &installed{debian: newDebian(t), api: freePort(t), ingest: freePort(t)}
 	t.Cleanup(func() { in.stop() })
