@@ -296,7 +296,7 @@ func New(c Config, d Deps) (*Server, error) {
 		return nil, fmt.Errorf("api: cannot register a metric: %w", err)
 	}
 	s.http = &http.Server{
-		Handler:           s.handler(),
+		Handler: s.handler(),
 		// A browser opens connections before it needs them, and a busy one takes long to use them:
 		// a page whose script meets the end of such a connection stays blank.
 		ReadHeaderTimeout: 30 * time.Second,

@@ -44,8 +44,7 @@ export const tests = {
     ]) {
       await t.until(async () => {
         const shown = await newest(page, title, line);
-        const values = await t.lately(expr);
-        return values.some((v) => Math.abs(shown - v) <= 0.1 * Math.max(shown, v));
+        return t.isOf(shown, await t.lately(expr), 0.1);
       }, `${title} of ${line} is what ${expr} gives`);
     }
     for (const title of ["Read latency", "Write latency"]) {

@@ -124,6 +124,14 @@ class Test {
     return (data.result[0]?.values ?? []).map(([, value]) => Number(value));
   }
 
+  /** Throws unless a number is one of these, but for a part of it. */
+  isOf(shown, values, part) {
+    if (!values.some((v) => Math.abs(shown - v) <= part * Math.max(Math.abs(shown), Math.abs(v)))) {
+      throw new Error(`${shown} is none of ${values.join(", ")}`);
+    }
+    return true;
+  }
+
   /** Changes the world, as the Go test offers it. */
   async stage(action) {
     const a = await fetch(`${STAGE}/${action}`, { method: "POST" });
