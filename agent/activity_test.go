@@ -69,14 +69,21 @@ type running struct {
 // testTasks sees tasks that Cassandra is told to do, with what they have done, and their ends.
 func (n *node) testTasks(t *testing.T) {
 	n.fillBig(t, "big", 2, 64)
-	n.fillBig(t, "old", 1, 80)
+	n.fillBig(t, "old", 1, 65)
 	n.nodetool(t, "setcompactionthroughput", "1")
 	n.testRunning(t, false,
 		running{"compaction", "big", []string{"compact", "watched", "big"}},
 		running{"upgrade_sstables", "old", []string{"upgradesstables", "-a", "watched", "old"}})
+	// no throttle slows a scrub down, but it can compress hard, for some 3 s of a core
+	n.exec(t, "ALTER TABLE watched.old WITH compression = {'class': 'ZstdCompressor', "+
+		"'compression_level': 22, 'chunk_length_in_kb': 1024}")
+	scrubbed := n.begin(t, "scrub", "-ns", "watched", "old")
 	n.testRunning(t, true,
 		running{"garbage_collect", "big", []string{"garbagecollect", "watched", "big"}})
-	n.testScrub(t)
+	if err := <-scrubbed; err != nil {
+		t.Fatal(err)
+	}
+	n.wasSeen(t, "scrub")
 	n.testIndexBuild(t)
 	n.exec(t, "DROP TABLE watched.big")
 	n.exec(t, "DROP TABLE watched.old")
@@ -172,15 +179,6 @@ func (n *node) seesRunning(t *testing.T, s *state, c running) error {
 		return fmt.Errorf("Cassandra knows no task %s", id)
 	}
 	return nil
-}
-
-// testScrub has Cassandra compress hard what it scrubs, for some 3 s of a core: no throttle slows a
-// scrub down.
-func (n *node) testScrub(t *testing.T) {
-	n.exec(t, "ALTER TABLE watched.old WITH compression = {'class': 'ZstdCompressor', "+
-		"'compression_level': 22, 'chunk_length_in_kb': 1024}")
-	n.nodetool(t, "scrub", "-ns", "watched", "old")
-	n.wasSeen(t, "scrub")
 }
 
 // wasSeen waits until a task of that kind was in a frame, and runs in it no more.
