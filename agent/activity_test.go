@@ -60,70 +60,82 @@ func (s *state) number(key string) float64 {
 	return scaled(of.Ints[0], of.Metric.Exponent)
 }
 
-// testTasks sees a task that Cassandra is told to do, with what it has done, and its end.
+// running is a task that Cassandra is told to do with a table of keyspace watched.
+type running struct {
+	task, table string
+	command     []string
+}
+
+// testTasks sees tasks that Cassandra is told to do, with what they have done, and their ends.
 func (n *node) testTasks(t *testing.T) {
-	n.exec(t, "CREATE TABLE watched.big (k int, c int, v blob, PRIMARY KEY (k, c)) WITH "+
+	n.fillBig(t, "big", 2, 64)
+	n.fillBig(t, "old", 1, 65)
+	n.nodetool(t, "setcompactionthroughput", "1")
+	n.testRunning(t, false,
+		running{"compaction", "big", []string{"compact", "watched", "big"}},
+		running{"upgrade_sstables", "old", []string{"upgradesstables", "-a", "watched", "old"}})
+	// no throttle slows a scrub down, but it can compress hard, for some 3 s of a core
+	n.exec(t, "ALTER TABLE watched.old WITH compression = {'class': 'ZstdCompressor', "+
+		"'compression_level': 22, 'chunk_length_in_kb': 1024}")
+	scrubbed := n.begin(t, "scrub", "-ns", "watched", "old")
+	n.testRunning(t, true,
+		running{"garbage_collect", "big", []string{"garbagecollect", "watched", "big"}})
+	if err := <-scrubbed; err != nil {
+		t.Fatal(err)
+	}
+	n.wasSeen(t, "scrub")
+	n.testIndexBuild(t)
+	n.exec(t, "DROP TABLE watched.big")
+	n.exec(t, "DROP TABLE watched.old")
+}
+
+// fillBig makes a table of as many files, each of so many rows of 64 KiB.
+func (n *node) fillBig(t *testing.T, table string, files, rows int) {
+	n.exec(t, "CREATE TABLE watched."+table+" (k int, c int, v blob, PRIMARY KEY (k, c)) WITH "+
 		"compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': false}")
-	noise := make([]byte, 64<<10) // it does not compress
-	for part := range 2 {
-		for i := range 64 {
+	// it hardly compresses, and Zstd tries for long
+	noise := make([]byte, 64<<10)
+	for file := range files {
+		for i := range rows {
 			if _, err := rand.Read(noise); err != nil {
 				t.Fatal(err)
 			}
-			n.exec(t, "INSERT INTO watched.big (k, c, v) VALUES (?, ?, ?)", i, part, noise)
+			for b := range noise {
+				noise[b] &= 15
+			}
+			n.exec(t, "INSERT INTO watched."+table+" (k, c, v) VALUES (?, ?, ?)", i, file, noise)
 		}
 		n.flush(t, "watched")
 	}
-	n.nodetool(t, "setcompactionthroughput", "1")
-	for _, c := range []struct {
-		task    string
-		command []string
-	}{
-		{"compaction", []string{"compact", "watched", "big"}},
-		{"garbage_collect", []string{"garbagecollect", "watched", "big"}},
-	} {
-		// labels by name: keyspace, slot, table, task
-		labels := "watched|0|big|" + c.task
-		ended := n.begin(t, c.command...)
-		n.until(t, "a "+c.task, func(s *state) error {
-			key := func(metric string) string { return "cassandra_task_" + metric + "|" + labels }
-			done, size := s.number(key("done_bytes")), s.number(key("size_bytes"))
-			switch ratio := s.number(key("done_ratio")); {
-			case done <= 0 || done >= size || size < 4<<20:
-				return fmt.Errorf("%g bytes of %g", done, size)
-			case ratio != done/size:
-				return fmt.Errorf("a ratio of %g for %g bytes of %g", ratio, done, size)
-			case s.series[key("remaining_seconds")] == nil:
-				return errors.New("its end is not known")
-			case s.number("cassandra_tasks_running|"+c.task) < 1:
-				return errors.New("none of its kind runs")
+}
+
+// testRunning sees tasks beside each other. They run throttled, to their ends unless the throttle
+// is to be turned off.
+func (n *node) testRunning(t *testing.T, unthrottle bool, all ...running) {
+	var ended []<-chan error
+	for _, c := range all {
+		ended = append(ended, n.begin(t, c.command...))
+	}
+	open := slices.Clone(all)
+	n.until(t, "what it is told to do", func(s *state) (wrong error) {
+		open = slices.DeleteFunc(open, func(c running) bool {
+			err := n.seesRunning(t, s, c)
+			if err != nil {
+				wrong = fmt.Errorf("%s: %w", c.task, err)
 			}
-			started := s.number(key("started_timestamp_seconds"))
-			if ago := float64(s.at)/1e3 - started; ago < 0 || ago > patience.Seconds() {
-				t.Errorf("it began %g s ago", ago)
-			}
-			id, found := s.text(key("id_info")), false
-			its := n.cql.Query("SELECT task_id, progress FROM system_views.sstable_tasks " +
-				"WHERE keyspace_name = 'watched' AND table_name = 'big'").Iter()
-			for row := map[string]any{}; its.MapScan(row); row = map[string]any{} {
-				found = found || fmt.Sprint(row["task_id"]) == id
-			}
-			if err := its.Close(); err != nil {
-				return err
-			}
-			if !found {
-				return fmt.Errorf("Cassandra knows no task %s", id)
-			}
-			return nil
+			return err == nil
 		})
-		if c.task == "garbage_collect" { // a throttle that is turned off lets it end
-			n.nodetool(t, "setcompactionthroughput", "0")
-		}
-		if err := <-ended; err != nil {
+		return wrong
+	})
+	if unthrottle {
+		n.nodetool(t, "setcompactionthroughput", "0")
+	}
+	for i, c := range all {
+		if err := <-ended[i]; err != nil {
 			t.Fatal(err)
 		}
 		n.until(t, "the end of the "+c.task, func(s *state) error {
-			if keys := s.with("cassandra_task_done_ratio", "watched|0|big"); len(keys) > 0 {
+			if keys := s.with("cassandra_task_done_ratio", "watched|0|"+c.table); len(keys) > 0 {
 				return fmt.Errorf("%q are there", keys)
 			}
 			if running := s.text("cassandra_tasks_running|" + c.task); running != "0" {
@@ -132,36 +144,79 @@ func (n *node) testTasks(t *testing.T) {
 			return nil
 		})
 	}
-	n.testIndexBuild(t)
-	n.exec(t, "DROP TABLE watched.big")
 }
 
-// testIndexBuild makes an index of so many rows that the frames of a second cannot all miss it.
+// seesRunning is nil if the frame has all of the task, and Cassandra's own table has it, too.
+func (n *node) seesRunning(t *testing.T, s *state, c running) error {
+	// labels by name: keyspace, slot, table, task
+	labels := "watched|0|" + c.table + "|" + c.task
+	key := func(metric string) string { return "cassandra_task_" + metric + "|" + labels }
+	done, size := s.number(key("done_bytes")), s.number(key("size_bytes"))
+	switch ratio := s.number(key("done_ratio")); {
+	case done <= 0 || done >= size || size < 4<<20:
+		return fmt.Errorf("%g bytes of %g", done, size)
+	case ratio != done/size:
+		return fmt.Errorf("a ratio of %g for %g bytes of %g", ratio, done, size)
+	case s.series[key("remaining_seconds")] == nil:
+		return errors.New("its end is not known")
+	case s.number("cassandra_tasks_running|"+c.task) < 1:
+		return errors.New("none of its kind runs")
+	}
+	started := s.number(key("started_timestamp_seconds"))
+	if ago := float64(s.at)/1e3 - started; ago < 0 || ago > patience.Seconds() {
+		t.Errorf("it began %g s ago", ago)
+	}
+	id, found := s.text(key("id_info")), false
+	its := n.cql.Query("SELECT task_id, progress FROM system_views.sstable_tasks WHERE "+
+		"keyspace_name = 'watched' AND table_name = ?", c.table).Iter()
+	for row := map[string]any{}; its.MapScan(row); row = map[string]any{} {
+		found = found || fmt.Sprint(row["task_id"]) == id
+	}
+	if err := its.Close(); err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("Cassandra knows no task %s", id)
+	}
+	return nil
+}
+
+// wasSeen waits until a task of that kind was in a frame, and runs in it no more.
+func (n *node) wasSeen(t *testing.T, task string) {
+	t.Helper()
+	n.until(t, "the end of a "+task, func(s *state) error {
+		if s.series["cassandra_tasks_running|"+task] == nil {
+			return errors.New("none was seen")
+		}
+		if running := s.text("cassandra_tasks_running|" + task); running != "0" {
+			return fmt.Errorf("%s run", running)
+		}
+		return nil
+	})
+}
+
+// testIndexBuild makes an index of so many rows that the frames of a second cannot all miss it, nor
+// its cleanup when all rows are another node's: no throttle slows that down.
 func (n *node) testIndexBuild(t *testing.T) {
-	n.exec(t, "CREATE TABLE watched.rows (k int, c int, v int, PRIMARY KEY (k, c))")
+	n.exec(t, "CREATE KEYSPACE moved"+replication)
+	n.exec(t, "CREATE TABLE moved.rows (k int, c int, v int, PRIMARY KEY (k, c))")
 	for k := range 100 {
 		batch := n.cql.Batch(gocql.UnloggedBatch)
 		for c := range 1000 {
-			batch.Query(fmt.Sprintf("INSERT INTO watched.rows (k, c, v) VALUES (%d, %d, %d)", k, c,
+			batch.Query(fmt.Sprintf("INSERT INTO moved.rows (k, c, v) VALUES (%d, %d, %d)", k, c,
 				k*1000+c))
 		}
 		if err := batch.Exec(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	n.flush(t, "watched")
-	at := time.Now().UnixMilli()
-	n.exec(t, "CREATE INDEX by_v ON watched.rows (v)")
-	n.until(t, "an index that was built", func(s *state) error {
-		if s.at > at && s.series["cassandra_tasks_running|index_build"] == nil {
-			return errors.New("no index build was seen")
-		}
-		if running := s.text("cassandra_tasks_running|index_build"); running != "0" {
-			return fmt.Errorf("%s run", running)
-		}
-		return nil
-	})
-	n.exec(t, "DROP TABLE watched.rows")
+	n.flush(t, "moved")
+	n.exec(t, "CREATE INDEX by_v ON moved.rows (v)")
+	n.wasSeen(t, "index_build")
+	n.exec(t, "ALTER KEYSPACE moved"+strings.Replace(replication, "1}", "0}", 1))
+	n.nodetool(t, "cleanup", "moved", "rows")
+	n.wasSeen(t, "cleanup")
+	n.exec(t, "DROP KEYSPACE moved")
 }
 
 // client speaks as much of CQL's protocol 4 as to say which driver it is, and to ask.

@@ -135,9 +135,9 @@ func newBeanTable(file string) (*beanTable, error) {
 		case f[0] == "attribute" && len(f) == 5:
 			c.sources = append(c.sources, beanMetric{entity: f[1], series: f[2], bean: f[3],
 				attribute: newAttribute(f[4])})
-			// a metric that the agent counts to another type than Cassandra does
+			// the meters that the agent counts to another type than Cassandra does
 			if b := newBean(f[3]); b.domain+"." == mcacRegistry && f[4] == "Count" {
-				c.cassandra[f[1]+"/"+f[2]] = cassandraMetric{b.property("name"), "counter"}
+				c.cassandra[f[1]+"/"+f[2]] = cassandraMetric{b.property("name"), "meter"}
 			}
 		default:
 			return nil, fmt.Errorf("profile: beans.txt: %q", line)

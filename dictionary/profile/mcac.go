@@ -16,7 +16,7 @@ import (
 // mcac is DataStax's metric collector: names of Cassandra's registry, of what frames have as it is.
 type mcac struct {
 	named     map[string]mcacNamed // by entity's type
-	types     map[string]string    // of the registry, by entity's type
+	types     map[string]string    // of the registry, by entity's type, or type/name
 	old       map[string]string    // a metric's name before 4.0
 	others    map[string][]mcacOther
 	without   []string
@@ -372,7 +372,9 @@ func filesystem(o *output, s *state, size *window.Series) {
 // registryName returns the metric's name in Cassandra's registry, as MCAC writes it.
 func (n *mcac) registryName(of *window.Series, name string) string {
 	kind := of.Metric.Type
-	if is, there := n.types[kind]; there {
+	if is, there := n.types[kind+"/"+name]; there {
+		kind = is
+	} else if is, there := n.types[kind]; there {
 		kind = is
 	}
 	full := mcacRegistry + kind + "." + n.clean(name)

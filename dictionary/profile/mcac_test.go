@@ -56,6 +56,7 @@ func TestMcac(t *testing.T) {
 		number("gc", "jvm_gc_collection_seconds_total", -3, 1500, "gc", "G1 Old Generation"),
 		number("network", "os_network_received_bytes_total", 0, 1, "device", "lo"),
 		number("network", "os_network_received_bytes_total", 0, 5, "device", "eth0"),
+		number("messaging", "cassandra_messaging_timeouts_total", 0, 12),
 		number("paxos", "cassandra_paxos_linearizability_violations_total", 0, 6),
 		number("os", "os_memory_total_bytes", 0, 100),
 		number("os", "os_memory_free_bytes", 0, 20),
@@ -86,6 +87,8 @@ func TestMcac(t *testing.T) {
 	completed := `mcac_thread_pools_completed_tasks{mcac="` + mcacRegistry +
 		`thread_pools.completed_tasks.request.read_stage", pool_name="read_stage", ` +
 		`pool_type="request"}`
+	timeouts := `collectd_mcac_counter_total{mcac="` + mcacRegistry +
+		`connection.total_timeouts"}`
 	for series, want := range map[string]float64{
 		`mcac_table_read_latency_bucket{keyspace="ks", le="35", table="t"}`:       1,
 		`mcac_table_read_latency_bucket{keyspace="ks", le="60", table="t"}`:       3,
@@ -109,6 +112,7 @@ func TestMcac(t *testing.T) {
 		`collectd_df_df_complex{df="var-lib", type="used"}`:                       60,
 		violations: 6,
 		completed:  7,
+		timeouts:   12,
 	} {
 		if value, there := got[series]; !there || value != want {
 			t.Errorf("%s is %v, %v, not %v", series, value, there, want)

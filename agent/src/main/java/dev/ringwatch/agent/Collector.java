@@ -21,6 +21,7 @@ import dev.ringwatch.agent.host.JvmSource;
 import dev.ringwatch.agent.host.NetworkSource;
 import dev.ringwatch.agent.host.OsSource;
 import dev.ringwatch.agent.host.PressureSource;
+import dev.ringwatch.agent.pull.FrameRoom;
 import dev.ringwatch.agent.pull.Profile;
 import dev.ringwatch.agent.pull.SentNames;
 import java.lang.management.ManagementFactory;
@@ -57,6 +58,7 @@ final class Collector {
     private final FrameEncoder encoder;
     private final Software.Reads reads;
     private final OwnCost cost;
+    private final FrameRoom room;
     private final int passesPerMinute;
     /** Null where frames are only served on {@code /metrics}. */
     private final Sender sender;
@@ -127,9 +129,9 @@ final class Collector {
                 sources.add(slowTurn -> names.read(model, slowTurn));
             }
         }
-        SentNames.Room room = new SentNames.Room(config.maxEntities);
+        room = new FrameRoom(model, config.maxEntities, Agent::say);
         config.sends().forEach((profile, labels) -> sources.add(
-                new SentNames(model, profile, labels, room, config.listenPort, Agent::say)::pass));
+                new SentNames(room, profile, labels, config.listenPort)::pass));
     }
 
     private static Set<Profile> shown(Config config) {
@@ -201,12 +203,13 @@ final class Collector {
             key = true;
             forcedKeyAt = at;
         }
-        long ns = cost.lastPassNs();
         List<Event> happened = events == null ? List.of() : events.next(at);
-        encoder.carry(Events.inFrame(happened, at));
-        Bytes frame = key
-                ? encoder.key(model, started, sequence, at, ns)
-                : encoder.delta(model, started, sequence, at, ns);
+        Bytes frame = encode(key, at, happened);
+        if (!room.fits(frame.length(), encoder.rawLength())) {
+            key = true;
+            frame = encode(true, at, happened);
+            room.ownFrame(frame.length(), encoder.rawLength());
+        }
         if (key) {
             keyWindow = at / FrameEncoder.WINDOW_MS;
         }
@@ -215,6 +218,12 @@ final class Collector {
         if (queue.add(frame.copy(), key) && events != null) {
             events.sent(happened); // else they are the next frame's
         }
+    }
+
+    private Bytes encode(boolean key, long at, List<Event> happened) {
+        encoder.carry(Events.inFrame(happened, at));
+        return key ? encoder.key(model, started, sequence, at, cost.lastPassNs())
+                : encoder.delta(model, started, sequence, at, cost.lastPassNs());
     }
 
     /**

@@ -155,7 +155,8 @@ final class McacNames {
     private static Label registryName(Template template, String origin) {
         String type = template.type.startsWith("other_")
                 ? template.type.substring("other_".length())
-                : TYPES.getOrDefault(template.type, template.type);
+                : TYPES.getOrDefault(template.type + '/' + origin,
+                        TYPES.getOrDefault(template.type, template.type));
         return Label.joined("mcac", REGISTRY + type + '.' + clean(origin), template.labelCount());
     }
 

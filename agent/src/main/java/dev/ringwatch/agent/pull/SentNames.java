@@ -8,18 +8,13 @@ import dev.ringwatch.agent.frame.Template;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.Consumer;
-import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -27,48 +22,14 @@ import java.util.stream.Collectors;
  * add: what it makes of the model is copied into templates beside the model's own, cell by cell
  * where a block of cells changed.
  *
- * <p>A metric's name is one template's in a frame, so a family has the labels of all its sources;
- * an empty value is no label. A name that the frame has already, the node's own first, is left out.
- * When the profile has other families, all its templates are made anew, at most once a minute: that
- * takes a key frame.
+ * <p>An empty value is no label. A name that the frame has already, the node's own first, is left
+ * out. When the profile has other families, all its templates are made anew, at most once a minute:
+ * that takes a key frame.
  */
 public final class SentNames {
-    /** Of a frame; the labels of a place are the frame's own. */
-    private static final int MAX_LABELS = 16;
-    private static final Set<String> PLACE = Set.of("cluster", "datacenter", "rack", "node");
     /** A value of more characters may be too long for a frame. */
     private static final int MAX_VALUE = 341;
-    /**
-     * FORMAT.md §6. Ingest refuses a frame that exceeds one of these, with all that it says of the
-     * node, so profiles leave room for what the node's own metrics may grow by.
-     */
-    private static final int MAX_NAME = 255;
-    private static final int MAX_METRICS = 4_000;
-    private static final int MAX_TEMPLATES = 900;
-    private static final long MAX_CELLS = 1 << 23;
-    private static final int MAX_SLOTS = 1 << 19;
-    private static final int MAX_EXPONENT = 18;
-    /** Of a frame, whoever fills it. */
-    private static final int ALL_TEMPLATES = 1_024;
-    private static final long ALL_CELLS = 1 << 24;
-    private static final int ALL_SLOTS = 1 << 20;
-    /** Of an entity type; a number may follow. */
-    private static final int MAX_TYPE = 240;
     private static final int MAX_SAID = 20;
-    private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");
-    private static final Pattern LABEL = Pattern.compile("[a-zA-Z_][a-zA-Z0-9_]*");
-
-    /** How many entities all sent profiles of a node may have. */
-    public static final class Room {
-        private final int max;
-        private int left;
-        private boolean said;
-
-        public Room(int max) {
-            this.max = max;
-            left = max;
-        }
-    }
 
     private static final class Row extends Template.Entity {
         final Template template;
@@ -134,17 +95,21 @@ public final class SentNames {
             }
         }
 
-        void enter() {
+        /** How many have no room. */
+        int enter() {
+            int without = 0;
             for (int slot = 0; slot < of.length; slot++) {
                 String[] entity = entity(slot);
                 if (entity != null && of[slot] == null) {
                     rows[slot] = enter(entity);
                     of[slot] = rows[slot] == null ? null : entity;
+                    without += rows[slot] == null ? 1 : 0;
                     for (int c = 0; rows[slot] != null && c < cells.size(); c++) {
                         cells.get(c).copyAll = true;
                     }
                 }
             }
+            return without;
         }
 
         private String[] entity(int slot) {
@@ -163,19 +128,9 @@ public final class SentNames {
             List<String> key = Arrays.asList(values);
             Row row = known.get(key);
             if (row == null) {
-                if (room.left == 0) {
-                    full(key, "than max_entities " + room.max + " entities in send_profiles",
-                            "or raise max_entities");
+                if (!room.take(target, key)) {
                     return null;
                 }
-                if (frameCells + target.metricCount() > MAX_CELLS || frameSlots >= MAX_SLOTS) {
-                    full(key, "entities in send_profiles than a frame has room for",
-                            "or filter metrics");
-                    return null;
-                }
-                room.left--;
-                frameCells += target.metricCount();
-                frameSlots++;
                 row = new Row(target, key);
                 known.put(key, row);
                 target.addEntity(row, values);
@@ -191,7 +146,7 @@ public final class SentNames {
             if (--row.users == 0) {
                 known.remove(row.values);
                 target.removeEntity(row.slot());
-                room.left++;
+                room.give(1);
             }
         }
     }
@@ -307,63 +262,60 @@ public final class SentNames {
 
     private final Model model;
     private final Profile profile;
+    private final FrameRoom room;
     private final int port;
     private final Map<String, String> given;
     private Map<String, String> added = Map.of();
-    private final Room room;
-    private final Consumer<String> say;
     private final Map<Metric, Recent> recents = new IdentityHashMap<>();
-    private final List<Template> targets = new ArrayList<>();
-    /** The one of each group that has room for more metrics. */
-    private final Map<String, Template> groups = new HashMap<>();
-    /** Names of the frame. */
-    private final Set<String> taken = new HashSet<>();
-    /** Of templates of others. */
-    private int otherMetrics;
-    /** Of the whole frame, removed entities included. */
-    private long frameCells;
-    private int frameSlots;
+    private final SentTemplates targets;
     private final Map<String, Rows> rows = new LinkedHashMap<>();
     private final Map<Template, Map<List<String>, Row>> known = new IdentityHashMap<>();
     private final List<Cells> cells = new ArrayList<>();
     private Layout layout;
     private boolean tooMuch;
-    private Set<String> leftOut = Set.of();
+    private int leftOut;
+    private Set<String> lostNames = Set.of();
 
     /**
      * @param labels what a scrape job would add; {@code instance} is the node's address and the
      *     port, where neither they nor the profile have one
      */
-    public SentNames(Model model, Profile profile, Map<String, String> labels, Room room,
-            int port, Consumer<String> say) {
-        this.model = model;
-        this.profile = profile;
+    public SentNames(FrameRoom room, Profile profile, Map<String, String> labels, int port) {
         this.room = room;
+        this.profile = profile;
         this.port = port > 0 ? port : USUAL_PORT;
-        this.say = say;
         this.given = labels;
+        model = room.add(this);
+        targets = new SentTemplates(model, room, profile);
     }
 
     /** The model is locked by the caller, and written for this pass. */
     public void pass(boolean slowTurn) {
-        boolean known = !model.fact("address").isEmpty(); // who it is
-        if (known && (slowTurn && (layout == null || !layout.isCurrent(model))
-                || layout == null && !tooMuch || isNameTaken())) {
+        boolean named = !model.fact("address").isEmpty() && !room.isClosed(); // who it is
+        if (named && (slowTurn && (layout == null || !layout.isCurrent(model))
+                || layout == null && !tooMuch || targets.isNameTaken())) {
             build();
         }
-        measure();
-        if (frameCells > ALL_CELLS || frameSlots > ALL_SLOTS
-                || model.templateCount() > ALL_TEMPLATES) { // the node's own have grown
-            clear();
-            layout = null;
-            tooMuch = true; // for this minute
-            return;
+        room.measure();
+        if (room.isExceeded()) {
+            leave();
+        } else {
+            copy(slowTurn);
         }
+        room.show();
+    }
+
+    private void copy(boolean slowTurn) {
         for (Rows each : rows.values()) {
             each.leave();
         }
+        if (slowTurn && layout != null) {
+            leftOut = 0;
+        }
         for (Rows each : rows.values()) {
-            if (room.left > 0 || slowTurn) { // else it would look for room in vain
+            if (slowTurn) {
+                leftOut += each.enter();
+            } else if (!room.isFull()) { // else it would look for room in vain
                 each.enter();
             }
         }
@@ -378,68 +330,25 @@ public final class SentNames {
         return known.values().stream().mapToInt(Map::size).sum();
     }
 
-    private void full(List<String> values, String what, String remedy) {
-        if (!room.said) {
-            room.said = true;
-            say.accept("there are more " + what + ": " + values + " and all after it are not "
-                    + "sent; send fewer profiles, " + remedy);
-        }
+    /** Entities that had no room at the last turn of a minute; one of two sources may count twice. */
+    int leftOut() {
+        return leftOut;
     }
 
-    private void measure() {
-        frameCells = 0;
-        frameSlots = 0;
-        for (int t = 0; t < model.templateCount(); t++) {
-            Template template = model.template(t);
-            frameCells += (long) template.slots() * template.metricCount();
-            frameSlots += template.slots();
-        }
-    }
-
-    private int countOthers() {
-        int metrics = 0;
-        for (int t = 0; t < model.templateCount(); t++) {
-            metrics += known.containsKey(model.template(t)) ? 0
-                    : model.template(t).metricCount();
-        }
-        return metrics;
-    }
-
-    /** Whether another has got a name that is sent here: it cannot wait for the minute to end. */
-    private boolean isNameTaken() {
-        int now = countOthers();
-        if (now == otherMetrics) {
-            return false;
-        }
-        otherMetrics = now;
-        Set<String> own = new HashSet<>();
-        for (Template target : targets) {
-            for (int m = 0; m < target.metricCount(); m++) {
-                own.addAll(names(target.metric(m)));
-            }
-        }
-        for (int t = 0; t < model.templateCount(); t++) {
-            Template template = model.template(t);
-            for (int m = 0; m < template.metricCount() && !known.containsKey(template); m++) {
-                if (names(template.metric(m)).stream().anyMatch(own::contains)) {
-                    return true;
-                }
-            }
-        }
-        return false;
+    /** Takes all that is sent out of the model, for this minute. */
+    void leave() {
+        leftOut += entities();
+        clear();
+        layout = null;
+        tooMuch = true;
     }
 
     private void clear() {
-        for (Template template : targets) {
-            room.left += known.get(template).size();
-            model.remove(template);
-        }
+        room.give(entities());
         targets.clear();
-        groups.clear();
         known.clear();
         rows.clear();
         cells.clear();
-        taken.clear();
     }
 
     private void build() {
@@ -449,12 +358,7 @@ public final class SentNames {
         String host = Label.host(model.fact("address"));
         added = new TreeMap<>(given);
         added.putIfAbsent("instance", (host.contains(":") ? '[' + host + ']' : host) + ":" + port);
-        for (int t = 0; t < model.templateCount(); t++) {
-            for (int m = 0; m < model.template(t).metricCount(); m++) {
-                taken.addAll(names(model.template(t).metric(m)));
-            }
-        }
-        otherMetrics = countOthers();
+        targets.begin();
         Map<String, Family> parts = new HashMap<>();
         for (Family family : layout.families) {
             parts.put(family.name, family);
@@ -468,35 +372,14 @@ public final class SentNames {
                 lost.add(family.name);
             }
         }
-        if (!lost.isEmpty() && !lost.equals(leftOut)) {
-            say.accept("send_profiles: " + profile + ": the node's own frames have these names "
+        if (!lost.isEmpty() && !lost.equals(lostNames)) {
+            room.say("send_profiles: " + profile + ": the node's own frames have these names "
                     + "already, with other labels or values, or a frame cannot have them, so they "
                     + "are not sent: "
                     + lost.stream().limit(MAX_SAID).collect(Collectors.joining(", "))
                     + (lost.size() > MAX_SAID ? " and " + (lost.size() - MAX_SAID) + " more" : ""));
         }
-        leftOut = lost;
-    }
-
-    /** As queries find it. */
-    private static List<String> names(Metric metric) {
-        return metric.bounds == null ? List.of(metric.name) : List.of(metric.name,
-                metric.name + "_bucket", metric.name + "_sum", metric.name + "_count");
-    }
-
-    /** Whether a frame can have all these, and has none of them yet. */
-    private boolean fit(List<Metric> metrics) {
-        for (Metric metric : metrics) {
-            if (!NAME.matcher(metric.name).matches() || Math.abs(metric.exponent) > MAX_EXPONENT) {
-                return false;
-            }
-            for (String name : names(metric)) {
-                if (name.length() > MAX_NAME || taken.contains(name)) {
-                    return false;
-                }
-            }
-        }
-        return true;
+        lostNames = lost;
     }
 
     /** Sums and counts beside buckets are the histogram's. */
@@ -540,7 +423,8 @@ public final class SentNames {
     }
 
     private boolean add(Family family, Metric out, What what) {
-        Template target = fit(List.of(out)) ? target(family, false) : null;
+        Template target = targets.fit(List.of(out))
+                ? targets.of(family, added.keySet(), false) : null;
         if (target == null) {
             return false;
         }
@@ -559,11 +443,12 @@ public final class SentNames {
             out.add(Metric.scalar(family.name + "_sum", Kind.GAUGE, "",
                     first.metric.exponent + first.shift));
         }
-        if (!fit(out)) {
+        if (!targets.fit(out)) {
             return false;
         }
-        Template quantiles = target(family, true);
-        Template rest = quantiles == null ? null : target(family, false);
+        Template quantiles = targets.of(family, added.keySet(), true);
+        Template rest = quantiles == null ? null
+                : targets.of(family, added.keySet(), false);
         if (rest == null) {
             return false;
         }
@@ -577,8 +462,7 @@ public final class SentNames {
 
     /** Sources of another exponent than the first one's would be another value: they are left. */
     private void add(Family family, Template target, Metric out, What what) {
-        target.add(out);
-        taken.addAll(names(out));
+        targets.add(target, out);
         Family.Source first = family.sources.get(0);
         for (Family.Source source : family.sources) {
             boolean same = source.metric.kind == first.metric.kind && source.part == first.part
@@ -603,12 +487,12 @@ public final class SentNames {
         Label[] labels = new Label[target.labelCount()];
         for (int l = 0; l < labels.length; l++) {
             String name = target.label(l);
-            if (name.equals("recorded_quantile") && quantile != null) {
+            if (name.equals(SentTemplates.label("quantile")) && quantile != null) {
                 labels[l] = Label.constant(name, quantile);
                 continue;
             }
             for (Label label : source.labels) {
-                if (inFrame(label.name).equals(name)) {
+                if (SentTemplates.label(label.name).equals(name)) {
                     labels[l] = label;
                 }
             }
@@ -620,55 +504,7 @@ public final class SentNames {
                 + source.labels + "/" + quantile + "/" + Arrays.toString(source.only)
                 + source.without;
         return rows.computeIfAbsent(key,
-                k -> new Rows(source, target, labels, known.get(target)));
-    }
-
-    private static String inFrame(String label) {
-        return label.equals("quantile") ? "recorded_quantile" : label;
-    }
-
-    /** Families of the same sources share a template: their cells are there together. */
-    private Template target(Family family, boolean quantiles) {
-        Set<String> labels = new LinkedHashSet<>(added.keySet());
-        StringBuilder type = new StringBuilder("sent_" + profile);
-        StringBuilder of = new StringBuilder();
-        for (Family.Source source : family.sources) {
-            of.append(System.identityHashCode(source.template)).append(source.labels);
-            for (Label label : source.labels) {
-                if (!PLACE.contains(label.name) && !label.name.startsWith("__")
-                        && labels.add(inFrame(label.name)) && type.length() < 200) {
-                    type.append('_').append(label.name.toLowerCase(Locale.ROOT));
-                }
-            }
-        }
-        if (quantiles) {
-            labels.add("recorded_quantile");
-            type.append("_quantile");
-        }
-        if (labels.contains("le") || labels.size() > MAX_LABELS || !labels.stream().allMatch(
-                label -> label.length() <= MAX_NAME && LABEL.matcher(label).matches())) {
-            return null;
-        }
-        String group = type + "|" + of;
-        Template open = groups.get(group);
-        if (open != null && open.metricCount() < MAX_METRICS) {
-            return open;
-        }
-        if (model.templateCount() >= MAX_TEMPLATES) {
-            return null;
-        }
-        String plain = type.toString().replaceAll("[^a-z0-9_]", "_");
-        plain = plain.substring(0, Math.min(MAX_TYPE, plain.length()));
-        String unique = plain;
-        for (int n = 2; model.hasType(unique); n++) {
-            unique = plain + '_' + n;
-        }
-        Template target = new Template(unique, labels.toArray(new String[0]));
-        target.sent = true;
-        targets.add(target);
-        groups.put(group, target);
-        known.put(target, new HashMap<>());
-        model.add(target);
-        return target;
+                k -> new Rows(source, target, labels,
+                known.computeIfAbsent(target, t -> new HashMap<>())));
     }
 }

@@ -93,6 +93,11 @@ class ProfilesTest {
         peer.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
         peer.addEntity(null, "[2001:db8::5]:7000");
         peer.metric(0).set(0, 1);
+        Template messaging = model.add(new Template("messaging"));
+        messaging.add(scalar("cassandra_messaging_timeouts_total", Kind.COUNTER, 0,
+                "TotalTimeouts", true)).originMeters = true;
+        messaging.addEntity(null);
+        messaging.metric(0).set(0, 12);
         Template odd = model.add(new Template("other_odd", "scope"));
         odd.add(scalar("cassandra_other_odd_depth", Kind.GAUGE, 0, "Depth", false));
         odd.addEntity(null, "A.bC");
@@ -269,6 +274,9 @@ class ProfilesTest {
                     + "rack=r1, request_type=read}", "9");
             has(s, "mcac_cache_entries{cache_name=key_cache, cluster=prod" + of + "rack=r1}", "8");
             has(s, "mcac_jvm_gc_time{cluster=prod, collector_type=g1" + of + "rack=r1}", "1500");
+            has(s, "collectd_mcac_counter_total{cluster=prod" + of
+                    + "mcac=org.apache.cassandra.metrics.connection.total_timeouts, rack=r1}",
+                    "12");
             has(s, "collectd_mcac_gauge{cluster=prod" + of
                     + "mcac=org.apache.cassandra.metrics.odd.depth.a.b_c, rack=r1}", "6");
         }
@@ -301,6 +309,7 @@ class ProfilesTest {
             has(s, all + "client_request_timeouts_total{" + of
                     + "rack=r1, request_type=CASRead}", "2");
             has(s, all + "client_request_timeouts_read_one{" + of + "rack=r1}", "9");
+            has(s, all + "connection_total_timeouts_total{" + of + "rack=r1}", "12");
             has(s, all + "odd_depth_a_b_c{" + of + "rack=r1}", "6");
         }
     }
@@ -318,11 +327,9 @@ class ProfilesTest {
     @Test
     void sent() throws Exception {
         List<String> said = new java.util.ArrayList<>();
-        SentNames.Room room = new SentNames.Room(100);
-        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of("job", "j"), room, 0,
-                said::add);
-        SentNames exporter = new SentNames(model, INSTACLUSTR, Map.of("job", "k"), room, 9000,
-                said::add);
+        FrameRoom room = new FrameRoom(model, 100, said::add);
+        SentNames mcac = new SentNames(room, Profile.named("mcac"), Map.of("job", "j"), 0);
+        SentNames exporter = new SentNames(room, INSTACLUSTR, Map.of("job", "k"), 9000);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         model.cluster("prod");
         mcac.pass(true);
@@ -372,8 +379,8 @@ class ProfilesTest {
     @Test
     void noMoreIsSentThanThereIsRoomFor() throws Exception {
         List<String> said = new java.util.ArrayList<>();
-        SentNames sent = new SentNames(model, Profile.named("mcac"), Map.of(),
-                new SentNames.Room(2), 0, said::add);
+        SentNames sent = new SentNames(new FrameRoom(model, 2, said::add),
+                Profile.named("mcac"), Map.of(), 0);
         for (int pass = 0; pass < 3; pass++) {
             sent.pass(pass == 0);
         }
@@ -396,8 +403,8 @@ class ProfilesTest {
                 indexes.metric(m).set(slot, e * 100 + m);
             }
         }
-        SentNames sent = new SentNames(model, Profile.named("management_api"), Map.of(),
-                new SentNames.Room(1000), 0, said -> { });
+        SentNames sent = new SentNames(new FrameRoom(model, 1000, said -> { }),
+                Profile.named("management_api"), Map.of(), 0);
         sent.pass(true);
         ReferenceDecoder.State key = decoded(
                 new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
@@ -426,11 +433,11 @@ class ProfilesTest {
                 "LongNameOfAMetric".repeat(3), false));
         index.addEntity(null, "k".repeat(48), "t".repeat(48), "i".repeat(100));
         List<String> said = new java.util.ArrayList<>();
+        FrameRoom room = new FrameRoom(model, 1000, said::add);
         for (String profile : new String[] {"management_api", "mcac"}) {
-            new SentNames(model, Profile.named(profile), Map.of("l".repeat(300), "v"),
-                    new SentNames.Room(1000), 0, said::add).pass(true);
-            new SentNames(model, Profile.named(profile), Map.of(), new SentNames.Room(1000), 0,
-                    said::add).pass(true);
+            new SentNames(room, Profile.named(profile), Map.of("l".repeat(300), "v"), 0)
+                    .pass(true);
+            new SentNames(room, Profile.named(profile), Map.of(), 0).pass(true);
         }
         ReferenceDecoder.State key = decoded(
                 new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
@@ -443,6 +450,7 @@ class ProfilesTest {
     /** What one profile calls a type another may, too. */
     @Test
     void typesOfTwoProfilesDiffer() throws Exception {
+        FrameRoom room = new FrameRoom(model, 100, said -> { });
         for (String name : new String[] {"app", "app_host"}) {
             Profile profile = new Profile(name) {
                 @Override
@@ -453,8 +461,7 @@ class ProfilesTest {
                             of.template(0), of.template(0).metric(3), labels, 0, 1));
                 }
             };
-            new SentNames(model, profile, Map.of(), new SentNames.Room(100), 0, said -> { })
-                    .pass(true);
+            new SentNames(room, profile, Map.of(), 0).pass(true);
         }
         ReferenceDecoder.State key = decoded(
                 new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
@@ -464,8 +471,8 @@ class ProfilesTest {
     /** Whatever name the node gets is its own from its first frame on. */
     @Test
     void theNodesOwnNamesGoFirst() throws Exception {
-        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of(),
-                new SentNames.Room(100), 0, said -> { });
+        SentNames mcac = new SentNames(new FrameRoom(model, 100, said -> { }),
+                Profile.named("mcac"), Map.of(), 0);
         mcac.pass(true);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         decoded(encoder, true, 1, null);
@@ -488,8 +495,8 @@ class ProfilesTest {
             int slot = table.addEntity(null, "ks", "many" + t);
             table.metric(3).set(slot, t);
         }
-        SentNames mcac = new SentNames(model, Profile.named("mcac"), Map.of(),
-                new SentNames.Room(1000), 0, said -> { });
+        SentNames mcac = new SentNames(new FrameRoom(model, 1000, said -> { }),
+                Profile.named("mcac"), Map.of(), 0);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         mcac.pass(true);
         decoded(encoder, true, 1, null);
@@ -508,8 +515,8 @@ class ProfilesTest {
     /** A node that has grown near what a frame holds sends itself, and profiles what is left. */
     @Test
     void theNodesOwnEntitiesGoFirst() throws Exception {
-        SentNames sent = new SentNames(model, Profile.named("mcac"), Map.of(),
-                new SentNames.Room(10_000_000), 0, said -> { });
+        SentNames sent = new SentNames(new FrameRoom(model, 10_000_000, said -> { }),
+                Profile.named("mcac"), Map.of(), 0);
         sent.pass(true);
         assertTrue(sent.entities() > 0);
         Template wide = model.add(new Template("wide", "n"));
@@ -521,6 +528,58 @@ class ProfilesTest {
         assertTrue(sent.entities() > 0);
         sent.pass(true);
         assertEquals(0, sent.entities());
+    }
+
+    /** What has too many bytes is left out and counted, and as much as has room is sent. */
+    @Test
+    void framesHaveNoMoreBytesThanIngestTakes() throws Exception {
+        Template table = model.template(0);
+        for (int t = 0; t < 2000; t++) {
+            table.metric(3).set(table.addEntity(null, "ks", "many" + t), t);
+        }
+        FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
+        int own = encoder.key(model, 1, 1, 1, 0).length();
+        List<String> said = new java.util.ArrayList<>();
+        FrameRoom room = new FrameRoom(model, 10_000, own * 3 / 2, said::add);
+        SentNames sent = new SentNames(room, Profile.named("mcac"), Map.of(), 0);
+        sent.pass(true);
+        int all = sent.entities();
+        assertTrue(all > 2000, all + "");
+        assertTrue(encoder.key(model, 1, 1, 1000, 0).length() > own * 3 / 2);
+        assertFalse(room.fits(encoder.key(model, 1, 1, 1000, 0).length(), encoder.rawLength()));
+        assertTrue(model.needsKeyFrame());
+        ReferenceDecoder.State key = decoded(encoder, true, 1000, null);
+        assertEquals((long) all, key.value("ringwatch_agent_sent_left_out"));
+        assertTrue(key.types.stream().noneMatch(type -> type.name.startsWith("sent_")));
+        room.ownFrame(encoder.key(model, 1, 1, 1000, 0).length(), encoder.rawLength());
+        sent.pass(false);
+        assertEquals(0, sent.entities());
+        sent.pass(true);
+        assertTrue(room.fits(encoder.key(model, 1, 2, 2000, 0).length(), encoder.rawLength()));
+        int some = sent.entities();
+        assertTrue(some > 100 && some < all, some + " of " + all);
+        assertEquals((long) all - some, decoded(encoder, true, 2000, null)
+                .value("ringwatch_agent_sent_left_out"));
+        assertEquals(1, said.size(), said.toString());
+        assertTrue(said.get(0).contains("at most " + some + " of them are sent"), said.get(0));
+    }
+
+    /** A node whose own frame takes all that a frame may have. */
+    @Test
+    void whereThereIsNoRoomNothingIsSent() throws Exception {
+        FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
+        int own = encoder.key(model, 1, 1, 1, 0).length();
+        FrameRoom room = new FrameRoom(model, 10_000, own - 10, said -> { });
+        SentNames sent = new SentNames(room, Profile.named("mcac"), Map.of(), 0);
+        sent.pass(true);
+        assertFalse(room.fits(encoder.key(model, 1, 1, 1000, 0).length(), encoder.rawLength()));
+        room.ownFrame(encoder.key(model, 1, 1, 1000, 0).length(), encoder.rawLength());
+        sent.pass(true);
+        assertEquals(0, sent.entities());
+        ReferenceDecoder.State key = decoded(encoder, true, 2000, null);
+        assertTrue((long) key.value("ringwatch_agent_sent_left_out") > 0);
+        assertTrue(key.types.stream().noneMatch(type -> type.name.startsWith("sent_")));
+        assertTrue(room.fits(encoder.key(model, 1, 1, 3000, 0).length(), encoder.rawLength()));
     }
 
     private ReferenceDecoder.State decoded(FrameEncoder encoder, boolean isKey, long at,

@@ -27,8 +27,9 @@ public final class SentBench {
                 metric.originTimes = metric.hasSum;
             }
         }
-        SentNames sent = args.length < 2 ? null : new SentNames(node.model, Profile.named(args[1]),
-                Map.of("job", "cassandra"), new SentNames.Room(20_000), 0, System.out::println);
+        SentNames sent = args.length < 2 ? null : new SentNames(
+                new FrameRoom(node.model, 20_000, System.out::println), Profile.named(args[1]),
+                Map.of("job", "cassandra"), 0);
         FrameEncoder encoder = new FrameEncoder(UUID.randomUUID(), "bench", 5000,
                 Compressor.best());
         pass(sent, true);
