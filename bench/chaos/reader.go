@@ -35,6 +35,10 @@ func (f *fleet) read(ctx context.Context, number int) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
+			if f.upgrading.Load() {
+				f.problem(&f.Failed, "no answer about %s: %v", n.name, err)
+				break
+			}
 			f.add(&f.Failed, 1)
 		default:
 			f.take(n, a, asked)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,6 +40,7 @@ type system struct {
 	kafka     *engines.Kafka
 	redis     *engines.Redis
 	roles     []*role
+	upgrading atomic.Bool // an upgrade has begun: from then on each question has an answer
 }
 
 // role is one process of ours.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -27,6 +28,23 @@ func (s *system) upgrade(ctx context.Context, f *fleet) error {
 	if said, err := schema.CombinedOutput(); err != nil {
 		return fmt.Errorf("chaos: ringwatch schema apply: %w: %s", err, said)
 	}
+	// Until a node's first frame is in the list of nodes, nothing is known of it.
+	if err := line.Until(ctx, "all nodes to be known", func(ctx context.Context) error {
+		for _, n := range f.nodes {
+			for _, base := range f.apis {
+				if _, err := f.newestOf(ctx, base, n, 0); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.Failed = 0
+	s.mu.Unlock()
+	s.upgrading.Store(true)
 	replaced := map[*role]bool{}
 	for _, name := range s.Upgrade.Order {
 		for _, r := range s.roles {

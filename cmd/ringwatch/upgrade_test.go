@@ -57,6 +57,7 @@ func TestUpgradeOfLine(t *testing.T) {
 	c := chaos.Config{Dir: t.TempDir(), Binary: self, Env: []string{asRingwatch},
 		Upgrade: &chaos.Upgrade{From: previous.MustProgram(t), Order: upgradeOrder(t)},
 		Seed:    rand.Uint64(), Nodes: 20, Interval: 500 * time.Millisecond,
+		Pause:    500 * time.Millisecond,
 		Progress: func(text string) { t.Log(time.Now().Format(time.TimeOnly), text) }}
 	r, err := chaos.Run(t.Context(), c)
 	if err != nil {
