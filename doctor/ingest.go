@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/version"
+
 	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -47,6 +49,7 @@ func ask(ctx context.Context, client *http.Client, method, address, key string) 
 	if err != nil {
 		return answer{err: err}
 	}
+	request.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	if key != "" {
 		request.Header.Set("Authorization", "Bearer "+key)
 		request.Header.Set("Content-Type", frame.ContentType)

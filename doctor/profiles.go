@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/version"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
@@ -146,6 +147,7 @@ func (n *node) page(ctx context.Context, query string) *page {
 	if err != nil {
 		return nil
 	}
+	r.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	answer, err := (&http.Client{Timeout: time.Minute}).Do(r)
 	if err != nil {
 		return nil

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/prometheus/common/version"
 )
 
 // Sink takes finished reports. Its error says what to do; the same report may come again.
@@ -188,6 +190,7 @@ func Webhook(address string) (Sink, error) {
 		if err != nil {
 			return err
 		}
+		request.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
 		if err != nil {

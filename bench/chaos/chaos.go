@@ -5,7 +5,9 @@
 //	                                             └─► rules ×2
 //	one lane of faults: a role after the other      another: an engine after the other
 //
-// Config.Embedded puts one ringwatch all with a directory in the place of everything.
+// Config.Embedded puts one ringwatch all with a directory in the place of everything. With
+// Config.Upgrade the roles are replaced by those of another version, one after the other, and
+// nothing else happens.
 //
 // Both accounts have nodes of the same ids and clusters, so an answer that mixes accounts up has
 // ids of the other one. Most nodes send the present. Some send the hour before, as after an outage,
@@ -34,6 +36,7 @@ type Config struct {
 	Binary   string   // bin/ringwatch
 	Env      []string // more environment of its processes
 	Embedded bool     // one process with a directory, and no engine
+	Upgrade  *Upgrade // of the line, instead of faults; nil: faults
 
 	Seed     uint64        // of the order of faults, and of how long each lasts
 	Length   time.Duration // faults come for so long,
@@ -48,16 +51,17 @@ type Config struct {
 
 // Report is what a run found.
 type Report struct {
-	Seed    uint64
-	Seconds float64        // how long faults came
-	Kills   int            // kill -9
-	Faults  map[string]int // by name
-	Sent    int            // frames that were made
-	Acked   int            // those answered 2xx
-	Again   int            // times that a frame was sent again
-	Lost    int            // acknowledged, and not there in the end
-	Doubled int            // values that an answer or a rollup has twice
-	Wrong   int            // values that nobody sent, or that are another account's
+	Seed     uint64
+	Seconds  float64        // how long faults came
+	Kills    int            // kill -9
+	Replaced int            // processes, by the other version's
+	Faults   map[string]int // by name
+	Sent     int            // frames that were made
+	Acked    int            // those answered 2xx
+	Again    int            // times that a frame was sent again
+	Lost     int            // acknowledged, and not there in the end
+	Doubled  int            // values that an answer or a rollup has twice
+	Wrong    int            // values that nobody sent, or that are another account's
 	// answers that call themselves complete and lack what was acknowledged
 	Holes int
 	Ended int // times that a role ended by itself
@@ -142,7 +146,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		f.tell(asking)
 	}()
 	began := time.Now()
-	err := s.chaos(senderCtx, f)
+	happens := s.chaos
+	if c.Upgrade != nil {
+		happens = s.upgrade
+	}
+	err := happens(senderCtx, f)
 	t.Seconds = time.Since(began).Seconds()
 	if err == nil {
 		err = f.recovered(senderCtx)

@@ -22,17 +22,23 @@ func (f *fleet) read(ctx context.Context, number int) {
 	random := rand.New(rand.NewPCG(f.Seed, uint64(1000+number)))
 	for ctx.Err() == nil {
 		n := f.nodes[random.IntN(len(f.nodes))]
-		base := f.apis[random.IntN(len(f.apis))]
+		first := random.IntN(len(f.apis))
 		back := time.Duration(1+random.IntN(14*60)) * time.Second
 		ask := []func(context.Context, string, *node, time.Duration) (answer, error){
 			f.rangeOf, f.promOf, f.newestOf,
 		}[random.IntN(3)]
 		asked := time.Now()
-		a, err := ask(ctx, base, n, back)
+		a, err := f.answered(ctx, first, func(base string) (answer, error) {
+			return ask(ctx, base, n, back)
+		})
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
+			if f.upgrading.Load() {
+				f.problem(&f.Failed, "no answer about %s: %v", n.name, err)
+				break
+			}
 			f.add(&f.Failed, 1)
 		default:
 			f.take(n, a, asked)

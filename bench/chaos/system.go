@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,6 +40,7 @@ type system struct {
 	kafka     *engines.Kafka
 	redis     *engines.Redis
 	roles     []*role
+	upgrading atomic.Bool // an upgrade has begun: from then on each question has an answer
 }
 
 // role is one process of ours.
@@ -261,7 +263,11 @@ func (s *system) addRole(name string, n int) error {
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	r.config = engines.ProcessConfig{Name: r.name, Path: s.Binary, Env: s.Env,
+	program := s.Binary
+	if s.Upgrade != nil {
+		program = s.Upgrade.From
+	}
+	r.config = engines.ProcessConfig{Name: r.name, Path: program, Env: s.Env,
 		Args: []string{name, "--config", file}, Log: filepath.Join(s.Dir, r.name+".log")}
 	if s.Embedded {
 		r.config.Args = append(r.config.Args, "--data", s.data())

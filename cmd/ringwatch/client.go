@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/prometheus/common/version"
 )
 
 // clientFlags are what every command that asks the API takes.
@@ -164,6 +165,7 @@ func (c *client) do(
 	if content != nil {
 		request.Header.Set("Content-Type", contentType)
 	}
+	request.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	request.Header.Set("Authorization", "Bearer "+c.key)
 	response, err := c.http.Do(request)
 	if err != nil {

@@ -53,10 +53,11 @@ func TestRetentionIsOneKey(t *testing.T) {
 			"cassandra.hosts: set data.retention",
 		"kafka: {retention: 2d}": "kafka.retention has no use without kafka.brokers: " +
 			"set data.retention",
-		"data: {retention: 30m}":            "data: retention is 30m0s: use 1h to 3650d",
-		"data: {retention: 4000d}":          "use 1h to 3650d",
-		"data: {max_bytes: 100MiB}":         "use at least 268435456",
-		"data: {stream_max_bytes: 16GiB}":   "stream_max_bytes: unknown key",
+		"data: {retention: 30m}":    "data: retention is 30m0s: use 1h to 3650d",
+		"data: {retention: 4000d}":  "use 1h to 3650d",
+		"data: {max_bytes: 100MiB}": "use at least 268435456",
+		"data: {stream_max_bytes: 16GiB}": "data.stream_max_bytes: unknown key: it is gone: " +
+			"data.max_bytes bounds frames and rows",
 		"data: {retention: 30m, dir: \"\"}": "data: dir is empty",
 	} {
 		if _, _, err := parseConfig("it", []byte(text)); err == nil ||

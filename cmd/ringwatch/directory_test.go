@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type directory struct {
 	fleet             *promFleet
 	config, data, log string
 	given             string // a key of the configuration; "": there is none
+	program           string // of another version; "": this one
 }
 
 func (d *directory) begin(t *testing.T, env ...string) {
@@ -44,7 +46,8 @@ func (d *directory) launch(t *testing.T, env ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all", Path: self,
+	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch all",
+		Path: cmp.Or(d.program, self),
 		Args: []string{"all", "--config", d.config, "--data", d.data},
 		Env:  append(env, asRingwatch),
 		Log:  d.log})

@@ -18,6 +18,7 @@
 //
 //	NAME.go           the command NAME, and NAME_PART.go where it has more: nodes.go, query_table.go
 //	client.go         asking the API, as most commands do; payload.go: its values
+//	version.go        which version this is
 //	live.go           a command that shows the same again and again; plot.go, plain.go: what it shows
 //	completion*.go    for shells; man.go, roff.go: man pages
 //	data*.go          ringwatch data; part_socket.go: asking the process that has the directory
@@ -32,7 +33,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -87,7 +87,8 @@ type cli struct {
 	Man        manCmd        `cmd:"" group:"Set-up" help:"Write the man pages of these commands into a folder."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:""`
 
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	Version     versionCmd       `cmd:"" group:"Set-up" help:"Say which version this is."`
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version in a line and exit."`
 }
 
 // usageError is the caller's mistake: exit code 2.
@@ -144,32 +145,11 @@ func commands(c *cli, options ...kong.Option) *kong.Kong {
 	k, err := kong.New(c, append(options, kong.Name("ringwatch"),
 		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes "+
 			"almost nothing."),
-		kong.Vars{"version": version()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+		kong.Vars{"version": versionLine()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		panic(err) // the structs are wrong
 	}
 	return k
-}
-
-// release is the version and the commit that make dist stamps on what it builds.
-var release string
-
-// version is the release, or the module's version with the commit, where the build knows them.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if release != "" {
-		return release + " " + info.GoVersion
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			v += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v + " " + info.GoVersion
 }
 
 // repeatedLines is of the one standard error that a process has.

@@ -20,7 +20,7 @@ import (
 func (p *process) promAPI(q questions, board *rules.Status) *promapi.API {
 	return promapi.New(promapi.Deps{
 		Rules: board.PromRules(q.selectors), Alerts: board.PromAlerts,
-		Engine: q.engine, Reader: q.reader, Version: version(),
+		Engine: q.engine, Reader: q.reader, Version: versionLine(),
 		MaxRequestBytes: p.API.MaxRequestBytes, Clock: clock, Log: p.log,
 		Config: shownConfig(p.Query), Flags: shownFlags(&p.Query),
 	})

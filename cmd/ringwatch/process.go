@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
@@ -88,7 +89,8 @@ func newProcess(role, file string, c *config, registry *account.Registry) (*proc
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), p.door)
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		version.NewCollector("ringwatch"), p.door)
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func newProcess(role, file string, c *config, registry *account.Registry) (*proc
 		p.log.Info("redis.addresses is empty: the last 15 minutes, limits and shares are this " +
 			"process's own; all else is read from the store")
 	}
-	p.log.Info("starting", "role", role, "version", version(), "config", file,
+	p.log.Info("starting", "role", role, "version", versionLine(), "config", file,
 		"memory", p.limit.String())
 	return p, nil
 }

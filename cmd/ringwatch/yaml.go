@@ -113,11 +113,20 @@ func (d *yamlDecoder) mapping(n ast.Node, v reflect.Value, path string) {
 		at := strings.TrimPrefix(path+"."+key, ".")
 		field, known := fields[key]
 		if !known {
-			d.fail(e, at, "unknown key: use one of %s", keyList(fields))
+			if instead := gone[at]; instead != "" {
+				d.fail(e, at, "unknown key: it is gone: %s", instead)
+			} else {
+				d.fail(e, at, "unknown key: use one of %s", keyList(fields))
+			}
 			continue
 		}
 		d.value(e.Value, field, at)
 	}
+}
+
+// gone are keys that there were, and what to write instead.
+var gone = map[string]string{
+	"data.stream_max_bytes": "data.max_bytes bounds frames and rows together",
 }
 
 // keyList names the keys of a section.

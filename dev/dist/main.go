@@ -81,7 +81,7 @@ func (r *release) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := hasSection(string(text), r.version); err != nil {
+	if err := checkChangelog(string(text), r.version); err != nil {
 		return err
 	}
 	if err := r.readCommit(ctx); err != nil {
@@ -92,24 +92,6 @@ func (r *release) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	return os.MkdirAll(r.work, 0o755)
-}
-
-// hasSection says what the changelog lacks. A version before a release is what is not released yet.
-func hasSection(changelog, version string) error {
-	title := version
-	if strings.Contains(version, "-") {
-		title = "Unreleased"
-	}
-	_, rest, found := strings.Cut("\n"+changelog, "\n## ["+title+"]")
-	if !found {
-		return fmt.Errorf("CHANGELOG.md has no section [%s]: what is in it, by the day that it "+
-			"is released, is what [Unreleased] says", title)
-	}
-	section, _, _ := strings.Cut(rest, "\n## ")
-	if !strings.Contains(section, "\n- ") {
-		return fmt.Errorf("CHANGELOG.md says nothing under [%s]", title)
-	}
-	return nil
 }
 
 // readCommit finds the commit and its time. SOURCE_DATE_EPOCH is the time where it is set, as for
@@ -160,7 +142,7 @@ func (r *release) build(ctx context.Context) (*parts, error) {
 	for _, arch := range arches {
 		fmt.Printf("building ringwatch for %s (the first time takes some minutes)\n", arch)
 		file := filepath.Join(r.work, "ringwatch-"+arch)
-		stamp := strings.TrimSpace(r.version + " " + r.commit)
+		stamp := strings.Join(strings.Fields(r.version+" "+r.commit+" "+r.at.Format(time.RFC3339)), " ")
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 			"-ldflags=-s -X 'main.release="+stamp+"'", "-o", file, "./cmd/ringwatch")
 		cmd.Dir = r.root

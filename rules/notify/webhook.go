@@ -11,6 +11,7 @@ import (
 	"time"
 
 	commonconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -101,7 +102,7 @@ func post(
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "ringwatch")
+	request.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	answer, err := client.Do(request)
 	if err != nil {
 		if u, ok := err.(*url.Error); ok {

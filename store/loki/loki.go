@@ -27,6 +27,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	commonconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
 	yaml2 "go.yaml.in/yaml/v2" // Prometheus's types are made for it
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -419,7 +420,7 @@ func (p *Pusher) post(ctx context.Context, list []entry) error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "Ringwatch")
+	r.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	if p.config.Tenant != "" {
 		r.Header.Set("X-Scope-OrgID", p.config.Tenant)
 	}

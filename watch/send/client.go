@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/version"
+
 	"github.com/ringwatch/ringwatch/access/certs"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -124,6 +126,7 @@ func (c *Client) Post(ctx context.Context, b []byte) error {
 	if err != nil {
 		return err
 	}
+	r.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
 	r.Header.Set("Content-Type", frame.ContentType)
 	r.Header.Set("Authorization", "Bearer "+c.key)
 	r.Header.Set(sentHeader, strconv.FormatInt(c.clock().UnixMilli(), 10))

@@ -1,0 +1,155 @@
+package engines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// baseline is the commit that stands for the version before while there is no tag. Until the first
+// release frames and what is stored may change: name the first commit that has such a change then.
+const baseline = "b99672445c39bd68b3814bfebe05950078c64369"
+
+// Previous is the version before this one: that of the newest tag below this commit, or baseline's.
+// Tests build it from the repository's history, once for each commit.
+type Previous struct {
+	Version  string // 1.2.3; 0.0.0 of baseline
+	revision string
+	root     string // of the repository
+	cache    string
+}
+
+// MustPrevious finds the version before this one.
+func MustPrevious(tb testing.TB) *Previous {
+	tb.Helper()
+	Needed(tb, "the version before, which is built from its commit")
+	p, err := findPrevious(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// MustProgram returns the path of its program.
+func (p *Previous) MustProgram(tb testing.TB) string {
+	tb.Helper()
+	return p.must(tb, "ringwatch", "cmd/ringwatch", "go", "build", "-buildvcs=false",
+		"-ldflags=-s -X 'main.release="+p.Version+" "+p.revision+"'", "-o", "ringwatch", ".")
+}
+
+// MustAgent returns the path of its agent's jar.
+func (p *Previous) MustAgent(tb testing.TB) string {
+	tb.Helper()
+	return p.must(tb, "target/ringwatch-agent.jar", "agent", "mvn", "-B", "-q",
+		"-Dstyle.color=never", "-Dmaven.test.skip=true", "package")
+}
+
+func (p *Previous) must(tb testing.TB, made, folder, name string, args ...string) string {
+	tb.Helper()
+	path, err := p.build(tb.Context(), func(line string) { tb.Log(line) }, made, folder, name,
+		args...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// findPrevious looks for the newest tag. One of this commit is this version's own.
+func findPrevious(ctx context.Context) (*Previous, error) {
+	p := &Previous{Version: "0.0.0", revision: baseline}
+	root, err := git(ctx, ".", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("the version before is found by git, in a clone: %w", err)
+	}
+	p.root = strings.TrimSpace(string(root))
+	tags, err := git(ctx, p.root, "tag", "--list", "v*", "--sort=-version:refname", "--merged",
+		"HEAD", "--no-contains", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	if tag := newestTag(string(tags)); tag != "" {
+		p.Version, p.revision = strings.TrimPrefix(tag, "v"), tag
+	}
+	full, err := git(ctx, p.root, "rev-parse", "--verify", "--quiet", p.revision+"^{commit}")
+	if err != nil {
+		return nil, fmt.Errorf("this clone lacks %s, the version before: git fetch --unshallow "+
+			"--tags (%w)", p.revision, err)
+	}
+	p.revision = strings.TrimSpace(string(full))[:12]
+	p.cache, err = CacheDir()
+	return p, err
+}
+
+var releaseTag = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+
+// newestTag is the first one of a release.
+func newestTag(tags string) string {
+	for tag := range strings.Lines(tags) {
+		if tag = strings.TrimSpace(tag); releaseTag.MatchString(tag) {
+			return tag
+		}
+	}
+	return ""
+}
+
+func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err,
+			strings.TrimSpace(said.String()))
+	}
+	return out, err
+}
+
+// build runs a command in a folder of the commit's files, unless the cache has what it makes.
+func (p *Previous) build(ctx context.Context, progress func(string), made, folder, name string,
+	args ...string) (string, error) {
+	if err := os.MkdirAll(p.cache, 0o755); err != nil {
+		return "", err
+	}
+	kept := filepath.Join(p.cache, "previous-"+p.revision+"-"+filepath.Base(made))
+	unlock, err := lockFile(ctx, kept+".flock",
+		func() { progress("waiting for another process that builds the version before") })
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(kept); err == nil || !errors.Is(err, os.ErrNotExist) {
+		return kept, err
+	}
+	// Always the same folder: Go's cache knows files by their paths.
+	dir := filepath.Join(p.cache, "previous-"+filepath.Base(made)+".building")
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	progress(fmt.Sprintf("building %s of %s, the version before", filepath.Base(made), p.revision))
+	files, err := git(ctx, p.root, "archive", "--format=tar", p.revision)
+	if err != nil {
+		return "", err
+	}
+	unpack := exec.CommandContext(ctx, "tar", "-x", "-C", dir)
+	unpack.Stdin = bytes.NewReader(files)
+	if said, err := unpack.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("tar: %w: %s", err, said)
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = filepath.Join(dir, folder)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)
+	}
+	return kept, os.Rename(filepath.Join(dir, folder, made), kept)
+}
