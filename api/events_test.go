@@ -180,17 +180,18 @@ func TestEvents(t *testing.T) {
 func TestFollowEvents(t *testing.T) {
 	f := newEventsFixture(t)
 	begin := f.now.Load()
-	a, b := frametest.New("prod", 1, 1), frametest.New("prod", 2, 1)
+	const a, b = 1, 2
 	var sent, got []string
 	have := map[string]bool{}
 	next := fmt.Sprint(begin)
 	for i := range int64(60) {
 		at := begin + i*10_000
 		f.now.Store(at)
-		say := func(n *frametest.Node, at int64) {
+		say := func(node uint64, at int64) {
 			text := fmt.Sprintf("%d-%d", len(sent), at-begin)
 			sent = append(sent, text)
-			f.tell("acme", n, at, saidEvent(text, frame.Info, "start"))
+			f.tell("acme", frametest.New("prod", node, 1), at, saidEvent(text, frame.Info,
+				"start"))
 		}
 		say(a, at)
 		if i > 30 && i%7 == 0 {

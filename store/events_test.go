@@ -259,13 +259,12 @@ func TestLateEvents(t *testing.T) {
 		c := newClock(base)
 		s := open(t, c)
 		pick := seeded(t, 17)
-		nodes := []*frametest.Node{frametest.New("a", 1, 1), frametest.New("b", 2, 1),
-			frametest.New("c", 3, 1)}
 		const minute = 60_000
 		var late []events.Event
 		for range 80 {
 			c.millis.Add(1 + int64(pick(3*minute)))
-			now, n := s.millis(), nodes[pick(len(nodes))]
+			now, number := s.millis(), pick(3)
+			n := frametest.New([]string{"a", "b", "c"}[number], uint64(1+number), 1)
 			age := []int64{0, 3 * minute, 10 * minute, 200 * minute}[pick(4)]
 			for range 1 + pick(20) {
 				n.Events = append(n.Events, anEvent(pick, now-age))

@@ -89,7 +89,7 @@ func testMove(t *testing.T, where func(*Config)) {
 	tell := func() { // now and, as it was away, of minutes ago
 		t.Helper()
 		teller := frametest.New("told", 1, 1)
-		for _, age := range []int64{0, 600_000} {
+		for _, age := range []int64{600_000, 0} {
 			at := c.millis.Load() - age
 			teller.Events = []frame.Event{{At: at, Kind: "start", Text: fmt.Sprint("ä ", told),
 				Labels: []frame.Label{{Name: "java_version", Value: "17"}}},
