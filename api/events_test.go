@@ -308,6 +308,7 @@ func TestSchemaOnce(t *testing.T) {
 		f.tell("acme", n, now+200_000+int64(i)*40_000, schema("created", "b"))
 	}
 	f.tell("acme", other, now+5000, schema("created", "a"))
+	f.now.Add(1000) // who begins to follow now hears of none of them as late
 	shown := func(a told) string {
 		var list []string
 		for _, e := range a.Events {
