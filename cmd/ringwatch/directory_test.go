@@ -139,7 +139,7 @@ func TestInOneDirectory(t *testing.T) {
 	d.key(t, "between", account.Read) // no process has the directory
 	d.begin(t)
 	d.secondProcesses(t)
-	d.happens(base, "after it")
+	d.happens(at, "after it")
 	send(base)
 	d.answers(t, base, flags)
 	copied := filepath.Join(t.TempDir(), "copy")
