@@ -107,7 +107,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
 # it names them with -help, and all have -results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions bench-watch-kafka
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions bench-watch-kafka bench-events
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record $(ARGS)
 
@@ -151,6 +151,9 @@ bench-embedded: prerequisites bin/ringwatch ## ringwatch all in one directory be
 
 bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line, each role a process of its own, and a crowd that asks: acknowledgement, freshness, closing, cores, what was lost; 30 minutes; ARGS='-nodes 300 -closings 1' for a look, 12 minutes
 	@go run ./bench/wholefleet $(ARGS)
+
+bench-events: prerequisites ## what an event takes at rest, in a directory and in Cassandra, 5 minutes; ARGS='-days 3' for a look
+	@go run ./bench/events $(ARGS)
 
 bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
 	@go run ./bench/layout $(ARGS)

@@ -29,9 +29,9 @@ const (
 	// mostKinds bounds kind=, mostText what text= may look for.
 	mostKinds = 32
 	mostText  = frame.MaxEventText
-	// eventsLate is how much later than others of its time an event may come so that who follows
-	// still hears of it.
-	eventsLate = 5 * time.Minute
+	// eventsBack is how far back who follows asks again for what happened. What comes later is
+	// asked for apart; there is a minute for writing it.
+	eventsBack = events.LateAfter + time.Minute
 	// slowQueriesTime is what slow queries are of if the request does not say.
 	slowQueriesTime = 24 * time.Hour
 	// jsonGrowth is how much longer an event may be as JSON, where a byte becomes \u0000 at worst.
@@ -66,6 +66,7 @@ type eventAnswer struct {
 	Severity string            `json:"severity"`
 	Labels   map[string]string `json:"labels"`
 	Text     string            `json:"text"`
+	Nodes    int               `json:"nodes,omitempty"` // that said so of the schema
 }
 
 // getEvents answers /v1/events: what happened on nodes, the newest first, or with after= what
@@ -83,7 +84,6 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 	if err := of.filter(values); err != nil {
 		return err
 	}
-	since := int64(0)
 	switch {
 	case values.Has("cursor") && values.Has("after"):
 		return bad("bad_cursor", "cursor",
@@ -96,65 +96,44 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 				"event's id, as it came; leave it out for the newest events")
 		}
 		of.Before = &id
-	case values.Has("after"):
-		id, low, err := parseAfter(values.Get("after"))
+	}
+	var found events.Page
+	var next string
+	if values.Has("after") {
+		f, err := parseAfter(values.Get("after"), s.config.Clock().UnixMilli())
 		if err != nil {
 			return err
 		}
-		of.After, since = &id, low
+		if found.Events, err = of.follow(r.Context(), &f); err != nil {
+			return err
+		}
+		next = f.String()
+	} else {
+		if found, err = of.read(r.Context()); err != nil {
+			return err
+		}
+		if found.Next != nil {
+			next = found.Next.String()
+		}
 	}
-	found, err := of.read(r.Context())
-	if err != nil {
-		return err
-	}
-	answer := eventsAnswer{Events: []eventAnswer{}}
+	answer := eventsAnswer{Events: []eventAnswer{}, Next: next}
 	lease := memory.Of(r.Context())
+	nodes := saidBy(found.Events)
 	for i := range found.Events {
 		e := &found.Events[i]
+		if nodes[i] == 0 {
+			continue
+		}
 		if err := lease.Take(jsonGrowth * e.Bytes()); err != nil {
 			return err
 		}
-		answer.Events = append(answer.Events, of.describe(e))
-	}
-	if found.Next != nil {
-		answer.Next = found.Next.String()
-	}
-	if of.After != nil {
-		answer.Next = s.nextAfter(found.Next, since)
+		a := of.describe(e)
+		if e.Kind == "schema" {
+			a.Nodes = nodes[i]
+		}
+		answer.Events = append(answer.Events, a)
 	}
 	return writeJSON(w, r, answer)
-}
-
-// An answer to after= says where to go on as ID.SINCE. Events of different nodes do not come in the
-// order in which they happened, so who has all that is there goes on some minutes before, but not
-// before SINCE, where it began.
-
-// parseAfter reads after=: an event's id, a time, or what nextAfter returned.
-func parseAfter(text string) (id events.ID, since int64, err error) {
-	first, rest, more := strings.Cut(text, ".")
-	if id, err = events.ParseID(first); err == nil {
-		if since = id.At; more {
-			since, err = strconv.ParseInt(rest, 10, 64)
-		}
-		if err == nil && since >= 0 && since <= maxTime {
-			return id, since, nil
-		}
-	}
-	if since, err = parseTime("after", text); err != nil {
-		return id, 0, bad("bad_after", "after", "after must be an event's id, a time such as "+
-			"2026-09-03T00:48:05Z, or next of the answer before, as it came")
-	}
-	return events.OlderThan(since), since, nil
-}
-
-// nextAfter returns what follows an answer to after= whose page goes on at next; nil: it does not.
-func (s *Server) nextAfter(next *events.ID, since int64) string {
-	if next == nil {
-		since = max(since, s.config.Clock().Add(-eventsLate).UnixMilli())
-		begin := events.OlderThan(since)
-		next = &begin
-	}
-	return fmt.Sprintf("%s.%d", next, since)
 }
 
 // eventsAsked is which events a request asks for, with the nodes that it may see.

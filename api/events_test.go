@@ -71,6 +71,7 @@ type told struct {
 		ID, Cluster, Node, Name, Kind, Severity, Text string
 		At                                            time.Time
 		Labels                                        map[string]string
+		Nodes                                         int
 	}
 	Next string
 }
@@ -179,21 +180,25 @@ func TestEvents(t *testing.T) {
 func TestFollowEvents(t *testing.T) {
 	f := newEventsFixture(t)
 	begin := f.now.Load()
-	a, b := frametest.New("prod", 1, 1), frametest.New("prod", 2, 1)
+	const a, b = 1, 2
 	var sent, got []string
 	have := map[string]bool{}
 	next := fmt.Sprint(begin)
 	for i := range int64(60) {
 		at := begin + i*10_000
 		f.now.Store(at)
-		say := func(n *frametest.Node, at int64) {
+		say := func(node uint64, at int64) {
 			text := fmt.Sprintf("%d-%d", len(sent), at-begin)
 			sent = append(sent, text)
-			f.tell("acme", n, at, saidEvent(text, frame.Info, "start"))
+			f.tell("acme", frametest.New("prod", node, 1), at, saidEvent(text, frame.Info,
+				"start"))
 		}
 		say(a, at)
 		if i > 30 && i%7 == 0 {
 			say(b, at-200_000) // it waited
+		}
+		if i%9 == 5 {
+			say(b, at-600_000) // longer than an answer repeats, and before following began, too
 		}
 		for pages := 0; ; pages++ {
 			page := f.events(acmeKey, "after", next, "limit", "10")
@@ -215,6 +220,127 @@ func TestFollowEvents(t *testing.T) {
 	slices.Sort(got)
 	if strings.Join(got, " ") != strings.Join(sent, " ") {
 		t.Errorf("heard\n%v of\n%v", got, sent)
+	}
+}
+
+// TestFollowLate: what comes late is on pages of any size with what happens, is filtered like that,
+// and nobody else's, and comes to who begins afterwards in no answer.
+func TestFollowLate(t *testing.T) {
+	f := newEventsFixture(t)
+	now := f.now.Load()
+	a, b := frametest.New("prod", 1, 1), frametest.New("test", 2, 1)
+	f.tell("acme", a, now-4000_000)
+	f.tell("acme", b, now-4000_000)
+	f.tell("other", frametest.New("prod", 3, 1), now-4000_000)
+	next := f.events(acmeKey, "after", fmt.Sprint(now)).Next
+	theirs := f.events(otherKey, "after", fmt.Sprint(now)).Next
+	for i := range 7 {
+		f.tell("acme", a, now-3600_000+int64(i)*1000, saidEvent(fmt.Sprint("a", i), frame.Error,
+			"error"))
+		f.tell("acme", b, now-1800_000+int64(i), saidEvent(fmt.Sprint("b", i), frame.Info, "stop"))
+	}
+	f.now.Add(1000)
+	f.tell("acme", a, now+1000, saidEvent("new", frame.Error, "start"))
+	for _, c := range []struct{ want, asked string }{
+		{"a0 a1 a2 a3 a4 a5 a6 b0 b1 b2 b3 b4 b5 b6 new", ""},
+		{"a0 a1 a2 a3 a4 a5 a6 new", "cluster=prod"},
+		{"b0 b1 b2 b3 b4 b5 b6", "cluster=test"},
+		{"new", "kind=start"},
+		{"a3", "text=A3"},
+		{"b0 b1 b2 b3 b4 b5 b6 new", fmt.Sprint("from=", now-2000_000)},
+		{"a0 a1 a2 a3 a4 a5 a6", fmt.Sprint("to=", now-2000_000)},
+	} {
+		for _, limit := range []string{"1", "2", "15", "1000"} {
+			asked, err := url.ParseQuery(c.asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairs := []string{"limit", limit}
+			for name, v := range asked {
+				pairs = append(pairs, name, v[0])
+			}
+			var got []string
+			for page, pages := (told{Next: next}), 0; pages < 40; pages++ {
+				page = f.events(acmeKey, append(pairs, "after", page.Next)...)
+				for _, e := range page.Events {
+					if !slices.Contains(got, e.Text) {
+						got = append(got, e.Text)
+					}
+				}
+			}
+			if slices.Sort(got); strings.Join(got, " ") != c.want {
+				t.Errorf("%s by %s: %q, not %q", c.asked, limit, got, c.want)
+			}
+		}
+	}
+	if got := f.events(otherKey, "after", theirs); len(got.Events) > 0 {
+		t.Errorf("the other account hears of %+v", got)
+	}
+	if got := f.events(otherKey, "after", next); len(got.Events) > 0 {
+		t.Errorf("with another's place an account hears of %+v", got)
+	}
+	begun := f.events(acmeKey, "after", fmt.Sprint(now+1))
+	if again := f.events(acmeKey, "after", begun.Next); begun.texts() != "new" ||
+		again.texts() != "new" {
+		t.Errorf("who begins hears of %+v, %+v", begun, again)
+	}
+}
+
+// TestSchemaOnce: what all nodes say of one change of the schema is one line, and what is another
+// change is not in it.
+func TestSchemaOnce(t *testing.T) {
+	f := newEventsFixture(t)
+	now := f.now.Load() - 600_000
+	var nodes []*frametest.Node
+	for i := range 4 {
+		nodes = append(nodes, frametest.New("prod", uint64(i+1), 1))
+	}
+	other := frametest.New("test", 9, 1)
+	schema := func(change, table string) frame.Event {
+		return saidEvent(change+" "+table, frame.Info, "schema", "change", change, "keyspace",
+			"shop", "table", table)
+	}
+	for i, n := range nodes {
+		at := now + int64(i)*15_000
+		f.tell("acme", n, at, schema("created", "a"), saidEvent("lazy", frame.Info, "warning"))
+		f.tell("acme", n, at+1000, schema("dropped", "a"))
+		f.tell("acme", n, at+2000, schema("created", "a")) // once more
+		f.tell("acme", n, now+200_000+int64(i)*40_000, schema("created", "b"))
+	}
+	f.tell("acme", other, now+5000, schema("created", "a"))
+	f.now.Add(1000) // who begins to follow now hears of none of them as late
+	shown := func(a told) string {
+		var list []string
+		for _, e := range a.Events {
+			list = append(list, fmt.Sprint(e.Text, " ", e.Nodes))
+		}
+		return strings.Join(list, ", ")
+	}
+	for _, c := range []struct{ want, asked string }{
+		{"created b 2, created b 2", "text=b"},
+		{"created b 2, created b 2", "after=" + fmt.Sprint(now+100_000)},
+		{"created a 4, dropped a 4, created a 4", "kind=schema&cluster=prod&to=" +
+			fmt.Sprint(now+100_000)},
+		{"created a 1", "cluster=test"},
+		{"lazy 0, lazy 0, lazy 0, lazy 0", "kind=warning"},
+		{"created a 1, dropped a 1, created a 1", "kind=schema&node=10.0.0.3&to=" +
+			fmt.Sprint(now+100_000)},
+	} {
+		asked, err := url.ParseQuery(c.asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pairs []string
+		for name, v := range asked {
+			pairs = append(pairs, name, v[0])
+		}
+		if got := shown(f.events(acmeKey, pairs...)); got != c.want {
+			t.Errorf("%s: %s, not %s", c.asked, got, c.want)
+		}
+	}
+	if e := f.events(acmeKey, "text", "dropped").Events[0]; e.Node != nodes[0].ID.String() ||
+		e.At.UnixMilli() != now+1000 {
+		t.Errorf("the first that said so was not %+v", e)
 	}
 }
 
@@ -300,6 +426,10 @@ func TestBadEvents(t *testing.T) {
 		{acmeKey, "after=", 400, "bad_after", "after"},
 		{acmeKey, "after=" + strings.Repeat("_", 44) + ".x", 400, "bad_after", "after"},
 		{acmeKey, "after=" + strings.Repeat("_", 44) + ".-5", 400, "bad_after", "after"},
+		{acmeKey, "after=" + strings.Repeat("A", 44) + ".5", 400, "bad_after", "after"},
+		{acmeKey, "after=" + strings.Repeat("A", 44) + ".5." + strings.Repeat("A", 44) + ".-1",
+			400, "bad_after", "after"},
+		{acmeKey, "after=" + strings.Repeat("A", 44) + ".5.AAAA.5", 400, "bad_after", "after"},
 		{acmeKey, "after=0&cursor=" + strings.Repeat("A", 44), 400, "bad_cursor", "cursor"},
 	} {
 		asked, err := url.ParseQuery(c.asked)

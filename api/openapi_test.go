@@ -105,6 +105,11 @@ func TestOpenAPI(t *testing.T) {
 			"period": {"1m", "12h"}, "step": {"20s", "10m"}, "limit": {"1", "1000"}, "after": {""},
 			"rack": {"rack1"}, "by": {"node", "cluster"}, "keyspace": {"shop"}, "table": {"items"},
 		}}
+	prometheus, lokis := g.good, maps.Clone(g.good)
+	lokis["query"] = []string{`{cluster="fleet-0"}`, `{kind="slow_query"} |= "SELECT"`,
+		`sum by (kind) (count_over_time({cluster=~"fleet-.+"}[5m]))`, "vector(1)+vector(1)",
+		`sum (rate({cluster="fleet-0"}[1m]))`}
+	lokis["match[]"], lokis["since"] = []string{`{cluster="fleet-0"}`}, []string{"1h", "60"}
 	for _, path := range slices.Sorted(func(yield func(string) bool) {
 		for path := range doc.Paths.Map() {
 			if !yield(path) {
@@ -114,7 +119,10 @@ func TestOpenAPI(t *testing.T) {
 	}) {
 		for method, op := range doc.Paths.Find(path).Operations() {
 			t.Run(op.OperationID, func(t *testing.T) {
-				g.T, g.method, g.form = t, method, nil
+				g.T, g.method, g.form, g.good = t, method, nil, prometheus
+				if slices.Contains(op.Tags, "loki") {
+					g.good = lokis
+				}
 				if op.RequestBody != nil {
 					if m := op.RequestBody.Value.Content.Get(formType); m != nil {
 						g.form = m.Schema.Value
@@ -131,7 +139,9 @@ func TestOpenAPI(t *testing.T) {
 					t.Error("no good request succeeds")
 				}
 				// there unknown ones are ignored
-				if !slices.Contains(op.Tags, "promql") && !slices.Contains(op.Tags, "rules") {
+				if !slices.ContainsFunc(op.Tags, func(tag string) bool {
+					return tag == "promql" || tag == "loki" || tag == "rules"
+				}) {
 					g.parametersAreDescribed(path, op)
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/loki"
 	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
@@ -94,7 +97,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	return f
 }
 
-// prometheus returns the endpoints of package promapi.
+// prometheus returns the endpoints of packages promapi, loki and rules.
 func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 	selectors, err := selector.New(selector.DefaultConfig())
 	if err != nil {
@@ -116,9 +119,14 @@ func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 		f.Fatal(err)
 	}
 	keep := func(context.Context, string, string, []byte) error { return nil }
-	return append(promapi.New(promapi.Deps{
+	nodes := func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+		return r.Nodes(ctx, who, 0)
+	}
+	return slices.Concat(promapi.New(promapi.Deps{
 		Engine: e, Reader: r, MaxRequestBytes: 1 << 20, Clock: f.clock,
-	}).Routes(), board.Routes(keep)...)
+	}).Routes(), loki.New(loki.Deps{
+		Events: realStore{f.db}.Events, Nodes: nodes, Selectors: selectors, Clock: f.clock,
+	}).Routes(), board.Routes(keep))
 }
 
 func (f *seriesFixture) source() index.Source {

@@ -10,12 +10,17 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/window/events"
 )
 
 // What happened on nodes comes in frames and is written at once, beside them, a row per event: for
 // that no key frame is needed, nor the rest of the window. Rows lie by cluster and hour, because
 // that is how people ask: what happened here, the newest first. A cluster says some hundred events
 // on a busy day, so most of its hours have no partition.
+//
+// Who follows asks again for what happened in the last minutes. What comes later than that is
+// written a second time, by when it came, so that a follower hears of it: few events are, so an
+// account's hour is one partition, which costs a follower one read however many clusters there are.
 
 const (
 	// eventAge is how much older than its frame an event may be. The agent sends it with its next
@@ -25,6 +30,8 @@ const (
 	// eventMinutes is of how many minutes of clusters a process remembers how many events it wrote,
 	// and of how many frames' minutes; some 100 bytes each.
 	eventMinutes = 50_000
+	// eventsLateTTL is how long a follower that was away finds what came late.
+	eventsLateTTL = 24 * time.Hour
 )
 
 func (c *Config) eventsLayout() *rows.Table {
@@ -41,10 +48,26 @@ func (c *Config) eventsLayout() *rows.Table {
 	}
 }
 
+func (c *Config) eventsLateLayout() *rows.Table {
+	return &rows.Table{
+		Name:      eventsLateTable,
+		Comment:   "Ringwatch: what happened on nodes and came late, by when it came",
+		Partition: []rows.Column{textColumn("account"), timeColumn("hour")},
+		Clustering: []rows.Column{{Name: "came", Kind: rows.Time, Descending: true},
+			idColumn("node"), timeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
+		Values: []rows.Column{textColumn("kind"), {Name: "severity", Kind: rows.Int32},
+			{Name: "labels", Kind: rows.TextMap}, textColumn("message"), timeColumn("at"),
+			textColumn("cluster")},
+		TTL: min(eventsLateTTL, c.EventsTTL), AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		Compression: rows.Zip(3, 16),
+	}
+}
+
 // eventRows keeps what happened on nodes.
 type eventRows struct {
 	engine  rows.Engine
 	table   *rows.Table
+	late    *rows.Table
 	config  *Config
 	metrics *Metrics
 	now     func() int64
@@ -88,7 +111,7 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 	}
 	of := frameMinute{clusterMinute{clusterID{account, h.Cluster}, -1}, maphash.Bytes(s.seed, b)}
 	stamp := s.now() * 1000
-	var all []rows.Row
+	var all, late []rows.Row
 	var expired, old, excess, room int
 	for i := range list {
 		e := &list[i]
@@ -124,6 +147,12 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 			Values: []any{e.Kind, int(e.Severity), labels, e.Text},
 			TTL:    timeLeft(e.At, stamp, s.config.EventsTTL),
 		})
+		if came := stamp / 1000; came-e.At >= events.LateAfter.Milliseconds() {
+			late = append(late, rows.Row{
+				Key:    []any{account, hourOf(came), came, h.Node, h.At, i},
+				Values: []any{e.Kind, int(e.Severity), labels, e.Text, e.At, h.Cluster},
+			})
+		}
 	}
 	for begin, end := 0, 0; begin < len(all); begin = end { // by hour: a frame may tell of two
 		for end < len(all) && all[end].Key[2] == all[begin].Key[2] {
@@ -133,11 +162,34 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 			return fmt.Errorf("write events: %w", err)
 		}
 	}
+	untold, err := s.putLate(ctx, w, account, of.frame, late)
+	if err != nil {
+		return err
+	}
+	s.metrics.Untold.Add(float64(untold))
 	s.metrics.Events.WithLabelValues("written").Add(float64(len(all)))
 	s.metrics.Events.WithLabelValues("expired").Add(float64(expired))
 	s.metrics.Events.WithLabelValues("old").Add(float64(old))
 	s.metrics.Events.WithLabelValues("excess").Add(float64(excess))
 	return nil
+}
+
+// putLate writes events of a frame that came late once more, by when they came: as many of an
+// account in a minute as of a cluster. It returns how many had no room.
+func (s *eventRows) putLate(ctx context.Context, w rows.Work, account string, frame uint64,
+	list []rows.Row) (untold int, err error) {
+	if len(list) == 0 {
+		return 0, nil
+	}
+	came := list[0].Key[2].(int64)
+	room := s.take(frameMinute{clusterMinute{clusterID{account, ""}, came / 60_000}, frame},
+		len(list)) // no cluster has an empty name
+	if room > 0 {
+		if err := s.engine.Put(ctx, w, s.late, list[:room]...); err != nil {
+			return 0, fmt.Errorf("write events that came late: %w", err)
+		}
+	}
+	return len(list) - room, nil
 }
 
 // take returns how many of a frame's n events of a minute may be written.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -249,6 +250,104 @@ func TestEvents(t *testing.T) {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
 	})
+}
+
+// TestLateEvents: what comes minutes after it happened is found by when it came, too: once, in that
+// order, on whatever pages, of the clusters that are asked for, for a day.
+func TestLateEvents(t *testing.T) {
+	onEach(t, func(t *testing.T, open opener) {
+		c := newClock(base)
+		s := open(t, c)
+		pick := seeded(t, 17)
+		const minute = 60_000
+		var late []events.Event
+		for range 80 {
+			c.millis.Add(1 + int64(pick(3*minute)))
+			now, number := s.millis(), pick(3)
+			n := frametest.New([]string{"a", "b", "c"}[number], uint64(1+number), 1)
+			age := []int64{0, 3 * minute, 10 * minute, 200 * minute}[pick(4)]
+			for range 1 + pick(20) {
+				n.Events = append(n.Events, anEvent(pick, now-age))
+			}
+			list := n.Events
+			b := n.Frame(now - age)
+			for range 1 + pick(2) {
+				if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, e := range list {
+				if now-e.At >= events.LateAfter.Milliseconds() {
+					late = append(late, events.Event{Event: e, Cluster: n.Cluster, Node: n.ID,
+						FrameAt: now - age, Index: i, Came: now})
+				}
+			}
+		}
+		for range 30 {
+			s.events.atOnce, s.events.pageWork = 20+pick(100), 100+pick(1000)
+			after := events.OlderThan(base + int64(pick(120*minute)))
+			q := events.Query{Clusters: []string{"a", "b", "c"}[:1+pick(3)], To: math.MaxInt64,
+				Limit: 1 + pick(50), After: &after, Late: true, Severity: frame.Severity(pick(3))}
+			var want []events.Event
+			for i := range late {
+				e := &late[i]
+				if e.Came >= after.At && e.Severity >= q.Severity &&
+					slices.Contains(q.Clusters, e.Cluster) {
+					want = append(want, *e)
+				}
+			}
+			slices.SortFunc(want, func(a, b events.Event) int {
+				return q.Place(&b).Compare(q.Place(&a))
+			})
+			got, _ := allPages(t, s, q)
+			if d := diffEvents(got, want); d != "" {
+				t.Fatalf("%+v after %v: %s", q, after, d)
+			}
+		}
+		s.events.atOnce, s.events.pageWork = eventsAtOnce, eventsWork
+		q := events.Query{Clusters: []string{"a", "b", "c"}, To: math.MaxInt64, Limit: 1000,
+			After: &events.ID{}, Late: true}
+		if p, err := reading(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
+			t.Fatalf("another account sees %v, %v", p, err)
+		}
+		c.millis.Add((25 * time.Hour).Milliseconds())
+		if got, _ := allPages(t, s, q); len(got) > 0 {
+			t.Errorf("after a day there are %d", len(got))
+		}
+	})
+}
+
+// TestManyLateEvents: of what comes late in a minute followers are told of as much as is kept of a
+// cluster's minute; the rest is counted, and in lists. A frame that comes again takes no more room.
+func TestManyLateEvents(t *testing.T) {
+	c := newClock(base)
+	s := mustStore(t, c, func(c *Config) { c.EventsPerMinute = 100 })
+	pick := seeded(t, 5)
+	var all []string
+	for i := range 5 {
+		n := frametest.New(fmt.Sprint(i), uint64(1+i), 1)
+		all = append(all, n.Cluster)
+		for range 50 {
+			n.Events = append(n.Events, anEvent(pick, base-600_000))
+		}
+		b := n.Frame(base - 600_000)
+		for range 2 {
+			if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	q := events.Query{Clusters: all, To: math.MaxInt64, Limit: 1000, After: &events.ID{}}
+	if got, _ := allPages(t, s, q); len(got) != 250 {
+		t.Errorf("%d events are there", len(got))
+	}
+	q.Late = true
+	if got, _ := allPages(t, s, q); len(got) != 100 {
+		t.Errorf("%d events are followed", len(got))
+	}
+	if n := number(s.metrics.Untold); n != 300 {
+		t.Errorf("%v are counted", n)
+	}
 }
 
 // TestEventStorm: what is more than may happen on a cluster in a minute is counted, other clusters

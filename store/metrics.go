@@ -56,6 +56,7 @@ type Metrics struct {
 
 	// events of frames, by result: written, excess, expired, old; corrupt counts frames
 	Events *prometheus.CounterVec
+	Untold prometheus.Counter // events that came late, and that no follower hears of
 
 	RowsWritten, RowsRead *prometheus.CounterVec // by table
 }
@@ -132,6 +133,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 
 		Events: vec("events_total", "Events that frames brought, by what became of them; of "+
 			"corrupt ones the frames.", "result"),
+		Untold: counter("events_untold_total", "Events that came late, too many in a minute for "+
+			"who follows events to be told. They are in lists."),
 		RowsWritten: vec("rows_written_total", "Rows written to the database, by table.", "table"),
 		RowsRead:    vec("rows_read_total", "Rows that the database answered, by table.", "table"),
 	}
@@ -174,7 +177,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			m.ColumnBytes, m.Columns, m.Samples,
 			m.LostFrames, m.Damaged, m.Retries, m.Owed, m.Hours, m.HourSeconds, m.HourBytes, m.Days,
 			m.RollupSeconds, m.RollupBytes, m.ReadWindows, m.BadKeyPayload,
-			m.Events, m.RowsWritten, m.RowsRead)
+			m.Events, m.Untold, m.RowsWritten, m.RowsRead)
 	}
 	return m
 }

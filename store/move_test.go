@@ -14,10 +14,12 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -83,12 +85,26 @@ func testMove(t *testing.T, where func(*Config)) {
 			offset++
 		}
 	}
+	told := 0
+	tell := func() { // now and, as it was away, of minutes ago
+		t.Helper()
+		teller := frametest.New("told", 1, 1)
+		for _, age := range []int64{600_000, 0} {
+			at := c.millis.Load() - age
+			teller.Events = []frame.Event{{At: at, Kind: "start", Text: fmt.Sprint("ä ", told),
+				Labels: []frame.Label{{Name: "java_version", Value: "17"}}},
+				{At: at, Kind: "settings", Severity: frame.Error}}
+			must(t, writing(s).WriteFrame(t.Context(), "acme", teller.Frame(at)))
+			told += 2
+		}
+	}
 	flush := func() { must(t, s.session.(*files.Engine).Flush(t.Context())) }
 	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "a", Account: "acme", Name: "gone",
 		SHA256: "00", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
 	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "b", Account: "acme", Name: "kept",
 		SHA256: "01", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
 	send(start + 65*60_000)
+	tell()
 	flush()
 
 	config := testConfig(t, "", c)
@@ -131,6 +147,7 @@ func testMove(t *testing.T, where func(*Config)) {
 	must(t, s.RevokeKey(t.Context(), "a", 5, "the test"))
 	flush()
 	send(start + 72*60_000)
+	tell()
 	if err := m.Last(t.Context()); !asIs(err, ErrInUse) {
 		t.Fatalf("the last round beside the process: %v", err)
 	}
@@ -145,7 +162,14 @@ func testMove(t *testing.T, where func(*Config)) {
 		must(t, err)
 		cuts, err := s.Cutovers(t.Context(), start)
 		must(t, err)
-		progress := []any{keys, nodes, rolled, report.Missing(), cuts}
+		happened, _ := allPages(t, s, events.Query{Clusters: []string{"told"}, To: 1 << 50,
+			Limit: 100})
+		late, _ := allPages(t, s, events.Query{Clusters: []string{"told"}, To: 1 << 50,
+			Limit: 100, Late: true, After: &events.ID{}})
+		if len(happened) != told || len(late) != told/2 {
+			t.Errorf("there are %d events, %d of them late, of %d", len(happened), len(late), told)
+		}
+		progress := []any{keys, nodes, rolled, report.Missing(), cuts, happened, late}
 		return progress
 	}
 	checkRead(t, s, n, want)
@@ -239,7 +263,8 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable,
+		keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable, eventsTable,
+		eventsLateTable,
 	} {
 		if number[name] == 0 {
 			t.Errorf("no row of %s was compared: %v", name, number)

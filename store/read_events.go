@@ -39,13 +39,19 @@ const (
 func (r Reader) Events(ctx context.Context, account string, q events.Query) (events.Page, error) {
 	now := r.task.millis()
 	e := eventsReader{task: r.task, account: account, query: &q, match: q.Matcher(),
-		from: max(q.From, now-r.task.config.EventsTTL.Milliseconds()),
-		to:   min(q.To, now+window.HourMillis), // no node's clock is so far ahead
+		table: r.task.events.table,
+		from:  max(q.From, now-r.task.config.EventsTTL.Milliseconds()),
+		to:    min(q.To, now+window.HourMillis), // no node's clock is so far ahead
 		// hoursRead grows where there is little
 		hours: map[string]map[int64]bool{}, hoursRead: 1}
 	q.Clusters = slices.Compact(slices.Sorted(slices.Values(q.Clusters)))
+	e.clusters = q.Clusters
+	if q.Late {
+		e.table, e.clusters = r.task.events.late, allClusters
+		e.from = max(e.from, now-e.table.TTL.Milliseconds())
+	}
 	e.hoursAsked = int64(min(eventHoursAsked,
-		max(1, e.events.pageWork/2/max(1, len(q.Clusters)))))
+		max(1, e.events.pageWork/2/max(1, len(e.clusters)))))
 	var err error
 	if q.After != nil {
 		e.from = max(e.from, q.After.At)
@@ -62,11 +68,16 @@ func (r Reader) Events(ctx context.Context, account string, q events.Query) (eve
 	return e.page, nil
 }
 
+// allClusters stands for the one partition that an account's hour is of what came late.
+var allClusters = []string{""}
+
 // eventsReader is one call of Events.
 type eventsReader struct {
 	task
 	account  string
 	query    *events.Query
+	table    *rows.Table
+	clusters []string // that have partitions in the table
 	match    func(*events.Event) bool
 	from, to int64 // ms: what is left to be looked at, both inclusive
 	page     events.Page
@@ -89,7 +100,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 		s := eventSlice{from: r.to + 1, to: r.to}
 		for s.from > r.from && last-hourOf(s.from-1) < r.hoursRead*window.HourMillis {
 			hour := hourOf(s.from - 1)
-			if n := len(s.parts); n > 0 && n+len(r.query.Clusters) > eventPartsRead {
+			if n := len(s.parts); n > 0 && n+len(r.clusters) > eventPartsRead {
 				break
 			}
 			s.from = max(r.from, hour)
@@ -101,7 +112,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 		whole, cut := s.from, false // all from there on is in what was read
 		for _, p := range s.parts {
 			if p.more {
-				whole, cut = max(whole, p.list[len(p.list)-1].At+1), true
+				whole, cut = max(whole, r.query.Place(&p.list[len(p.list)-1]).At+1), true
 			}
 		}
 		if whole > s.to { // at one instant happened more than is read at once
@@ -139,7 +150,7 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 			return err
 		}
 		for hour := first; hour <= s.to; hour += window.HourMillis {
-			if n := len(s.parts); n > 0 && n+len(r.query.Clusters) > eventPartsRead {
+			if n := len(s.parts); n > 0 && n+len(r.clusters) > eventPartsRead {
 				s.to = hour - 1
 				break
 			}
@@ -192,7 +203,7 @@ func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) e
 	begin, end = max(begin, least), min(end, most)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsInFlight)
-	for _, cluster := range r.query.Clusters {
+	for _, cluster := range r.clusters {
 		known := r.hours[cluster]
 		if known == nil {
 			known = map[int64]bool{}
@@ -211,7 +222,7 @@ func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) e
 		}
 		r.done += len(hours)
 		g.Go(func() error {
-			return r.session.Partitions(ctx, r.work, r.events.table, []any{r.account, cluster},
+			return r.session.Partitions(ctx, r.work, r.table, r.key(cluster),
 				hours, func(scan func(...any) bool) bool {
 					var hour int64
 					is := scan(&hour)
@@ -223,6 +234,14 @@ func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) e
 		})
 	}
 	return g.Wait()
+}
+
+// key returns that of partitions of a cluster, but for their hours.
+func (r *eventsReader) key(cluster string) []any {
+	if r.query.Late {
+		return []any{r.account}
+	}
+	return []any{r.account, cluster}
 }
 
 // eventSlice is a part of the time, with the partitions that have events of it.
@@ -241,7 +260,7 @@ type eventPart struct {
 
 // parts returns the partitions of an hour that was asked for.
 func (r *eventsReader) parts(hour int64) (list []eventPart) {
-	for _, cluster := range r.query.Clusters {
+	for _, cluster := range r.clusters {
 		if r.hours[cluster][hour] {
 			list = append(list, eventPart{cluster: cluster, hour: hour})
 		}
@@ -270,9 +289,12 @@ func (r *eventsReader) read(ctx context.Context, s *eventSlice, limit int) error
 }
 
 func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart, limit int) error {
-	q := rows.Query{Table: r.events.table, Key: []any{r.account, p.cluster, p.hour},
-		From: s.from, To: s.to, Columns: []string{"at", "node", "frame_at", "number", "kind",
-			"severity", "labels", "message"}}
+	q := rows.Query{Table: r.table, Key: append(r.key(p.cluster), p.hour), From: s.from, To: s.to,
+		Columns: []string{"node", "frame_at", "number", "kind", "severity", "labels", "message",
+			"at"}}
+	if r.query.Late {
+		q.Columns = append(q.Columns, "came", "cluster")
+	}
 	if limit > 0 {
 		q.Limit = limit + 1
 	}
@@ -281,7 +303,9 @@ func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart
 		e := events.Event{Cluster: p.cluster}
 		var severity int
 		var labels map[string]string
-		if !scan(&e.At, &e.Node, &e.FrameAt, &e.Index, &e.Kind, &severity, &labels, &e.Text) {
+		into := []any{&e.Node, &e.FrameAt, &e.Index, &e.Kind, &severity, &labels, &e.Text, &e.At,
+			&e.Came, &e.Cluster}
+		if !scan(into[:len(q.Columns)]...) {
 			return false
 		}
 		if limit > 0 && len(p.list) == limit {
@@ -317,8 +341,9 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 	for _, p := range s.parts {
 		for i := range p.list {
 			e := &p.list[i]
-			id := e.ID()
-			if e.At >= from && r.match(e) &&
+			id := r.query.Place(e)
+			if id.At >= from && r.match(e) &&
+				(!r.query.Late || slices.Contains(r.query.Clusters, e.Cluster)) &&
 				(r.query.Before == nil || id.Compare(*r.query.Before) > 0) &&
 				(r.query.After == nil || id.Compare(*r.query.After) < 0) {
 				list = append(list, *e)
@@ -326,7 +351,8 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 		}
 	}
 	slices.SortFunc(list, func(a, b events.Event) int {
-		return cmp.Or(order(a.ID(), b.ID()), cmp.Compare(a.Cluster, b.Cluster))
+		return cmp.Or(order(r.query.Place(&a), r.query.Place(&b)),
+			cmp.Compare(a.Cluster, b.Cluster))
 	})
 	r.forget(s)
 	for i := range list {
@@ -336,7 +362,7 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 		r.bytes += bytes
 		r.page.Events = append(r.page.Events, *e)
 		if len(r.page.Events) == r.query.Limit || r.bytes >= r.events.pageBytes {
-			next := e.ID()
+			next := r.query.Place(e)
 			r.page.Next = &next
 			return true
 		}

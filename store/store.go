@@ -132,8 +132,8 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
 		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
-	s.events = &eventRows{engine: session, table: c.eventsLayout(), config: &s.config, metrics: m,
-		now: s.millis, written: newRecentCache[clusterMinute, int](eventMinutes),
+	s.events = &eventRows{engine: session, table: c.eventsLayout(), late: c.eventsLateLayout(),
+		config: &s.config, metrics: m, now: s.millis, written: newRecentCache[clusterMinute, int](eventMinutes),
 		let: newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
 		atOnce: eventsAtOnce, pageWork: eventsWork, pageBytes: eventsBytes}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),

@@ -17,13 +17,14 @@ const (
 	nodesTable        = "nodes"
 	cutoverTable      = "schema_cutovers"
 	eventsTable       = "events"
+	eventsLateTable   = "events_late"
 )
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
 	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(),
 		c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(),
-		keyNodesLayout(), c.eventsLayout()}
+		keyNodesLayout(), c.eventsLayout(), c.eventsLateLayout()}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
 

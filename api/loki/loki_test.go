@@ -40,6 +40,7 @@ type fixture struct {
 
 	refused error // what an endpoint may return that is no answer
 	saw     bool  // that it did
+	endless bool  // a page that has nothing says that there is more
 }
 
 var ids = []uuid.UUID{uuid.MustParse("00000000-0000-4000-8000-000000000001"),
@@ -93,6 +94,10 @@ func (f *fixture) say(node int, seconds int64, kind string, severity frame.Sever
 func (f *fixture) read(_ context.Context, account string,
 	q events.Query) (p events.Page, err error) {
 	f.asked = append(f.asked, q)
+	if f.endless {
+		next := events.NewerThan(base - int64(len(f.asked)))
+		return events.Page{Next: &next}, nil
+	}
 	if account != "acme" {
 		f.Errorf("asked of %s", account)
 	}
@@ -321,6 +326,69 @@ func TestBounded(t *testing.T) {
 		"query": {`sum by (kind) (count_over_time({cluster="prod-a"}[1m]))`}})
 	if code != 400 || !strings.Contains(body, "more than 10000 events") {
 		t.Errorf("%d %s", code, body)
+	}
+}
+
+// TestEndless: a question ends, however often the store says that there is more.
+func TestEndless(t *testing.T) {
+	f := newFixture(t)
+	f.endless = true
+	selector := url.Values{"query": {`{cluster="prod-a"}`}, "match[]": {`{cluster="prod-a"}`}}
+	if got := f.lines(selector); got != "WARNED" {
+		t.Errorf("%q", got)
+	}
+	code, body := f.get("query", url.Values{
+		"query": {`sum(count_over_time({cluster="prod-a"}[1m]))`}})
+	if code != 400 || !strings.Contains(body, "are to be counted") {
+		t.Errorf("%d %s", code, body)
+	}
+	for _, path := range []string{"label/kind/values", "series", "index/stats"} {
+		if code, body := f.get(path, selector); code != 200 {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	if n := len(f.asked); n != 5*50 {
+		t.Errorf("%d pages for five questions", n)
+	}
+}
+
+// TestManyStreams: an answer of counts has a bounded number of series, and lists are of a bounded
+// number of events, whatever nodes call what happens.
+func TestManyStreams(t *testing.T) {
+	f := newFixture(t)
+	f.page = 1000
+	for i := range 6000 {
+		f.say(0, int64(i%3000), fmt.Sprint("kind_", i), frame.Error, "")
+	}
+	code, body := f.get("query", url.Values{
+		"query": {`sum by (kind) (count_over_time({cluster="prod-a"}[1h]))`}})
+	if code != 400 || !strings.Contains(body, "more than 5000 series") {
+		t.Errorf("%d %.200s", code, body)
+	}
+	for path, name := range map[string]string{"label/kind/values": `"kind_`, "series": `"kind":`} {
+		code, body := f.get(path, nil)
+		if n := strings.Count(body, name); code != 200 || n != 2000 {
+			t.Errorf("%s: %d, %d of them", path, code, n)
+		}
+	}
+}
+
+// TestHostileRegexp: an expression that takes megabytes when it is compiled is refused before, as a
+// matcher and as a filter.
+func TestHostileRegexp(t *testing.T) {
+	f := newFixture(t)
+	f.some()
+	const hostile = `((a{100}){100}){50}`
+	for _, query := range []string{`{kind=~"` + hostile + `"}`, `{kind!~"` + hostile + `"}`,
+		`{cluster="prod-a"} |~ "` + hostile + `"`, `{cluster="prod-a"} !~ "` + hostile + `"`,
+		`sum(count_over_time({cluster="prod-a"} |~ "` + hostile + `" [1m]))`} {
+		lease := memory.Bounded(1 << 20)
+		w := httptest.NewRecorder()
+		f.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/loki/api/v1/query_range?"+
+			url.Values{"query": {query}}.Encode(), nil).WithContext(memory.With(t.Context(), lease)))
+		if w.Code != 400 || len(f.asked) > 0 {
+			t.Errorf("%s: %d %.200s", query, w.Code, w.Body)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -73,6 +74,7 @@ func TestMoveToTheLine(t *testing.T) {
 	}
 	d.base = time.Now().UnixMilli() / pastEvery * pastEvery
 	for at := d.base - pastSpan; at < d.base; at += pastEvery {
+		d.fleet.nodes[0].Events = []frame.Event{{At: at, Kind: "stop", Text: "before the move"}}
 		d.fleet.send(t, d.ingest, at)
 		large.send(t, d.ingest, at)
 	}
@@ -83,7 +85,8 @@ func TestMoveToTheLine(t *testing.T) {
 	eventually(t, "answers that stay", func(ctx context.Context) (err error) {
 		before, settled = settled, nil
 		if settled, err = d.ask(ctx); err == nil &&
-			(!maps.Equal(before, settled) || strings.Count(settled["over time"], `"65"`) != 3) {
+			(!maps.Equal(before, settled) || strings.Count(settled["over time"], `"65"`) != 3 ||
+				strings.Count(settled["events"], `"before the move"`) != pastSpan/pastEvery) {
 			err = fmt.Errorf("they change: %.300s", settled["over time"])
 		}
 		return err

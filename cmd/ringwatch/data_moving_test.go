@@ -115,6 +115,7 @@ func (d *movingLine) questions() map[string]string {
 				`cassandra_table_read_latency_seconds{cluster="moving-prod"}[3m])))`,
 		),
 		"over time": at(`count_over_time(node_load1{cluster="moving-prod"}[11m])`),
+		"events":    "/v1/events?text=before+the+move&to=" + fmt.Sprint(d.base),
 		"samples of a table": "/v1/nodes/" + node + `/metrics?metrics=` + url.QueryEscape(
 			`{__name__=~"cassandra_table_.*"}`,
 		) + span,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -133,6 +134,7 @@ func TestInOneDirectory(t *testing.T) {
 			d.fleet.send(t, d.ingest, at)
 		}
 	}
+	d.happens(at, "before a kill")
 	send(base - pastSpan/2)
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
@@ -140,6 +142,7 @@ func TestInOneDirectory(t *testing.T) {
 	d.key(t, "between", account.Read) // no process has the directory
 	d.begin(t)
 	d.secondProcesses(t)
+	d.happens(at, "after it")
 	send(base)
 	d.answers(t, base, flags)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -206,7 +209,13 @@ func (d *directory) secondProcesses(t *testing.T) {
 	}
 }
 
-// answers looks for each frame that was sent, in all ways, and for alerts.
+// happens lets the next frame of a node tell of something.
+func (d *directory) happens(at int64, text string) {
+	node := d.fleet.nodes[0]
+	node.Events = append(node.Events, frame.Event{At: at, Kind: "start", Text: text})
+}
+
+// answers looks for each frame that was sent, in all ways, and for events and alerts.
 func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 	t.Helper()
 	node := d.fleet.nodes[0].ID.String()
@@ -225,6 +234,8 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 		"/v1/nodes?cluster=" + d.fleet.cluster:    {node, 1},
 		"/v1/clusters":                            {d.fleet.cluster, 1},
 		"/api/v1/query?query=up":                  {d.fleet.cluster, 3},
+		"/v1/events?text=before+a+kill":           {node, 1},
+		"/v1/events?text=after+it":                {node, 1},
 	} {
 		eventually(t, path, func(ctx context.Context) error {
 			text, err := d.get(ctx, d.fleet.key, path)

@@ -79,9 +79,8 @@ func (*eventsCmd) Help() string {
 	return "Lists what happened on the nodes, the newest first: starts and stops, nodes " +
 		"that went " +
 		"up or down, slow queries, long pauses, large partitions, changed schemas and settings. " +
-		"With --follow the newest comes last and new ones are printed as they come, " +
-		"each once; an " +
-		"event that reaches the API more than five minutes late is only in the list.\n\n" +
+		"With --follow the newest comes last and new ones are printed as they come, each once, " +
+		"also those that nodes could not send for hours.\n\n" +
 		"Example: ringwatch events --severity warning --since 6h\n\n" +
 		"Example: ringwatch events --cluster production --kind node_down,node_up --follow"
 }
@@ -154,6 +153,7 @@ type eventInfo struct {
 	ID, Cluster, Node, Name, Kind, Severity, Text string
 	At                                            time.Time
 	Labels                                        map[string]string
+	Nodes                                         int // that said so, of a change of the schema
 
 	raw json.RawMessage // as it came
 }
@@ -174,6 +174,9 @@ func (e *eventInfo) columns() []string {
 	slices.Sort(what)
 	if e.Text != "" {
 		what = append(what, e.Text)
+	}
+	if e.Nodes > 1 {
+		what = append(what, fmt.Sprintf("(%d nodes)", e.Nodes))
 	}
 	node, _, _ := strings.Cut(e.Node, "-")
 	list := []string{e.At.Local().Format("2006-01-02 15:04:05.000"), e.Severity, e.Kind, e.Cluster,
@@ -214,12 +217,11 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 	f := eventFollower{json: c.JSON, out: out, printed: map[string]time.Time{}}
 	after := c.followFrom(query, list, now)
 	slices.Reverse(list)
-	if err := f.print(list); err != nil {
+	if err := f.print(list, now); err != nil {
 		return err
 	}
 	query.Set("limit", strconv.Itoa(eventsPage))
 	query.Set("after", strconv.FormatInt(after, 10))
-	query.Del("from")
 	for away := false; ; {
 		var page eventsAnswer
 		err := api.ask(ctx, "/v1/events", query, &page)
@@ -235,7 +237,7 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 			fmt.Fprintf(errs, "ringwatch: %v; asking again\n", err)
 		case err == nil:
 			away = false
-			if err := f.print(page.Events); err != nil {
+			if err := f.print(page.Events, time.Now()); err != nil {
 				return err
 			}
 			query.Set("after", page.Next)
@@ -276,27 +278,25 @@ type eventFollower struct {
 	json    bool
 	out     io.Writer
 	headed  bool
-	printed map[string]time.Time // ids of what may come again, with when it happened
-	newest  time.Time
+	printed map[string]time.Time // ids of what may come again, with when it came last
 }
 
 const (
 	// printedMost is how many ids are remembered before old ones are forgotten, and printedFor how
-	// much older than the newest those are: no answer goes so far back.
+	// long those did not come again: an answer repeats five minutes, and a store that was ended
+	// writes once more what it had not closed.
 	printedMost = 10_000
-	printedFor  = time.Hour
+	printedFor  = 20 * time.Minute
 )
 
-func (f *eventFollower) print(list []eventInfo) error {
+// print prints what was not printed before; it came at an instant.
+func (f *eventFollower) print(list []eventInfo, now time.Time) error {
 	var b bytes.Buffer
 	for i := range list {
 		e := &list[i]
-		if _, is := f.printed[e.ID]; is {
+		_, is := f.printed[e.ID]
+		if f.printed[e.ID] = now; is {
 			continue
-		}
-		f.printed[e.ID] = e.At
-		if e.At.After(f.newest) {
-			f.newest = e.At
 		}
 		if f.json {
 			_ = json.Compact(&b, plainJSON(e.raw)) // it was read before
@@ -313,7 +313,7 @@ func (f *eventFollower) print(list []eventInfo) error {
 	}
 	if len(f.printed) > printedMost {
 		for id, at := range f.printed {
-			if f.newest.Sub(at) > printedFor {
+			if now.Sub(at) > printedFor {
 				delete(f.printed, id)
 			}
 		}

@@ -132,6 +132,9 @@ func TestEventsEndToEnd(t *testing.T) {
 	tell(b, base+10_000, "start") // late
 	tell(b, base+5500, "start")   // before the newest of the list, too
 	once()
+	waited := frametest.New("prod", 3, 2)
+	tell(waited, base-10*60_000, "stop") // it could not be sent for so long
+	once()
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +185,31 @@ func TestFollowFrom(t *testing.T) {
 		if got := now.Sub(time.UnixMilli(of.followFrom(query, c.list, now))); got != c.want {
 			t.Errorf("%v: from %s ago on, not %s", c.list, got, c.want)
 		}
+	}
+}
+
+// TestPrintedOnce: what is repeated is printed once, however old it is and however much comes
+// beside it, and what is not repeated is forgotten.
+func TestPrintedOnce(t *testing.T) {
+	var out bytes.Buffer
+	f := eventFollower{out: &out, printed: map[string]time.Time{}}
+	now := time.UnixMilli(1_000_000_000_000)
+	late := eventInfo{ID: "late", Text: "it was late", At: now.Add(-3 * time.Hour)}
+	for i := range 60 {
+		list := []eventInfo{late}
+		for j := range 1000 {
+			list = append(list, eventInfo{ID: fmt.Sprint(i, "-", j), At: now})
+		}
+		if err := f.print(list, now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Minute)
+	}
+	if n := strings.Count(out.String(), "it was late"); n != 1 {
+		t.Errorf("it is printed %d times", n)
+	}
+	if n := len(f.printed); n > 22_000 {
+		t.Errorf("%d ids are remembered", n)
 	}
 }
 

@@ -18,6 +18,7 @@ type sizeCmd struct {
 	Interval  string `help:"How often a node sends a frame." default:"20s"`
 	Retention string `help:"How long samples are kept." default:"14d"`
 	Replicas  int    `help:"Copies that Kafka and Cassandra keep." default:"3"`
+	Events    int    `help:"Events that a node sends a day, which are kept for 30 days: some on a quiet day, hundreds where queries are slow." default:"100"`
 	JSON      bool   `name:"json" help:"Print JSON."`
 }
 
@@ -45,7 +46,7 @@ func (c *sizeCmd) run(out io.Writer) error {
 		return err
 	}
 	fleet := sizing.Fleet{Nodes: c.Nodes, Series: c.Series, Interval: interval,
-		Retention: retention, Replicas: c.Replicas}
+		Retention: retention, Replicas: c.Replicas, Events: c.Events}
 	if err := fleet.Validate(); err != nil {
 		return usageError{err}
 	}

@@ -55,6 +55,30 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestSizeEvents: events take disk of Cassandra and of a directory, and nothing else.
+func TestSizeEvents(t *testing.T) {
+	ask := func(events string) (a sizing.Advice) {
+		t.Helper()
+		text, err := sized(t, "--nodes", "100", "--events", events, "--json")
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &a)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	none, many := ask("0"), ask("1000")
+	for i, n := range append(many.Line, many.Embedded...) {
+		of := append(none.Line, none.Embedded...)[i]
+		grows := n.Part == "Cassandra" || n.Part == "ringwatch all"
+		more := n.DiskBytes - of.DiskBytes
+		if of.DiskBytes = n.DiskBytes; n != of || (more > 0) != grows {
+			t.Errorf("%s takes %d bytes more, and is %+v", n.Part, more, n)
+		}
+	}
+}
+
 // TestSizeRefuses: what cannot be sized gets a sentence that says what can.
 func TestSizeRefuses(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
@@ -65,6 +89,7 @@ func TestSizeRefuses(t *testing.T) {
 		{"--nodes=5 --interval=1h", "interval is 1h0m0s: use 1s to 5m0s"},
 		{"--nodes=5 --retention=1m", "retention is 1m0s: use 1h to 1825d"},
 		{"--nodes=5 --replicas=0", "replicas is 0: use 1 to 9"},
+		{"--nodes=5 --events=-1", "events is -1: use 0 to 288000"},
 	} {
 		text, err := sized(t, strings.Fields(c.args)...)
 		var usage usageError

@@ -42,12 +42,21 @@ interface Kept {
   since: string; // the way to newer ones
 }
 
-/** Both lists as one, newest first, each event once: late ones come twice, or between others. */
+/**
+ * Both lists as one, newest first, each event once: late ones come twice, or between others. What
+ * comes again may be told by more nodes.
+ */
 export function merged(list: Event[], more: Event[]): Event[] {
-  const known = new Set(list.map((e) => e.id));
-  const found = more.filter((e) => !known.has(e.id));
-  if (found.length === 0) return list;
-  return [...list, ...found].sort((a, b) => when(b.at) - when(a.at) || (a.id < b.id ? 1 : -1));
+  const byId = new Map(list.map((e) => [e.id, e]));
+  let same = true;
+  for (const e of more) {
+    const old = byId.get(e.id);
+    if (old && (old.nodes ?? 0) >= (e.nodes ?? 0)) continue;
+    byId.set(e.id, e);
+    same = false;
+  }
+  if (same) return list;
+  return [...byId.values()].sort((a, b) => when(b.at) - when(a.at) || (a.id < b.id ? 1 : -1));
 }
 
 /** The events of the range: so many at once, newer ones every so many ms while its end is now. */
@@ -88,7 +97,7 @@ export function useLog(
       let since = old.since;
       const found: Event[] = [];
       for (let i = 0; i < mostAsked && range.live; i++) {
-        const answer = await ask({ after: since }, signal);
+        const answer = await ask({ ...periodOf(range), after: since }, signal);
         found.push(...answer.events);
         since = answer.next ?? since;
         if (answer.events.length < limit) break;

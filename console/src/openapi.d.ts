@@ -216,6 +216,7 @@ export interface paths {
          * What happened on nodes, the newest first
          * @description With after= what happened since, the oldest first: to follow, ask again with next of the answer, which is
          *     always there then. Events may come late, so an answer repeats those of the last minutes: drop ids that you have.
+         *     What came later than that is in an answer, too, before newer ones, and unless from= is given whenever it happened.
          *     An answer may have few events, or none, and next: then finding more was too much work for one.
          */
         get: operations["events"];
@@ -957,6 +958,115 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/loki/api/v1/query_range": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lines of a time range, or counts of them at each step
+         * @description A question looks at some 10,000 events: lines that were found until then come with a warning, and
+         *     counts are refused.
+         */
+        get: operations["lokiQueryRange"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/loki/api/v1/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Counts of lines at one instant, and Grafana's vector(1)+vector(1) */
+        get: operations["lokiQuery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/loki/api/v1/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The labels of streams */
+        get: operations["lokiLabels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/loki/api/v1/label/{name}/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The values of one label
+         * @description With query=, and of kinds always, those of the newest 2,000 events of the range.
+         */
+        get: operations["lokiLabelValues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/loki/api/v1/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Which streams there are, of the newest 2,000 events of the range */
+        get: operations["lokiSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/loki/api/v1/index/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How much a selector means, of the newest 2,000 events of the range */
+        get: operations["lokiStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/openapi.yaml": {
         parameters: {
             query?: never;
@@ -1076,6 +1186,8 @@ export interface components {
             kind: string;
             /** @enum {string} */
             severity: "info" | "warning" | "error";
+            /** @description of a change of the schema: how many nodes said so within a minute, as far as this answer has them; node is the first */
+            nodes?: number;
             /** @description what it is about */
             labels: {
                 [key: string]: string;
@@ -1298,6 +1410,28 @@ export interface components {
             result: unknown[];
             stats?: Record<string, never>;
         };
+        /** @description nanoseconds or seconds since 1970, or RFC 3339 */
+        LokiTime: string;
+        LokiResult: {
+            /** @enum {string} */
+            resultType: "streams" | "matrix" | "vector";
+            result: ({
+                stream: {
+                    [key: string]: string;
+                };
+                /** @description each: its time in nanoseconds, and the line */
+                values: string[][];
+            } | {
+                metric: {
+                    [key: string]: string;
+                };
+                value?: components["schemas"]["LokiCount"];
+                values?: components["schemas"]["LokiCount"][];
+            })[];
+            stats: Record<string, never>;
+        };
+        /** @description its time in seconds, and the number as a string */
+        LokiCount: (number | string)[];
         PromMetadata: {
             /** @enum {string} */
             type: "counter" | "gauge" | "histogram" | "gaugehistogram";
@@ -1570,6 +1704,33 @@ export interface components {
     };
     responses: {
         /**
+         * @description Refused, or failed, as Loki says it: one sentence as text. 400, 401, 403, 413, 429 and 503 with
+         *     Retry-After, 504
+         */
+        LokiError: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "text/plain": string;
+            };
+        };
+        /** @description Lines by stream, or counts */
+        LokiResult: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    status: "success";
+                    data: components["schemas"]["LokiResult"];
+                    /** @description what was not looked at */
+                    warnings?: string[];
+                };
+            };
+        };
+        /**
          * @description Refused, or failed, in Prometheus's form. 400, 401, 403, 413, 414, 422 for a query that asks for
          *     too much or cannot be evaluated, 429 and 503 with Retry-After
          */
@@ -1832,6 +1993,14 @@ export interface components {
         promMatch: components["schemas"]["PromMatches"];
         /** @description a series selector; may be repeated */
         promMatchNeeded: components["schemas"]["PromMatches"];
+        /** @description LogQL */
+        lokiQuery: string;
+        /** @description an hour before end if left out */
+        lokiStart: components["schemas"]["LokiTime"];
+        /** @description no line is as late; now if left out */
+        lokiEnd: components["schemas"]["LokiTime"];
+        /** @description instead of start: how long before end */
+        lokiSince: components["schemas"]["PromDuration"];
     };
     requestBodies: never;
     headers: never;
@@ -3389,6 +3558,146 @@ export interface operations {
                 };
             };
             default: components["responses"]["PromError"];
+        };
+    };
+    lokiQueryRange: {
+        parameters: {
+            query: {
+                /** @description LogQL */
+                query: components["parameters"]["lokiQuery"];
+                /** @description an hour before end if left out */
+                start?: components["parameters"]["lokiStart"];
+                /** @description no line is as late; now if left out */
+                end?: components["parameters"]["lokiEnd"];
+                /** @description instead of start: how long before end */
+                since?: components["parameters"]["lokiSince"];
+                /** @description how many lines at most; 100 if left out */
+                limit?: number;
+                /** @description backward if left out: the newest first */
+                direction?: "backward" | "forward";
+                /** @description of counts: between two instants */
+                step?: components["schemas"]["PromDuration"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["LokiResult"];
+            default: components["responses"]["LokiError"];
+        };
+    };
+    lokiQuery: {
+        parameters: {
+            query: {
+                /** @description LogQL */
+                query: components["parameters"]["lokiQuery"];
+                /** @description now if left out */
+                time?: components["schemas"]["LokiTime"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["LokiResult"];
+            default: components["responses"]["LokiError"];
+        };
+    };
+    lokiLabels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromNames"];
+            default: components["responses"]["LokiError"];
+        };
+    };
+    lokiLabelValues: {
+        parameters: {
+            query?: {
+                /** @description of the streams of this selector */
+                query?: string;
+                /** @description an hour before end if left out */
+                start?: components["parameters"]["lokiStart"];
+                /** @description no line is as late; now if left out */
+                end?: components["parameters"]["lokiEnd"];
+                /** @description instead of start: how long before end */
+                since?: components["parameters"]["lokiSince"];
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromNames"];
+            default: components["responses"]["LokiError"];
+        };
+    };
+    lokiSeries: {
+        parameters: {
+            query?: {
+                /** @description a stream selector; not repeated */
+                "match[]"?: string;
+                /** @description an hour before end if left out */
+                start?: components["parameters"]["lokiStart"];
+                /** @description no line is as late; now if left out */
+                end?: components["parameters"]["lokiEnd"];
+                /** @description instead of start: how long before end */
+                since?: components["parameters"]["lokiSince"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromSeries"];
+            default: components["responses"]["LokiError"];
+        };
+    };
+    lokiStats: {
+        parameters: {
+            query?: {
+                /** @description a stream selector */
+                query?: string;
+                /** @description an hour before end if left out */
+                start?: components["parameters"]["lokiStart"];
+                /** @description no line is as late; now if left out */
+                end?: components["parameters"]["lokiEnd"];
+                /** @description instead of start: how long before end */
+                since?: components["parameters"]["lokiSince"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Counts, without Loki's envelope */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        streams: number;
+                        chunks: number;
+                        bytes: number;
+                        entries: number;
+                    };
+                };
+            };
+            default: components["responses"]["LokiError"];
         };
     };
     openapi: {

@@ -74,4 +74,16 @@ test("an event that comes twice is one, and one that comes late stands at its ti
   assert.equal(merged(list, [event("c", 30, "start")]), list);
   const ids = merged(list, [event("b", 20, "start"), event("d", 40, "stop")]).map((e) => e.id);
   assert.deepEqual(ids, ["d", "c", "b", "a"]);
+  const twice = merged(list, [event("e", 50, "stop"), event("e", 50, "stop")]).map((e) => e.id);
+  assert.deepEqual(twice, ["e", "c", "a"]);
+});
+
+test("of a change of the schema the most nodes count that an answer knew of", () => {
+  const by = (nodes) => ({ ...event("s", 30, "schema"), nodes });
+  const list = [by(2)];
+  assert.equal(merged(list, [by(1)]), list);
+  assert.deepEqual(
+    merged(list, [by(5)]).map((e) => e.nodes),
+    [5],
+  );
 });

@@ -29,6 +29,7 @@ type receiver struct {
 	status int // other than 204: what it answers
 	tries  int
 	lines  []string // kind@cluster: line
+	most   int      // bytes of a push
 	// what it answers to a body in place of status, or 0
 	refuse func(body string) int
 }
@@ -44,6 +45,7 @@ func (l *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		l.Error(err)
 	}
+	l.most = max(l.most, len(body))
 	status := l.status
 	if l.refuse != nil {
 		status = cmp.Or(l.refuse(string(body)), status)
@@ -286,5 +288,65 @@ func TestLimited(t *testing.T) {
 	}
 	if low() != 0 {
 		t.Errorf("%d", low())
+	}
+}
+
+// long is a frame with as many events as one may have, each as long as one may be in JSON.
+func long(t *testing.T, account string, partition int32, offset int64) stream.Record {
+	t.Helper()
+	n := frametest.New("prod", 1, 0)
+	at := time.Now().UnixMilli()
+	f := &frame.Frame{Header: frame.Header{Node: n.ID, Cluster: "prod", Started: 1, At: at,
+		Interval: 5000}}
+	for range frame.MaxEvents {
+		f.Events = append(f.Events, frame.Event{At: at, Kind: "error",
+			Text: strings.Repeat("\x01", 900)})
+	}
+	b, err := f.Append(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Record{Account: account, Cluster: "prod", Partition: partition, Offset: offset,
+		Value: b}
+}
+
+// TestParkedIsBounded: of an account that meets the Loki's limits a bounded number of bytes waits,
+// what is above that is dropped and counted, a push is no larger than a proxy takes, and a partition
+// that another process got is not waited for.
+func TestParkedIsBounded(t *testing.T) {
+	l := &receiver{T: t, status: http.StatusTooManyRequests}
+	p := everybody(t, l)
+	const frames, mib = 60, 1 << 20 // some 20 MiB as JSON
+	if err := p.Handle(t.Context(), []stream.Record{long(t, "loud", 3, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	var records []stream.Record
+	for i := range frames {
+		records = append(records, long(t, "loud", 2, int64(1+i)))
+	}
+	if err := p.Handle(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	if _, waits := p.LowWater(3); !waits {
+		t.Error("nothing waits")
+	}
+	p.Revoke(3)
+	if _, waits := p.LowWater(3); waits {
+		t.Error("what another process pushes waits here")
+	}
+	l.status = http.StatusNoContent
+	if err := p.Tick(t.Context(), time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	bytes := 0
+	for _, line := range l.lines {
+		text, _ := json.Marshal(line)
+		bytes += len(text)
+	}
+	if bytes > 8*mib || bytes < 6*mib || l.most > mib {
+		t.Errorf("%d bytes of lines waited, a push had %d", bytes, l.most)
+	}
+	if first, waits := p.LowWater(2); waits {
+		t.Errorf("offset %d waits still", first)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,7 +27,12 @@ type Event struct {
 	Node    uuid.UUID
 	FrameAt int64 // when the frame was made that brought it, ms
 	Index   int   // its place among the frame's events
+	Came    int64 // when the store got it, ms, if the Query asked for Late ones
 }
+
+// LateAfter is how much older than its coming an event is that a Query for Late ones finds. Who
+// follows the others must ask again for at least that, and for as long as a write may take.
+const LateAfter = 4 * time.Minute
 
 // ID returns what tells the event from all others of its account.
 func (e *Event) ID() ID { return ID{e.At, e.Node, e.FrameAt, uint8(e.Index)} }
@@ -120,6 +126,10 @@ type Query struct {
 	Before *ID
 	// After asks, if it is not nil, for what is newer than an ID instead, the oldest first.
 	After *ID
+	// Late asks only for what came to the store LateAfter or more after it happened, in the order
+	// in which it came. From, To and After, which is needed, are of when it came: an ID's At is
+	// that. The store knows of a day.
+	Late bool
 }
 
 // Page is an answer to a Query.
@@ -130,6 +140,15 @@ type Page struct {
 	// it has Limit events, when they take some megabytes, or when looking for more would be too
 	// much work for one; then it may have few, or none.
 	Next *ID
+}
+
+// Place returns the event's ID in the order of the Query's answers.
+func (q *Query) Place(e *Event) ID {
+	id := e.ID()
+	if q.Late {
+		id.At = e.Came
+	}
+	return id
 }
 
 // Matcher returns what reports whether an event passes the Query's filters. It does not look at

@@ -24,6 +24,7 @@ type Fleet struct {
 	Interval  time.Duration // between a node's frames
 	Retention time.Duration // of samples
 	Replicas  int           // copies that Kafka and Cassandra keep
+	Events    int           // that happen on a node a day
 }
 
 // Bounds of what Validate takes.
@@ -31,6 +32,8 @@ const (
 	mostNodes, mostSeries        = 1_000_000, 1_000_000
 	leastInterval, mostInterval  = time.Second, 5 * time.Minute
 	leastRetention, mostReplicas = time.Hour, 9
+	// mostEvents is what an agent sends at most: 200 a minute.
+	mostEvents = 200 * 60 * 24
 )
 
 // Validate returns all that is wrong with a fleet, joined, or nil.
@@ -51,6 +54,7 @@ func (f Fleet) Validate() error {
 		"retention is %s: use 1h to %dd", f.Retention, longest/(24*time.Hour))
 	check(f.Replicas >= 1 && f.Replicas <= mostReplicas, "replicas is %d: use 1 to %d", f.Replicas,
 		mostReplicas)
+	check(f.Events >= 0 && f.Events <= mostEvents, "events is %d: use 0 to %d", f.Events, mostEvents)
 	return errors.Join(errs...)
 }
 
@@ -139,7 +143,12 @@ func (f Fleet) stored() float64 {
 		f.samples(c.FreshTTL)*freshBytes
 	return samples + series*(rollup5Bytes*float64(max(c.FiveMinutesTTL, f.Retention)/windowLength)+
 		rollupHBytes*max(c.HourTTL, f.Retention).Hours()+
-		rollupDBytes*max(c.DayTTL, f.Retention).Hours()/24)
+		rollupDBytes*max(c.DayTTL, f.Retention).Hours()/24) + f.events()*eventBytes
+}
+
+// events that are kept.
+func (f Fleet) events() float64 {
+	return float64(f.Nodes) * float64(f.Events) * store.DefaultConfig().EventsTTL.Hours() / 24
 }
 
 // memory of each of so many processes that share a fleet, in bytes.

@@ -214,6 +214,13 @@ func TestStored(t *testing.T) {
 		number(t, peers, "hours"))
 }
 
+// TestEvents: what an event takes at rest is what was measured in the engine where it takes more.
+func TestEvents(t *testing.T) {
+	values := result(t, "events", nil)
+	near(t, "bytes of an event", eventBytes, max(number(t, values, "cassandra_bytes_per_event"),
+		number(t, values, "directory_bytes_per_event")))
+}
+
 // TestRecent: what Redis keeps grows with the interval and with series as it was measured. Its
 // node is a busy one, so twice the mean at most.
 func TestRecent(t *testing.T) {

@@ -224,6 +224,7 @@ function Line({ event: e, withCluster }: { event: Event; withCluster: boolean })
             </>
           )}
           <bdi>{text || "no text"}</bdi>
+          {(e.nodes ?? 0) > 1 && <span class="dim"> {format(e.nodes ?? 0)} nodes</span>}
         </summary>
         {open && <Whole event={e} />}
       </details>

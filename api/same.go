@@ -1,0 +1,55 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/window/events"
+)
+
+// A change of a cluster's schema is told by each of its nodes: people want to read of it once.
+
+// sameWithin is within how much time what nodes say of the schema is of one change.
+const sameWithin = time.Minute
+
+// change is one of a cluster's schema, and who said so.
+type change struct {
+	first int // its oldest event, by its place in a list
+	by    map[uuid.UUID]bool
+}
+
+// saidBy returns of each event of a page how many nodes said so: of a change of the schema its
+// oldest event has all nodes that told of it within a minute, and the others have 0; events of other
+// kinds have 1. A node that says the same twice tells of two changes.
+func saidBy(page []events.Event) []int {
+	order, nodes := make([]int, len(page)), make([]int, len(page))
+	for i := range order {
+		order[i], nodes[i] = i, 1
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(page[a].At, page[b].At) })
+	changes := map[string][]change{} // by what is said, those of the last minute
+	for _, i := range order {
+		e := &page[i]
+		if e.Kind != "schema" {
+			continue
+		}
+		same := fmt.Sprintf("%q %q %q", e.Cluster, e.Labels, e.Text)
+		list := slices.DeleteFunc(changes[same], func(c change) bool {
+			return e.At-page[c.first].At > sameWithin.Milliseconds()
+		})
+		of := slices.IndexFunc(list, func(c change) bool { return !c.by[e.Node] })
+		if of < 0 {
+			changes[same] = append(list, change{i, map[uuid.UUID]bool{e.Node: true}})
+			continue
+		}
+		changes[same] = list
+		list[of].by[e.Node] = true
+		nodes[list[of].first]++
+		nodes[i] = 0
+	}
+	return nodes
+}
