@@ -83,6 +83,8 @@ type cli struct {
 	Backfill backfillCmd `cmd:"" group:"Set-up" help:"Load recorded frames into Cassandra."`
 	Tail     tailCmd     `cmd:"" group:"Set-up" help:"Print the frames as they come into Kafka."`
 
+	AgentJar agentJarCmd `cmd:"" name:"agent-jar" group:"Set-up" help:"Copy the agent's jar out of the image."`
+
 	Completion completionCmd `cmd:"" group:"Set-up" help:"Print the script that completes these commands in a shell."`
 	Man        manCmd        `cmd:"" group:"Set-up" help:"Write the man pages of these commands into a folder."`
 	Complete   completeCmd   `cmd:"" name:"__complete" hidden:"" passthrough:""`

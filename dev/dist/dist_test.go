@@ -56,7 +56,8 @@ func TestSameBytes(t *testing.T) {
 		}
 		all = append(all, made)
 	}
-	want := []string{sums, "ringwatch-1.2.3-rc.1-agent.jar", "ringwatch-1.2.3-rc.1-linux-amd64.tar.gz",
+	want := []string{sums, "ringwatch-1.2.3-rc.1-agent.jar", "ringwatch-1.2.3-rc.1-chart.tgz",
+		"ringwatch-1.2.3-rc.1-linux-amd64.tar.gz",
 		"ringwatch-1.2.3-rc.1-linux-arm64.tar.gz", "ringwatch-1.2.3-rc.1-oci.tar",
 		"ringwatch-1.2.3-rc.1.cdx.json", "ringwatch-1.2.3~rc.1-1.aarch64.rpm",
 		"ringwatch-1.2.3~rc.1-1.x86_64.rpm", "ringwatch-agent-1.2.3~rc.1-1.noarch.rpm",
@@ -231,7 +232,8 @@ func TestImage(t *testing.T) {
 	})
 	want := []string{"/etc/group", "/etc/passwd", "/etc/ringwatch/ringwatch.yaml",
 		"/etc/ssl/certs/ca-certificates.crt", "/usr/bin/ringwatch",
-		"/usr/share/doc/ringwatch/LICENSE", "/usr/share/doc/ringwatch/THIRD-PARTY.txt"}
+		"/usr/share/doc/ringwatch/LICENSE", "/usr/share/doc/ringwatch/THIRD-PARTY.txt",
+		"/usr/share/ringwatch/ringwatch-agent.jar"}
 	if err != nil || !slices.Equal(list, want) {
 		t.Errorf("its files are %q, want %q: %v", list, want, err)
 	}

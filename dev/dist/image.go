@@ -23,7 +23,7 @@ import (
 const nobody = 65532
 
 // image writes an archive of an OCI image for all processors. There is nothing in it but the
-// program, what it reads, and a folder that it may write.
+// program, what it reads, a folder that it may write, and the jar that ringwatch agent-jar copies.
 func (r *release) image(p *parts, m *material) error {
 	dir := filepath.Join(r.work, "image")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -74,6 +74,7 @@ func (r *release) imageOf(arch, dir string, p *parts, m *material) (v1.Image, er
 	config.path = "etc/ringwatch/ringwatch.yaml"
 	files = append(files, config,
 		file{path: "usr/bin/ringwatch", from: p.programs[arch], mode: 0o755},
+		file{path: "usr/share/ringwatch/ringwatch-agent.jar", from: p.jar, mode: 0o644},
 		file{path: "tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		file{path: "var/lib/ringwatch", mode: fs.ModeDir | 0o700, user: nobody})
 	files = append(files, in("usr/share/doc/ringwatch", []file{m.licence, m.notices})...)

@@ -1,5 +1,6 @@
 // Command dist makes what people install of one version: the program for two processors, the
-// agent's jar, archives, packages, an image, a bill of materials and checksums. make dist runs it.
+// agent's jar, archives, packages, an image, a chart, a bill of materials and checksums. make dist
+// runs it.
 //
 // The same commit, Go and Java make the same bytes. It needs no network once the modules are there.
 package main

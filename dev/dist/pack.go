@@ -26,6 +26,7 @@ var limits = []struct {
 	{".deb", 32 << 20},
 	{".rpm", 32 << 20},
 	{"-oci.tar", 64 << 20},
+	{"-chart.tgz", 64 << 10},
 	{".cdx.json", 1 << 20},
 	{sums, 16 << 10},
 }
@@ -61,6 +62,9 @@ func (r *release) pack(p *parts) error {
 		}
 	}
 	if err := r.image(p, m); err != nil {
+		return err
+	}
+	if err := r.chart(); err != nil {
 		return err
 	}
 	jar, err := os.ReadFile(p.jar)

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-//go:embed files
+//go:embed files all:files/chart
 var own embed.FS
 
 // file is one file of an artefact.
