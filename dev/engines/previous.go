@@ -18,10 +18,11 @@ import (
 const baseline = "b99672445c39bd68b3814bfebe05950078c64369"
 
 // Previous is the version before this one: that of the newest tag below this commit, or baseline's.
-// Tests build it from the repository's history, once for each commit.
+// Tests build it from the repository's history, once for each commit. A checkout without history,
+// such as a shallow clone, has only itself: there this version stands for the one before.
 type Previous struct {
 	Version  string // 1.2.3; 0.0.0 of baseline
-	revision string
+	revision string // empty: this version itself
 	root     string // of the repository
 	cache    string
 }
@@ -34,25 +35,34 @@ func MustPrevious(tb testing.TB) *Previous {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if p.revision == "" {
+		tb.Log("this checkout lacks the version before (git fetch --unshallow --tags has it): " +
+			"this version stands for it")
+	}
 	return p
 }
 
 // MustProgram returns the path of its program.
 func (p *Previous) MustProgram(tb testing.TB) string {
 	tb.Helper()
-	return p.must(tb, "ringwatch", "cmd/ringwatch", "go", "build", "-buildvcs=false",
+	return p.must(tb, "bin/ringwatch", "ringwatch", "cmd/ringwatch", "go", "build", "-buildvcs=false",
 		"-ldflags=-s -X 'main.release="+p.Version+" "+p.revision+"'", "-o", "ringwatch", ".")
 }
 
 // MustAgent returns the path of its agent's jar.
 func (p *Previous) MustAgent(tb testing.TB) string {
 	tb.Helper()
-	return p.must(tb, "target/ringwatch-agent.jar", "agent", "mvn", "-B", "-q",
-		"-Dstyle.color=never", "-Dmaven.test.skip=true", "package")
+	const jar = "target/ringwatch-agent.jar"
+	return p.must(tb, "agent/"+jar, jar, "agent", "mvn", "-B", "-q", "-Dstyle.color=never",
+		"-Dmaven.test.skip=true", "package")
 }
 
-func (p *Previous) must(tb testing.TB, made, folder, name string, args ...string) string {
+// must returns what a command makes in a folder of that version; here is where make build has it.
+func (p *Previous) must(tb testing.TB, here, made, folder, name string, args ...string) string {
 	tb.Helper()
+	if p.revision == "" {
+		return filepath.Join(p.root, here)
+	}
 	path, err := p.build(tb.Context(), func(line string) { tb.Log(line) }, made, folder, name,
 		args...)
 	if err != nil {
@@ -64,27 +74,27 @@ func (p *Previous) must(tb testing.TB, made, folder, name string, args ...string
 // findPrevious looks for the newest tag. One of this commit is this version's own.
 func findPrevious(ctx context.Context) (*Previous, error) {
 	p := &Previous{Version: "0.0.0", revision: baseline}
-	root, err := git(ctx, ".", "rev-parse", "--show-toplevel")
+	var err error
+	if p.cache, err = CacheDir(); err != nil {
+		return nil, err
+	}
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return nil, fmt.Errorf("the version before is found by git, in a clone: %w", err)
+		return nil, fmt.Errorf("go list does not find this module: %w", err)
 	}
 	p.root = strings.TrimSpace(string(root))
 	tags, err := git(ctx, p.root, "tag", "--list", "v*", "--sort=-version:refname", "--merged",
 		"HEAD", "--no-contains", "HEAD")
-	if err != nil {
-		return nil, err
-	}
-	if tag := newestTag(string(tags)); tag != "" {
+	if tag := newestTag(string(tags)); err == nil && tag != "" {
 		p.Version, p.revision = strings.TrimPrefix(tag, "v"), tag
 	}
 	full, err := git(ctx, p.root, "rev-parse", "--verify", "--quiet", p.revision+"^{commit}")
 	if err != nil {
-		return nil, fmt.Errorf("this clone lacks %s, the version before: git fetch --unshallow "+
-			"--tags (%w)", p.revision, err)
+		p.revision = ""
+		return p, nil
 	}
 	p.revision = strings.TrimSpace(string(full))[:12]
-	p.cache, err = CacheDir()
-	return p, err
+	return p, nil
 }
 
 var releaseTag = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
@@ -146,10 +156,17 @@ func (p *Previous) build(ctx context.Context, progress func(string), made, folde
 	if said, err := unpack.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("tar: %w: %s", err, said)
 	}
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = filepath.Join(dir, folder)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)
+	if err := runIn(ctx, filepath.Join(dir, folder), name, args...); err != nil {
+		return "", err
 	}
 	return kept, os.Rename(filepath.Join(dir, folder, made), kept)
+}
+
+func runIn(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)
+	}
+	return nil
 }
