@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/prometheus/promql"
 )
 
@@ -258,13 +259,14 @@ func ofProcess(name string) string {
 // EnginePrefix is what package query puts before the metrics of Prometheus's engine.
 const EnginePrefix = "ringwatch_query_"
 
-// library returns what client_golang says of the Go runtime's metrics and of a process's, and what
-// Prometheus says of its engine's.
+// library returns what client_golang says of the Go runtime's metrics, of a process's and of what
+// it was built from, and what Prometheus says of its engine's.
 var library = sync.OnceValue(func() map[string]string {
 	helps := map[string]string{}
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		version.NewCollector("ringwatch"))
 	promql.NewEngine(promql.EngineOpts{Reg: prometheus.WrapRegistererWithPrefix(EnginePrefix, reg)})
 	families, _ := reg.Gather() // of an error, the families that could be gathered are left
 	for _, f := range families {

@@ -115,6 +115,7 @@ func TestHelp(t *testing.T) {
 		{"ringwatch_query_prometheus_engine_query_duration_histogram_seconds", true, "PromQL"},
 		{"ringwatch_query_prometheus_engine_query_samples_total", true, "samples"},
 		{"process_cpu_seconds_total", true, "CPU time"},
+		{"ringwatch_build_info", true, "version"},
 		{"redis_memory_used_bytes", false, "Memory that the server has allocated."},
 		{"cluster:my_own:sum", true, "Not described: recorded by a rule of the account."},
 		{"my_own", true, "Not described: recorded by a rule of the account."},
