@@ -37,7 +37,7 @@ func (s realStore) reader(ctx context.Context, account string) store.Reader {
 }
 
 func (s realStore) LatestFrames(ctx context.Context, account string,
-	node uuid.UUID) ([][]byte, int64, error) {
+	node uuid.UUID) ([][]byte, int64, bool, error) {
 	return s.reader(ctx, account).LatestFrames(ctx, account, node)
 }
 

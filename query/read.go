@@ -67,7 +67,7 @@ func (r *Reader) readLatest(
 			r.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
 	}
-	frames, storedSeen, err := r.sources.Store.LatestFrames(ctx, accountName, n.ID)
+	frames, storedSeen, newer, err := r.sources.Store.LatestFrames(ctx, accountName, n.ID)
 	if err != nil {
 		if recent != nil {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
@@ -79,6 +79,9 @@ func (r *Reader) readLatest(
 		return State{}, err
 	}
 	missing := r.InFlight(ctx, accountName, n.Cluster, r.config.Clock().UnixMilli())
+	if newer {
+		missing = append(missing, "newer frames, whose key frame has not come yet: ask again later")
+	}
 	if len(frames) == 0 {
 		return State{recent, seen, len(missing) == 0, missing}, nil
 	}

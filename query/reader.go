@@ -77,9 +77,10 @@ type Recent interface {
 type Store interface {
 	// Nodes returns the account's nodes, each once.
 	Nodes(ctx context.Context, account string) ([]Node, error)
-	// LatestFrames is Recent's Latest; no frames and no error if there are none.
+	// LatestFrames is Recent's Latest; no frames and no error if there are none. newer says that
+	// there are newer ones, which cannot be read before their key frame comes.
 	LatestFrames(ctx context.Context, account string, node uuid.UUID) (
-		frames [][]byte, seen int64, err error)
+		frames [][]byte, seen int64, newer bool, err error)
 	// Windows returns windows that have at least what matches all matchers, from from to to, both
 	// inclusive, of histograms these facets (none: all); see Windows.
 	Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,

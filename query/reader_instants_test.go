@@ -116,7 +116,7 @@ func (f *heardFleet) Windows(ctx context.Context, account string, node uuid.UUID
 }
 
 func (f *heardFleet) LatestFrames(ctx context.Context, account string,
-	node uuid.UUID) ([][]byte, int64, error) {
+	node uuid.UUID) ([][]byte, int64, bool, error) {
 	return f.Memory.LatestFrames(ctx, account, node)
 }
 

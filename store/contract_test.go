@@ -285,7 +285,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			nameless := labels.MustNewMatcher(labels.MatchEqual, "__name__", "")
 			_, bare := read(t, s.store, n.ID, 0, 1<<50, nameless)
 			checkInstants(t, bare, sent[i], 0, math.MaxInt64)
-			frames, _, err := reading(s.store).LatestFrames(t.Context(), "acme", n.ID)
+			frames, _, _, err := reading(s.store).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -97,16 +97,16 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame
-	frames, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
-	if err != nil || len(frames) != 2 {
-		t.Fatal(len(frames), err)
+	frames, _, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+	if err != nil || len(frames) != 2 || !newer {
+		t.Fatal(len(frames), newer, err)
 	}
 	h, _, _ := frame.Parse(frames[1])
 	if h.At != sent[6].At {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
+	if frames, _, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
 		len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}

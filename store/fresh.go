@@ -137,83 +137,86 @@ const (
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
 // frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
 // of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
-// key frame is not there it is the newest that can be read. None: no frames and no error.
+// key frame is not there it is the newest that can be read, and newer says so. None: no frames and
+// no error.
 func (r Reader) LatestFrames(ctx context.Context, account string,
-	node uuid.UUID) (frames [][]byte, seen int64, err error) {
+	node uuid.UUID) (frames [][]byte, seen int64, newer bool, err error) {
 	return r.task.fresh.latest(ctx, r.task.work, r.task.lease, account, node, r.task.millis())
 }
 
 // latest is LatestFrames.
 func (s *freshRows) latest(ctx context.Context, work rows.Work, lease *memory.Lease, account string,
-	node uuid.UUID, now int64) (frames [][]byte, seen int64, err error) {
+	node uuid.UUID, now int64) (frames [][]byte, seen int64, newer bool, err error) {
 	take := func(w int64) error {
-		more, at, err := s.latestIn(ctx, work, lease, account, node, w)
+		more, at, keyless, err := s.latestIn(ctx, work, lease, account, node, w)
 		if err == nil && at > seen {
 			frames, seen = more, at
 		}
+		newer = newer || keyless
 		return err
 	}
 	for _, w := range presentWindows(now) {
 		if err := take(w); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		if seen >= w {
 			break // all that is older was heard of before the window began
 		}
 	}
 	if seen >= now-silentMillis {
-		return frames, seen, nil
+		return frames, seen, newer, nil
 	}
 	for _, w := range aheadWindows(now) {
 		if err := take(w); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 	}
-	return frames, seen, nil
+	return frames, seen, newer, nil
 }
 
+// latestIn is LatestFrames of one window; keyless says that its newest frame cannot be read yet.
 func (s *freshRows) latestIn(ctx context.Context, w rows.Work, lease *memory.Lease, account string,
-	node uuid.UUID, window int64) ([][]byte, int64, error) {
+	node uuid.UUID, window int64) (frames [][]byte, seen int64, keyless bool, err error) {
 	var newest []byte
 	var at, received int64
 	query := rows.Query{Table: s.table, Key: []any{account, node, window},
 		Columns: []string{"at", "received", "frame"}, Limit: 1}
-	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
+	err = s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		return scan(&at, &received, &newest)
 	})
 	if newest == nil || err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	from := heardAt(at, received)
 	if from.ahead() {
 		if from, err = s.newestOf(ctx, w, account, node, window); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		if newest, err = s.frame(ctx, w, account, node, window, from.at); err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 	}
 	h, _, err := frame.Parse(newest)
 	if err == nil && h.IsKey() {
-		return [][]byte{newest}, from.seen, nil
+		return [][]byte{newest}, from.seen, false, nil
 	}
 	if err == nil {
 		key, err := s.frame(ctx, w, account, node, window, h.KeyAt())
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, false, err
 		}
 		if namesKey(&h, key) {
-			return [][]byte{key, newest}, from.seen, nil
+			return [][]byte{key, newest}, from.seen, false, nil
 		}
 	}
-	frames, err := s.latestReadable(ctx, w, lease, account, node, window)
+	frames, err = s.latestReadable(ctx, w, lease, account, node, window)
 	if err != nil || len(frames) == 0 {
-		return nil, 0, err
+		return nil, 0, true, err
 	}
 	if h, _, err = frame.Parse(frames[len(frames)-1]); err != nil {
-		return nil, 0, err
+		return nil, 0, true, err
 	}
-	return frames, min(h.At, from.seen), nil
+	return frames, min(h.At, from.seen), true, nil
 }
 
 // latestReadable looks through a whole window, for the rare case that the newest frame's key frame

@@ -96,7 +96,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	newest := late[len(late)-1].At
 	some := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+_[01]")
 	before, _ := read(t, s, n.ID, start, math.MaxInt64, some)
-	latest, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+	latest, _, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,13 +29,15 @@ type ReadReport struct {
 	// there.
 	Instants []int64
 	From     int64 // ms: what is older has expired, and is no part of the answer
-	// frames of these windows that could not be read: damaged, or without their key frame, which in
-	// a fresh window may yet come
+	// frames of these windows that could not be read: damaged, or without their key frame
 	Lost int
+	// Keyless are those whose key frame may yet come, since it is not long ago that their window
+	// was open, and agents send what is fresh beside what waits.
+	Keyless int
 }
 
 // Partial reports whether something that is stored is missing in the answer.
-func (r *ReadReport) Partial() bool { return r.Damaged > 0 }
+func (r *ReadReport) Partial() bool { return r.Damaged+r.Keyless > 0 }
 
 // Missing says in words what is missing; nothing if the answer is whole.
 func (r *ReadReport) Missing() []string {
@@ -45,6 +47,10 @@ func (r *ReadReport) Missing() []string {
 	}
 	if more := r.Damaged - len(r.Damage); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	if r.Keyless > 0 {
+		list = append(list, fmt.Sprintf("%d frames, whose key frame has not come yet: ask again later",
+			r.Keyless))
 	}
 	return list
 }
@@ -374,6 +380,9 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 		r.add(&window.Window{}, &r.report.Fresh, 1, rep.Corrupt, []error{err})
 		return nil
 	}
+	r.mu.Lock()
+	r.report.Keyless += rep.MissingKey
+	r.mu.Unlock()
 	switch {
 	case held && within(w.Times, k.Head.Times): // its frames say nothing more
 		r.addStored(&k)

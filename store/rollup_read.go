@@ -299,6 +299,7 @@ func (r *rollupReader) unclosed(ctx context.Context,
 			defer mu.Unlock()
 			r.report.Fresh++
 			r.report.Lost += rep.Lost()
+			r.report.Keyless += rep.MissingKey
 			if err != nil {
 				r.report.damage(err)
 				return nil

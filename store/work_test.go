@@ -292,7 +292,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	each.SetLimit(16)
 	for _, id := range nodes {
 		each.Go(func() error {
-			_, _, err := reading(s).LatestFrames(ctx, "acme", id)
+			_, _, _, err := reading(s).LatestFrames(ctx, "acme", id)
 			return err
 		})
 	}

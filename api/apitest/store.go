@@ -158,14 +158,14 @@ func (s *Store) Nodes(_ context.Context, account string) ([]query.Node, error) {
 
 // LatestFrames implements query.Store.
 func (s *Store) LatestFrames(_ context.Context, account string,
-	node uuid.UUID) ([][]byte, int64, error) {
+	node uuid.UUID) ([][]byte, int64, bool, error) {
 	if s.Hold != nil {
 		<-s.Hold
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.reads++; s.down {
-		return nil, 0, ErrDown
+		return nil, 0, false, ErrDown
 	}
 	frames := s.frames[nodeKey{account, node}]
 	newest, seen := int64(0), int64(0)
@@ -175,13 +175,13 @@ func (s *Store) LatestFrames(_ context.Context, account string,
 		}
 	}
 	if newest == 0 {
-		return nil, 0, nil
+		return nil, 0, false, nil
 	}
 	h, _, err := frame.Parse(frames[newest])
 	if err != nil || h.IsKey() {
-		return [][]byte{frames[newest]}, seen, err
+		return [][]byte{frames[newest]}, seen, false, err
 	}
-	return [][]byte{frames[h.KeyAt()], frames[newest]}, seen, nil
+	return [][]byte{frames[h.KeyAt()], frames[newest]}, seen, false, nil
 }
 
 // LastSeen is query.Sources.LastSeen.

@@ -197,7 +197,7 @@ func (g *generation) disk(ctx context.Context, r *row) error {
 
 func (g *generation) latest(ctx context.Context, d *dataset, node int) (series,
 	points int, err error) {
-	frames, _, err := g.reader().LatestFrames(ctx, account, d.nodes[node])
+	frames, _, _, err := g.reader().LatestFrames(ctx, account, d.nodes[node])
 	if err != nil || len(frames) == 0 {
 		return 0, 0, fmt.Errorf("no latest frames: %w", err)
 	}

@@ -83,9 +83,9 @@ func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, f
 
 // LatestFrames and LastSeen are store.Reader's.
 func (s apiStore) LatestFrames(ctx context.Context, account string,
-	node uuid.UUID) ([][]byte, int64, error) {
-	frames, seen, err := s.reader(ctx, account).LatestFrames(ctx, account, node)
-	return frames, seen, apiError(err)
+	node uuid.UUID) ([][]byte, int64, bool, error) {
+	frames, seen, newer, err := s.reader(ctx, account).LatestFrames(ctx, account, node)
+	return frames, seen, newer, apiError(err)
 }
 
 func (s apiStore) LastSeen(ctx context.Context, account string,

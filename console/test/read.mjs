@@ -19,7 +19,10 @@ export function number(text) {
 
 /** The newest value of a chart's line, as its legend has it; NaN while there is none. */
 export async function newest(page, title, line) {
-  const buttons = await page.locator(`[data-title="${title}"] .legend button`).all();
+  const chart = page.locator(`[data-title="${title}"]`).first();
+  if ((await chart.count()) === 0) return Number.NaN;
+  await chart.scrollIntoViewIfNeeded(); // charts out of sight wait
+  const buttons = await chart.locator(".legend button").all();
   for (const b of buttons) {
     const name = await b.locator("span:not(.number)").first().innerText();
     if (name === line) return number(await b.locator(".number").innerText());

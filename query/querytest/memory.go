@@ -109,22 +109,22 @@ func (s *Memory) Nodes(context.Context, string) ([]query.Node, error) {
 
 // LatestFrames implements query.Store.
 func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]byte, int64,
-	error) {
+	bool, error) {
 	list := s.frames[node]
 	if len(list) == 0 {
-		return nil, 0, nil
+		return nil, 0, false, nil
 	}
 	newest := list[len(list)-1]
 	h, _, err := frame.Parse(newest)
 	if err != nil || h.IsKey() {
-		return [][]byte{newest}, h.At, err
+		return [][]byte{newest}, h.At, false, err
 	}
 	for _, b := range list {
 		if k, _, err := frame.Parse(b); err == nil && k.At == h.KeyAt() {
-			return [][]byte{b, newest}, h.At, nil
+			return [][]byte{b, newest}, h.At, false, nil
 		}
 	}
-	return nil, 0, nil
+	return nil, 0, false, nil
 }
 
 // LastSeen is query.Sources.LastSeen.
