@@ -362,6 +362,33 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 	}
 }
 
+// TestKeyWhileItStarts: who makes a key while the process starts has the rows for a moment, and the
+// process waits for them.
+func TestKeyWhileItStarts(t *testing.T) {
+	d := newDirectory(t)
+	c, _, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).load()
+	if err == nil {
+		err = os.MkdirAll(c.Cassandra.Dir, 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := c.openStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.launch(t)
+	eventually(t, "it waits", func(context.Context) error {
+		said, err := os.ReadFile(d.log)
+		if err == nil && !strings.Contains(string(said), "the directory is in use") {
+			err = fmt.Errorf("it says %s", said)
+		}
+		return err
+	})
+	key.Close()
+	eventually(t, d.api, func(ctx context.Context) error { return ready(ctx, d.api) })
+}
+
 // TestFirstStart: who starts without a configuration gets a key that works, once.
 func TestFirstStart(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -288,5 +288,12 @@ func asOwner(dir string) error {
 	if !is || os.Geteuid() != 0 || owner.Uid == 0 {
 		return nil
 	}
-	return errors.Join(syscall.Setgid(int(owner.Gid)), syscall.Setuid(int(owner.Uid)))
+	err = syscall.Setgroups([]int{int(owner.Gid)})
+	if err == nil {
+		err = syscall.Setgid(int(owner.Gid))
+	}
+	if err == nil {
+		err = syscall.Setuid(int(owner.Uid))
+	}
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,6 +32,10 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 	return db, nil
 }
 
+// inUsePatience is how long ringwatch all waits for a directory of rows that another process has.
+// ringwatch key has it for a moment when it comes first. A second ringwatch all fails at the stream.
+const inUsePatience = 10 * time.Second
+
 // connectStore connects and looks at nothing.
 func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 	p.Cassandra.Log, p.Cassandra.Now, p.Cassandra.Memory = p.log, clock, p.budget
@@ -47,11 +52,22 @@ func (p *process) connectStore(ctx context.Context) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	db, err := store.New(p.Cassandra, store.NewMetrics(p.metrics))
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Connect(ctx); err != nil {
+	var db *store.Store
+	metrics := store.NewMetrics(p.metrics)
+	patient, cancel := context.WithTimeout(ctx, inUsePatience)
+	defer cancel()
+	soonFree := func(err error) bool { return p.role == "all" && errors.Is(err, store.ErrInUse) }
+	err := retry(patient, p.log, "the rows", soonFree, func(context.Context) (err error) {
+		if db, err = store.New(p.Cassandra, metrics); err != nil {
+			return err
+		}
+		return db.Connect(ctx)
+	})
+	switch {
+	case err == nil:
+	case errors.Is(ctx.Err(), context.Canceled): // it is told to end while it waits
+		return nil, ctx.Err()
+	default:
 		return nil, p.connectError(err)
 	}
 	if p.Cassandra.Dir != "" {
