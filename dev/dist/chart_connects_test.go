@@ -141,3 +141,40 @@ func (r *rendered) connects(t *testing.T) {
 		}
 	}
 }
+
+// TestCallers: the operator's Prometheus reaches the roles from any namespace, and who is outside
+// keeps its address where the values say so.
+func TestCallers(t *testing.T) {
+	for monitor, policy := range map[string]corev1.ServiceExternalTrafficPolicy{"true": "Local",
+		"false": ""} {
+		kind := "NodePort"
+		if policy == "" {
+			kind = "ClusterIP" // for which there is no such policy
+		}
+		r := mustRender(t, engineValues+"service: {type: "+kind+", externalTrafficPolicy: Local}\n"+
+			"serviceMonitor: {enabled: "+monitor+"}\n")
+		for _, o := range each[*corev1.Service](r) {
+			want := policy
+			if o.Spec.ClusterIP == "None" {
+				want = ""
+			}
+			if o.Spec.ExternalTrafficPolicy != want {
+				t.Errorf("%s of type %s has the policy %q", title(o), kind, o.Spec.ExternalTrafficPolicy)
+			}
+		}
+		seen := 0
+		for _, o := range each[*networkingv1.NetworkPolicy](r) {
+			rule := o.Spec.Ingress[0]
+			if rule.Ports[0].Port.StrVal != "metrics" {
+				continue
+			}
+			seen++
+			if len(rule.From) != 1 || (rule.From[0].NamespaceSelector != nil) != (monitor == "true") {
+				t.Errorf("%s, with the monitor %s, lets in %+v", title(o), monitor, rule.From)
+			}
+		}
+		if seen != 3 {
+			t.Errorf("%d policies are about metrics alone", seen)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/chart/common"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
 // pageBlocks are the YAML blocks of KUBERNETES.md: manifests and values.
@@ -39,15 +43,42 @@ func TestPagesValues(t *testing.T) {
 	}
 }
 
-// TestAgentComesOutOfTheImage takes the page's examples by the word: each is a manifest that
-// Kubernetes takes, its init container runs on the image's own file system, as its user and with
+// patched is a StatefulSet with the page's patch, as kubectl patches it.
+func patched(t *testing.T, patch string) string {
+	t.Helper()
+	const before = `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "cassandra"},
+"spec": {"serviceName": "cassandra", "selector": {"matchLabels": {"app": "cassandra"}}, "template": {
+"metadata": {"labels": {"app": "cassandra"}}, "spec": {"containers": [{"name": "cassandra",
+"image": "cassandra:5.0", "env": [{"name": "CASSANDRA_DC", "value": "dc1"}],
+"volumeMounts": [{"name": "data", "mountPath": "/var/lib/cassandra"}]}]}},
+"volumeClaimTemplates": [{"metadata": {"name": "data"}}]}}`
+	given, err := common.ReadValues([]byte(patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := strategicpatch.StrategicMergePatch([]byte(before), text, appsv1.StatefulSet{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(after), "CASSANDRA_DC") {
+		t.Errorf("the patch takes away what was there: %s", after)
+	}
+	return string(after)
+}
+
+// TestAgentComesOutOfTheImage takes the page's examples by the word: each is or makes a manifest
+// that Kubernetes takes, its init container runs on the image's own file system, as its user and with
 // nothing but its volume to write, and the jar is where Cassandra's option has it.
 func TestAgentComesOutOfTheImage(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make an image's file system the root of a process")
 	}
 	r := testRelease(t, "1.2.3")
-	p := testParts(t, program(t), staticProgram(t))
+	p := testParts(t, program(t), program(t))
 	m, err := r.gather(p)
 	if err != nil {
 		t.Fatal(err)
@@ -62,10 +93,13 @@ func TestAgentComesOutOfTheImage(t *testing.T) {
 	about := unpackImage(t, filepath.Join(r.out, "ringwatch-1.2.3-oci.tar"), root)
 	examples := 0
 	for _, block := range pageBlocks(t) {
-		if !strings.Contains(block, "apiVersion: ") {
+		manifest := block
+		if strings.HasPrefix(block, "# ringwatch.yaml\n") {
+			manifest = patched(t, block)
+		} else if !strings.Contains(block, "apiVersion: ") {
 			continue
 		}
-		objects, err := newCluster(t).read(block)
+		objects, err := newCluster(t).read(manifest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,20 +143,6 @@ func TestAgentComesOutOfTheImage(t *testing.T) {
 	if examples != 2 {
 		t.Errorf("there are %d examples", examples)
 	}
-}
-
-// staticProgram is the program with the C library in it: the image has none. Without C, as make dist
-// builds it, most packages would be compiled once more.
-func staticProgram(t *testing.T) string {
-	t.Helper()
-	name := filepath.Join(t.TempDir(), "ringwatch")
-	cmd := exec.Command("go", "build", "-ldflags=-s -linkmode=external -extldflags=-static", "-o",
-		name, "./cmd/ringwatch")
-	cmd.Dir = "../.."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return name
 }
 
 // mountOf is the volume that a container has at a path.

@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,9 +30,7 @@ func TestChartsConfiguration(t *testing.T) {
 		r := mustRender(t, values)
 		file := filepath.Join(dir, "ringwatch.yaml")
 		text := strings.ReplaceAll(r.config, "/var/lib/ringwatch", dir)
-		if strings.Contains(r.config, "tls:") != strings.Contains(name, "all") {
-			t.Errorf("%s has the configuration\n%s", name, r.config)
-		}
+		r.sends(t, name)
 		try := func(text string) (string, int) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -51,6 +51,43 @@ func TestChartsConfiguration(t *testing.T) {
 		if said, code := try(text + "kafak: {}\n"); code != 2 {
 			t.Errorf("%s: the program takes a key that there is not: %d\n%s", name, code, said)
 		}
+	}
+}
+
+// sends checks that who sends to ingest in its own release does so at the name that stands in the
+// certificate, by the scheme that ingest has.
+func (r *rendered) sends(t *testing.T, name string) {
+	t.Helper()
+	var config struct {
+		Ingest struct {
+			TLS map[string]string `json:"tls"`
+		}
+		Self, Watch struct{ URL string }
+	}
+	sections, err := common.ReadValues([]byte(r.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	as(t, sections, &config)
+	scheme, service := "http", "ringwatch-ingest"
+	if config.Ingest.TLS != nil {
+		scheme += "s"
+	}
+	if r.values["mode"] == "embedded" {
+		service = "ringwatch"
+	}
+	secret, err := r.values.PathValue("tls.existingSecret")
+	if secure := err == nil && secret != ""; secure != (scheme == "https") {
+		t.Errorf("%s: ingest speaks %s", name, scheme)
+	}
+	want := scheme + "://" + service + ".monitoring.svc:9471"
+	if config.Self.URL != want || config.Watch.URL != want {
+		t.Errorf("%s: they send to %q and %q, want %s", name, config.Self.URL, config.Watch.URL, want)
+	}
+	if !slices.ContainsFunc(each[*corev1.Service](r), func(s *corev1.Service) bool {
+		return s.Name == service
+	}) {
+		t.Errorf("%s has no Service %s", name, service)
 	}
 }
 

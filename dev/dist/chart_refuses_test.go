@@ -48,10 +48,34 @@ func TestChartRefuses(t *testing.T) {
 			"config.accounts[0].keys[0].key is a secret"},
 		{engineValues + "    password: ${REDIS_PASSWORD}", "config has ${REDIS_PASSWORD}, but " +
 			"environment.existingSecret names no secret that would have it"},
+		{engineValues + "    password: 123456", "config.redis.password is a secret"},
+		{engineValues + "    password: ${1}", "config.redis.password is a secret"},
+		{embeddedValues + "service: {externalTrafficPolicy: local}",
+			"at '/service/externalTrafficPolicy': value must be one of"},
+		{embeddedValues + "tls: {existingSecret: a}\nserviceMonitor: {enabled: true}",
+			"set serviceMonitor.tlsConfig.serverName to a name of the certificate, and ca"},
+		{embeddedValues + "serviceMonitor: {enabled: true}\n" +
+			"networkPolicy: {readersFrom: [{podSelector: {}}]}",
+			"networkPolicy.metricsFrom is empty: name your Prometheus there"},
 	} {
 		text, _, err := render(bad.values)
 		if err == nil || !strings.Contains(err.Error(), bad.want) {
 			t.Errorf("of\n%s\nit says %v, want %q\n%s", bad.values, err, bad.want, text)
+		}
+	}
+	for _, name := range []string{"my.ringwatch", "1ringwatch"} {
+		if _, _, err := renderAs(name, embeddedValues); err == nil ||
+			!strings.Contains(err.Error(), "the release is called "+name+", and Services cannot") {
+			t.Errorf("of a release %s it says %v", name, err)
+		}
+	}
+	for _, name := range []string{"true", "m-1", strings.Repeat("ringwatch-", 5) + "1"} {
+		text, _, err := renderAs(name, embeddedValues+"serviceMonitor: {enabled: true}\n")
+		if err == nil {
+			_, err = newCluster(t).read(text)
+		}
+		if err != nil {
+			t.Errorf("a release cannot be called %s: %v", name, err)
 		}
 	}
 }

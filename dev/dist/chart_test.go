@@ -29,7 +29,8 @@ config:
 environment: {existingSecret: passwords}
 secretFiles: [client, alertmanager.tls]
 configMapFiles: [rules]
-service: {type: LoadBalancer, annotations: {example.org/internal: "true"}}
+service: {type: LoadBalancer, externalTrafficPolicy: Local,
+  annotations: {example.org/internal: "true"}}
 networkPolicy:
   agentsFrom: [{ipBlock: {cidr: 10.0.0.0/8}}]
   readersFrom: [{namespaceSelector: {}}]
@@ -60,8 +61,23 @@ config:
   data: {retention: 7d}
   watch: {key: "${WATCH_KEY}", kafka: [{cluster: stream, brokers: ["127.0.0.1:1"]}]}
 ` + commonValues,
-	"embedded, fast disk": embeddedValues + "embedded: {persistence: {storageClassName: fast}}\n",
-	"line":                engineValues,
+	"embedded, fast disk": embeddedValues + `embedded: {persistence: {storageClassName: fast}}
+config: {notify: {alert_relabel_configs: [{source_labels: [instance], regex: "(.*):.*",
+  target_label: host, replacement: "${1}"}]}}
+`,
+	"embedded, numbers": `image: {repository: registry.example/ringwatch, tag: "1", pullSecrets: ["1"]}
+environment: {existingSecret: "2"}
+tls: {existingSecret: "3"}
+secretFiles: ["4", "true"]
+configMapFiles: ["5e6"]
+embedded: {persistence: {existingClaim: "7"}}
+serviceMonitor: {enabled: true, labels: {release: "8"}, tlsConfig: {serverName: "9"}}
+podLabels: {team: "10"}
+priorityClassName: "11"
+`,
+	"embedded, numbered class": embeddedValues + `embedded: {persistence: {storageClassName: "12"}}
+`,
+	"line": engineValues,
 	"line, all": engineValues + `    username: ringwatch
     password: ${REDIS_PASSWORD}
   rules: {files: [/etc/ringwatch-files/rules/*.yaml]}
@@ -75,6 +91,11 @@ line: {api: {replicas: 3, resources: {limits: {cpu: 2, memory: 4Gi}}}}
 // render renders the chart with values, as Helm does before it sends anything to a cluster. The
 // notes are apart.
 func render(values string) (manifests, notes string, err error) {
+	return renderAs("ringwatch", values)
+}
+
+// renderAs does so for a release's name.
+func renderAs(release, values string) (manifests, notes string, err error) {
 	c, err := loadChart("1.2.3")
 	if err != nil {
 		return "", "", err
@@ -83,7 +104,7 @@ func render(values string) (manifests, notes string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	all, err := commonutil.ToRenderValues(c, given, common.ReleaseOptions{Name: "ringwatch",
+	all, err := commonutil.ToRenderValues(c, given, common.ReleaseOptions{Name: release,
 		Namespace: "monitoring", Revision: 1, IsInstall: true}, common.DefaultCapabilities)
 	if err != nil {
 		return "", "", err
@@ -178,7 +199,8 @@ func TestChart(t *testing.T) {
 			if want := !embedded && name != "line, without"; want != (kinds["Job"] == 1) {
 				t.Errorf("there are %d jobs", kinds["Job"])
 			}
-			if strings.HasSuffix(name, "all") != (kinds["ServiceMonitor"] == 1) {
+			monitored := strings.HasSuffix(name, "all") || strings.HasSuffix(name, "numbers")
+			if monitored != (kinds["ServiceMonitor"] == 1) {
 				t.Errorf("there are %d ServiceMonitors", kinds["ServiceMonitor"])
 			}
 			if !strings.Contains(r.notes, "ringwatch key create agents --scopes write") {

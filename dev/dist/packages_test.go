@@ -26,7 +26,8 @@ const firstVersion, nextVersion = "1.0.0-test", "1.0.1-test"
 // builtIn is where built builds.
 var builtIn string
 
-// built builds the program once for all tests, as make build does, and with a stamp.
+// built builds the program once for all tests, with a stamp, and without C as make dist does: the
+// image has no C library, and a bare Debian no compiler.
 var built = sync.OnceValues(func() (string, error) {
 	var err error
 	if builtIn, err = os.MkdirTemp("", "dist"); err != nil {
@@ -35,7 +36,7 @@ var built = sync.OnceValues(func() (string, error) {
 	name := filepath.Join(builtIn, "ringwatch")
 	cmd := exec.Command("go", "build", "-ldflags=-s -X main.release="+firstVersion, "-o", name,
 		"./cmd/ringwatch")
-	cmd.Dir = "../.."
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -402,7 +403,11 @@ func get(url, key string) (string, error) {
 // upgrade puts the next version over a process that runs: configuration and data stay, and it is
 // started again.
 func (in *installed) upgrade(t *testing.T, deb, key string) {
-	config := in.read("etc/ringwatch/ringwatch.yaml")
+	before := in.read("etc/ringwatch/ringwatch.yaml")
+	config := before + "self: {cluster: \"${SELF}\", interval: \"${EVERY}\"}\n"
+	in.write("etc/ringwatch/ringwatch.yaml", config)
+	// as systemd takes it, which is no shell
+	in.write("etc/ringwatch/environment", "# of ours\nSELF=a(b; $c\n  EVERY=\"20s\"\nA-B=c")
 	in.write("var/log/systemctl", "")
 	out, err := in.dpkg(deb)
 	if err != nil {
@@ -419,6 +424,8 @@ func (in *installed) upgrade(t *testing.T, deb, key string) {
 	if got := in.owned("etc/ringwatch/ringwatch.yaml"); got != "640 root ringwatch" {
 		t.Errorf("the configuration is %s", got)
 	}
+	in.write("etc/ringwatch/ringwatch.yaml", before)
+	in.run("rm", "/etc/ringwatch/environment")
 	in.stop()
 	in.start(t)
 	in.answers(t, key)
@@ -468,12 +475,15 @@ func (in *installed) agent(t *testing.T, deb, next string) {
 	if out, err = in.dpkg(next); err != nil || !strings.Contains(out, "once it is restarted") {
 		t.Errorf("the upgrade: %v\n%s", err, out)
 	}
-	in.write("etc/cassandra/jvm-server.options", "-Xmx1G\n"+line+"\n")
-	out, err = in.try("dpkg", "--remove", "ringwatch-agent")
-	if err == nil || !strings.Contains(out, "out of /etc/cassandra/jvm-server.options first") {
-		t.Errorf("the agent went while Cassandra needs it: %v\n%s", err, out)
+	for _, options := range []string{"/etc/cassandra/jvm-server.options",
+		"/opt/cassandra/conf/jvm-server.options"} {
+		in.write(options, "-Xmx1G\n"+line+"\n")
+		out, err = in.try("dpkg", "--remove", "ringwatch-agent")
+		if err == nil || !strings.Contains(out, "out of "+options+" first") {
+			t.Errorf("the agent went while Cassandra needs it: %v\n%s", err, out)
+		}
+		in.write(options, "-Xmx1G\n# "+line+"\n")
 	}
-	in.write("etc/cassandra/jvm-server.options", "-Xmx1G\n# "+line+"\n")
 	out = in.run("dpkg", "--purge", "ringwatch-agent")
 	if in.read("opt/ringwatch/ringwatch-agent.jar") != "" ||
 		in.read("etc/ringwatch/agent.yaml") != "" {

@@ -29,7 +29,7 @@
 
 {{- define "ringwatch.selector" -}}
 app.kubernetes.io/name: ringwatch
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .role }}
 {{- end }}
 
@@ -60,17 +60,21 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- range list "store" "recent" "rules" "watch" }}
 {{- $_ := set $own . (dict "listen" (printf ":%s" (include "ringwatch.port" .))) }}
 {{- end }}
-{{- $ingest := printf "%s://%s-ingest:9471" (include "ringwatch.scheme" .) (include "ringwatch.name" .) }}
-{{- $_ := set $own "self" (dict "url" $ingest) }}
-{{- $_ := set $own.watch "url" $ingest }}
 {{- $_ := set $own.watch "spool" (dict "directory" "/var/lib/ringwatch/spool") }}
 {{- end }}
+{{- $service := include "ringwatch.nameOf" (dict "root" . "role" (eq .Values.mode "embedded" | ternary "all" "ingest")) }}
+{{- $ingest := printf "%s://%s.%s.svc:9471" (include "ringwatch.scheme" .) $service .Release.Namespace }}
+{{- $_ := set $own "self" (dict "url" $ingest) }}
+{{- $_ := set $own "watch" (merge (dict "url" $ingest) ($own.watch | default dict)) }}
 {{- mergeOverwrite $own (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
 {{/* What no schema can say of values. */}}
 {{- define "ringwatch.check" -}}
 {{- $config := .Values.config }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" .Release.Name) }}
+{{- fail (printf "the release is called %s, and Services cannot be called so: begin its name with a letter, and take a-z, 0-9 and - alone" .Release.Name) }}
+{{- end }}
 {{- if not .Values.image.repository }}
 {{- fail (printf "image.repository is empty: push ringwatch-%s-oci.tar to a registry that your cluster reads, and name it here" .Chart.AppVersion) }}
 {{- end }}
@@ -90,8 +94,18 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- fail (printf "config.%s is set: the chart sets it, since probes, ports and volumes must fit it%s" $key (eq (index $path 1) "tls" | ternary "; name a certificate in tls.existingSecret" "")) }}
 {{- end }}
 {{- end }}
+{{- if .Values.serviceMonitor.enabled }}
+{{- if and .Values.tls.existingSecret (not .Values.serviceMonitor.tlsConfig) }}
+{{- fail "serviceMonitor.tlsConfig is empty, and Prometheus asks pods by their addresses: set serviceMonitor.tlsConfig.serverName to a name of the certificate, and ca" }}
+{{- end }}
+{{- with .Values.networkPolicy }}
+{{- if and .enabled (not .metricsFrom) (or .agentsFrom .readersFrom) }}
+{{- fail "networkPolicy.metricsFrom is empty: name your Prometheus there, since agentsFrom and readersFrom keep it out" }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- include "ringwatch.noSecrets" (dict "at" "config" "value" $config) }}
-{{- $names := regexFindAll "\\$\\{[A-Za-z0-9_]+\\}" (toYaml $config) -1 }}
+{{- $names := regexFindAll "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}" (toYaml $config) -1 }}
 {{- if and $names (not .Values.environment.existingSecret) }}
 {{- fail (printf "config has %s, but environment.existingSecret names no secret that would have it" (first $names)) }}
 {{- end }}
@@ -102,7 +116,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- $at := .at }}
 {{- if kindIs "map" .value }}
 {{- range $key, $value := .value }}
-{{- if and (kindIs "string" $value) $value (has $key (list "password" "key" "credentials" "bearer_token" "secret_key" "client_secret")) (not (regexMatch "^\\$\\{[A-Za-z0-9_]+\\}$" $value)) }}
+{{- if and (not (has (kindOf $value) (list "map" "slice" "invalid"))) (ne (toString $value) "") (has $key (list "password" "key" "credentials" "bearer_token" "secret_key" "client_secret")) (not (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" (toString $value))) }}
 {{- fail (printf "%s.%s is a secret, and a config map has no secrets: write ${NAME} there, and put NAME into the secret that environment.existingSecret names" $at $key) }}
 {{- end }}
 {{- include "ringwatch.noSecrets" (dict "at" (printf "%s.%s" $at $key) "value" $value) }}
@@ -128,11 +142,11 @@ securityContext:
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
 {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- range $key := list "nodeSelector" "tolerations" "affinity" }}
 {{- with get $.Values $key }}
@@ -163,7 +177,7 @@ env:
 {{- end }}
 {{- with .root.Values.environment.existingSecret }}
 envFrom:
-  - secretRef: {name: {{ . }}}
+  - secretRef: {name: {{ . | quote }}}
 {{- end }}
 volumeMounts:
   - {name: config, mountPath: /etc/ringwatch, readOnly: true}
@@ -186,15 +200,15 @@ volumeMounts:
   configMap: {name: {{ .config }}}
 {{- with .root.Values.tls.existingSecret }}
 - name: tls
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- range $i, $name := .root.Values.secretFiles }}
 - name: secret-{{ $i }}
-  secret: {secretName: {{ $name }}, defaultMode: 0440}
+  secret: {secretName: {{ $name | quote }}, defaultMode: 0440}
 {{- end }}
 {{- range $i, $name := .root.Values.configMapFiles }}
 - name: files-{{ $i }}
-  configMap: {name: {{ $name }}}
+  configMap: {name: {{ $name | quote }}}
 {{- end }}
 {{- end }}
 
@@ -270,7 +284,7 @@ spec:
     {{- else if eq .role "all" }}
     {{- with .root.Values.embedded.persistence.existingClaim }}
     - name: data
-      persistentVolumeClaim: {claimName: {{ . }}}
+      persistentVolumeClaim: {claimName: {{ . | quote }}}
     {{- end }}
     {{- end }}
 {{- end }}
