@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +33,6 @@ func TestFirstMinute(t *testing.T) {
 // layout, and a Java, and in a network where nobody else has the page's ports.
 func firstMinute(t *testing.T, packages ...string) {
 	t.Helper()
-	apart(t)
 	in := &installed{debian: newDebian(t), api: "127.0.0.1:9470"}
 	t.Cleanup(in.stop)
 	in.write("usr/bin/systemctl", systemctl) // no systemd runs there: start does what it would
@@ -44,7 +42,8 @@ func firstMinute(t *testing.T, packages ...string) {
 		t.Fatal(err)
 	}
 	in.write("etc/hosts", "127.0.0.1 localhost\n127.0.1.1 "+host+"\n") // as the installer makes it
-	in.cassandra()
+	in.cassandra()                                                     // it may be fetched
+	apart(t)
 	for _, file := range packages {
 		in.bring(file, "/root")
 	}
@@ -207,14 +206,13 @@ func TestFullDisk(t *testing.T) {
 	before, after := list[0], list[2]
 	apart(t)
 	root := t.TempDir()
-	room := func(flags uintptr, bytes uint64) {
-		t.Helper()
-		if err := unix.Mount("none", root, "tmpfs", flags, fmt.Sprintf("size=%d", bytes)); err != nil {
-			t.Fatal(err)
-		}
+	room := func(flags uintptr, bytes uint64) error {
+		return unix.Mount("none", root, "tmpfs", flags, fmt.Sprintf("size=%d", bytes))
 	}
 	const enough = 2 << 30
-	room(0, enough)
+	if err := room(0, enough); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
 	in := &installed{debian: debianIn(t, root), api: freePort(t), ingest: freePort(t)}
 	t.Cleanup(in.stop)
@@ -227,11 +225,19 @@ func TestFullDisk(t *testing.T) {
 	key := in.begin(t, firstVersion)
 	file := in.bring(after, "/tmp")
 	for _, free := range []uint64{0, 20 << 20} {
-		var now syscall.Statfs_t
-		if err := syscall.Statfs(root, &now); err != nil {
-			t.Fatal(err)
+		for began := time.Now(); ; { // the process writes meanwhile
+			var now unix.Statfs_t
+			err := unix.Statfs(root, &now)
+			if err == nil {
+				err = room(unix.MS_REMOUNT, (now.Blocks-now.Bfree)*uint64(now.Bsize)+free)
+			}
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, unix.EINVAL) || time.Since(began) > patience {
+				t.Fatal(err)
+			}
 		}
-		room(unix.MS_REMOUNT, (now.Blocks-now.Bfree)*uint64(now.Bsize)+free)
 		out, err := in.try("dpkg", "--install", file)
 		if err == nil || !strings.Contains(out, "No space left on device") {
 			t.Errorf("with %d bytes of room: %v\n%s", free, err, out)
@@ -240,7 +246,9 @@ func TestFullDisk(t *testing.T) {
 		if out := in.run("ringwatch", "--version"); !strings.HasPrefix(out, firstVersion+" ") {
 			t.Errorf("afterwards there is %s", out)
 		}
-		room(unix.MS_REMOUNT, enough)
+		if err := room(unix.MS_REMOUNT, enough); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if told := in.read("var/log/systemctl"); strings.Contains(told, "restart") {
 		t.Errorf("systemctl was told\n%s", told)
