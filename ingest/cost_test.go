@@ -3,8 +3,10 @@ package ingest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +67,45 @@ func TestLargeFramesAreRefused(t *testing.T) {
 				return budget.Used() == 0
 			})
 		})
+	}
+}
+
+// TestTheLargestFrameOfAnAgentIsTaken: an agent sends profiles in frames of up to 3,000,000 series
+// and 16 MiB before compression (FrameRoom.java), which the defaults allow.
+func TestTheLargestFrameOfAnAgentIsTaken(t *testing.T) {
+	const entities, metrics = 750, 4000
+	budget, err := memory.NewBudget("frames", 512<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &frame.Frame{Header: frame.Header{Compression: frame.Zstd, Node: uuid.New(),
+		Cluster: "prod-1", Started: 1, Sequence: 1, At: time.Now().UnixMilli(), Interval: 5000},
+		Templates: []frame.Template{{Type: "sent", Labels: []string{"number"}}},
+		Added:     []frame.Entities{{}}, Values: []frame.Group{{}}}
+	var values []int64
+	for e := range entities {
+		f.Added[0].Rows = append(f.Added[0].Rows, []string{strconv.Itoa(e)})
+		values = append(values, 1<<33+int64(e)) // five bytes each
+	}
+	for m := range metrics {
+		f.Templates[0].Metrics = append(f.Templates[0].Metrics,
+			frame.Metric{Name: fmt.Sprintf("m%04d", m), Kind: frame.Gauge})
+		f.Values[0].Columns = append(f.Values[0].Columns,
+			frame.Column{Metric: m, All: true, Ints: values})
+	}
+	b, err := f.Append(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _, err := frame.Parse(b)
+	if err != nil || h.RawLength < 14<<20 || h.RawLength > 16<<20 {
+		t.Fatalf("%d bytes, %v", h.RawLength, err)
+	}
+	s := mustServe(t, taken, func(c *Config, d *Deps) {
+		d.Memory, c.MaxRatio = budget, 1e6 // real values differ more
+	})
+	if answer := post(t, s.url, bytes.NewReader(b)); answer.StatusCode != http.StatusNoContent {
+		t.Error(answer.Status)
 	}
 }
 

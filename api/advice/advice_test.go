@@ -186,12 +186,14 @@ func TestCases(t *testing.T) {
 			if c.quiet[0] == "" {
 				return
 			}
-			other := strings.Replace(c.series, c.quiet[0], c.quiet[1], 1)
-			if other == c.series {
-				t.Fatalf("%q is not there", c.quiet[0])
-			}
-			if _, said := c.spoken(t, other, c.events); said.Case == name {
-				t.Errorf("with %s it says %s", c.quiet[1], said.Text)
+			for _, quiet := range append(c.also, c.quiet) {
+				other := strings.Replace(c.series, quiet[0], quiet[1], 1)
+				if other == c.series {
+					t.Fatalf("%q is not there", quiet[0])
+				}
+				if _, said := c.spoken(t, other, c.events); said.Case == name {
+					t.Errorf("with %s it says %s", quiet[1], said.Text)
+				}
 			}
 			silent[c.of] = true
 		})

@@ -49,17 +49,27 @@ cassandra_repair_session_done_ratio{$n,$t,slot="0"} 0.4x60`,
 	{of: "CassandraRepairDueSoon/failed",
 		alert: "cluster,keyspace=shop",
 		series: `cassandra_repair_due_timestamp_seconds{$n,$t} 90000x60
-cassandra_repair_due_timestamp_seconds{$n,$i} 190000x60
+cassandra_repair_gc_grace_seconds{$n,$t} 864000x60
+cassandra_repair_last_full_success_timestamp_seconds{$n,$t} 9x60
+cassandra_repair_due_timestamp_seconds{$n,$i} 10000x60
+cassandra_repair_gc_grace_seconds{$n,$i} 864000x60
 cassandra_repair_failures_total{$n} 0x30 3x30`,
 		quiet: [2]string{`0x30 3x30`, `3x60`},
+		also: [][2]string{{`$t} 864000x60`, `$t} 3600x60`},
+			{`$t} 9x60`, `$t} _x60`}},
 		says: "Repairs of the cluster failed within a day (3), and orders has 1 d left. See " +
 			"why they fail before you start another."},
 	{of: "CassandraRepairDueSoon/table",
 		alert: "cluster,keyspace=shop",
 		series: `cassandra_repair_due_timestamp_seconds{$n,$t} 90000x60
-cassandra_repair_due_timestamp_seconds{$n,$i} 190000x60
+cassandra_repair_gc_grace_seconds{$n,$t} 864000x60
+cassandra_repair_last_full_success_timestamp_seconds{$n,$t} 9x60
+cassandra_repair_due_timestamp_seconds{$n,$i} 10000x60
+cassandra_repair_gc_grace_seconds{$n,$i} 864000x60
 cassandra_repair_failures_total{$n} 3x60`,
 		quiet: [2]string{`3x60`, `0x30 3x30`},
+		also: [][2]string{{`$t} 864000x60`, `$t} 3600x60`},
+			{`$t} 9x60`, `$t} _x60`}},
 		says: "orders has the least time, 1 d, and no repair of it runs. Look why the " +
 			"schedule has not begun one, or run nodetool repair -full -pr shop on each " +
 			"node."},
@@ -82,8 +92,15 @@ cassandra_hints_peer_not_stored_total{$2,peer="10.0.0.1:7000"} 0x30 4000x30`,
 	{of: "CassandraRepairOverdue/table",
 		alert: "cluster,keyspace=shop",
 		series: `cassandra_repair_due_timestamp_seconds{$n,$t} -90000x60
+cassandra_repair_gc_grace_seconds{$n,$t} 864000x60
+cassandra_repair_last_full_success_timestamp_seconds{$n,$t} 9x60
+cassandra_repair_due_timestamp_seconds{$n,$i} -190000x60
+cassandra_repair_gc_grace_seconds{$n,$i} 3600x60
+cassandra_repair_last_full_success_timestamp_seconds{$n,$i} 9x60
 cassandra_hints_peer_not_stored_total{$2,peer="10.0.0.1:7000"} 4000x60`,
 		quiet: [2]string{` 4000x60`, ` 0x30 4000x30`},
+		also: [][2]string{{`$t} 864000x60`, `$t} 3600x60`},
+			{`$t} 9x60`, `$t} _x60`}},
 		says: "orders is the latest, by 1 d 2 h, and no hints were given up within a day, so " +
 			"replicas most likely agree. Repair the keyspace now, one node after the other."},
 	{of: "CassandraNeverRepaired/left_out",

@@ -64,6 +64,7 @@ kafka_consumergroup_current_offset_sum{$n,consumergroup="billing",topic="orders"
 kafka_topic_current_offset_sum{$n,topic="orders"} 999999+3000x60
 kafka_consumergroup_lag_sum{$n,consumergroup="billing",topic="orders"} 120000x60`,
 		quiet: [2]string{`500+9000x60`, `500+2000x60`},
+		also:  [][2]string{{`120000x60`, `9000000x60`}}, // after more than a day
 		says: "The group already reads faster than is written, by 100/s, and at this rate has " +
 			"read all in 20 min. Nothing has to be done but to wait."},
 	{of: "KafkaGroupBehind/still",
@@ -139,9 +140,9 @@ kafka_consumergroup_group_lag{$n,consumergroup="billing"} 100+60x60`,
 		series: `kafka_consumergroup_members{$n,consumergroup="billing"} 0x60
 kafka_consumergroup_group_lag{$n,consumergroup="billing"} 100+60x60`,
 		quiet: [2]string{`100+60x60`, `100x60`},
-		says: "Nobody has read for the group within six hours: 3700 records wait, and 60 more " +
-			"each minute. Ask whose it is: start its consumers or delete it before retention " +
-			"decides."},
+		says: "Since it is watched, at most six hours, nobody has read for the group: 3700 " +
+			"records wait, and 60 more each minute. Ask whose it is: start its consumers or " +
+			"delete it before retention decides."},
 	{of: "KafkaGroupLostRecords/emptied",
 		alert: "consumergroup=billing,topic=orders",
 		series: `kafka_topic_current_offset_sum{$n,topic="orders"} 90000x60
@@ -152,19 +153,20 @@ kafka_topic_oldest_offset_sum{$n,topic="orders"} 90000x60`,
 	{of: "KafkaGroupLostRecords/slower",
 		alert: "consumergroup=billing,topic=orders",
 		series: `kafka_topic_current_offset_sum{$n,topic="orders"} 90000+3000x60
-kafka_topic_oldest_offset_sum{$n,topic="orders"} 50000+3000x60
+kafka_topic_oldest_offset_sum{$n,topic="orders"} 50000x60
 kafka_consumergroup_current_offset_sum{$n,consumergroup="billing",topic="orders"} 40000+1200x60`,
 		quiet: [2]string{`40000+1200x60`, `40000+4200x60`},
-		says: "Retention deletes records at 50/s and the group reads at 20/s, so it loses more " +
-			"and more. Lengthen retention.ms and retention.bytes of the topic at once, then " +
-			"make the group faster."},
+		says: "Records are written at 50/s and the group reads at 20/s, so it loses more and " +
+			"more. Lengthen retention.ms and retention.bytes of the topic at once, then make " +
+			"the group faster."},
 	{of: "KafkaGroupLostRecords/faster",
 		alert: "consumergroup=billing,topic=orders",
-		series: `kafka_topic_current_offset_sum{$n,topic="orders"} 90000+3000x60
-kafka_topic_oldest_offset_sum{$n,topic="orders"} 50000+3000x60
+		series: `kafka_topic_current_offset_sum{$n,topic="orders"} 900000+3000x60
+kafka_topic_oldest_offset_sum{$n,topic="orders"} 50000x55 600000x5
 kafka_consumergroup_current_offset_sum{$n,consumergroup="billing",topic="orders"} 40000+4200x60`,
 		quiet: [2]string{`40000+4200x60`, `40000+1200x60`},
-		says: "The group reads at 70/s and retention deletes at 50/s, so it gets ahead again. " +
+		also:  [][2]string{{`40000+4200x60`, `40000+3000x60`}},
+		says: "The group reads at 70/s and records are written at 50/s, so it gets ahead again. " +
 			"What was deleted before it is gone: see if it can be sent once more."},
 	{of: "KafkaOfflinePartitions/controller",
 		series: `kafka_cluster_controllers{$n} 0x60
@@ -173,7 +175,7 @@ kafka_broker_up{$n,broker="2"} 0x60`,
 		quiet: [2]string{`0x60`, `1x60`},
 		says: "The cluster has no controller, and nobody else can give a partition another " +
 			"leader: orders alone has 6 without one. See first that a majority of the " +
-			"controllers runs."},
+			"controllers runs, or of ZooKeeper, where it still has one."},
 	{of: "KafkaOfflinePartitions/brokers",
 		series: `kafka_cluster_controllers{$n} 1x60
 kafka_topic_offline_partitions{$n,topic="orders"} 6x60
@@ -221,6 +223,7 @@ kafka_broker_log_dir_up{$n,broker="2",dir="/data/b"} 0x60`,
 		series: `kafka_broker_up{$n,broker="2"} 1x60
 kafka_cluster_under_replicated_partitions{$n} 900-10x60`,
 		quiet: [2]string{`900-10x60`, `300x60`},
+		also:  [][2]string{{`900-10x60`, `900-0.1x60`}}, // for days
 		says: "All brokers answer, and the 300 partitions become 10 fewer a minute: a broker " +
 			"catches up, or partitions are being moved. Wait, and restart no broker " +
 			"meanwhile."},
@@ -263,13 +266,14 @@ kafka_broker_up{$n,broker="3"} 0x60`,
 kafka_broker_up{$n,broker="2"} 1x60`,
 		quiet: [2]string{`1x60`, `0x60`},
 		says: "All brokers go on (2), so it is the controllers alone. See that a majority of " +
-			"their processes runs, and that they reach each other on the controllers' " +
-			"listener."},
+			"their processes runs, or of ZooKeeper, where it still has one, and that they reach " +
+			"each other."},
 	{of: "KafkaQuorumVoterBehind/silent",
 		alert: "replica=3,role=voter",
 		series: `kafka_quorum_voters{$n} 3x60
 kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="1",role="voter"} 3600x60
-kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="3",role="voter"} 3000x60`,
+kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="3",role="voter"} 3000x60
+kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="3",role="observer"} 3600x60`,
 		quiet: [2]string{`3000x60`, `3598x60`},
 		says: "Controller 3, one of 3 voters, has not asked the leader for anything for 10 min: " +
 			"it is down or does not reach it. Start it, or take it out of the voters if " +
@@ -279,7 +283,8 @@ kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="3",role="voter"} 3
 		series: `kafka_quorum_voters{$n} 3x60
 kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="1",role="voter"} 3600x60
 kafka_quorum_replica_last_fetch_timestamp_seconds{$n,replica="3",role="voter"} 3599x60
-kafka_quorum_replica_lag{$n,replica="3",role="voter"} 5200x60`,
+kafka_quorum_replica_lag{$n,replica="3",role="voter"} 5200x60
+kafka_quorum_replica_lag{$n,replica="3",role="observer"} 9000x60`,
 		quiet: [2]string{`5200x60`, `0x60`},
 		says: "Controller 3 asks the leader and still lacks 5200 records of the metadata. Its " +
 			"disk is slow, or something else on the machine takes its time."},
@@ -382,11 +387,21 @@ kafka_broker_topic_log_size_bytes{$n,broker="2",topic="orders"} 0.6e12x60`,
 		says: "93.1 GiB are left, and as it went the last six hours they are gone in 3 h 20 " +
 			"min. Shorten retention.ms of the largest topic, orders with 559 GiB, or add disk " +
 			"in that time."},
+	{of: "KafkaLogDirFull/slowly",
+		alert: "broker=2,dir=/data/b",
+		series: `kafka_broker_log_dir_usable_bytes{$n,broker="2",dir="/data/b"} 100.3e9-5e6x60
+kafka_broker_topic_log_size_bytes{$n,broker="2",topic="orders"} 0.6e12x60`,
+		quiet: [2]string{`100.3e9-5e6x60`, `100e9x60`},
+		also:  [][2]string{{`100.3e9-5e6x60`, `130e9-0.5e9x60`}},
+		says: "93.1 GiB are left, which last 13 d 21 h as it went the last six hours; the " +
+			"largest topic is orders with 559 GiB. Plan for a shorter retention or a larger " +
+			"disk."},
 	{of: "KafkaLogDirFull/steady",
 		alert: "broker=2,dir=/data/b",
 		series: `kafka_broker_log_dir_usable_bytes{$n,broker="2",dir="/data/b"} 100e9x60
 kafka_broker_topic_log_size_bytes{$n,broker="2",topic="orders"} 0.6e12x60`,
 		quiet: [2]string{`100e9x60`, `130e9-0.5e9x60`},
+		also:  [][2]string{{`100e9x60`, `100.3e9-5e6x60`}},
 		says: "93.1 GiB are left and do not shrink, so retention keeps up; the largest topic is " +
 			"orders with 559 GiB. Make its retention shorter or the disk larger before more " +
 			"is written."},

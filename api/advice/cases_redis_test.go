@@ -15,11 +15,21 @@ redis_db_keys_expiring{$n,db="db0"} 20000x60`,
 		quiet: [2]string{`100000+60x60`, `100000x60`},
 		says: "60 keys without an expiry are added a minute, and 83600 are there already. Find " +
 			"who writes them and give them an expiry, or raise maxmemory if they must stay."},
+	{of: "RedisMemoryNearMax/full",
+		series: `redis_memory_used_bytes{$n} 9.5e9+10e6x60
+redis_memory_max_bytes{$n} 10e9x60
+redis_instance_info{$n,maxmemory_policy="noeviction"} 1x60`,
+		quiet: [2]string{`9.5e9+10e6x60`, `8.4e9+10e6x60`},
+		also:  [][2]string{{` 10e9x60`, ` 0x60`}},
+		says: "It is full with 9.41 GiB, and refuses writes or evicts: the policy is noeviction. " +
+			"Raise maxmemory with CONFIG SET at once, if the machine has a third to spare for " +
+			"snapshots."},
 	{of: "RedisMemoryNearMax/fills",
 		series: `redis_memory_used_bytes{$n} 8.4e9+10e6x60
 redis_memory_max_bytes{$n} 10e9x60
 redis_instance_info{$n,maxmemory_policy="noeviction"} 1x60`,
 		quiet: [2]string{`8.4e9+10e6x60`, `9e9x60`},
+		also:  [][2]string{{`8.4e9+10e6x60`, `9.5e9+10e6x60`}}, // no time is left
 		says: "As it went the last quarter of an hour all 9.31 GiB are taken in 1 h 40 min, and " +
 			"the policy is noeviction. Raise maxmemory with CONFIG SET in that time, if the " +
 			"machine has a third to spare for snapshots."},
@@ -276,6 +286,7 @@ redis_aof_base_size_bytes{$n} 19e9x60`,
 redis_memory_used_rss_bytes{$n} 8e9x60
 redis_rdb_saves_total{$n} 0+0.2x60`,
 		quiet: [2]string{` 2x60`, ` 0.2x60`},
+		also:  [][2]string{{` 8e9`, ` 80e9`}},
 		says: "A fork takes 250 ms for each gigabyte, and 10 to 20 ms are usual; it has 7.45 " +
 			"GiB. Switch transparent huge pages off (madvise or never), and use another kind " +
 			"of machine if that is not it."},
@@ -285,6 +296,7 @@ redis_rdb_saves_total{$n} 0+0.2x60`,
 redis_memory_used_rss_bytes{$n} 80e9x60
 redis_rdb_saves_total{$n} 0+0.2x60`,
 		quiet: [2]string{` 80e9`, ` 8e9`},
+		also:  [][2]string{{` 80e9`, ` 50e9`}},
 		says: "A fork of 2 s is usual for 74.5 GiB, and 3 snapshots were written in 15 minutes. " +
 			"Spread the keys over smaller processes, or let replicas write the snapshots."},
 	{of: "RedisLoading/replica",
@@ -304,14 +316,17 @@ redis_uptime_in_seconds{$n} 99999+60x60`,
 	{of: "RedisLoading/once",
 		alert: "instance=r1:6379,job=redis",
 		series: `redis_uptime_in_seconds{$n} _x49 0+60x11
-redis_aof_current_size_bytes{$n} 20e9x60`,
-		quiet: [2]string{` 20e9x`, ` 0x`},
-		says: "It started 11 min ago and reads an AOF of 18.6 GiB. loading_eta_seconds in INFO " +
-			"says how long that takes: wait, and do not restart it."},
+redis_aof_enabled{$n} 1x60
+redis_aof_current_size_bytes{$n} 0x60`,
+		quiet: [2]string{` 1x60`, ` 0x60`},
+		says: "It started 11 min ago and reads its AOF. loading_eta_seconds in INFO says how long " +
+			"that takes: wait, and do not restart it."},
 	{of: "RedisLoading/snapshot",
-		alert:  "instance=r1:6379,job=redis",
-		series: `redis_uptime_in_seconds{$n} _x49 0+60x11`,
-		quiet:  [2]string{`_x49 0+60x11`, `_x60`},
+		alert: "instance=r1:6379,job=redis",
+		series: `redis_uptime_in_seconds{$n} _x49 0+60x11
+redis_aof_enabled{$n} 0x60`,
+		quiet: [2]string{`_x49 0+60x11`, `_x60`},
+		also:  [][2]string{{` 0x60`, ` 1x60`}},
 		says: "It started 11 min ago and reads its snapshot. loading_eta_seconds in INFO says " +
 			"how long that takes: wait, and do not restart it."},
 	{of: "RedisClusterBroken/alone",
@@ -358,10 +373,21 @@ redis_sentinel_master_status{$2,$m,master_status="ok"} 1x60`,
 	{of: "RedisSentinelMasterDown/quorum",
 		alert: "instance=s1:26379,job=redis,master_name=mymaster,master_address=10.0.0.2:6379",
 		series: `redis_sentinel_master_ok_sentinels{$n,$m} 1x60
+redis_sentinel_master_sentinels{$n,$m} 3x60
 redis_sentinel_master_setting_ckquorum{$n,$m} 2x60`,
-		quiet: [2]string{` 1x`, ` 3x`},
-		says: "Fewer sentinels are up (1) than must agree (2), so nothing can take over. Start " +
-			"the master or the sentinels that are down, whichever is quicker."},
+		quiet: [2]string{` 1x`, ` 2x`},
+		says: "1 of 3 sentinels are up, where a majority and at least 2 must agree, so nothing " +
+			"can take over. Start the master or the sentinels that are down, whichever is " +
+			"quicker."},
+	{of: "RedisSentinelMasterDown/quorum",
+		alert: "instance=s1:26379,job=redis,master_name=mymaster,master_address=10.0.0.2:6379",
+		series: `redis_sentinel_master_ok_sentinels{$n,$m} 2x60
+redis_sentinel_master_sentinels{$n,$m} 5x60
+redis_sentinel_master_setting_ckquorum{$n,$m} 2x60`, // the quorum, and no majority
+		quiet: [2]string{` 2x`, ` 3x`},
+		says: "2 of 5 sentinels are up, where a majority and at least 2 must agree, so nothing " +
+			"can take over. Start the master or the sentinels that are down, whichever is " +
+			"quicker."},
 	{of: "RedisSentinelMasterDown/replicas",
 		alert: "instance=s1:26379,job=redis,master_name=mymaster,master_address=10.0.0.2:6379",
 		series: `redis_sentinel_master_ok_slaves{$n,$m} 0x60
@@ -372,8 +398,12 @@ redis_sentinel_master_slaves{$n,$m} 2x60`,
 	{of: "RedisSentinelMasterDown/fit",
 		alert: "instance=s1:26379,job=redis,master_name=mymaster,master_address=10.0.0.2:6379",
 		series: `redis_sentinel_master_ok_slaves{$n,$m} 2x60
-redis_sentinel_master_slaves{$n,$m} 2x60`,
+redis_sentinel_master_slaves{$n,$m} 2x60
+redis_sentinel_master_ok_sentinels{$n,$m} 3x60
+redis_sentinel_master_sentinels{$n,$m} 5x60
+redis_sentinel_master_setting_ckquorum{$n,$m} 2x60`,
 		quiet: [2]string{` 2x`, ` 0x`},
+		also:  [][2]string{{` 3x60`, ` 2x60`}},
 		says: "Replicas are up (2), enough sentinels too, and none takes over: their links were " +
 			"down for too long, or replica-priority is 0. Start the master, or force one with " +
 			"SENTINEL FAILOVER mymaster."},

@@ -3,24 +3,29 @@ package advice_test
 // storeCases are of the alerts of rules/ringwatch.yaml about consumers, the store and the API.
 var storeCases = []speaking{
 	{of: "RingwatchConsumerLag/catches_up",
-		alert:  "cluster,instance=rw-1:9472,role=store",
-		series: `ringwatch_stream_pending_age_seconds{$p,group="ringwatch-store"} 4000-60x60`,
-		quiet:  [2]string{`4000-60x60`, `400x60`},
+		alert: "cluster,instance=rw-1:9472,role=store,group=ringwatch-store",
+		series: `ringwatch_stream_pending_age_seconds{$p,group="ringwatch-store"} 4000-60x60
+ringwatch_stream_pending_age_seconds{$p,group="ringwatch-rules"} 9000-1x60`,
+		quiet: [2]string{`4000-60x60`, `400x60`},
 		says: "It catches up, and at this rate is done in 7 min. Wait: nothing is lost, since " +
 			"Kafka keeps 24 hours."},
 	{of: "RingwatchConsumerLag/fails",
-		alert: "cluster,instance=rw-1:9472,role=store",
+		alert: "cluster,instance=rw-1:9472,role=store,group=ringwatch-store",
 		series: `ringwatch_stream_pending_age_seconds{$p,group="ringwatch-store"} 0+60x60
 ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"} 0+6x60`,
 		quiet: [2]string{`0+6x60`, `6x60`},
+		also: [][2]string{{`ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"`,
+			`ringwatch_stream_handle_retries_total{$p,group="ringwatch-rules"`}},
 		says: "It tries the same again, at 0.1/s, so what it writes to is away: Cassandra or " +
 			"Redis. /-/ready says which."},
 	{of: "RingwatchConsumerLag/busy",
-		alert: "cluster,instance=rw-1:9472,role=store",
+		alert: "cluster,instance=rw-1:9472,role=store,group=ringwatch-store",
 		series: `ringwatch_stream_pending_age_seconds{$p,group="ringwatch-store"} 0+6x60
 ringwatch_stream_handled_total{$p,group="ringwatch-store"} 0+60000x60
 process_cpu_seconds_total{$p} 0+57x60`,
 		quiet: [2]string{`0+60000x60`, `60000x60`},
+		also: [][2]string{{`ringwatch_stream_handled_total{$p,group="ringwatch-store"`,
+			`ringwatch_stream_handled_total{$p,group="ringwatch-rules"`}},
 		says: "It works, at 1000/s and 95 % of a core, and falls behind all the same. Run " +
 			"another process of its role, up to one for each partition of the topic."},
 	{of: "RingwatchConsumerLagGrows/partition",
@@ -38,6 +43,8 @@ ringwatch_stream_lag_records{$p,group="ringwatch-store",partition="4"} 20000+100
 		series: `ringwatch_stream_lag_records{$p,group="ringwatch-store",partition="3"} 20000+100x60
 ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"} 0+6x60`,
 		quiet: [2]string{`0+6x60`, `6x60`},
+		also: [][2]string{{`ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"`,
+			`ringwatch_stream_handle_retries_total{$p,group="ringwatch-rules"`}},
 		says: "It tries the same again, at 0.1/s, so what it writes to is away or too slow. " +
 			"Look at Cassandra or Redis before you add processes."},
 	{of: "RingwatchConsumerLagGrows/busy",
@@ -52,6 +59,8 @@ process_cpu_seconds_total{$p} 0+57x60`,
 		alert:  "cluster,instance=rw-1:9472,role=store,group=ringwatch-store",
 		series: `ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"} 0+6x60`,
 		quiet:  [2]string{`0+6x60`, `6x60`},
+		also: [][2]string{{`ringwatch_stream_handle_retries_total{$p,group="ringwatch-store"`,
+			`ringwatch_stream_handle_retries_total{$p,group="ringwatch-rules"`}},
 		says: "What it does with frames fails, at 0.1/s: Cassandra or Redis does not take them. " +
 			"The log has the error once a minute."},
 	{of: "RingwatchConsumerFails/kafka",
@@ -60,6 +69,8 @@ process_cpu_seconds_total{$p} 0+57x60`,
 ringwatch_stream_fetch_errors_total{$p,group="ringwatch-store"} 0+6x60
 ringwatch_stream_commit_errors_total{$p,group="ringwatch-store"} 0x60`,
 		quiet: [2]string{`0+6x60`, `6x60`},
+		also: [][2]string{{`ringwatch_stream_fetch_errors_total{$p,group="ringwatch-store"`,
+			`ringwatch_stream_fetch_errors_total{$p,group="ringwatch-rules"`}},
 		says: "Reading or committing fails, at 0.1/s: it is Kafka, or rights on the topic and " +
 			"the group. The log has the error once a minute."},
 	{of: "RingwatchFramesDropped/large",

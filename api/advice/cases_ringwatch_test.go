@@ -8,19 +8,24 @@ var ringwatchCases = []speaking{
 up{$c,datacenter="dc1",rack="r2",node="n3"} 0x60
 up{$c,datacenter="dc2",rack="r1",node="n4"} 1x60`,
 		quiet: [2]string{`"n4"} 1x`, `"n4"} 0x`},
-		says: "All 2 silent nodes are in datacenter dc1, and other datacenters are heard of. " +
-			"Look at the network between that one and ingest, and at its power."},
+		also:  [][2]string{{`$n} 0x`, `$n} 1x`}}, // one of its nodes is heard of
+		says: "All 2 nodes of datacenter dc1 are silent, and all others are heard of. Look at " +
+			"the network between that one and ingest, and at its power."},
 	{of: "RingwatchNodesStale/agents",
 		alert: "cluster",
 		series: `up{$n} 0x60
 up{$2} 1x60
+up{$c,datacenter="dc1",rack="r3",node="n3"} 0x60
+ringwatch_node_info{$c,datacenter="dc1",rack="r3",node="n3",address="10.0.0.3:7000"} 1x60
 ringwatch_node_info{$n,address="10.0.0.1:7000"} 1x60
-cassandra_peer_up{$2,peer="10.0.0.1:7000"} 1x60`,
+cassandra_peer_up{$2,peer="10.0.0.1:7000"} 1x60
+cassandra_peer_up{$2,peer="10.0.0.3:7000"} 1x60`,
+		also: [][2]string{{`peer="10.0.0.3:7000"} 1x`, `peer="10.0.0.3:7000"} 0x`}},
 		quiet: [2]string{`7000"} 1x60
 cassandra_peer_up{$2,peer="10.0.0.1:7000"} 1x`,
 			`7000"} 1x60
 cassandra_peer_up{$2,peer="10.0.0.1:7000"} 0x`},
-		says: "Nodes that are heard of take 1 of the silent ones for up, so Cassandra runs " +
+		says: "Nodes that are heard of take 2 of the silent ones for up, so Cassandra runs " +
 			"there and only agents do not get through. Look at the network to ingest and at " +
 			"the agents' key; do not restart nodes."},
 	{of: "RingwatchNodesStale/down",
@@ -44,7 +49,8 @@ up{$2} 0x60`,
 		series: `ringwatch_agent_frames_dropped_total{$n,reason="http_413"} 0+1x60`,
 		quiet:  [2]string{`http_413`, `queue_full`},
 		says: "Ingest refused 15 frames (http_413), and would refuse them again. Its log says " +
-			"why: most often a key, a clock, or a limit of the account."},
+			"why: most often the node's clock (http_400), or a frame larger than ingest takes " +
+			"(http_413)."},
 	{of: "RingwatchAgentDropsFrames/full",
 		series: `ringwatch_agent_frames_dropped_total{$n,reason="spool_full"} 0+3x60
 ringwatch_agent_spool_bytes{$n} 268435456x60`,
@@ -109,6 +115,14 @@ process:ringwatch_process_up:timestamp{$o} 1000x60`,
 		quiet: [2]string{`1000x`, `3590x`},
 		says: "No other process of store has reported, so its work has waited for 10 min. Start " +
 			"it at once: nothing is lost meanwhile, as long as Kafka keeps it."},
+	{of: "RingwatchProcessDown/missing",
+		alert: "cluster,instance=rw-1:9472,role=rules",
+		series: `process:ringwatch_process_up:timestamp{$c,instance="rw-1:9472",role="rules"} 3000x60
+process:ringwatch_process_up:timestamp{$c,instance="rw-2:9472",role="rules"} 1000x60`,
+		quiet: [2]string{`1000x`, `3590x`},
+		says: "No other process of rules has reported, so its work has waited for 10 min. Start " +
+			"it at once: what it does, such as alerts or readings of targets, is missing for " +
+			"this time."},
 	{of: "RingwatchMemoryShort/large",
 		alert: "cluster,instance=rw-1:9472,role=store,budget=close",
 		series: `ringwatch_memory_refused_total{$p,budget="close",reason="too_large"} 0+60x60
@@ -131,8 +145,8 @@ ringwatch_memory_leased_bytes{$p,budget="close"} 260000000x60`,
 		series: `ringwatch_memory_budget_bytes{$p,budget="close"} 268435456x60
 ringwatch_memory_leased_bytes{$p,budget="close"} 140000000x60`,
 		quiet: [2]string{`140000000`, `260000000`},
-		says: "Only 52.2 % of the 256 MiB are in use, so one account has the half that it may " +
-			"have. ringwatch qps and the log name it."},
+		says: "Only 52.2 % of the 256 MiB are in use, so most likely one account has the half " +
+			"that it may have. ringwatch qps and the log name it."},
 	{of: "RingwatchKeysUnread/several",
 		alert: "cluster,instance=rw-1:9472,role=store",
 		series: `ringwatch_account_keys_age_seconds{$p} 400x60
@@ -153,8 +167,16 @@ ringwatch_account_keys_age_seconds{$o} 5x60`,
 		series: `ringwatch_ingest_frames_dropped_total{$p,reason="kafka"} 0+60x60
 ringwatch_ingest_frames_dropped_total{$p,reason="malformed"} 0+1x60`,
 		quiet: [2]string{`0+60x60`, `0x60`},
+		also:  [][2]string{{`"kafka"`, `"kafka_limit"`}},
 		says: "Most are refused since Kafka does not take them, at 1/s. Look at the brokers; " +
 			"agents keep these frames and send them again."},
+	{of: "RingwatchIngestRefuses/kafka_limit",
+		alert: "cluster,instance=rw-1:9472,role=store",
+		series: `ringwatch_ingest_frames_dropped_total{$p,reason="kafka_limit"} 0+60x60
+ringwatch_ingest_frames_dropped_total{$p,reason="kafka"} 0+1x60`,
+		quiet: [2]string{`0+60x60`, `0x60`},
+		says: "Most are larger than Kafka takes, at 1/s, and agents drop them (413). Raise the " +
+			"topic's max.message.bytes, or lower ingest.max_frame_bytes."},
 	{of: "RingwatchIngestRefuses/key",
 		alert: "cluster,instance=rw-1:9472,role=store",
 		series: `ringwatch_ingest_frames_dropped_total{$p,reason="revoked_key"} 0+60x60

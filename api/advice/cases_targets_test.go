@@ -10,11 +10,40 @@ var targetsCases = []speaking{
 			"Start the process, and read the end of its log."},
 	{of: "TargetDown/login",
 		alert:  "instance=r1:6379,job=redis",
-		series: `ringwatch_target_error_info{$n,job="redis",error="WRONGPASS invalid username-password pair"} 1x60`,
-		quiet:  [2]string{`WRONGPASS invalid username-password pair`, `broken pipe`},
+		series: `ringwatch_target_error_info{$n,job="redis",error="redis r1:6379 wants a password; set username and password or password_file"} 1x60`,
+		quiet: [2]string{`wants a password; set username and password or password_file`,
+			`broke off at the greeting: EOF; see its log`},
+		also: [][2]string{
+			{`redis r1:6379 wants a password; set username and password or password_file`,
+				`redis auth-sasl-db:4031 broke off at INFO: EOF; see its log`}, // a host's name
+			{`redis r1:6379 wants a password; set username and password or password_file`,
+				`The target answered 503 Service Unavailable.`},
+		},
+		says: "It answers and turns the role watch away, so most likely nothing is down: redis " +
+			"r1:6379 wants a password; set username and password or password_file. Correct the " +
+			"login or the certificate in the section watch."},
+	{of: "TargetDown/login",
+		alert:  "instance=k1:9092,job=kafka",
+		series: `ringwatch_target_error_info{$n,job="kafka",error="SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl"} 1x60`,
+		quiet: [2]string{`SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl`,
+			`no answer within 30s: check that the broker runs, that this machine reaches the address that it gives to clients (advertised.listeners), and tls and sasl`},
 		says: "It answers and turns the role watch away, so most likely nothing is down: " +
-			"WRONGPASS invalid username-password pair. Correct the login or the certificate " +
-			"in the section watch."},
+			"SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl. Correct the " +
+			"login or the certificate in the section watch."},
+	{of: "TargetDown/login",
+		alert:  "instance=a1:8080,job=app",
+		series: `ringwatch_target_error_info{$n,job="app",error="The target answered 401 Unauthorized"} 1x60`,
+		quiet:  [2]string{`401 Unauthorized`, `404 Not Found`},
+		says: "It answers and turns the role watch away, so most likely nothing is down: The " +
+			"target answered 401 Unauthorized. Correct the login or the certificate in the " +
+			"section watch."},
+	{of: "TargetDown/login",
+		alert:  "instance=r1:6379,job=redis",
+		series: `ringwatch_target_error_info{$n,job="redis",error="redis r1:6379 has trouble with TLS: r1:6379's certificate expired on 2026-11-01; renew it"} 1x60`,
+		quiet:  [2]string{`r1:6379's certificate expired on 2026-11-01; renew it`, `EOF`},
+		says: "It answers and turns the role watch away, so most likely nothing is down: redis " +
+			"r1:6379 has trouble with TLS: r1:6379's certificate expired on 2026-11-01; renew " +
+			"it. Correct the login or the certificate in the section watch."},
 	{of: "TargetDown/silent",
 		alert: "instance=r1:6379,job=redis",
 		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s"} 1x60
@@ -35,9 +64,21 @@ up{$2,job="redis",instance="r2:6379"} 0x`},
 up{$n,job="redis",instance="r1:6379"} 0x60
 up{$2,job="redis",instance="r2:6379"} 0x60`,
 		quiet: [2]string{`did not answer within 5s`, `broke off`},
+		also: [][2]string{{`
+up{$2,job="redis",instance="r2:6379"} 0x60`, ``}},
 		says: "Nothing comes back in time, and no target of its job answers (2): look at the " +
 			"network between the role watch and them. Try one address from the role's " +
 			"machine."},
+	{of: "TargetDown/alone",
+		alert: "instance=k1:9092,job=kafka",
+		series: `ringwatch_target_error_info{$n,job="kafka",error="no answer within 30s: check that the broker runs, that this machine reaches the address that it gives to clients (advertised.listeners), and tls and sasl"} 1x60
+up{$n,job="kafka",instance="k1:9092"} 0x60
+up{$2,job="redis",instance="r2:6379"} 0x60`,
+		quiet: [2]string{`"} 1x60`, `"} _x60`},
+		also:  [][2]string{{`$2,job="redis"`, `$2,job="kafka"`}},
+		says: "Nothing comes back in time, and its job has no other target: it hangs, its " +
+			"machine is off, or a firewall drops packets. Try its address from the machine of " +
+			"the role watch."},
 	{of: "TargetDown/name",
 		alert:  "instance=r1:6379,job=redis",
 		series: `ringwatch_target_error_info{$n,job="redis",error="lookup r1: no such host"} 1x60`,
@@ -46,19 +87,23 @@ up{$2,job="redis",instance="r2:6379"} 0x60`,
 			"host. Correct the address in the section watch, or the name server of that " +
 			"machine."},
 	{of: "TargetsDown/login",
-		alert: "cluster,job=redis",
-		series: `ringwatch_target_error_info{$n,job="redis",error="WRONGPASS invalid username-password pair"} 1x60
+		alert: "cluster,job=kafka",
+		series: `ringwatch_target_error_info{$n,job="kafka",error="SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl"} 1x60
 up{$2,job="node",instance="r1:9100"} 1x60`,
-		quiet: [2]string{`WRONGPASS invalid username-password pair`, `connection refused`},
+		quiet: [2]string{`SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl`,
+			`no answer within 30s: check that the broker runs, that this machine reaches the address that it gives to clients (advertised.listeners), and tls and sasl`},
+		also: [][2]string{{`SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl`,
+			`k1:9093 refuses the handshake (tls: handshake timeout)`}},
 		says: "They answer and turn the role watch away, so most likely nothing is down: " +
-			"WRONGPASS invalid username-password pair. Somebody changed the password, or a " +
-			"certificate ran out: correct the section watch."},
+			"SASL_AUTHENTICATION_FAILED: SASL Authentication failed.: check sasl. Somebody " +
+			"changed the password, or a certificate ran out: correct the section watch."},
 	{of: "TargetsDown/others",
 		alert: "cluster,job=redis",
 		series: `ringwatch_target_error_info{$n,job="redis",error="connection refused"} 1x60
 up{$n,job="redis",instance="r1:6379"} 0x60
 up{$2,job="node",instance="r1:9100"} 1x60`,
 		quiet: [2]string{`"r1:9100"} 1x`, `"r1:9100"} 0x`},
+		also:  [][2]string{{`$2,job="node",instance="r1:9100"`, `$2`}}, // an agent's
 		says: "Others of the cluster answer (1), so it is this software and not the network. " +
 			"Look at its processes and at the end of their logs."},
 	{of: "TargetsDown/said",
@@ -66,9 +111,9 @@ up{$2,job="node",instance="r1:9100"} 1x60`,
 		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s"} 1x60
 up{$n,job="redis",instance="r1:6379"} 0x60`,
 		quiet: [2]string{`1x60`, `_x60`},
-		says: "Nothing else of the cluster answers either, and the reader says: it did not " +
-			"answer within 5s. Look at the machines' network and power, and try one address " +
-			"from the machine of the role watch."},
+		says: "Nothing else that is read of the cluster answers either, and the reader says: " +
+			"it did not answer within 5s. Look at the machines' network and power, and try one " +
+			"address from the machine of the role watch."},
 	{of: "TargetNotRead/alone",
 		series: `ringwatch_node_last_seen_timestamp_seconds{$n} 1200x60
 ringwatch_node_last_seen_timestamp_seconds{$2} 3590x60

@@ -10,7 +10,8 @@ type speaking struct {
 	series string
 	events events
 	quiet  [2]string
-	day    bool // 25 hours of a sample each five minutes
+	also   [][2]string // other replacements with which it is silent
+	day    bool        // 25 hours of a sample each five minutes
 	says   string
 }
 

@@ -140,12 +140,12 @@ func lowThresholds(version string) map[string]any {
 		return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
 			"slow_query_log_timeout":                       "1ms",
 			"compaction_large_partition_warning_threshold": "1MiB",
-			"compaction_throughput":                        "1MiB/s",
+			"compaction_throughput":                        "256KiB/s",
 			"stream_throughput_outbound":                   "1MiB/s"}
 	}
 	return map[string]any{"auto_bootstrap": false, "stream_entire_sstables": false,
 		"slow_query_log_timeout": "1ms", "partition_size_warn_threshold": "1MiB",
-		"compaction_throughput":      "1MiB/s",
+		"compaction_throughput":      "256KiB/s",
 		"stream_throughput_outbound": "1MiB/s"}
 }
 
@@ -158,7 +158,12 @@ func (d *doing) exec(t *testing.T, statement string, args ...any) {
 
 func (d *doing) nodetool(t *testing.T, words ...string) {
 	t.Helper()
-	if out, err := d.nodes[0].Nodetool(t.Context(), words...); err != nil {
+	nodetool(t, d.nodes[0], words...)
+}
+
+func nodetool(t *testing.T, node *engines.Cassandra, words ...string) {
+	t.Helper()
+	if out, err := node.Nodetool(t.Context(), words...); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -179,12 +184,12 @@ func (d *doing) beside(t *testing.T, node int, words ...string) (wait func()) {
 	}
 }
 
-// fill writes rows of 100 kB into a partition, and flushes them.
-func (d *doing) fill(t *testing.T, partition, rows int) {
+// fill writes rows of 100 kB into each of some partitions, and flushes them.
+func (d *doing) fill(t *testing.T, first, partitions, rows int) {
 	t.Helper()
 	value := strings.Repeat("0123456789", 10_000)
-	for c := range rows {
-		d.exec(t, "INSERT INTO shop.orders (k, c, v) VALUES (?, ?, ?)", partition, c, value)
+	for i := range partitions * rows {
+		d.exec(t, "INSERT INTO shop.orders (k, c, v) VALUES (?, ?, ?)", first+i/rows, i%rows, value)
 	}
 	d.nodetool(t, "flush", "shop")
 }
@@ -257,7 +262,7 @@ func (d *doing) testDriver(t *testing.T) { // its name is that of d.cql
 }
 
 func (d *doing) testSlowQuery(t *testing.T) {
-	d.fill(t, 1, 20)
+	d.fill(t, 1, 1, 20)
 	// as Cassandra's own logback.xml has it, and that of the tests has not
 	d.nodetool(t, "setlogginglevel", "org.apache.cassandra.db.monitoring", "DEBUG")
 	const secret = "it is nobody's business"
@@ -281,7 +286,7 @@ func (d *doing) testSlowQuery(t *testing.T) {
 }
 
 func (d *doing) testLargePartition(t *testing.T) {
-	d.fill(t, 2, 20)
+	d.fill(t, 2, 1, 20)
 	d.nodetool(t, "compact", "shop", "orders") // 5.0 warns when it compacts
 	d.has(t, "/v1/events?cluster=doing&kind=large_partition", `"keyspace":"shop"`,
 		`"table":"orders"`)
@@ -290,14 +295,15 @@ func (d *doing) testLargePartition(t *testing.T) {
 }
 
 func (d *doing) testCompaction(t *testing.T) {
-	for partition := range 3 {
-		d.fill(t, 10+partition, 100)
-	}
+	// Cassandra waits after each partition, so small ones let it hear soon that it may be quick.
+	d.fill(t, 100, 90, 10) // six minutes of work
 	wait := d.beside(t, 0, "compact", "shop", "orders")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"compaction"`, `"table":"orders"`)
 	d.says(t, "compaction orders", "tasks", "--cluster", "doing")
 	d.browse(t, "TESTS=real/tasks", "ONLY=compaction")
-	d.nodetool(t, "setcompactionthroughput", "0")
+	for _, node := range d.nodes {
+		nodetool(t, node, "setcompactionthroughput", "0")
+	}
 	wait()
 	d.eventually(t, "the end of the compaction", "/v1/tasks?cluster=doing",
 		func(text string) bool { return !strings.Contains(text, `"table":"orders"`) })
@@ -363,12 +369,14 @@ func (d *doing) testDecommission(t *testing.T) {
 	d.exec(t, "ALTER KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', "+
 		"'replication_factor': 1}")
 	for partition := range 8 { // half of which node 2 has to send
-		d.fill(t, 20+partition, 50)
+		d.fill(t, 20+partition, 1, 50)
 	}
+	nodetool(t, d.nodes[1], "setstreamthroughput", "1") // Mbit/s: it lasts until it was seen
 	wait := d.beside(t, 1, "decommission", "--force")
 	d.has(t, "/v1/tasks?cluster=doing", `"task":"stream_decommission"`, `"peer":"127.0.0.`)
 	d.says(t, "decommission", "tasks", "--cluster", "doing")
 	d.browse(t, "TESTS=real/tasks", "ONLY=leaves")
+	nodetool(t, d.nodes[1], "setstreamthroughput", "0")
 	wait()
 	d.has(t, "/v1/events?cluster=doing&kind=node_left", `"peer":"127.0.0.2`)
 	d.has(t, "/v1/nodes?cluster=doing&state=decommissioned", `"address":"127.0.0.2:`)

@@ -111,7 +111,7 @@ export function useSeries(expr: string | null, range: Range): Data<Drawn> {
   const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
   const name = expr && `${expr} ${span} ${range.step}`;
   const last = useRef<{ name: string; drawn: Drawn } | null>(null);
-  return useData<Drawn>(
+  const data = useData<Drawn>(
     name,
     async (signal) => {
       const now = range.live ? live(range) : range;
@@ -123,6 +123,7 @@ export function useSeries(expr: string | null, range: Range): Data<Drawn> {
     },
     { every: refreshOf(range), keep: true },
   );
+  return { ...data, at: data.value?.at ?? data.at }; // what is the same has its old age
 }
 
 /** Whether something is ready and what it made of the page has been painted. */

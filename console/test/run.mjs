@@ -186,9 +186,9 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   page.on("requestfinished", (r) => waiting.delete(r));
   page.on("requestfailed", (r) => {
     waiting.delete(r);
-    if (["document", "script", "stylesheet"].includes(r.resourceType())) {
-      lost.push(`${r.url()}: ${r.failure()?.errorText}`);
-    }
+    const why = r.failure()?.errorText;
+    const file = ["document", "script", "stylesheet"].includes(r.resourceType());
+    if (file && why !== "net::ERR_ABORTED") lost.push(`${r.url()}: ${why}`); // else it was left
   });
   page.on("console", (m) => {
     // What the browser says of an answer that is no success is not the console's own word.
@@ -229,8 +229,10 @@ async function run({ name, test, options }, lane) {
   try {
     if (kept) await clean(kept.page, options);
     else kept = await open(key, options);
-    const { page, faults } = kept;
+    const { page, faults, waiting, lost } = kept;
     faults.length = 0;
+    lost.length = 0;
+    waiting.clear();
     await test(page, new Test(kept, key));
     if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
     passed = true;

@@ -5,5 +5,5 @@ const page = "#/activity?view=tasks&cluster=doing";
 
 export const tests = {
   "a compaction that runs": shows(page, "compaction", "orders"),
-  "a node that leaves": shows(page, "decommission", "127.0.0."),
+  "a node that leaves": shows(page, "decommission", "127.0.0.2"),
 };

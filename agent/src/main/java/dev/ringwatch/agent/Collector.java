@@ -129,7 +129,7 @@ final class Collector {
                 sources.add(slowTurn -> names.read(model, slowTurn));
             }
         }
-        room = new FrameRoom(model, config.maxEntities, Agent::say);
+        room = new FrameRoom(model, config.maxEntities, config.queueBytes, Agent::say);
         config.sends().forEach((profile, labels) -> sources.add(
                 new SentNames(room, profile, labels, config.listenPort)::pass));
     }

@@ -10,19 +10,20 @@ import java.util.function.Consumer;
 
 /**
  * How much all sent profiles of a node may add to its frames. Ingest refuses a frame that exceeds
- * one of the limits of FORMAT.md §6, with all that it says of the node, so profiles leave room for
- * what the node's own metrics may grow by.
+ * one of the limits of FORMAT.md §6 or of its own, with all that it says of the node, so profiles
+ * leave room for what the node's own metrics may grow by.
  */
 public final class FrameRoom {
     private static final int MAX_TEMPLATES = 900;
-    private static final long MAX_CELLS = 1 << 23;
+    private static final long MAX_CELLS = 3_000_000;
     private static final int MAX_SLOTS = 1 << 19;
     /** Half of what a frame may have, and what ingest takes unless it is told otherwise. */
     private static final int MAX_BYTES = 8 << 20;
-    private static final int MAX_RAW = 32 << 20;
-    /** Of a frame, whoever fills it. */
+    /** For each byte ingest needs 8 of its max_frame_memory, 128 MiB. */
+    private static final int MAX_RAW = 16 << 20;
+    /** Of a frame, whoever fills it: more cells are more than ingest's max_series. */
     private static final int ALL_TEMPLATES = 1_024;
-    private static final long ALL_CELLS = 1 << 24;
+    private static final long ALL_CELLS = 4_000_000;
     private static final int ALL_SLOTS = 1 << 20;
     /** Entities differ in size, and values grow. */
     private static final double MARGIN = 0.9;
@@ -44,15 +45,14 @@ public final class FrameRoom {
     private double fullness;
     private int wanted;
 
-    /** @param maxEntities that all sent profiles together may have */
-    public FrameRoom(Model model, int maxEntities, Consumer<String> say) {
-        this(model, maxEntities, MAX_BYTES, say);
-    }
-
-    FrameRoom(Model model, int maxEntities, int maxBytes, Consumer<String> say) {
+    /**
+     * @param maxEntities that all sent profiles together may have
+     * @param queueBytes of the agent's queue, which drops a frame that is larger
+     */
+    public FrameRoom(Model model, int maxEntities, long queueBytes, Consumer<String> say) {
         this.model = model;
         this.maxEntities = maxEntities;
-        this.maxBytes = maxBytes;
+        maxBytes = (int) Math.min(MAX_BYTES, queueBytes / 2);
         this.say = say;
         bound = maxEntities;
     }
@@ -133,8 +133,9 @@ public final class FrameRoom {
     }
 
     /**
-     * Whether ingest takes a frame of so many bytes, packed and not. If it does not, profiles have
-     * left the model: a key frame takes that frame's place, and {@link #ownFrame} hears of it.
+     * Whether ingest and the queue take a frame of so many bytes, packed and not. If they do not,
+     * profiles have left the model: a key frame takes that frame's place, and {@link #ownFrame}
+     * hears of it.
      */
     public boolean fits(int bytes, int rawBytes) {
         double full = fullness(bytes, rawBytes);
@@ -154,14 +155,13 @@ public final class FrameRoom {
         bound = own >= 1 ? 0 : (int) (wanted * MARGIN * (1 - own) / (fullness - own));
         said = true; // this line says more
         say.accept("with the " + wanted + " entities of send_profiles a frame has "
-                + Math.round(fullness * 100) + " % of the bytes that ingest takes, and without "
+                + Math.round(fullness * 100) + " % of the bytes that it may have, and without "
                 + "them " + Math.round(own * 100) + " %: until the agent starts anew, at most "
                 + bound + " of them are sent; send fewer profiles, or filter metrics");
     }
 
     private double fullness(int bytes, int rawBytes) {
-        return Math.max((double) bytes / maxBytes,
-                (double) rawBytes / maxBytes / (MAX_RAW / MAX_BYTES));
+        return Math.max((double) bytes / maxBytes, (double) rawBytes / MAX_RAW);
     }
 
     /** At the end of a pass. */

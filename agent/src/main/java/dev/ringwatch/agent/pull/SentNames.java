@@ -100,8 +100,9 @@ public final class SentNames {
             int without = 0;
             for (int slot = 0; slot < of.length; slot++) {
                 String[] entity = entity(slot);
-                if (entity != null && of[slot] == null) {
-                    rows[slot] = enter(entity);
+                String[] values = entity == null || of[slot] != null ? null : values(entity);
+                if (values != null) {
+                    rows[slot] = enter(values);
                     of[slot] = rows[slot] == null ? null : entity;
                     without += rows[slot] == null ? 1 : 0;
                     for (int c = 0; rows[slot] != null && c < cells.size(); c++) {
@@ -117,7 +118,8 @@ public final class SentNames {
                     && !source.leavesOut(slot) ? source.template.entity(slot) : null;
         }
 
-        private Row enter(String[] entity) {
+        /** Null if one may be too long for any frame. */
+        private String[] values(String[] entity) {
             String[] values = new String[labels.length];
             for (int l = 0; l < labels.length; l++) {
                 values[l] = labels[l] == null ? "" : labels[l].value(entity);
@@ -125,6 +127,10 @@ public final class SentNames {
                     return null;
                 }
             }
+            return values;
+        }
+
+        private Row enter(String[] values) {
             List<String> key = Arrays.asList(values);
             Row row = known.get(key);
             if (row == null) {

@@ -20,6 +20,7 @@ class ProfilesTest {
             + "cassandra_node=10.0.0.7, cassandra_rack=r1";
 
     private static final Profile INSTACLUSTR = Profile.named("instaclustr_exporter");
+    private static final long QUEUE = 16 << 20;
 
     private final Model model = new Model();
     private final long[] bounds = new long[20];
@@ -327,7 +328,7 @@ class ProfilesTest {
     @Test
     void sent() throws Exception {
         List<String> said = new java.util.ArrayList<>();
-        FrameRoom room = new FrameRoom(model, 100, said::add);
+        FrameRoom room = new FrameRoom(model, 100, QUEUE, said::add);
         SentNames mcac = new SentNames(room, Profile.named("mcac"), Map.of("job", "j"), 0);
         SentNames exporter = new SentNames(room, INSTACLUSTR, Map.of("job", "k"), 9000);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
@@ -379,7 +380,7 @@ class ProfilesTest {
     @Test
     void noMoreIsSentThanThereIsRoomFor() throws Exception {
         List<String> said = new java.util.ArrayList<>();
-        SentNames sent = new SentNames(new FrameRoom(model, 2, said::add),
+        SentNames sent = new SentNames(new FrameRoom(model, 2, QUEUE, said::add),
                 Profile.named("mcac"), Map.of(), 0);
         for (int pass = 0; pass < 3; pass++) {
             sent.pass(pass == 0);
@@ -403,7 +404,7 @@ class ProfilesTest {
                 indexes.metric(m).set(slot, e * 100 + m);
             }
         }
-        SentNames sent = new SentNames(new FrameRoom(model, 1000, said -> { }),
+        SentNames sent = new SentNames(new FrameRoom(model, 1000, QUEUE, said -> { }),
                 Profile.named("management_api"), Map.of(), 0);
         sent.pass(true);
         ReferenceDecoder.State key = decoded(
@@ -432,8 +433,10 @@ class ProfilesTest {
         index.add(scalar("cassandra_sai_index_long_name_of_a_metric", Kind.GAUGE, 0,
                 "LongNameOfAMetric".repeat(3), false));
         index.addEntity(null, "k".repeat(48), "t".repeat(48), "i".repeat(100));
+        model.template(0).addEntity(null, "v".repeat(400), "t");
+        model.template(0).metric(3).set(2, 7);
         List<String> said = new java.util.ArrayList<>();
-        FrameRoom room = new FrameRoom(model, 1000, said::add);
+        FrameRoom room = new FrameRoom(model, 1000, QUEUE, said::add);
         for (String profile : new String[] {"management_api", "mcac"}) {
             new SentNames(room, Profile.named(profile), Map.of("l".repeat(300), "v"), 0)
                     .pass(true);
@@ -443,6 +446,7 @@ class ProfilesTest {
                 new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null), true, 1, null);
         key.types.forEach(type -> type.metrics.forEach(metric ->
                 assertTrue(metric.name.length() <= 255, metric.name)));
+        assertEquals(0L, key.value("ringwatch_agent_sent_left_out"), "they never have room");
         assertTrue(said.toString().contains("a frame cannot have them"), said.toString());
         assertTrue(said.stream().allMatch(line -> line.length() < 20 * 400));
     }
@@ -450,7 +454,7 @@ class ProfilesTest {
     /** What one profile calls a type another may, too. */
     @Test
     void typesOfTwoProfilesDiffer() throws Exception {
-        FrameRoom room = new FrameRoom(model, 100, said -> { });
+        FrameRoom room = new FrameRoom(model, 100, QUEUE, said -> { });
         for (String name : new String[] {"app", "app_host"}) {
             Profile profile = new Profile(name) {
                 @Override
@@ -471,7 +475,7 @@ class ProfilesTest {
     /** Whatever name the node gets is its own from its first frame on. */
     @Test
     void theNodesOwnNamesGoFirst() throws Exception {
-        SentNames mcac = new SentNames(new FrameRoom(model, 100, said -> { }),
+        SentNames mcac = new SentNames(new FrameRoom(model, 100, QUEUE, said -> { }),
                 Profile.named("mcac"), Map.of(), 0);
         mcac.pass(true);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
@@ -495,7 +499,7 @@ class ProfilesTest {
             int slot = table.addEntity(null, "ks", "many" + t);
             table.metric(3).set(slot, t);
         }
-        SentNames mcac = new SentNames(new FrameRoom(model, 1000, said -> { }),
+        SentNames mcac = new SentNames(new FrameRoom(model, 1000, QUEUE, said -> { }),
                 Profile.named("mcac"), Map.of(), 0);
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         mcac.pass(true);
@@ -515,7 +519,7 @@ class ProfilesTest {
     /** A node that has grown near what a frame holds sends itself, and profiles what is left. */
     @Test
     void theNodesOwnEntitiesGoFirst() throws Exception {
-        SentNames sent = new SentNames(new FrameRoom(model, 10_000_000, said -> { }),
+        SentNames sent = new SentNames(new FrameRoom(model, 10_000_000, QUEUE, said -> { }),
                 Profile.named("mcac"), Map.of(), 0);
         sent.pass(true);
         assertTrue(sent.entities() > 0);
@@ -540,7 +544,7 @@ class ProfilesTest {
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         int own = encoder.key(model, 1, 1, 1, 0).length();
         List<String> said = new java.util.ArrayList<>();
-        FrameRoom room = new FrameRoom(model, 10_000, own * 3 / 2, said::add);
+        FrameRoom room = new FrameRoom(model, 10_000, 3L * own, said::add);
         SentNames sent = new SentNames(room, Profile.named("mcac"), Map.of(), 0);
         sent.pass(true);
         int all = sent.entities();
@@ -564,12 +568,54 @@ class ProfilesTest {
         assertTrue(said.get(0).contains("at most " + some + " of them are sent"), said.get(0));
     }
 
+    /** What ingest takes by default is not all: the agent's queue may be smaller. */
+    @Test
+    void limitsAreThoseOfIngestAndOfTheQueue() {
+        FrameRoom room = new FrameRoom(model, 10_000, QUEUE, said -> { });
+        SentNames sent = new SentNames(room, Profile.named("mcac"), Map.of(), 0);
+        sent.pass(true);
+        assertTrue(room.fits(8 << 20, 16 << 20));
+        assertFalse(room.fits(8 << 20, (16 << 20) + 1));
+        room = new FrameRoom(model, 10_000, 1 << 20, said -> { });
+        sent = new SentNames(room, Profile.named("management_api"), Map.of(), 0);
+        sent.pass(true);
+        assertTrue(room.fits(1 << 19, 16 << 20));
+        assertFalse(room.fits((1 << 19) + 1, 1 << 20));
+    }
+
+    /** A frame of more series than ingest's max_series is refused, with the node's own. */
+    @Test
+    void theNodesOwnSeriesGoFirst() {
+        SentNames sent = new SentNames(new FrameRoom(model, 10_000_000, QUEUE, said -> { }),
+                Profile.named("mcac"), Map.of(), 0);
+        Template wide = model.add(new Template("wide", "n"));
+        for (int m = 0; m < 4_000; m++) {
+            wide.add(Metric.scalar("wide" + m, Kind.GAUGE, "", 0));
+        }
+        for (int e = 0; e < 700; e++) {
+            wide.addEntity(null, "" + e);
+        }
+        sent.pass(true);
+        int all = sent.entities();
+        assertTrue(all > 0);
+        for (int e = 700; e < 900; e++) {
+            wide.addEntity(null, "" + e);
+        }
+        sent.pass(false);
+        assertEquals(all, sent.entities());
+        for (int e = 900; e < 1_001; e++) {
+            wide.addEntity(null, "" + e);
+        }
+        sent.pass(false);
+        assertEquals(0, sent.entities());
+    }
+
     /** A node whose own frame takes all that a frame may have. */
     @Test
     void whereThereIsNoRoomNothingIsSent() throws Exception {
         FrameEncoder encoder = new FrameEncoder(java.util.UUID.randomUUID(), "prod", 1000, null);
         int own = encoder.key(model, 1, 1, 1, 0).length();
-        FrameRoom room = new FrameRoom(model, 10_000, own - 10, said -> { });
+        FrameRoom room = new FrameRoom(model, 10_000, 2L * (own - 10), said -> { });
         SentNames sent = new SentNames(room, Profile.named("mcac"), Map.of(), 0);
         sent.pass(true);
         assertFalse(room.fits(encoder.key(model, 1, 1, 1000, 0).length(), encoder.rawLength()));

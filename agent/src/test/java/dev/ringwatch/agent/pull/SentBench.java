@@ -28,8 +28,8 @@ public final class SentBench {
             }
         }
         SentNames sent = args.length < 2 ? null : new SentNames(
-                new FrameRoom(node.model, 20_000, System.out::println), Profile.named(args[1]),
-                Map.of("job", "cassandra"), 0);
+                new FrameRoom(node.model, 20_000, 16 << 20, System.out::println),
+                Profile.named(args[1]), Map.of("job", "cassandra"), 0);
         FrameEncoder encoder = new FrameEncoder(UUID.randomUUID(), "bench", 5000,
                 Compressor.best());
         pass(sent, true);
