@@ -54,6 +54,8 @@ type eventsAnswer struct {
 	Events []eventAnswer `json:"events"`
 	// Next is cursor= or after= for what follows; not there: that was all.
 	Next string `json:"next,omitempty"`
+	// More says to who follows that there is something behind Next already.
+	More bool `json:"more,omitempty"`
 }
 
 type eventAnswer struct {
@@ -67,6 +69,9 @@ type eventAnswer struct {
 	Labels   map[string]string `json:"labels"`
 	Text     string            `json:"text"`
 	Nodes    int               `json:"nodes,omitempty"` // that said so of the schema
+	// Also are the ids of what the other nodes said of it: they are not in the answer, and in
+	// another one who follows would take them for something new.
+	Also []string `json:"also,omitempty"`
 }
 
 // getEvents answers /v1/events: what happened on nodes, the newest first, or with after= what
@@ -98,30 +103,29 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 		of.Before = &id
 	}
 	var found events.Page
-	var next string
+	answer := eventsAnswer{Events: []eventAnswer{}}
 	if values.Has("after") {
 		f, err := parseAfter(values.Get("after"), s.config.Clock().UnixMilli())
 		if err != nil {
 			return err
 		}
-		if found.Events, err = of.follow(r.Context(), &f); err != nil {
+		if found.Events, answer.More, err = of.follow(r.Context(), &f); err != nil {
 			return err
 		}
-		next = f.String()
+		answer.Next = f.String()
 	} else {
 		if found, err = of.read(r.Context()); err != nil {
 			return err
 		}
 		if found.Next != nil {
-			next = found.Next.String()
+			answer.Next = found.Next.String()
 		}
 	}
-	answer := eventsAnswer{Events: []eventAnswer{}, Next: next}
 	lease := memory.Of(r.Context())
-	nodes := saidBy(found.Events)
+	again, also := saidAgain(found.Events)
 	for i := range found.Events {
 		e := &found.Events[i]
-		if nodes[i] == 0 {
+		if again[i] {
 			continue
 		}
 		if err := lease.Take(jsonGrowth * e.Bytes()); err != nil {
@@ -129,7 +133,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request, p account.Pri
 		}
 		a := of.describe(e)
 		if e.Kind == "schema" {
-			a.Nodes = nodes[i]
+			a.Nodes, a.Also = 1+len(also[i]), also[i]
 		}
 		answer.Events = append(answer.Events, a)
 	}

@@ -58,9 +58,15 @@ func (f *eventsFixture) tell(account string, n *frametest.Node, at int64, list .
 		e.At = at
 		n.Events = append(n.Events, e)
 	}
+	f.take(account, n.Frame(at))
+}
+
+// take gives the store a frame.
+func (f *eventsFixture) take(account string, b []byte) {
+	f.Helper()
 	f.offset++
 	if err := f.writer.Handle(f.Context(), []stream.Record{{Account: f.account(account),
-		Offset: f.offset, Value: n.Frame(at)}}); err != nil {
+		Offset: f.offset, Value: b}}); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -72,8 +78,10 @@ type told struct {
 		At                                            time.Time
 		Labels                                        map[string]string
 		Nodes                                         int
+		Also                                          []string
 	}
 	Next string
+	More bool
 }
 
 func (a *told) texts() string {
@@ -211,7 +219,7 @@ func TestFollowEvents(t *testing.T) {
 			if next = page.Next; next == "" || pages > 100 {
 				t.Fatal("there is no next, or no end")
 			}
-			if len(page.Events) < 10 {
+			if !page.More {
 				break
 			}
 		}
@@ -223,8 +231,9 @@ func TestFollowEvents(t *testing.T) {
 	}
 }
 
-// TestFollowLate: what comes late is on pages of any size with what happens, is filtered like that,
-// and nobody else's, and comes to who begins afterwards in no answer.
+// TestFollowLate: what comes late is on pages of any size with what happens, the oldest first and
+// each once, is filtered like that, and nobody else's, and comes to who begins afterwards in no
+// answer.
 func TestFollowLate(t *testing.T) {
 	f := newEventsFixture(t)
 	now := f.now.Load()
@@ -271,6 +280,10 @@ func TestFollowLate(t *testing.T) {
 			if slices.Sort(got); strings.Join(got, " ") != c.want {
 				t.Errorf("%s by %s: %q, not %q", c.asked, limit, got, c.want)
 			}
+			page := f.events(acmeKey, append(pairs, "after", next)...)
+			if limit == "1000" && page.texts() != c.want {
+				t.Errorf("%s in one answer: %q, not %q", c.asked, page.texts(), c.want)
+			}
 		}
 	}
 	if got := f.events(otherKey, "after", theirs); len(got.Events) > 0 {
@@ -308,7 +321,7 @@ func TestSchemaOnce(t *testing.T) {
 		f.tell("acme", n, now+200_000+int64(i)*40_000, schema("created", "b"))
 	}
 	f.tell("acme", other, now+5000, schema("created", "a"))
-	f.now.Add(1000) // who begins to follow now hears of none of them as late
+	f.now.Add(400_000) // who begins to follow now hears of none of them as late
 	shown := func(a told) string {
 		var list []string
 		for _, e := range a.Events {
@@ -341,6 +354,129 @@ func TestSchemaOnce(t *testing.T) {
 	if e := f.events(acmeKey, "text", "dropped").Events[0]; e.Node != nodes[0].ID.String() ||
 		e.At.UnixMilli() != now+1000 {
 		t.Errorf("the first that said so was not %+v", e)
+	}
+}
+
+// TestSchemaFollowed: who follows and drops what is known hears once of a change that two nodes tell
+// of, whichever is the first, for as long as answers repeat either.
+func TestSchemaFollowed(t *testing.T) {
+	f := newEventsFixture(t)
+	begin := f.now.Load()
+	a, b := frametest.New("prod", 1, 1), frametest.New("prod", 2, 1)
+	f.tell("acme", a, begin)
+	f.tell("acme", b, begin)
+	next, had := fmt.Sprint(begin), map[string]bool{}
+	var heard []string
+	answers := 0
+	for second := int64(0); second <= 7*60; second += 2 {
+		f.now.Store(begin + second*1000)
+		say := func(n *frametest.Node, text string, at int64) {
+			f.tell("acme", n, begin+at*1000, saidEvent(text, frame.Info, "schema"))
+		}
+		switch second {
+		case 10:
+			say(a, "first", 10)
+		case 26:
+			say(b, "first", 25)
+		case 60:
+			say(b, "second", 60)
+		case 80:
+			say(a, "second", 45) // it waited
+		}
+		page := f.events(acmeKey, "after", next)
+		for _, e := range page.Events {
+			answers++
+			known := false
+			for _, id := range append(e.Also, e.ID) {
+				known = known || had[id]
+				had[id] = true
+			}
+			if !known {
+				heard = append(heard, e.Text)
+			}
+		}
+		next = page.Next
+	}
+	if got := strings.Join(heard, " "); got != "first second" || len(had) != 4 || answers < 200 {
+		t.Errorf("of %d repeated events it heard %q, with %d ids", answers, got, len(had))
+	}
+}
+
+// TestLateBeforeFollowing: what comes late between a list and the first answer with after= is told.
+func TestLateBeforeFollowing(t *testing.T) {
+	f := newEventsFixture(t)
+	now := f.now.Load()
+	n := frametest.New("prod", 1, 1)
+	f.tell("acme", n, now-1000, saidEvent("listed", frame.Info, "start"))
+	list := f.events(acmeKey)
+	f.now.Add(2000)
+	f.tell("acme", n, now-3600_000, saidEvent("late", frame.Info, "stop"))
+	f.now.Add(2000)
+	for after, want := range map[string]string{
+		list.Events[0].ID:                      "late",
+		fmt.Sprint(now - 300_000):              "late listed",
+		fmt.Sprint(now - 2*3600_000):           "late listed", // as what happened, once
+		fmt.Sprint(f.now.Load()):               "",
+		fmt.Sprint(f.now.Load() + 10*3600_000): "", // a clock is ahead
+	} {
+		if got := f.events(acmeKey, "after", after); got.texts() != want {
+			t.Errorf("after %s: %q, not %q", after, got.texts(), want)
+		}
+	}
+}
+
+// TestLateBacklog: a backlog does not hold back what happens, and its events are told once in an
+// answer, though two store processes wrote them.
+func TestLateBacklog(t *testing.T) {
+	f := newEventsFixture(t)
+	now := f.now.Load()
+	n := frametest.New("prod", 1, 1)
+	f.tell("acme", n, now-3600_000)
+	next := f.events(acmeKey, "after", fmt.Sprint(now)).Next
+	for i := range int64(6) {
+		f.now.Add(1000)
+		at := now - 1800_000 + i
+		n.Events = []frame.Event{{At: at, Text: fmt.Sprint("late", i), Kind: "stop"}}
+		b := n.Frame(at)
+		f.take("acme", b)
+		f.now.Add(1)
+		f.take("acme", b)
+	}
+	f.tell("acme", n, now+1000, saidEvent("new0", frame.Info, "start"))
+	f.tell("acme", n, now+2000, saidEvent("new1", frame.Info, "start"))
+	for limit, want := range map[string]string{"1": "new0", "2": "late0 new0",
+		"4": "late0 new0 new1", "7": "late0 late1 new0 new1",
+		"100": "late0 late1 late2 late3 late4 late5 new0 new1"} {
+		page := f.events(acmeKey, "after", next, "limit", limit)
+		if page.texts() != want || page.More != (limit != "100") {
+			t.Errorf("of %s: %q, more: %v", limit, page.texts(), page.More)
+		}
+	}
+	first := f.events(acmeKey, "after", next, "limit", "1")
+	second := f.events(acmeKey, "after", first.Next, "limit", "1")
+	third := f.events(acmeKey, "after", second.Next, "limit", "1")
+	if third.texts() != "late0" {
+		t.Errorf("one by one: %q, %q, %q", first.texts(), second.texts(), third.texts())
+	}
+}
+
+// TestFollowMore: an answer that has few events because nodes say the same says that there is more.
+func TestFollowMore(t *testing.T) {
+	f := newEventsFixture(t)
+	now := f.now.Load()
+	for i := range int64(4) {
+		f.tell("acme", frametest.New("prod", uint64(i+1), 1), now+i, saidEvent("created", frame.Info,
+			"schema"))
+	}
+	f.tell("acme", frametest.New("prod", 1, 1), now+10, saidEvent("behind", frame.Info, "start"))
+	f.now.Add(1000)
+	page := f.events(acmeKey, "after", fmt.Sprint(now), "limit", "4")
+	if page.texts() != "created" || !page.More {
+		t.Errorf("%+v", page)
+	}
+	page = f.events(acmeKey, "after", page.Next, "limit", "4")
+	if page.texts() != "behind" || page.More {
+		t.Errorf("%+v", page)
 	}
 }
 

@@ -23,8 +23,8 @@ type followed struct {
 	since int64 // ms: never before that, since it began there
 }
 
-// parseAfter reads after=: an event's id, a time, or next of an answer. Who begins hears of what
-// comes late from now on.
+// parseAfter reads after=: an event's id, a time, or next of an answer. Who begins has made a list
+// or waited since then, so what came late in the last minutes is told, too.
 func parseAfter(text string, now int64) (f following, err error) {
 	first, rest, more := strings.Cut(text, ".")
 	if f.happened.after, err = events.ParseID(first); err != nil {
@@ -35,7 +35,8 @@ func parseAfter(text string, now int64) (f following, err error) {
 		f.happened.after = events.OlderThan(since)
 	}
 	f.happened.since = f.happened.after.At
-	f.late = followed{events.OlderThan(now), now}
+	begin := min(now, max(f.happened.since, now-eventsBack.Milliseconds()))
+	f.late = followed{events.OlderThan(begin), begin}
 	if !more || err != nil {
 		return f, nil
 	}
@@ -75,17 +76,20 @@ func (f *followed) goOn(next *events.ID, now int64) {
 	f.after = *next
 }
 
-// follow returns what there is behind f, the oldest first, and moves f on. What came late is
-// bounded by from= and to=, but not by where following began: it is news, whenever it happened.
-func (of *eventsAsked) follow(ctx context.Context, f *following) ([]events.Event, error) {
-	now := of.server.config.Clock().UnixMilli()
+// follow returns what there is behind f, the oldest first, and whether there is more already; it
+// moves f on. What came late is bounded by from= and to=, but not by where following began: it is
+// news, whenever it happened. It gets half of the limit at most, so that what happens need not wait
+// for a backlog; of a limit of 1 it gets what that leaves.
+func (of *eventsAsked) follow(ctx context.Context, f *following) (_ []events.Event, more bool,
+	_ error) {
+	now, limit := of.server.config.Clock().UnixMilli(), of.Limit
 	ask := of.Query
 	ask.Late, ask.After, ask.From, ask.To = true, &f.late.after, 0, math.MaxInt64
+	ask.Limit = max(1, limit/2)
 	late, err := of.server.deps.Events(ctx, of.account, ask)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	f.late.goOn(late.Next, now)
 	list := slices.DeleteFunc(late.Events, func(e events.Event) bool {
 		return e.At < of.From || e.At > of.To ||
 			e.ID().Compare(f.happened.after) < 0 // that comes with what happened
@@ -93,15 +97,22 @@ func (of *eventsAsked) follow(ctx context.Context, f *following) ([]events.Event
 	slices.SortFunc(list, func(a, b events.Event) int {
 		return cmp.Or(b.ID().Compare(a.ID()), cmp.Compare(a.Cluster, b.Cluster))
 	})
-	if of.Limit -= len(list); of.Limit == 0 {
-		return list, nil
-	}
+	// two store processes may have written one
+	list = slices.CompactFunc(list, func(a, b events.Event) bool { return a.ID() == b.ID() })
 	of.unknown = of.unknown && len(list) == 0
+	of.Limit = max(1, limit-len(list))
+	// Read last: what came late has been written here before it was written there.
 	of.After = &f.happened.after
 	happened, err := of.read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	more = late.Next != nil || happened.Next != nil
 	f.happened.goOn(happened.Next, now)
-	return append(list, happened.Events...), nil
+	if len(list)+len(happened.Events) > limit { // it is 1
+		list = nil
+	} else {
+		f.late.goOn(late.Next, now)
+	}
+	return append(list, happened.Events...), more, nil
 }

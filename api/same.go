@@ -22,15 +22,16 @@ type change struct {
 	by    map[uuid.UUID]bool
 }
 
-// saidBy returns of each event of a page how many nodes said so: of a change of the schema its
-// oldest event has all nodes that told of it within a minute, and the others have 0; events of other
-// kinds have 1. A node that says the same twice tells of two changes.
-func saidBy(page []events.Event) []int {
-	order, nodes := make([]int, len(page)), make([]int, len(page))
+// saidAgain looks for changes of the schema in a page. Of what nodes told of one within a minute it
+// returns the oldest event with the ids of the others, by its place, and says of the others that
+// they tell it again. A node that says the same twice tells of two changes.
+func saidAgain(page []events.Event) (again []bool, also map[int][]string) {
+	order := make([]int, len(page))
 	for i := range order {
-		order[i], nodes[i] = i, 1
+		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(page[a].At, page[b].At) })
+	again, also = make([]bool, len(page)), map[int][]string{}
 	changes := map[string][]change{} // by what is said, those of the last minute
 	for _, i := range order {
 		e := &page[i]
@@ -48,8 +49,8 @@ func saidBy(page []events.Event) []int {
 		}
 		changes[same] = list
 		list[of].by[e.Node] = true
-		nodes[list[of].first]++
-		nodes[i] = 0
+		also[list[of].first] = append(also[list[of].first], e.ID().String())
+		again[i] = true
 	}
-	return nodes
+	return again, also
 }

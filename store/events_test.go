@@ -310,7 +310,11 @@ func TestLateEvents(t *testing.T) {
 		if p, err := reading(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
-		c.millis.Add((25 * time.Hour).Milliseconds())
+		if ttl, found, err := s.session.TTL(t.Context(), eventsLateTable); err != nil || !found ||
+			ttl != 24*time.Hour {
+			t.Errorf("they are kept for %v: %v, %v", ttl, found, err)
+		}
+		c.millis.Add((25 * time.Hour).Milliseconds()) // whatever rows have not expired yet
 		if got, _ := allPages(t, s, q); len(got) > 0 {
 			t.Errorf("after a day there are %d", len(got))
 		}

@@ -334,6 +334,12 @@ func (r *eventsReader) forget(s *eventSlice) {
 	}
 }
 
+// wants reports whether a cluster is asked for. The partitions of what came late have them all.
+func (r *eventsReader) wants(cluster string) bool {
+	_, is := slices.BinarySearch(r.query.Clusters, cluster)
+	return is
+}
+
 // add adds those events of a slice to the page that did not happen before an instant and are asked
 // for. It reports whether the page is full.
 func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID) int) (full bool) {
@@ -342,8 +348,7 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 		for i := range p.list {
 			e := &p.list[i]
 			id := r.query.Place(e)
-			if id.At >= from && r.match(e) &&
-				(!r.query.Late || slices.Contains(r.query.Clusters, e.Cluster)) &&
+			if id.At >= from && (!r.query.Late || r.wants(e.Cluster)) && r.match(e) &&
 				(r.query.Before == nil || id.Compare(*r.query.Before) > 0) &&
 				(r.query.After == nil || id.Compare(*r.query.After) < 0) {
 				list = append(list, *e)

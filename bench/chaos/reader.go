@@ -86,7 +86,11 @@ func (s *system) get(ctx context.Context, address, key string) (b []byte, partia
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	got, err := client.Do(r)
+	by := client
+	if s.upgrading.Load() {
+		by = reader
+	}
+	got, err := by.Do(r)
 	if err != nil {
 		return nil, false, err
 	}

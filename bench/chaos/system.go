@@ -257,7 +257,11 @@ func (s *system) addRole(name string, n int) error {
 		case "store":
 			s.stores = append(s.stores, r.url)
 		}
-		fmt.Fprintf(&text, "%s: {listen: \"127.0.0.1:%d\"}\n", of, port)
+		more := ""
+		if of == "api" && s.Upgrade != nil {
+			more = fmt.Sprintf(", request_timeout: %s", patience)
+		}
+		fmt.Fprintf(&text, "%s: {listen: \"127.0.0.1:%d\"%s}\n", of, port, more)
 	}
 	file := filepath.Join(s.Dir, r.name+".yaml")
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
@@ -298,6 +302,13 @@ func (s *system) stop() {
 // client gives up on who hangs, so that the other process is asked.
 var client = &http.Client{Timeout: 10 * time.Second,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}}
+
+// patience is how long an answer may take in an upgrade, where nobody hangs and each question has
+// one: a machine may be ten times slower from one minute to the next.
+const patience = 5 * time.Minute
+
+// reader waits for answers in an upgrade.
+var reader = &http.Client{Timeout: patience, Transport: client.Transport}
 
 // wipe takes all from Redis.
 func (s *system) wipe() error {

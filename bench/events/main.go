@@ -39,7 +39,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.nodes, "nodes", 30, "nodes of the cluster")
-	flag.IntVar(&o.days, "days", 30, "days of events")
+	flag.IntVar(&o.days, "days", 28, "days of events, 29 at most: the store keeps them for 30")
 	flag.IntVar(&o.perDay, "per-day", 100, "events of a node a day")
 	bench.Heap(&o.heap, "1G")
 	bench.Main("bench-events", func(ctx context.Context, r *bench.Result) error {
@@ -47,6 +47,9 @@ func main() {
 	}, func() error {
 		if min(o.nodes, o.days, o.perDay) < 1 {
 			return errors.New("-nodes, -days and -per-day must be at least 1")
+		}
+		if o.days > 29 {
+			return errors.New("-days must be 29 at most: what happened earlier expires meanwhile")
 		}
 		return nil
 	})
@@ -109,7 +112,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 const (
 	// memory is what rows of the directory may take in memory.
 	memory = 8 << 20
-	// step is what happened between two writings: what is older counts as late.
+	// step is what happened between two writings. It is less than events.LateAfter: what comes
+	// later than that is written twice.
 	step = 3 * time.Minute
 )
 

@@ -208,8 +208,8 @@ func (e promError) Error() string { return plain(e.text) }
 
 // refusedError is why the API did not answer, in our form.
 type refusedError struct {
-	status int
-	text   string
+	status       int
+	reason, text string
 }
 
 func (e refusedError) Error() string { return plain(e.text) }
@@ -224,9 +224,9 @@ func refusal(status int, body []byte) error {
 	if json.Unmarshal(answer.Error, &text) == nil && text != "" {
 		return promError{text}
 	}
-	var ours struct{ Message string }
+	var ours struct{ Reason, Message string }
 	if json.Unmarshal(answer.Error, &ours) == nil && ours.Message != "" {
-		return refusedError{status, ours.Message}
+		return refusedError{status, ours.Reason, ours.Message}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -82,7 +83,7 @@ api: {listen: "127.0.0.1:%d"}
 }
 
 func (d *directory) keyFlags() keyFlags {
-	return keyFlags{Config: d.config, Data: d.data, Wait: time.Minute}
+	return keyFlags{Config: d.config, Data: d.data, Wait: wait.Patience}
 }
 
 // key makes an API key.

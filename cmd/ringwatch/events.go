@@ -153,7 +153,8 @@ type eventInfo struct {
 	ID, Cluster, Node, Name, Kind, Severity, Text string
 	At                                            time.Time
 	Labels                                        map[string]string
-	Nodes                                         int // that said so, of a change of the schema
+	Nodes                                         int      // that said so, of a change of the schema
+	Also                                          []string // the ids of what the others said
 
 	raw json.RawMessage // as it came
 }
@@ -190,6 +191,7 @@ func (e *eventInfo) columns() []string {
 type eventsAnswer struct {
 	Events []eventInfo
 	Next   string
+	More   bool
 }
 
 // events asks for the newest events, page by page.
@@ -222,6 +224,7 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 	}
 	query.Set("limit", strconv.Itoa(eventsPage))
 	query.Set("after", strconv.FormatInt(after, 10))
+	anew := false
 	for away := false; ; {
 		var page eventsAnswer
 		err := api.ask(ctx, "/v1/events", query, &page)
@@ -229,6 +232,10 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case is && refused.reason == "bad_after" && !anew: // the API's place is another version's
+			anew = true
+			query.Set("after", strconv.FormatInt(c.followFrom(query, nil, now), 10))
+			continue
 		case is && refused.status < http.StatusInternalServerError &&
 			refused.status != http.StatusTooManyRequests:
 			return err
@@ -236,13 +243,13 @@ func (c *eventsCmd) follow(ctx context.Context, api *client, query url.Values, l
 			away = true
 			fmt.Fprintf(errs, "ringwatch: %v; asking again\n", err)
 		case err == nil:
-			away = false
-			if err := f.print(page.Events, time.Now()); err != nil {
+			away, anew, now = false, false, time.Now()
+			if err := f.print(page.Events, now); err != nil {
 				return err
 			}
 			query.Set("after", page.Next)
-			if len(page.Events) == eventsPage {
-				continue // there is more
+			if page.More {
+				continue
 			}
 		}
 		select {
@@ -294,8 +301,12 @@ func (f *eventFollower) print(list []eventInfo, now time.Time) error {
 	var b bytes.Buffer
 	for i := range list {
 		e := &list[i]
-		_, is := f.printed[e.ID]
-		if f.printed[e.ID] = now; is {
+		had := false // of a change of the schema also by what another node said
+		for _, id := range append(e.Also, e.ID) {
+			_, is := f.printed[id]
+			f.printed[id], had = now, had || is
+		}
+		if had {
 			continue
 		}
 		if f.json {

@@ -139,7 +139,7 @@ func (d *directory) finds(t *testing.T, k *keptSide) {
 			if err != nil {
 				return err
 			}
-			got, err := essence(path, text)
+			got, err := essence(path, text, k.Answers[keptRules])
 			if err == nil && string(got) != want {
 				err = fmt.Errorf("it is %s, and was %s", got, want)
 			}
@@ -161,13 +161,21 @@ func compacted(t *testing.T, text json.RawMessage) string {
 	return b.String()
 }
 
+// keptRules is where the rule files are. Of alerts those are kept that it names: which alerts there
+// are else is a version's own.
+const keptRules = "/api/v1/rules"
+
 // essence is what of an answer is the same in all versions.
-func essence(path, text string) ([]byte, error) {
+func essence(path, text string, rules json.RawMessage) ([]byte, error) {
 	type named struct{ ID, Cluster, Address string }
 	type event struct {
 		At         any
 		Kind, Text string
 		Labels     map[string]string
+	}
+	type group struct {
+		File  string
+		Rules []struct{ Name, Query string }
 	}
 	type alert struct {
 		Labels          map[string]string
@@ -177,10 +185,7 @@ func essence(path, text string) ([]byte, error) {
 		Data struct {
 			Result json.RawMessage
 			Alerts []alert
-			Groups []struct {
-				File  string
-				Rules []struct{ Name, Query string }
-			}
+			Groups []group
 		}
 		Events []event
 	}
@@ -199,18 +204,25 @@ func essence(path, text string) ([]byte, error) {
 	case strings.HasPrefix(path, "/v1/events"):
 		of = all.Events
 	case strings.HasPrefix(path, "/api/v1/alerts"):
+		var groups []group
+		if err := json.Unmarshal(rules, &groups); err != nil {
+			return nil, err
+		}
+		names := map[string]bool{}
+		for _, g := range groups {
+			for _, r := range g.Rules {
+				names[r.Name] = true
+			}
+		}
 		list := slices.DeleteFunc(all.Data.Alerts, func(a alert) bool {
-			return !strings.Contains(wholeRules, "alert: "+a.Labels["alertname"]+"\n")
+			return !names[a.Labels["alertname"]]
 		})
 		slices.SortFunc(list, func(a, b alert) int {
 			return strings.Compare(fmt.Sprint(a.Labels), fmt.Sprint(b.Labels))
 		})
 		of = list
-	case strings.HasPrefix(path, "/api/v1/rules"):
-		of = slices.DeleteFunc(all.Data.Groups, func(g struct {
-			File  string
-			Rules []struct{ Name, Query string }
-		}) bool {
+	case strings.HasPrefix(path, keptRules):
+		of = slices.DeleteFunc(all.Data.Groups, func(g group) bool {
 			return !strings.Contains(g.File, "kept.yaml")
 		})
 	}
@@ -254,8 +266,8 @@ func keepVersion(t *testing.T, version string) {
 		}
 		return err
 	})
-	for _, path := range []string{"/api/v1/alerts", "/api/v1/rules"} {
-		k.Directory.Answers[path] = d.keptAnswer(t, k.Directory.Key, path)
+	for _, path := range []string{keptRules, "/api/v1/alerts"} {
+		k.Directory.Answers[path] = d.keptAnswer(t, &k.Directory, path)
 	}
 	if err := d.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -331,18 +343,18 @@ func (d *directory) fillKept(t *testing.T, now time.Time) keptSide {
 		fmt.Sprintf("/v1/events?cluster=%s&from=%d&to=%d", d.fleet.cluster, (to-3*3600)*1000,
 			to*1000),
 	} {
-		k.Answers[path] = d.keptAnswer(t, k.Key, path)
+		k.Answers[path] = d.keptAnswer(t, &k, path)
 	}
 	return k
 }
 
 // keptAnswer is what is kept of an answer.
-func (d *directory) keptAnswer(t *testing.T, key, path string) json.RawMessage {
+func (d *directory) keptAnswer(t *testing.T, k *keptSide, path string) json.RawMessage {
 	t.Helper()
-	text, err := d.get(t.Context(), key, path)
+	text, err := d.get(t.Context(), k.Key, path)
 	var of []byte
 	if err == nil {
-		of, err = essence(path, text)
+		of, err = essence(path, text, k.Answers[keptRules])
 	}
 	if err != nil || len(of) < 10 {
 		t.Fatalf("%s: %s, %v", path, of, err)

@@ -39,6 +39,9 @@ func built(stamp string, info *debug.BuildInfo) (name, revision, date string) {
 		revision += "-changed"
 	}
 	for i, word := range strings.Fields(stamp) {
+		if word == "-" {
+			word = "" // made without git
+		}
 		*[]*string{&name, &revision, &date}[min(i, 2)] = word
 	}
 	return name, revision, date

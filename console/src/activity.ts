@@ -8,10 +8,11 @@ export type Event = Schemas["Event"];
 /** How much an event matters. */
 export type Severity = Event["severity"];
 
-/** A page of events. Without next there are no older ones. */
+/** A page of events. Without next there are no older ones; more are newer ones that wait. */
 export interface EventPage {
   events: Event[];
   next?: string;
+  more?: boolean;
 }
 
 /** A statement that was slow, without its literals. */

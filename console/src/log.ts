@@ -42,21 +42,51 @@ interface Kept {
   since: string; // the way to newer ones
 }
 
+/** How long an event may take to come, ms: those of different nodes do not come in order. */
+const mostLate = 300_000;
+
+/** The ids that an event stands for: of a change of the schema what each node said. */
+const idsOf = (e: Event) => [e.id, ...(e.also ?? [])];
+
 /**
- * Both lists as one, newest first, each event once: late ones come twice, or between others. What
- * comes again may be told by more nodes.
+ * Both lists as one, newest first, each event once: late ones come twice, or between others. Of a
+ * change of the schema an answer tells by what it has: what more nodes said of one that is known is
+ * added to it.
  */
 export function merged(list: Event[], more: Event[]): Event[] {
-  const byId = new Map(list.map((e) => [e.id, e]));
+  const byId = new Map<string, Event>();
+  const set = (e: Event) => idsOf(e).forEach((id) => byId.set(id, e));
+  list.forEach(set);
   let same = true;
   for (const e of more) {
-    const old = byId.get(e.id);
-    if (old && (old.nodes ?? 0) >= (e.nodes ?? 0)) continue;
-    byId.set(e.id, e);
+    const ids = idsOf(e);
+    const added = ids.filter((id) => !byId.has(id));
+    if (added.length === 0) continue;
     same = false;
+    const old = ids.map((id) => byId.get(id)).find(Boolean);
+    if (!old) {
+      set(e);
+      continue;
+    }
+    const first = when(e.at) < when(old.at) ? e : old;
+    const all = [...idsOf(old), ...added];
+    set({ ...first, nodes: all.length, also: all.filter((id) => id !== first.id) });
   }
   if (same) return list;
-  return [...byId.values()].sort((a, b) => when(b.at) - when(a.at) || (a.id < b.id ? 1 : -1));
+  return [...new Set(byId.values())].sort(
+    (a, b) => when(b.at) - when(a.at) || (a.id < b.id ? 1 : -1),
+  );
+}
+
+/**
+ * From when on newer events are asked for behind a list that began to be asked for at an instant,
+ * ms: so far before its end that what is late comes too, but not before what it has if there are
+ * older ones. A node's clock may be ahead, so its event is not the end.
+ */
+export function sinceOf(list: Event[], older: boolean, began: number): string {
+  const at = (e: Event | undefined, none: number) => (e ? when(e.at) * 1000 : none);
+  const since = Math.min(began, at(list[0], began)) - mostLate;
+  return new Date(older ? Math.max(since, at(list.at(-1), since)) : since).toISOString();
 }
 
 /** The events of the range: so many at once, newer ones every so many ms while its end is now. */
@@ -88,9 +118,9 @@ export function useLog(
     async (signal) => {
       const old = kept.current;
       if (old.name !== name) {
-        const began = new Date().toISOString();
+        const began = Date.now();
         const { events: list, next = "" } = await page("", signal);
-        kept.current = { name, list, next, since: list[0]?.id ?? began };
+        kept.current = { name, list, next, since: sinceOf(list, next !== "", began) };
         setFailed(undefined);
         return name;
       }
@@ -100,7 +130,7 @@ export function useLog(
         const answer = await ask({ ...periodOf(range), after: since }, signal);
         found.push(...answer.events);
         since = answer.next ?? since;
-        if (answer.events.length < limit) break;
+        if (!answer.more) break;
       }
       const now = kept.current; // older ones may have come meanwhile
       if (now.name !== name) return name;

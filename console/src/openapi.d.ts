@@ -215,8 +215,9 @@ export interface paths {
         /**
          * What happened on nodes, the newest first
          * @description With after= what happened since, the oldest first: to follow, ask again with next of the answer, which is
-         *     always there then. Events may come late, so an answer repeats those of the last minutes: drop ids that you have.
-         *     What came later than that is in an answer, too, before newer ones, and unless from= is given whenever it happened.
+         *     always there then. Events may come late, so an answer repeats those of the last minutes: drop ids that you have,
+         *     and events with also= of which you have one. What came later than that is told too, before newer events, however
+         *     long ago it happened; from=, to= and period= limit it.
          *     An answer may have few events, or none, and next: then finding more was too much work for one.
          */
         get: operations["events"];
@@ -1188,6 +1189,8 @@ export interface components {
             severity: "info" | "warning" | "error";
             /** @description of a change of the schema: how many nodes said so within a minute, as far as this answer has them; node is the first */
             nodes?: number;
+            /** @description of a change of the schema: the ids of what the others of these nodes said, which are not in this answer */
+            also?: string[];
             /** @description what it is about */
             labels: {
                 [key: string]: string;
@@ -2411,6 +2414,8 @@ export interface operations {
                         events: components["schemas"]["Event"][];
                         /** @description cursor=, or after=, for what follows; absent: that was all */
                         next?: string;
+                        /** @description with after=: there is more already, so ask again at once */
+                        more?: boolean;
                     };
                 };
             };

@@ -5,7 +5,7 @@ import { load } from "./build.mjs";
 
 const { lanesOf, moved, summary } = await load("lane.ts");
 const { outdated, versions } = await load("outdated.ts");
-const { merged } = await load("log.ts");
+const { merged, sinceOf } = await load("log.ts");
 
 const event = (id, secs, kind, severity = "info") => ({
   ...{ id: String(id), kind, severity, text: "", cluster: "c", node: "n", name: "" },
@@ -78,12 +78,29 @@ test("an event that comes twice is one, and one that comes late stands at its ti
   assert.deepEqual(twice, ["e", "c", "a"]);
 });
 
-test("of a change of the schema the most nodes count that an answer knew of", () => {
-  const by = (nodes) => ({ ...event("s", 30, "schema"), nodes });
-  const list = [by(2)];
-  assert.equal(merged(list, [by(1)]), list);
-  assert.deepEqual(
-    merged(list, [by(5)]).map((e) => e.nodes),
-    [5],
-  );
+test("a change of the schema is one line, whatever the answers know of it", () => {
+  const by = (at, ...ids) => {
+    const [id, ...also] = ids;
+    return { ...event(id, at, "schema"), nodes: ids.length, ...(also.length > 0 && { also }) };
+  };
+  const shown = (list) => list.map((e) => [e.id, e.nodes, ...(e.also ?? [])].join(" "));
+  const list = [by(30, "b", "c")];
+  assert.equal(merged(list, [by(45, "c")]), list); // b is not in the answer any more
+  assert.deepEqual(shown(merged(list, [by(45, "c", "d")])), ["b 3 c d"]);
+  assert.deepEqual(shown(merged(list, [by(20, "a", "b", "c")])), ["a 3 b c"]);
+  assert.deepEqual(shown(merged(list, [by(30, "b", "c"), by(60, "e")])), ["e 1", "b 2 c"]);
+  // of two changes neither becomes the other's
+  const two = [by(40, "d", "e"), by(30, "b", "c")];
+  assert.equal(merged(two, [by(35, "c", "d")]), two);
+});
+
+test("newer events are asked for from so far back that late ones come, and not before a list", () => {
+  const now = 1_000_000;
+  const since = (list, older) => Date.parse(sinceOf(list, older, now * 1000)) / 1000 - now;
+  const ago = (secs) => event("x", now - secs, "start");
+  assert.equal(since([], false), -300);
+  assert.equal(since([ago(3600)], false), -3900);
+  assert.equal(since([ago(-600), ago(7200)], false), -300); // a clock is ahead
+  assert.equal(since([ago(60), ago(120)], true), -120);
+  assert.equal(since([ago(60), ago(3600)], true), -360);
 });

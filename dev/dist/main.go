@@ -143,7 +143,7 @@ func (r *release) build(ctx context.Context) (*parts, error) {
 	for _, arch := range arches {
 		fmt.Printf("building ringwatch for %s (the first time takes some minutes)\n", arch)
 		file := filepath.Join(r.work, "ringwatch-"+arch)
-		stamp := strings.Join(strings.Fields(r.version+" "+r.commit+" "+r.at.Format(time.RFC3339)), " ")
+		stamp := r.version + " " + cmp.Or(r.commit, "-") + " " + r.at.Format(time.RFC3339)
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 			"-ldflags=-s -X 'main.release="+stamp+"'", "-o", file, "./cmd/ringwatch")
 		cmd.Dir = r.root

@@ -18,8 +18,8 @@ import (
 const baseline = "b99672445c39bd68b3814bfebe05950078c64369"
 
 // Previous is the version before this one: that of the newest tag below this commit, or baseline's.
-// Tests build it from the repository's history, once for each commit. A checkout without history,
-// such as a shallow clone, has only itself: there this version stands for the one before.
+// Tests build it from the repository's history, once for each commit. A shallow clone and the files
+// of an archive have only themselves: there this version stands for the one before.
 type Previous struct {
 	Version  string // 1.2.3; 0.0.0 of baseline
 	revision string // empty: this version itself
@@ -71,18 +71,26 @@ func (p *Previous) must(tb testing.TB, here, made, folder, name string, args ...
 	return path
 }
 
-// findPrevious looks for the newest tag. One of this commit is this version's own.
+// findPrevious finds it for the repository that this is.
 func findPrevious(ctx context.Context) (*Previous, error) {
-	p := &Previous{Version: "0.0.0", revision: baseline}
-	var err error
-	if p.cache, err = CacheDir(); err != nil {
-		return nil, err
-	}
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list does not find this module: %w", err)
 	}
-	p.root = strings.TrimSpace(string(root))
+	return previousOf(ctx, strings.TrimSpace(string(root)))
+}
+
+// previousOf looks for the newest tag. One of this commit is this version's own.
+func previousOf(ctx context.Context, root string) (*Previous, error) {
+	p := &Previous{Version: "0.0.0", root: root}
+	var err error
+	if p.cache, err = CacheDir(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(root, ".git")); errors.Is(err, os.ErrNotExist) {
+		return p, nil // files of an archive, maybe in a folder that is in another repository
+	}
+	p.revision = baseline
 	tags, err := git(ctx, p.root, "tag", "--list", "v*", "--sort=-version:refname", "--merged",
 		"HEAD", "--no-contains", "HEAD")
 	if tag := newestTag(string(tags)); err == nil && tag != "" {
@@ -90,6 +98,11 @@ func findPrevious(ctx context.Context) (*Previous, error) {
 	}
 	full, err := git(ctx, p.root, "rev-parse", "--verify", "--quiet", p.revision+"^{commit}")
 	if err != nil {
+		shallow, failed := git(ctx, p.root, "rev-parse", "--is-shallow-repository")
+		if failed != nil || strings.TrimSpace(string(shallow)) != "true" {
+			return nil, fmt.Errorf("this repository lacks the version before, %s: git fetch --tags "+
+				"from where that is (%w)", p.revision, errors.Join(err, failed))
+		}
 		p.revision = ""
 		return p, nil
 	}
@@ -128,7 +141,9 @@ func (p *Previous) build(ctx context.Context, progress func(string), made, folde
 		return "", err
 	}
 	kept := filepath.Join(p.cache, "previous-"+p.revision+"-"+filepath.Base(made))
-	unlock, err := lockFile(ctx, kept+".flock",
+	// Always the same folder: Go's cache knows files by their paths.
+	dir := filepath.Join(p.cache, "previous-"+filepath.Base(made)+".building")
+	unlock, err := lockFile(ctx, dir+".flock",
 		func() { progress("waiting for another process that builds the version before") })
 	if err != nil {
 		return "", err
@@ -137,8 +152,6 @@ func (p *Previous) build(ctx context.Context, progress func(string), made, folde
 	if _, err := os.Stat(kept); err == nil || !errors.Is(err, os.ErrNotExist) {
 		return kept, err
 	}
-	// Always the same folder: Go's cache knows files by their paths.
-	dir := filepath.Join(p.cache, "previous-"+filepath.Base(made)+".building")
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
