@@ -357,8 +357,8 @@ func TestSchemaOnce(t *testing.T) {
 	}
 }
 
-// TestSchemaFollowed: who follows and drops what is known hears once of a change that two nodes tell
-// of, whichever is the first, for as long as answers repeat either.
+// TestSchemaFollowed: who follows and drops what is known hears once of a change that two nodes
+// tell of, whichever is the first, for as long as answers repeat either.
 func TestSchemaFollowed(t *testing.T) {
 	f := newEventsFixture(t)
 	begin := f.now.Load()
@@ -465,8 +465,9 @@ func TestFollowMore(t *testing.T) {
 	f := newEventsFixture(t)
 	now := f.now.Load()
 	for i := range int64(4) {
-		f.tell("acme", frametest.New("prod", uint64(i+1), 1), now+i, saidEvent("created", frame.Info,
-			"schema"))
+		f.tell("acme", frametest.New("prod", uint64(i+1), 1), now+i,
+			saidEvent("created", frame.Info,
+				"schema"))
 	}
 	f.tell("acme", frametest.New("prod", 1, 1), now+10, saidEvent("behind", frame.Info, "start"))
 	f.now.Add(1000)

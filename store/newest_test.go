@@ -91,7 +91,8 @@ func TestAheadAlone(t *testing.T) {
 		for _, age := range []int64{20_000, 110_000, 290_000} {
 			c.millis.Store(came + age)
 			frames, at, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
-			if err != nil || newer || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], last) ||
+			if err != nil || newer || len(frames) == 0 ||
+				!bytes.Equal(frames[len(frames)-1], last) ||
 				at != came {
 				t.Errorf(
 					"%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v",

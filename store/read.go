@@ -49,8 +49,9 @@ func (r *ReadReport) Missing() []string {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
 	if r.Keyless > 0 {
-		list = append(list, fmt.Sprintf("%d frames, whose key frame has not come yet: ask again later",
-			r.Keyless))
+		list = append(list,
+			fmt.Sprintf("%d frames, whose key frame has not come yet: ask again later",
+				r.Keyless))
 	}
 	return list
 }

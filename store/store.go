@@ -133,8 +133,9 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.events = &eventRows{engine: session, table: c.eventsLayout(), late: c.eventsLateLayout(),
-		config: &s.config, metrics: m, now: s.millis, written: newRecentCache[clusterMinute, int](eventMinutes),
-		let: newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
+		config: &s.config, metrics: m, now: s.millis,
+		written: newRecentCache[clusterMinute, int](eventMinutes),
+		let:     newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
 		atOnce: eventsAtOnce, pageWork: eventsWork, pageBytes: eventsBytes}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
 		metrics: m, log: c.Log, now: s.millis,

@@ -32,16 +32,16 @@ type source struct {
 	fails   error
 }
 
-// histogram is of ten observations in a bucket up to a tenth of a second, 1, 10 or 100 s, and of ten
-// more each minute.
+// histogram is of ten observations in a bucket up to a tenth of a second, 1, 10 or 100 s, and of
+// ten more each minute.
 func histogram(buckets string) string {
 	h := "{{schema:-53 custom_values:[0.1 1 10 100] buckets:[" + buckets + "] count:10}}"
 	return h + "+" + h + "x60"
 }
 
-// newSource loads series, a line each, with $n for the labels of node n1, $2 for those of n2, $p and
-// $o for those of two processes of Ringwatch, $c for those of the cluster, $t and $i for two tables,
-// $s for a replica of Redis, $m for a master that a sentinel watches, $quick and $long for
+// newSource loads series, a line each, with $n for the labels of node n1, $2 for those of n2, $p
+// and $o for those of two processes of Ringwatch, $c for those of the cluster, $t and $i for two
+// tables, $s for a replica of Redis, $m for a master that a sentinel watches, $quick and $long for
 // histograms.
 func newSource(t testing.TB, step time.Duration, lines string) *source {
 	t.Helper()

@@ -319,7 +319,8 @@ redis_uptime_in_seconds{$n} 99999+60x60`,
 redis_aof_enabled{$n} 1x60
 redis_aof_current_size_bytes{$n} 0x60`,
 		quiet: [2]string{` 1x60`, ` 0x60`},
-		says: "It started 11 min ago and reads its AOF. loading_eta_seconds in INFO says how long " +
+		says: "It started 11 min ago and reads its AOF. loading_eta_seconds in INFO " +
+			"says how long " +
 			"that takes: wait, and do not restart it."},
 	{of: "RedisLoading/snapshot",
 		alert: "instance=r1:6379,job=redis",

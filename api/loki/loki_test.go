@@ -385,7 +385,8 @@ func TestHostileRegexp(t *testing.T) {
 		lease := memory.Bounded(1 << 20)
 		w := httptest.NewRecorder()
 		f.mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/loki/api/v1/query_range?"+
-			url.Values{"query": {query}}.Encode(), nil).WithContext(memory.With(t.Context(), lease)))
+			url.Values{"query": {query}}.Encode(),
+			nil).WithContext(memory.With(t.Context(), lease)))
 		if w.Code != 400 || len(f.asked) > 0 {
 			t.Errorf("%s: %d %.200s", query, w.Code, w.Body)
 		}

@@ -102,10 +102,13 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		return err
 	}
 	r.Add("cassandra_bytes_per_event", bytes)
-	r.Notes = fmt.Sprintf("Made-up events of all kinds: %d nodes of one cluster, %d a day each, for "+
-		"%d days, in frames of what happened in three minutes. said is texts, labels and kinds "+
-		"before anything is compressed; the others are the files of the table events, with their "+
-		"index, of one copy.", o.nodes, o.perDay, o.days)
+	r.Notes = fmt.Sprintf(
+		"Made-up events of all kinds: %d nodes of one cluster, %d a day each, for "+
+			"%d days, in frames of what happened in three minutes. said is texts, "+
+			"labels and kinds "+
+			"before anything is compressed; the others are the files of the table events, "+
+			"with their "+
+			"index, of one copy.", o.nodes, o.perDay, o.days)
 	return nil
 }
 

@@ -26,8 +26,9 @@ var kinds = []struct {
 	{"gc_pause", 15, func(r *rand.Rand, e *frame.Event) {
 		add(e, "duration_seconds", fmt.Sprintf("%.3f", 0.2+r.ExpFloat64()/3))
 		add(e, "gc", "G1 Young Generation")
-		e.Text = fmt.Sprintf("G1 Young Generation GC in %dms.  G1 Eden Space: %d -> 0; G1 Old Gen: "+
-			"%d -> %d; G1 Survivor Space: %d -> %d;", 200+r.IntN(2000), r.Uint32(), r.Uint32(),
+		e.Text = fmt.Sprintf(
+			"G1 Young Generation GC in %dms.  G1 Eden Space: %d -> 0; G1 Old Gen: "+
+				"%d -> %d; G1 Survivor Space: %d -> %d;", 200+r.IntN(2000), r.Uint32(), r.Uint32(),
 			r.Uint32(), r.Uint32(), r.Uint32())
 	}},
 	{"tombstones", 15, func(r *rand.Rand, e *frame.Event) {
@@ -38,8 +39,9 @@ var kinds = []struct {
 			"shop.%s WHERE customer = ? LIMIT ?; token ?", r.IntN(5000), n, table)
 	}},
 	{"warning", 12, func(r *rand.Rand, e *frame.Event) {
-		e.Text = fmt.Sprintf("Query returned %d rows, which is more than what is usual here for the "+
-			"client at /10.0.%d.%d", r.IntN(90_000), r.IntN(9), r.IntN(250))
+		e.Text = fmt.Sprintf(
+			"Query returned %d rows, which is more than what is usual here for the "+
+				"client at /10.0.%d.%d", r.IntN(90_000), r.IntN(9), r.IntN(250))
 	}},
 	{"error", 5, func(r *rand.Rand, e *frame.Event) {
 		e.Text = fmt.Sprintf("Exception in thread Thread[Messaging-EventLoop-3-%d,5,main] "+

@@ -348,7 +348,8 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 	if err := os.Mkdir(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	early := keyCreateCmd{keyFlags: d.keyFlags(), Name: "early", Scopes: []account.Scope{account.Read}}
+	early := keyCreateCmd{keyFlags: d.keyFlags(), Name: "early",
+		Scopes: []account.Scope{account.Read}}
 	none := early
 	none.Wait = time.Millisecond
 	if err := none.run(t.Context(), io.Discard, io.Discard); err == nil ||

@@ -153,8 +153,9 @@ type eventInfo struct {
 	ID, Cluster, Node, Name, Kind, Severity, Text string
 	At                                            time.Time
 	Labels                                        map[string]string
-	Nodes                                         int      // that said so, of a change of the schema
-	Also                                          []string // the ids of what the others said
+	// that said so, of a change of the schema
+	Nodes int
+	Also  []string // the ids of what the others said
 
 	raw json.RawMessage // as it came
 }

@@ -139,7 +139,8 @@ func TestEventsEndToEnd(t *testing.T) {
 	waited := frametest.New("prod", 3, 2)
 	tell(waited, base-10*60_000, "stop") // it could not be sent for so long
 	once()
-	if strings.Contains(out.String(), "number-1\\") { // a store that begins anew may tell it as late
+	// a store that begins anew may tell it as late
+	if strings.Contains(out.String(), "number-1\\") {
 		t.Error(&out)
 	}
 	if err := d.Kill(); err != nil {
@@ -168,8 +169,8 @@ func TestEventsEndToEnd(t *testing.T) {
 	}
 }
 
-// TestFollowAnew: a change of the schema is printed once, whichever node's event is in an answer, and
-// a place that the API of another version does not take is not the end.
+// TestFollowAnew: a change of the schema is printed once, whichever node's event is in an answer,
+// and a place that the API of another version does not take is not the end.
 func TestFollowAnew(t *testing.T) {
 	eventsEvery = 10 * time.Millisecond
 	event := func(id string, also ...string) eventInfo {
@@ -211,7 +212,8 @@ func TestFollowAnew(t *testing.T) {
 	c := eventsCmd{clientFlags: clientFlags{API: s.URL, Key: testKey}, Limit: 10, Follow: true}
 	err := c.run(ctx, &out, &errs, time.Now())
 	got := regexp.MustCompile(`text-\w+`).FindAllString(out.String(), -1)
-	if want := "text-a text-x text-d"; strings.Join(got, " ") != want || begun != 2 || refused != 1 ||
+	if want := "text-a text-x text-d"; strings.Join(got, " ") != want || begun != 2 ||
+		refused != 1 ||
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("begun %d times, refused %d: %v\n%s%s", begun, refused, err, &out, &errs)
 	}

@@ -120,7 +120,8 @@ func keptIn(t *testing.T, keyspace string) *directory {
 	}
 	of := "hour_spread: 1s, "
 	if keyspace != "" {
-		of += fmt.Sprintf("hosts: [%q], keyspace: %s, ", engines.SharedCassandra(t).Addr(), keyspace)
+		of += fmt.Sprintf("hosts: [%q], keyspace: %s, ", engines.SharedCassandra(t).Addr(),
+			keyspace)
 	}
 	changed := strings.Replace(string(text), "cassandra: {", "cassandra: {"+of, 1)
 	if err := os.WriteFile(d.config, []byte(changed), 0o600); err != nil {

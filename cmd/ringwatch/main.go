@@ -147,7 +147,8 @@ func commands(c *cli, options ...kong.Option) *kong.Kong {
 	k, err := kong.New(c, append(options, kong.Name("ringwatch"),
 		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes "+
 			"almost nothing."),
-		kong.Vars{"version": versionLine()}, kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+		kong.Vars{"version": versionLine()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		panic(err) // the structs are wrong
 	}

@@ -33,7 +33,8 @@ func (p *process) openStore(ctx context.Context) (*store.Store, error) {
 }
 
 // inUsePatience is how long ringwatch all waits for a directory of rows that another process has.
-// ringwatch key has it for a moment when it comes first. A second ringwatch all fails at the stream.
+// ringwatch key has it for a moment when it comes first. A second ringwatch all fails at the
+// stream.
 const inUsePatience = 10 * time.Second
 
 // connectStore connects and looks at nothing.

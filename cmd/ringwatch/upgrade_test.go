@@ -66,7 +66,8 @@ func TestUpgradeOfLine(t *testing.T) {
 	t.Logf("%d frames, %d answers, %d of them partial; slowest %v", r.Acked, r.Answers, r.Partial,
 		r.Slowest)
 	if !r.Whole() || r.Failed > 0 {
-		t.Errorf("lost %d, doubled %d, wrong %d, holes %d, ended %d, %d questions without an answer: %q",
+		t.Errorf("lost %d, doubled %d, wrong %d, holes %d, ended %d, %d questions without "+
+			"an answer: %q",
 			r.Lost, r.Doubled, r.Wrong, r.Holes, r.Ended, r.Failed, r.Problems)
 	}
 	if r.Replaced != 10 || r.Acked < 200 || r.Answers < 50 || r.Hours == 0 {

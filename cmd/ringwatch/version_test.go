@@ -25,10 +25,12 @@ func TestBuilt(t *testing.T) {
 		info  *debug.BuildInfo
 		want  string
 	}{
-		{"1.2.3 fedcba987654 2026-11-27T12:00:00Z", info, "1.2.3 fedcba987654 2026-11-27T12:00:00Z"},
+		{"1.2.3 fedcba987654 2026-11-27T12:00:00Z", info,
+			"1.2.3 fedcba987654 2026-11-27T12:00:00Z"},
 		{"1.2.3 - 2026-11-27T12:00:00Z", info, "1.2.3  2026-11-27T12:00:00Z"},
 		{"1.2.3", info, "1.2.3 0123456789abcdef-changed 2026-11-26T12:00:00Z"},
-		{"", info, "1.3.0-0.20261126120000-0123456789ab 0123456789abcdef-changed 2026-11-26T12:00:00Z"},
+		{"", info, "1.3.0-0.20261126120000-0123456789ab 0123456789abcdef-changed " +
+			"2026-11-26T12:00:00Z"},
 		{"", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "devel  "},
 		{"", nil, "devel  "},
 	} {

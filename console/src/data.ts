@@ -105,8 +105,8 @@ export interface Drawn {
 export const same = ({ answer, range, at }: Drawn, to: number, now: number): boolean =>
   range.to === to && answer.warnings.length === 0 && now - at < 60_000;
 
-/** Loads the series of an expression over a range; null loads nothing. While the range ends now they
- *  are asked for again when that may give something else. */
+/** Loads the series of an expression over a range; null loads nothing. While the range ends now
+ *  they are asked for again when that may give something else. */
 export function useSeries(expr: string | null, range: Range): Data<Drawn> {
   const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
   const name = expr && `${expr} ${span} ${range.step}`;

@@ -94,7 +94,7 @@ test("a change of the schema is one line, whatever the answers know of it", () =
   assert.equal(merged(two, [by(35, "c", "d")]), two);
 });
 
-test("newer events are asked for from so far back that late ones come, and not before a list", () => {
+test("newer events are asked for from far enough back for late ones, not before a list", () => {
   const now = 1_000_000;
   const since = (list, older) => Date.parse(sinceOf(list, older, now * 1000)) / 1000 - now;
   const ago = (secs) => event("x", now - secs, "start");

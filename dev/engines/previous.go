@@ -45,7 +45,8 @@ func MustPrevious(tb testing.TB) *Previous {
 // MustProgram returns the path of its program.
 func (p *Previous) MustProgram(tb testing.TB) string {
 	tb.Helper()
-	return p.must(tb, "bin/ringwatch", "ringwatch", "cmd/ringwatch", "go", "build", "-buildvcs=false",
+	return p.must(tb, "bin/ringwatch", "ringwatch", "cmd/ringwatch", "go", "build",
+		"-buildvcs=false",
 		"-ldflags=-s -X 'main.release="+p.Version+" "+p.revision+"'", "-o", "ringwatch", ".")
 }
 
@@ -100,8 +101,9 @@ func previousOf(ctx context.Context, root string) (*Previous, error) {
 	if err != nil {
 		shallow, failed := git(ctx, p.root, "rev-parse", "--is-shallow-repository")
 		if failed != nil || strings.TrimSpace(string(shallow)) != "true" {
-			return nil, fmt.Errorf("this repository lacks the version before, %s: git fetch --tags "+
-				"from where that is (%w)", p.revision, errors.Join(err, failed))
+			return nil,
+				fmt.Errorf("this repository lacks the version before, %s: git fetch --tags "+
+					"from where that is (%w)", p.revision, errors.Join(err, failed))
 		}
 		p.revision = ""
 		return p, nil

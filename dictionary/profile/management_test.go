@@ -9,7 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// TestManagementAPI: a meter ends with _total, a counter does not, and each has its registry's type.
+// TestManagementAPI: a meter ends with _total, a counter does not; each has its registry's type.
 func TestManagementAPI(t *testing.T) {
 	number := func(entity, name string, own ...string) window.Series {
 		return window.Series{Metric: &window.Metric{Type: entity, Name: name, Kind: frame.Counter},

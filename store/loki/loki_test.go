@@ -311,8 +311,8 @@ func long(t *testing.T, account string, partition int32, offset int64) stream.Re
 }
 
 // TestParkedIsBounded: of an account that meets the Loki's limits a bounded number of bytes waits,
-// what is above that is dropped and counted, a push is no larger than a proxy takes, and a partition
-// that another process got is not waited for.
+// what is above that is dropped and counted, a push is no larger than a proxy takes, and a
+// partition that another process got is not waited for.
 func TestParkedIsBounded(t *testing.T) {
 	l := &receiver{T: t, status: http.StatusTooManyRequests}
 	p := everybody(t, l)

@@ -54,7 +54,8 @@ func (f Fleet) Validate() error {
 		"retention is %s: use 1h to %dd", f.Retention, longest/(24*time.Hour))
 	check(f.Replicas >= 1 && f.Replicas <= mostReplicas, "replicas is %d: use 1 to %d", f.Replicas,
 		mostReplicas)
-	check(f.Events >= 0 && f.Events <= mostEvents, "events is %d: use 0 to %d", f.Events, mostEvents)
+	check(f.Events >= 0 && f.Events <= mostEvents, "events is %d: use 0 to %d", f.Events,
+		mostEvents)
 	return errors.Join(errs...)
 }
 

@@ -336,7 +336,9 @@ public final class SentNames {
         return known.values().stream().mapToInt(Map::size).sum();
     }
 
-    /** Entities that had no room at the last turn of a minute; one of two sources may count twice. */
+    /**
+     * Entities that had no room at the last turn of a minute; one of two sources may count twice.
+     */
     int leftOut() {
         return leftOut;
     }
