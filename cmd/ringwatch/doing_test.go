@@ -45,8 +45,8 @@ func TestDoing(t *testing.T) {
 			t.Run("Snapshot", d.testSnapshot)
 			t.Run("Repair", d.testRepair)
 			t.Run("Alerts", d.testAlerts)
-			t.Run("Decommission", d.testDecommission)
 			t.Run("Console", func(t *testing.T) { d.browse(t, "TESTS=real") })
+			t.Run("Decommission", d.testDecommission) // then nothing can be repaired any more
 		})
 	}
 }
@@ -381,4 +381,5 @@ func (d *doing) testDecommission(t *testing.T) {
 	d.has(t, "/v1/events?cluster=doing&kind=node_left", `"peer":"127.0.0.2`)
 	d.has(t, "/v1/nodes?cluster=doing&state=decommissioned", `"address":"127.0.0.2:`)
 	d.says(t, "DoingDecommission", "alerts")
+	d.browse(t, "TESTS=real/tasks", "ONLY=left")
 }

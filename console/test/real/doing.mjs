@@ -3,7 +3,6 @@ import { shows } from "./shows.mjs";
 
 export const tests = {
   "a large partition is an event": shows("#/events?range=1h&kind=large_partition", "orders"),
-  "a node that left is an event": shows("#/events?range=1h&kind=node_left", "127.0.0.2"),
   "a repair is an event": shows("#/events?range=1h&kind=repair", "shop"),
   "the table that was repaired": shows("#/activity?view=repairs&cluster=doing", "orders"),
   "the driver that is connected": shows("#/activity?view=clients&cluster=doing", "gocql"),
