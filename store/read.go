@@ -31,9 +31,20 @@ type ReadReport struct {
 	From     int64 // ms: what is older has expired, and is no part of the answer
 	// frames of these windows that could not be read: damaged, or without their key frame
 	Lost int
-	// Keyless are those whose key frame may yet come, since it is not long ago that their window
-	// was open, and agents send what is fresh beside what waits.
+	// Keyless are those whose key frame may yet come, since agents send what is fresh beside what
+	// waits.
 	Keyless int
+}
+
+// backlogMillis is how long after a window's end its key frame is waited for, in ms: package query
+// expects no older frames either.
+const backlogMillis = 20 * 60_000
+
+// keyless counts frames of a window that wait for their key frame.
+func (r *ReadReport) keyless(start, now int64, frames int) {
+	if start+windowMillis >= now-backlogMillis {
+		r.Keyless += frames
+	}
 }
 
 // Partial reports whether something that is stored is missing in the answer.
@@ -382,7 +393,7 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 		return nil
 	}
 	r.mu.Lock()
-	r.report.Keyless += rep.MissingKey
+	r.report.keyless(start, r.millis(), rep.MissingKey)
 	r.mu.Unlock()
 	switch {
 	case held && within(w.Times, k.Head.Times): // its frames say nothing more

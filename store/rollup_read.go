@@ -299,7 +299,7 @@ func (r *rollupReader) unclosed(ctx context.Context,
 			defer mu.Unlock()
 			r.report.Fresh++
 			r.report.Lost += rep.Lost()
-			r.report.Keyless += rep.MissingKey
+			r.report.keyless(start, r.millis(), rep.MissingKey)
 			if err != nil {
 				r.report.damage(err)
 				return nil
