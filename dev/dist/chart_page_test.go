@@ -117,8 +117,10 @@ func TestAgentComesOutOfTheImage(t *testing.T) {
 		}
 		jar, config := option[1], option[2]
 		if mountOf(cassandra, jar) != "ringwatch-jar" || mountOf(init, jar) != "ringwatch-jar" ||
-			mountOf(cassandra, config) != "ringwatch-agent" || filepath.Base(config) != "agent.yaml" {
-			t.Errorf("%s: %s or %s is not where the containers look", title(objects[0]), jar, config)
+			mountOf(cassandra, config) != "ringwatch-agent" ||
+			filepath.Base(config) != "agent.yaml" {
+			t.Errorf("%s: %s or %s is not where the containers look", title(objects[0]),
+				jar, config)
 		}
 		if s := init.SecurityContext; s == nil || !is(s.RunAsUser, nobody) ||
 			!is(s.RunAsNonRoot, true) || !is(s.AllowPrivilegeEscalation, false) ||
@@ -170,8 +172,9 @@ func inImage(root, user, volume, at string, command []string) (string, error) {
 mount -o remount,bind,ro "$1" || exit 125
 root=$1 user=$4; shift 4
 exec chroot --userspec="$user" "$root" "$@"`
-	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, "sh", root, volume,
-		at, user}, command...)...)
+	cmd := exec.Command("unshare",
+		append([]string{"--mount", "sh", "-c", script, "sh", root, volume,
+			at, user}, command...)...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -82,7 +82,8 @@ func (r *rendered) sends(t *testing.T, name string) {
 	}
 	want := scheme + "://" + service + ".monitoring.svc:9471"
 	if config.Self.URL != want || config.Watch.URL != want {
-		t.Errorf("%s: they send to %q and %q, want %s", name, config.Self.URL, config.Watch.URL, want)
+		t.Errorf("%s: they send to %q and %q, want %s", name, config.Self.URL, config.Watch.URL,
+			want)
 	}
 	if !slices.ContainsFunc(each[*corev1.Service](r), func(s *corev1.Service) bool {
 		return s.Name == service
@@ -160,7 +161,8 @@ func TestResourcesFromSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	as(t, c.Values, &values)
-	fleets := regexp.MustCompile(`For ([\d,]+) nodes of Cassandra, as .ringwatch (size --nodes (\d+)).`).
+	fleets := regexp.MustCompile(
+		`For ([\d,]+) nodes of Cassandra, as .ringwatch (size --nodes (\d+)).`).
 		FindAllStringSubmatch(string(text), -1)
 	if len(fleets) != 2 {
 		t.Fatalf("it names the fleets %q", fleets)
@@ -223,7 +225,8 @@ func TestResourcesFromSize(t *testing.T) {
 	}
 	// a volume's nine tenths
 	r := mustRender(t, embeddedValues+"embedded: {persistence: {size: 7Gi}}\n")
-	if want := "max_bytes: " + strconv.Itoa(7*1024*9/10) + "MiB\n"; !strings.Contains(r.config, want) {
+	if want := "max_bytes: " + strconv.Itoa(7*1024*9/10) + "MiB\n"; !strings.Contains(r.config,
+		want) {
 		t.Errorf("the configuration does not say %q\n%s", want, r.config)
 	}
 }

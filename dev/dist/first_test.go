@@ -49,7 +49,8 @@ func firstMinute(t *testing.T, packages ...string) {
 	}
 	blocks := commands(t, "The first minute")
 	if len(blocks) != 3 {
-		t.Fatalf("the page has %d blocks of commands, want the server's, the keys' and the agent's: %q",
+		t.Fatalf("the page has %d blocks of commands, want the server's, the keys' and the "+
+			"agent's: %q",
 			len(blocks), blocks)
 	}
 	began := time.Now()

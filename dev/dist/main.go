@@ -168,7 +168,8 @@ func (r *release) build(ctx context.Context) (*parts, error) {
 	if err := os.RemoveAll(target); err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-Dstyle.color=never", "-Pdist", "-Drevision="+r.version,
+	cmd := exec.CommandContext(ctx, "mvn", "-B", "-q", "-Dstyle.color=never", "-Pdist",
+		"-Drevision="+r.version,
 		"-Dproject.build.outputTimestamp="+r.at.Format(time.RFC3339), "-Dmaven.test.skip=true",
 		"package")
 	cmd.Dir = filepath.Join(r.root, "agent")

@@ -524,8 +524,9 @@ func (in *installed) purge(t *testing.T) {
 			t.Errorf("dpkg does not say %q:\n%s", want, out)
 		}
 	}
-	if out := in.run("sh", "-c", "ls -A /etc/ringwatch; ls -d /var/lib/ringwatch /usr/share/ringwatch "+
-		"/usr/share/doc/ringwatch 2>/dev/null || true; dpkg --audit"); out != "tls.key\n" {
+	if out := in.run("sh", "-c",
+		"ls -A /etc/ringwatch; ls -d /var/lib/ringwatch /usr/share/ringwatch "+
+			"/usr/share/doc/ringwatch 2>/dev/null || true; dpkg --audit"); out != "tls.key\n" {
 		t.Errorf("what is left: %s", out)
 	}
 }
