@@ -123,13 +123,30 @@ c{cluster="theirs",exported_cluster="others"} 3
 					fmt.Fprintf(w, "name_%d 1\n", i)
 				}
 			}), has: map[string]float64{"name_0": 1, "name_900": 1}, hasNot: []string{"name_4999"}},
-		{name: "a label of 1 MB", says: "1 because a name or a label is too long",
+		{name: "a label of 1 MB", says: "1 because a label's name is longer than 255 bytes",
 			target: plain(func(w io.Writer) { fmt.Fprintf(w, "a{x=%q} 1\na{x=\"z\"} 2\n", long) }),
 			has:    map[string]float64{`a{x="z"}`: 2}},
-		{name: "a name of 1 MB", says: "1 because the target has more than",
+		{name: "a name of 1 MB", says: "1 because their name is longer than 255 bytes",
 			target: plain(func(w io.Writer) { fmt.Fprintf(w, "a%s 1\nb 2\n", long) }),
 			has:    map[string]float64{"b": 2}},
-		{name: "too many labels", says: "1 because their metric has too many labels",
+		{name: "a name of 306 bytes among four", says: "1 because their name is longer than 255",
+			target: plain(func(w io.Writer) {
+				fmt.Fprintf(w, "a 1\nb 2\nc 3\n%s 4\n", long[:306])
+			}), has: map[string]float64{"a": 1, "b": 2, "c": 3}},
+		{name: "names that become one", says: "1 because another metric has their name",
+			target: func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/plain; version=1.0.0; escaping=allow-utf-8")
+				_, _ = io.WriteString(w, "{\"a.b\"} 2\n{\"a-b\"} 3\n")
+			}, has: map[string]float64{"a_b": 2}},
+		{name: "more sets of bounds than a frame has",
+			says: "because the target's histograms have more than 256 sets of bounds",
+			target: plain(func(w io.Writer) {
+				for i := range frame.MaxBoundsSets + 1 {
+					fmt.Fprintf(w, "# TYPE h%[1]d histogram\nh%[1]d_bucket{le=\"%[1]d.5\"} 1\n"+
+						"h%[1]d_bucket{le=\"+Inf\"} 1\nh%[1]d_sum 1\nh%[1]d_count 1\n", i)
+				}
+			})},
+		{name: "too many labels", says: "1 because their metric has more than 16 labels",
 			target: plain(func(w io.Writer) {
 				_, _ = io.WriteString(w, "a{x=\"z\"} 2\na{")
 				for i := range frame.MaxLabels {

@@ -67,10 +67,13 @@ func (st *state) end() {
 const (
 	leftNames     = "names"     // the target has more metrics than a frame
 	leftLabels    = "labels"    // the metric has more labels than a frame
-	leftLong      = "long"      // a name or a label's value is longer than a frame allows
-	leftDuplicate = "duplicate" // the target says it twice
+	leftName      = "name"      // the metric's name is longer than a frame allows
+	leftAlike     = "alike"     // another metric has the same name in a frame's letters
+	leftLabel     = "label"     // a label's name or value is longer than a frame allows
+	leftDuplicate = "duplicate" // the target says it twice, or dates it far ahead
 	leftKind      = "kind"      // the metric's other series are no histograms, or it alone is none
 	leftBounds    = "bounds"    // the histogram's bounds are not those of the metric's others
+	leftSets      = "sets"      // the target's histograms have more sets of bounds than a frame
 	leftValue     = "value"     // the histogram's counts are none
 )
 
@@ -378,8 +381,8 @@ func (b *batch) reading() (*reading.Reading, map[string]int) {
 	r := &reading.Reading{Facts: b.facts()}
 	sets := map[string]bool{}
 	for _, m := range order {
-		if !b.room(m) {
-			left[leftNames] += len(m.samples)
+		if why := b.room(m); why != "" {
+			left[why] += len(m.samples)
 			continue
 		}
 		if t, ok := m.table(left, sets); ok {

@@ -84,17 +84,23 @@ func (st *state) metric(name string) *metric {
 	return m
 }
 
-// room reports whether a metric has a place in frames. It keeps the place while it is there.
-func (st *state) room(m *metric) bool {
+// room returns why a metric has no place in frames; "" if it has one. It keeps the place while it
+// is there.
+func (st *state) room(m *metric) (why string) {
 	if m.kept {
-		return true
+		return ""
 	}
 	name := m.name
 	if !model.IsValidLegacyMetricName(name) {
 		name = model.EscapeName(name, model.UnderscoreEscaping)
 	}
-	if len(name) > frame.MaxNameBytes || st.names[name] || len(st.names) >= maxNames && !m.report {
-		return false
+	switch {
+	case len(name) > frame.MaxNameBytes:
+		return leftName
+	case st.names[name]:
+		return leftAlike
+	case len(st.names) >= maxNames && !m.report:
+		return leftNames
 	}
 	m.kept, m.inFrame, m.typ = true, name, typeOf(name)
 	for n := 2; st.types[m.typ]; n++ {
@@ -103,7 +109,7 @@ func (st *state) room(m *metric) bool {
 		m.typ = m.typ[:min(len(m.typ), frame.MaxNameBytes-len(end))] + end
 	}
 	st.names[m.inFrame], st.types[m.typ] = true, true
-	return true
+	return ""
 }
 
 // gone is after how many scrapes a metric that is not there loses its place and what was decided.
@@ -150,7 +156,7 @@ func (m *metric) table(left map[string]int, sets map[string]bool) (reading.Table
 			left[why] += n
 		}
 	}
-	keep(leftLong, func(s *sample) bool { return !s.series.long })
+	keep(leftLabel, func(s *sample) bool { return !s.series.long })
 	m.decide()
 	keep(leftKind, func(s *sample) bool { return m.isKind(*s) })
 	m.widen()
@@ -168,7 +174,7 @@ func (m *metric) table(left map[string]int, sets map[string]bool) (reading.Table
 		c.Bounds = m.shape.bounds
 		key := textOf(c.Bounds)
 		if !sets[key] && len(sets) == frame.MaxBoundsSets {
-			left[leftBounds] += len(m.samples)
+			left[leftSets] += len(m.samples)
 			return reading.Table{}, false
 		}
 		sets[key] = true

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/config"
 	promscrape "github.com/prometheus/prometheus/scrape"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // Target is a target and its last scrape.
@@ -143,13 +145,19 @@ func oneLine(text string) string {
 }
 
 var leftBecause = map[string]string{
-	leftNames:     fmt.Sprintf("the target has more than %d metrics", maxNames),
-	leftLabels:    "their metric has too many labels",
-	leftLong:      "a name or a label is too long",
-	leftDuplicate: "the target says them twice",
+	leftNames:  fmt.Sprintf("the target has more than %d metrics", maxNames),
+	leftLabels: fmt.Sprintf("their metric has more than %d labels", frame.MaxLabels),
+	leftName:   fmt.Sprintf("their name is longer than %d bytes", frame.MaxNameBytes),
+	leftAlike: "another metric has their name, once what is no letter, digit or underscore " +
+		"is written as an underscore",
+	leftLabel: fmt.Sprintf("a label's name is longer than %d bytes or its value than %d",
+		frame.MaxNameBytes, frame.MaxLabelBytes),
+	leftDuplicate: "the target says them twice or dates them over ten minutes ahead",
 	leftKind:      "others of their metric are of another kind",
 	leftBounds:    "their buckets are not those of others of their metric",
-	leftValue:     "their buckets' counts are no whole numbers",
+	leftSets: fmt.Sprintf("the target's histograms have more than %d sets of bounds",
+		frame.MaxBoundsSets),
+	leftValue: "their buckets' counts are no whole numbers",
 }
 
 // leftSentence says what a reading does not have.
