@@ -168,6 +168,18 @@ kafka_consumergroup_current_offset_sum{$n,consumergroup="billing",topic="orders"
 		also:  [][2]string{{`40000+4200x60`, `40000+3000x60`}},
 		says: "The group reads at 70/s and records are written at 50/s, so it gets ahead again. " +
 			"What was deleted before it is gone: see if it can be sent once more."},
+	{of: "KafkaGroupBeyondEnd/members",
+		alert:  "consumergroup=billing,topic=orders",
+		series: `kafka_consumergroup_members{$n,consumergroup="billing"} 3x60`,
+		quiet:  [2]string{`3x60`, `0x60`},
+		says: "The group has 3 members, which run where the log has nothing for them yet. Stop " +
+			"them, reset the group's offsets of this topic, and start them again."},
+	{of: "KafkaGroupBeyondEnd/asleep",
+		alert:  "consumergroup=billing,topic=orders",
+		series: `kafka_consumergroup_members{$n,consumergroup="billing"} 0x60`,
+		quiet:  [2]string{`0x60`, `3x60`},
+		says: "The group has no members, so nothing is skipped yet. Reset its offsets of this " +
+			"topic before its consumers start, or delete the group."},
 	{of: "KafkaOfflinePartitions/controller",
 		series: `kafka_cluster_controllers{$n} 0x60
 kafka_topic_offline_partitions{$n,topic="orders"} 6x60

@@ -386,6 +386,65 @@ func TestStallAndBurst(t *testing.T) {
 	}
 }
 
+// TestDeletedAndBeyond: what retention has deleted is not waited for, and who has committed what the
+// log does not have is told of.
+func TestDeletedAndBeyond(t *testing.T) {
+	broker := engines.SharedKafka(t)
+	client := mustClient(t, broker.Addr())
+	admin := kadm.NewClient(client)
+	topic := fmt.Sprint("kept-", time.Now().UnixNano())
+	slow, fast := "slow-"+topic, "fast-"+topic
+	mustCreate(t, admin, 1, 1, topic)
+	now := time.Unix(1_700_000_000, 0)
+	c := testConfig(broker.Addr())
+	c.Topics.Include, c.Groups.Include = topic, slow+"|"+fast
+	r := mustNew(t, c, func() time.Time { return now })
+	read := func() values {
+		now = now.Add(20 * time.Second)
+		return mustRead(t, r)
+	}
+	keepFrom := func(oldest int64) {
+		of := kadm.Offsets{}
+		of.Add(kadm.Offset{Topic: topic, At: oldest})
+		done, err := admin.DeleteRecords(t.Context(), of)
+		if err == nil {
+			err = done.Error()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(v values, group string, lag, seconds, lost, ahead float64) {
+		t.Helper()
+		of := group + "/" + topic
+		v.want(t, "kafka_consumergroup_lag", of+"/0", lag)
+		v.want(t, "kafka_consumergroup_lag_sum", of, lag)
+		v.want(t, "kafka_consumergroup_lag_seconds", of, seconds)
+		v.want(t, "kafka_consumergroup_lost_partitions", of, lost)
+		v.want(t, "kafka_consumergroup_ahead_partitions", of, ahead)
+	}
+	read()
+	mustProduce(t, client, topic, 0, 23)
+	mustCommit(t, admin, slow, topic, map[int32]int64{0: 5})
+	mustCommit(t, admin, fast, topic, map[int32]int64{0: 23})
+	read()
+	keepFrom(20)
+	is(read(), slow, 3, 22.609, 1, 0) // 20/23 of the second interval before now
+	keepFrom(23)
+	v := read()
+	is(v, slow, 0, 0, 1, 0)
+	is(v, fast, 0, 0, 0, 0)
+	for i := range 3 { // it is beyond the end that was read before it, and goes on
+		mustCommit(t, admin, fast, topic, map[int32]int64{0: int64(30 + i)})
+		is(read(), fast, 0, 0, 0, 0)
+	}
+	is(read(), fast, 0, 0, 0, 1)
+	mustProduce(t, client, topic, 0, 10)
+	v = read()
+	is(v, fast, 1, 20*.1, 0, 0)
+	v.want(t, "kafka_consumergroup_lag_sum", slow+"/"+topic, 10)
+}
+
 // TestNobodyAnswers wants a sentence, within the timeout.
 func TestNobodyAnswers(t *testing.T) {
 	c := testConfig("127.0.0.1:1")

@@ -43,8 +43,10 @@ type groupTopic struct {
 	partitions, lag, offsets int64
 	lagging, beyond, lost    int64
 	ms, commit               int64
-	labelled                 []int32    // partitions whose labels are remembered
-	labels                   [][]string // and these
+	ahead                    int64
+	past                     map[int32]int64 // offsets beyond the ends that were read before them
+	labelled                 []int32         // partitions whose labels are remembered
+	labels                   [][]string      // and these
 }
 
 // OffsetFetch asks for as many groups at once as had together so many partitions.
@@ -242,7 +244,9 @@ func (of *groupTopic) take(r *Reader, now int64, partitions []int32, offsets []i
 	t, first := of.topic, of.seen == 0
 	of.seen = r.pass
 	of.partitions, of.lag, of.offsets = int64(len(partitions)), 0, 0
-	of.lagging, of.beyond, of.lost, of.ms = 0, 0, 0, noValue
+	of.lagging, of.beyond, of.lost, of.ahead, of.ms = 0, 0, 0, 0, noValue
+	before := of.past
+	of.past = nil
 	print := uint64(len(partitions))
 	for i, at := range partitions {
 		offset := offsets[i]
@@ -258,9 +262,20 @@ func (of *groupTopic) take(r *Reader, now int64, partitions []int32, offsets []i
 			if beyond {
 				of.beyond++
 			}
-			if oldest := t.oldest[at]; oldest > offset {
-				of.lost++
+		}
+		if t.oldest[at] > offset {
+			of.lost++
+		}
+		if offset > t.end[at] {
+			// A group that reads commits what came after the end was asked for. One that had
+			// committed the same a reading before is beyond it.
+			if was, there := before[at]; there && was == offset {
+				of.ahead++
 			}
+			if of.past == nil {
+				of.past = map[int32]int64{}
+			}
+			of.past[at] = offset
 		}
 		of.ms = max(of.ms, ms)
 	}
@@ -270,10 +285,11 @@ func (of *groupTopic) take(r *Reader, now int64, partitions []int32, offsets []i
 	of.print = print
 }
 
-// lag returns how far an offset is behind the end of a partition's log, in records and ms; noValue
-// where that is not known.
+// lag returns how far an offset is behind the end of a partition's log, in records that can still
+// be read and in ms; noValue where that is not known. What was deleted is not waited for.
 func (r *Reader) lag(t *topic, at int, offset int64) (lag, ms int64, beyond bool) {
 	end := t.end[at]
+	offset = max(offset, t.oldest[at])
 	switch {
 	case end < 0:
 		return noValue, noValue, false

@@ -21,7 +21,7 @@ import (
 // liar is a cluster that says whatever a test wants, where no real broker would.
 type liar struct {
 	metadata *kmsg.MetadataResponse
-	ends     func(broker int32) *kmsg.ListOffsetsResponse // nil: the end of each log is 100
+	ends     func(broker int32) *kmsg.ListOffsetsResponse // nil: each log is from 0 to 100
 	groups   map[int32][]string
 	offsets  *kmsg.OffsetFetchResponse
 	dirs     *kmsg.DescribeLogDirsResponse
@@ -63,7 +63,10 @@ func (l *liar) one(ctx context.Context, id int32, r kmsg.Request) (kmsg.Response
 			of.Topic = t.Topic
 			for _, p := range t.Partitions {
 				one := kmsg.NewListOffsetsResponseTopicPartition()
-				one.Partition, one.Offset = p.Partition, 100
+				one.Partition, one.Offset = p.Partition, 0
+				if p.Timestamp == -1 {
+					one.Offset = 100
+				}
 				of.Partitions = append(of.Partitions, one)
 			}
 			answer.Topics = append(answer.Topics, of)

@@ -340,6 +340,7 @@ func (p *pass) groupTables() []*table {
 	lagging := s.ints("kafka_consumergroup_lagging_partitions")
 	beyond := s.ints("kafka_consumergroup_beyond_history_partitions")
 	lost := s.ints("kafka_consumergroup_lost_partitions")
+	ahead := s.ints("kafka_consumergroup_ahead_partitions")
 	topicCommit := s.millis("kafka_consumergroup_last_commit_timestamp_seconds")
 	at := 0
 	for i, g := range p.groups {
@@ -358,8 +359,8 @@ func (p *pass) groupTables() []*table {
 				break
 			}
 			lagSum[at], topicMs[at], offsets[at], of[at] = o.lag, o.ms, o.offsets, o.partitions
-			lagging[at], beyond[at], lost[at], topicCommit[at] = o.lagging, o.beyond, o.lost,
-				o.commit
+			lagging[at], beyond[at], lost[at] = o.lagging, o.beyond, o.lost
+			ahead[at], topicCommit[at] = o.ahead, o.commit
 			at++
 		}
 	}
