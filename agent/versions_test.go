@@ -71,6 +71,7 @@ func testVersion(t *testing.T, version string) map[string]string {
 	n.flush(t, "watched")
 	snapshotAt := n.takeSnapshot(t)
 	t.Run("Identity", n.testIdentity)
+	t.Run("Replicas", n.testReplicas)
 	t.Run("Counters", func(t *testing.T) { n.compare(t, counters) })
 	t.Run("Gauges", func(t *testing.T) { n.compare(t, gauges) })
 	t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
@@ -254,6 +255,35 @@ func (n *node) testIdentity(t *testing.T) {
 	if len(other) > 0 {
 		t.Errorf("families without a name of their own: %v", other)
 	}
+}
+
+// testReplicas holds how many copies keyspaces have against what was said in CQL, also after it was
+// said otherwise.
+func (n *node) testReplicas(t *testing.T) {
+	const series = "cassandra_keyspace_replicas|"
+	n.exec(t, "CREATE KEYSPACE copied WITH replication = "+
+		"{'class': 'NetworkTopologyStrategy', 'dc1': 3, 'elsewhere': 2}")
+	n.exec(t, "CREATE KEYSPACE elsewhere WITH replication = "+
+		"{'class': 'NetworkTopologyStrategy', 'elsewhere': 2}")
+	has := func(what string, want map[string]string) {
+		n.until(t, what, func(s *state) error {
+			for key, value := range want {
+				if got := s.series[series+key]; got != value {
+					return fmt.Errorf("%s is %q, not %q", key, got, value)
+				}
+			}
+			return nil
+		})
+	}
+	has("the copies of keyspaces", map[string]string{"copied|NetworkTopologyStrategy": "3",
+		"elsewhere|NetworkTopologyStrategy": "0", "watched|SimpleStrategy": "1",
+		"system_auth|SimpleStrategy": "1", "system|LocalStrategy": ""})
+	n.exec(t, "ALTER KEYSPACE copied WITH replication = "+
+		"{'class': 'SimpleStrategy', 'replication_factor': 2}")
+	n.exec(t, "DROP KEYSPACE elsewhere")
+	has("their copies after they were changed", map[string]string{"copied|SimpleStrategy": "2",
+		"copied|NetworkTopologyStrategy": "", "elsewhere|NetworkTopologyStrategy": ""})
+	n.exec(t, "DROP KEYSPACE copied")
 }
 
 // testUnits holds the sum of a table's latencies, which Cassandra counts in a metric of its own,

@@ -64,7 +64,7 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 		}
 		there = append(there, *n)
 		question.Nodes = append(question.Nodes, safe.Node{ID: n.ID.String(), Name: n.Name(),
-			Interval: time.Duration(n.Interval) * time.Millisecond})
+			Datacenter: n.Datacenter, Rack: n.Rack, Interval: time.Duration(n.Interval) * time.Millisecond})
 	}
 	if len(others) == len(known) {
 		return &Error{Status: http.StatusUnprocessableEntity, Reason: "not_cassandra",

@@ -65,6 +65,9 @@ var whatMatters = []said{
 	{frame.Template{Type: "peer", Labels: []string{"peer"}, Metrics: []frame.Metric{
 		{Name: "cassandra_peer_up", Kind: frame.Gauge},
 	}}, []string{"10.0.0.2"}, []frametest.Cell{{Int: 1}}},
+	{frame.Template{Type: "replication", Labels: []string{"keyspace", "strategy"},
+		Metrics: []frame.Metric{{Name: "cassandra_keyspace_replicas", Kind: frame.Gauge}}},
+		[]string{"shop", "NetworkTopologyStrategy"}, []frametest.Cell{{Int: 3}}},
 	{frame.Template{Type: "filesystem", Labels: []string{"mount"}, Metrics: []frame.Metric{
 		{Name: "os_filesystem_available_bytes", Kind: frame.Gauge},
 		{Name: "os_filesystem_size_bytes", Kind: frame.Gauge},
@@ -172,6 +175,23 @@ func TestSafe(t *testing.T) {
 		t.Errorf("%+v", a.Reasons)
 	}
 
+	// Of three copies one may be away, of two none.
+	if a := ask("for=restart"); len(a.Nodes) != 3 || !a.Nodes[0].Safe {
+		t.Errorf("%+v", a.Nodes)
+	}
+	for _, n := range f.nodes {
+		n.Entities[5][0].Cells[0].Int = 2
+	}
+	f.live(1)
+	if a := ask("for=restart"); broken(a) != "quorum" || len(a.Nodes) != 3 || a.Nodes[0].Safe ||
+		!strings.Contains(a.Reasons[0].Text, "shop") {
+		t.Errorf("%+v", a)
+	}
+	for _, n := range f.nodes {
+		n.Entities[5][0].Cells[0].Int = 3
+	}
+	f.live(1)
+
 	// Since a step only what was said after it counts.
 	since := strconv.FormatFloat(float64(f.now.Load()+1)/1000, 'f', 3, 64)
 	f.now.Add(1000)
@@ -202,6 +222,7 @@ func TestSafe(t *testing.T) {
 	// for days.
 	for _, n := range f.nodes {
 		n.Entities[4][0].Cells[0].Int = 0
+		n.Entities[5][0].Cells[0].Int = 0 // copies are elsewhere
 	}
 	f.live(30, f.nodes[1])
 	if a := ask("for=restart&node=" + id); !a.Safe {

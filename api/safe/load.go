@@ -30,6 +30,7 @@ type Condition struct {
 	For         []Purpose `yaml:"for"`
 	Description string    `yaml:"description"`
 	PromQL      string    `yaml:"promql"`
+	Replicas    string    `yaml:"replicas"` // One or Quorum, in place of PromQL
 	Text        string    `yaml:"text"`
 	Needs       []string  `yaml:"needs"`
 }
@@ -143,7 +144,13 @@ func (c *Condition) check() (wrong []error) {
 			bad("needs: %q is not the name of a metric", name)
 		}
 	}
-	if len(c.For) > 0 {
+	switch {
+	case len(c.For) == 0:
+	case c.Replicas != "":
+		if c.Replicas != One && c.Replicas != Quorum || c.PromQL != "" {
+			bad("replicas: write %s or %s, and no promql beside it", One, Quorum)
+		}
+	default:
 		const probe = "probe"
 		q := Question{Cluster: probe, For: Restart}
 		if _, err := catalog.Parse(q.placed(c.PromQL), probe,

@@ -53,8 +53,8 @@ func (p Purpose) Known() bool { return slices.Contains(Purposes, p) }
 // NeedsNode reports whether it means nothing without a node.
 func (p Purpose) NeedsNode() bool { return p == Decommission || p == NodeReplace }
 
-// takesAway reports whether the node does not serve meanwhile, so that it need not be well before.
-func (p Purpose) takesAway() bool { return p == Restart || p == Upgrade || p == NodeReplace }
+// TakesAway reports whether the node does not serve meanwhile, so that it need not be well before.
+func (p Purpose) TakesAway() bool { return p == Restart || p == Upgrade || p == NodeReplace }
 
 // Series is an offender, or what a node said.
 type Series struct {
@@ -70,15 +70,15 @@ type Source interface {
 
 // Node is a node that has not left.
 type Node struct {
-	ID       string
-	Name     string // how people call it
-	Interval time.Duration
+	ID, Datacenter, Rack string
+	Name                 string // how people call it
+	Interval             time.Duration
 }
 
 // Question is what is asked.
 type Question struct {
 	Cluster string
-	Node    string // id of the node that the step is about; empty: no certain one
+	Node    string // id of the node that the step is about; empty: whichever is next
 	For     Purpose
 	At      time.Time
 	// Since: what nodes said before counts for nothing; zero: it counts while it is fresh.
@@ -105,6 +105,9 @@ type Answer struct {
 	Reasons    []Reason  `json:"reasons"` // why not; empty if it is
 	Conditions []Result  `json:"conditions"`
 	NotChecked []string  `json:"not_checked"`
+	// Nodes: where no node was named for a step that takes one away, which could be it, in the order
+	// in which they are best taken.
+	Nodes []Choice `json:"nodes,omitempty"`
 }
 
 // Reason is why it is not safe.
@@ -123,12 +126,6 @@ type Result struct {
 	Description string `json:"description"`
 }
 
-// freshName is the condition that is not in the file: that nodes were heard of.
-const freshName = "fresh"
-
-// lateIntervals is how many intervals an agent may be late, as where nodes are listed.
-const lateIntervals = 3
-
 // maxReasons is how many offenders of a condition are named.
 const maxReasons = 20
 
@@ -139,13 +136,15 @@ type asking struct {
 	answer *Answer
 	nodes  map[string]Node // by id
 	silent map[string]bool // by id; of those nothing more is said
+	heard  heard
+	said   map[string]map[string]bool // by metric, the ids of the nodes that say it
+	unsaid []Reason                   // why that cannot be known
+	copies *copies                    // asked when a condition first counts them
 }
 
 // Ask answers a question. The error is the context's.
 func (c *Conditions) Ask(ctx context.Context, source Source, q Question) (*Answer, error) {
-	a := &asking{Question: q, source: source, nodes: map[string]Node{}, silent: map[string]bool{},
-		answer: &Answer{Cluster: q.Cluster, For: q.For, Node: q.Node, At: q.At.UTC(),
-			Reasons: []Reason{}, Conditions: []Result{}, NotChecked: []string{}}}
+	a := newAsking(q, source)
 	for _, n := range q.Nodes {
 		a.nodes[n.ID] = n
 	}
@@ -158,13 +157,14 @@ func (c *Conditions) Ask(ctx context.Context, source Source, q Question) (*Answe
 			list = append(list, &c.List[i])
 		}
 	}
-	a.fresh(ctx, c.Fresh)
-	said, unsaid := a.said(ctx, list)
+	a.hear(ctx, c.Fresh)
+	a.fresh()
+	a.says(ctx, list)
 	for _, of := range list {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a.condition(ctx, of, said, unsaid)
+		a.condition(ctx, of)
 	}
 	for _, n := range c.NotChecked {
 		if slices.Contains(n.For, q.For) {
@@ -172,19 +172,32 @@ func (c *Conditions) Ask(ctx context.Context, source Source, q Question) (*Answe
 		}
 	}
 	a.answer.Safe = len(a.answer.Reasons) == 0
+	if a.whichever() {
+		a.choose(ctx, list)
+	}
 	return a.answer, ctx.Err()
 }
 
+func newAsking(q Question, source Source) *asking {
+	return &asking{Question: q, source: source, nodes: map[string]Node{},
+		silent: map[string]bool{},
+		answer: &Answer{Cluster: q.Cluster, For: q.For, Node: q.Node, At: q.At.UTC(),
+			Reasons: []Reason{}, Conditions: []Result{}, NotChecked: []string{}}}
+}
+
 // called is how people call a node.
-func (a *asking) called(id string) string { return cmp.Or(a.nodes[id].Name, id) }
+func (a *asking) called(id string) string { return cmp.Or(a.nodes[id].Name, id, "a node") }
 
 // away is the id of the node that the step takes away; empty: it takes none.
 func (q *Question) away() string {
-	if q.For.takesAway() {
+	if q.For.TakesAway() {
 		return q.Node
 	}
 	return ""
 }
+
+// whichever reports whether the step takes a node away and none was named.
+func (q *Question) whichever() bool { return q.Node == "" && q.For.TakesAway() }
 
 // staying are the ids of the nodes that must be well, by their names.
 func (a *asking) staying() []string {
@@ -208,8 +221,12 @@ func (q *Question) placed(promql string) string {
 		quoted := strconv.Quote(regexp.QuoteMeta(address))
 		left[i] = quoted[1 : len(quoted)-1]
 	}
-	return strings.NewReplacer("$scope", scope, "$stay", stay,
-		"$node", scope+",node="+strconv.Quote(q.Node), "$left", strings.Join(left, "|")).
+	node := scope
+	if !q.whichever() {
+		node += ",node=" + strconv.Quote(q.Node)
+	}
+	return strings.NewReplacer("$scope", scope, "$stay", stay, "$node", node, "$left",
+		strings.Join(left, "|")).
 		Replace(promql)
 }
 
@@ -231,75 +248,50 @@ func (a *asking) reason(known bool, node, format string, args ...any) {
 		Node: node, Text: fmt.Sprintf(format, args...)})
 }
 
-// query asks; what is not whole or failed is a reason. ok: the answer is whole.
-func (a *asking) query(ctx context.Context, promql string) (list []Series, ok bool) {
+// add adds reasons that were found before to the last condition.
+func (a *asking) add(list []Reason) {
+	for _, r := range list {
+		a.reason(r.Known, r.Node, "%s", r.Text)
+	}
+}
+
+// query asks; what is not whole or failed is a reason.
+func (a *asking) query(ctx context.Context, promql string) []Series {
 	list, lacks, err := a.source.Query(ctx, promql, a.At)
 	if ctx.Err() != nil {
-		return nil, false
+		return nil
 	}
+	a.add(notWhole(lacks, err))
+	return list
+}
+
+// notWhole are the reasons of an answer that failed or is not whole.
+func notWhole(lacks []string, err error) (list []Reason) {
 	if err != nil {
-		a.reason(false, "", "The question failed: %v", err)
+		list = append(list, Reason{Text: fmt.Sprintf("The question failed: %v", err)})
 	}
 	for _, text := range lacks {
-		a.reason(false, "", "The answer is not whole: %s", text)
+		list = append(list, Reason{Text: "The answer is not whole: " + text})
 	}
-	return list, err == nil && len(lacks) == 0
+	return list
 }
 
-// fresh finds the nodes that must be well and are silent.
-func (a *asking) fresh(ctx context.Context, most time.Duration) {
-	text := fmt.Sprintf("Every node that must be well was heard of within %s.", most)
-	if !a.Since.IsZero() {
-		text = fmt.Sprintf("Every node that must be well was heard of since %s, and within %s.",
-			a.Since.UTC().Format(time.TimeOnly), most)
-	}
-	a.begin(freshName, text)
-	list, _ := a.query(ctx, a.placed("ringwatch_node_last_seen_timestamp_seconds{$scope}"))
-	seen := map[string]time.Time{}
-	for _, s := range list {
-		seen[s.Labels["node"]] = time.UnixMilli(int64(s.Value * 1000))
-	}
-	ids := a.staying()
-	if len(ids) == 0 {
-		a.reason(false, "", "No node is left that anything is known of.")
-	}
-	for _, id := range ids {
-		at, is := seen[id]
-		age := a.At.Sub(at)
-		switch {
-		case !is:
-			a.reason(false, id, "%s was never heard of.", a.called(id))
-		case age > max(most, lateIntervals*a.nodes[id].Interval):
-			a.reason(false, id, "%s was last heard of %s ago.", a.called(id),
-				age.Round(time.Second))
-		case at.Before(a.Since):
-			a.reason(false, id, "%s was not heard of since %s.", a.called(id),
-				a.Since.UTC().Format(time.TimeOnly))
-		default:
-			continue
-		}
-		a.silent[id] = true
-	}
-}
-
-// said asks which nodes say the metrics that conditions need: by metric, the ids. If that cannot be
-// known, unsaid are the reasons.
-func (a *asking) said(ctx context.Context, list []*Condition) (said map[string]map[string]bool,
-	unsaid []Reason) {
-	said = map[string]map[string]bool{}
+// says asks which nodes say the metrics that conditions need.
+func (a *asking) says(ctx context.Context, list []*Condition) {
+	a.said = map[string]map[string]bool{}
 	for _, c := range list {
 		for _, name := range c.Needs {
-			said[name] = map[string]bool{}
+			a.said[name] = map[string]bool{}
 		}
 	}
-	if len(said) == 0 || ctx.Err() != nil {
-		return said, nil
+	if len(a.said) == 0 || ctx.Err() != nil {
+		return
 	}
-	names := strings.Join(slices.Sorted(maps.Keys(said)), "|")
+	names := strings.Join(slices.Sorted(maps.Keys(a.said)), "|")
 	found, lacks, err := a.source.Query(ctx, a.placed(
 		"group by (__name__, node) ({__name__=~"+strconv.Quote(names)+",$scope})"), a.At)
 	for _, s := range found {
-		if of := said[s.Labels["__name__"]]; of != nil {
+		if of := a.said[s.Labels["__name__"]]; of != nil {
 			of[s.Labels["node"]] = true
 		}
 	}
@@ -307,24 +299,30 @@ func (a *asking) said(ctx context.Context, list []*Condition) (said map[string]m
 		lacks = append(lacks, err.Error())
 	}
 	for _, text := range lacks {
-		unsaid = append(unsaid, Reason{Text: "It cannot be known which metrics nodes say: " + text})
+		a.unsaid = append(a.unsaid,
+			Reason{Text: "It cannot be known which metrics nodes say: " + text})
 	}
-	return said, unsaid
 }
 
 // condition asks one condition.
-func (a *asking) condition(ctx context.Context, c *Condition, said map[string]map[string]bool,
-	unsaid []Reason) {
+func (a *asking) condition(ctx context.Context, c *Condition) {
 	a.begin(c.Name, c.Description)
+	if c.Replicas != "" {
+		a.count(ctx)
+		a.add(a.copies.why)
+	}
 	if len(c.Needs) > 0 {
-		for _, r := range unsaid {
-			a.reason(false, "", "%s", r.Text)
-		}
-		if len(unsaid) == 0 {
-			a.needs(c, said)
+		a.add(a.unsaid)
+		if len(a.unsaid) == 0 {
+			a.needs(c)
 		}
 	}
-	list, _ := a.query(ctx, a.placed(c.PromQL))
+	var list []Series
+	if c.Replicas != "" {
+		list = a.lost(c.Replicas)
+	} else {
+		list = a.query(ctx, a.placed(c.PromQL))
+	}
 	texts := map[string]string{} // to node
 	for i := range list {
 		texts[a.sentence(c.Text, &list[i])] = list[i].Labels["node"]
@@ -339,10 +337,13 @@ func (a *asking) condition(ctx context.Context, c *Condition, said map[string]ma
 }
 
 // needs adds which of the nodes that must be well, or the node that the condition is of, do not say
-// what is needed.
-func (a *asking) needs(c *Condition, said map[string]map[string]bool) {
+// what is needed. A node that is taken away counts among those that have copies.
+func (a *asking) needs(c *Condition) {
 	ids := a.staying()
-	if !strings.Contains(c.PromQL, "$stay") && !strings.Contains(c.PromQL, "$scope") {
+	switch away := a.away(); {
+	case c.Replicas != "" && away != "" && !a.copies.down[away]:
+		ids = append(ids, away)
+	case c.ofNode() && !a.whichever():
 		if ids = nil; a.Node != "" {
 			ids = []string{a.Node}
 		}
@@ -350,7 +351,7 @@ func (a *asking) needs(c *Condition, said map[string]map[string]bool) {
 	for _, name := range c.Needs {
 		var without []string
 		for _, id := range ids {
-			if !a.silent[id] && !said[name][id] {
+			if !a.silent[id] && !a.said[name][id] {
 				without = append(without, a.called(id))
 			}
 		}

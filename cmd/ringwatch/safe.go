@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/safe"
@@ -58,7 +59,7 @@ func (c *config) validateConditions() error {
 type safeCmd struct {
 	clientFlags
 	Cluster string        `required:"" help:"The cluster's name." placeholder:"NAME"`
-	Node    string        `help:"The node that it is about: its id, an unambiguous beginning of it, its address, or its host name. decommission and node-replace need it." placeholder:"NODE"`
+	Node    string        `help:"The node that it is about: its id, an unambiguous beginning of it, its address, or its host name. Without it the question is whether any may be the next one. decommission and node-replace need it." placeholder:"NODE"`
 	For     string        `required:"" help:"What is about to be done: restart, upgrade, decommission, repair or node-replace." enum:"restart,upgrade,decommission,repair,node-replace" placeholder:"WHAT"`
 	Wait    time.Duration `help:"Ask again until it is safe, for so long at most. Only what nodes say from now on counts, so a step that has just been done is seen." placeholder:"30m"`
 	JSON    bool          `name:"json" help:"Print one JSON answer, the API's."`
@@ -68,7 +69,7 @@ type safeCmd struct {
 func (*safeCmd) Help() string {
 	return "Says whether it is safe to go on with maintenance of a cluster: every other node up " +
 		"and normal, nothing joining or leaving, the schema agreed on, hints delivered, nothing " +
-		"streaming, latency and waiting work as usual. What cannot be known is a no, with its " +
+		"streaming, no keyspace without its quorum, latency and waiting work as usual. What cannot be known is a no, with its " +
 		"reason.\n\n" +
 		"It ends with 0 for yes, 1 for no and 2 if it was called wrongly. With --wait it says on " +
 		"standard error what it waits for.\n\n" +
@@ -180,9 +181,13 @@ func (c *safeCmd) print(out io.Writer, a *safe.Answer, body []byte) error {
 		_, err := out.Write(plainJSON(body))
 		return err
 	}
-	verb, what := c.For, "a node"
+	verb := c.For
 	if a.For == safe.NodeReplace {
 		verb = "replace"
+	}
+	what := "any node"
+	if !a.For.TakesAway() {
+		what = "a node"
 	}
 	if a.NodeName != "" {
 		what = plain(a.NodeName)
@@ -193,17 +198,69 @@ func (c *safeCmd) print(out io.Writer, a *safe.Answer, body []byte) error {
 	if !a.Safe {
 		fmt.Fprintf(out, "No, it is not %s:\n", what)
 		for _, r := range a.Reasons {
-			mark := r.Condition
-			if !r.Known {
-				mark += ", not known"
-			}
-			fmt.Fprintf(out, "- %s (%s)\n", plain(r.Text), plain(mark))
+			fmt.Fprintf(out, "- %s\n", reasonText(r))
 		}
+		printChoices(out, a.Nodes)
 		return nil
 	}
 	fmt.Fprintf(out, "Yes, it is %s. %d conditions hold. Not checked:\n", what, len(a.Conditions))
 	for _, text := range a.NotChecked {
 		fmt.Fprintf(out, "- %s\n", plain(text))
 	}
+	printChoices(out, a.Nodes)
 	return nil
+}
+
+func reasonText(r safe.Reason) string {
+	mark := r.Condition
+	if !r.Known {
+		mark += ", not known"
+	}
+	return fmt.Sprintf("%s (%s)", plain(r.Text), plain(mark))
+}
+
+// printChoices prints which nodes could be taken, in their order, and by what the others are kept.
+func printChoices(out io.Writer, nodes []safe.Choice) {
+	var can []string
+	var why []string // in their order
+	kept := map[string][]string{}
+	for _, n := range nodes {
+		if n.Safe {
+			can = append(can, plain(n.Name))
+			continue
+		}
+		var list []string
+		for _, r := range n.Reasons {
+			list = append(list, reasonText(r))
+		}
+		text := strings.Join(list, " ")
+		if kept[text] == nil {
+			why = append(why, text)
+		}
+		kept[text] = append(kept[text], plain(n.Name))
+	}
+	switch {
+	case len(nodes) == 0:
+	case len(can) == 0:
+		fmt.Fprintln(out, "No node could be taken now.")
+		return
+	case len(why) == 0:
+		fmt.Fprintln(out, "One at a time, best in this order:")
+	default:
+		fmt.Fprintln(out, "Only one of these could be taken now, best in this order:")
+	}
+	for i, name := range can {
+		fmt.Fprintf(out, "%d. %s\n", i+1, name)
+	}
+	if len(why) > 0 {
+		fmt.Fprintln(out, "The others could not:")
+	}
+	for _, text := range why {
+		const most = 5
+		names := kept[text]
+		if rest := len(names) - most; rest > 0 {
+			names = append(names[:most:most], fmt.Sprintf("%d more", rest))
+		}
+		fmt.Fprintf(out, "- %s: %s\n", strings.Join(names, ", "), text)
+	}
 }

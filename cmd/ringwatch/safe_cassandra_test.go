@@ -153,7 +153,8 @@ func loadQuorum(t *testing.T, nodes []*engines.Cassandra) *quorumLoad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{"CREATE KEYSPACE shop WITH replication = " +
+	for _, statement := range []string{"ALTER KEYSPACE system_auth WITH replication = " +
+		"{'class': 'SimpleStrategy', 'replication_factor': 3}", "CREATE KEYSPACE shop WITH replication = " +
 		"{'class': 'SimpleStrategy', 'replication_factor': 3}",
 		"CREATE TABLE shop.orders (k int PRIMARY KEY, v int)"} {
 		eventually(t, statement, func(ctx context.Context) error {

@@ -119,6 +119,38 @@ func TestSafe(t *testing.T) {
 	}
 }
 
+// TestSafeWhichever: without a node the answer says which could be taken, and why not the others.
+func TestSafeWhichever(t *testing.T) {
+	why := []safe.Reason{{Condition: "up", Known: true, Text: "db-3 is down."}}
+	answer := safe.Answer{Cluster: "prod", For: safe.Restart, At: askedAt, Reasons: why,
+		Conditions: []safe.Result{}, NotChecked: []string{}, Nodes: []safe.Choice{
+			{Node: "n3", Name: "db-3", Safe: true}, {Node: "n1", Name: "db-1", Reasons: why},
+			{Node: "n2", Name: "db-2", Reasons: why}}}
+	args := []string{"safe", "--cluster", "prod", "--for", "restart"}
+	serveSafe(t, answer)
+	if code, out, _ := say(t, args...); code != 1 || out != "No, it is not safe to restart any "+
+		"node of cluster prod:\n- db-3 is down. (up)\nOnly one of these could be taken now, best "+
+		"in this order:\n1. db-3\nThe others could not:\n- db-1, db-2: db-3 is down. (up)\n" {
+		t.Errorf("%d %q", code, out)
+	}
+	answer.Nodes = answer.Nodes[1:]
+	serveSafe(t, answer)
+	if code, out, _ := say(t, args...); code != 1 ||
+		!strings.HasSuffix(out, "(up)\nNo node could be taken now.\n") {
+		t.Errorf("%d %q", code, out)
+	}
+	answer.Safe, answer.Reasons = true, nil
+	for i := range answer.Nodes {
+		answer.Nodes[i].Safe = true
+	}
+	serveSafe(t, answer)
+	if code, out, _ := say(t, args...); code != 0 || !strings.HasPrefix(out, "Yes, it is safe to "+
+		"restart any node of cluster prod. ") || !strings.HasSuffix(out,
+		"One at a time, best in this order:\n1. db-1\n2. db-2\n") {
+		t.Errorf("%d %q", code, out)
+	}
+}
+
 // TestSafeWaits: it asks until yes counts, or the time is over, and says what it waits for.
 func TestSafeWaits(t *testing.T) {
 	old := safeEvery

@@ -36,10 +36,12 @@ public final class NodeSource {
     private final Template template;
     private final Template peerTemplate;
     private final Metric up;
+    private final Replication replication;
     private final Map<String, Peer> peers = new HashMap<>();
     private int lastUp = -1;
     private int lastDown = -1;
     private String own = "";
+    private String datacenter = "";
 
     public NodeSource(NodeBeans beans, Model model) {
         this.beans = beans;
@@ -61,6 +63,7 @@ public final class NodeSource {
         template = node;
         peerTemplate = model.add(new Template("peer", "peer"));
         up = peerTemplate.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
+        replication = new Replication(model);
     }
 
     /** Whose one entity is the node: others have more to say of it. */
@@ -84,6 +87,7 @@ public final class NodeSource {
         if (slowTurn) {
             sampleFacts();
         }
+        replication.sample(schemaNow, datacenter, slowTurn);
         int upNow = beans.peersUp();
         int downNow = beans.peersDown();
         peersUp.set(0, Math.max(0, upNow - 1)); // the node counts itself
@@ -100,6 +104,7 @@ public final class NodeSource {
         if (!address.isEmpty()) { // a node that was decommissioned has none any more
             own = address;
         }
+        datacenter = beans.datacenter();
         identity(model, beans, own);
         version.setText(0, beans.releaseVersion());
         streams.set(0, beans.streams());

@@ -1,13 +1,11 @@
 package dev.ringwatch.agent.events;
 
-import java.lang.reflect.Method;
+import dev.ringwatch.agent.cassandra.Keyspaces;
 import java.nio.ByteBuffer;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.apache.cassandra.db.marshal.AbstractType;
@@ -35,45 +33,8 @@ public final class CassandraSchema implements EventSource, SchemaNames {
         this.version = version;
     }
 
-    /** Its type is the class in one version and an interface in another. */
-    private static final class Access {
-        static final Object SCHEMA;
-        static final Method KEYSPACES;
-        static final Method KEYSPACE;
-
-        static {
-            try {
-                Class<?> schema = Class.forName("org.apache.cassandra.schema.Schema");
-                SCHEMA = schema.getField("instance").get(null);
-                KEYSPACES = SCHEMA.getClass().getMethod("getKeyspaces");
-                KEYSPACE = SCHEMA.getClass().getMethod("getKeyspaceMetadata", String.class);
-            } catch (ReflectiveOperationException otherVersion) {
-                throw new LinkageError("the schema of this version is not known", otherVersion);
-            }
-        }
-    }
-
-    private static KeyspaceMetadata keyspace(String name) {
-        try {
-            return (KeyspaceMetadata) Access.KEYSPACE.invoke(Access.SCHEMA, name);
-        } catch (ReflectiveOperationException thrown) {
-            return null;
-        }
-    }
-
-    private static Map<String, KeyspaceMetadata> keyspaces() throws ReflectiveOperationException {
-        Map<String, KeyspaceMetadata> all = new TreeMap<>();
-        for (Object name : (Collection<?>) Access.KEYSPACES.invoke(Access.SCHEMA)) {
-            KeyspaceMetadata keyspace = keyspace((String) name);
-            if (keyspace != null) {
-                all.put((String) name, keyspace);
-            }
-        }
-        return all;
-    }
-
     private static TableMetadata table(String keyspace, String table) {
-        KeyspaceMetadata its = keyspace.isEmpty() ? null : keyspace(keyspace);
+        KeyspaceMetadata its = keyspace.isEmpty() ? null : Keyspaces.of(keyspace);
         return its == null ? null : its.getTableOrViewNullable(table);
     }
 
@@ -104,7 +65,7 @@ public final class CassandraSchema implements EventSource, SchemaNames {
             return;
         }
         try {
-            Map<String, KeyspaceMetadata> all = keyspaces();
+            Map<String, KeyspaceMetadata> all = Keyspaces.all();
             if (known != null) {
                 compare(known, all);
             }

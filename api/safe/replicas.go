@@ -1,0 +1,219 @@
+package safe
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a condition may count of replicas.
+const (
+	// One: no keyspace has a single copy, a part of which the node has.
+	One = "one"
+	// Quorum: enough copies stay of each keyspace.
+	Quorum = "quorum"
+)
+
+const networkTopology = "NetworkTopologyStrategy"
+
+// copies is what is known of keyspaces' replicas and of the nodes that have them.
+type copies struct {
+	keyspaces []keyspace
+	down      map[string]bool // by id: nodes that do not serve
+	away      map[string]bool // and those that do not in another's eyes
+	why       []Reason        // that this is not whole
+}
+
+// keyspace is one whose data users or logins need.
+type keyspace struct {
+	name, strategy string
+	// replicas by datacenter; of other strategies all under the empty name
+	replicas map[string]int
+}
+
+// isOurs reports whether nobody but Cassandra itself reads a keyspace, at ONE. Roles and passwords
+// are read at a quorum, or not at all.
+func isOurs(keyspace string) bool {
+	return keyspace == "system" ||
+		strings.HasPrefix(keyspace, "system_") && keyspace != "system_auth"
+}
+
+// count asks once what replicas there are. Nodes that are silent are a reason by themselves: only
+// those that are known to be away count.
+func (a *asking) count(ctx context.Context) {
+	if a.copies != nil {
+		return
+	}
+	a.copies = &copies{down: map[string]bool{}, away: map[string]bool{}}
+	ask := func(promql string) []Series {
+		list, lacks, err := a.source.Query(ctx, a.placed(promql), a.At)
+		a.copies.why = append(a.copies.why, notWhole(lacks, err)...)
+		return list
+	}
+	of, said := map[string]*keyspace{}, map[string]bool{}
+	// A schema that changes has two answers: the smaller one counts.
+	for _, s := range ask("min by (datacenter, keyspace, strategy) " +
+		"(cassandra_keyspace_replicas{$scope})") {
+		name, strategy, datacenter := s.Labels["keyspace"], s.Labels["strategy"], ""
+		said[s.Labels["datacenter"]] = true
+		if isOurs(name) {
+			continue
+		}
+		if strategy == networkTopology {
+			datacenter = s.Labels["datacenter"]
+		}
+		key := name + " " + strategy
+		if of[key] == nil {
+			of[key] = &keyspace{name, strategy, map[string]int{}}
+		}
+		of[key].replicas[datacenter] = int(s.Value)
+	}
+	silent := map[string]bool{}
+	for _, n := range a.nodes {
+		silent[n.Datacenter] = !said[n.Datacenter]
+	}
+	for _, datacenter := range slices.Sorted(maps.Keys(silent)) {
+		if silent[datacenter] && len(said) > 0 {
+			a.copies.why = append(a.copies.why, Reason{Text: fmt.Sprintf("No node of datacenter "+
+				"%s says how many copies are there.", datacenter)})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		a.copies.keyspaces = append(a.copies.keyspaces, *of[key])
+	}
+	for _, s := range ask("up{$scope} == 0 or on (node) cassandra_node_gossip_running{$scope} == 0 " +
+		"or on (node) cassandra_node_normal{$scope} == 0") {
+		a.copies.down[s.Labels["node"]] = true
+		a.copies.away[s.Labels["node"]] = true
+	}
+	for _, s := range ask(`group by (node) (label_replace(ringwatch_node_info{$scope}, "peer", ` +
+		`"$1", "address", "(.+)") and on (peer) cassandra_peer_up{$scope} == 0)`) {
+		a.copies.away[s.Labels["node"]] = true
+	}
+}
+
+// lost are the keyspaces that lose what is counted while the node is away, or whichever is.
+func (a *asking) lost(what string) (list []Series) {
+	ids := []string{a.Node}
+	if a.whichever() {
+		ids = slices.Sorted(maps.Keys(a.nodes))
+	}
+	for i := range a.copies.keyspaces {
+		k := &a.copies.keyspaces[i]
+		if slices.ContainsFunc(slices.Collect(maps.Values(k.replicas)),
+			func(n int) bool { return n < 0 }) {
+			a.reason(false, "", "The copies of keyspace %s are not known: nothing counts those "+
+				"of %s.", k.name, k.strategy)
+			continue
+		}
+		for _, id := range ids {
+			if a.nodes[id].ID == "" || a.copies.down[id] {
+				continue // it has nothing that could be lost by this step
+			}
+			of := map[string]string{"node": a.Node, "keyspace": k.name}
+			single, levels := a.without(k, id)
+			switch {
+			case what == One && single != "":
+				of["where"] = single
+			case what == Quorum && len(levels) > 0:
+				of["copies"], of["levels"] = k.text(), and(levels)
+				if of["others"] = a.others(id); of["others"] != "" {
+					of["others"] = ", with " + of["others"] + " away as well"
+				}
+			default:
+				continue
+			}
+			list = append(list, Series{Labels: of})
+		}
+	}
+	return list
+}
+
+// without says what a keyspace loses while a node is away, and those that are anyway: where the only
+// copy of some data may be on it, and the consistency levels at which some data cannot be had.
+//
+// Which nodes have a copy of what is not looked at: any of a datacenter may have one of the same
+// data. Only with at least as many racks as copies no two of them are in one rack.
+func (a *asking) without(k *keyspace, id string) (single string, levels []string) {
+	total, stay, has := 0, 0, false
+	for _, datacenter := range slices.Sorted(maps.Keys(k.replicas)) {
+		replicas := k.replicas[datacenter]
+		nodes, gone := 0, 0
+		racks, goneRacks := map[string]bool{}, map[string]bool{}
+		for _, n := range a.nodes {
+			if datacenter != "" && n.Datacenter != datacenter {
+				continue
+			}
+			nodes++
+			racks[n.Rack] = true
+			if n.ID == id || a.copies.away[n.ID] {
+				gone++
+				goneRacks[n.Rack] = true
+			}
+		}
+		if datacenter != "" && len(racks) >= replicas {
+			gone = len(goneRacks)
+		}
+		left := max(0, min(replicas, nodes)-gone)
+		total += replicas
+		stay += left
+		if replicas == 0 || datacenter != "" && a.nodes[id].Datacenter != datacenter {
+			continue
+		}
+		has = true
+		switch {
+		case replicas == 1 && datacenter == "":
+			single = "the cluster"
+		case replicas == 1:
+			single = "datacenter " + datacenter
+		case datacenter != "" && left < replicas/2+1:
+			levels = append(levels, "LOCAL_QUORUM")
+		}
+	}
+	if has && total > 1 && stay < total/2+1 {
+		levels = append(levels, "QUORUM")
+	}
+	if has && total > 1 && stay == 0 {
+		levels = append(levels, "ONE")
+	}
+	return single, levels
+}
+
+// text says how many copies a keyspace has, and where.
+func (k *keyspace) text() string {
+	var list []string
+	for _, datacenter := range slices.Sorted(maps.Keys(k.replicas)) {
+		text := strconv.Itoa(k.replicas[datacenter])
+		if datacenter != "" {
+			text += " in " + datacenter
+		}
+		list = append(list, text)
+	}
+	return and(list)
+}
+
+// others names the nodes that are away beside one.
+func (a *asking) others(id string) string {
+	const most = 5
+	var list []string
+	for other := range a.copies.away {
+		if other != id && a.nodes[other].ID != "" {
+			list = append(list, a.called(other))
+		}
+	}
+	slices.Sort(list)
+	if rest := len(list) - most; rest > 0 {
+		list = append(list[:most], fmt.Sprintf("%d more", rest))
+	}
+	return and(list)
+}
+
+func and(list []string) string {
+	if n := len(list); n > 1 {
+		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
+	}
+	return strings.Join(list, "")
+}
