@@ -1245,15 +1245,7 @@ export interface components {
             at: string;
             safe: boolean;
             /** @description why it is not safe; empty if it is */
-            reasons: {
-                condition: string;
-                /** @description false: it cannot be known whether the condition holds */
-                known: boolean;
-                /** Format: uuid */
-                node?: string;
-                /** @description a sentence */
-                text: string;
-            }[];
+            reasons: components["schemas"]["SafeReason"][];
             conditions: {
                 name: string;
                 /** @enum {string} */
@@ -1262,6 +1254,28 @@ export interface components {
             }[];
             /** @description what no metric says */
             not_checked: string[];
+            /**
+             * @description which nodes the step could take now, in the order in which they are best taken; only where none was
+             *     named for a step that takes one away. safe is true if each could be taken
+             */
+            nodes?: {
+                /** Format: uuid */
+                node: string;
+                /** @description how people call it */
+                name: string;
+                safe: boolean;
+                /** @description why not */
+                reasons: components["schemas"]["SafeReason"][];
+            }[];
+        };
+        SafeReason: {
+            condition: string;
+            /** @description false: it cannot be known whether the condition holds */
+            known: boolean;
+            /** Format: uuid */
+            node?: string;
+            /** @description a sentence */
+            text: string;
         };
         Tasks: {
             tasks: {
@@ -2335,7 +2349,7 @@ export interface operations {
             query: {
                 /** @description what is about to be done */
                 for: "restart" | "upgrade" | "decommission" | "repair" | "node-replace";
-                /** @description id, the beginning of it, address or host name of the node that it is about; decommission and node-replace need it */
+                /** @description id, the beginning of it, address or host name of the node that it is about, or else whichever is next; decommission and node-replace need it */
                 node?: string;
                 /** @description when the step before ended, as RFC 3339, seconds or milliseconds since 1970: what nodes said before does not count */
                 since?: string;
