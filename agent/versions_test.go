@@ -268,7 +268,7 @@ func (n *node) testReplicas(t *testing.T) {
 	has := func(what string, want map[string]string) {
 		n.until(t, what, func(s *state) error {
 			for key, value := range want {
-				if got := s.series[series+key]; got != value {
+				if got := s.text(series + key); got != value {
 					return fmt.Errorf("%s is %q, not %q", key, got, value)
 				}
 			}
