@@ -218,6 +218,13 @@ const (
 	KindOther     = "other"
 )
 
+// FactLeft is the fact in which the last frame of a node that is read from outside says that it was
+// taken out of what is read: LeftRemoved.
+const (
+	FactLeft    = "left"
+	LeftRemoved = "removed"
+)
+
 // Kinds are all of them.
 var Kinds = []string{KindCassandra, KindKafka, KindRedis, KindOther}
 

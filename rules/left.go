@@ -87,19 +87,19 @@ func (c *cluster) readRoster() {
 	}
 }
 
-// notePresence enters that a frame came, in which the node has an operation mode, if it could be
-// read.
-func (c *cluster) notePresence(n *node, heard, at int64, read bool, mode string) {
+// notePresence enters that a frame came. why is how the node leaves, if the frame says so, as far
+// as it could be read.
+func (c *cluster) notePresence(n *node, heard, at int64, read bool, why string) {
 	if !c.enrolled(n) {
 		return
 	}
-	gone := read && mode == roster.ModeLeft
+	gone := read && why != ""
 	switch {
-	case gone && n.end == nil, gone && n.end.Why != roster.Decommissioned && heard > n.end.At,
-		gone && n.end.Why == roster.Decommissioned && heard < n.end.At:
-		n.end = &roster.End{Why: roster.Decommissioned, At: heard, Last: heard}
+	case gone && n.end == nil, gone && !n.end.Said() && heard > n.end.At,
+		gone && n.end.Said() && heard < n.end.At:
+		n.end = &roster.End{Why: why, At: heard, Last: heard}
 		c.enroll(n)
-	case !gone && (read || n.end == nil || n.end.Why != roster.Decommissioned):
+	case !gone && (read || n.end == nil || !n.end.Said()):
 		n.spoke = max(n.spoke, heard)
 		c.rejoin(n)
 	}
@@ -168,15 +168,16 @@ func (c *cluster) detectLeft(n *node, at int64) bool {
 // successor returns the node that is in the place of one that is silent: it was never heard of
 // before that one fell silent, is up, and has its address or says that it replaces it. Addresses
 // alone say nothing: where nodes get new ones at each start, a known node may get that of a dead
-// one.
+// one. Only a database node has a place: a target that is read from outside is its job and
+// instance, and many of them may have one address.
 func (c *cluster) successor(n *node, at int64) *node {
 	address := n.fact("address")
-	if address == "" || c.newest <= n.spoke {
+	if address == "" || c.newest <= n.spoke || !hasPlace(n) {
 		return nil
 	}
 	var found *node
 	for _, by := range c.nodes {
-		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
+		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) || !hasPlace(by) ||
 			query.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
 			continue
 		}
@@ -188,6 +189,11 @@ func (c *cluster) successor(n *node, at int64) *node {
 		}
 	}
 	return found
+}
+
+// hasPlace reports whether a node is one of a database, with an agent of its own.
+func hasPlace(n *node) bool {
+	return n.identity.Kind() == frame.KindCassandra && !n.identity.Watched()
 }
 
 // samePlace reports whether somebody who was started to replace an address means a node's, which

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -459,5 +460,74 @@ func TestRosterSurvives(t *testing.T) {
 	if _, known := d.readers[len(d.readers)-1].Get(querytest.Account, "north",
 		w.nodes[0].ID); !known {
 		t.Error("a node that is up was struck out")
+	}
+}
+
+// watched adds a target that is read from outside, at an address.
+func (w *town) watched(kind, cluster, job, instance, address string) (*citizen, *frametest.Target) {
+	target := frametest.NewTarget(kind, cluster, job, instance)
+	target.Interval = townInterval
+	target.Identity.Facts[0].Value = address
+	target.Pass(1)
+	c := &citizen{Node: target.Node, next: w.at + 2500}
+	w.nodes = append(w.nodes, c)
+	return c, target
+}
+
+// TestOneAddressOfTargets: a target that is read from outside is its job and instance. Another one
+// of its address is not in its place, whatever it runs, and it is missed.
+func TestOneAddressOfTargets(t *testing.T) {
+	for _, kind := range frame.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			w, d := newLeaving(t, 1)
+			first, _ := w.watched(kind, "north", "app", "a", "10.0.0.9:8080")
+			w.pass(10*time.Minute, nil)
+			first.dead = true
+			w.pass(5*time.Minute, nil)
+			said := w.told(0)
+			second, _ := w.watched(kind, "north", "other", "b", "10.0.0.9:8080")
+			agent := w.add("", "north", 9)
+			agent.Identity.Facts[0].Value = "10.0.0.9:8080"
+			w.pass(10*time.Minute, nil)
+			if d.end(first) != (roster.End{}) || d.end(second) != (roster.End{}) {
+				t.Errorf("they have left: %+v, %+v", d.end(first), d.end(second))
+			}
+			w.wantTold(0, said...)
+		})
+	}
+}
+
+// TestRemoved: a target of which the role watch says that it was taken out has left at once. Its
+// late frames do not bring it back, and new ones do.
+func TestRemoved(t *testing.T) {
+	w, d := newLeaving(t, 1)
+	c, target := w.watched(frame.KindOther, "north", "app", "a", "10.0.0.9:8080")
+	w.pass(10*time.Minute, nil)
+	facts := slices.Clone(target.Identity.Facts)
+	target.Identity.Facts = append(slices.Clone(facts),
+		frame.Fact{Name: frame.FactLeft, Value: frame.LeftRemoved})
+	slices.SortFunc(target.Identity.Facts, func(a, b frame.Fact) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	c.Restart(w.at) // the next frame has its identity
+	w.pass(time.Minute, nil)
+	c.dead = true
+	at := d.end(c).At
+	if d.end(c).Why != roster.Removed {
+		t.Fatalf("it left as %+v", d.end(c))
+	}
+	w.pass(10*time.Minute, nil)
+	w.begin()
+	w.pass(10*time.Minute, nil)
+	if d.end(c).At != at || w.ups(c) != 0 {
+		t.Errorf("later it left as %+v, with %d series up", d.end(c), w.ups(c))
+	}
+	w.wantTold(0)
+	target.Identity.Facts = facts
+	c.dead = false
+	c.Restart(w.at)
+	w.pass(2*time.Minute, nil)
+	if d.end(c) != (roster.End{}) || w.ups(c) != 1 {
+		t.Errorf("it is not back: %+v, %d series up", d.end(c), w.ups(c))
 	}
 }

@@ -118,7 +118,14 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 			n.identity, n.renamed = pass.Identity, true
 		}
 	}
-	c.notePresence(n, heard, h.At, err == nil, mode)
+	why := ""
+	switch {
+	case mode == roster.ModeLeft:
+		why = roster.Decommissioned
+	case err == nil && pass.Identity.Fact(frame.FactLeft) == frame.LeftRemoved:
+		why = roster.Removed
+	}
+	c.notePresence(n, heard, h.At, err == nil, why)
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query/roster"
 )
 
 // State is what has to be known of a cluster's rules beside the stream: after a restart by the
@@ -138,7 +137,7 @@ func (c *cluster) restore(s *State) {
 				one.down = n.Last
 			}
 			c.nodes[n.ID] = one
-			if c.addNode(one, 0); one.end == nil || one.end.Why != roster.Decommissioned {
+			if c.addNode(one, 0); one.end == nil || !one.end.Said() {
 				one.spoke = n.Last
 			}
 		}

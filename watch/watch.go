@@ -10,6 +10,8 @@
 // target that is slow, lies or fails harms no other: it is shown with up 0 and a sentence that says
 // why. Of several processes that share targets, one reads each.
 //
+// A target that is taken out of the configuration or of what discovery names is told to have left.
+//
 // What bites: a target's node is silent, like any node, while nobody reads it. Its up is what was
 // found when it was last read.
 package watch
@@ -56,6 +58,9 @@ type Deps struct {
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
 	Clock   func() time.Time // nil: time.Now
+	// Remember is the file in which the targets outlive the process; empty: it knows only those
+	// that it has found itself.
+	Remember string
 }
 
 // Watcher reads targets and makes frames of what they say.
@@ -65,6 +70,7 @@ type Watcher struct {
 	ids     map[uuid.UUID]bool // of the sources
 	started int64
 	metrics *metrics
+	roll    *roll
 
 	mu      sync.Mutex
 	targets map[uuid.UUID]*target
@@ -76,6 +82,7 @@ type target struct {
 	encoder *encoder.Encoder
 	facts   []frame.Fact // of its last reading that had any
 	said    string       // what the log has of it; empty: nothing
+	removed bool         // it was told that it has left
 	heard   time.Time
 }
 
@@ -96,14 +103,14 @@ func New(sources []Source, d Deps) (*Watcher, error) {
 	}
 	m, err := newMetrics(d.Metrics)
 	return &Watcher{sources: sources, ids: seen, deps: d, started: d.Clock().UnixMilli(),
-		metrics: m,
-		targets: map[uuid.UUID]*target{}}, err
+		metrics: m, roll: newRoll(d), targets: map[uuid.UUID]*target{}}, err
 }
 
 // Reads reports whether a target is one of the sources: nobody else may hand over its readings.
 func (w *Watcher) Reads(id uuid.UUID) bool { return w.ids[id] }
 
-// Run reads the sources until ctx ends. It never fails.
+// Run reads the sources until ctx ends. It never fails. Found is to be called once it is known
+// which targets there are beside the sources, if only to say that there are none.
 func (w *Watcher) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i := range w.sources {
@@ -251,6 +258,9 @@ func (w *Watcher) Take(of reading.Target, at time.Time, r *reading.Reading, err 
 	t := w.target(&of, id, at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.removed {
+		return // a reading that was on its way
+	}
 	t.encoder.Of(of)
 	result := "ok"
 	if err != nil {
@@ -272,17 +282,25 @@ func (w *Watcher) Take(of reading.Target, at time.Time, r *reading.Reading, err 
 			"job", of.Job, "instance", of.Instance, "error", err)
 		return
 	}
-	sent := t.encoder.Last()
+	w.put(id, t, b)
+}
+
+// put sends a target's frame, which its encoder has just made. t.mu is held. It reports whether the
+// target is this process's.
+func (w *Watcher) put(id uuid.UUID, t *target, b []byte) (sent bool) {
+	at := t.encoder.Last()
 	// Asked last, so that nothing is sent once Revoke has returned.
 	w.deps.Shares.whileMine(id, func() {
+		sent = true
 		w.deps.Put(id, b, func() {
 			go func() { // it may be called by Put, while the target is locked
 				t.mu.Lock()
 				defer t.mu.Unlock()
-				t.encoder.Lost(sent)
+				t.encoder.Lost(at)
 			}()
 		})
 	})
+	return sent
 }
 
 // target returns what is remembered of a target.
@@ -304,12 +322,19 @@ func (w *Watcher) target(of *reading.Target, id uuid.UUID, at time.Time) *target
 	return t
 }
 
+// tidyEvery is how often that is looked at; a variable for tests.
+var tidyEvery = time.Minute
+
 // forgetAfter is how long after its last reading a target is forgotten.
 const forgetAfter = 10 * time.Minute
 
-// forget forgets targets that are read no more.
+// forget forgets targets that are read no more, and says of those that have left what could not be
+// said before.
 func (w *Watcher) forget(ctx context.Context) {
-	for sleep(ctx, time.Minute) {
+	for sleep(ctx, tidyEvery) {
+		w.roll.mu.Lock()
+		w.tidyRoll()
+		w.roll.mu.Unlock()
 		w.mu.Lock()
 		for id, t := range w.targets {
 			if w.deps.Clock().Sub(t.heard) > forgetAfter {

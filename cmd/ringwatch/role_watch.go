@@ -96,15 +96,21 @@ func (p *process) watchParts(ctx context.Context) ([]part, error) {
 		}
 		parts = append(parts, run)
 	}
+	remember := ""
+	if spool.Directory != "" {
+		remember = filepath.Join(spool.Directory, "targets.json")
+	}
 	watcher, err := watch.New(p.Watch.sources(p.log), watch.Deps{Put: sender.Put, Shares: shares,
-		Metrics: p.metrics, Log: p.log, Clock: clock})
+		Metrics: p.metrics, Log: p.log, Clock: clock, Remember: remember})
 	if err != nil {
 		return nil, usageError{fmt.Errorf("watch: %w", err)}
 	}
 	parts = append(parts, watcher.Run)
-	if len(p.Watch.ScrapeConfigs) > 0 {
+	if len(p.Watch.ScrapeConfigs) == 0 {
+		watcher.Found(nil, true)
+	} else {
 		scraper, err = scrape.New(*p.Watch.scrapes(), scrape.Deps{Take: watcher.Take,
-			Taken: watcher.Reads, Mine: shares.Mine, Log: p.log})
+			Taken: watcher.Reads, Found: watcher.Found, Mine: shares.Mine, Log: p.log})
 		if err != nil {
 			return nil, usageError{err}
 		}

@@ -18,6 +18,8 @@ export function happened(node: Node, known: Node[]): string {
       return `moved to cluster ${by}`;
     case "forgotten":
       return by ? `forgotten by key ${by}` : "forgotten";
+    case "removed":
+      return "removed from the targets";
     default:
       return node.state;
   }

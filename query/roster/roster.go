@@ -28,6 +28,7 @@ const (
 	Replaced       = "replaced"       // a new node of its cluster has its address, or says so
 	Moved          = "moved"          // it is in another cluster of the account now
 	Forgotten      = "forgotten"      // a person said so
+	Removed        = "removed"        // it was read from outside, and was taken out of the targets
 )
 
 // ModeLeft is the operation mode in which a node says that it has left. One that is DRAINED or
@@ -41,6 +42,9 @@ type End struct {
 	By   string `json:"by,omitempty"`   // the new node's id, the new cluster, or the key's name
 	Last int64  `json:"last,omitempty"` // when it was last heard of in its cluster; 0: not known
 }
+
+// Said reports whether the node's own frames said that it leaves.
+func (e *End) Said() bool { return e.Why == Decommissioned || e.Why == Removed }
 
 // Record is what is known of a node in a cluster.
 type Record struct {

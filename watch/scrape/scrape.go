@@ -45,6 +45,9 @@ type Deps struct {
 	Take func(target reading.Target, at time.Time, r *reading.Reading, err error)
 	// Taken, which may be nil, says whether somebody else hands over readings of that target.
 	Taken func(uuid.UUID) bool
+	// Found, which may be nil, gets all targets that are in the configuration, whichever process
+	// reads them, and whether these are all: at a start discovery may not have asked everybody yet.
+	Found func(list []reading.Target, all bool)
 	// Mine says whether this process reads the target of an id. Who changes its mind calls Reshare.
 	Mine func(uuid.UUID) bool
 	Log  *slog.Logger
@@ -187,6 +190,7 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 	sets := map[string][]*targetgroup.Group{}
 	s.ours = map[uuid.UUID]string{}
 	s.refused = nil
+	all, named := true, map[uuid.UUID]reading.Target{}
 	type place struct {
 		job string
 		of  labels.Labels
@@ -199,6 +203,7 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 			return cmp.Compare(a.Source, b.Source)
 		})
 		sets[job.JobName] = nil
+		all = all && len(groups) > 0
 		for _, g := range groups {
 			if g == nil {
 				continue
@@ -213,6 +218,7 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 				var w who
 				if err == nil {
 					w, err = s.who(of)
+					named[w.id] = w.Target
 				}
 				if err == nil && s.deps.Taken != nil && s.deps.Taken(w.id) {
 					err = errors.New("watch.kafka or watch.redis has the same cluster, job and " +
@@ -245,6 +251,9 @@ func (s *Scraper) sift() map[string][]*targetgroup.Group {
 		}
 	}
 	maps.DeleteFunc(s.last, func(id uuid.UUID, _ time.Time) bool { return s.ours[id] == "" })
+	if s.deps.Found != nil && s.found != nil {
+		s.deps.Found(slices.Collect(maps.Values(named)), all)
+	}
 	return sets
 }
 

@@ -436,11 +436,30 @@ func TestDiscovery(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `[{"targets": ["`+two+`"], "labels": {"cluster": "http"}}]`)
 	})
+	var named atomic.Pointer[[]string] // what Found had last, if that was all
 	r := start(t, `
 - job_name: f
   file_sd_configs: [{files: ['`+file+`'], refresh_interval: 200ms}]
 - job_name: h
-  http_sd_configs: [{url: 'http://`+found+`/'}]`)
+  http_sd_configs: [{url: 'http://`+found+`/'}]`, func(_ *Config, d *Deps) {
+		d.Found = func(list []reading.Target, all bool) {
+			names := []string{}
+			for _, of := range list {
+				names = append(names, of.Cluster+" "+of.Instance)
+			}
+			slices.Sort(names)
+			if named.Store(nil); all {
+				named.Store(&names)
+			}
+		}
+	})
+	are := func(want ...string) {
+		t.Helper()
+		eventually.True(t, fmt.Sprintf("%v are found", want), func() bool {
+			got := named.Load()
+			return got != nil && slices.Equal(*got, want)
+		})
+	}
 	of := func(cluster, instance string) func(taken) bool {
 		return func(x taken) bool {
 			return x.target.Cluster == cluster && x.target.Instance == instance && isUp(x)
@@ -448,8 +467,10 @@ func TestDiscovery(t *testing.T) {
 	}
 	r.next("the file's target", of("file", one))
 	r.next("the answer's target", of("http", two))
+	are("file "+one, "http "+two)
 	write(`"` + two + `"`)
 	r.next("the file's other target", of("file", two))
+	are("file "+two, "http "+two)
 	eventually.True(t, "the first one is gone", func() bool {
 		for _, target := range r.Targets() {
 			if target.Instance == one {
