@@ -1578,7 +1578,7 @@ export interface components {
              *     alert is about it.
              * @enum {string}
              */
-            state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
+            state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
             left?: {
                 since: components["schemas"]["Time"];
                 /** @description The id of the node that replaced it, the cluster that it moved to, or the name of the key that forgot it */
@@ -2075,7 +2075,7 @@ export interface operations {
                 /** @description its id, the beginning of it, its address or its host name */
                 name?: string;
                 /** @description in this state only; those after down have left */
-                state?: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten";
+                state?: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
                 /** @description how many at most; 0: all */
                 limit?: components["parameters"]["page"];
                 /** @description the header Ringwatch-Next of the page before */
