@@ -132,11 +132,13 @@ final class Config {
     static Config parse(List<String> lines, UnaryOperator<String> environment) throws Invalid {
         List<String> errors = new ArrayList<>();
         Map<String, String> substituted = new TreeMap<>();
-        Map<String, Object> map =
-                YamlSubset.parse(substitute(lines, environment, errors, substituted), errors);
+        Map<String, Object> map = YamlSubset.parse(lines, errors);
         Config config = new Config();
         for (Map.Entry<String, Object> entry : map.entrySet()) {
-            config.set(entry.getKey(), entry.getValue(), errors);
+            Object value = substitute(entry.getValue(), environment, errors, substituted);
+            if (value != null) { // an empty section keeps its defaults
+                config.set(entry.getKey(), value, errors);
+            }
         }
         config.sendProfiles(errors);
         if (config.urls.isEmpty() && config.listenHost == null && errors.isEmpty()) {
@@ -463,32 +465,43 @@ final class Config {
         return MIN_INTERVAL_MS * 1024;
     }
 
-    /** {@code ${NAME}} becomes the environment's value; a missing one is an error. */
-    private static List<String> substitute(List<String> lines, UnaryOperator<String> environment,
+    /** {@code ${NAME}} in a text becomes the environment's value; a missing one is an error. */
+    private static Object substitute(Object value, UnaryOperator<String> environment,
             List<String> errors, Map<String, String> substituted) {
-        List<String> out = new ArrayList<>();
-        for (String line : lines) {
-            StringBuilder replaced = new StringBuilder();
-            int from = 0;
-            for (int open = line.indexOf("${"); open >= 0; open = line.indexOf("${", from)) {
-                int close = line.indexOf('}', open);
-                if (close < 0) {
-                    break;
-                }
-                String name = line.substring(open + 2, close);
-                String value = environment.apply(name);
-                if (value == null && !line.trim().startsWith("#")) {
-                    errors.add("the environment variable " + name + " is not set");
-                }
-                if (value != null) {
-                    substituted.put(name, value);
-                }
-                replaced.append(line, from, open).append(value == null ? "" : value);
-                from = close + 1;
-            }
-            out.add(replaced.append(line.substring(from)).toString());
+        if (value instanceof Map) {
+            Map<Object, Object> out = new LinkedHashMap<>();
+            ((Map<?, ?>) value).forEach((key, of) ->
+                    out.put(key, substitute(of, environment, errors, substituted)));
+            return out;
         }
-        return out;
+        if (value instanceof List) {
+            List<Object> out = new ArrayList<>();
+            ((List<?>) value).forEach(of ->
+                    out.add(substitute(of, environment, errors, substituted)));
+            return out;
+        }
+        if (value == null) {
+            return null;
+        }
+        String text = (String) value;
+        StringBuilder replaced = new StringBuilder();
+        int from = 0;
+        for (int open = text.indexOf("${"); open >= 0; open = text.indexOf("${", from)) {
+            int close = text.indexOf('}', open);
+            if (close < 0) {
+                break;
+            }
+            String name = text.substring(open + 2, close);
+            String its = environment.apply(name);
+            if (its == null) {
+                errors.add("the environment variable " + name + " is not set");
+            } else {
+                substituted.put(name, its);
+            }
+            replaced.append(text, from, open).append(its == null ? "" : its);
+            from = close + 1;
+        }
+        return replaced.append(text.substring(from)).toString();
     }
 
     /** For logs: everything but the key. */

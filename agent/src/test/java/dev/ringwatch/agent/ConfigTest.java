@@ -10,6 +10,7 @@ import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -107,6 +108,20 @@ class ConfigTest {
     }
 
     @Test
+    void flowStyle() throws Exception {
+        Config config = Config.parse(List.of("ingest: {urls: [http://${HOST}:9471, 'https://b'],",
+                "  key: ${KEY}}  # ${NOT_SET}", "spool: {directory: /x}", "filters: [",
+                "  {exclude: {keyspace: \"system*\"}}, # all", "]", "\"interval\" : 10s", "cql:"),
+                Map.of("HOST", "h", "KEY", "k#1:x")::get);
+        assertEquals("[http://h:9471/v1/frames, https://b/v1/frames]", config.urls.toString());
+        assertEquals("k#1:x", config.key);
+        assertEquals("/x", config.spool.toString());
+        assertEquals(10_000, config.intervalMs);
+        assertTrue(config.cql);
+        assertFalse(config.filters.accepts("table", "system", "peers", "x"));
+    }
+
+    @Test
     void theirMistakes() {
         String all = errors("ingest:", "  urls: [https://a]", "  key: \"two words\"",
                 "  ca_file: /does/not/exist", "  cert_file: /etc/hostname", "spool:",
@@ -141,7 +156,7 @@ class ConfigTest {
     void whatIsNotUnderstoodIsAnError() {
         assertTrue(errors("").contains("nothing to do"));
         assertTrue(errors("ingest:", "  urls: [http://a").contains("line 2"));
-        assertTrue(errors("ingest: {urls: x}").contains("not understood"));
+        assertTrue(errors("ingest: &x", "  urls: x").contains("not understood: an anchor, &x"));
         assertTrue(errors("interval: 5s", "interval: 6s", "listen: a:1").contains("twice"));
         assertTrue(errors("just words").contains("line 1"));
         assertTrue(errors("interval: 5s", "    deeper: 1").contains("line 2"));
