@@ -53,7 +53,7 @@ func begin(w http.ResponseWriter, r *http.Request, contentType string) bool {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
-	h.Add("Vary", "Accept, Accept-Encoding, Authorization")
+	h.Add("Vary", "Accept, Accept-Encoding, Authorization, Cookie")
 	if r.Method == http.MethodHead || !takesGzip(r) {
 		return false
 	}

@@ -227,6 +227,8 @@ type Deps struct {
 
 	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
 	MakeKey MakeKey
+	// Sessions lets people sign in to the console for longer than a page lives; nil: nobody can.
+	Sessions *account.Sessions
 
 	// RecentReady returns nil when the recent source answers; nil if there is none.
 	RecentReady func(context.Context) error

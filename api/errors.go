@@ -81,7 +81,9 @@ func refuse(w http.ResponseWriter, r *http.Request, e *Error,
 	h := w.Header()
 	if e.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="ringwatch"`)
-		h.Add("WWW-Authenticate", `Basic realm="ringwatch"`)
+		if r == nil || !account.FromConsole(r) { // a browser would ask for a password itself
+			h.Add("WWW-Authenticate", `Basic realm="ringwatch"`)
+		}
 	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(e.RetryAfter))

@@ -37,7 +37,7 @@ func (s *Server) routes() []route {
 	return append(slices.Concat(s.seriesRoutes(), s.catalogRoutes(), s.lookupRoutes(),
 		s.qpsRoutes(),
 		s.reportRoutes(), s.safeRoutes(), s.eventsRoutes(), s.activityRoutes(),
-		s.adviceRoutes(), s.keyRoutes(), s.addedRoutes()), []route{
+		s.adviceRoutes(), s.keyRoutes(), s.sessionRoutes(), s.addedRoutes()), []route{
 		{pattern: "GET /v1/clusters", scoped: s.getClusters},
 		{pattern: "GET /v1/nodes", scoped: s.getNodes},
 		{pattern: "GET /v1/nodes/{id}", scoped: s.getNode},

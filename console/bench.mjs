@@ -15,7 +15,8 @@ async function open(key) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
   page.setDefaultTimeout(180_000);
-  await page.addInitScript((k) => sessionStorage.setItem("ringwatch.key", k), key);
+  const headers = { Authorization: `Bearer ${key}`, "Ringwatch-Console": "1" };
+  await context.request.post(`${BASE}/v1/session`, { headers });
   return { context, page };
 }
 

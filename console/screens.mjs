@@ -39,7 +39,8 @@ for (const colorScheme of ["dark", "light"]) {
     const context = await browser.newContext({ viewport, colorScheme });
     const page = await context.newPage();
     page.setDefaultTimeout(300_000);
-    await page.addInitScript((k) => sessionStorage.setItem("ringwatch.key", k), key);
+    const headers = { Authorization: `Bearer ${key}`, "Ringwatch-Console": "1" };
+    await context.request.post(`${base}/v1/session`, { headers });
     for (const [name, hash] of Object.entries(pages)) {
       await page.goto(`${base}/#/nowhere`);
       const range = hash.includes("range=") ? "" : `${hash.includes("?") ? "&" : "?"}range=1h`;

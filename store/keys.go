@@ -10,11 +10,15 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// keysTable holds API keys. Nobody's data path writes it: only ringwatch key and POST /v1/keys do.
+// keysTable holds API keys, and who has signed in with them. Nobody's data path writes it: only
+// ringwatch key, POST /v1/keys and POST /v1/session do.
 const keysTable = "api_keys"
 
-// keysScope is its one partition, so that one read gives all of a moment. A key is some 200 bytes.
-const keysScope = "keys"
+// Its partitions, so that one read gives all of a moment. A key is some 200 bytes.
+const (
+	keysScope     = "keys"
+	sessionsScope = "sessions"
+)
 
 func keysLayout() *rows.Table {
 	return &rows.Table{
@@ -26,7 +30,8 @@ func keysLayout() *rows.Table {
 			{Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts},
 			timeColumn("expires_at"),
 			timeColumn("created_at"), textColumn("created_by"), timeColumn("revoked_at"),
-			textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node")},
+			textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node"),
+			textColumn("session_of")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter
 	}
@@ -41,17 +46,28 @@ type keyRows struct {
 
 // Keys returns all API keys by id, revoked ones too.
 func (s *keyRows) Keys(ctx context.Context) ([]account.StoredKey, error) {
+	return s.read(ctx, keysScope)
+}
+
+// Sessions returns the sessions of API keys that have not been over for long.
+func (s *keyRows) Sessions(ctx context.Context) ([]account.StoredKey, error) {
+	return s.read(ctx, sessionsScope)
+}
+
+func (s *keyRows) read(ctx context.Context, scope string) ([]account.StoredKey, error) {
 	var list []account.StoredKey
 	err := s.engine.Read(ctx, rows.Work{}, rows.Query{
-		Table: s.keys, Key: []any{keysScope},
+		Table: s.keys, Key: []any{scope},
 		Columns: []string{"id", "account", "name", "sha256", "scopes", "networks", "expires_at",
-			"created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node"},
+			"created_at", "created_by", "revoked_at", "revoked_by", "clusters", "node",
+			"session_of"},
 	}, func(scan func(...any) bool) bool {
 		var k account.StoredKey
 		var scopes []string
 		var expires, created, revoked int64
 		if !scan(&k.ID, &k.Account, &k.Name, &k.SHA256, &scopes, &k.Networks, &expires,
-			&created, &k.CreatedBy, &revoked, &k.RevokedBy, &k.Clusters, &k.Node) {
+			&created, &k.CreatedBy, &revoked, &k.RevokedBy, &k.Clusters, &k.Node,
+			&k.SessionOf) {
 			return false
 		}
 		for _, scope := range scopes {
@@ -81,8 +97,21 @@ func (s *keyRows) CreateKey(ctx context.Context, k account.StoredKey) error {
 	for i, scope := range k.Scopes {
 		scopes[i] = string(scope)
 	}
-	return s.put(ctx, k.ID, k.Account, k.Name, k.SHA256, scopes, k.Networks, expires,
-		k.Created.UnixMilli(), k.CreatedBy, nil, nil, k.Clusters, k.Node)
+	return s.put(ctx, rows.Row{Key: []any{keysScope, k.ID}, Values: []any{k.Account, k.Name,
+		k.SHA256, scopes, k.Networks, expires, k.Created.UnixMilli(), k.CreatedBy, nil, nil,
+		k.Clusters, k.Node, nil}})
+}
+
+// PutSession writes a session, or that it was ended. It is forgotten after its life.
+func (s *keyRows) PutSession(ctx context.Context, k account.StoredKey,
+	life time.Duration) error {
+	var revoked, by any
+	if !k.Revoked.IsZero() {
+		revoked, by = k.Revoked.UnixMilli(), k.RevokedBy
+	}
+	return s.put(ctx, rows.Row{Key: []any{sessionsScope, k.ID}, Values: []any{k.Account, k.Name,
+		k.SHA256, nil, nil, k.Expires.UnixMilli(), k.Created.UnixMilli(), nil, revoked, by, nil,
+		nil, k.SessionOf}, TTL: life.Truncate(time.Second)})
 }
 
 // keyTime is a time of a row; none is the zero time.
@@ -96,12 +125,12 @@ func keyTime(millis int64) time.Time {
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when
 // this returns nil.
 func (s *keyRows) RevokeKey(ctx context.Context, id string, at int64, by string) error {
-	return s.put(ctx, id, nil, nil, nil, nil, nil, nil, nil, nil, at, by, nil, nil)
+	return s.put(ctx, rows.Row{Key: []any{keysScope, id}, Values: []any{nil, nil, nil, nil, nil,
+		nil, nil, nil, at, by, nil, nil, nil}})
 }
 
-func (s *keyRows) put(ctx context.Context, id string, values ...any) error {
-	err := s.engine.Put(ctx, rows.Work{}, s.keys,
-		rows.Row{Key: []any{keysScope, id}, Values: values})
+func (s *keyRows) put(ctx context.Context, row rows.Row) error {
+	err := s.engine.Put(ctx, rows.Work{}, s.keys, row)
 	switch {
 	case errors.Is(err, rows.ErrDenied):
 		return fmt.Errorf("%w: %w", ErrKeysRights, err)

@@ -61,6 +61,7 @@ type Principal struct {
 	KeyName string
 	KeyID   string // empty for a key of the configuration
 	Scopes  []Scope
+	Session string // the id of the session that the request came with; empty: the key itself
 
 	clusters []string       // globs
 	networks []netip.Prefix // where the key may be used; none: anywhere

@@ -59,14 +59,17 @@ func Hash(key string) string {
 }
 
 // FromRequest takes the key out of a request: the Bearer token, or the password of HTTP Basic
-// whatever the user. Keys in the URL are not looked for, since URLs end in logs. The error is
-// ErrNoKey.
+// whatever the user, or else the console's session. Keys in the URL are not looked for, since URLs
+// end in logs. The error is ErrNoKey.
 func FromRequest(r *http.Request) (string, error) {
 	if _, password, ok := r.BasicAuth(); ok && password != "" {
 		return password, nil
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); strings.EqualFold(scheme, "Bearer") && token != "" {
+		return token, nil
+	}
+	if token := sessionOf(r); token != "" {
 		return token, nil
 	}
 	return "", ErrNoKey

@@ -187,6 +187,9 @@ func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 func (k *Keyring) audit(stored []StoredKey) {
 	seen := make(map[string]StoredKey, len(stored))
 	for _, s := range stored {
+		if s.SessionOf != "" {
+			continue // people sign in all day
+		}
 		seen[s.ID] = s
 		before, known := k.stored[s.ID]
 		if k.stored == nil { // the first reading: nothing is news

@@ -72,6 +72,8 @@ type entry struct {
 	principal Principal
 	expires   time.Time
 	revoked   bool
+	session   string            // the id of a session; empty: a key
+	of        [sha256.Size]byte // the digest of a session's key
 }
 
 // wrongSecret is an ErrUnknownKey whose id is that of a key.
@@ -130,9 +132,9 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 				bad("account %s: key %s is the same key as %s of account %s: make a new one",
 					a.Name, k.Name, other.principal.KeyName, other.principal.Account)
 			}
-			r.add(entry{digest, Principal{Account: a.Name, KeyName: k.Name,
+			r.add(entry{digest: digest, principal: Principal{Account: a.Name, KeyName: k.Name,
 				Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks,
-				bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, k.Expires, false})
+				bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, expires: k.Expires})
 		}
 	}
 	if len(errs) > 0 {
@@ -231,6 +233,17 @@ func (r *Registry) Authenticate(_ context.Context, key string) (Principal, error
 		return Principal{}, ErrRevoked
 	case !e.expires.IsZero() && !r.now().Before(e.expires):
 		return Principal{}, ErrExpired
+	case e.session == "":
+		return e.principal, nil
 	}
-	return e.principal, nil
+	of := r.find(e.of)
+	switch {
+	case of == nil || of.revoked || of.session != "":
+		return Principal{}, ErrRevoked
+	case !of.expires.IsZero() && !r.now().Before(of.expires):
+		return Principal{}, ErrExpired
+	}
+	p := of.principal
+	p.Session = e.session
+	return p, nil
 }

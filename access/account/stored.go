@@ -22,6 +22,9 @@ type StoredKey struct {
 	Clusters []string
 	// the one node whose frames it may write; FirstNode: the one that first uses it; empty: all
 	Node string
+	// Hash of the key that a session is of; empty: this is a key. A session may do what its key may
+	// do then.
+	SessionOf string
 
 	Created   time.Time
 	CreatedBy string
@@ -66,6 +69,14 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 			continue
 		}
 		digest, err := parseDigest(k.SHA256)
+		if err == nil && k.SessionOf != "" {
+			of, err := parseDigest(k.SessionOf)
+			if err == nil && more.find(digest) == nil {
+				more.add(entry{digest: digest, expires: k.Expires, revoked: !k.Revoked.IsZero(),
+					session: k.ID, of: of})
+			}
+			continue // one that cannot be read signs nobody in
+		}
 		if err == nil {
 			err = CheckScopes(k.Scopes)
 		}
@@ -83,9 +94,9 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		if more.find(digest) != nil {
 			continue
 		}
-		more.add(entry{digest, Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID,
+		more.add(entry{digest: digest, principal: Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID,
 			Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks,
-			bound: newBound(k.Clusters, k.Node, k.ID)}, k.Expires, !k.Revoked.IsZero()})
+			bound: newBound(k.Clusters, k.Node, k.ID)}, expires: k.Expires, revoked: !k.Revoked.IsZero()})
 	}
 	return more, errs
 }

@@ -77,7 +77,12 @@ func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
 	if db == nil {
 		return nil, store.ErrNotConnected
 	}
-	return db.Keys(ctx)
+	keys, err := db.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := db.Sessions(ctx)
+	return append(keys, sessions...), err
 }
 
 // maxMadeKeys is how many keys an account may have before the API makes no more: all processes read
@@ -92,12 +97,28 @@ func (p *process) makeKey(db *store.Store) api.MakeKey {
 	maker := account.NewMaker(db.Keys, db.CreateKey, maxMadeKeys)
 	return func(ctx context.Context, k *account.StoredKey) (string, error) {
 		text, err := maker.Make(ctx, k)
-		if errors.Is(err, store.ErrKeysRights) {
-			return "", &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
-				Message: "the server's role in Cassandra may not write API keys: run ringwatch " +
-					"key create, " +
-					"or grant it what ringwatch schema grants --for keys prints", Cause: err}
-		}
-		return text, err
+		return text, keysRights(err)
 	}
+}
+
+// keysRights says what to do where the store may not be written.
+func keysRights(err error) error {
+	if !errors.Is(err, store.ErrKeysRights) {
+		return err
+	}
+	return &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
+		Message: "the server's role in Cassandra may not write API keys: run ringwatch " +
+			"key create, " +
+			"or grant it what ringwatch schema grants --for keys prints", Cause: err}
+}
+
+// sessions is how people sign in to the console; nil if the store holds no keys.
+func (p *process) sessions(db *store.Store) *account.Sessions {
+	if !p.Keys.Stored {
+		return nil
+	}
+	return &account.Sessions{Read: db.Sessions, Now: clock,
+		Write: func(ctx context.Context, k account.StoredKey, life time.Duration) error {
+			return keysRights(db.PutSession(ctx, k, life))
+		}}
 }

@@ -116,6 +116,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Lookup:      lookup,
 		Work:        api.WorkOf(throttle),
 		MakeKey:     p.makeKey(db),
+		Sessions:    p.sessions(db),
 		Events:      apiStore{db}.Events,
 		Forget:      forget,
 		RecentReady: redis.Ping,

@@ -94,33 +94,66 @@ export class ApiError extends Error {
   }
 }
 
-const keyName = "ringwatch.key";
-const listeners = new Set<() => void>();
-
-/** The API key of this tab; empty: nobody has signed in. */
-export function key(): string {
-  return sessionStorage.getItem(keyName) ?? "";
+/** Who is signed in, as far as this page knows. */
+export interface SignIn {
+  known: boolean; // false: the form is shown
+  round: number; // counts signing in: what another one saw is not shown
+  why: string; // why the form is shown again
 }
 
-/** Keeps the key in this tab only; an empty one signs out. */
-export function setKey(value: string): void {
-  if (value) sessionStorage.setItem(keyName, value);
-  else sessionStorage.removeItem(keyName);
+let now: SignIn = { known: true, round: 0, why: "" };
+let held = ""; // a key for which the server keeps no session; it lives as long as the page
+const listeners = new Set<() => void>();
+
+/** Whether somebody is signed in. A new page takes it so until the API says otherwise. */
+export const signedIn = (): SignIn => now;
+
+function change(next: Partial<SignIn>): void {
+  now = { ...now, ...next };
   for (const tell of listeners) tell();
 }
 
-/** Calls tell whenever the key changes, until the function that it returns is called. */
-export function onKey(tell: () => void): () => void {
+/** Calls tell whenever that changes, until the function that it returns is called. */
+export function onSignIn(tell: () => void): () => void {
   listeners.add(tell);
   return () => listeners.delete(tell);
 }
+
+/** Signs in with a key: the server gives the browser a session, in a cookie that no script reads.
+ *  Throws an ApiError. */
+export async function signIn(key: string): Promise<void> {
+  const before = held;
+  held = key;
+  try {
+    await send("/v1/session", { method: "POST" });
+    held = "";
+  } catch (e) {
+    // 409: the key is right, and the server keeps no sessions.
+    if (!(e instanceof ApiError && e.status === 409)) {
+      held = before;
+      throw e;
+    }
+  }
+  change({ known: true, round: now.round + 1, why: "" });
+}
+
+/** Ends the session, for every page of this browser. Without an API it cannot be ended. */
+export async function signOut(): Promise<void> {
+  if (held) held = "";
+  else await send("/v1/session", { method: "DELETE" });
+  change({ known: false, why: "" });
+}
+
+/** Shows the form, where somebody who is signed in wants to be somebody else. */
+export const signInAgain = (): void => change({ known: false, why: "" });
 
 /** Takes a key from the address, as `make up` prints it, and takes it out of there. */
 export function takeKeyFromAddress(): void {
   const found = /^#key=([^&]+)$/.exec(location.hash);
   if (!found?.[1]) return;
   history.replaceState(null, "", `${location.pathname}#/`);
-  setKey(decodeURIComponent(found[1]));
+  change({ known: false, why: "" });
+  signIn(decodeURIComponent(found[1])).catch((e: Error) => change({ why: e.message }));
 }
 
 /** How many requests this tab has made: the pages are measured by it. */
@@ -151,15 +184,20 @@ async function failure(answer: Response): Promise<ApiError> {
   );
 }
 
-/** Sends a request with the tab's key. Throws an ApiError, also when the API does not answer. */
+/** Sends a request as who is signed in. Throws an ApiError, also when the API does not answer. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   asked.requests++;
+  const { round } = now;
   let answer: Response;
   try {
     answer = await fetch(path, {
       ...init,
-      headers: { ...init.headers, Authorization: `Bearer ${key()}` },
-      credentials: "omit",
+      headers: {
+        ...init.headers,
+        "Ringwatch-Console": "1",
+        ...(held && { Authorization: `Bearer ${held}` }),
+      },
+      credentials: "same-origin",
       redirect: "error",
       cache: "no-store",
     });
@@ -167,8 +205,15 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
     if (e instanceof DOMException && e.name === "AbortError") throw e;
     throw new ApiError(0, "away", "the API does not answer: is the process api up?");
   }
-  if (!answer.ok) throw await failure(answer);
-  return answer;
+  if (answer.ok) return answer;
+  const e = await failure(answer);
+  if (answer.status === 401 && path !== "/v1/session" && now.known && now.round === round) {
+    // Said once, by the form, and not by each chart. Who never signed in needs no reason.
+    const over = "You are no longer signed in: the session has ended, or its key";
+    change({ known: false, why: e.reason === "no_key" ? "" : over });
+    held = "";
+  }
+  throw e;
 }
 
 /** Asks for JSON. */
@@ -203,7 +248,7 @@ export const catalog = (signal?: AbortSignal) =>
 export const work = (signal?: AbortSignal) =>
   get<Work[]>("/v1/qps", { by: "class,client" }, signal);
 
-/** What the key of this tab is and may do. */
+/** What the key of who is signed in is and may do. */
 export const me = (signal?: AbortSignal) => get<Me>("/v1/me", undefined, signal);
 
 /** Makes a key; needs the scope admin. Its text is not shown again. */
@@ -222,7 +267,7 @@ export async function rules(signal?: AbortSignal): Promise<RuleGroup[]> {
 }
 
 let lastAlerts: { at: number; answer: Promise<Alert[]> } | undefined;
-onKey(() => (lastAlerts = undefined));
+onSignIn(() => (lastAlerts = undefined));
 
 /** The alerts that are pending or fire. Parts of a page that ask within a second share the answer,
  *  so nobody stops the request. */

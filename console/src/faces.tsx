@@ -1,6 +1,6 @@
 // The faces of data that is not there: loading, nothing, failed, old, not allowed.
 import type { ComponentChildren } from "preact";
-import { ApiError, setKey } from "./api";
+import { ApiError, signInAgain } from "./api";
 import type { Data } from "./data";
 import { useNow } from "./data";
 import { length } from "./units";
@@ -37,7 +37,7 @@ export function Failed({ error, compact }: { error: Error; compact?: boolean }) 
         {sentence(error.message)} {remedy(error)}
       </p>
       {rights && !compact && (
-        <button type="button" onClick={() => setKey("")}>
+        <button type="button" onClick={signInAgain}>
           Sign in with another key
         </button>
       )}

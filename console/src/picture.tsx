@@ -56,8 +56,12 @@ export function Picture({
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
-  const [spot, setSpot] = useState<Spot | null>(null);
-  const [pressed, setPressed] = useState<number | null>(null);
+  const [kept, setSpot] = useState<Spot | null>(null);
+  const [held, setPressed] = useState<number | null>(null);
+  // Another map may have come while somebody points at this one.
+  const inside = (column: number) => column < grid.at.length;
+  const spot = kept && inside(kept.column) && kept.row < grid.edges.length - 1 ? kept : null;
+  const pressed = held !== null && inside(held) ? held : null;
   const [elsewhere, setElsewhere] = useState<number | null>(null); // the instant pointed at there
   const isUTC = useUTC();
   const theme = useTheme();

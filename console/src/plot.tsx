@@ -39,7 +39,7 @@ export function Plot({
   const extra = useRef({ marks, threshold });
   extra.current = { marks, threshold };
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const [hover, setHover] = useState<number | null>(null);
+  const [hover, setHover] = useState<number | null>(null); // the instant, s
   const theme = useTheme();
   const names = lines.names.join("\n");
   const styles = stylesOf(lines);
@@ -73,7 +73,7 @@ export function Plot({
             font,
             grid: { ...grid, show: false },
             ticks: grid,
-            space: 70,
+            space: (_, __, low, high) => timeSpace(high - low),
             size: 28,
             values: times,
           },
@@ -102,10 +102,10 @@ export function Plot({
         hooks: {
           setCursor: [
             (u) => {
-              const i = u.cursor.idx ?? null;
-              setHover(i);
+              const at = u.data[0][u.cursor.idx ?? -1] ?? null;
+              setHover(at);
               // Of the charts that move together, the one below the pointer tells the maps.
-              if (u.cursor.event && !led.current) point(i === null ? null : u.data[0][i]!, charts);
+              if (u.cursor.event && !led.current) point(at, charts);
             },
           ],
           setSelect: [
@@ -155,7 +155,8 @@ export function Plot({
     });
   }, [hidden, names, theme]);
 
-  const last = hover ?? lines.at.length - 1;
+  // Other data may come while somebody points: an instant stays what it is, an index does not.
+  const pointed = hover === null ? -1 : lines.at.indexOf(hover);
   return (
     <div>
       <div
@@ -166,7 +167,7 @@ export function Plot({
         style={{ height: `${height}px` }}
       />
       <Lanes from={lines.at[0] ?? 0} to={lines.at.at(-1) ?? 0} />
-      <p class="legend-time dim">{hover === null ? "newest" : clock(lines.at[hover]!)}</p>
+      <p class="legend-time dim">{pointed < 0 ? "newest" : clock(hover!)}</p>
       <ul class="legend">
         {lines.names.map((n, i) => (
           <li key={n}>
@@ -179,7 +180,7 @@ export function Plot({
             >
               <Stroke style={styles[i]!} />
               <span>{n || "value"}</span>
-              <span class="number">{format(at(lines.values[i]!, last, hover === null), unit)}</span>
+              <span class="number">{format(at(lines.values[i]!, pointed), unit)}</span>
             </button>
           </li>
         ))}
@@ -228,9 +229,9 @@ function Stroke({ style: [colour, dashed] }: { style: Style }) {
   );
 }
 
-/** The value at a point; the newest one if there is none at the end. */
-function at(list: (number | null)[], i: number, newest: boolean): number | null {
-  if (!newest) return list[i] ?? null;
+/** The value at a point; the newest one if there is no point. */
+function at(list: (number | null)[], i: number): number | null {
+  if (i >= 0) return list[i] ?? null;
   for (let j = list.length - 1; j >= 0; j--) if (list[j] !== null) return list[j]!;
   return null;
 }
@@ -245,7 +246,7 @@ function toggled(set: ReadonlySet<string>, name: string): ReadonlySet<string> {
 function summary(lines: Lines, unit: string): string {
   return lines.names
     .slice(0, 6)
-    .map((n, i) => `${n || "value"} ${format(at(lines.values[i]!, 0, true), unit)}`)
+    .map((n, i) => `${n || "value"} ${format(at(lines.values[i]!, -1), unit)}`)
     .join(", ");
 }
 
@@ -256,15 +257,23 @@ function bounds(low: number | null, high: number | null, limit = 0): [number, nu
   return [bottom, top <= bottom ? bottom + 1 : top + (top - bottom) * 0.08];
 }
 
-/** Times along the axis: clocks within days, dates beyond. */
+/** Times along the axis of so many seconds, which part of a stamp they are: clocks within days,
+ *  dates beyond. */
+function timePart(span: number): [from: number, to: number] {
+  if (span > 40 * 86400) return [0, 10];
+  if (span > 2 * 86400) return [5, 16];
+  return span < 600 ? [11, 19] : [11, 16];
+}
+
+/** The distance of two times on the axis, px: their text, and a gap. */
+function timeSpace(span: number): number {
+  const [from, to] = timePart(span);
+  return (to - from) * 8 + 16;
+}
+
 function times(u: uPlot, splits: number[]): string[] {
-  const span = (u.scales.x?.max ?? 0) - (u.scales.x?.min ?? 0);
-  return splits.map((t) => {
-    const s = stamp(t);
-    if (span > 40 * 86400) return s.slice(0, 10);
-    if (span > 2 * 86400) return s.slice(5, 16);
-    return span < 600 ? s.slice(11) : s.slice(11, 16);
-  });
+  const part = timePart((u.scales.x?.max ?? 0) - (u.scales.x?.min ?? 0));
+  return splits.map((t) => stamp(t).slice(...part));
 }
 
 /** Draws marks and the threshold over the lines. */

@@ -1,7 +1,7 @@
 // What surrounds every page: navigation, the time range, the keyboard, signing in.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, alerts, clusters, nodes, setKey } from "./api";
+import { alerts, clusters, nodes, signedIn, signIn, signOut } from "./api";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { nameOf } from "./kinds";
@@ -208,6 +208,7 @@ function TimeRange() {
 function Settings() {
   const isUTC = useUTC();
   const [theme, setTheme] = useState(chosen);
+  const [failed, setFailed] = useState("");
   return (
     <div class="settings">
       <button
@@ -235,10 +236,10 @@ function Settings() {
       <button
         type="button"
         class="plain"
-        title="Forget the key of this tab"
-        onClick={() => setKey("")}
+        title={failed || "End the session of this browser"}
+        onClick={() => signOut().catch((e: Error) => setFailed(sentence(e.message)))}
       >
-        Sign out
+        {failed ? "Sign out: try again" : "Sign out"}
       </button>
     </div>
   );
@@ -299,10 +300,10 @@ function Help({ close }: { close: () => void }) {
   );
 }
 
-/** Asks for an API key. It stays in this tab. */
+/** Asks for an API key. The place stays: whoever followed a link is there after that. */
 export function SignIn() {
   const [text, setText] = useState("");
-  const [error, setError] = useState<Error | null>(null);
+  const [error, setError] = useState(signedIn().why);
   const [busy, setBusy] = useState(false);
   useEffect(() => {
     document.title = "Sign in · Ringwatch";
@@ -312,28 +313,9 @@ export function SignIn() {
     const value = text.trim();
     if (!value || busy) return;
     setBusy(true);
-    setError(null);
-    try {
-      const answer = await fetch("/v1/clusters", {
-        headers: { Authorization: `Bearer ${value}` },
-        credentials: "omit",
-        cache: "no-store",
-      });
-      if (answer.ok) {
-        setKey(value);
-        return;
-      }
-      const body = await answer.json().catch(() => ({}));
-      throw new ApiError(
-        answer.status,
-        body.error?.reason ?? "",
-        body.error?.message ?? `the API answered ${answer.status}`,
-      );
-    } catch (e) {
-      setError(e instanceof ApiError ? e : new Error("the API does not answer: is it up?"));
-    } finally {
-      setBusy(false);
-    }
+    setError("");
+    await signIn(value).catch((e: Error) => setError(e.message));
+    setBusy(false);
   };
   return (
     <main class="signin">
@@ -353,12 +335,12 @@ export function SignIn() {
           onInput={(e) => setText(e.currentTarget.value)}
         />
         <p id="key-note" class="dim">
-          The key stays in this tab and is forgotten when the tab closes. <code>make up</code>{" "}
-          prints one; <code>ringwatch key create</code> makes more.
+          You stay signed in for a week. The first start printed a key;{" "}
+          <code>ringwatch key create</code> makes more.
         </p>
         {error && (
           <p class="error" role="alert">
-            {sentence(error.message)}
+            {sentence(error)}
           </p>
         )}
         <button type="submit" disabled={busy || !text.trim()}>

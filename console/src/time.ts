@@ -85,6 +85,7 @@ export function useUTC(): boolean {
 /** A time, given in seconds, in full: 2026-11-22 14:05:00. */
 export function stamp(secs: number, isUTC = utc()): string {
   const d = new Date(secs * 1000);
+  if (Number.isNaN(d.getTime())) return "–"; // what comes from outside may be no time
   if (isUTC) return d.toISOString().slice(0, 19).replace("T", " ");
   const two = (n: number) => String(n).padStart(2, "0");
   return (

@@ -16,7 +16,45 @@ async function figure(page, table, id) {
 
 const users = 'node!="",keyspace!~"system(_.*)?"';
 
+/** Drags across a chart and stays above it while what was chosen comes. */
+async function zoomInto(page, t, picture) {
+  const errors = t.faults.length;
+  const before = await page.locator(".chart").count();
+  await picture.scrollIntoViewIfNeeded();
+  const box = await picture.boundingBox();
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width * 0.9, y);
+  await page.mouse.move(box.x + box.width * 0.7, y);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.85, y, { steps: 4 });
+  await page.mouse.move(box.x + box.width * 0.98, y, { steps: 4 });
+  await page.mouse.up();
+  await t.until(() => /[?&]from=/.test(page.url()), "the part of the time");
+  for (const part of [0.97, 0.99, 0.98]) {
+    await t.again();
+    await page.mouse.move(box.x + box.width * part, y);
+    await t.settle();
+  }
+  t.equal(await page.locator(".chart").count(), before);
+  t.equal(t.faults.length, errors);
+}
+
 export const tests = {
+  "zooming with the pointer above a chart or a map leaves the page whole": async (page, t) => {
+    const [{ metric }] = await t.query(
+      `topk(1, sum by (keyspace, table) (cassandra_table_read_latency_seconds_count{cluster="${t.cluster}"}))`,
+    );
+    for (const [hash, of] of [
+      [`#/node/${t.node}?range=15m`, ".plot"],
+      [`#/tables/${t.cluster}/${metric.keyspace}/${metric.table}?range=15m`, ".heat canvas"],
+    ]) {
+      await t.open(hash);
+      const picture = page.locator(`${of} >> visible=true`).first();
+      await picture.waitFor();
+      await zoomInto(page, t, picture);
+    }
+  },
+
   "the list has every table with its reads, latency and size": async (page, t) => {
     const here = `cluster="${t.cluster}",keyspace="shop",table="orders"`;
     await t.until(async () => {

@@ -1,6 +1,6 @@
 // Explore: expressions of PromQL, each as a graph, a table, or both. The address has all of them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, onKey } from "../api";
+import { ApiError, onSignIn } from "../api";
 import { Editor, type Fault, faultOf, language } from "../editor";
 import { sentence } from "../faces";
 import { type Place, usePlace } from "../place";
@@ -54,7 +54,7 @@ function past(): string[] {
 }
 
 // What somebody asked is not for whoever signs in next.
-onKey(() => sessionStorage.removeItem(pastName));
+onSignIn(() => sessionStorage.removeItem(pastName));
 
 const fresh: Query = { expr: "", graph: true, table: false, off: false };
 
