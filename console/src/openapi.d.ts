@@ -502,6 +502,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a browser in
+         * @description For the console: its requests have the header Ringwatch-Console. The answer sets a cookie that no script
+         *     can read. The session may do what its key may do, for a week at most, and ends with it.
+         */
+        post: operations["signIn"];
+        /**
+         * End the session of the request's cookie
+         * @description Every process knows that within ten seconds.
+         */
+        delete: operations["signOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/qps": {
         parameters: {
             query?: never;
@@ -1497,6 +1522,13 @@ export interface components {
             clusters?: string[];
             /** @description the id of the one node that it may write of; first: of the node that first uses it */
             node?: string;
+        };
+        Session: {
+            account: string;
+            /** @description the name of the key that signed in */
+            key: string;
+            /** Format: date-time */
+            expires: string;
         };
         MadeKey: {
             id: string;
@@ -2938,6 +2970,46 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["MadeKey"];
                 };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    signIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Who is signed in, and until when */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    signOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It has ended */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Error"];
         };
