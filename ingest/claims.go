@@ -34,7 +34,8 @@ type accountNode struct {
 // senders remembers who sent each node's last frames, so that others are told only of changes, and
 // now and then. It is bounded by two generations. A sender that is forgotten is told once more.
 type senders struct {
-	seed maphash.Seed
+	seed  maphash.Seed
+	again time.Duration // how often one that does not change is told
 
 	mu         sync.Mutex
 	young, old map[accountNode]told
@@ -54,7 +55,7 @@ func (s *senders) due(k accountNode, sender string, now time.Time) bool {
 	if !known {
 		last, known = s.old[k]
 	}
-	if known && last.sender == sum && now.Sub(last.at) < claimAgain {
+	if known && last.sender == sum && now.Sub(last.at) < s.again {
 		return false
 	}
 	if s.young == nil || len(s.young) >= claimedNodes/2 {

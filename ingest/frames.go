@@ -112,7 +112,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
 			"the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or "+
 				"raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
 	}
-	if e := s.checkClock(r, &h); e != nil {
+	if e := s.checkClock(r, who.Account, &h); e != nil {
 		return e
 	}
 	if e := s.checkRatio(&h); e != nil {
@@ -164,7 +164,7 @@ func checkHeaders(r *http.Request) *refusal {
 
 // checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's
 // clock at the time of sending tells that from a clock that is behind.
-func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
+func (s *Server) checkClock(r *http.Request, account string, h *frame.Header) *refusal {
 	now := s.now()
 	if header := r.Header.Get(SentHeader); header != "" {
 		ms, err := strconv.ParseInt(header, 10, 64)
@@ -173,12 +173,14 @@ func (s *Server) checkClock(r *http.Request, h *frame.Header) *refusal {
 				"%s is %q: send the sender's clock in ms since the Unix epoch", SentHeader, header)
 		}
 		if skew := time.UnixMilli(ms).Sub(now); skew.Abs() > s.config.MaxSkew {
+			s.wrongClock(r.Context(), account, r.RemoteAddr, h, skew)
 			return refuse(http.StatusBadRequest, "clock_skew",
 				"the sender's clock differs from ours by %s: set its clock, by NTP for example",
 				skew.Round(time.Second))
 		}
 	}
 	if ahead := h.Time().Sub(now); ahead > s.config.MaxSkew {
+		s.wrongClock(r.Context(), account, r.RemoteAddr, h, ahead)
 		return refuse(http.StatusBadRequest, "clock_ahead",
 			"the frame is from %s in the future: set the node's clock, by NTP for example",
 			ahead.Round(time.Second))

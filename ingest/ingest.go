@@ -222,6 +222,7 @@ type Server struct {
 	shares    *shares // bytes in flight
 	unpacking unpacking
 	senders   senders
+	clocks    *wrongClocks
 	known     knownNodes
 	// frames being unpacked: it is all CPU, more at once would only take memory
 	checking *semaphore.Weighted
@@ -252,8 +253,13 @@ func New(c Config, d Deps) (*Server, error) {
 	s := &Server{
 		config: c, deps: d, metrics: m,
 		shares: held, unpacking: unpacking{perSecond: float64(c.RawBytesPerSecond),
-			burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed()},
+			burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed(), again: claimAgain},
 		checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
+	}
+	s.clocks = newWrongClocks(&senders{seed: maphash.MakeSeed(), again: clockSaid},
+		func() time.Time { return s.now() })
+	if err := d.Registry.Register(s.clocks); err != nil {
+		return nil, fmt.Errorf("ingest: cannot register a metric: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(FramesPath, s.frames)

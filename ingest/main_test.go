@@ -198,6 +198,7 @@ type node struct {
 	compression frame.Compression
 	at          time.Time // zero: the start of this window
 	rows        int       // 0: 2
+	id          uuid.UUID // zero: that of all
 }
 
 func (n node) key() *frame.Frame {
@@ -207,8 +208,11 @@ func (n node) key() *frame.Frame {
 	if n.cluster == "" {
 		n.cluster = "prod-1"
 	}
+	if n.id == (uuid.UUID{}) {
+		n.id = uuid.UUID{1, 2, 3}
+	}
 	f := &frame.Frame{
-		Header: frame.Header{Compression: n.compression, Node: uuid.UUID{1, 2, 3},
+		Header: frame.Header{Compression: n.compression, Node: n.id,
 			Cluster: n.cluster, Started: 1, At: n.at.UnixMilli(), Interval: 5000},
 		Identity: frame.Identity{Datacenter: "dc1", Rack: "r1"},
 		Templates: []frame.Template{{Type: "table", Labels: []string{"table"},

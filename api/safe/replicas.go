@@ -132,8 +132,8 @@ func (a *asking) lost(what string) (list []Series) {
 	return list
 }
 
-// without says what a keyspace loses while a node is away, and those that are anyway: where the only
-// copy of some data may be on it, and the consistency levels at which some data cannot be had.
+// without says what a keyspace loses while a node is away, and those that are anyway: where the
+// only copy of some data may be on it, and the consistency levels at which some cannot be had.
 //
 // Which nodes have a copy of what is not looked at: any of a datacenter may have one of the same
 // data. Only with at least as many racks as copies no two of them are in one rack.

@@ -141,8 +141,8 @@ func choices(a *safe.Answer) string {
 	return strings.Join(list, " ")
 }
 
-// TestWhichever: without a node it is a yes only if each could be taken, and each choice is what the
-// question about that node alone says.
+// TestWhichever: without a node it is a yes only if each could be taken, and each choice is what
+// the question about that node alone says.
 func TestWhichever(t *testing.T) {
 	for _, c := range []struct {
 		name   string

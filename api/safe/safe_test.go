@@ -183,7 +183,8 @@ func question(purpose safe.Purpose, node string) safe.Question {
 	q := safe.Question{Cluster: cluster, For: purpose, Node: node, At: now}
 	for n := 1; n <= 4; n++ {
 		q.Nodes = append(q.Nodes, safe.Node{ID: fmt.Sprintf("n%d", n),
-			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", n), Name: fmt.Sprintf("10.0.0.%d:7000 (db-%d)", n, n), Interval: 5 * time.Second})
+			Datacenter: "dc1", Rack: fmt.Sprintf("r%d", n),
+			Name: fmt.Sprintf("10.0.0.%d:7000 (db-%d)", n, n), Interval: 5 * time.Second})
 	}
 	return q
 }

@@ -40,7 +40,7 @@ final class Config {
     final List<URL> urls = new ArrayList<>();
     /** Of the account; never printed. */
     String key = "";
-    /** Read anew when it changes. */
+    /** Read anew when it changes; it may come when Cassandra runs. */
     Path keyFile;
     /**
      * PEM files for https, each null or read anew when it changes: whom to trust, and who we are.
@@ -253,16 +253,16 @@ final class Config {
                 }
                 return;
             case "key_file":
-                keyFile = file("ingest.key_file", value, errors);
+                keyFile = path("ingest.key_file", value, errors);
                 return;
             case "ca_file":
-                caFile = file("ingest.ca_file", value, errors);
+                caFile = path("ingest.ca_file", value, errors);
                 return;
             case "cert_file":
-                certFile = file("ingest.cert_file", value, errors);
+                certFile = path("ingest.cert_file", value, errors);
                 return;
             case "cert_key_file":
-                certKeyFile = file("ingest.cert_key_file", value, errors);
+                certKeyFile = path("ingest.cert_key_file", value, errors);
                 return;
             default:
                 errors.add("unknown key \"ingest." + name + "\": there are "
@@ -285,15 +285,6 @@ final class Config {
             default:
                 errors.add("unknown key \"spool." + name + "\": there are directory, bytes");
         }
-    }
-
-    private static Path file(String name, Object value, List<String> errors) {
-        Path file = path(name, value, errors);
-        if (file != null && !Files.isReadable(file)) {
-            errors.add(name + " " + file
-                    + " cannot be read: create it readable for the user of this process");
-        }
-        return file;
     }
 
     private static Path path(String name, Object value, List<String> errors) {

@@ -146,15 +146,16 @@ final class State {
             waits = true;
             waitsSince = now;
         }
+        String reason = sender.lastReason();
         if (refused) {
-            become(REFUSED, REFUSED + status,
-                    "ingest refuses frames with status " + status + ": " + remedy(status));
+            become(REFUSED, REFUSED + status, "ingest refuses frames with status " + status + ": "
+                    + (reason == null ? remedy(status) : reason));
         } else if (arrived) {
             become(SENDING, "");
         } else if (waits && now - waitsSince > Math.max(TROUBLE_AFTER_NS, 3_000_000 * intervalMs)) {
             if (status == 429 || status >= 500) {
-                become(BUSY, "ingest answers " + status + ", so frames wait on this node: the log "
-                        + "of ingest says why");
+                become(BUSY, "ingest answers " + status + ", so frames wait on this node: "
+                        + (reason == null ? "the log of ingest says why" : reason));
             } else {
                 become(UNREACHABLE,
                         "frames do not reach ingest and wait on this node: " + sender.problem());

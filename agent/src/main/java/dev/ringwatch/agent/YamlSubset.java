@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * YAML as people write configurations: maps and lists, by indentation or in braces and brackets over
- * any number of lines, texts plain or quoted, comments. Anchors, aliases, tags, merge keys, blocks
- * of text and texts over several lines are errors that name them; nothing is guessed. What it reads,
- * the Go side reads the same: {@code agent/testdata/yaml.txt} holds both to it.
+ * YAML as people write configurations: maps and lists, by indentation or in braces and brackets
+ * over any number of lines, texts plain or quoted, comments. Anchors, aliases, tags, merge keys,
+ * blocks of text and texts over several lines are errors that name them; nothing is guessed. What
+ * it reads, the Go side reads the same: {@code agent/testdata/yaml.txt} holds both to it.
  *
  * <p>A parser of its own because the host's may be of any version, or not there.
  */
@@ -142,7 +142,8 @@ final class YamlSubset {
     private void endOfLine() throws Wrong {
         skipBlanks();
         if (peek() != '\n' && at < text.length()) {
-            throw new Wrong(line, "something stands behind the value: put text like this in quotes");
+            throw new Wrong(line,
+                    "something stands behind the value: put text like this in quotes");
         }
     }
 

@@ -2,6 +2,7 @@ package dev.ringwatch.agent.delivery;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /** The API key, from the configuration or from a file that may be replaced at any time. */
@@ -43,8 +44,9 @@ public final class ApiKey {
         } catch (IOException | RuntimeException unreadable) {
             watched.forget();
             if (key == null) {
-                throw new IOException("ingest.key_file " + file + " cannot be read: "
-                        + (unreadable.getMessage() == null ? unreadable.toString()
+                throw new Unreadable("ingest.key_file " + file + " cannot be read: "
+                        + (unreadable instanceof NoSuchFileException ? "there is no such file"
+                                : unreadable.getMessage() == null ? unreadable.toString()
                                 : unreadable.getMessage()), unreadable);
             }
         }

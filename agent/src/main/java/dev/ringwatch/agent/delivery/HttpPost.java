@@ -21,6 +21,7 @@ final class HttpPost {
     private static final int MAX_HEAD = 16 << 10;
     /** An answer up to that is read so that the connection can be used again, else it is closed. */
     private static final int MAX_ANSWER = 4096;
+    private static final int MAX_MESSAGE = 300;
     /** However long a server asks us to stay away. */
     static final int MAX_RETRY_AFTER_S = 300;
 
@@ -40,6 +41,8 @@ final class HttpPost {
     private volatile boolean busy;
     /** Of the last answer; 0 if there was none. */
     volatile int status;
+    /** What the last answer says is wrong, for people; null if it says nothing. */
+    volatile String reason;
     int retryAfterSeconds;
     /** Why the last one failed, for people. */
     String problem;
@@ -87,7 +90,9 @@ final class HttpPost {
         } catch (IOException | RuntimeException e) {
             connection.close();
             problem = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-            if (isOfAStranger(e)) {
+            if (e instanceof Unreadable) {
+                remedy = "create or correct that file: the agent reads it again by itself";
+            } else if (isOfAStranger(e)) {
                 problem = "the agent does not trust who signed its certificate";
                 remedy = "name that authority in ingest.ca_file";
             }
@@ -98,7 +103,7 @@ final class HttpPost {
             return OK;
         }
         if (status != 0) {
-            problem = "HTTP status " + status;
+            problem = "HTTP status " + status + (reason == null ? "" : ": " + reason);
         }
         return status == 400 || status == 413 || status == 415 || status == 422 ? REJECTED : RETRY;
     }
@@ -163,6 +168,7 @@ final class HttpPost {
                 header(line.toString());
             }
         } while (code < 200);
+        reason = null;
         status = code;
     }
 
@@ -233,17 +239,47 @@ final class HttpPost {
         return left - 1;
     }
 
+    /** The message in ingest's answer, which is JSON, or null. */
+    static String message(String json) {
+        int at = json.indexOf("\"message\":\"");
+        if (at < 0) {
+            return null;
+        }
+        StringBuilder out = new StringBuilder();
+        for (at += 11; at < json.length() && json.charAt(at) != '"'
+                && out.length() < MAX_MESSAGE; at++) {
+            char c = json.charAt(at);
+            if (c == '\\' && at + 1 < json.length()) {
+                c = json.charAt(++at);
+                if (c == 'u' && at + 4 < json.length()) {
+                    String digits = json.substring(at + 1, at + 5);
+                    c = digits.matches("[0-9a-fA-F]{4}")
+                            ? (char) Integer.parseInt(digits, 16) : '?';
+                    at += 4;
+                } else if ("bfnrt".indexOf(c) >= 0) {
+                    c = ' ';
+                }
+            }
+            out.append(Character.isISOControl(c) ? ' ' : c);
+        }
+        return out.length() == 0 ? null : out.toString();
+    }
+
     /** Reads a short answer to its end. */
     private boolean drained() {
         if (bodyLength < 0 || bodyLength > MAX_ANSWER) {
             return false;
         }
+        byte[] body = new byte[bodyLength];
         try {
             for (int i = 0; i < bodyLength; i++) {
-                if (connection.read() < 0) {
+                int c = connection.read();
+                if (c < 0) {
                     return false;
                 }
+                body[i] = (byte) c;
             }
+            reason = status < 300 ? null : message(new String(body, StandardCharsets.UTF_8));
             return true;
         } catch (IOException cut) {
             return false;

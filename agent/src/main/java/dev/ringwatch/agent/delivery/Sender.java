@@ -75,6 +75,11 @@ public final class Sender implements Runnable {
         return http.status;
     }
 
+    /** What the last answer said was wrong, or null. */
+    public String lastReason() {
+        return http.reason;
+    }
+
     /** Whether the last attempt that ended went well, or none has ended yet. */
     public boolean isWell() {
         return failures == 0;

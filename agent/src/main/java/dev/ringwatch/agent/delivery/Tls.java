@@ -73,7 +73,7 @@ public final class Tls {
                     : e instanceof java.nio.file.NoSuchFileException
                     ? e.getMessage() + " is missing" : e.getMessage();
             if (factory == null) {
-                throw new IOException(problem, e);
+                throw new Unreadable(problem, e);
             }
             return false;
         }

@@ -4,6 +4,7 @@ import static dev.ringwatch.agent.delivery.Delivery.await;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.URL;
@@ -69,6 +70,47 @@ class SenderTest {
                     "Retry-After was kept");
             assertEquals(8, delivery.sender.errors(), "an idle connection that is closed is none");
             assertEquals(0, delivery.ledger().dropped);
+        }
+    }
+
+    @Test
+    void whatIngestSaysIsTold() throws Exception {
+        String body = "{\"error\":{\"reason\":\"clock_skew\",\"message\":\"the sender's clock is "
+                + "\\u003e 1h off:\\nset \\\"it\\\"\"}}\n";
+        try (HostileServer server = new HostileServer("HTTP/1.1 400 Bad\r\nContent-Length: "
+                + body.length() + "\r\n\r\n" + body, HostileServer.answer("503 Later"));
+                Delivery delivery = new Delivery(1 << 20)) {
+            delivery.queue.add(frame(1), true);
+            delivery.start(server.url());
+            await(() -> delivery.ledger().dropped == 1);
+            assertEquals("the sender's clock is > 1h off: set \"it\"",
+                    delivery.sender.lastReason());
+            delivery.queue.add(frame(2), true);
+            await(() -> delivery.ledger().sent == 1);
+            assertNull(delivery.sender.lastReason());
+        }
+        for (String odd : new String[] {"", "<html>", "{\"message\":", "{\"message\":\"",
+            "{\"message\":\"\\", "{\"message\":\"\\u12"}) {
+            String said = HttpPost.message(odd);
+            assertTrue(said == null || said.length() < 9, odd);
+        }
+    }
+
+    @Test
+    void aKeyFileMayComeLater(@TempDir Path dir) throws Exception {
+        Path file = dir.resolve("key");
+        try (HostileServer server = new HostileServer();
+                Delivery delivery = new Delivery(1 << 20)) {
+            delivery.key = ApiKey.in(file);
+            delivery.queue.add(frame(1), true);
+            delivery.start(server.url());
+            await(() -> delivery.sender.errors() > 0);
+            String problem = delivery.sender.problem();
+            assertTrue(problem.contains(file + " cannot be read: there is no such file; create or "
+                    + "correct that file"), problem);
+            Files.writeString(file, "rw_later\n");
+            await(() -> delivery.ledger().sent == 1);
+            assertTrue(server.heads.get(0).contains("Bearer rw_later\r\n"));
         }
     }
 
