@@ -31,6 +31,9 @@ var samplesLevel = rollup.Level{}
 // The coarsest rollup answers that fits the windows; else samples do. What is older than the chosen
 // source is answered from the next coarser one. A window is answered by one source alone, unless
 // windows overlap: then those over the border have both.
+//
+// A period that is not over at to is answered from finer sources: what has come of it may be later
+// than to, and nothing later may count.
 func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece {
 	if from > to {
 		return []piece{{from: from, to: to}}
@@ -56,10 +59,15 @@ func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece
 		}
 	}
 	slices.Reverse(list)
-	if last := len(list) - 1; !w.ranged && !list[last].raw() {
-		list = append(list[:last], list[last].refined(since)...)
+	last := len(list) - 1
+	p := list[last]
+	if p.raw() {
+		return list
 	}
-	return list
+	if w.ranged && p.from < p.to && p.level.Start(p.to) == p.to {
+		p.to-- // windows are periods; the next one has just begun
+	}
+	return append(list[:last], p.refined(since)...)
 }
 
 // border returns where a source takes over that is kept since an instant. What comes before it is

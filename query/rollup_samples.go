@@ -39,7 +39,7 @@ type view struct {
 
 // rollupSamples makes samples of a series' rollups, so that functions find in them what they would
 // find in the samples that the rollups sum up: a period's last value at its last millisecond,
-// unless that is after until. The functions rate and increase are given every increase, also where
+// or at now if that is before; none is after until. The functions rate and increase are given every increase, also where
 // a counter began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's
 // own maximum, minimum, sum and mean.
 //
@@ -131,9 +131,7 @@ func (r *rollupSampler) each(visit func(i int, times []int64)) {
 			r.ends = append(r.ends, s.Start[i-1]+2*level-1)
 		}
 		last := start + level - 1
-		if last > r.now { // the period is not over, and its last value is from before now
-			last = min(r.now, r.until)
-		}
+		last = min(last, r.now) // if the period is not over, its last value is from before now
 		times = times[:0]
 		every := r.every(i)
 		for at := start + every; at < last-2; at += every {
@@ -168,7 +166,7 @@ func (r *rollupSampler) reserve() {
 // weighs all samples alike: there they are as far apart as those that follow.
 func (r *rollupSampler) every(i int) int64 {
 	level := r.series.Level.Millis
-	if r.next == nil || r.apart() || r.series.Start[i]+level <= r.until-r.width {
+	if r.next == nil || r.series.Start[i]+level <= r.until-r.width {
 		return r.spacing
 	}
 	near := max(level/int64(r.series.Count[i]), 1000)
