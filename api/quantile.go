@@ -33,7 +33,8 @@ func quantile(q float64, h *window.Histogram, total int64, bounds *frame.Bounds)
 		case upper <= 0:
 			return upper
 		}
-		return lower + (upper-lower)*(rank-float64(below))/float64(n)
+		// A rounding may not take it above the bound, where the next bucket begins.
+		return min(upper, lower+(upper-lower)*(rank-float64(below))/float64(n))
 	}
 	return frame.Scale(bounds.Upper[len(bounds.Upper)-1], bounds.Exponent)
 }

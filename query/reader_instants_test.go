@@ -297,11 +297,9 @@ func (f *heardFleet) seenWrong(got promql.Matrix, from, to time.Time, step time.
 	return ""
 }
 
-// TestHeardReadsNothingTwice: a question that was asked before, of a range that has moved, reads
-// no node's frames, neither of the store nor of Redis, and sees those that have come.
-func TestHeardReadsNothingTwice(t *testing.T) {
-	f := newHeardFleet(t, seed(t), 4*time.Hour, 4)
-	f.all = querytest.Frames{} // agents that never start anew
+// steady gives the fleet four nodes whose agents never start anew nor fall silent.
+func (f *heardFleet) steady() {
+	f.all = querytest.Frames{}
 	for i := range 4 {
 		n := frametest.New("fleet-0", uint64(i+1), 1)
 		n.Interval = 20_000
@@ -312,6 +310,54 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 		}
 		f.nodes[n.ID] = true
 	}
+}
+
+// TestMadeSeriesOfEachShape: nodes that send without a break have a point of each made series at
+// each step of a question, whatever shape that has, as stored series do.
+func TestMadeSeriesOfEachShape(t *testing.T) {
+	n := seed(t)
+	r := rand.New(rand.NewPCG(n, 21))
+	f := newHeardFleet(t, n, 4*time.Hour, 4)
+	f.steady()
+	f.pass(origin + 3*time.Hour.Milliseconds() + 60_000)
+	f.come()
+	e, who := f.asks(true), querytest.Principal(t, f.account)
+	for i := range 200 {
+		back, span, step := r.IntN(3600), r.IntN(700), 1+r.IntN(900)
+		switch i {
+		case 0, 1: // the step is a second longer than the range, and as long
+			back, span, step = 0, 100, 101-i
+		case 2:
+			span = 0
+		}
+		to := f.clock().Add(-time.Duration(back) * time.Second)
+		from := to.Add(-time.Duration(span) * time.Second)
+		for _, name := range []string{query.MetricUp, query.MetricSeen, query.MetricInfo} {
+			a, err := e.Range(t.Context(), who, name, from, to, time.Duration(step)*time.Second,
+				query.Options{})
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			m := a.Value.(promql.Matrix)
+			if len(m) != 4 {
+				t.Errorf("%s over %d s at steps of %d s has %d series", name, span, step, len(m))
+			}
+			for _, s := range m {
+				if len(s.Floats) != 1+span/step || s.Floats[0].T != from.UnixMilli() {
+					t.Errorf("%s over %d s at steps of %d s, %d s ago, is %v", name, span, step,
+						back, s.Floats)
+				}
+			}
+			a.Close()
+		}
+	}
+}
+
+// TestHeardReadsNothingTwice: a question that was asked before, of a range that has moved, reads
+// no node's frames, neither of the store nor of Redis, and sees those that have come.
+func TestHeardReadsNothingTwice(t *testing.T) {
+	f := newHeardFleet(t, seed(t), 4*time.Hour, 4)
+	f.steady()
 	// no window is closed within the next minute
 	f.pass(origin + 3*time.Hour.Milliseconds() + 60_000)
 	f.come()

@@ -240,6 +240,9 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 func (s *selection) virtualTimes() []int64 {
 	every := int64(virtualInterval)
 	end := min(s.hints.End, s.now)
+	if s.hints.Range == 0 && s.windows.step == 0 && s.windows.known { // there is one, maybe before
+		end = min(end, s.windows.end)
+	}
 	if s.hints.Range == 0 && s.windows.step > every { // then where they are looked at
 		every = s.windows.step
 		end -= mod(end-s.windows.end, every)

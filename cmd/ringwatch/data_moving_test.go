@@ -131,6 +131,9 @@ func (d *movingLine) ask(ctx context.Context) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if strings.Contains(text, `"partial":[`) {
+			return nil, fmt.Errorf("%s are not whole yet", name)
+		}
 		if data := dataOf(text); data != nil {
 			text = string(data)
 		}
