@@ -30,6 +30,12 @@ const names = (page, table) =>
 const times = (page) => page.locator(".event time").allTextContents();
 const falls = (list) => list.every((v, i) => i === 0 || v <= list[i - 1]);
 
+/** The event that is the first one now. Newer ones may come before it. */
+async function firstEvent(page) {
+  const id = await page.locator(".event").first().getAttribute("data-event");
+  return page.locator(`.event[data-event=${JSON.stringify(id)}]`);
+}
+
 const pages = {
   events: "#/events?range=1h",
   tasks: "#/activity",
@@ -122,7 +128,7 @@ export const tests = {
   "an event opens to its whole text and its labels, and leads to its node": async (page, t) => {
     const [node] = await nodesOf(t);
     await t.open("#/events?range=1h&kind=large_partition");
-    const event = page.locator(".event").first();
+    const event = await firstEvent(page);
     await event.locator("summary").press("Enter");
     t.equal((await event.locator("pre").innerText()).trim(), "x".repeat(1024));
     const labels = await event.locator(".label").allInnerTexts();
@@ -133,7 +139,7 @@ export const tests = {
     );
     await harmless(page, t, "an open event");
     await t.open(`#/events?range=1h&kind=error&node=${node.id}&cluster=busy`);
-    const error = page.locator(".event").first();
+    const error = await firstEvent(page);
     await error.locator("summary").click();
     t.ok((await error.locator("pre").innerText()).includes("\nat line 2\n"), "lines are lost");
     await error.locator(".event-node a").first().click();
