@@ -37,11 +37,11 @@ type view struct {
 	bucket int    // with _bucket: the last bucket that counts
 }
 
-// rollupSamples makes samples of a series' rollups, so that functions find in them what they would
-// find in the samples that the rollups sum up: a period's last value at its last millisecond,
-// or at now if that is before; none is after until. The functions rate and increase are given every increase, also where
-// a counter began anew; max_over_time, min_over_time, sum_over_time and avg_over_time a period's
-// own maximum, minimum, sum and mean.
+// rollupSamples makes samples of a series' rollups, so that functions find in them what they
+// would find in the samples that the rollups sum up: a period's last value at its last
+// millisecond, or at now if that is before; none is after until. The functions rate and increase
+// are given every increase, also where a counter began anew; max_over_time, min_over_time,
+// sum_over_time and avg_over_time a period's own maximum, minimum, sum and mean.
 //
 // A range window shorter than two periods sees some samples of each: increases are then spread
 // evenly over their period, and so they are where windows lie otherwise than periods. Of these

@@ -177,7 +177,8 @@ func (c *cluster) successor(n *node, at int64) *node {
 	}
 	var found *node
 	for _, by := range c.nodes {
-		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) || !hasPlace(by) ||
+		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
+			!hasPlace(by) ||
 			query.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
 			continue
 		}
