@@ -38,15 +38,24 @@ func TestDoing(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			d := startDoing(t, version)
-			t.Run("Driver", d.testDriver)
-			t.Run("SlowQuery", d.testSlowQuery)
-			t.Run("LargePartition", d.testLargePartition)
-			t.Run("Compaction", d.testCompaction)
-			t.Run("Snapshot", d.testSnapshot)
-			t.Run("Repair", d.testRepair)
-			t.Run("Alerts", d.testAlerts)
-			t.Run("Console", func(t *testing.T) { d.browse(t, "TESTS=real") })
-			t.Run("Decommission", d.testDecommission) // then nothing can be repaired any more
+			for _, step := range []struct {
+				name string
+				test func(*testing.T)
+			}{
+				{"Driver", d.testDriver},
+				{"SlowQuery", d.testSlowQuery},
+				{"LargePartition", d.testLargePartition},
+				{"Compaction", d.testCompaction},
+				{"Snapshot", d.testSnapshot},
+				{"Repair", d.testRepair},
+				{"Alerts", d.testAlerts},
+				{"Console", func(t *testing.T) { d.browse(t, "TESTS=real") }},
+				{"Decommission", d.testDecommission}, // then nothing can be repaired any more
+			} {
+				if !t.Run(step.name, step.test) {
+					t.FailNow() // what follows would wait in vain for what it needs of this one
+				}
+			}
 		})
 	}
 }
