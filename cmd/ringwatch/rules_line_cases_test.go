@@ -140,18 +140,21 @@ func (l *rulesLine) people(t *testing.T, n *lineNode, alert, want string) {
 	})
 }
 
-// active returns since when Alertmanager takes an alert for firing; zero if it does not.
-func (l *rulesLine) active(ctx context.Context, n *lineNode, alert string) (time.Time, error) {
+// active returns since when Alertmanager takes an alert for firing, and until when if nobody
+// repeats it; zeros if it does not.
+func (l *rulesLine) active(
+	ctx context.Context, n *lineNode, alert string,
+) (since, until time.Time, err error) {
 	of := url.Values{"filter": {`alertname="` + alert + `"`, `node="` + n.ID.String() + `"`,
 		`account="` + n.account + `"`}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		"http://"+l.am.Addr()+"/api/v2/alerts/groups?"+of.Encode(), nil)
 	if err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	defer resp.Body.Close()
 	var groups []struct {
@@ -159,19 +162,19 @@ func (l *rulesLine) active(ctx context.Context, n *lineNode, alert string) (time
 		Alerts []struct{ StartsAt, EndsAt time.Time }
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&groups); err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	for _, g := range groups {
 		for _, a := range g.Alerts {
 			if g.Labels["account"] != n.account || g.Labels["alertname"] != alert {
-				return time.Time{}, fmt.Errorf("it is grouped by %v", g.Labels)
+				return since, until, fmt.Errorf("it is grouped by %v", g.Labels)
 			}
 			if a.EndsAt.After(time.Now()) {
-				return a.StartsAt, nil
+				return a.StartsAt, a.EndsAt, nil
 			}
 		}
 	}
-	return time.Time{}, nil
+	return since, until, nil
 }
 
 // testAlert: pending → firing → resolved, at people, at Alertmanager and in the topic.
@@ -184,7 +187,7 @@ func (l *rulesLine) testAlert(t *testing.T, n *lineNode) {
 	}
 	l.await(t, n, "High", 1)
 	eventually(t, "Alertmanager to have it", func(ctx context.Context) error {
-		at, err := l.active(ctx, n, "High")
+		at, _, err := l.active(ctx, n, "High")
 		if err == nil && at.IsZero() {
 			err = errors.New("it has not")
 		}
@@ -325,16 +328,14 @@ func (l *rulesLine) testKafka(t *testing.T, n *lineNode) {
 	if err := l.kafka.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Longer than Alertmanager takes the alert for firing that nobody repeats.
-	gone := time.Now().Add(15 * time.Second)
-	eventually(t, "some time to pass", func(ctx context.Context) error {
-		at, err := l.active(ctx, n, "High")
-		if err == nil && at.IsZero() {
-			t.Error("Alertmanager takes it for resolved")
-			return nil
-		}
-		if time.Now().Before(gone) {
-			return errors.New("not yet")
+	_, until, err := l.active(t.Context(), n, "High")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the alert to be repeated while Kafka is away", func(ctx context.Context) error {
+		_, now, err := l.active(ctx, n, "High")
+		if err == nil && !now.After(until) {
+			err = fmt.Errorf("Alertmanager takes it for firing until %s, as before", now)
 		}
 		return err
 	})

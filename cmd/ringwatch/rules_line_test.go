@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/rules"
@@ -111,9 +112,9 @@ kafka: {brokers: [%q], partitions: 4, instance_id: %s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 rules: {listen: "127.0.0.1:%d", shipped: false, files: [%q], accounts: {zeta: [%q]}, resend_delay: 3s, delay: 500ms, settle: 5s}
-notify: {alertmanagers: [{static_configs: [{targets: [%q]}]}], late_spacing: 2s, firing_lasts: 60s}
+notify: {alertmanagers: [{static_configs: [{targets: [%q]}]}], late_spacing: 2s, firing_lasts: %s}
 `, accounts, l.kafka.Addr(), name, redis.Addr(), l.ingest, port, l.file(""), l.file("zeta"),
-			l.am.Addr())
+			l.am.Addr(), wait.Patience)
 		if err := os.WriteFile(l.config(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ export const tests = {
     const kinds = page.getByRole("group", { name: "Kinds of events" });
     await kinds.getByRole("button", { name: "error" }).click();
     const all = async (selector, text) => {
-      const texts = await page.locator(`.event ${selector}`).allInnerTexts();
+      const texts = await page.locator(`.event ${selector}`).allTextContents();
       return texts.length > 0 && texts.every((x) => x.includes(text));
     };
     await t.until(() => all(".event-kind", "error"), "only errors");
@@ -280,7 +280,7 @@ export const tests = {
     await page.getByRole("link", { name: "Events of this statement" }).click();
     await page.waitForURL((u) => u.hash.startsWith("#/events?"));
     await t.until(async () => {
-      const texts = await page.locator(".event summary").allInnerTexts();
+      const texts = await page.locator(".event summary").allTextContents();
       return texts.length > 0 && texts.every((x) => x.includes(statement));
     }, "its events");
   },
