@@ -71,7 +71,7 @@ type running struct {
 // testTasks sees tasks that Cassandra is told to do, with what they have done, and their ends.
 func (n *node) testTasks(t *testing.T) {
 	n.fillBig(t, "big", 2, 64)
-	n.fillBig(t, "old", 1, 65)
+	n.fillBig(t, "old", 1, 130) // long enough to be seen on a busy machine
 	n.nodetool(t, "setcompactionthroughput", "1")
 	n.testRunning(t, false,
 		running{"compaction", "big", []string{"compact", "watched", "big"}},

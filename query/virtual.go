@@ -236,11 +236,13 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 }
 
 // virtualTimes are the instants at which nodes' own series have samples: the end, and every
-// minute, or every step if that is longer.
+// minute, or every step if that is longer. A query of one step has one of them.
 func (s *selection) virtualTimes() []int64 {
 	every := int64(virtualInterval)
 	end := min(s.hints.End, s.now)
-	if s.hints.Range == 0 && s.windows.step == 0 && s.windows.known { // there is one, maybe before
+	// What is no query, such as a remote read, says no step: whoever reads may look anywhere.
+	one := s.within != nil && s.hints.Range == 0 && s.windows.step == 0
+	if one && s.windows.known { // it may lie before the end
 		end = min(end, s.windows.end)
 	}
 	if s.hints.Range == 0 && s.windows.step > every { // then where they are looked at
@@ -251,7 +253,7 @@ func (s *selection) virtualTimes() []int64 {
 	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds())
 	var list []int64
 	for t := start + (end-start)%every; t <= end; t += every {
-		if s.windows.step == 0 && s.hints.Range == 0 && t < end {
+		if one && t < end {
 			continue
 		}
 		list = append(list, t)

@@ -16,6 +16,7 @@ import (
 // ofTheMachine are shipped alerts that tell the truth about whatever machine a test runs on.
 var ofTheMachine = []string{
 	"NodeCPUBusy", "CassandraCommitLogPending", "NodeDiskFull", "NodeGCTime",
+	"CassandraReadLatencyHigh", "CassandraWriteLatencyHigh",
 }
 
 // quietFor is for how long a start is watched by make test-full. make test watches until each group
