@@ -177,8 +177,8 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     colorScheme,
     reducedMotion: "reduce", // what moves while it waits takes processor time
   });
+  context.setDefaultTimeout(patience); // of pages that a test opens itself, too
   const page = await context.newPage();
-  page.setDefaultTimeout(patience);
   const faults = [];
   const waiting = new Map(); // since when, ms, by request
   const lost = []; // files of the console that did not come
