@@ -30,7 +30,8 @@ build: prerequisites bin/ringwatch $(JAR) ## bin/ringwatch and the agent's jar
 # -s leaves out symbols and debug information, 27 of 92 MB; panics and pprof need neither.
 bin/ringwatch:
 	@[ -e $@ ] || echo "building $@ (the first time takes some minutes)"
-	@go build -v -ldflags=-s -o $@ ./cmd/ringwatch 2>&1 | $(COUNT)
+	@go build -v -buildvcs=false -ldflags="-s -X 'main.release=$$(dev/stamp.sh)'" -o $@ ./cmd/ringwatch \
+		2>&1 | $(COUNT)
 
 bin/up:
 	@go build -v -o $@ ./dev/up 2>&1 | $(COUNT)

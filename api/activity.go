@@ -2,8 +2,8 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/activity"
@@ -63,25 +63,22 @@ func (s *Server) getRepairs(w http.ResponseWriter, r *http.Request, p account.Pr
 	return writeJSON(w, r, list)
 }
 
-// activity reads whose activity a request asks for. An unknown cluster has none.
+// activity reads whose activity a request asks for.
 func (s *Server) activity(r *http.Request, p account.Principal,
 	allowed ...string) (of activity.Question, err error) {
 	q, err := parameters(r, allowed...)
 	if err != nil {
 		return of, err
 	}
-	nodes, err := s.deps.Reader.Nodes(r.Context(), p, s.config.NodesTTL)
+	place := url.Values{}
+	if of.Cluster, of.At = q.Get("cluster"), s.config.Clock(); q.Has("cluster") {
+		place.Set("cluster", of.Cluster)
+	}
+	nodes, err := s.nodesOf(r.Context(), p, place)
 	if err != nil {
 		return of, err
 	}
-	of.Cluster, of.At = q.Get("cluster"), s.config.Clock()
-	if q.Has("cluster") && of.Cluster == "" {
-		return of, bad("bad_cluster", "cluster", "cluster is empty: name one, or leave it out")
-	}
-	if of.Node, err = nodeNamed(nodesIn(nodes, of.Cluster), q); err != nil {
-		if e, is := errors.AsType[*Error](err); is && e.Status == http.StatusNotFound {
-			e.Message = "this key sees no such node here: GET /v1/nodes lists those that it sees"
-		}
+	if of.Node, err = nodeNamed(nodes, q); err != nil {
 		return of, err
 	}
 	names := make(map[string]string, len(nodes))
@@ -102,14 +99,4 @@ func (s *Server) activity(r *http.Request, p account.Principal,
 		return list, lacks, err
 	}
 	return of, nil
-}
-
-// nodesIn are the nodes of a cluster; with an empty name all.
-func nodesIn(nodes []Node, cluster string) (list []Node) {
-	for i := range nodes {
-		if cluster == "" || nodes[i].Cluster == cluster {
-			list = append(list, nodes[i])
-		}
-	}
-	return list
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -90,6 +91,11 @@ func (s *Server) getAdvice(w http.ResponseWriter, r *http.Request, p account.Pri
 		firing, err := source.firing(r.Context(), q.Get("cluster"), q.Get("alert"), at)
 		if err != nil {
 			return err
+		}
+		if len(firing) == 0 && q.Has("cluster") { // silence would say that all is well there
+			if _, err := s.nodesOf(r.Context(), p, url.Values{"cluster": q["cluster"]}); err != nil {
+				return err
+			}
 		}
 		if list, err = source.advise(r.Context(), firing, at); err != nil {
 			return err

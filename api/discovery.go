@@ -31,7 +31,7 @@ func (s *Server) getDiscovery(w http.ResponseWriter, r *http.Request, p account.
 	}
 	by := values.Get("by")
 	if by != "" && by != "node" && by != "cluster" {
-		return bad("bad_by", "by", "unknown by=%s: use node or cluster", by)
+		return unknownWord("by", by, []string{"node", "cluster"})
 	}
 	all, err := wholeListing(values)
 	if err != nil {

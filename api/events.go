@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,8 +145,8 @@ type eventsAsked struct {
 	server  *Server
 	account string
 	names   map[uuid.UUID]string
-	// unknown: the cluster that was asked for has no nodes; events of earlier ones may be there.
-	unknown bool
+	// unknown refuses the cluster if it has no nodes, and no events of earlier ones.
+	unknown *Error
 }
 
 // eventsAsked reads cluster=, node=, from=, to=, period= and limit=.
@@ -162,12 +161,16 @@ func (s *Server) eventsAsked(ctx context.Context, p account.Principal,
 	if values.Has("cluster") {
 		name := values.Get("cluster")
 		if !p.Owns(name) {
-			return nil, unknownCluster()
+			return nil, unknownCluster(name, nodes)
 		}
-		nodes = slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool {
+		of.Clusters = []string{name}
+		there := slices.DeleteFunc(slices.Clone(nodes), func(n Node) bool {
 			return n.Cluster != name
 		})
-		of.Clusters, of.unknown = []string{name}, len(nodes) == 0
+		if len(there) == 0 {
+			of.unknown = unknownCluster(name, nodes)
+		}
+		nodes = there
 	} else {
 		for i := range nodes { // they are sorted by cluster
 			if n := len(of.Clusters); n == 0 || of.Clusters[n-1] != nodes[i].Cluster {
@@ -192,9 +195,13 @@ func (s *Server) eventsAsked(ctx context.Context, p account.Principal,
 	return of, of.parseTimes(values)
 }
 
-func unknownCluster() *Error {
-	return &Error{Status: http.StatusNotFound, Reason: "unknown_cluster", Field: "cluster",
-		Message: "this key sees no cluster with that name: GET /v1/clusters lists them"}
+// unknownCluster refuses a cluster of which no node is there.
+func unknownCluster(name string, nodes []Node) *Error {
+	known := make([]string, len(nodes))
+	for i := range nodes {
+		known[i] = nodes[i].Cluster
+	}
+	return unknown("cluster", "cluster", name, known)
 }
 
 // nodesCalled returns the ids of the nodes that node= means. Of a node that is not there any more
@@ -213,10 +220,7 @@ func nodesCalled(nodes []Node, text string) (ids []uuid.UUID, err error) {
 		}
 	}
 	if len(ids) == 0 {
-		return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
-			Message: "this key sees no such node: use an id, the beginning of one, an " +
-				"address or a " +
-				"host name; GET /v1/nodes lists them"}
+		return nil, unknownNode("node", text, nodes)
 	}
 	return ids, nil
 }
@@ -250,8 +254,6 @@ func (of *eventsAsked) parseTimes(values url.Values) (err error) {
 	return nil
 }
 
-var aKind = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-
 // filter reads kind=, severity= and text=.
 func (of *eventsAsked) filter(values url.Values) error {
 	if values.Has("kind") {
@@ -262,17 +264,15 @@ func (of *eventsAsked) filter(values url.Values) error {
 					"get all", len(of.Kinds), mostKinds)
 		}
 		for _, kind := range of.Kinds {
-			if !aKind.MatchString(kind) {
-				return bad("bad_kind", "kind", "%.40q is no kind of an event: write one such as "+
-					"gc_pause, or several with commas between", kind)
+			if !slices.Contains(events.Kinds, kind) {
+				return unknownWord("kind", kind, events.Kinds)
 			}
 		}
 	}
 	if values.Has("severity") {
 		var is bool
 		if of.Severity, is = frame.ParseSeverity(values.Get("severity")); !is {
-			return bad("bad_severity", "severity", "unknown severity: use one of %s",
-				strings.Join(frame.SeverityNames(), ", "))
+			return unknownWord("severity", values.Get("severity"), frame.SeverityNames())
 		}
 	}
 	if of.Text = values.Get("text"); len(of.Text) > mostText {
@@ -285,8 +285,8 @@ func (of *eventsAsked) filter(values url.Values) error {
 // read reads a page.
 func (of *eventsAsked) read(ctx context.Context) (events.Page, error) {
 	found, err := of.server.deps.Events(ctx, of.account, of.Query)
-	if err == nil && of.unknown && len(found.Events) == 0 && found.Next == nil {
-		return found, unknownCluster()
+	if err == nil && of.unknown != nil && len(found.Events) == 0 && found.Next == nil {
+		return found, of.unknown
 	}
 	return found, err
 }
@@ -362,7 +362,7 @@ func (s *Server) getSlowQueries(w http.ResponseWriter, r *http.Request, p accoun
 			break
 		}
 		of.Before = found.Next
-		of.unknown = false // something was there
+		of.unknown = nil // something was there
 	}
 	for _, q := range queries {
 		q.Nodes = len(q.on)

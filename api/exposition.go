@@ -26,7 +26,7 @@ func (s *Server) getPrometheus(w http.ResponseWriter, r *http.Request, p account
 	if err != nil {
 		return err
 	}
-	nodes, err := s.find(r, p)
+	nodes, err := s.where(r, p)
 	if err != nil {
 		return err
 	}

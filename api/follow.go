@@ -99,7 +99,9 @@ func (of *eventsAsked) follow(ctx context.Context, f *following) (_ []events.Eve
 	})
 	// two store processes may have written one
 	list = slices.CompactFunc(list, func(a, b events.Event) bool { return a.ID() == b.ID() })
-	of.unknown = of.unknown && len(list) == 0
+	if len(list) > 0 {
+		of.unknown = nil
+	}
 	of.Limit = max(1, limit-len(list))
 	// Read last: what came late has been written here before it was written there.
 	of.After = &f.happened.after

@@ -123,8 +123,7 @@ func TestSafeBesideOthers(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/clusters/stream/safe?for=restart": "cluster stream has no Cassandra node: its nodes " +
 			"run redis, and what is safe is known of Cassandra alone",
-		"/v1/clusters/fleet/safe?for=restart&node=k1:9092": "the cluster has no such " +
-			"Cassandra node",
+		"/v1/clusters/fleet/safe?for=restart&node=k1:9092": "the cluster's Cassandra nodes",
 	} {
 		at, query, _ := strings.Cut(path, "?")
 		of, err := url.ParseQuery(query)

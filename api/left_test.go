@@ -107,7 +107,7 @@ func TestNodesThatLeft(t *testing.T) {
 		"/v1/nodes/" + list[0].ID.String():                                 "a decommissioned",
 		"/v1/nodes/" + strings.ToUpper(list[3].ID.String()):                "a late",
 		"/v1/nodes/" + list[3].ID.String() + "?cluster=old":                "old moved",
-		"/v1/nodes/" + list[3].ID.String() + "?cluster=b":                  "404 unknown_node",
+		"/v1/nodes/" + list[3].ID.String() + "?cluster=b":                  "404 unknown_cluster",
 		"/v1/nodes/" + uuid.NewString():                                    "404 unknown_node",
 		"/v1/nodes/x":                                                      "404 unknown_node",
 		"/v1/nodes/" + list[3].ID.String() + "?datacenter=" + list[3].Rack: "400 unknown_parameter",
@@ -209,7 +209,7 @@ func TestForget(t *testing.T) {
 	refused("", path, 401, "no_key")
 	refused(writeKey, path, 403, "the scope rules")
 	refused(otherKey, path, 404, "unknown_node")
-	refused(acmeKey, path+"?cluster=nobody", 404, "unknown_node")
+	refused(acmeKey, path+"?cluster=nobody", 404, "unknown_cluster")
 	refused(acmeKey, path+"?since=1", 400, "unknown_parameter")
 	refused(acmeKey, "/v1/nodes/x/forget", 404, "unknown_node")
 	store.at = f.now.Load()

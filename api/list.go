@@ -50,6 +50,7 @@ type listing struct {
 	of    url.Values
 	name  string // in lower case; empty: any
 	state string // empty: any
+	path  bool   // the names stand in a path, so that an id which nobody has is an error
 
 	limit int    // 0: all
 	after *place // the page begins behind it; nil: with the first one
@@ -65,8 +66,7 @@ var states = []string{query.StateUp, query.StateLate, query.StateDown, roster.De
 // wholeListing is a listing of all nodes that parameters name by place and kind, on one page.
 func wholeListing(of url.Values) (*listing, error) {
 	if of.Has("kind") && !slices.Contains(frame.Kinds, of.Get("kind")) {
-		return nil, bad("bad_kind", "kind", "unknown kind: use one of %s",
-			strings.Join(frame.Kinds, ", "))
+		return nil, unknownWord("kind", of.Get("kind"), frame.Kinds)
 	}
 	return &listing{of: of}, nil
 }
@@ -78,8 +78,7 @@ func newListing(of url.Values) (*listing, error) {
 	}
 	l.name, l.state = strings.ToLower(of.Get("name")), of.Get("state")
 	if of.Has("state") && !slices.Contains(states, l.state) {
-		return nil, bad("bad_state", "state", "unknown state: use one of %s",
-			strings.Join(states, ", "))
+		return nil, unknownWord("state", l.state, states)
 	}
 	return l, l.readPage(of)
 }
@@ -109,12 +108,15 @@ func (l *listing) readPage(of url.Values) (err error) {
 	return nil
 }
 
-// means reports whether a node is listed, as far as its state does not matter.
-func (l *listing) means(p *place, kind, address string, hostname func() string) bool {
-	is := func(name, has string) bool { return !l.of.Has(name) || l.of.Get(name) == has }
-	return is("cluster", p.Cluster) && is("datacenter", p.Datacenter) && is("rack", p.Rack) &&
-		is("kind", kind) && is("id", p.ID.String()) &&
-		(l.name == "" || l.isCalled(p, address, hostname()))
+// has reports whether a node is listed, as far as its state does not matter.
+func (l *listing) has(r *row) bool {
+	is := func(name, has string) bool {
+		return !l.of.Has(name) || l.of.Get(name) == has ||
+			name == "id" && strings.EqualFold(l.of.Get(name), has)
+	}
+	return is("cluster", r.Cluster) && is("datacenter", r.Datacenter) && is("rack", r.Rack) &&
+		is("kind", r.kind()) && is("id", r.ID.String()) &&
+		(l.name == "" || l.isCalled(&r.place, r.address(), r.hostname()))
 }
 
 // isCalled reports whether the listing's name is a node's id, the beginning of it, its address with

@@ -132,13 +132,13 @@ func TestListPages(t *testing.T) {
 func TestListFilters(t *testing.T) {
 	f := newListed(t, 3)
 	for text, want := range map[string]int{
-		"": 25, "cluster=c0": 12, "cluster=none": 0, "datacenter=dc1": 12, "rack=rack0": 13,
+		"": 25, "cluster=c0": 12, "datacenter=dc1": 12, "rack=rack0": 13,
 		"cluster=c1&datacenter=dc0&rack=rack1": 3, "state=up": 24, "state=down": 0,
 		"state=moved":      1,
 		"state=up&limit=5": 24, "name=10.0.0.3": 1, "name=10.0.0.3:7000": 1, "name=host17": 1,
-		"name=hOST1": 1, "name=10.9.9.9": 1, "name=none": 0,
+		"name=hOST1": 1, "name=10.9.9.9": 1,
 		"name=" + f.store.nodes[5].ID.String()[:13]: 1,
-		"name=host17&cluster=c0":                    0, "id=" + f.store.nodes[0].ID.String(): 2,
+		"id=" + f.store.nodes[0].ID.String():        2,
 	} {
 		of, err := url.ParseQuery(text)
 		if err != nil {
@@ -177,6 +177,36 @@ func TestListRefuses(t *testing.T) {
 		r, e := f.fetch(f.base + c.path + "?" + url.Values{c.name: {c.value}}.Encode())
 		if r.status != http.StatusBadRequest || e.Reason != c.reason || e.Field != c.name {
 			t.Errorf("%s %s=%.20q: %d %+v", c.path, c.name, c.value, r.status, e)
+		}
+	}
+}
+
+// TestUnknownNames: a name that nothing has is no empty list, wherever it may be said; what there
+// is instead stands in the answer, and the nearest name.
+func TestUnknownNames(t *testing.T) {
+	f := newListed(t, 3)
+	for asked, want := range map[string]string{
+		"/v1/nodes?cluster=nope":              "404 unknown_cluster c0, c1, old",
+		"/v1/nodes?cluster=C0":                "404 unknown_cluster did you mean c0?",
+		"/v1/nodes?datacenter=dc9":            "404 unknown_datacenter dc0, dc1",
+		"/v1/nodes?rack=nope":                 "404 unknown_rack rack0, rack1",
+		"/v1/nodes?name=nope":                 "404 unknown_node more",
+		"/v1/nodes?name=hots1":                "404 unknown_node Host1",
+		"/v1/nodes?state=bad":                 "400 bad_state up, late, down",
+		"/v1/nodes?state=donw":                "400 bad_state did you mean down?",
+		"/v1/nodes?kind=casandra":             "400 bad_kind did you mean cassandra?",
+		"/v1/clusters?cluster=nope":           "404 unknown_cluster c0, c1, old",
+		"/v1/discovery?cluster=nope":          "404 unknown_cluster c0, c1, old",
+		"/v1/clusters/nope/metrics":           "404 unknown_cluster c0, c1, old",
+		"/v1/datacenters/nope/metrics":        "404 unknown_datacenter dc0, dc1",
+		"/v1/nodes?cluster=nope&state=down":   "404 unknown_cluster c0, c1, old",
+		"/v1/nodes?datacenter=dc1&rack=rack9": "404 unknown_rack did you mean",
+	} {
+		r, e := f.fetch(f.base + asked)
+		words := strings.SplitN(want, " ", 3)
+		if strconv.Itoa(r.status) != words[0] || e.Reason != words[1] ||
+			!strings.Contains(string(r.body), words[2]) {
+			t.Errorf("%s: %d %s, want %s", asked, r.status, r.body, want)
 		}
 	}
 }

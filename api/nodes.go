@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -65,6 +64,27 @@ type row struct {
 	moved *nodeAnswer
 }
 
+func (r *row) kind() string {
+	if r.moved != nil {
+		return r.moved.Kind
+	}
+	return r.node.Kind()
+}
+
+func (r *row) address() string {
+	if r.moved != nil {
+		return r.moved.Address
+	}
+	return r.node.Fact("address")
+}
+
+func (r *row) hostname() string {
+	if r.moved != nil {
+		return ""
+	}
+	return r.node.Fact("hostname")
+}
+
 // described are nodes as a key may see them.
 type described struct {
 	nodes   []nodeAnswer
@@ -97,32 +117,30 @@ func (s *Server) describe(
 	return d, nil
 }
 
-// rows returns the nodes that a listing means, sorted, but for their state and the page.
+// rows returns the nodes that a listing means, sorted, but for their state and the page. A name
+// that none of them has is an error.
 func (s *Server) rows(ctx context.Context, p account.Principal, of *listing) ([]row, error) {
-	nodes, err := s.deps.Reader.Nodes(ctx, p, s.config.NodesTTL)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]row, 0, len(nodes))
-	for i := range nodes {
-		n := &nodes[i]
-		at := place{n.Cluster, n.Datacenter, n.Rack, n.ID}
-		if of.means(&at, n.Kind(), n.Fact("address"),
-			func() string { return n.Fact("hostname") }) {
-			rows = append(rows, row{place: at, node: n})
+	var rows []row
+	for _, age := range []time.Duration{s.config.NodesTTL, min(s.config.NodesTTL, refreshAtMost)} {
+		nodes, err := s.deps.Reader.Nodes(ctx, p, age)
+		if err != nil {
+			return nil, err
+		}
+		rows = make([]row, 0, len(nodes))
+		for i := range nodes {
+			n := &nodes[i]
+			rows = append(rows, row{place: place{n.Cluster, n.Datacenter, n.Rack, n.ID}, node: n})
+		}
+		for _, a := range s.movedAway(p, nodes) {
+			rows = append(rows, row{place: *a.place(), moved: &a})
+		}
+		found := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !of.has(&r) })
+		if len(found) > 0 {
+			slices.SortStableFunc(found, func(x, y row) int { return x.compare(&y.place) })
+			return found, nil
 		}
 	}
-	there := len(rows)
-	for _, a := range s.movedAway(p, nodes) {
-		at := *a.place()
-		if of.means(&at, a.Kind, a.Address, func() string { return "" }) {
-			rows = append(rows, row{place: at, moved: &a})
-		}
-	}
-	if len(rows) > there {
-		slices.SortStableFunc(rows, func(x, y row) int { return x.compare(&y.place) })
-	}
-	return rows, nil
+	return nil, of.unknownPlace(rows)
 }
 
 // describeRows adds what is known of each node.
@@ -208,14 +226,10 @@ func (s *Server) node(r *http.Request, p account.Principal) (*nodeAnswer, []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	of.Set("id", strings.ToLower(r.PathValue("id")))
-	d, err := s.describe(r.Context(), p, &listing{of: of})
+	of.Set("id", r.PathValue("id"))
+	d, err := s.describe(r.Context(), p, &listing{of: of, path: true})
 	if err != nil {
 		return nil, nil, err
-	}
-	if len(d.nodes) == 0 {
-		return nil, nil, &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
-			Message: "this key sees no node with that id: GET /v1/nodes lists them"}
 	}
 	for i := range d.nodes {
 		if d.nodes[i].Left == nil {

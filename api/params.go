@@ -69,7 +69,7 @@ func (s *Server) metricsQuery(r *http.Request, p account.Principal) (*metricsQue
 	case "prometheus":
 		q.text = true
 	default:
-		return nil, bad("bad_format", "format", "unknown format %q: use json or prometheus", f)
+		return nil, unknownWord("format", f, []string{"json", "prometheus"})
 	}
 	switch v := values.Get("reportNaN"); {
 	case v == "true":

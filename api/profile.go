@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/dictionary/profile"
+	"github.com/ringwatch/ringwatch/query/nearest"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -34,8 +35,8 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 			name, name, strings.Join(profile.Names(), ", "))
 	}
 	if as == nil {
-		return nil, bad("unknown_profile", "profile", "unknown profile %q: use one of %s",
-			name, strings.Join(profile.Names(), ", "))
+		return nil, bad("unknown_profile", "profile", "unknown profile %.40q: %s", name,
+			nearest.Offer(name, profile.Names()))
 	}
 	return as, nil
 }

@@ -117,8 +117,7 @@ func (s *Server) getQPS(w http.ResponseWriter, r *http.Request, p account.Princi
 		by = strings.Split(values.Get("by"), ",")
 		for _, part := range by {
 			if !slices.Contains(workParts, part) {
-				return bad("bad_by", "by", "unknown by=%s: use %s, with commas between them", part,
-					strings.Join(workParts, ", "))
+				return unknownWord("by", part, workParts)
 			}
 		}
 	}

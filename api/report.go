@@ -85,7 +85,7 @@ func (s *Server) getReport(w http.ResponseWriter, r *http.Request, p account.Pri
 	switch format {
 	case "", "json", "text", "html":
 	default:
-		return bad("bad_format", "format", "unknown format %q: use json, text or html", format)
+		return unknownWord("format", format, []string{"json", "text", "html"})
 	}
 	to := s.config.Clock()
 	from := to.Add(-reportTime)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -68,8 +67,7 @@ func (s *Server) parseRollup(q *metricsQuery, values url.Values) error {
 	names = append(names, noRollup)
 	switch {
 	case i < 0:
-		return bad("bad_rollup", "rollup", "unknown rollup %q: use %s", text,
-			strings.Join(names, ", "))
+		return unknownWord("rollup", text, names)
 	case !s.deps.Reader.HasRollups():
 		return bad("bad_rollup", "rollup", "this server has no rollups: leave rollup out")
 	case q.latest:

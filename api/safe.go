@@ -37,8 +37,7 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 	question := safe.Question{Cluster: r.PathValue("cluster"), For: safe.Purpose(q.Get("for")),
 		At: s.config.Clock()}
 	if !question.For.Known() {
-		return bad("bad_for", "for", "%.40q is nothing that can be safe: use one of %s",
-			q.Get("for"), safe.PurposesText())
+		return unknownWord("for", q.Get("for"), strings.Split(safe.PurposesText(), ", "))
 	}
 	if q.Has("since") {
 		at, err := parseTime("since", q.Get("since"))
@@ -73,6 +72,9 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 				kindsText(others))}
 	}
 	if question.Node, err = nodeNamed(there, q); err != nil {
+		if e, is := errors.AsType[*Error](err); is && e.Status == http.StatusNotFound {
+			e.Message += " (the cluster's Cassandra nodes that have not left)"
+		}
 		return err
 	}
 	if question.Node == "" && question.For.NeedsNode() {
@@ -117,9 +119,7 @@ func nodeNamed(nodes []Node, q url.Values) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "node",
-			Message: "the cluster has no such Cassandra node, or it has left: GET " +
-				"/v1/nodes lists them"}
+		return "", unknownNode("node", q.Get("node"), nodes)
 	case 1:
 		return found[0], nil
 	}

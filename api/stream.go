@@ -3,10 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
@@ -129,60 +127,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 // where returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which
 // may be in several clusters.
 func (s *Server) where(r *http.Request, p account.Principal) ([]Node, error) {
-	for _, of := range []struct {
-		name string
-		is   func(*Node, string) bool
-	}{
-		{"cluster", func(n *Node, name string) bool { return n.Cluster == name }},
-		{"datacenter", func(n *Node, name string) bool { return n.Datacenter == name }},
-	} {
-		name := r.PathValue(of.name)
-		if name == "" {
-			continue
-		}
-		all, err := s.deps.Reader.Nodes(r.Context(), p, s.config.NodesTTL)
-		if err != nil {
-			return nil, err
-		}
-		var found []Node
-		for i := range all {
-			if of.is(&all[i], name) {
-				found = append(found, all[i])
-			}
-		}
-		if len(found) == 0 {
-			return nil, &Error{Status: http.StatusNotFound, Reason: "unknown_" + of.name,
-				Field: of.name, Message: "this key sees no " + of.name +
-					" with that name: GET /v1/nodes lists them"}
-		}
-		return found, nil
-	}
-	return s.find(r, p)
-}
-
-// refreshAtMost is how often an id that is not in the list may make it be read again: a new node
-// is found at once, guessing ids costs little.
-const refreshAtMost = time.Second
-
-// find returns the nodes that a request's path means: today the one with the id, later those of a
-// cluster or a datacenter.
-func (s *Server) find(r *http.Request, p account.Principal) ([]Node, error) {
-	unknown := &Error{Status: http.StatusNotFound, Reason: "unknown_node", Field: "id",
-		Message: "this key sees no node with that id: GET /v1/nodes lists them"}
-	id, err := uuid.Parse(r.PathValue("id"))
-	if err != nil {
-		return nil, unknown
-	}
-	for _, age := range []time.Duration{s.config.NodesTTL, min(s.config.NodesTTL, refreshAtMost)} {
-		nodes, err := s.deps.Reader.Nodes(r.Context(), p, age)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range nodes {
-			if n.ID == id {
-				return []Node{n}, nil
-			}
+	of := url.Values{}
+	for _, field := range []string{"cluster", "datacenter", "id"} {
+		if name := r.PathValue(field); name != "" {
+			of.Set(field, name)
 		}
 	}
-	return nil, unknown
+	return s.nodesOf(r.Context(), p, of)
 }

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -197,17 +198,20 @@ func (id *Identity) Fact(name string) string {
 	return ""
 }
 
-// Name returns what people call the node: its address, and its host name behind it where that is
-// known, as in "10.0.0.7:7000 (db-7)". "" if neither is known.
-func (id *Identity) Name() string {
-	address, host := id.Fact("address"), id.Fact("hostname")
+// Name returns what people call the node, see Called.
+func (id *Identity) Name() string { return Called(id.Fact("hostname"), id.Fact("address")) }
+
+// Called returns what people call a node of this host name and address: its host name, and its
+// address behind it, as in "db-7 (10.0.0.7:7000)", since a host may have several nodes. An address
+// that begins with the host name says all. "" if neither is known.
+func Called(host, address string) string {
 	switch {
-	case host == "" || host == address:
+	case host == "" || host == address || strings.HasPrefix(address, host+":"):
 		return address
 	case address == "":
 		return host
 	}
-	return address + " (" + host + ")"
+	return host + " (" + address + ")"
 }
 
 // The software that nodes run, as the label kind of ringwatch_node_info says it.

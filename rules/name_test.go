@@ -19,7 +19,7 @@ func TestAlertsNameNodes(t *testing.T) {
 	for range 2 {
 		w.pass(time.Hour, nil)
 		a := w.last("CassandraNodeDown", 1)
-		if got, want := a.Annotations.Get("summary"), "Node 10.0.0.2 (db-2) of cluster north "+
+		if got, want := a.Annotations.Get("summary"), "Node db-2 (10.0.0.2) of cluster north "+
 			"is silent"; got != want {
 			t.Errorf("the summary is %q, want %q", got, want)
 		}

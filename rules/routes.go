@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
 // Bounds of what an account may apply.
@@ -81,17 +82,17 @@ func (r *routes) read(w http.ResponseWriter, req *http.Request, who account.Prin
 	name := req.PathValue("file")
 	text, found := r.own(who.Account)[name]
 	if !found {
-		return noFile(name)
+		return r.noFile(who.Account, name)
 	}
 	of := r.describe(name, text)
 	of.Text = string(text)
 	return answer(w, of)
 }
 
-func noFile(name string) error {
-	return &listener.Error{Status: http.StatusNotFound, Reason: "not_found", Field: "file",
-		Message: fmt.Sprintf("no rule file %q was applied: GET /v1/rules lists those that were",
-			name)}
+func (r *routes) noFile(account, name string) error {
+	return &listener.Error{Status: http.StatusNotFound, Reason: "unknown_file", Field: "file",
+		Message: fmt.Sprintf("no rule file %.200q was applied: %s", name,
+			nearest.Offer(name, slices.Sorted(maps.Keys(r.own(account)))))}
 }
 
 func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Principal) error {
@@ -133,7 +134,7 @@ func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Pr
 	name := req.PathValue("file")
 	text, found := r.own(who.Account)[name]
 	if !found {
-		return noFile(name)
+		return r.noFile(who.Account, name)
 	}
 	_ = r.files.load() // files that were removed just now need nothing any more
 	// What is wrong already is no reason to keep a file.

@@ -27,7 +27,7 @@ type alertsCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*alertsCmd) Help() string {
-	return "Lists the alerts that the key may see, the worst severity first and then the oldest: " +
+	return "Lists the alerts that the key may see, what fires first, by severity and age: " +
 		"since when each is active, where, and the value of its expression. Below one that fires " +
 		"stands what the numbers beside it suggest, if they do. Silences are not shown; " +
 		"Alertmanager has them.\n\nExample: ringwatch alerts --state firing --wide"
@@ -42,6 +42,11 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 		return err
 	}
 	if c.JSON {
+		if c.Cluster != "" {
+			if err := api.hasCluster(ctx, c.Cluster); err != nil {
+				return err
+			}
+		}
 		return printJSON(ctx, out, api, "/api/v1/alerts", nil)
 	}
 	alerts, err := api.alerts(ctx)
@@ -52,6 +57,11 @@ func (c *alertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error
 		return c.State != "" && a.State != c.State ||
 			c.Cluster != "" && a.Labels["cluster"] != c.Cluster
 	})
+	if len(alerts) == 0 && c.Cluster != "" {
+		if err := api.hasCluster(ctx, c.Cluster); err != nil {
+			return err
+		}
+	}
 	if len(alerts) == 0 {
 		_, err := fmt.Fprintln(out, c.nothing())
 		return err
@@ -199,12 +209,12 @@ func (a *alertInfo) rank() int {
 	return i
 }
 
-// compareAlerts sorts by severity, firing before pending, the oldest first.
+// compareAlerts sorts what fires before what is pending, then by severity, the oldest first.
 func compareAlerts(a, b alertInfo) int {
-	if d := a.rank() - b.rank(); d != 0 {
+	if d := strings.Compare(a.State, b.State); d != 0 { // firing is before pending
 		return d
 	}
-	if d := strings.Compare(a.State, b.State); d != 0 { // firing is before pending
+	if d := a.rank() - b.rank(); d != 0 {
 		return d
 	}
 	if d := a.ActiveAt.Compare(b.ActiveAt); d != 0 {

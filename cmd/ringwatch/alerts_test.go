@@ -41,7 +41,12 @@ func TestAlerts(t *testing.T) {
 		fmt.Fprintf(w, alertsAnswer, now.Add(-5*time.Minute).Format(time.RFC3339Nano),
 			now.Add(-3*time.Hour).Format(time.RFC3339Nano))
 	})
-	mux.HandleFunc("GET /v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /v1/nodes", func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("cluster") == "nope" {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"error":{"reason":"unknown_cluster","message":"use prod, the only one"}}`)
+			return
+		}
 		fmt.Fprint(w, `[{"id":"n1","address":"10.0.0.1:7000","facts":{"hostname":"db-1"}},
 			{"id":"n2","address":"10.0.0.2:7000","facts":{}}]`)
 	})
@@ -70,10 +75,10 @@ func TestAlerts(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(show(0)), "\n")
 	for i, want := range []string{
 		`^SEVERITY +ALERT +STATE +SINCE +WHERE +VALUE$`,
-		`^critical +NodeDown +firing +3h00m +prod / dc1 / 10\.0\.0\.1:7000 \(db-1\) / shop / items +1$`,
-		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
+		`^critical +NodeDown +firing +3h00m +prod / dc1 / db-1 \(10\.0\.0\.1:7000\) / shop / items +1$`,
 		`^warning +DiskFilling +firing +5m\d\ds +prod / 10\.0\.0\.2:7000 +0.85$`,
 		`^    → Clear.*\[2J snapshots\.$`,
+		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
 		`^- +Odd.*\[2J +pending +5m\d\ds +test / 10.0.0.1:9470 +-$`,
 	} {
 		if len(lines) != 6 {
@@ -91,6 +96,8 @@ func TestAlerts(t *testing.T) {
 	}
 	expect(t, show(0, "--cluster", "none", "--state", "pending"),
 		`^Nothing is pending in cluster none\.$`)
+	expect(t, show(2, "--cluster", "nope"), `use prod, the only one`)
+	expect(t, show(2, "--cluster", "nope", "--json"), `use prod, the only one`)
 	expect(t, show(0, "--json"), `"alertname":"NodeDown"`)
 	expect(t, show(2, "--state", "burning"), `firing.*pending`)
 }

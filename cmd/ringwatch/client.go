@@ -204,7 +204,7 @@ func (c *client) do(
 // promError is why one of Prometheus's endpoints did not answer, as it came.
 type promError struct{ text string }
 
-func (e promError) Error() string { return plain(e.text) }
+func (e promError) Error() string { return plainLines(e.text) }
 
 // refusedError is why the API did not answer, in our form.
 type refusedError struct {
@@ -212,7 +212,7 @@ type refusedError struct {
 	reason, text string
 }
 
-func (e refusedError) Error() string { return plain(e.text) }
+func (e refusedError) Error() string { return plainLines(e.text) }
 
 // refusal reads why the API did not answer, in our form or in Prometheus's; nil is neither.
 func refusal(status int, body []byte) error {

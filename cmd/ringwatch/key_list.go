@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
 type keyListCmd struct {
@@ -153,7 +154,15 @@ func (s *keyStore) find(meant, of string) (*account.StoredKey, error) {
 				}
 			}
 		}
-		return nil, fmt.Errorf("there is no key %q to revoke: ringwatch key list shows them", meant)
+		var names []string
+		for i := range s.keys {
+			if k := &s.keys[i]; k.Revoked.IsZero() && (of == "" || k.Account == of) {
+				names = append(names, plain(k.Name))
+			}
+		}
+		slices.Sort(names)
+		return nil, usageError{fmt.Errorf("there is no key %q to revoke: %s", meant,
+			nearest.Offer(meant, names))}
 	}
 	var which []string
 	for _, k := range found {

@@ -4,9 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
+	"path"
+	"slices"
+	"strings"
 	"text/tabwriter"
+
+	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
 type latestCmd struct {
@@ -54,6 +60,11 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
+		for _, glob := range c.Match {
+			if err := api.unknownMetric(ctx, node, glob); err != nil {
+				return err
+			}
+		}
 		return fmt.Errorf("%s has no such metrics: ringwatch latest %s shows all that it has",
 			plain(node.name()), plain(node.name()))
 	}
@@ -71,4 +82,23 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 		}
 	}
 	return t.Flush()
+}
+
+// unknownMetric is the error of a metric, or of a glob of them, that a node has none of; nil if it
+// has one.
+func (c *client) unknownMetric(ctx context.Context, of *nodeInfo, glob string) error {
+	series, _, err := c.metrics(ctx, of.ID, url.Values{})
+	if err != nil || len(series) == 0 {
+		return err
+	}
+	names := map[string]bool{}
+	for i := range series {
+		name := plain(series[i].Metric)
+		if is, _ := path.Match(glob, name); is {
+			return nil
+		}
+		names[name] = true
+	}
+	return usageError{fmt.Errorf("%s has no metric %q: %s", plain(of.name()), plain(glob),
+		nearest.Offer(strings.Trim(glob, "*?"), slices.Sorted(maps.Keys(names))))}
 }

@@ -31,8 +31,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -131,7 +133,7 @@ func run(args []string) int {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return 0
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) || wronglyAsked(err):
 		fmt.Fprintf(os.Stderr, "ringwatch: %s\n", plainLines(err.Error()))
 		return exitUsage
 	}
@@ -140,6 +142,14 @@ func run(args []string) int {
 		return own.code
 	}
 	return exitFailed
+}
+
+// wronglyAsked reports whether the API refused what a command asks for: a name that does not exist,
+// or a word that it does not take.
+func wronglyAsked(err error) bool {
+	refused, is := errors.AsType[refusedError](err)
+	return is && (refused.status == http.StatusBadRequest ||
+		refused.status == http.StatusNotFound && strings.HasPrefix(refused.reason, "unknown_"))
 }
 
 // commands makes a parser of the structs above.

@@ -15,8 +15,8 @@ func TestNodeForget(t *testing.T) {
 		says string // on standard error
 	}{
 		{[]string{"node", "forget", "10.0.0.1"}, 1, "is up and would be back with its next frame"},
-		{[]string{"node", "forget", "10.0.0.77"}, 1, `sees no node "10.0.0.77"`},
-		{[]string{"node", "forget", "10.0.0.3", "--cluster", "south"}, 1, `in a cluster "south"`},
+		{[]string{"node", "forget", "10.0.0.77"}, 2, `sees no node "10.0.0.77"`},
+		{[]string{"node", "forget", "10.0.0.3", "--cluster", "south"}, 2, `sees no cluster "south"`},
 		{[]string{"node", "forget", ""}, 2, "NODE is empty"},
 		{[]string{"node", "forget"}, 2, "expected"},
 	} {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 type nodesCmd struct {
@@ -189,12 +191,9 @@ func (n *nodeInfo) age() string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// called is how people call the node: its address, and its host name where the agent knows it.
+// called is how people call the node: its host name and its address, as far as they are known.
 func (n *nodeInfo) called() string {
-	if host := n.Facts["hostname"]; host != "" && n.Address != "" {
-		return n.Address + " (" + host + ")"
-	}
-	return n.name()
+	return cmp.Or(frame.Called(n.Facts["hostname"], n.Address), n.ID)
 }
 
 // name is how a command may be told of the node.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -71,7 +70,6 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	n.Entities[0][0].Cells[3].Text = "version\x1b[8m\x00\u2028"
 	serveNodes(t, []*frametest.Node{n})
 	id := n.ID.String()
-	colours := regexp.MustCompile(`\x1b\[[\d;]*m`) // a plot of several lines has them
 	for name, run := range map[string]func(out io.Writer) error{
 		"clusters": func(out io.Writer) error {
 			return (&clustersCmd{clientFlags: flags()}).run(t.Context(), out)
@@ -116,7 +114,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		if err := run(&out); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		text := colours.ReplaceAllString(out.String(), "")
+		text := out.String() // no terminal: a plot of several lines has no colours either
 		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }); i >=
 			0 {
 			t.Errorf("%s prints %q", name, text[max(0, i-40):min(len(text), i+40)])
@@ -143,6 +141,34 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		}
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is not the API's value: %v", name, err)
+		}
+	}
+}
+
+// TestColours: a terminal has colours, unless it has none or the person wants none.
+func TestColours(t *testing.T) {
+	for _, c := range []struct {
+		terminal      bool
+		name, noColor string
+		want          bool
+	}{
+		{true, "xterm", "", true}, {false, "xterm", "", false}, {true, "dumb", "", false},
+		{true, "", "", false}, {true, "xterm", "1", false},
+	} {
+		got := colourTerminal(c.terminal, func(name string) string {
+			return map[string]string{"TERM": c.name, "NO_COLOR": c.noColor}[name]
+		})
+		if got != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+	if colourful(&bytes.Buffer{}) {
+		t.Error("a buffer has colours")
+	}
+	// What the API says in lines stays in lines.
+	for _, err := range []error{refusedError{text: "a\nb\x1b"}, promError{"a\nb\x1b"}} {
+		if err.Error() != "a\nb\\u001b" {
+			t.Errorf("%T: %s", err, err)
 		}
 	}
 }

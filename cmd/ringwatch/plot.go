@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
 	"math"
+	"os"
+	"regexp"
 	"strconv"
 	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/guptarohit/asciigraph"
 )
 
@@ -54,8 +58,9 @@ func (t *track) sample(first, last time.Time, patience time.Duration) []float64 
 
 // draw returns a picture of what sample returned, with the axes of value and time. It is empty if
 // there is no number to draw or no time between first and last.
+// It has colours if they may be on.
 func draw(
-	lines [][]float64, first, last time.Time, label func(float64) string,
+	lines [][]float64, first, last time.Time, label func(float64) string, colours bool,
 	options ...asciigraph.Option,
 ) string {
 	low, high := bounds(lines)
@@ -94,7 +99,26 @@ func draw(
 		}
 		options = append(options, asciigraph.SeriesColors(used...))
 	}
-	return asciigraph.PlotMany(scaled, options...)
+	picture := asciigraph.PlotMany(scaled, options...)
+	if !colours {
+		picture = colourCodes.ReplaceAllString(picture, "") // the library writes them unasked
+	}
+	return picture
+}
+
+// colourCodes is what a terminal takes for a colour.
+var colourCodes = regexp.MustCompile(`\x1b\[[\d;]*m`)
+
+// colourful decides for all commands that print whether there may be colours in it: on a terminal
+// that has them, unless the person wants none (no-color.org).
+func colourful(out io.Writer) bool {
+	file, is := out.(*os.File)
+	return is && colourTerminal(term.IsTerminal(file.Fd()), os.Getenv)
+}
+
+func colourTerminal(terminal bool, getenv func(string) string) bool {
+	name := getenv("TERM")
+	return terminal && getenv("NO_COLOR") == "" && name != "" && name != "dumb"
 }
 
 // bounds returns the least and the largest finite number; without any +Inf and -Inf.

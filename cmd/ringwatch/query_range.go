@@ -53,7 +53,8 @@ func printRange(out io.Writer, series []querySeries, span timeSpan) error {
 	for i := range plotted {
 		sampled = append(sampled, plotted[i].sample(first, last, patience))
 	}
-	if picture := draw(sampled, first, last, plainAxis(sampled)); picture != "" {
+	picture := draw(sampled, first, last, plainAxis(sampled), colourful(out))
+	if picture != "" {
 		_, err = fmt.Fprintf(out, "%s\n", picture)
 	}
 	if err != nil {
@@ -132,7 +133,7 @@ func printLegend(out io.Writer, lines []queryLine, names []string) error {
 		}
 		rows = append(rows, append(row, cells...))
 	}
-	if len(lines) == 1 {
+	if len(lines) == 1 || !colourful(out) {
 		return writeTable(out, heads, left, rows)
 	}
 	var table bytes.Buffer

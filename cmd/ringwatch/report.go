@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/report"
@@ -105,31 +103,10 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 	return r.WriteText(out)
 }
 
-// hasCluster says which clusters there are if one is not.
+// hasCluster fails if the key sees no such cluster; the API's error says which it sees.
 func (c *client) hasCluster(ctx context.Context, name string) error {
-	nodes, err := c.nodes(ctx, nil)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, n := range nodes {
-		if n.Cluster == name {
-			return nil
-		}
-		names = append(names, plain(n.Cluster))
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) == 0 {
-		return errors.New("this key sees no clusters: ringwatch nodes shows what it sees")
-	}
-	const most = 10
-	rest := ""
-	if len(names) > most {
-		names, rest = names[:most], " and more"
-	}
-	return usageError{fmt.Errorf("this key sees no cluster %q: it sees %s%s",
-		plain(name), strings.Join(names, ", "), rest)}
+	_, err := c.nodes(ctx, url.Values{"cluster": {name}, "limit": {"1"}})
+	return err
 }
 
 // catalogOf asks for the account's catalogue.

@@ -75,6 +75,9 @@ func (c *seriesCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	warnPartial(os.Stderr, partial)
 	if len(series) == 0 {
+		if err := api.unknownMetric(ctx, node, strings.SplitN(c.Metric, "{", 2)[0]); err != nil {
+			return err
+		}
 		return fmt.Errorf("%s has no values of %s in the last %s: ringwatch latest %s shows "+
 			"what it has", plain(node.name()), c.Metric, c.Period, plain(node.name()))
 	}
@@ -213,7 +216,7 @@ func plot(out io.Writer, curves []curve) error {
 	if len(lines) == 1 {
 		names = asciigraph.Caption(legends[0])
 	}
-	picture := draw(lines, first, last, label, names)
+	picture := draw(lines, first, last, label, colourful(out), names)
 	if picture == "" {
 		return nil // texts, or too few values for a line
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/prometheus/scrape"
 )
 
-// release is what make dist stamps on what it builds: the version, the commit and its time.
+// release is what make dist and make build stamp on what they build: the version, the commit and
+// its time.
 var release string
 
 // From here on Prometheus's package has the version: metrics and requests say it.

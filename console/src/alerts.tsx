@@ -3,6 +3,7 @@ import { type ComponentChildren } from "preact";
 import { advice, type Alert, type RuleGroup } from "./api";
 import { useData, useNow } from "./data";
 import { Severity } from "./faces";
+import { useNames } from "./names";
 import { link } from "./place";
 import { stamp, useUTC } from "./time";
 import { format, length, number } from "./units";
@@ -30,6 +31,10 @@ export function AlertState({ state }: { state: string }) {
 export function AlertList({ list }: { list: Fired[] }) {
   const now = useNow(5000);
   const isUTC = useUTC();
+  const names = useNames(
+    undefined,
+    list.some(({ alert }) => alert.labels.node),
+  );
   const firing = list.some(({ alert }) => alert.state === "firing");
   const said = useData(firing ? "advice" : null, advice, { every: 30_000 }).value ?? [];
   const words = new Map(said.map((a) => [keyOf(a.labels), a.text]));
@@ -79,7 +84,7 @@ export function AlertList({ list }: { list: Fired[] }) {
               {node && (
                 <Label name="node">
                   <a href={link(["node", node])} title={node}>
-                    {address || node}
+                    {names.get(node) ?? (address || node)}
                   </a>
                 </Label>
               )}

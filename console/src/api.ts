@@ -236,9 +236,16 @@ interface Prom<T> {
 /** The clusters that the key may see. */
 export const clusters = (signal?: AbortSignal) => get<Cluster[]>("/v1/clusters", undefined, signal);
 
-/** Their nodes: all, those of a cluster, or the one of an id. */
-export const nodes = (of: { cluster?: string; id?: string } = {}, signal?: AbortSignal) =>
-  get<Node[]>("/v1/nodes", of, signal);
+/** Their nodes: all, those of a cluster, or the one of an id; none of a cluster that is not there,
+ *  of which the page that asks says so in its own words. */
+export async function nodes(of: { cluster?: string; id?: string } = {}, signal?: AbortSignal) {
+  try {
+    return await get<Node[]>("/v1/nodes", of, signal);
+  } catch (e) {
+    if (e instanceof ApiError && e.reason === "unknown_cluster") return [];
+    throw e;
+  }
+}
 
 /** What can be asked by name. */
 export const catalog = (signal?: AbortSignal) =>

@@ -35,9 +35,15 @@ export function Chart({
 }) {
   const expr = together(asks.map((a) => a.expr));
   const data = useSeries(paused ? null : expr, range);
+  // Names of nodes may come after the values.
+  const names = JSON.stringify(
+    data.value?.answer.result.map((s) =>
+      asks[Number(asks.length > 1 && s.metric.q) || 0]?.legend(s.metric),
+    ),
+  );
   const lines = useMemo(
     () => data.value && linesOf(data.value.answer.result, asks, data.value.range),
-    [data.value],
+    [data.value, names],
   );
   const [table, setTable] = useState(false);
   const shown = lines && cut(lines);

@@ -39,5 +39,11 @@ export const silent = (node: Node): boolean =>
 export const hasCassandra = ({ kinds }: Cluster & { kinds?: readonly string[] }): boolean =>
   kinds?.includes("cassandra") ?? true;
 
-/** How people call a node. */
-export const nameOf = (node: Node): string => node.address || node.facts.instance || node.id;
+/** How people call a node: its host, and its address behind it, since a host may have several
+ *  nodes. The API's names are the same, see Identity.Name in frame/frame.go. */
+export function nameOf(node: Node): string {
+  const address = node.address || node.facts.instance || "";
+  const host = node.facts.hostname ?? "";
+  if (!host || address === host || address.startsWith(`${host}:`)) return address || node.id;
+  return address ? `${host} (${address})` : host;
+}

@@ -5,13 +5,12 @@ import { onPoint, point } from "./cursor";
 import { Lanes } from "./lanes";
 import type { Lines } from "./lines";
 import { type Mark, mark } from "./marks";
+import { type Style, stylesOf } from "./strokes";
 import { colour, useTheme } from "./theme";
 import { tickTexts, ticksOf } from "./ticks";
 import { clock, stamp, utc, zoom } from "./time";
 import { format } from "./units";
 
-const dashes = [[], [6, 4], [2, 3]];
-const colours = 8;
 const tickSpace = 30; // px between two values of the axis, at least
 
 const sync = uPlot.sync("page");
@@ -42,7 +41,8 @@ export function Plot({
   const [hover, setHover] = useState<number | null>(null); // the instant, s
   const theme = useTheme();
   const names = lines.names.join("\n");
-  const styles = stylesOf(lines);
+  const looks = useRef(new Map<string, number>());
+  const styles = stylesOf(lines, looks.current);
   const data = [lines.at, ...lines.values] as uPlot.AlignedData;
 
   useEffect(() => {
@@ -197,19 +197,6 @@ function lone(u: uPlot, series: number): number[] | boolean {
     if (list[i] != null && list[i - 1] == null && list[i + 1] == null) single.push(i);
   }
   return single.length > 0 && single.length < 60;
-}
-
-type Style = [colour: number, dash: number[]];
-
-/** Colours by turns, then dashes; a line beside another one has its colour and is dashed. */
-function stylesOf({ names, beside }: Lines): Style[] {
-  const places = new Map<string, number>();
-  names.forEach((n, i) => !beside?.[i] && places.set(n, places.size));
-  return names.map((n, i) => {
-    const partner = places.get(beside?.[i] ?? n);
-    if (beside?.[i]) return [(partner ?? places.size + i) % colours, [6, 4]];
-    return [partner! % colours, dashes[Math.floor(partner! / colours) % dashes.length]!];
-  });
 }
 
 function Stroke({ style: [colour, dashed] }: { style: Style }) {

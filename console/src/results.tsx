@@ -6,6 +6,7 @@ import {
   type Histogram,
   query,
   queryRange,
+  type Labels,
   type Sample,
   type Series,
 } from "./api";
@@ -15,6 +16,7 @@ import { type Data, useData } from "./data";
 import { Failed, Old, Warnings } from "./faces";
 import { HeatMap } from "./heat";
 import { gridOf, quantileOf } from "./histogram";
+import { useNames } from "./names";
 import { Nothing } from "./nothing";
 import { commonLabels, seriesName, unitOf } from "./share";
 import { type Column, Table } from "./table";
@@ -70,6 +72,10 @@ function Faces({ data, what }: { data: Data<unknown>; what: string }) {
   return said(data.error) ? null : <Failed error={data.error} compact />;
 }
 
+/** Whether an answer is of nodes, which have names. */
+const ofNodes = (answer: { result: { metric: Labels }[] } | undefined) =>
+  answer?.result.some((s) => s.metric.node) ?? false;
+
 /** An expression over time. */
 export function GraphOf({ expr, range, round, fail, use }: Asked) {
   const span = range.live ? `last ${range.to - range.from}` : `${range.from} ${range.to}`;
@@ -84,11 +90,12 @@ export function GraphOf({ expr, range, round, fail, use }: Asked) {
   );
   const wrong = data.error !== undefined && said(data.error);
   const unit = unitOf(expr);
+  const names = useNames(undefined, ofNodes(data.value?.answer));
   const shown = useMemo(() => {
     if (!data.value) return undefined;
     const { answer, range } = data.value;
     const same = commonLabels(answer.result.map((s) => s.metric));
-    const legend = (l: Series["metric"]) => seriesName(l, same);
+    const legend = (l: Series["metric"]) => seriesName(l, same, names);
     const lines = linesOf(answer.result, [{ expr, legend }], range);
     const maps = answer.result.filter((s) => s.histograms?.length);
     return {
@@ -101,7 +108,7 @@ export function GraphOf({ expr, range, round, fail, use }: Asked) {
       series: answer.result.length,
       step: range.step,
     };
-  }, [data.value]);
+  }, [data.value, names]);
   if (wrong) return null;
   return (
     <div class="query-result" data-result="graph">
@@ -178,18 +185,19 @@ export function TableOf({ expr, range, round, fail, use }: Asked) {
     range,
     fail,
   );
+  const names = useNames(undefined, ofNodes(data.value));
   const rows = useMemo(() => {
     return (data.value?.result ?? []).map((s: Sample & Series): Row => {
-      const name = seriesName(s.metric);
+      const id = seriesName(s.metric);
       return {
-        id: name,
-        name,
+        id,
+        name: seriesName(s.metric, undefined, names),
         // A range vector has many values; the newest stands for them.
         text: s.value?.[1] ?? s.values?.at(-1)?.[1],
         histogram: s.histogram?.[1] ?? s.histograms?.at(-1)?.[1],
       };
     });
-  }, [data.value]);
+  }, [data.value, names]);
   if (data.error && said(data.error)) return null;
   const unit = unitOf(expr);
   const columns = columnsOf(
@@ -235,7 +243,7 @@ function columnsOf(unit: string, values: boolean, histograms: boolean): Column<R
       width: 4,
       order: (r) => r.name,
       cell: (r) => (
-        <span class="mono" title={r.name}>
+        <span class="mono" title={r.id}>
           {r.name}
         </span>
       ),

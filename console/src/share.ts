@@ -131,12 +131,17 @@ export function grafanaOf(exprs: string[]): string {
   return JSON.stringify(panel, null, 2);
 }
 
-/** A series as PromQL writes it; labels in same are left out. */
-export function seriesName(labels: Labels, same: ReadonlySet<string> = new Set()): string {
+/** A series as PromQL writes it; labels in same are left out. A node that is among the names has
+ *  its name instead of its id. */
+export function seriesName(
+  labels: Labels,
+  same: ReadonlySet<string> = new Set(),
+  names?: ReadonlyMap<string, string>,
+): string {
   const { __name__: name = "", ...rest } = labels;
   const pairs = Object.entries(rest)
     .filter(([l]) => !same.has(l))
-    .map(([l, v]) => `${l}=${quote(v)}`);
+    .map(([l, v]) => `${l}=${quote((l === "node" && names?.get(v)) || v)}`);
   const shown = same.has("__name__") ? "" : name;
   return pairs.length > 0 ? `${shown}{${pairs.join(", ")}}` : shown || "{}";
 }

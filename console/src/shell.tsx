@@ -28,6 +28,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const here = path[0] ?? "fleet";
   useKeys(() => setHelp(true));
   useEffect(() => {
+    if (here === "node") return; // its page knows its name
     const name = places.find(([p]) => p === here)?.[1] ?? path[1] ?? "Ringwatch";
     document.title = `${name} · Ringwatch`;
   }, [path.join("/")]);

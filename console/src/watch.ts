@@ -148,10 +148,10 @@ export function silence(labels: Labels): string {
   ].join(" \\\n");
 }
 
-/** How a series is called: what it is of first, then where that is. */
-export function nameOfSeries(labels: Labels): string {
+/** How a series is called: what it is of first, then where that is. names are those of nodes. */
+export function nameOfSeries(labels: Labels, names?: ReadonlyMap<string, string>): string {
   const { __name__, cluster, node, datacenter, rack, ...more } = labels;
   const of = Object.entries(more).map(([n, v]) => `${n}=${v}`);
-  const at = node ? node.slice(0, 8) : [datacenter, rack].filter(Boolean).join(" ");
+  const at = node ? (names?.get(node) ?? node) : [datacenter, rack].filter(Boolean).join(" ");
   return [...of, at, cluster].filter(Boolean).join(", ") || __name__ || "value";
 }

@@ -1,5 +1,5 @@
 // The pages of a cluster and of a node show what the API says.
-import { clusterPlace, newest, nodePlace, shows } from "./read.mjs";
+import { called, clusterPlace, newest, nodePlace, shows } from "./read.mjs";
 
 export const tests = {
   "a cluster's head counts its nodes by state and names its version and schema": async (
@@ -39,8 +39,8 @@ export const tests = {
     const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
     for (const [title, line, expr] of [
       ["Requests", "Write", rate],
-      ["CPU busy", node.address, busy],
-      ["Disk used", node.address, full],
+      ["CPU busy", called(node), busy],
+      ["Disk used", called(node), full],
     ]) {
       await t.until(async () => {
         const shown = await newest(page, title, line);
@@ -95,7 +95,10 @@ export const tests = {
     const values = [10, 10, 10, 10.5, 50];
     await page.route(/\/v1\/nodes\?/, async (route) => {
       const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
-      const nodes = values.map((_, i) => ({ ...node, id: `peer-${i}`, address: `10.0.0.${i}` }));
+      const nodes = values.map((_, i) => ({
+        ...{ ...node, id: `peer-${i}`, address: `10.0.0.${i}` },
+        facts: { ...node.facts, hostname: `db-${i}` },
+      }));
       await route.fulfill({ json: nodes });
     });
     await page.route("**/api/v1/query", async (route) => {
@@ -113,7 +116,7 @@ export const tests = {
       .locator(".table-row");
     await t.until(async () => (await rows.count()) === 1, "one node differs");
     const text = (await rows.first().innerText()).replace(/\s+/g, " ").trim();
-    t.equal(text, "10.0.0.4 CPU utilization 50 % 10 % ↑ 40 ×");
+    t.equal(text, "db-4 (10.0.0.4) CPU utilization 50 % 10 % ↑ 40 ×");
   },
 
   "a name that is no cluster's stays text": async (page, t) => {
@@ -155,7 +158,7 @@ export const tests = {
       return pair.length === 2;
     }, "two nodes of recordings");
     const [one, other] = pair;
-    const [a, b] = [one, other].map((n) => n.address || n.id);
+    const [a, b] = [one, other].map(called);
     await t.open(`#/node/${one.id}?range=15m`);
     await shows(page, t, "h1", a);
     await t.until(

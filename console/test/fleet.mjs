@@ -48,7 +48,8 @@ export const tests = {
       route.fulfill({
         json: states.map((state, i) => {
           const address = `192.168.100.${100 + i}:7000`;
-          return { ...node, id: `phone-${i}`, address, state };
+          const facts = { ...node.facts, hostname: `cassandra-${i}` };
+          return { ...node, id: `phone-${i}`, address, facts, state };
         }),
       }),
     );
@@ -75,6 +76,10 @@ export const tests = {
     for (const text of ["down", "late", "pending", "257 ms", "84.4 %"]) {
       await rows.getByText(text).first().waitFor();
     }
+    const tile = page.getByRole("button", { name: /with alerts/ });
+    t.equal((await tile.innerText()).replace(/\s+/g, " "), "0 with alerts"); // one is pending
+    t.equal(await rows.filter({ hasText: "down" }).locator(".bad-value").count(), 0);
+    t.equal(await rows.filter({ hasText: "cassandra-2" }).locator(".bad-value").count(), 1);
     const cut = await cutTexts(page, true);
     t.ok(cut.length === 0, `cut: ${cut.join(", ")}`);
     const torn = await page.locator(".scale-ramp, .scale-key").evaluateAll((list) =>

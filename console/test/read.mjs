@@ -30,6 +30,15 @@ export async function newest(page, title, line) {
   return Number.NaN;
 }
 
+/** What the console calls a node, see nameOf of src/kinds.ts. */
+export function called({ id, address, facts = {} }) {
+  const { hostname: host } = facts;
+  if (!host || !address || address === host || address.startsWith(`${host}:`)) {
+    return address || host || id;
+  }
+  return `${host} (${address})`;
+}
+
 /** Waits until an element's text has a part. */
 export async function shows(page, t, selector, text) {
   await t.until(

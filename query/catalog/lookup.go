@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
 // Anything stands for all keyspaces or all tables in a name that is asked for.
@@ -86,8 +88,7 @@ func (c *Catalog) Lookup(name string) (Asked, error) {
 
 // near returns names that are like a text: that have it or are in it, or differ in few letters.
 func (c *Catalog) near(text string) []string {
-	const most = 200 // letters that are compared
-	short := strings.ToLower(text[:min(len(text), most)])
+	short := strings.ToLower(text)
 	if i := strings.LastIndex(short, "::"); i >= 0 {
 		short = short[i+2:]
 	}
@@ -98,11 +99,8 @@ func (c *Catalog) near(text string) []string {
 	var list []found
 	for _, e := range c.All() {
 		other := strings.ToLower(e.Short())
-		d := distance(short, other)
-		if short != "" && (strings.Contains(other, short) || strings.Contains(short, other)) {
-			d = min(d, 1)
-		}
-		if d <= max(1, len(other)/3) {
+		d := nearest.Distance(short, other)
+		if nearest.Like(d, other) {
 			if !strings.HasPrefix(text, e.Name[:strings.Index(e.Name, "::")]) {
 				d++ // the same of something else
 			}
@@ -115,26 +113,4 @@ func (c *Catalog) near(text string) []string {
 		names = append(names, f.name)
 	}
 	return names
-}
-
-// distance returns how many letters must be changed, added or taken away to make one text of
-// another.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := diagonal
-			if a[i] != b[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

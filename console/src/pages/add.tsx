@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type MadeKey, type Me, makeKey, me, type Node, nodes } from "../api";
 import { useData, useNow } from "../data";
 import { Shown, sentence } from "../faces";
+import { nameOf } from "../kinds";
 import { link, setParams, usePlace } from "../place";
 import { length } from "../units";
 
@@ -371,8 +372,8 @@ function Arrival() {
             <p class="arrived" key={n.id}>
               <span class="state up">
                 <span aria-hidden="true">✓</span>{" "}
-                <strong class="cut" title={n.address || n.id}>
-                  {n.address || n.id}
+                <strong class="cut" title={nameOf(n)}>
+                  {nameOf(n)}
                 </strong>{" "}
                 sends
               </span>{" "}

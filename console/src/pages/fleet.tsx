@@ -23,10 +23,11 @@ import { type Cell, Cells } from "../cells";
 import { useData, usePainted } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
 import { Filter, useFilter } from "../filter";
-import { type Kind, kindName, kindOf, kinds, kindsOf, nameOf } from "../kinds";
+import { type Kind, kindName, kindOf, kinds, kindsOf, nameOf, silent } from "../kinds";
 import { Left } from "../left";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
+import { stamp } from "../time";
 import { format, length, number } from "../units";
 
 /** What a row of the fleet says. */
@@ -75,18 +76,21 @@ function byNode(list: Sample[] | undefined): Map<string, number[]> {
 export const placeOf = (n: Node): string => [n.datacenter, n.rack].filter(Boolean).join(" / ");
 
 /** How bad a node is: down, alerts that matter, late, then how near it is to its limits. */
-function worthOf(r: Omit<Row, "worth">): number {
+export function worthOf(r: Omit<Row, "worth">): number {
   const states: Record<string, number> = { down: 1e6, late: 1e4 };
   let worth = states[r.node.state] ?? 0;
   for (const a of r.alerts) {
     if (a.state === "firing") worth += a.labels.severity === "critical" ? 1e5 : 1e3;
-    else worth += 10;
   }
-  worth += Math.max(0, (r.disk || 0) - 75) * 20;
-  worth += Math.min(500, ((r.read || 0) + (r.write || 0)) * 100);
-  worth += Math.max(0, (r.cpu || 0) - 80) * 5;
-  return worth;
+  // What is no alert, or none yet, never stands above one that fires.
+  let near = Math.max(0, (r.disk || 0) - 75) * 20;
+  near += Math.min(500, ((r.read || 0) + (r.write || 0)) * 100);
+  near += Math.max(0, (r.cpu || 0) - 80) * 5;
+  return worth + Math.min(999, near);
 }
+
+/** The alerts that fire. */
+export const firingOf = (list: Alert[]) => list.filter((a) => a.state === "firing");
 
 /** The columns of nodes, of one cluster or of several, of one kind or of several. */
 export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
@@ -129,7 +133,7 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
       id: "alerts",
       title: "alerts",
       cell: (r) => <AlertCount list={r.alerts} />,
-      order: (r) => r.alerts.length,
+      order: (r) => firingOf(r.alerts).length + (r.alerts.length > 0 ? 0.5 : 0),
     },
     seconds("read", "read p99", (r) => r.read),
     seconds("write", "write p99", (r) => r.write),
@@ -148,14 +152,13 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
 }
 
 function seconds(id: string, title: string, of: (r: Row) => number): Column<Row> {
-  const bad = (v: number) => v > 1;
   return {
     id,
     title,
     number: true,
     wide: id === "write",
     order: of,
-    cell: (r) => <span class={bad(of(r)) ? "bad-value" : ""}>{format(of(r), "seconds")}</span>,
+    cell: (r) => <Value of={r} text={format(of(r), "seconds")} bad={of(r) > 1} />,
   };
 }
 
@@ -166,12 +169,32 @@ function percent(id: string, title: string, of: (r: Row) => number, most: number
     number: true,
     wide: id === "cpu",
     order: of,
-    cell: (r) => <span class={of(r) > most ? "bad-value" : ""}>{format(of(r), "percent")}</span>,
+    cell: (r) => <Value of={r} text={format(of(r), "percent")} bad={of(r) > most} />,
   };
 }
 
+/** When a silent node was last heard of, in words; nothing of another. */
+function lastOf(node: Node): string {
+  if (!silent(node)) return "";
+  const at = Date.parse(node.last_seen ?? "") / 1000;
+  return Number.isNaN(at) ? "from before it fell silent" : `as of ${stamp(at)}`;
+}
+
+/** A value of a node. The last ones of a silent node say nothing of how it is now. */
+function Value({ of, text, bad }: { of: Row; text: string; bad: boolean }) {
+  const last = lastOf(of.node);
+  if (last) {
+    return (
+      <span class="dim" title={last}>
+        {text}
+      </span>
+    );
+  }
+  return <span class={bad ? "bad-value" : ""}>{text}</span>;
+}
+
 function AlertCount({ list }: { list: Alert[] }) {
-  const firing = list.filter((a) => a.state === "firing");
+  const firing = firingOf(list);
   if (firing.length === 0) return <span class="dim">{list.length ? "pending" : "–"}</span>;
   const worst = firing.some((a) => a.labels.severity === "critical") ? "critical" : "warning";
   return (
@@ -237,7 +260,7 @@ export function useRows(cluster: string | null, by: string) {
 /** The ends of the colours: the healthy range if there is one, else what there is. */
 export function scaleOf(rows: Row[], unit: string, most?: number) {
   let high = 0;
-  for (const r of rows) if (r.value > high) high = r.value;
+  for (const r of rows) if (r.value > high && !silent(r.node)) high = r.value;
   if (unit === "percent") high = 100;
   else if (most !== undefined) high = Math.max(most, Math.min(high, 2 * most));
   return { low: 0, high: high || 1, show: (v: number) => format(v, unit) };
@@ -290,7 +313,8 @@ export function FleetPage() {
     () =>
       rows.filter(
         (r) =>
-          (!state || (state === "alerts" ? r.alerts.length > 0 : r.node.state === state)) &&
+          (!state ||
+            (state === "alerts" ? firingOf(r.alerts).length > 0 : r.node.state === state)) &&
           (!want ||
             `${r.name} ${r.node.id} ${r.node.cluster} ${r.node.datacenter} ${r.node.rack} ${r.kind}`
               .toLowerCase()
@@ -343,7 +367,7 @@ export function FleetPage() {
                 <Tile name="down" value={count("down")} of="down" state={state} />
                 <Tile
                   name="with alerts"
-                  value={rows.filter((r) => r.alerts.length > 0).length}
+                  value={rows.filter((r) => firingOf(r.alerts).length > 0).length}
                   of="alerts"
                   state={state}
                 />
@@ -413,8 +437,9 @@ export function cellOf(r: Row, title: string, unit: string, healthy: CatalogValu
   if (r.kind !== "cassandra" && Number.isNaN(r.value)) {
     return { state: r.node.state, plain: true, text: `${kindName(r.kind)}, ${r.node.state}` };
   }
-  const ill = broken(r.value, healthy) ? ", not healthy" : "";
-  return { state: r.node.state, text: `${r.node.state}, ${title} ${format(r.value, unit)}${ill}` };
+  const last = lastOf(r.node);
+  const more = last ? ` ${last}` : broken(r.value, healthy) ? ", not healthy" : "";
+  return { state: r.node.state, text: `${r.node.state}, ${title} ${format(r.value, unit)}${more}` };
 }
 
 /** Chooses whose nodes are shown, by what they run. */
@@ -474,7 +499,7 @@ function Tile({
 
 /** How many alerts fire, by how much they matter. */
 function AlertTiles({ list }: { list: Alert[] }) {
-  const firing = list.filter((a) => a.state === "firing");
+  const firing = firingOf(list);
   if (firing.length === 0) return null;
   const counts = new Map<string, number>();
   for (const a of firing) {

@@ -1,5 +1,5 @@
 // A node: what hurts now, who it is, and its charts, beside another node's or another time's.
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import {
   type Alert,
   alerts,
@@ -42,10 +42,15 @@ const agos: [ago: string, name: string][] = [
 export function NodePage() {
   const id = usePlace().path[1] ?? "";
   const own = useData(`node ${id}`, (s) => nodes({ id }, s), { keep: true });
+  const list = own.value;
+  const node = list?.find((n) => !n.left) ?? list?.[0]; // it may have been in another cluster
+  const name = node ? nameOf(node) : "Node";
+  useEffect(() => {
+    document.title = `${name} · Ringwatch`;
+  }, [name]);
   return (
     <Shown data={own} what="the node" rows={8}>
-      {(list) => {
-        const node = list.find((n) => !n.left) ?? list[0]; // it may have been in another cluster
+      {() => {
         if (node) {
           const kind = kindOf(node);
           return kind === "cassandra" ? <Whole node={node} /> : <Else node={node} kind={kind} />;

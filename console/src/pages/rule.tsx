@@ -6,6 +6,7 @@ import { Chart } from "../chart";
 import { type Data, useData } from "../data";
 import { Empty, Failed, Loading, Severity, Shown } from "../faces";
 import { Link, Markdown } from "../markdown";
+import { useNames } from "../names";
 import { link, usePlace } from "../place";
 import { rangeOf, stamp, useUTC } from "../time";
 import { format, length, quote } from "../units";
@@ -165,6 +166,7 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
   const at = usePlace();
   const range = rangeOf(at);
   const { rule } = of;
+  const known = useNames(alert?.cluster);
   const tree = useData<Tree>(`syntax ${rule.query}`, (s) => syntax(rule.query, s), {
     every: 86_400_000,
   });
@@ -196,7 +198,7 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
         range={range}
         height={260}
         marks={marks}
-        asks={[{ expr, legend: nameOfSeries }]}
+        asks={[{ expr, legend: (l) => nameOfSeries(l, known) }]}
         note={limit ?? "a line only where the expression has a value"}
         {...(sides && { threshold: sides.limit })}
       />

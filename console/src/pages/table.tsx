@@ -1,6 +1,6 @@
 // One table: over time, its latencies as a heat map, and its nodes side by side.
 import { useMemo } from "preact/hooks";
-import { nodes as nodesOf, query } from "../api";
+import { query } from "../api";
 import { matchers, together } from "../ask";
 import { Chart, MarkList } from "../chart";
 import { useData } from "../data";
@@ -10,6 +10,7 @@ import { Heat } from "../heat";
 import { type Ask, mostLines } from "../lines";
 import { Happened, useHappened } from "../lanes";
 import { type Mark, useMarks } from "../marks";
+import { useNames } from "../names";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures } from "../tables";
@@ -190,15 +191,6 @@ export function OneTable({
       <Nodes {...{ cluster, where, nodes, names, marks }} />
     </Happened.Provider>
   );
-}
-
-/** The names of a cluster's nodes by id. */
-function useNames(cluster: string): ReadonlyMap<string, string> {
-  const { value } = useData(`names ${cluster}`, (s) => nodesOf({ cluster }, s), {
-    every: 60_000,
-    keep: true,
-  });
-  return useMemo(() => new Map(value?.map((n) => [n.id, n.address || n.id])), [value]);
 }
 
 interface NodeRow {

@@ -1,0 +1,44 @@
+// Which nodes of the fleet stand first.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load } from "./build.mjs";
+
+globalThis.window ??= globalThis;
+globalThis.localStorage ??= { getItem: () => null, setItem: () => {} };
+globalThis.location ??= { hash: "", origin: "", protocol: "http:", hostname: "" };
+globalThis.addEventListener ??= () => {};
+globalThis.document ??= { addEventListener: () => {}, documentElement: { dataset: {} } };
+globalThis.matchMedia ??= () => ({ matches: false, addEventListener: () => {} });
+
+const { worthOf, cellOf, firingOf } = await load("pages/fleet.tsx");
+
+const alert = (state, severity) => ({ state, labels: { severity } });
+const row = (more = {}, node = {}) => ({
+  node: { state: "up", facts: {}, ...node },
+  kind: "cassandra",
+  alerts: [],
+  ...{ read: NaN, write: NaN, disk: NaN, cpu: NaN, value: NaN },
+  ...more,
+});
+
+test("pending alerts stand above nothing, and limits never above what fires", () => {
+  const pending = Array.from({ length: 200 }, () => alert("pending", "critical"));
+  assert.equal(worthOf(row({ alerts: pending })), worthOf(row()));
+  assert.equal(firingOf(pending).length, 0);
+  const fires = row({ alerts: [alert("firing", "info")] });
+  const full = row({ disk: 100, cpu: 100, read: 9, write: 9, alerts: pending });
+  assert.ok(worthOf(fires) > worthOf(full));
+  assert.ok(worthOf(full) > worthOf(row()));
+});
+
+test("the last value of a silent node is dated, and not said to be ill", () => {
+  const values = { value: 99 };
+  const healthy = { max: 90 };
+  const last = { last_seen: "2026-11-27T10:00:00Z", state: "down" };
+  const { text } = cellOf(row(values, last), "CPU", "percent", healthy);
+  assert.equal(text, "down, CPU 99 % as of 2026-11-27 10:00:00");
+  assert.match(cellOf(row(values), "CPU", "percent", healthy).text, /not healthy/);
+  // What does not answer its reader, while the reader sends, is not silent.
+  const read = { ...last, facts: { job: "x" }, age_seconds: 3 };
+  assert.match(cellOf(row(values, read), "CPU", "percent", healthy).text, /not healthy/);
+});
