@@ -29,12 +29,17 @@ func (c *cluster) notify(ctx context.Context, expr string, alerts ...*promrules.
 	}
 	list := make([]Alert, len(alerts))
 	for i, a := range alerts {
-		list[i] = Alert{Alert: *a, Account: c.account, Cluster: c.name, File: c.current.File(),
-			Group: c.current.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
-			GeneratorURL: c.url.String() + strutil.TableLinkForExpression(expr)}
+		list[i] = c.alert(expr, a)
 	}
 	c.urgent = true
 	c.deps.Notify(ctx, list)
+}
+
+// alert is an alert of the current group as others are told of it.
+func (c *cluster) alert(expr string, a *promrules.Alert) Alert {
+	return Alert{Alert: *a, Account: c.account, Cluster: c.name, File: c.current.File(),
+		Group: c.current.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
+		GeneratorURL: c.url.String() + strutil.TableLinkForExpression(expr)}
 }
 
 // Float is a number that JSON may not have: NaN and infinities are texts there.
@@ -60,6 +65,62 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	}
 	*f = Float(v)
 	return nil
+}
+
+// lostAlert is one that fired when its partition was lost.
+type lostAlert struct {
+	Alert
+	delta time.Duration // it is said again so often
+}
+
+// Lose implements stream.Loser: what fires is said again until it is known who evaluates it.
+func (r *Rules) Lose(id int32) {
+	if p := r.partitions[id]; p != nil {
+		var list []lostAlert
+		for _, c := range p.clusters {
+			for _, g := range c.groups {
+				delta := max(g.Interval(), c.config.ResendDelay)
+				c.current = g
+				for _, rule := range g.AlertingRules() {
+					rule.ForEachActiveAlert(func(a *promrules.Alert) {
+						if a.State == promrules.StateFiring {
+							one := *a
+							one.Labels = a.Labels.Copy()
+							list = append(list, lostAlert{c.alert(rule.Query().String(), &one), delta})
+						}
+					})
+				}
+			}
+		}
+		r.lost[id] = list
+	}
+	r.Revoke(id)
+}
+
+// Joined implements stream.Loser: who has the other partitions speaks of them. Of those that are
+// ours again there are no states yet.
+func (r *Rules) Joined() {
+	for id := range r.lost {
+		if !r.assigned[id] {
+			delete(r.lost, id)
+		}
+	}
+}
+
+// resendLost says alerts of lost partitions again when it is time.
+func (r *Rules) resendLost(ctx context.Context, now time.Time) {
+	var list []Alert
+	for _, lost := range r.lost {
+		for i := range lost {
+			if a := &lost[i]; now.Sub(a.ValidUntil) > -2*a.delta {
+				a.ValidUntil = now.Add(4 * a.delta)
+				list = append(list, a.Alert)
+			}
+		}
+	}
+	if len(list) > 0 {
+		r.deps.Notify(ctx, list)
+	}
 }
 
 // resendFiring says firing alerts again while evaluation stands still, so that nobody takes them

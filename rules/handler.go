@@ -98,6 +98,7 @@ func (r *Rules) partition(ctx context.Context, id int32) (*partition, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.partitions[id] = p
+	delete(r.lost, id) // they are among the states
 	return p, nil
 }
 
@@ -149,6 +150,7 @@ const saveEvery = 20 * time.Second
 // Tick implements stream.Handler: it evaluates what is due, publishes what was recorded and writes
 // down what has to survive.
 func (r *Rules) Tick(ctx context.Context, now time.Time) error {
+	r.resendLost(ctx, now)
 	before := r.files.version
 	if r.files.look(now); r.files.version != before && before > 0 && r.outdated() {
 		if err := r.keepRoster(ctx, now); err != nil {

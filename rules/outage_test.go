@@ -199,6 +199,58 @@ func TestOutageOfOneThatWasDown(t *testing.T) {
 	}
 }
 
+// TestLostPartition: while nobody knows who has a partition, because Kafka is away, its alerts are
+// said again, and the others are not. Who has it afterwards speaks of them.
+func TestLostPartition(t *testing.T) {
+	for _, ours := range []bool{true, false} {
+		w := newTown(t, 3, townRules)
+		w.nodes[0].load = 5
+		w.pass(10*time.Minute, nil)
+		w.wantTold(0, "Load 0 firing")
+		fired := w.last("Load", 0).FiredAt
+		w.role.Lose(0)
+		if len(w.role.partitions)+len(w.role.assigned) > 0 {
+			t.Error("the partition is not given up")
+		}
+		tick := func(d time.Duration) (said int) {
+			t.Helper()
+			before := len(w.alerts)
+			for until := w.at + d.Milliseconds(); w.at < until; {
+				w.at += 5000
+				w.now = time.UnixMilli(w.at)
+				if err := w.role.Tick(t.Context(), w.now); err != nil {
+					t.Fatal(err)
+				}
+				if a := w.last("Load", 0); a.ValidUntil.Before(w.now) {
+					t.Fatalf("it is taken for resolved at %s", w.now)
+				}
+			}
+			return len(w.alerts) - before
+		}
+		if n := tick(time.Hour); n < 10 {
+			t.Errorf("it was said %d times in an hour", n)
+		}
+		w.wantTold(0, "Load 0 firing")
+		if a := w.last("Load", 0); !a.FiredAt.Equal(fired) {
+			t.Errorf("it fired at %s, not %s", a.FiredAt, fired)
+		}
+		if ours {
+			w.role.Assign(0)
+		}
+		w.role.Joined()
+		before := len(w.alerts)
+		if ours {
+			w.pass(5*time.Minute, nil)
+			w.wantTold(0, "Load 0 firing")
+		} else if tick(time.Minute); len(w.alerts) > before {
+			t.Error("another one's alert is said")
+		}
+		if len(w.role.lost) > 0 {
+			t.Errorf("%v is still lost", w.role.lost)
+		}
+	}
+}
+
 // TestOutageOfAnHour: the backlog of an hour is longer than the key frames that are kept of a node.
 // What comes now is read all the same.
 func TestOutageOfAnHour(t *testing.T) {

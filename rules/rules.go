@@ -205,6 +205,8 @@ type Rules struct {
 	swept    time.Time // when old records of the roster were looked for
 	files    *files
 	assigned map[int32]bool // partitions that are ours, whether records of them have come or not
+	// lost is what fired in partitions of which it is not known whose they are.
+	lost map[int32][]lostAlert
 
 	mu         sync.Mutex // of what States reads
 	partitions map[int32]*partition
@@ -229,7 +231,8 @@ func New(c Config, d Deps) (*Rules, error) {
 		config: c, deps: d, url: u, externalLabels: labels.FromMap(c.ExternalLabels),
 		parser:     parser.NewParser(parser.Options{EnableExperimentalFunctions: true}),
 		groups:     promrules.NewGroupMetrics(nil),
-		partitions: map[int32]*partition{}, assigned: map[int32]bool{}, roster: d.Roster,
+		partitions: map[int32]*partition{}, assigned: map[int32]bool{},
+		lost: map[int32][]lostAlert{}, roster: d.Roster,
 	}
 	if r.roster == nil {
 		r.roster = &roster.Roster{}

@@ -49,6 +49,15 @@ type Assigner interface {
 	Assign(partition int32)
 }
 
+// Loser is a Handler that wants to know when the engine is out of reach.
+type Loser interface {
+	// Lose says instead of Revoke that the engine has not answered for a session's time: the
+	// partition is another's, or nobody's while the engine is away.
+	Lose(partition int32)
+	// Joined says that the engine answers again. What is this consumer's was assigned before.
+	Joined()
+}
+
 // ErrFatal, wrapped by an error of Handle, ends Run: trying again makes no sense.
 var ErrFatal = errors.New("stream: the handler cannot go on")
 
@@ -278,6 +287,9 @@ func (c *Consumer) assigned(partitions []int32) {
 		if a, wants := c.handler.(Assigner); wants {
 			a.Assign(p)
 		}
+	}
+	if l, wants := c.handler.(Loser); wants {
+		l.Joined()
 	}
 }
 

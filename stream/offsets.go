@@ -74,7 +74,11 @@ func (c *Consumer) giveBack(ctx context.Context, m Member, partitions []int32, m
 		c.commit(ctx, partitions)
 	}
 	for _, p := range partitions {
-		c.handler.Revoke(p)
+		if l, wants := c.handler.(Loser); wants && !mayCommit {
+			l.Lose(p)
+		} else {
+			c.handler.Revoke(p)
+		}
 		delete(c.parts, p)
 		delete(c.fetched, p)
 		c.progress.forget(p)

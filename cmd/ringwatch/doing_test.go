@@ -271,9 +271,11 @@ func (d *doing) testDriver(t *testing.T) { // its name is that of d.cql
 }
 
 func (d *doing) testSlowQuery(t *testing.T) {
-	d.fill(t, 1, 1, 20)
-	// as Cassandra's own logback.xml has it, and that of the tests has not
-	d.nodetool(t, "setlogginglevel", "org.apache.cassandra.db.monitoring", "DEBUG")
+	d.fill(t, 1, 1, 60)
+	// As Cassandra's own logback.xml has it, and that of the tests has not. Either node may read.
+	for _, node := range d.nodes {
+		nodetool(t, node, "setlogginglevel", "org.apache.cassandra.db.monitoring", "DEBUG")
+	}
 	const secret = "it is nobody's business"
 	query := func() error {
 		return d.cql.Query("SELECT * FROM shop.orders WHERE v = '" + strings.ReplaceAll(secret, "'",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/rules"
 )
@@ -145,17 +146,18 @@ func (l *rulesLine) heard(n *lineNode, alert string) string {
 }
 
 // active returns since when Alertmanager takes an alert for firing; zero if it does not.
-func (l *rulesLine) active(ctx context.Context, n *lineNode, alert string) (time.Time, error) {
+func (l *rulesLine) active(ctx context.Context, n *lineNode, alert string) (since, until time.Time,
+	err error) {
 	of := url.Values{"filter": {`alertname="` + alert + `"`, `node="` + n.ID.String() + `"`,
 		`account="` + n.account + `"`}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		"http://"+l.am.Addr()+"/api/v2/alerts/groups?"+of.Encode(), nil)
 	if err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	defer resp.Body.Close()
 	var groups []struct {
@@ -163,19 +165,19 @@ func (l *rulesLine) active(ctx context.Context, n *lineNode, alert string) (time
 		Alerts []struct{ StartsAt, EndsAt time.Time }
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&groups); err != nil {
-		return time.Time{}, err
+		return since, until, err
 	}
 	for _, g := range groups {
 		for _, a := range g.Alerts {
 			if g.Labels["account"] != n.account || g.Labels["alertname"] != alert {
-				return time.Time{}, fmt.Errorf("it is grouped by %v", g.Labels)
+				return since, until, fmt.Errorf("it is grouped by %v", g.Labels)
 			}
 			if a.EndsAt.After(time.Now()) {
-				return a.StartsAt, nil
+				return a.StartsAt, a.EndsAt, nil
 			}
 		}
 	}
-	return time.Time{}, nil
+	return since, until, nil
 }
 
 // testAlert: pending → firing → resolved, at people, at Alertmanager and in the topic.
@@ -188,7 +190,7 @@ func (l *rulesLine) testAlert(t *testing.T, n *lineNode) {
 	}
 	l.await(t, n, "High", 1)
 	eventually(t, "Alertmanager to have it", func(ctx context.Context) error {
-		at, err := l.active(ctx, n, "High")
+		at, _, err := l.active(ctx, n, "High")
 		if err == nil && at.IsZero() {
 			err = errors.New("it has not")
 		}
@@ -337,16 +339,16 @@ func (l *rulesLine) testKafka(t *testing.T, n *lineNode) {
 	if err := l.kafka.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// For a while nobody is told that it is over. Longer would only measure Alertmanager's clock.
-	gone := time.Now().Add(15 * time.Second)
-	eventually(t, "some time to pass", func(ctx context.Context) error {
-		since, err := l.active(ctx, n, "High")
-		if err == nil && since.IsZero() {
+	// It is said again long after the role's session has ended, so it never ends by itself.
+	gone := time.Now().Add(30 * time.Second)
+	eventually(t, "an alert to be said again without Kafka", func(ctx context.Context) error {
+		_, until, err := l.active(ctx, n, "High")
+		if err == nil && until.IsZero() {
 			t.Error("Alertmanager takes it for resolved")
 			return nil
 		}
-		if time.Now().Before(gone) {
-			return errors.New("not yet")
+		if err == nil && until.Before(gone.Add(wait.Patience)) {
+			err = fmt.Errorf("it lasts until %s", until)
 		}
 		return err
 	})

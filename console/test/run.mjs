@@ -203,6 +203,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     });
   });
   await page.goto(`${BASE}/#key=${key}`);
+  await page.locator("main").waitFor(); // a test that loads the page again keeps who is signed in
   return { context, page, faults, waiting, lost };
 }
 
