@@ -176,8 +176,8 @@ func (s *Server) describeRows(
 		if at := seen[n.ID]; at > 0 {
 			age := max(0, now-at)
 			seconds := float64(age) / 1000
-			a.LastSeen, a.AgeSeconds, a.State = formatTime(at), &seconds, query.StateOf(age,
-				n.Interval)
+			a.LastSeen, a.AgeSeconds = formatTime(at), &seconds
+			a.State = s.deps.Reader.StateAt(now, at, n.Interval)
 		}
 		if unanswering[n.ID] {
 			a.State = query.StateDown

@@ -159,6 +159,10 @@ type Sources struct {
 	// when. nil: nobody knows.
 	Behind func(ctx context.Context, account, cluster string) (since int64, is bool)
 
+	// Pulse returns since when agents have been heard without a break, and until when that is
+	// known; zero where it is not. nil: they always have been.
+	Pulse func() (since, until time.Time)
+
 	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,
 	// still says what a new one would of what was older than Settles then. nil: nobody knows, and
 	// no results are kept.

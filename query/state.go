@@ -23,3 +23,24 @@ func StateOf(age, interval int64) string {
 	}
 	return StateDown
 }
+
+// StateAt is StateOf at an instant of a node that was last heard of at another one, both in ms. A
+// node is not called down for a time in which nobody could have heard of it: until it had the time
+// to be heard of again it is late.
+func (r *Reader) StateAt(at, heard, interval int64) string {
+	state := StateOf(max(0, at-heard), interval)
+	if state != StateDown || r.sources.Pulse == nil {
+		return state
+	}
+	since, until := r.sources.Pulse()
+	if until.IsZero() { // nothing is known of it
+		return state
+	}
+	deaf := at > until.UnixMilli() && StateOf(max(0, until.UnixMilli()-heard), interval) != StateDown
+	back := !since.IsZero() && at >= since.UnixMilli() && heard < since.UnixMilli() &&
+		StateOf(at-since.UnixMilli(), interval) != StateDown
+	if deaf || back {
+		return StateLate
+	}
+	return state
+}

@@ -185,7 +185,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	}
 	if v.makesUp(n) {
 		of := follow(beats, instants, func(at, heard int64) float64 {
-			if StateOf(at-heard, n.Interval) == StateDown {
+			if v.reader.StateAt(at, heard, n.Interval) == StateDown {
 				return 0
 			}
 			return 1

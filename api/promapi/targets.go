@@ -70,7 +70,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 		}
 		if at := seen[n.ID]; at > 0 {
 			t.LastScrape, t.Health = time.UnixMilli(at).UTC().Format(time.RFC3339Nano), "up"
-			if query.StateOf(now-at, n.Interval) == query.StateDown {
+			if a.Reader.StateAt(now, at, n.Interval) == query.StateDown {
 				t.Health, t.LastError = "down", "no frame has come since then: look at "+
 					"the agent there"
 			}

@@ -106,6 +106,14 @@ func (h *pulse) unbroken() (since, until time.Time) {
 	return since, h.last.Add(pulseAhead)
 }
 
+// hearing keeps what the API knows of the pulse. It waits for nothing: while Kafka is away it is
+// not known.
+func (p *process) hearing(h *pulse) part {
+	return func(ctx context.Context) error {
+		return p.keepReading(ctx, p.pulseLog(), nil, h.take)
+	}
+}
+
 // follow reads what is said until ctx ends.
 func (h *pulse) follow(ctx context.Context, log *stream.Log) error {
 	for ctx.Err() == nil {

@@ -33,13 +33,14 @@ type questions struct {
 
 // questions makes them over the store, the last 15 minutes, who has left, and the index of series.
 func (p *process) questions(db *store.Store, redis *recent.Reader, nodes *roster.Roster,
-	idx *index.Index) (q questions, err error) {
+	heard *pulse, idx *index.Index) (q questions, err error) {
 	q.reader, err = query.NewReader(p.API.Reader(), query.Sources{
 		Store:     apiStore{db},
 		Rollups:   apiStore{db}.ReadRollup,
 		LastSeen:  apiStore{db}.LastSeen,
 		Behind:    behind(db.Progress, p.role == "all"),
 		Roster:    nodes,
+		Pulse:     heard.unbroken,
 		Unchanged: db.Unchanged,
 		Settles:   p.Cassandra.Settles(),
 		Build:     db.Build,

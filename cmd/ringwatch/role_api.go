@@ -82,7 +82,8 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	}()
 	p.API.Clock = clock
 	nodes, forget, following := p.rosterParts()
-	q, err := p.questions(db, redis, nodes, index)
+	heard := &pulse{}
+	q, err := p.questions(db, redis, nodes, heard, index)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 	}
 	p.log.Info("api listens", "address", server.Addr())
 	parts = slices.Concat(parts, looking, reports)
-	return append(parts, following, boards, loader.Run, p.young(db, q.reader, index),
+	return append(parts, following, p.hearing(heard), boards, loader.Run, p.young(db, q.reader, index),
 		func(ctx context.Context) error {
 			defer redis.Close()
 			defer q.engine.Close()
