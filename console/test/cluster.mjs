@@ -13,8 +13,8 @@ export const tests = {
       await shows(page, t, `[data-count=${state}]`, `${count} ${state}`);
     }
     const facts = page.getByLabel("Facts");
-    const [version] = await t.query(`cassandra_node_version_info{node="${t.node}"}`);
-    const [schema] = await t.query(`cassandra_node_schema_version_info{node="${t.node}"}`);
+    const version = await t.first(`cassandra_node_version_info{node="${t.node}"}`);
+    const schema = await t.first(`cassandra_node_schema_version_info{node="${t.node}"}`);
     t.ok((await facts.innerText()).includes(`Cassandra ${version.metric.value}`), "no version");
     t.ok((await facts.innerText()).includes(schema.metric.value.slice(0, 8)), "no schema");
   },
@@ -141,7 +141,7 @@ export const tests = {
       const shown = await newest(page, "Heap", "most");
       return Math.abs(shown - heap.value[1]) <= 0.01 * heap.value[1];
     }, "the heap's limit is the API's");
-    const [start] = await t.query(`jvm_start_time_seconds{node="${t.node}"}`);
+    const start = await t.first(`jvm_start_time_seconds{node="${t.node}"}`);
     if (Date.now() / 1000 - start.value[1] > 3000) return; // it left the chart's hour
     const at = new Date(1000 * start.value[1]).toISOString().slice(0, 19).replace("T", " ");
     await t.until(async () => {

@@ -45,7 +45,7 @@ export const tests = {
     );
     await page.getByRole("button", { name: "Table", exact: true }).click();
     const cell = page.locator('[data-result="table"] .table-row .number');
-    const [answer] = await t.query("count(cassandra_table_live_sstables)");
+    const answer = await t.first("count(cassandra_table_live_sstables)");
     await t.until(async () => (await cell.textContent()) === answer.value[1], "the API's value");
     await page.getByText("History", { exact: true }).click();
     await page.getByRole("button", { name: "count(cassandra_table_live_sstables)" }).waitFor();
@@ -81,7 +81,7 @@ export const tests = {
     await page.locator('[data-query="A"] [data-result="table"]').waitFor();
     t.equal(await page.locator('[data-query="B"] [data-result]').count(), 0);
     await page.getByRole("button", { name: "Disabled" }).click();
-    const [answer] = await t.query("sum(up) + 41");
+    const answer = await t.first("sum(up) + 41");
     const cell = page.locator('[data-query="B"] .table-row .number');
     await t.until(async () => (await cell.textContent()) === answer.value[1], "the second value");
     await page.locator('[data-query="A"]').getByRole("button", { name: "Remove" }).click();

@@ -115,6 +115,14 @@ class Test {
     return (await this.get(`/api/v1/query?${new URLSearchParams({ query: expr })}`)).data.result;
   }
 
+  /** The first series of an instant query, as soon as there is one: a machine may be slow, so
+   *  that a rate or a value is not there yet. */
+  async first(expr) {
+    let series;
+    await this.until(async () => ([series] = await this.query(expr)).length > 0, expr);
+    return series;
+  }
+
   /** What the first series of an expression was over the last two minutes: a page shows one of
    *  these values, of when it asked. */
   async lately(expr) {

@@ -155,7 +155,7 @@ export const tests = {
     await page.mouse.move(2, 2);
     await t.until(async () => (await time.textContent()) === "newest", "no cursor any more");
     t.equal(await page.locator(".heat-cursor").count(), 0);
-    const [start] = await t.query(`jvm_start_time_seconds{node="${t.node}"}`);
+    const start = await t.first(`jvm_start_time_seconds{node="${t.node}"}`);
     if (Date.now() / 1000 - start.value[1] > 3000) return; // it left the hour
     await t.until(async () => {
       return (await page.locator(".marks").allTextContents()).join().includes("was started");
