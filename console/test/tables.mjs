@@ -41,7 +41,7 @@ async function zoomInto(page, t, picture) {
 
 export const tests = {
   "zooming with the pointer above a chart or a map leaves the page whole": async (page, t) => {
-    const [{ metric }] = await t.query(
+    const { metric } = await t.first(
       `topk(1, sum by (keyspace, table) (cassandra_table_read_latency_seconds_count{cluster="${t.cluster}"}))`,
     );
     for (const [hash, of] of [
