@@ -60,8 +60,8 @@ type listing struct {
 var listParameters = strings.Fields("cluster datacenter rack id kind name state limit after")
 
 // states are those that a node may be in, with how it may have left.
-var states = []string{query.StateUp, query.StateLate, query.StateDown, roster.Decommissioned,
-	roster.Replaced, roster.Moved, roster.Forgotten, roster.Removed}
+var states = []string{query.StateUp, query.StateLate, query.StatePaused, query.StateDown,
+	roster.Decommissioned, roster.Replaced, roster.Moved, roster.Forgotten, roster.Removed}
 
 // wholeListing is a listing of all nodes that parameters name by place and kind, on one page.
 func wholeListing(of url.Values) (*listing, error) {

@@ -27,6 +27,8 @@ type nodeAnswer struct {
 	LastSeen   string    `json:"last_seen,omitempty"` // not there if no frame is known
 	AgeSeconds *float64  `json:"age_seconds,omitempty"`
 	State      string    `json:"state"`
+	// PausedSince is when the agent was paused or started so; only if State is paused.
+	PausedSince string `json:"paused_since,omitempty"`
 	// Left says how a node has left; then State is why.
 	Left *leftAnswer `json:"left,omitempty"`
 	// Claimed says that several senders have sent frames of the node within the last 15 minutes,
@@ -179,11 +181,14 @@ func (s *Server) describeRows(
 			a.LastSeen, a.AgeSeconds = formatTime(at), &seconds
 			a.State = s.deps.Reader.StateAt(now, at, n.Interval)
 		}
+		if since, is := n.Paused(); is && a.State != query.StateDown {
+			a.State, a.PausedSince = query.StatePaused, formatTime(since.UnixMilli())
+		}
 		if unanswering[n.ID] {
 			a.State = query.StateDown
 		}
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
-			a.State, a.Left = left.Why, newLeft(left)
+			a.State, a.Left, a.PausedSince = left.Why, newLeft(left), ""
 		}
 		d.nodes[i] = a
 	}
@@ -246,6 +251,7 @@ type clusterAnswer struct {
 	Nodes   int      `json:"nodes"`
 	Up      int      `json:"up"`
 	Late    int      `json:"late"`
+	Paused  int      `json:"paused"`
 	Down    int      `json:"down"`
 	// that have left; they are not among Nodes
 	Left        int                `json:"left"`
@@ -303,6 +309,8 @@ func (s *Server) getClusters(w http.ResponseWriter, r *http.Request, p account.P
 			c.Up++
 		case query.StateLate:
 			c.Late++
+		case query.StatePaused:
+			c.Paused++
 		default:
 			c.Down++
 		}

@@ -86,3 +86,61 @@ func TestSilentNodesAreListed(t *testing.T) {
 		}
 	}
 }
+
+// TestPausedNodes: a node whose agent says that it is paused is neither up nor down, and is counted
+// apart, until nothing is heard of it any more.
+func TestPausedNodes(t *testing.T) {
+	f := newAlone(t, 1)
+	store := &silentNodes{}
+	for i, since := range []string{"2026-11-28T08:15:00Z", "", "perhaps"} {
+		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
+		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"}}
+		if since != "" {
+			n.Facts = append(n.Facts, frame.Fact{Name: "paused_since", Value: since})
+		}
+		store.nodes = append(store.nodes, n)
+	}
+	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
+		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+	})
+	type answer struct {
+		State                         string
+		Since                         string `json:"paused_since"`
+		Nodes, Up, Late, Paused, Down int
+	}
+	ask := func(path string) (list []answer) {
+		t.Helper()
+		r, _ := f.fetch(base + path)
+		if err := json.Unmarshal(r.body, &list); err != nil || r.status != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", path, r.status, r.body, err)
+		}
+		return list
+	}
+	for age, want := range map[time.Duration]struct {
+		states  string
+		since   string
+		cluster answer
+	}{
+		time.Second: {"paused up up", "2026-11-28T08:15:00.000Z",
+			answer{Nodes: 3, Up: 2, Paused: 1}},
+		30 * time.Second: {"paused late late", "2026-11-28T08:15:00.000Z",
+			answer{Nodes: 3, Late: 2, Paused: 1}},
+		time.Hour: {"down down down", "", answer{Nodes: 3, Down: 3}},
+	} {
+		store.at = f.now.Load() - age.Milliseconds()
+		var states []string
+		nodes := ask("/v1/nodes")
+		for _, n := range nodes {
+			states = append(states, n.State)
+		}
+		if got := strings.Join(states, " "); got != want.states || nodes[0].Since != want.since {
+			t.Errorf("after %s: %s, since %q", age, got, nodes[0].Since)
+		}
+		if got := ask("/v1/clusters"); len(got) != 1 || got[0] != want.cluster {
+			t.Errorf("after %s: %+v", age, got)
+		}
+		if got := len(ask("/v1/nodes?state=paused")); got != want.cluster.Paused {
+			t.Errorf("after %s %d are listed as paused", age, got)
+		}
+	}
+}

@@ -62,8 +62,10 @@ func (s *Server) getSafe(w http.ResponseWriter, r *http.Request, p account.Princ
 			continue
 		}
 		there = append(there, *n)
+		paused, _ := n.Paused()
 		question.Nodes = append(question.Nodes, safe.Node{ID: n.ID.String(), Name: n.Name(),
-			Datacenter: n.Datacenter, Rack: n.Rack, Interval: time.Duration(n.Interval) * time.Millisecond})
+			Datacenter: n.Datacenter, Rack: n.Rack, Paused: paused,
+			Interval: time.Duration(n.Interval) * time.Millisecond})
 	}
 	if len(others) == len(known) {
 		return &Error{Status: http.StatusUnprocessableEntity, Reason: "not_cassandra",

@@ -229,6 +229,16 @@ const (
 	LeftRemoved = "removed"
 )
 
+// FactPaused is the fact in which the frames of an agent that is paused say so: since when, as
+// RFC 3339 has it. They have no values but the agent's state.
+const FactPaused = "paused_since"
+
+// Paused returns since when the node's agent is paused.
+func (id *Identity) Paused() (since time.Time, is bool) {
+	since, err := time.Parse(time.RFC3339, id.Fact(FactPaused))
+	return since, err == nil
+}
+
 // Kinds are all of them.
 var Kinds = []string{KindCassandra, KindKafka, KindRedis, KindOther}
 

@@ -1,11 +1,13 @@
 package query
 
 // A node is up while frames come, late when some are missing, down when nothing came for a minute,
-// or for six intervals of a slower agent.
+// or for six intervals of a slower agent. It is paused while frames come that say that its agent
+// reads nothing: then all that is known of it is that it runs, so its up is 1.
 const (
-	StateUp   = "up"
-	StateLate = "late"
-	StateDown = "down"
+	StateUp     = "up"
+	StateLate   = "late"
+	StatePaused = "paused"
+	StateDown   = "down"
 
 	lateIntervals = 3
 	downIntervals = 6

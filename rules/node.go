@@ -125,7 +125,9 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	case err == nil && pass.Identity.Fact(frame.FactLeft) == frame.LeftRemoved:
 		why = roster.Removed
 	}
-	c.notePresence(n, heard, h.At, err == nil, why)
+	// What is paused does not say its mode, so that it has left still holds.
+	paused := err == nil && pass.Identity.Fact(frame.FactPaused) != ""
+	c.notePresence(n, heard, h.At, err == nil && !paused, why)
 	return err
 }
 

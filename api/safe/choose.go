@@ -76,7 +76,7 @@ func (a *asking) choose(ctx context.Context, list []*Condition) {
 // where there are as many racks as copies.
 func (a *asking) inOrder() []Node {
 	away := func(n Node) int {
-		if a.silent[n.ID] || a.copies != nil && a.copies.down[n.ID] {
+		if a.silent[n.ID] && n.Paused.IsZero() || a.copies != nil && a.copies.down[n.ID] {
 			return 0
 		}
 		return 1

@@ -36,7 +36,8 @@ func (a *asking) hear(ctx context.Context, most time.Duration) {
 	a.heard.why = notWhole(lacks, err)
 }
 
-// fresh finds the nodes that must be well and are silent.
+// fresh finds the nodes that must be well and are silent, and those whose agent is paused: of these
+// the one that is taken away counts, too, since nothing is known of what it does.
 func (a *asking) fresh() {
 	a.begin(freshName, a.heard.text)
 	a.add(a.heard.why)
@@ -47,6 +48,9 @@ func (a *asking) fresh() {
 	case len(ids) == 0 || len(ids) == 1 && a.whichever():
 		a.reason(true, "", "The cluster has no other node that could serve meanwhile.")
 	}
+	if away := a.away(); !a.nodes[away].Paused.IsZero() {
+		ids = append(ids, away)
+	}
 	for _, id := range ids {
 		at, is := a.heard.at[id]
 		age := a.At.Sub(at)
@@ -56,6 +60,10 @@ func (a *asking) fresh() {
 		case age > max(a.heard.most, lateIntervals*a.nodes[id].Interval):
 			a.reason(false, id, "%s was last heard of %s ago.", a.called(id),
 				age.Round(time.Second))
+		case !a.nodes[id].Paused.IsZero():
+			a.reason(false, id, "The agent of %s is paused since %s, so nothing is known of the "+
+				"node: remove paused: true from its agent.yaml.", a.called(id),
+				a.nodes[id].Paused.UTC().Format(time.RFC3339))
 		case at.Before(a.Since):
 			a.reason(false, id, "%s was not heard of since %s.", a.called(id),
 				a.Since.UTC().Format(time.TimeOnly))

@@ -73,6 +73,7 @@ type Node struct {
 	ID, Datacenter, Rack string
 	Name                 string // how people call it
 	Interval             time.Duration
+	Paused               time.Time // since when its agent says nothing of it; zero: it is not
 }
 
 // Question is what is asked.

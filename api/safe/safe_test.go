@@ -657,6 +657,28 @@ func TestFresh(t *testing.T) {
 	}
 }
 
+// TestPaused: of a node whose agent is paused nothing is known, whether it must be well or is the
+// one that is taken away; it is not the first to take, as one that is down is.
+func TestPaused(t *testing.T) {
+	s := four()
+	s.drop(`^cassandra_.*node="n3"`)
+	for _, node := range []string{"n2", "n3", ""} {
+		q := question(safe.Restart, node)
+		q.Nodes[2].Paused = now.Add(-time.Hour)
+		a := mustAsk(t, s.source(t), q)
+		if got := broken(a); a.Safe || got != "fresh?" {
+			t.Errorf("%q: %s %+v", node, got, a.Reasons)
+		}
+		if want := "db-3) is paused since " + q.Nodes[2].Paused.UTC().Format(time.RFC3339) +
+			", so nothing is known"; !strings.Contains(a.Reasons[0].Text, want) {
+			t.Errorf("%q: %+v", node, a.Reasons)
+		}
+		if got := choices(a); node == "" && got != "n1! n2! n3! n4!" {
+			t.Error(got)
+		}
+	}
+}
+
 // TestPartial: each query that fails, or whose answer is not whole, makes the answer no.
 func TestPartial(t *testing.T) {
 	s := four().source(t)

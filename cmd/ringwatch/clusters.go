@@ -18,7 +18,7 @@ type clustersCmd struct {
 // Help implements kong.HelpProvider.
 func (*clustersCmd) Help() string {
 	return "Lists the clusters that the key may see, with the numbers of their nodes that are " +
-		"up, late and down.\n\nExample: ringwatch clusters"
+		"up, late, paused and down.\n\nExample: ringwatch clusters"
 }
 
 // Run implements the command.
@@ -33,10 +33,10 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		return printJSON(ctx, out, api, "/v1/clusters", c.only())
 	}
 	var clusters []struct {
-		Cluster                     string
-		Kinds                       []string
-		Nodes, Up, Late, Down, Left int
-		Datacenters                 []struct {
+		Cluster                             string
+		Kinds                               []string
+		Nodes, Up, Late, Paused, Down, Left int
+		Datacenters                         []struct {
 			Datacenter string
 			Nodes      int
 		}
@@ -52,15 +52,15 @@ func (c *clustersCmd) run(ctx context.Context, out io.Writer) error {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tKIND\tNODES\tUP\tLATE\tDOWN\tLEFT\tDATACENTERS")
+	fmt.Fprintln(t, "CLUSTER\tKIND\tNODES\tUP\tLATE\tPAUSED\tDOWN\tLEFT\tDATACENTERS")
 	for _, c := range clusters {
 		var centers []string
 		for _, d := range c.Datacenters {
 			centers = append(centers, fmt.Sprintf("%s (%d)", dash(plain(d.Datacenter)), d.Nodes))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster),
-			plain(strings.Join(c.Kinds, ", ")), c.Nodes, c.Up, c.Late, c.Down, c.Left,
-			strings.Join(centers, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", plain(c.Cluster),
+			plain(strings.Join(c.Kinds, ", ")), c.Nodes, c.Up, c.Late, c.Paused, c.Down,
+			c.Left, strings.Join(centers, ", "))
 	}
 	return t.Flush()
 }

@@ -22,7 +22,7 @@ type nodesCmd struct {
 	Datacenter string `help:"Only nodes of this datacenter." placeholder:"NAME"`
 	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
 	kindFlag
-	State string `help:"Only nodes that are up, late, down, or left so." placeholder:"STATE"`
+	State string `help:"Only nodes that are up, late, paused, down, or left so." placeholder:"STATE"`
 	JSON  bool   `name:"json" help:"Print the API's JSON."`
 }
 
@@ -44,7 +44,8 @@ func (*nodesCmd) Help() string {
 	return "Lists the nodes that the key may see. A node is up while its frames come, late when " +
 		"some are missing, and down when none came for a minute, or when a node that is " +
 		"read from " +
-		"outside did not answer. It is claimed if several " +
+		"outside did not answer. It is paused while its agent says that it reads nothing " +
+		"(paused: true in agent.yaml). It is claimed if several " +
 		"senders send its frames by turns.\n\n" +
 		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +
 		"by another node, moved to another cluster, or forgotten by a key (ringwatch node " +

@@ -30,8 +30,9 @@ type topCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*topCmd) Help() string {
-	return "Watches the nodes, worst first: nodes that are down, then late ones, then the others " +
-		"by the p99 of client reads, which only Cassandra has. Rates and p99 cover the last 20 " +
+	return "Watches the nodes, worst first: nodes that are down, then late ones, then those " +
+		"whose agent is paused, then the others by the p99 of client reads, which only " +
+		"Cassandra has. Rates and p99 cover the last 20 " +
 		"seconds, or two of the " +
 		"agent's intervals if these are longer. q quits.\n\n" +
 		"Example: ringwatch top\n\nExample: ringwatch top --once | head -5"
@@ -104,7 +105,8 @@ func (c *client) top(ctx context.Context, only url.Values) ([]topRow, error) {
 		g.Go(func() error {
 			nan := math.NaN()
 			rows[i] = topRow{nodes[i], nan, nan, nan, nan}
-			if nodes[i].State == "down" || nodes[i].Kind != frame.KindCassandra {
+			if nodes[i].State == "down" || nodes[i].State == "paused" ||
+				nodes[i].Kind != frame.KindCassandra {
 				return nil // nothing is known of its last seconds, or it has no such numbers
 			}
 			// Two steps: the last value's interval is the last step.
@@ -132,7 +134,9 @@ func (c *client) top(ctx context.Context, only url.Values) ([]topRow, error) {
 	return rows, nil
 }
 
-func badness(state string) int { return slices.Index([]string{"up", "late", "down"}, state) }
+func badness(state string) int {
+	return slices.Index([]string{"up", "paused", "late", "down"}, state)
+}
 
 func (r *topRow) take(series []payload) {
 	for i := range series {

@@ -15,6 +15,7 @@ import dev.ringwatch.agent.frame.Compressor;
 import dev.ringwatch.agent.frame.Event;
 import dev.ringwatch.agent.frame.FrameEncoder;
 import dev.ringwatch.agent.frame.Model;
+import dev.ringwatch.agent.frame.PausedFrames;
 import dev.ringwatch.agent.host.DiskSource;
 import dev.ringwatch.agent.host.HostName;
 import dev.ringwatch.agent.host.JvmSource;
@@ -56,6 +57,7 @@ final class Collector {
     private final FrameQueue queue;
     private final Model model;
     private final FrameEncoder encoder;
+    private final PausedFrames pausedFrames;
     private final Software.Reads reads;
     private final OwnCost cost;
     private final FrameRoom room;
@@ -94,6 +96,7 @@ final class Collector {
         model.node(software.nodeId().toString());
         encoder = new FrameEncoder(software.nodeId(), cluster, config.intervalMs,
                 Compressor.best());
+        pausedFrames = new PausedFrames(software.nodeId(), cluster, config.intervalMs);
         passesPerMinute = (int) Math.max(1, MINUTE_MS / config.intervalMs);
         model.fact("agent_version", Agent.version());
         String hostName = HostName.read();
@@ -274,6 +277,28 @@ final class Collector {
             reads.rest();
             if (events != null) {
                 events.close();
+            }
+            pausedFrames.begin();
+        }
+    }
+
+    /** In a pause, in place of a pass: a frame says that the agent is paused. It reads nothing. */
+    void sayPaused(long at) {
+        synchronized (model) { // the JVM may be ending
+            if (ended || sender == null) {
+                return;
+            }
+            try {
+                if (passes == 0 && sequence == 0) { // a frame says where the node is
+                    reads.sampleNode(true);
+                }
+                boolean key = queue.needsKeyFrame() || pausedFrames.needKeyFrame(at);
+                Bytes frame = pausedFrames.next(model, key, started, sequence, at);
+                sequence++;
+                lastAt = at;
+                queue.add(frame.copy(), key);
+            } catch (Throwable thrown) { // the next may do better
+                lost++;
             }
         }
     }

@@ -169,7 +169,7 @@ final class Life implements Runnable {
         boolean complained = false;
         for (;;) {
             if (pause.look()) {
-                rest(collector, sender, pause);
+                rest(collector, sender, ticker, pause);
                 ticker.restart();
                 collector.beginAnew();
                 state.become(beginning, "");
@@ -203,14 +203,25 @@ final class Life implements Runnable {
         }
     }
 
-    /** While the configuration says so. Frames that wait are sent all the same. */
-    private void rest(Collector collector, Sender sender, PauseSwitch pause)
+    /**
+     * While the configuration says so. Frames that wait are sent all the same, and a frame where a
+     * pass would have been says that the agent is paused: else the node would count as down.
+     */
+    private void rest(Collector collector, Sender sender, Ticker ticker, PauseSwitch pause)
             throws InterruptedException {
         collector.pause();
         state.become(State.PAUSED, arguments + " says paused: true, so the agent reads nothing: "
                 + "remove that line to go on");
         do {
-            Thread.sleep(LONGEST_SLEEP_MS);
+            Thread.sleep(Math.min(ticker.waitMs() + 1, LONGEST_SLEEP_MS));
+            if (ticker.clockWentBack()) {
+                ticker.restart();
+                collector.beginAnew();
+            }
+            long at = ticker.waitMs() > 0 ? -1 : ticker.begin();
+            if (at >= 0) {
+                collector.sayPaused(at);
+            }
             if (sender != null) {
                 sender.endSlowPost();
             }

@@ -25,6 +25,8 @@ import org.junit.jupiter.api.Test;
 class CollectorTest {
     private int rests;
     private int tables;
+    private int nodeReads;
+    private boolean silent;
 
     private final class Node implements Software, Software.Reads {
         @Override
@@ -84,7 +86,12 @@ class CollectorTest {
         public void showMetrics(Model model) { }
 
         @Override
-        public void sampleNode(boolean slowTurn) { }
+        public void sampleNode(boolean slowTurn) {
+            nodeReads++;
+            if (silent) {
+                throw new IllegalStateException("not now");
+            }
+        }
 
         @Override
         public void sample(boolean slowTurn, int passesPerMinute) { }
@@ -185,5 +192,33 @@ class CollectorTest {
         collector.last();
         assertEquals(3, made());
         assertEquals(2, rests);
+    }
+
+    /** Who hears nothing of a paused node would take it for one that is down. */
+    @Test
+    void aPausedOneSaysSo() {
+        collector.pass(1_000, 0);
+        collector.pause();
+        collector.sayPaused(2_000);
+        collector.sayPaused(3_000);
+        assertEquals(3, made());
+        assertEquals(1, nodeReads, "it reads in a pause");
+        collector.beginAnew();
+        collector.pass(4_000, 0);
+        assertEquals(4, made());
+    }
+
+    /** A node that is started while its agent is paused: where it is has to be read once. */
+    @Test
+    void onePausedFromTheStartSaysWhereItIs() {
+        collector.pause();
+        silent = true;
+        collector.sayPaused(1_000);
+        assertEquals(0, made());
+        silent = false;
+        collector.sayPaused(2_000);
+        collector.sayPaused(3_000);
+        assertEquals(2, made());
+        assertEquals(2, nodeReads);
     }
 }
