@@ -551,16 +551,21 @@ func (n *node) testPaused(t *testing.T, listens int) {
 		n.untilState(t, "paused")
 		return time.Now().UnixMilli()
 	}
-	// goOn ends the pause and returns the first frame behind it.
+	// goOn ends the pause and returns a frame behind it.
 	goOn := func(rested int64) *state {
 		t.Helper()
 		write("")
 		n.untilState(t, "sending")
-		after, err := n.frames.after(t.Context(), rested)
-		if err != nil {
-			t.Fatal(err)
+		for {
+			after, err := n.frames.after(t.Context(), rested)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, is := after.node.Paused(); !is {
+				return after
+			}
+			rested = after.at
 		}
-		return after
 	}
 	before := n.next(t)
 	if page := mustMetric(t, listens, "what is not paused",
@@ -572,6 +577,17 @@ func (n *node) testPaused(t *testing.T, listens int) {
 	if page := mustMetric(t, listens, "the pause",
 		`ringwatch_agent_state_info{value="paused"}`); strings.Contains(page, "cassandra_") {
 		t.Error("/metrics still says of Cassandra what it said before the pause")
+	}
+	said := n.until(t, "the frame of a pause", func(s *state) error {
+		if _, is := s.node.Paused(); !is {
+			return errors.New("it does not say that the agent is paused")
+		}
+		return nil
+	})
+	if said.node.Datacenter != before.node.Datacenter || said.node.Rack != before.node.Rack ||
+		said.node.Name() != before.node.Name() ||
+		said.text("ringwatch_agent_state_info") != "paused" || len(said.series) != 1 {
+		t.Errorf("it says %+v of %+v", said.series, said.node)
 	}
 	passes := n.ask(t, "ringwatch_agent_passes_total")
 	write("paused: perhaps\n") // by the time it is refused, several passes are due

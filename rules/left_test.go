@@ -532,57 +532,41 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// pause makes a node's agent say that it is paused, from its next frame on: its frames have none of
-// the series. Called again it ends the pause.
-func (c *citizen) pause(at int64, was *frametest.Node) {
-	if len(was.Templates) > 0 {
-		c.Templates, c.Entities, c.Identity = was.Templates, was.Entities, was.Identity
-		*was = frametest.Node{}
-	} else {
-		was.Templates, was.Entities, was.Identity = c.Templates, c.Entities, c.Identity
-		c.Templates, c.Entities = []frame.Template{{Type: "agent_state", Metrics: []frame.Metric{
-			{Name: "ringwatch_agent_state_info", Kind: frame.String}}}},
-			[][]frametest.Entity{{{Cells: []frametest.Cell{{Text: "paused"}}}}}
-		c.Identity.Facts = append(slices.Clone(was.Identity.Facts),
-			frame.Fact{Name: frame.FactPaused, Value: "2026-11-28T08:15:00Z"})
-		slices.SortFunc(c.Identity.Facts, func(a, b frame.Fact) int {
-			return strings.Compare(a.Name, b.Name)
-		})
-	}
+// pause makes a node's agent say that it is paused, from its next frame on.
+func (c *citizen) pause(at int64) {
+	c.paused = true
+	c.Templates = []frame.Template{{Type: "agent_state", Metrics: []frame.Metric{
+		{Name: "ringwatch_agent_state_info", Kind: frame.String}}}}
+	c.Entities = [][]frametest.Entity{{{Cells: []frametest.Cell{{Text: "paused"}}}}}
+	c.Identity.Facts = append(slices.Clone(c.Identity.Facts),
+		frame.Fact{Name: frame.FactPaused, Value: "2026-11-28T08:15:00Z"})
+	slices.SortFunc(c.Identity.Facts, func(a, b frame.Fact) int {
+		return strings.Compare(a.Name, b.Name)
+	})
 	c.Restart(at)
 }
 
-// TestPaused: of a node whose agent is paused nobody is told, over a restart of the role as well,
+// TestPaused: nobody is told of a node whose agent is paused, over a restart of the role as well,
 // and what was told of its values is over. Once it falls silent it is down. A node that said that
-// it has left, and is paused, has left.
+// it has left, and is paused then, has left.
 func TestPaused(t *testing.T) {
 	w, d := newLeaving(t, 3)
-	c, gone, was := w.nodes[0], w.nodes[1], frametest.Node{}
-	c.Entities[0][0].Cells[0].Double = 5
+	c, gone := w.nodes[0], w.nodes[1]
+	c.load = 5
 	w.pass(10*time.Minute, nil)
-	w.wantTold(1)
-	c.pause(w.at, &was)
-	w.pass(20*time.Minute, nil)
+	w.wantTold(0, "Load 0 firing")
+	c.pause(w.at)
+	gone.say(roster.ModeLeft)
+	w.pass(10*time.Minute, nil)
+	gone.pause(w.at)
+	w.pass(10*time.Minute, nil)
 	w.begin()
 	w.pass(20*time.Minute, nil)
-	for i := range w.told {
-		if a := &w.told[i]; a.Labels.Get("alertname") == "Down" {
-			t.Errorf("%+v", a)
-		}
-	}
-	if w.ups(c) != 1 {
-		t.Errorf("%d series up", w.ups(c))
-	}
-	gone.say("DECOMMISSIONED")
-	w.pass(time.Minute, nil)
-	gone.pause(w.at, &frametest.Node{})
-	w.pass(10*time.Minute, nil)
-	if d.end(gone).Why != roster.Decommissioned {
-		t.Errorf("it left as %+v", d.end(gone))
+	w.wantTold(0, "Load 0 firing", "Load 0 inactive")
+	if w.ups(c) != 1 || w.ups(gone) != 0 || d.end(gone).Why != roster.Decommissioned {
+		t.Errorf("%d and %d series up; it left as %+v", w.ups(c), w.ups(gone), d.end(gone))
 	}
 	c.dead = true
 	w.pass(10*time.Minute, nil)
-	if a := &w.told[len(w.told)-1]; a.Labels.Get("alertname") != "Down" {
-		t.Errorf("a paused node that fell silent: %+v", a)
-	}
+	w.wantTold(0, "Load 0 firing", "Load 0 inactive", "Down 0 firing")
 }

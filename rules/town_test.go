@@ -31,6 +31,7 @@ type citizen struct {
 	account string
 	load    float64
 	dead    bool
+	paused  bool
 	next    int64 // ms
 }
 
@@ -79,9 +80,10 @@ func (w *town) made(by int64) (list []sent) {
 			if c.dead {
 				continue
 			}
-			cell := &c.Entities[0][0].Cells
-			(*cell)[1].Double = c.load
-			(*cell)[2].Int += 2000 // ms of CPU
+			if cell := c.Entities[0][0].Cells; !c.paused {
+				cell[1].Double = c.load
+				cell[2].Int += 2000 // ms of CPU
+			}
 			list = append(list, sent{c.next, c.Cluster, c.Frame(c.next), c.account})
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// What a report asks beside the ranges of the catalogue: nodes 2, disks 2, tables 7, balance 8,
-// alerts 2, changes 6, plots 8.
-const fixedQueries = 35
+// What a report asks beside the ranges of the catalogue: nodes 3, disks 2, tables 7, balance 8,
+// alerts 2, changes 7, plots 8.
+const fixedQueries = 37
 
 // maxRanges bounds how many values of the catalogue are asked for, since an account may add many.
 const maxRanges = 300
@@ -107,6 +107,13 @@ func (m *maker) findNodes(ctx context.Context) error {
 	}
 	if len(m.nodes) == 0 {
 		return ErrNoNodes
+	}
+	for _, s := range m.over(ctx, "whose agent was paused",
+		"ringwatch_agent_state_info{cluster="+strconv.Quote(m.Cluster)+`,value="paused"}`,
+		m.To.Add(-2*Step), Step) {
+		if n := m.nodes[s.Labels["node"]]; n != nil {
+			n.Paused = n.Up && s.Points[len(s.Points)-1].At > m.To.Add(-Step).UnixMilli()
+		}
 	}
 	// Over the whole time: who left before its end has no name then.
 	said := m.over(ctx, "what nodes say of themselves", "ringwatch_node_info"+where,

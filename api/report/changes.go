@@ -77,7 +77,7 @@ func (m *maker) advise(ctx context.Context) {
 // Change is something that became another.
 type Change struct {
 	At time.Time `json:"at"` // to five minutes
-	// Kind is restart, down, up, joined, left, version, schema, mode, table_created or
+	// Kind is restart, down, up, joined, left, agent, version, schema, mode, table_created or
 	// table_dropped.
 	Kind string `json:"kind"`
 	Node string `json:"node,omitempty"` // how people call it
@@ -115,6 +115,11 @@ func (m *maker) changes(ctx context.Context) {
 			return fmt.Sprintf("%s runs Cassandra %s.", node, value)
 		},
 	)
+	m.texts(follow("which agents were paused", `group by (node, value) `+
+		`(ringwatch_agent_state_info{value=~"paused|sending",`+where[1:]+")"), "agent",
+		func(node, value string) string {
+			return fmt.Sprintf("The agent of %s is %s.", node, value)
+		})
 	m.texts(follow("modes", "group by (node, value) (cassandra_node_operation_mode_info"+where+")"),
 		"mode", func(node, value string) string { return fmt.Sprintf("%s is %s.", node, value) })
 	m.texts(follow("versions of the schema",

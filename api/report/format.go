@@ -176,9 +176,12 @@ type Tile struct {
 
 // Summary returns the few figures that one looks at first.
 func (r *Report) Summary() []Tile {
-	up := 0
+	up, paused := 0, 0
 	for _, n := range r.Nodes {
-		if n.Up {
+		switch {
+		case n.Paused:
+			paused++
+		case n.Up:
 			up++
 		}
 	}
@@ -191,7 +194,10 @@ func (r *Report) Summary() []Tile {
 			writes = p.Sum
 		}
 	}
-	list := []Tile{{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)), up < len(r.Nodes)}}
+	list := []Tile{{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)), up+paused < len(r.Nodes)}}
+	if paused > 0 {
+		list = append(list, Tile{"nodes paused", strconv.Itoa(paused), false})
+	}
 	if r.hasCassandra() {
 		list = append(list, Tile{"reads", Format(reads, "per_second"), false},
 			Tile{"writes", Format(writes, "per_second"), false})

@@ -134,6 +134,7 @@ type Node struct {
 	Kind       string `json:"kind"`    // what software it runs
 	Version    string `json:"version"` // of that, as the node says now
 	Up         bool   `json:"up"`      // at the end
+	Paused     bool   `json:"paused"`  // its agent, at the end: then it is up and nothing is known
 	// watched says that it is read from outside, so that up says whether it answered.
 	watched bool
 	// BreachedSeconds adds up for how long its values were outside of their healthy ranges,

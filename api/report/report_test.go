@@ -285,6 +285,49 @@ func TestOtherSoftware(t *testing.T) {
 	t.Log(text.String())
 }
 
+// TestPaused: a node whose agent is paused at the end is not among those that are up, and not said
+// to be silent; when it was paused is what changed.
+func TestPaused(t *testing.T) {
+	frames := querytest.Frames{}
+	f := &fleet{who: querytest.Principal(t, querytest.Account)}
+	for i := range uint64(2) {
+		n := frametest.New("shop", i+1, 1)
+		n.Interval = interval.Milliseconds()
+		state := frame.Template{Type: "agent_state", Metrics: []frame.Metric{
+			{Name: "ringwatch_agent_state_info", Kind: frame.String}}}
+		cells := []frametest.Entity{{Cells: []frametest.Cell{{Text: "sending"}}}}
+		n.Templates = append(n.Templates, state)
+		n.Entities = append(n.Entities, cells)
+		for at := day; !at.After(day.Add(24 * time.Hour)); at = at.Add(interval) {
+			if i == 1 && at.Equal(day.Add(15*time.Hour)) {
+				cells[0].Cells[0].Text = "paused"
+				n.Templates, n.Entities = []frame.Template{state}, [][]frametest.Entity{cells}
+				n.Restart(at.UnixMilli())
+			}
+			frames[n.ID] = append(frames[n.ID], n.Frame(at.UnixMilli()))
+		}
+	}
+	f.serve(t, frames)
+	r, err := report.Make(t.Context(), f, report.Config{Cluster: "shop", From: day,
+		To: day.Add(24 * time.Hour), Catalog: mustCatalog(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"nodes up: 1 of 2", "nodes paused: 1",
+		"The agent of 10.0.0.2 is paused."} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("no %q in %s", part, &text)
+		}
+	}
+	if strings.Contains(text.String(), "silent") {
+		t.Error(text.String())
+	}
+}
+
 // firing has one node, an alert that fires and one that has ended.
 type firing struct{}
 

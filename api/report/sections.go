@@ -78,13 +78,16 @@ func (r *Report) worst() section {
 		{"added up", true}, {"at the end", false}}}
 	bad := 0
 	for _, n := range r.Nodes {
-		if n.BreachedSeconds == 0 && n.Up {
+		if n.BreachedSeconds == 0 && n.Up && !n.Paused {
 			continue
 		}
 		if bad++; bad > shownNodes {
 			continue
 		}
 		state := cell{Text: "up"}
+		if n.Paused {
+			state.Text = "paused"
+		}
 		if !n.Up {
 			state = cell{Text: "silent", Bad: true}
 			if n.watched {

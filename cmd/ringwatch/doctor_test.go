@@ -209,7 +209,7 @@ func TestDoctor(t *testing.T) {
 		{"BadConfig", func(t *testing.T) { s.agent(t, "colour: red\n") }, "config", doctor.Fail,
 			`unknown key "colour"`},
 		{"Paused", func(t *testing.T) { s.agent(t, "paused: true\n") }, "paused", doctor.Warn,
-			"nothing will be read or sent"},
+			"ingest hears only that it is paused"},
 		{"NoEnvironment", func(t *testing.T) { s.agent(t, "cluster: ${RINGWATCH_TEST_NOT_SET}\n") },
 			"config", doctor.Fail, "with the environment that Cassandra will have"},
 		{"NoConfig", func(t *testing.T) { s.AgentConfig = filepath.Join(s.root, "none.yaml") },

@@ -8,7 +8,7 @@ export interface Cell {
   name: string;
   group: string; // cells of one group stand together under its name
   value: number; // NaN: none is known
-  state: string; // up, late, down
+  state: string; // up, late, paused, down
   text: string; // what is said of it
   plain?: boolean; // it has nothing that the map shows: its colour is its state
 }
@@ -110,11 +110,12 @@ export function Cells({
     const down = colour("--bad");
     const late = colour("--warn");
     const up = colour("--ok");
-    ctx.fillStyle = colour("--dim");
+    const dim = colour("--dim");
+    ctx.fillStyle = dim;
     ctx.font = "12px system-ui, sans-serif";
     for (const h of layout.heads) ctx.fillText(fit(ctx, h.text, h.room), h.x, h.y);
     for (const { x, y, cell } of layout.spots) {
-      ctx.fillStyle = cell.plain ? up : none;
+      ctx.fillStyle = cell.plain && cell.state !== "paused" ? up : none;
       if (!Number.isNaN(cell.value)) {
         const part = (cell.value - scale.low) / (scale.high - scale.low || 1);
         ctx.fillStyle = ramp[Math.max(0, Math.min(4, Math.floor(part * 5)))]!;
@@ -132,8 +133,8 @@ export function Cells({
         continue;
       }
       ctx.fillRect(x, y, size, size);
-      if (cell.state === "late") {
-        ctx.strokeStyle = late;
+      if (cell.state === "late" || cell.state === "paused") {
+        ctx.strokeStyle = cell.state === "late" ? late : dim;
         ctx.lineWidth = 2;
         ctx.strokeRect(x + 1, y + 1, size - 2, size - 2);
       }

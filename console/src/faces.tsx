@@ -130,7 +130,7 @@ export function Warnings({ list }: { list: string[] }) {
 
 /** A node's state, with a shape of its own beside its colour. */
 export function State({ state }: { state: string }) {
-  const signs: Record<string, string> = { up: "●", late: "◐", down: "○" };
+  const signs: Record<string, string> = { up: "●", late: "◐", paused: "◫", down: "○" };
   return (
     <span class={`state ${state}`}>
       <span aria-hidden="true">{signs[state] ?? "◇"}</span> {state}

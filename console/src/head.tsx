@@ -6,6 +6,7 @@ import type { Finding } from "./hurts";
 import { nameOf, silent, watched } from "./kinds";
 import { happened } from "./left";
 import { link } from "./place";
+import { stamp } from "./time";
 import { length } from "./units";
 
 /** The head of a node's page. */
@@ -48,6 +49,13 @@ export function stateOf(node: Node): Finding[] {
       name: "The node is silent",
       text: `No data has come${age}. ${why}`,
     });
+  }
+  if (node.state === "paused") {
+    const since = stamp(Date.parse(node.paused_since ?? "") / 1000);
+    const text =
+      `Its agent.yaml says paused: true, and the agent reads nothing since ${since}. The node ` +
+      "runs, no more is known of it, and no alert is about it. Remove the line to go on.";
+    out.push({ severity: "warning", name: "The agent is paused", text });
   }
   if (node.state === "late") {
     const text = `No data has come${age}. The node sends every ${length(node.interval_ms / 1000)}.`;

@@ -1576,6 +1576,8 @@ export interface components {
             nodes: number;
             up: number;
             late: number;
+            /** @description whose agent is paused */
+            paused: number;
             down: number;
             /** @description that have left; they are not among nodes */
             left: number;
@@ -1606,11 +1608,13 @@ export interface components {
             age_seconds?: number;
             /**
              * @description A node is up while its frames come, late when some are missing, down when none came for a minute, or when a
-             *     node that is read from outside did not answer. One of the others if it has left: then left is there, and no
+             *     node that is read from outside did not answer. It is paused while its agent says that it reads nothing, since
+             *     agent.yaml has paused: true; no alert is about that. One of the others if it has left: then left is there, and no
              *     alert is about it.
              * @enum {string}
              */
-            state: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+            state: "up" | "late" | "paused" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+            paused_since?: components["schemas"]["Time"];
             left?: {
                 since: components["schemas"]["Time"];
                 /** @description The id of the node that replaced it, the cluster that it moved to, or the name of the key that forgot it */
@@ -2107,7 +2111,7 @@ export interface operations {
                 /** @description its id, the beginning of it, its address or its host name */
                 name?: string;
                 /** @description in this state only; those after down have left */
-                state?: "up" | "late" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+                state?: "up" | "late" | "paused" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
                 /** @description how many at most; 0: all */
                 limit?: components["parameters"]["page"];
                 /** @description the header Ringwatch-Next of the page before */

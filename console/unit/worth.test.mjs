@@ -11,6 +11,8 @@ globalThis.document ??= { addEventListener: () => {}, documentElement: { dataset
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener: () => {} });
 
 const { worthOf, cellOf, firingOf } = await load("pages/fleet.tsx");
+const { stateOf } = await load("head.tsx");
+const { newNodes } = await load("pages/add.tsx");
 
 const alert = (state, severity) => ({ state, labels: { severity } });
 const row = (more = {}, node = {}) => ({
@@ -41,4 +43,24 @@ test("the last value of a silent node is dated, and not said to be ill", () => {
   // What does not answer its reader, while the reader sends, is not silent.
   const read = { ...last, facts: { job: "x" }, age_seconds: 3 };
   assert.match(cellOf(row(values, read), "CPU", "percent", healthy).text, /not healthy/);
+});
+
+test("a paused node stands behind what is late, and before those that are well", () => {
+  const of = (state) => worthOf(row({}, { state }));
+  assert.ok(of("down") > of("late") && of("late") > of("paused") && of("paused") > of("up"));
+  const limits = worthOf(row({ disk: 100, cpu: 100, read: 9, write: 9 }));
+  assert.ok(of("paused") > limits);
+});
+
+test("a paused node says so, since when, and that no alert is about it", () => {
+  const node = { ...row().node, state: "paused", paused_since: "2026-11-28T08:15:00.000Z" };
+  const [finding, ...more] = stateOf(node);
+  assert.equal(more.length, 0);
+  assert.equal(finding.severity, "warning");
+  assert.match(finding.text, /since 2026-11-28 08:15:00.*no alert is about it/);
+  // Nothing is missing of it: it is no news on the page that waits for a new node.
+  assert.equal(
+    newNodes(new Map([["a", "paused"]]), [{ id: "a", state: "up", last_seen: "x" }]).length,
+    0,
+  );
 });

@@ -325,7 +325,7 @@ function Copied({ name, text, off }: { name: string; text: string; off?: boolean
 }
 
 /** Whether a node in this state is down, or has left. */
-const silent = (state: string) => state !== "up" && state !== "late";
+const silent = (state: string) => !["up", "late", "paused"].includes(state);
 
 /** A node that has come since the page was opened, or has begun to send again. */
 export function newNodes(before: Map<string, string>, now: Node[]): Node[] {

@@ -72,10 +72,14 @@ export function ClusterPage() {
 /** How many nodes are in which state. */
 function Counts({ rows }: { rows: Row[] }) {
   const count = (s: string) => rows.filter((r) => r.node.state === s).length;
-  const signs = { up: "●", late: "◐", down: "○" };
+  const signs = { up: "●", late: "◐", paused: "◫", down: "○" };
+  // Few ever pause an agent: the others need not read of it.
+  const states = (["up", "late", "paused", "down"] as const).filter(
+    (s) => s !== "paused" || count(s) > 0,
+  );
   return (
     <span class="counts">
-      {(["up", "late", "down"] as const).map((s) => (
+      {states.map((s) => (
         <span key={s} class={count(s) > 0 ? `state ${s}` : "dim"} data-count={s}>
           <span aria-hidden="true">{signs[s]}</span> {count(s)} {s}
         </span>

@@ -75,9 +75,10 @@ function byNode(list: Sample[] | undefined): Map<string, number[]> {
 /** Where a node is; what is read from outside may have no rack. */
 export const placeOf = (n: Node): string => [n.datacenter, n.rack].filter(Boolean).join(" / ");
 
-/** How bad a node is: down, alerts that matter, late, then how near it is to its limits. */
+/** How bad a node is: down, alerts that matter, late, one of which nothing is known since its agent
+ *  is paused, then how near it is to its limits. */
 export function worthOf(r: Omit<Row, "worth">): number {
-  const states: Record<string, number> = { down: 1e6, late: 1e4 };
+  const states: Record<string, number> = { down: 1e6, late: 1e4, paused: 1e3 };
   let worth = states[r.node.state] ?? 0;
   for (const a of r.alerts) {
     if (a.state === "firing") worth += a.labels.severity === "critical" ? 1e5 : 1e3;
@@ -100,7 +101,7 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
       id: "state",
       title: "state",
       cell: (r) => <State state={r.node.state} />,
-      order: (r) => ({ down: 2, late: 1 })[r.node.state as string] ?? 0,
+      order: (r) => ({ down: 3, late: 2, paused: 1 })[r.node.state as string] ?? 0,
     },
     {
       id: "kind",
@@ -364,6 +365,9 @@ export function FleetPage() {
                 <Tile name={clusters === 1 ? "cluster" : "clusters"} value={clusters} />
                 <Tile name="up" value={count("up")} of="up" state={state} />
                 <Tile name="late" value={count("late")} of="late" state={state} />
+                {(count("paused") > 0 || state === "paused") && (
+                  <Tile name="paused" value={count("paused")} of="paused" state={state} />
+                )}
                 <Tile name="down" value={count("down")} of="down" state={state} />
                 <Tile
                   name="with alerts"
