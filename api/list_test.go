@@ -192,7 +192,7 @@ func TestUnknownNames(t *testing.T) {
 		"/v1/nodes?rack=nope":                 "404 unknown_rack rack0, rack1",
 		"/v1/nodes?name=nope":                 "404 unknown_node more",
 		"/v1/nodes?name=hots1":                "404 unknown_node Host1",
-		"/v1/nodes?state=bad":                 "400 bad_state up, late, down",
+		"/v1/nodes?state=bad":                 "400 bad_state up, late, paused, down",
 		"/v1/nodes?state=donw":                "400 bad_state did you mean down?",
 		"/v1/nodes?kind=casandra":             "400 bad_kind did you mean cassandra?",
 		"/v1/clusters?cluster=nope":           "404 unknown_cluster c0, c1, old",

@@ -181,11 +181,11 @@ func (s *Server) describeRows(
 			a.LastSeen, a.AgeSeconds = formatTime(at), &seconds
 			a.State = s.deps.Reader.StateAt(now, at, n.Interval)
 		}
-		if since, is := n.Paused(); is && a.State != query.StateDown {
-			a.State, a.PausedSince = query.StatePaused, formatTime(since.UnixMilli())
-		}
 		if unanswering[n.ID] {
 			a.State = query.StateDown
+		}
+		if since, is := n.Paused(); is && a.State != query.StateDown {
+			a.State, a.PausedSince = query.StatePaused, formatTime(since.UnixMilli())
 		}
 		if left := s.deps.Reader.Left(p.Account, n); left != nil {
 			a.State, a.Left, a.PausedSince = left.Why, newLeft(left), ""

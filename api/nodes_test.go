@@ -116,17 +116,20 @@ func TestPausedNodes(t *testing.T) {
 		}
 		return list
 	}
-	for age, want := range map[time.Duration]struct {
+	for _, want := range []struct {
+		age     time.Duration
 		states  string
 		since   string
 		cluster answer
 	}{
-		time.Second: {"paused up up", "2026-11-28T08:15:00.000Z",
+		{time.Second, "paused up up", "2026-11-28T08:15:00.000Z",
 			answer{Nodes: 3, Up: 2, Paused: 1}},
-		30 * time.Second: {"paused late late", "2026-11-28T08:15:00.000Z",
+		{30 * time.Second, "paused late late", "2026-11-28T08:15:00.000Z",
 			answer{Nodes: 3, Late: 2, Paused: 1}},
-		time.Hour: {"down down down", "", answer{Nodes: 3, Down: 3}},
+		// last: what is down is remembered for a while
+		{time.Hour, "down down down", "", answer{Nodes: 3, Down: 3}},
 	} {
+		age := want.age
 		store.at = f.now.Load() - age.Milliseconds()
 		var states []string
 		nodes := ask("/v1/nodes")

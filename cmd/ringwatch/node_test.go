@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
 // TestNodeForget: a node is forgotten by its address or id, in the cluster that is named; it is the
@@ -39,7 +44,7 @@ func TestNodeForget(t *testing.T) {
 		`^10\.0\.0\.3 of cluster prod has left already: forgotten by key r since 20.*Z$`)
 	expect(t, print("node", "forget", "10.0.0.3", "--json"), `"state":"forgotten"`)
 	expect(t, print("nodes"), `10\.0\.0\.2 .* up .*\n.*10\.0\.0\.3 .* forgotten by key r +2m00s`)
-	expect(t, print("clusters"), `^prod +cassandra +2 +2 +0 +0 +1 +dc1 \(2\)$`)
+	expect(t, print("clusters"), `^prod +cassandra +2 +2 +0 +0 +0 +1 +dc1 \(2\)$`)
 	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") ||
 		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)
@@ -48,6 +53,31 @@ func TestNodeForget(t *testing.T) {
 		"10.0.0."); strings.Contains(out, "10.0.0.3") ||
 		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)
+	}
+}
+
+// TestPausedNode: a node whose agent is paused is counted apart, and stands between those that are
+// down and those that are up.
+func TestPausedNode(t *testing.T) {
+	nodes := []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7),
+		frametest.New("prod", 3, 7)}
+	facts := append(nodes[1].Identity.Facts, frame.Fact{Name: frame.FactPaused,
+		Value: "2026-11-28T08:15:00Z"})
+	slices.SortFunc(facts, func(a, b frame.Fact) int { return cmp.Compare(a.Name, b.Name) })
+	nodes[1].Identity.Facts = facts
+	serveNodes(t, nodes)
+	for command, want := range map[string]string{
+		"nodes":                `10\.0\.0\.2 .* paused `,
+		"nodes --state paused": `^NODE .*\n.*10\.0\.0\.2 .*\n$`,
+		"clusters":             `^prod +cassandra +3 +1 +0 +1 +1 +0 +dc1 \(3\)$`,
+		"top --once": `(?s)10\.0\.0\.3.* down .*10\.0\.0\.2.* paused .* - +- +- +-` +
+			`.*10\.0\.0\.1.* up `,
+	} {
+		code, out, errs := say(t, strings.Fields(command)...)
+		if code != 0 || errs != "" {
+			t.Errorf("%s: exit %d, %q", command, code, errs)
+		}
+		expect(t, out, want)
 	}
 }
 
