@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What a report asks beside the ranges of the catalogue: nodes 3, disks 2, tables 7, balance 8,
-// alerts 2, changes 7, plots 8.
+// What a report asks beside the ranges of the catalogue: nodes 4, disks 2, tables 8, balance 8,
+// alerts 2, changes 5, plots 8; and one for each hour in which tables came or went, or nodes came.
 const fixedQueries = 37
 
 // maxRanges bounds how many values of the catalogue are asked for, since an account may add many.
@@ -37,11 +37,16 @@ func (m *maker) lack(what string, err error) {
 
 // instant asks what is true at the end of the time; what says it in words.
 func (m *maker) instant(ctx context.Context, what, promql string) []Series {
+	return m.at(ctx, what, promql, m.To)
+}
+
+// at asks what is true at an instant.
+func (m *maker) at(ctx context.Context, what, promql string, at time.Time) []Series {
 	if ctx.Err() != nil {
 		return nil
 	}
 	m.count()
-	list, err := m.src.Query(ctx, promql, m.To)
+	list, err := m.src.Query(ctx, promql, at)
 	if err != nil {
 		m.lack(what, err)
 	}
@@ -98,8 +103,9 @@ func (m *maker) findNodes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the list of nodes cannot be read: %w", err)
 	}
+	up = finite(up)
 	for _, s := range up {
-		if id := s.Labels["node"]; id != "" && len(s.Points) > 0 {
+		if id := s.Labels["node"]; id != "" {
 			m.nodes[id] = &Node{ID: id, Datacenter: s.Labels["datacenter"], Rack: s.Labels["rack"],
 				Kind: cassandra, watched: s.Labels["job"] != "",
 				Up: s.last() == 1 && s.Points[len(s.Points)-1].At > m.To.Add(-2*Step).UnixMilli()}
@@ -107,6 +113,11 @@ func (m *maker) findNodes(ctx context.Context) error {
 	}
 	if len(m.nodes) == 0 {
 		return ErrNoNodes
+	}
+	for i := range m.Left {
+		if l := &m.Left[i]; !l.At.After(m.To) {
+			m.gone[l.Node] = l
+		}
 	}
 	for _, s := range m.over(ctx, "whose agent was paused",
 		"ringwatch_agent_state_info{cluster="+strconv.Quote(m.Cluster)+`,value="paused"}`,
@@ -128,13 +139,30 @@ func (m *maker) findNodes(ctx context.Context) error {
 			n.Kind = cmp.Or(s.Labels["kind"], cassandra)
 		}
 	}
+	for _, n := range m.nodes {
+		m.report.cassandra = m.report.cassandra || n.Kind == cassandra
+	}
+	m.hearNodes(ctx, up)
+	m.report.Since = instantOf(m.heard.since)
 	return nil
 }
 
-// address is how people call a node.
+// address is how people call a node. One that has left may have the address of the one in its
+// place.
 func (m *maker) address(id string) string {
+	if l := m.gone[id]; l != nil {
+		return m.called(id) + " (" + l.Why + ")"
+	}
+	return m.called(id)
+}
+
+// called is the name of a node alone.
+func (m *maker) called(id string) string {
 	if n := m.nodes[id]; n != nil {
 		return n.Name()
+	}
+	if l := m.gone[id]; l != nil {
+		return cmp.Or(l.Address, id)
 	}
 	return id
 }

@@ -29,7 +29,8 @@ const (
 	unevenLess = 0.5
 )
 
-// balanced are what should be even over the nodes of a cluster, over the whole time.
+// balanced are what should be even over the nodes of a cluster, rates over the time that each was
+// heard of.
 var balanced = []string{
 	"n::reads", "n::writes", "n::load::value", "n::cpuUtilization", "n::connectedClients",
 	"n::sstables", "n::networkIn", "n::networkOut",
@@ -41,7 +42,12 @@ func (m *maker) balance(ctx context.Context) {
 		if expr == nil {
 			continue
 		}
-		list := m.instant(ctx, name, expr())
+		list := slices.DeleteFunc(m.instant(ctx, name, expr()),
+			func(s Series) bool { return m.gone[s.Labels["node"]] != nil })
+		for _, s := range list {
+			last := &s.Points[len(s.Points)-1]
+			last.Value = m.perHeard(&a.Picked[0], last.Value, m.ofNode(s.Labels["node"]))
+		}
 		if len(list) < 2 {
 			continue
 		}

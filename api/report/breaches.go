@@ -69,11 +69,19 @@ func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 
 func (m *maker) breach(r rangedValue, s *Series, step time.Duration) {
 	first, last := instantOf(s.Points[0].At), instantOf(s.Points[len(s.Points)-1].At)
+	if begun := m.From.Add(step); windowed(r.value) || first.Equal(begun) {
+		first = first.Add(-step) // it is of what was before, or nobody knows of before
+	}
+	since := m.since(s.Labels)
+	if first.Before(since) {
+		first = since
+	}
+	seconds := min(float64(len(s.Points))*step.Seconds(), last.Sub(since).Seconds())
 	b := Breach{
 		Entry: r.entry.Name, Type: r.value.Type, Description: r.entry.Description,
 		Unit: r.value.Unit, Healthy: r.value.Healthy, Node: s.Labels["node"],
 		Keyspace: s.Labels["keyspace"], Table: s.Labels["table"],
-		Seconds: float64(len(s.Points)) * step.Seconds(), First: first.Add(-step), Last: last,
+		Seconds: max(seconds, 0), First: first, Last: last,
 		Worst: Number(s.Points[0].Value),
 	}
 	for _, p := range s.Points {

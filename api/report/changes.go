@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,15 +26,16 @@ type Alert struct {
 }
 
 // alerts reads the series ALERTS, which rules record. Each step looks back over all of it, so an
-// alert that came and ended between two instants is told, too.
+// alert that came and ended between two instants is told, too, and says when it was there first.
 func (m *maker) alerts(ctx context.Context) {
 	where := "{cluster=" + strconv.Quote(m.Cluster) + `,alertstate="firing"}`
-	for _, s := range m.over(ctx, "alerts", "max_over_time(ALERTS"+where+"[5m])", m.From.Add(Step),
-		Step) {
+	for _, s := range m.over(ctx, "alerts", "ts_of_first_over_time(ALERTS"+where+"[5m])",
+		m.From.Add(Step), Step) {
 		a := Alert{Name: s.Labels["alertname"], Severity: s.Labels["severity"], Labels: s.Labels,
 			Seconds: float64(len(s.Points)) * Step.Seconds(),
-			First:   instantOf(s.Points[0].At).Add(-Step),
+			First:   instantOf(millis(s.Points[0].Value)),
 			Last:    instantOf(s.Points[len(s.Points)-1].At)}
+		a.Seconds = min(a.Seconds, a.Last.Sub(a.First).Seconds())
 		if id := s.Labels["node"]; id != "" {
 			a.Node = m.address(id)
 		}
@@ -77,8 +79,8 @@ func (m *maker) advise(ctx context.Context) {
 // Change is something that became another.
 type Change struct {
 	At time.Time `json:"at"` // to five minutes
-	// Kind is restart, down, up, joined, left, agent, version, schema, mode, table_created or
-	// table_dropped.
+	// Kind is restart, down, up, joined, left, decommissioned, replaced, moved, forgotten,
+	// removed, agent, version, schema, mode, table_created or table_dropped.
 	Kind string `json:"kind"`
 	Node string `json:"node,omitempty"` // how people call it
 	Text string `json:"text"`           // a sentence
@@ -89,21 +91,15 @@ func (m *maker) change(at int64, kind, node, format string, args ...any) {
 		Text: fmt.Sprintf(format, args...)})
 }
 
-// startMoves is by how much a start time must move to be another start: clocks are set.
-const startMoves = 60
-
 func (m *maker) changes(ctx context.Context) {
 	where := "{cluster=" + strconv.Quote(m.Cluster) + "}"
 	follow := func(what, promql string) []Series {
 		return m.over(ctx, what, promql, m.From, Step)
 	}
-	for _, s := range follow("restarts", "max by (node) (jvm_start_time_seconds"+where+")") {
-		for i := 1; i < len(s.Points); i++ {
-			if now := s.Points[i].Value; now > s.Points[i-1].Value+startMoves {
-				name := m.address(s.Labels["node"])
-				m.change(int64(now*1000), "restart", name, "%s was started on %s.",
-					m.software(s.Labels["node"]), name)
-			}
+	for id, starts := range m.heard.starts {
+		for _, at := range starts {
+			name := m.address(id)
+			m.change(at, "restart", name, "%s was started on %s.", m.software(id), name)
 		}
 	}
 	m.presence(follow("which nodes were up", "max by (node) (up"+where+")"))
@@ -125,8 +121,35 @@ func (m *maker) changes(ctx context.Context) {
 	m.texts(follow("versions of the schema",
 		"group by (value) (cassandra_node_schema_version_info"+where+")"), "schema",
 		func(_, value string) string { return fmt.Sprintf("The schema is version %s.", value) })
-	m.tablesChanged(m.over(ctx, "which tables there were",
-		"group by (keyspace, table) (cassandra_table_live_sstables"+where+")", m.From, time.Hour))
+	m.left()
+	m.tablesChanged()
+}
+
+// left says which nodes left, and which ones are in their places.
+func (m *maker) left() {
+	for i := range m.Left {
+		l := &m.Left[i]
+		if l.At.Before(m.From) || l.At.After(m.To) {
+			continue
+		}
+		name, text := m.called(l.Node), "left the cluster"
+		switch l.Why {
+		case "replaced":
+			text = "was replaced"
+			if by := m.called(l.By); by != name && by != "" {
+				text += " by " + by
+			} else if by != "" {
+				text += " under its address: node " + l.Node + " by node " + l.By
+			}
+		case "moved":
+			text = "moved to cluster " + l.By
+		case "removed":
+			text = "was taken out of the targets"
+		case "decommissioned", "forgotten":
+			text = "was " + l.Why
+		}
+		m.change(l.At.UnixMilli(), l.Why, name, "%s %s.", name, text)
+	}
 }
 
 // software is what a node runs, as a sentence begins with it.
@@ -149,7 +172,7 @@ func (m *maker) presence(list []Series) {
 		if n := m.nodes[s.Labels["node"]]; n != nil && n.watched {
 			down, up = "did not answer", "answered again"
 		}
-		if first := s.Points[0].At; first > m.From.Add(2*Step).UnixMilli() {
+		if first := m.heard.nodes[s.Labels["node"]]; first > m.From.Add(2*Step).UnixMilli() {
 			m.change(first, "joined", name, "%s was heard of for the first time.", name)
 		}
 		for i := 1; i < len(s.Points); i++ {
@@ -160,8 +183,9 @@ func (m *maker) presence(list []Series) {
 				m.change(s.Points[i].At, "up", name, "%s %s.", name, up)
 			}
 		}
-		if last := s.Points[len(s.Points)-1].At; last < m.To.Add(-2*Step).UnixMilli() {
-			m.change(last, "left", name, "%s left the list of nodes.", name)
+		if last := s.Points[len(s.Points)-1].At; last < m.To.Add(-2*Step).UnixMilli() &&
+			m.gone[s.Labels["node"]] == nil {
+			m.change(last, "left", name, "%s was not heard of any more.", name)
 		}
 	}
 }
@@ -204,22 +228,20 @@ func (m *maker) texts(list []Series, kind string, sentence func(node, value stri
 	}
 }
 
-// tablesChanged says which tables are new and which are gone, to an hour.
-func (m *maker) tablesChanged(list []Series) {
-	first, last := int64(0), int64(0) // when any table was there
-	for i, s := range list {
-		if a := s.Points[0].At; i == 0 || a < first {
-			first = a
-		}
-		last = max(last, s.Points[len(s.Points)-1].At)
+// tablesChanged says which tables are new and which are gone. Those that came with the cluster's
+// first ones are no news, nor is that all are silent.
+func (m *maker) tablesChanged() {
+	begin, end := int64(math.MaxInt64), int64(0) // of any table
+	for _, of := range m.heard.tables {
+		begin, end = min(begin, of.from), max(end, of.to)
 	}
-	for _, s := range list {
-		name := s.Labels["keyspace"] + "." + s.Labels["table"]
-		if at := s.Points[0].At; at > first {
-			m.change(at, "table_created", "", "Table %s was created within the hour before.", name)
+	for k, of := range m.heard.tables {
+		name := k[0] + "." + k[1]
+		if of.from > begin+Step.Milliseconds() {
+			m.change(of.from, "table_created", "", "Table %s was created.", name)
 		}
-		if at := s.Points[len(s.Points)-1].At; at < last {
-			m.change(at, "table_dropped", "", "Table %s was dropped within the hour after.", name)
+		if of.to < end-Step.Milliseconds() {
+			m.change(of.to, "table_dropped", "", "Table %s was dropped.", name)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (m *maker) disks(ctx context.Context) {
 	}
 	for _, s := range free {
 		size, known := sizes[id(&s)]
-		if !known || size <= 0 {
+		if !known || size <= 0 || m.gone[s.Labels["node"]] != nil {
 			continue // it is gone
 		}
 		d := Disk{Node: s.Labels["node"], Address: m.address(s.Labels["node"]),

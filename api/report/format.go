@@ -198,7 +198,7 @@ func (r *Report) Summary() []Tile {
 	if paused > 0 {
 		list = append(list, Tile{"nodes paused", strconv.Itoa(paused), false})
 	}
-	if r.hasCassandra() {
+	if r.cassandra {
 		list = append(list, Tile{"reads", Format(reads, "per_second"), false},
 			Tile{"writes", Format(writes, "per_second"), false})
 	}
@@ -211,7 +211,7 @@ func (r *Report) Summary() []Tile {
 			full.Value, full.Bad = d.full(), d.Full < 30
 		}
 	}
-	if len(r.Disks) > 0 || r.hasCassandra() {
+	if len(r.Disks) > 0 || r.cassandra {
 		list = append(list, full)
 	}
 	alerts := strconv.Itoa(len(r.Alerts))

@@ -16,13 +16,14 @@ type Plot struct {
 	// Max is the end of the healthy range; nil if there is none.
 	Max *float64 `json:"healthy_max,omitempty"`
 	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the
-	// median and the most, and the values of the node that has the most on average.
+	// median and the most, and the values of the node that has the most on average, of those that
+	// have not left.
 	At     []int64  `json:"at"`
 	Least  []Number `json:"least"`
 	Median []Number `json:"median"`
 	Most   []Number `json:"most"`
 	Top    []Number `json:"top"`
-	// Sum is what all nodes had together, on average.
+	// Sum is what all nodes had together, on average over the time that they were heard of.
 	Sum Number `json:"sum"`
 	// TopNode is the node of Top.
 	TopNode string `json:"top_node"`
@@ -70,7 +71,8 @@ func (m *maker) plots(ctx context.Context) {
 // draw fills a plot with what nodes had.
 func (m *maker) draw(p *Plot, list []Series) {
 	top := slices.MaxFunc(list, func(a, b Series) int {
-		return -compareFalling(mean(a.Points), mean(b.Points))
+		gone := func(s *Series) int { return btoi(m.gone[s.Labels["node"]] != nil) }
+		return firstOf(gone(&b)-gone(&a), -compareFalling(mean(a.Points), mean(b.Points)))
 	})
 	p.TopNode = m.address(top.Labels["node"])
 	at := map[int64][]float64{}
@@ -79,7 +81,7 @@ func (m *maker) draw(p *Plot, list []Series) {
 			at[point.At] = append(at[point.At], point.Value)
 		}
 	}
-	sum, steps := 0.0, 0
+	sum, seconds := 0.0, 0.0
 	tops := map[int64]float64{}
 	for _, point := range top.Points {
 		tops[point.At] = point.Value
@@ -98,13 +100,14 @@ func (m *maker) draw(p *Plot, list []Series) {
 		p.Least, p.Most, p.Top = append(p.Least, least), append(p.Most, most), append(p.Top, of)
 		p.Median = append(p.Median, Number(median(values)))
 		if len(values) > 0 {
-			steps++
+			// Of the first step the nodes were heard of in a part.
+			seconds += max(0, min(Step.Seconds(), float64(t-m.heard.since)/1000))
 			for _, v := range values {
-				sum += v
+				sum += v * Step.Seconds()
 			}
 		}
 	}
-	p.Sum = Number(sum / float64(steps)) // there is a series, and each has points
+	p.Sum = Number(sum / seconds) // there is a series, and each has points
 }
 
 func mean(points []Point) float64 {

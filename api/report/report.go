@@ -51,10 +51,22 @@ type Config struct {
 	From    time.Time
 	To      time.Time // at most 31 days later
 	Catalog *catalog.Catalog
+	// Left are the nodes that have left the cluster, whenever that was.
+	Left []Left
 	// Progress is told before each query how many were asked, and of how many; nil: nobody is.
 	Progress func(asked, of int)
 	// Advise says what the numbers beside alerts suggest; nil: nobody does.
 	Advise Advise
+}
+
+// Left is a node that has left the cluster.
+type Left struct {
+	Node    string // id
+	Address string // as the node said it at last
+	At      time.Time
+	// Why is decommissioned, replaced, moved, forgotten or removed, as in the list of nodes.
+	Why string
+	By  string // the id of the node in its place, or its new cluster
 }
 
 // Advise says in words what the numbers beside alerts suggest, which fire at an instant: of some of
@@ -106,8 +118,11 @@ type Report struct {
 	Cluster string    `json:"cluster"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
+	// Since is when the cluster was heard of first within that time. All rates are over the time
+	// that something was heard of.
+	Since time.Time `json:"since"`
 
-	Nodes    []Node    `json:"nodes"` // the worst first
+	Nodes    []Node    `json:"nodes"` // who had not left at the end, the worst first
 	Breaches []Breach  `json:"breaches"`
 	Disks    []Disk    `json:"disks"`
 	Tables   []Table   `json:"tables"` // all, by name
@@ -122,6 +137,8 @@ type Report struct {
 	Queries int `json:"queries"`
 	// Lacks says in words what could not be asked.
 	Lacks []string `json:"lacks"`
+	// cassandra: a node ran Cassandra at any time.
+	cassandra bool
 }
 
 // Node is a node of the cluster.
@@ -145,11 +162,6 @@ type Node struct {
 
 // cassandra is the kind of nodes that sections about tables are about.
 const cassandra = "cassandra"
-
-// hasCassandra reports whether a node of the cluster runs Cassandra.
-func (r *Report) hasCassandra() bool {
-	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Kind == cassandra })
-}
 
 // Name is how people call the node.
 func (n *Node) Name() string {
@@ -180,8 +192,10 @@ type maker struct {
 	src    Source
 	scope  catalog.Scope
 	report *Report
-	nodes  map[string]*Node // by id
-	total  int              // queries that are planned
+	nodes  map[string]*Node // by id, those that have left among them
+	gone   map[string]*Left // by id, those that had left at the end
+	heard  heard
+	total  int // queries that are planned
 }
 
 // Make asks everything and returns the report. The error is ErrNoNodes, the context's, or says why
@@ -195,7 +209,7 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 		)
 	}
 	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
-		nodes: map[string]*Node{}, report: &Report{Cluster: c.Cluster, From: c.From.UTC(),
+		nodes: map[string]*Node{}, gone: map[string]*Left{}, report: &Report{Cluster: c.Cluster, From: c.From.UTC(),
 			To: c.To.UTC(), Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
 			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Changes: []Change{},
 			Plots: []Plot{}, Lacks: []string{}}}
@@ -205,6 +219,7 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 		return nil, err
 	}
 	for _, part := range []func(context.Context){
+		m.hearTables,
 		func(ctx context.Context) { m.breaches(ctx, values) },
 		m.disks, m.tables, m.balance, m.alerts, m.changes, m.plots,
 	} {
@@ -218,8 +233,10 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 
 // finish sorts what more than one part has filled.
 func (m *maker) finish() {
-	for _, n := range m.nodes {
-		m.report.Nodes = append(m.report.Nodes, *n)
+	for id, n := range m.nodes {
+		if m.gone[id] == nil {
+			m.report.Nodes = append(m.report.Nodes, *n)
+		}
 	}
 	slices.SortFunc(m.report.Nodes, func(a, b Node) int {
 		return firstOf(

@@ -63,7 +63,7 @@ func (r *Report) clockOf(t time.Time) string {
 // sections are those of which something is to be said: those about tables only where Cassandra is.
 func (r *Report) sections() []section {
 	list := []section{r.worst(), r.outOfRange()}
-	if r.hasCassandra() {
+	if r.cassandra {
 		list = append(list, r.fullness(), r.busiest(), r.slowest(), r.tombstones(), r.partitions(),
 			r.unevenness())
 	} else if len(r.Disks) > 0 {
@@ -265,7 +265,7 @@ func (r *Report) changed() section {
 	}
 	if len(r.Changes) == 0 {
 		s.Note = "Nothing changed."
-		if r.hasCassandra() {
+		if r.cassandra {
 			s.Note = "Nothing changed: no restarts, versions, schemas or tables."
 		}
 	}
@@ -285,6 +285,9 @@ func (r *Report) title() (what, when string) {
 	)
 	if r.From.Truncate(24*time.Hour).Equal(r.From) && r.To.Sub(r.From) == 24*time.Hour {
 		when = r.From.Format("Monday, 2 January 2006") + " (UTC)"
+	}
+	if r.Since.After(r.From.Add(Step)) {
+		when += ", heard of since " + r.clockOf(r.Since)
 	}
 	return "Cluster " + clean(r.Cluster), when
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
-// Table is what a table was like in all of the time. What is not known is NaN.
+// Table is what a table was like in all of the time, its rates over the time that it was heard of.
+// What is not known is NaN.
 type Table struct {
 	Keyspace  string `json:"keyspace"`
 	Table     string `json:"table"`
@@ -52,26 +53,26 @@ func (m *maker) named(name string, keep ...string) (catalog.Asked, func() string
 		return a, nil
 	}
 	return a, func() string {
-		return a.Picked[0].Expr(m.scope, catalog.Labels(a.Of, keep...), m.To.Sub(m.From))
+		return a.Picked[0].Expr(m.scope, catalog.Labels(a.Of, keep...), m.window())
 	}
 }
 
 func (m *maker) tables(ctx context.Context) {
 	tables := map[[2]string]*Table{}
 	for _, f := range figures {
-		_, expr := m.named(f.name, "cluster")
+		a, expr := m.named(f.name, "cluster")
 		if expr == nil {
 			continue
 		}
 		for _, s := range m.instant(ctx, f.name, expr()) {
-			k := [2]string{s.Labels["keyspace"], s.Labels["table"]}
+			k := tableOf(&s)
 			t := tables[k]
 			if t == nil {
 				none := Number(math.NaN())
 				t = &Table{k[0], k[1], none, none, none, none, none, none, none}
 				tables[k] = t
 			}
-			*f.of(t) = Number(s.last())
+			*f.of(t) = Number(m.perHeard(&a.Picked[0], s.last(), m.ofTable(k)))
 		}
 	}
 	for _, t := range tables {

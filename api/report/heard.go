@@ -1,0 +1,272 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/ringwatch/ringwatch/query/catalog"
+)
+
+// A rate is over the time that something existed and was heard of. PromQL divides by the whole
+// window instead, so that a table of an hour would have a twenty-fourth of its reads over a day.
+
+// span is from when to when something was there, in ms since 1970.
+type span struct{ from, to int64 }
+
+// heard is when the cluster, its nodes and its tables were heard of.
+type heard struct {
+	since  int64            // the cluster; From if it was there already
+	nodes  map[string]int64 // since when
+	tables map[[2]string]span
+	starts map[string][]int64 // when processes of nodes were started
+	// steps are those, of nodes, at whose end a process was there, ascending; all of any node.
+	// Of a silence without a new process, what was counted meanwhile was heard afterwards.
+	steps map[string][]int64
+	all   []int64
+}
+
+// maxRefined bounds how many steps are asked for what began or ended within them.
+const maxRefined = 24
+
+// hearNodes notes when nodes were heard of, from what up says at each step.
+func (m *maker) hearNodes(ctx context.Context, up []Series) {
+	h := &m.heard
+	h.since, h.nodes, h.steps = m.To.UnixMilli(), map[string]int64{}, map[string][]int64{}
+	m.hearStarts(ctx)
+	begin := m.From.Add(Step).UnixMilli()
+	ends := map[string]int64{} // of the step within which a node was heard of first
+	for _, s := range up {
+		id := s.Labels["node"]
+		if m.nodes[id] == nil {
+			continue
+		}
+		for _, p := range s.Points {
+			if p.Value == 1 {
+				h.steps[id] = append(h.steps[id], p.At)
+			}
+		}
+		if at := s.Points[0].At; at > begin {
+			ends[id] = at
+		}
+		h.nodes[id] = m.From.UnixMilli()
+	}
+	first := func(metric string) string {
+		return fmt.Sprintf("min by (node) (ts_of_first_over_time(%s{cluster=%q}[%s]))", metric,
+			m.Cluster, model.Duration(Step+time.Millisecond))
+	}
+	// An agent's own series say it to a moment; up, which all nodes have, to a minute.
+	promql := first("jvm_start_time_seconds") + " or " + first("up")
+	found := refine(ends, func(at int64) map[string]int64 {
+		list := map[string]int64{}
+		for _, s := range m.at(ctx, "since when nodes were heard of", promql, instantOf(at)) {
+			list[s.Labels["node"]] = millis(s.last())
+		}
+		return list
+	})
+	for id, at := range ends {
+		h.nodes[id] = at
+		if exact, is := found[id]; is {
+			h.nodes[id] = min(exact, at)
+		}
+	}
+	for id, at := range h.nodes {
+		h.since = min(h.since, at)
+		h.steps[id] = h.withSilence(id)
+		h.all = append(h.all, h.steps[id]...)
+	}
+	slices.Sort(h.all)
+	h.all = slices.Compact(h.all)
+}
+
+// startMoves is by how much a start time must move to be another start, in seconds: clocks are set.
+const startMoves = 60
+
+// hearStarts notes when processes of nodes were started.
+func (m *maker) hearStarts(ctx context.Context) {
+	m.heard.starts = map[string][]int64{}
+	for _, s := range m.over(ctx, "restarts",
+		fmt.Sprintf("max by (node) (jvm_start_time_seconds{cluster=%q})", m.Cluster), m.From,
+		Step) {
+		for i := 1; i < len(s.Points); i++ {
+			if now := s.Points[i].Value; now > s.Points[i-1].Value+startMoves {
+				id := s.Labels["node"]
+				m.heard.starts[id] = append(m.heard.starts[id], millis(now))
+			}
+		}
+	}
+}
+
+// withSilence returns the steps at whose end a node was up, and those between them in which its
+// process was not another.
+func (h *heard) withSilence(id string) (list []int64) {
+	up := slices.Compact(slices.Sorted(slices.Values(h.steps[id])))
+	for i, at := range up {
+		if i > 0 && !slices.ContainsFunc(h.starts[id], func(start int64) bool {
+			return up[i-1] < start && start <= at
+		}) {
+			for t := up[i-1] + Step.Milliseconds(); t < at; t += Step.Milliseconds() {
+				list = append(list, t)
+			}
+		}
+		list = append(list, at)
+	}
+	return list
+}
+
+// refine asks for the steps within which something began or ended, the newest first: the younger a
+// thing is, the more a minute counts.
+func refine[K comparable](ends map[K]int64, ask func(end int64) map[K]int64) map[K]int64 {
+	var steps []int64
+	for _, at := range ends {
+		steps = append(steps, at)
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	slices.Reverse(steps)
+	found := map[K]int64{}
+	for _, step := range steps[:min(len(steps), maxRefined)] {
+		for k, at := range ask(step) {
+			if ends[k] == step {
+				found[k] = at
+			}
+		}
+	}
+	return found
+}
+
+// tableStep is the resolution of which tables there were: a cluster may have thousands.
+const tableStep = time.Hour
+
+// hearTables notes when tables were there.
+func (m *maker) hearTables(ctx context.Context) {
+	where := "cassandra_table_live_sstables{cluster=" + strconv.Quote(m.Cluster) + "}"
+	const what = "which tables there were"
+	asked := "group by (keyspace, table) (" + where + ")"
+	list := m.over(ctx, what, asked, m.From, tableStep)
+	grid := []int64{}
+	for t := m.From; !t.After(m.To); t = t.Add(tableStep) {
+		grid = append(grid, t.UnixMilli())
+	}
+	if end := m.To.UnixMilli(); grid[len(grid)-1] < end { // the last step is shorter
+		grid = append(grid, end)
+		list = append(list, m.instant(ctx, what, asked)...)
+	}
+	m.heard.tables = map[[2]string]span{}
+	for _, s := range list {
+		k := tableOf(&s)
+		of, known := m.heard.tables[k]
+		if !known {
+			of.from = s.Points[0].At
+		}
+		of.to = s.Points[len(s.Points)-1].At
+		m.heard.tables[k] = of
+	}
+	// before returns the instant before another, which begins the step that ends there.
+	before := func(at int64) int64 {
+		i, _ := slices.BinarySearch(grid, at)
+		return grid[max(i-1, 0)]
+	}
+	begun, ended := map[[2]string]int64{}, map[[2]string]int64{}
+	for k, of := range m.heard.tables {
+		if of.from > grid[0] {
+			begun[k] = of.from
+		}
+		if i, _ := slices.BinarySearch(grid, of.to); i+1 < len(grid) {
+			ended[k] = grid[i+1]
+		}
+	}
+	ask := func(how string) func(int64) map[[2]string]int64 {
+		return func(end int64) map[[2]string]int64 {
+			window := time.Duration(end-before(end)+1) * time.Millisecond // the begin, too
+			found := map[[2]string]int64{}
+			for _, s := range m.at(ctx, what, fmt.Sprintf(how, where, model.Duration(window)),
+				instantOf(end)) {
+				found[tableOf(&s)] = millis(s.last())
+			}
+			return found
+		}
+	}
+	first := refine(begun, ask("min by (keyspace, table) (ts_of_first_over_time(%s[%s]))"))
+	last := refine(ended, ask("max by (keyspace, table) (ts_of_last_over_time(%s[%s]))"))
+	for k, of := range m.heard.tables {
+		if at, is := first[k]; is {
+			of.from = min(of.from, at)
+		}
+		if at, is := last[k]; is {
+			of.to = max(of.to, at)
+		}
+		m.heard.tables[k] = of
+	}
+}
+
+func millis(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
+
+func tableOf(s *Series) [2]string { return [2]string{s.Labels["keyspace"], s.Labels["table"]} }
+
+// heardOf returns for how long a time something was heard of that was up at the end of some steps.
+func (m *maker) heardOf(steps []int64, in span) time.Duration {
+	var sum int64
+	end := m.To.UnixMilli()
+	for _, at := range steps {
+		from, to := at-Step.Milliseconds(), at
+		if at > end-Step.Milliseconds() { // the last of them; the time ends within a step
+			to = end
+		}
+		sum += max(0, min(to, in.to)-max(from, in.from))
+	}
+	return time.Duration(sum) * time.Millisecond
+}
+
+// ofTable returns for how long a table was heard of; the whole time if that is not known.
+func (m *maker) ofTable(k [2]string) time.Duration {
+	if of, known := m.heard.tables[k]; known {
+		return m.heardOf(m.heard.all, of)
+	}
+	return m.window()
+}
+
+// ofNode returns for how long a node was heard of.
+func (m *maker) ofNode(id string) time.Duration {
+	return m.heardOf(m.heard.steps[id], span{m.heard.nodes[id], m.To.UnixMilli()})
+}
+
+// since returns when what has some labels was heard of first within the time: a node, a table, or
+// the cluster.
+func (m *maker) since(labels map[string]string) time.Time {
+	at := m.heard.since
+	if of, known := m.heard.tables[[2]string{labels["keyspace"], labels["table"]}]; known {
+		at = of.from
+	}
+	if of, known := m.heard.nodes[labels["node"]]; known {
+		at = max(at, of)
+	}
+	return instantOf(at)
+}
+
+// window is what rates are asked over: the whole time, or the few hours since the cluster was heard
+// of. Samples answer these, and of more the rollups, whose ends are not so sharp.
+func (m *maker) window() time.Duration {
+	whole := m.To.Sub(m.From)
+	if age := m.To.Sub(instantOf(m.heard.since)) + time.Second; age < min(whole, hoursFrom) {
+		return max(age, time.Minute)
+	}
+	return whole
+}
+
+// perHeard returns what a rate over window is over the time that something was heard of.
+func (m *maker) perHeard(v *catalog.Value, rate float64, heard time.Duration) float64 {
+	if !strings.HasSuffix(v.Unit, "per_second") || !windowed(v) || heard <= 0 {
+		return rate
+	}
+	return rate * max(1, m.window().Seconds()/heard.Seconds())
+}
+
+// windowed reports whether a value is of all of a window, not of its end.
+func windowed(v *catalog.Value) bool { return strings.Contains(v.PromQL, "$range") }
