@@ -172,6 +172,40 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	}
 }
 
+// TestNeverRepaired: of a table without data, or of which no repair is known, nothing is said to be
+// repaired. An incremental repair is one.
+func TestNeverRepaired(t *testing.T) {
+	f := &fleet{T: t, nodes: 1, series: map[string][]activity.Series{}}
+	for _, of := range []struct {
+		table, name string
+		value       float64
+	}{
+		{"empty", "repair_gc_grace_seconds", 1}, {"empty", "table_repaired_bytes", 0},
+		{"empty", "table_unrepaired_bytes", 0},
+		{"never", "repair_gc_grace_seconds", 1}, {"never", "table_repaired_bytes", 0},
+		{"never", "table_unrepaired_bytes", 10},
+		{"forgotten", "repair_gc_grace_seconds", 1}, {"forgotten", "table_repaired_bytes", 10},
+		{"forgotten", "table_unrepaired_bytes", 0},
+		{"incremental", "repair_last_incremental_success_timestamp_seconds", 1e9},
+		{"incremental", "table_repaired_bytes", 30}, {"incremental", "table_unrepaired_bytes", 10},
+	} {
+		f.series["cassandra_"+of.name] = append(f.series["cassandra_"+of.name], activity.Series{
+			Labels: map[string]string{"table": of.table}, Value: of.value})
+	}
+	list, err := activity.Repairs(t.Context(), f.question())
+	if err != nil || len(list.Tables) != 4 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	for i := range list.Tables {
+		got := &list.Tables[i]
+		want := map[string]*float64{"never": new(0.), "incremental": new(.75)}[got.Table]
+		if (got.RepairedRatio == nil) != (want == nil) || want != nil && *got.RepairedRatio != *want ||
+			got.Never() != (got.Table != "incremental") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 // TestClientsAndRepairsAreBounded: a few queries, and what is left out is said.
 func TestClientsAndRepairsAreBounded(t *testing.T) {
 	f := &fleet{T: t, nodes: 1, series: map[string][]activity.Series{}}

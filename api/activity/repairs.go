@@ -21,7 +21,8 @@ type RepairedTable struct {
 	// Due is until when all ranges must be repaired again, lest deleted rows come back.
 	Due            *time.Time `json:"due,omitempty"`
 	GCGraceSeconds *float64   `json:"gc_grace_seconds,omitempty"`
-	// RepairedRatio is how much of the data is marked as repaired, 0 to 1.
+	// RepairedRatio is how much of the data is marked as repaired, 0 to 1. It is absent where there
+	// are no data, and where nobody knows of a repair that would have marked some.
 	RepairedRatio   *float64 `json:"repaired_ratio,omitempty"`
 	UnrepairedBytes *float64 `json:"unrepaired_bytes,omitempty"`
 	repairedBytes   float64
@@ -67,6 +68,9 @@ const (
 	repairPrefix  = "cassandra_repair_"
 	sessionPrefix = "cassandra_repair_session_"
 )
+
+// Never reports whether no repair of the table is known. One of either kind is in time.
+func (t *RepairedTable) Never() bool { return t.LastFull == nil && t.LastIncremental == nil }
 
 // Repairs says which tables were repaired when.
 func Repairs(ctx context.Context, q Question) (*RepairList, error) {
@@ -141,7 +145,7 @@ func tableOf(labels map[string]string) tableKey {
 // others.
 func (t *RepairedTable) rank() int {
 	switch {
-	case t.LastFull == nil:
+	case t.Never():
 		return 0
 	case t.Due == nil:
 		return 1
@@ -184,10 +188,9 @@ func (a *asking) bytes(tables []*RepairedTable) {
 		if t.UnrepairedBytes == nil {
 			continue
 		}
-		if all := t.repairedBytes + *t.UnrepairedBytes; all > 0 {
+		all := t.repairedBytes + *t.UnrepairedBytes
+		if all > 0 && (t.repairedBytes == 0 || !t.Never()) {
 			t.RepairedRatio = ratio(t.repairedBytes / all)
-		} else {
-			t.RepairedRatio = new(1.) // there is nothing to repair
 		}
 	}
 }

@@ -139,7 +139,10 @@ func (m *maker) findNodes(ctx context.Context) error {
 			n.Kind = cmp.Or(s.Labels["kind"], cassandra)
 		}
 	}
-	for _, n := range m.nodes {
+	for id, n := range m.nodes {
+		if l := m.gone[id]; l != nil {
+			n.Address = cmp.Or(n.Address, l.Address)
+		}
 		m.report.cassandra = m.report.cassandra || n.Kind == cassandra
 	}
 	m.hearNodes(ctx, up)

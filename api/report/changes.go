@@ -145,8 +145,10 @@ func (m *maker) left() {
 			text = "moved to cluster " + l.By
 		case "removed":
 			text = "was taken out of the targets"
-		case "decommissioned", "forgotten":
-			text = "was " + l.Why
+		case "forgotten":
+			text = "was forgotten by key " + l.By
+		case "decommissioned":
+			text = "was decommissioned"
 		}
 		m.change(l.At.UnixMilli(), l.Why, name, "%s %s.", name, text)
 	}

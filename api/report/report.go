@@ -66,7 +66,7 @@ type Left struct {
 	At      time.Time
 	// Why is decommissioned, replaced, moved, forgotten or removed, as in the list of nodes.
 	Why string
-	By  string // the id of the node in its place, or its new cluster
+	By  string // the id of the node in its place, its new cluster, or the key that forgot it
 }
 
 // Advise says in words what the numbers beside alerts suggest, which fire at an instant: of some of

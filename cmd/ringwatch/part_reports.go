@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -91,6 +92,7 @@ type reporter struct {
 	accounts []string
 	nodes    func(context.Context, account.Principal) ([]query.Node, error)
 	engine   *query.Engine
+	roster   *roster.Roster
 	catalog  func(account string) *catalog.Catalog
 	advice   advices
 	happened eventReader
@@ -105,7 +107,7 @@ func (p *process) reportParts(q questions, catalogs catalogs, advice advices,
 		return nil, nil
 	}
 	r := reporter{config: &p.Report, accounts: p.Report.Accounts, engine: q.engine,
-		catalog: catalogs.of, advice: advice, happened: happened, log: p.log,
+		roster: q.reader.Roster(), catalog: catalogs.of, advice: advice, happened: happened, log: p.log,
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return q.reader.Nodes(ctx, who, time.Minute)
 		},
@@ -189,8 +191,8 @@ func (r *reporter) clusters(ctx context.Context, who account.Principal) ([]strin
 func (r *reporter) report(ctx context.Context, who account.Principal, cluster string,
 	from, to time.Time,
 ) (*report.Report, error) {
-	made, err := makeReport(ctx, r.engine, r.catalog, r.advice, r.happened, who, cluster, from,
-		to)
+	made, err := makeReport(ctx, r.engine, r.roster, r.catalog, r.advice, r.happened, who, cluster,
+		from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +202,17 @@ func (r *reporter) report(ctx context.Context, who account.Principal, cluster st
 }
 
 // makeReport asks the engine of this process.
-func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string) *catalog.Catalog,
-	advice advices, happened eventReader, who account.Principal, cluster string,
-	from, to time.Time) (*report.Report, error) {
+func makeReport(ctx context.Context, engine *query.Engine, nodes *roster.Roster,
+	catalogOf func(string) *catalog.Catalog, advice advices, happened eventReader,
+	who account.Principal, cluster string, from, to time.Time) (*report.Report, error) {
 	source := engineSource{engine, who}
-	made, err := report.Make(ctx, source,
-		report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account),
-			Advise: adviser(advice.of(who.Account), source, happened.of(who))})
+	c := report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account),
+		Advise: adviser(advice.of(who.Account), source, happened.of(who))}
+	for _, rec := range nodes.Gone(who.Account, cluster) {
+		c.Left = append(c.Left, report.Left{Node: rec.Node.String(), Address: rec.Address,
+			At: time.UnixMilli(rec.End.At), Why: rec.End.Why, By: rec.End.By})
+	}
+	made, err := report.Make(ctx, source, c)
 	if err != nil {
 		return nil, err
 	}
@@ -215,11 +221,13 @@ func makeReport(ctx context.Context, engine *query.Engine, catalogOf func(string
 }
 
 // apiReport makes reports for the API's endpoint.
-func apiReport(engine *query.Engine, catalogOf func(string) *catalog.Catalog,
-	advice advices, happened eventReader) api.MakeReport {
+func apiReport(engine *query.Engine, nodes *roster.Roster,
+	catalogOf func(string) *catalog.Catalog, advice advices,
+	happened eventReader) api.MakeReport {
 	return func(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
 	) (api.Report, []string, error) {
-		made, err := makeReport(ctx, engine, catalogOf, advice, happened, who, cluster, from, to)
+		made, err := makeReport(ctx, engine, nodes, catalogOf, advice, happened, who, cluster, from,
+			to)
 		if errors.Is(err, report.ErrNoNodes) {
 			return nil, nil, api.ErrNoReport
 		}

@@ -84,7 +84,8 @@ func TestDailyReport(t *testing.T) {
 	r := reporter{
 		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
 			Webhook: hook.URL, Topic: "reports"},
-		accounts: []string{querytest.Account}, engine: engine, log: slog.New(slog.DiscardHandler),
+		accounts: []string{querytest.Account}, engine: engine, roster: reader.Roster(),
+		log:     slog.New(slog.DiscardHandler),
 		catalog: func(string) *catalog.Catalog { return shipped },
 		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return reader.Nodes(ctx, who, time.Minute)
@@ -165,7 +166,8 @@ func TestReportOverHTTP(t *testing.T) {
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report:  apiReport(engine, func(string) *catalog.Catalog { return shipped }, advice, nil),
+		Report: apiReport(engine, reader.Roster(),
+			func(string) *catalog.Catalog { return shipped }, advice, nil),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -192,8 +194,9 @@ func TestReportOverHTTP(t *testing.T) {
 		}
 		return r.StatusCode, body
 	}
-	want, err := makeReport(t.Context(), engine, func(string) *catalog.Catalog { return shipped },
-		advice, nil, who, "fleet-1", day.Add(24*time.Hour), day.Add(48*time.Hour))
+	want, err := makeReport(t.Context(), engine, reader.Roster(),
+		func(string) *catalog.Catalog { return shipped }, advice, nil, who, "fleet-1",
+		day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func repairsTable(list *activity.RepairList, now time.Time) string {
 // due is until when a table must be repaired again.
 func due(t *activity.RepairedTable, now time.Time) string {
 	switch {
-	case t.LastFull == nil:
+	case t.Never():
 		return "never repaired"
 	case t.Due == nil:
 		return "not all of it repaired"

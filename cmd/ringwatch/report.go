@@ -60,7 +60,9 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := api.hasCluster(ctx, c.Cluster); err != nil {
+	// The error of a cluster that the key does not see says which it sees.
+	nodes, err := api.nodes(ctx, url.Values{"cluster": {c.Cluster}})
+	if err != nil {
 		return err
 	}
 	list, err := catalogOf(ctx, api)
@@ -72,7 +74,7 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 		ctx,
 		reportSource{api},
 		report.Config{Cluster: c.Cluster, From: from, To: to,
-			Catalog: list, Advise: func(ctx context.Context, _ []map[string]string, at time.Time,
+			Catalog: list, Left: leftOf(nodes), Advise: func(ctx context.Context, _ []map[string]string, at time.Time,
 				_ func(string) string) []report.Advised {
 				return advisedOf(api.advice(ctx, c.Cluster, at))
 			},
@@ -101,6 +103,17 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 		return r.WriteJSON(out)
 	}
 	return r.WriteText(out)
+}
+
+// leftOf returns those of the nodes that have left.
+func leftOf(nodes []nodeInfo) (list []report.Left) {
+	for i := range nodes {
+		if n := &nodes[i]; n.Left != nil {
+			list = append(list, report.Left{Node: n.ID, Address: n.Address, At: n.Left.Since,
+				Why: n.State, By: n.Left.By})
+		}
+	}
+	return list
 }
 
 // hasCluster fails if the key sees no such cluster; the API's error says which it sees.

@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
 // testReport makes the live node's report in all forms.
@@ -78,5 +82,48 @@ func (w *whole) testReport(t *testing.T) {
 	ask.Cluster, ask.Day = nodes[0].Cluster, "yesterday"
 	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil {
 		t.Error("yesterday is a day")
+	}
+}
+
+// TestReportCountsWhoIsThere: the command's report counts the nodes that the list of nodes has, and
+// names who replaced another.
+func TestReportCountsWhoIsThere(t *testing.T) {
+	shipped, err := catalog.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now().Add(-time.Hour).UTC()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = map[string]any{}
+		switch query := r.FormValue("query"); {
+		case r.URL.Path == "/v1/nodes":
+			answer = []map[string]any{{"id": "n2", "cluster": "prod", "state": "up"},
+				{"id": "n1", "cluster": "prod", "state": "replaced", "address": "10.0.0.1",
+					"left": map[string]any{"since": since.Format(time.RFC3339), "by": "n2"}}}
+		case r.URL.Path == "/v1/catalog":
+			answer = shipped.Groups
+		case strings.HasPrefix(query, "up{"):
+			up := func(node, value string) map[string]any {
+				return map[string]any{"metric": map[string]string{"node": node},
+					"values": [][]any{{json.Number(r.FormValue("end")), value}}}
+			}
+			answer = map[string]any{"data": map[string]any{"result": []any{up("n1", "0"),
+				up("n2", "1")}}}
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	var out, errs bytes.Buffer
+	c := reportCmd{clientFlags: clientFlags{API: server.URL, Key: testKey}, Cluster: "prod"}
+	if err := c.run(t.Context(), &out, &errs); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"nodes up: 1 of 1",
+		since.Format("15:04") + "  10.0.0.1 was replaced by n2."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s\n%s", want, out.String(), errs.String())
+		}
 	}
 }

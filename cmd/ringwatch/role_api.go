@@ -107,7 +107,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Reader:      q.reader,
 		Engine:      q.engine,
 		Catalog:     catalogs.of,
-		Report:      apiReport(q.engine, catalogs.of, advice, apiStore{db}.Events),
+		Report:      apiReport(q.engine, nodes, catalogs.of, advice, apiStore{db}.Events),
 		Safe:        conditions.of,
 		Advice:      advice.of,
 		Series:      index,

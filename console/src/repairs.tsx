@@ -32,7 +32,7 @@ export interface Row {
 export function rowOf(of: RepairTable, now: number): Row {
   const [full, incremental, due] = [when(of.last_full), when(of.last_incremental), when(of.due)];
   const grace = of.gc_grace_seconds ?? 10 * day;
-  const state = Number.isNaN(full)
+  const state = Number.isNaN(full) && Number.isNaN(incremental)
     ? "never"
     : Number.isNaN(due)
       ? "partly"
@@ -66,7 +66,7 @@ function spanOf(rows: Row[], now: number): Span {
 const width = 400;
 const height = 18;
 
-/** From the last full repair to when the next one is due; what is beyond that is overdue. */
+/** From the last repair of all ranges to when the next one is due; beyond that it is overdue. */
 function Calendar({ row: { full, incremental, due, state }, span, text }: CalendarProps) {
   const { from, to, now } = span;
   const x = (at: number) =>
@@ -84,6 +84,7 @@ function Calendar({ row: { full, incremental, due, state }, span, text }: Calend
   const every = to - from > 70 * day ? 14 * day : to - from > 20 * day ? 7 * day : day;
   for (let at = Math.ceil(from / every) * every; at < to; at += every) days.push(at);
   const end = Number.isNaN(due) ? now : due;
+  const begin = Number.isNaN(full) ? incremental : full;
   return (
     <svg
       class={`calendar ${state}`}
@@ -98,7 +99,7 @@ function Calendar({ row: { full, incremental, due, state }, span, text }: Calend
       ))}
       {state === "never"
         ? box("late", from, now)
-        : [box("grace", full, end), end < now && box("late", end, now)]}
+        : [box("grace", begin, end), end < now && box("late", end, now)]}
       {!Number.isNaN(incremental) && (
         <line class="part" x1={x(incremental)} x2={x(incremental)} y1={2} y2={height - 2} />
       )}
@@ -132,9 +133,12 @@ function Left({ row: { state, due }, now }: { row: Row; now: number }) {
 }
 
 /** A row in words, for whoever does not see the calendar. */
-function sentenceOf({ of, full, due, state }: Row, now: number): string {
+export function sentenceOf({ of, full, incremental, due, state }: Row, now: number): string {
   if (state === "never") return `${tableName(of)} was never repaired, as far as its cluster knows.`;
-  const done = `${tableName(of)} was repaired in full on ${stamp(full)}`;
+  const how = Number.isNaN(full)
+    ? `incrementally on ${stamp(incremental)}`
+    : `in full on ${stamp(full)}`;
+  const done = `${tableName(of)} was repaired ${how}`;
   if (state === "partly") return `${done}, but not all of its ranges.`;
   return state === "overdue"
     ? `${done}; the next one was due on ${stamp(due)}, ${length(now - due)} ago.`

@@ -183,6 +183,13 @@ func (r *Roster) Left(account, why string) []Record {
 	return r.pick(account, func(rec *Record) bool { return rec.End != nil && rec.End.Why == why })
 }
 
+// Gone returns the records of the nodes that left a cluster, by id.
+func (r *Roster) Gone(account, cluster string) []Record {
+	return r.pick(account, func(rec *Record) bool {
+		return rec.Cluster == cluster && rec.End != nil
+	})
+}
+
 // Before returns the records, of all accounts, of nodes that left before a time.
 func (r *Roster) Before(at int64) (list []Record) {
 	r.mu.RLock()
