@@ -100,7 +100,10 @@ func (r *Report) worst() section {
 				max(r.Nodes[0].BreachedSeconds, 1)}, state})
 	}
 	s.Note = more(shownNodes, bad)
-	if bad == 0 {
+	switch {
+	case len(r.Nodes) == 0:
+		s.Note = "All nodes had left at the end."
+	case bad == 0:
 		s.Note = "All nodes were healthy, all of the time."
 	}
 	return s

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
@@ -26,6 +27,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -214,6 +216,19 @@ func TestReportOverHTTP(t *testing.T) {
 		if status != http.StatusOK || !bytes.Equal(body, text.Bytes()) {
 			t.Errorf("%s: %d, %d bytes where there are %d", format, status, len(body), text.Len())
 		}
+	}
+	// Who is not there any more is not counted.
+	gone := roster.Record{Account: querytest.Account, Cluster: "fleet-1", Stamp: 1,
+		Node: uuid.MustParse(want.Nodes[0].ID), End: &roster.End{Why: roster.Replaced,
+			At: day.Add(30 * time.Hour).UnixMilli(), By: want.Nodes[1].ID}}
+	reader.Roster().Take(gone)
+	var counted report.Report
+	if _, body := get("fleet-1/report?day=2026-11-21"); json.Unmarshal(body, &counted) != nil ||
+		len(counted.Nodes) != 1 || counted.Nodes[0].ID != want.Nodes[1].ID ||
+		!slices.ContainsFunc(counted.Changes, func(c report.Change) bool {
+			return c.Kind == "replaced" && c.At.Equal(day.Add(30*time.Hour))
+		}) {
+		t.Errorf("%+v %+v", counted.Nodes, counted.Changes)
 	}
 	if status, body := get("fleet-1/report"); status != http.StatusOK ||
 		!bytes.Contains(body, []byte(`"from": "2026-11-21T01:00:00Z"`)) {

@@ -74,7 +74,8 @@ func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
 		ctx,
 		reportSource{api},
 		report.Config{Cluster: c.Cluster, From: from, To: to,
-			Catalog: list, Left: leftOf(nodes), Advise: func(ctx context.Context, _ []map[string]string, at time.Time,
+			Catalog: list, Left: leftOf(nodes),
+			Advise: func(ctx context.Context, _ []map[string]string, at time.Time,
 				_ func(string) string) []report.Advised {
 				return advisedOf(api.advice(ctx, c.Cluster, at))
 			},

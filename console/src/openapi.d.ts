@@ -1384,7 +1384,7 @@ export interface components {
                  */
                 due?: string;
                 gc_grace_seconds?: number;
-                /** @description how much of the data incremental repair has marked */
+                /** @description how much of the data incremental repair has marked; absent: there are no data, or no repair is known */
                 repaired_ratio?: number;
                 unrepaired_bytes?: number;
             }[];

@@ -32,15 +32,16 @@ export interface Row {
 export function rowOf(of: RepairTable, now: number): Row {
   const [full, incremental, due] = [when(of.last_full), when(of.last_incremental), when(of.due)];
   const grace = of.gc_grace_seconds ?? 10 * day;
-  const state = Number.isNaN(full) && Number.isNaN(incremental)
-    ? "never"
-    : Number.isNaN(due)
-      ? "partly"
-      : due < now
-        ? "overdue"
-        : due - now < soonPart * grace
-          ? "soon"
-          : "well";
+  const state =
+    Number.isNaN(full) && Number.isNaN(incremental)
+      ? "never"
+      : Number.isNaN(due)
+        ? "partly"
+        : due < now
+          ? "overdue"
+          : due - now < soonPart * grace
+            ? "soon"
+            : "well";
   return { of, full, incremental, due, grace, state };
 }
 

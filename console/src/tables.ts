@@ -11,6 +11,8 @@ export interface Figure {
   name: string; // heads its chart
   unit: string;
   exact: Exact;
+  /** The same of now; exact if it is missing. */
+  now?: Exact;
   /** The series that the rules record of it, by cluster, keyspace and table; none for some. */
   recorded?: string;
   /** It counts things: parts of one come of the width of its buckets only. */
@@ -23,6 +25,21 @@ const count =
   (metric: string): Exact =>
   (where, by, seconds, at = "") =>
     `sum by (${by}) (rate(${metric}_count{${where}}[${seconds}s]${at}))`;
+
+/** How far an agent's frames are apart, in seconds. */
+const frames = 5;
+
+/** A rate of now: over the seconds, or over the table's own time if it is younger. */
+const lately =
+  (metric: string): Exact =>
+  (where, by, seconds) => {
+    const counted = `${metric}_count{${where}}[${seconds}s]`;
+    const since = `min by (${by}) (ts_of_first_over_time(${counted}))`;
+    return (
+      `sum by (${by}) (increase(${counted})) / ` +
+      `clamp_max(time() - ${since} + ${frames}, ${seconds})`
+    );
+  };
 
 /** Tables that nobody used have no quantile: NaN is left out. */
 const quantile =
@@ -47,6 +64,7 @@ export const figures: Figure[] = [
     name: "Reads",
     unit: "per_second",
     exact: count(read),
+    now: lately(read),
     recorded: `table:${read}:rate5m`,
   },
   {
@@ -55,6 +73,7 @@ export const figures: Figure[] = [
     name: "Writes",
     unit: "per_second",
     exact: count(write),
+    now: lately(write),
     recorded: `table:${write}:rate5m`,
   },
   {
@@ -116,10 +135,15 @@ export const figures: Figure[] = [
 export const systemKeyspaces = "system(_.*)?";
 
 /** More nodes than that, and what the rules recorded is asked instead of every node's tables. */
-const fewNodes = 50;
+export const fewNodes = 50;
 
 /** How old what the rules recorded may be, and how far back rates look, in seconds. */
 const minutes = 300;
+
+/** What is asked of a figure now. */
+export function nowOf(f: Figure, where: string, by: string): string {
+  return (f.now ?? f.exact)(where, by, minutes);
+}
 
 /** What the list of a cluster's tables asks, a figure each, with or without Cassandra's own. */
 export function listOf(cluster: string, nodes: number, system: boolean): string[] {
@@ -128,9 +152,9 @@ export function listOf(cluster: string, nodes: number, system: boolean): string[
   const users = `${here},keyspace!~"${systemKeyspaces}"`;
   const own = `${here},keyspace=~"${systemKeyspaces}"`;
   return figures.map((f) => {
-    if (nodes <= fewNodes || !f.recorded) return f.exact(system ? here : users, by, minutes);
+    if (nodes <= fewNodes || !f.recorded) return nowOf(f, system ? here : users, by);
     const recorded = `max by (${by}) (${f.recorded}{cluster=${quote(cluster)}})`;
-    return system ? `(${recorded} or ${f.exact(own, by, minutes)})` : recorded;
+    return system ? `(${recorded} or ${nowOf(f, own, by)})` : recorded;
   });
 }
 

@@ -36,11 +36,12 @@ func TestNewerCounts(t *testing.T) {
 			t.Errorf("%v: %+v", order, rec)
 		}
 		if r.End("b", "north", id) != nil || r.End("a", "south", id) != nil ||
-			len(r.Left("b", Forgotten)) > 0 {
+			len(r.Left("b", Forgotten)) > 0 || len(r.Gone("b", "north")) > 0 ||
+			len(r.Gone("a", "south")) > 0 {
 			t.Error("another's node has left, too")
 		}
-		if len(r.Left("a", Forgotten)) != 1 || len(r.Left("a", Moved)) > 0 ||
-			len(r.Before(50)) > 0 || len(r.Before(51)) != 1 {
+		if len(r.Left("a", Forgotten)) != 1 || len(r.Gone("a", "north")) != 1 ||
+			len(r.Left("a", Moved)) > 0 || len(r.Before(50)) > 0 || len(r.Before(51)) != 1 {
 			t.Errorf("%+v", r.Before(51))
 		}
 		nothing := Record{Account: "a", Cluster: "north", Node: id, Nothing: true}

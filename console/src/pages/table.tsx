@@ -13,7 +13,7 @@ import { type Mark, useMarks } from "../marks";
 import { useNames } from "../names";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
-import { byNode, figures } from "../tables";
+import { byNode, figures, nowOf } from "../tables";
 import { rangeOf, windowOf } from "../time";
 
 /** What a heat map can show. */
@@ -216,7 +216,7 @@ function Nodes({
   const at = usePlace();
   const range = rangeOf(at);
   const figure = figures.find((f) => f.id === at.params.get("by")) ?? figures[0]!;
-  const expr = together(figures.map((f) => f.exact(where, "node", 300)));
+  const expr = together(figures.map((f) => nowOf(f, where, "node")));
   const data = useData(expr, (s) => query(expr, s), {
     every: nodes > 50 ? 60_000 : 10_000,
     keep: true,

@@ -9,7 +9,7 @@ import { Filter, useFilter } from "../filter";
 import { hasCassandra } from "../kinds";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
-import { figures, listOf, systemKeyspaces } from "../tables";
+import { fewNodes, figures, listOf, systemKeyspaces } from "../tables";
 import { format } from "../units";
 import { OneTable } from "./table";
 
@@ -185,9 +185,10 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                   height={Math.max(320, window.innerHeight - 360)}
                 />
                 <p class="dim note">
-                  Rates and quantiles are of the last five minutes, over all nodes. An exclamation
-                  mark means a p99 over 1 s, more than 1,000 tombstones, or a partition over 100
-                  MiB.
+                  Rates and quantiles are of the last five minutes, over all nodes
+                  {here.nodes <= fewNodes && "; of a younger table, over its own time"}. An
+                  exclamation mark means a p99 over 1 s, more than 1,000 tombstones, or a partition
+                  over 100 MiB.
                 </p>
               </>
             )
