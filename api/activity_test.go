@@ -233,12 +233,19 @@ func TestClients(t *testing.T) {
 	for i, list := range lists {
 		f.nodes[i].Entities[driverType] = list
 	}
-	f.pass(40, func() {
+	ask := func() {
 		for _, list := range lists {
 			list[0].Cells[1].Int += 100
 		}
-	})
+	}
+	f.pass(8, ask)
 	var list activity.ClientList
+	f.get("/v1/clients", nil, &list)
+	if v := list.Clients[0].RequestsPerSecond; v == nil || *v < 36 || *v > 44 {
+		t.Errorf("%+v of who came lately", list.Clients[0])
+	}
+	f.pass(32, ask)
+	list = activity.ClientList{}
 	f.get("/v1/clients", nil, &list)
 	if len(list.Clients) != 3 || list.LeftOut != 0 || list.AddressesLeftOut ||
 		list.Partial.Partial != nil {

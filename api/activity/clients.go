@@ -73,8 +73,11 @@ func Clients(ctx context.Context, q Question) (*ClientList, error) {
 		found[key] = &Client{clientKey: key, Connections: known(s.Value), Addresses: []Address{}}
 	}
 	if len(found) > 0 {
-		for _, s := range a.add("rates", "sum by (%s) (rate(%s[%s]))", clientLabels,
-			q.named("", "cassandra_driver_requests_total"), rateWindow) {
+		counted := q.named("", "cassandra_driver_requests_total") + "[" + rateWindow + "]"
+		// Who came within the window has a rate over the time since, in frames of five seconds.
+		for _, s := range a.add("rates", "sum by (%[1]s) (increase(%[2]s)) / clamp_max("+
+			"time() - min by (%[1]s) (ts_of_first_over_time(%[2]s)) + 5, %[3]v)", clientLabels,
+			counted, rateTime.Seconds()) {
 			if c := found[clientOf(s.Labels)]; c != nil {
 				c.RequestsPerSecond = known(s.Value)
 			}
