@@ -26,7 +26,9 @@ type heard struct {
 	nodes  map[string]int64 // since when
 	tables map[[2]string]span
 	starts map[string][]int64 // when processes of nodes were started
-	// steps are those, of nodes, at whose end a process was there, ascending; all of any node.
+	// told are the steps at whose end nodes said when that was: a paused agent says nothing.
+	told map[string]map[int64]bool
+	// steps are those, of nodes, at whose end a process was heard of, ascending; all of any node.
 	// Of a silence without a new process, what was counted meanwhile was heard afterwards.
 	steps map[string][]int64
 	all   []int64
@@ -48,7 +50,8 @@ func (m *maker) hearNodes(ctx context.Context, up []Series) {
 			continue
 		}
 		for _, p := range s.Points {
-			if p.Value == 1 {
+			told := h.told[id] // a rollup tells of a step in the next one
+			if p.Value == 1 && (told == nil || told[p.At] || told[p.At+Step.Milliseconds()]) {
 				h.steps[id] = append(h.steps[id], p.At)
 			}
 		}
@@ -88,15 +91,17 @@ func (m *maker) hearNodes(ctx context.Context, up []Series) {
 // startMoves is by how much a start time must move to be another start, in seconds: clocks are set.
 const startMoves = 60
 
-// hearStarts notes when processes of nodes were started.
+// hearStarts notes when processes of nodes were started, and at which steps they said so.
 func (m *maker) hearStarts(ctx context.Context) {
-	m.heard.starts = map[string][]int64{}
+	m.heard.starts, m.heard.told = map[string][]int64{}, map[string]map[int64]bool{}
 	for _, s := range m.over(ctx, "restarts",
 		fmt.Sprintf("max by (node) (jvm_start_time_seconds{cluster=%q})", m.Cluster), m.From,
 		Step) {
-		for i := 1; i < len(s.Points); i++ {
-			if now := s.Points[i].Value; now > s.Points[i-1].Value+startMoves {
-				id := s.Labels["node"]
+		id, told := s.Labels["node"], map[int64]bool{}
+		m.heard.told[id] = told
+		for i, p := range s.Points {
+			told[p.At] = true
+			if now := p.Value; i > 0 && now > s.Points[i-1].Value+startMoves {
 				m.heard.starts[id] = append(m.heard.starts[id], millis(now))
 			}
 		}

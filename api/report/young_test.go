@@ -21,6 +21,7 @@ type young struct {
 	every  time.Duration
 	from   time.Time
 	until  time.Time            // evening if zero
+	paused time.Time            // from then on it says nothing of itself, if not zero
 	tables map[string]time.Time // since when
 }
 
@@ -39,6 +40,15 @@ func (y *young) frames(into querytest.Frames) string {
 		y.until = evening
 	}
 	for at := y.from; !at.After(y.until); at = at.Add(y.every) {
+		if paused := !y.paused.IsZero() && !at.Before(y.paused); paused {
+			l.Entities = make([][]frametest.Entity, len(l.Templates))
+			if had >= 0 {
+				l.Restart(at.UnixMilli())
+			}
+			had = -1
+			into[l.ID] = append(into[l.ID], l.Frame(at.UnixMilli()))
+			continue
+		}
 		node := l.entity(ofNode)
 		node.Cells[1].Int = day.Add(-time.Hour).UnixMilli()
 		node.Cells[2].Text, node.Cells[3].Text = "5.0.9", "a"
@@ -160,6 +170,16 @@ func TestYoungTable(t *testing.T) {
 		}
 	}
 	if len(r.Tables) != 3 {
+		t.Errorf("%+v", r.Tables)
+	}
+}
+
+// TestPausedTable: while an agent is paused nobody hears of its tables.
+func TestPausedTable(t *testing.T) {
+	begun := evening.Add(-2 * time.Hour)
+	r, _, _ := eveningOf(t, nil, young{number: 1, every: 10 * time.Second, from: begun,
+		paused: evening.Add(-time.Hour), tables: map[string]time.Time{"old": begun}})
+	if len(r.Tables) != 1 || float64(r.Tables[0].Reads) < 9 || float64(r.Tables[0].Reads) > 11 {
 		t.Errorf("%+v", r.Tables)
 	}
 }
