@@ -174,13 +174,20 @@ func TestYoungTable(t *testing.T) {
 	}
 }
 
-// TestPausedTable: while an agent is paused nobody hears of its tables.
-func TestPausedTable(t *testing.T) {
-	begun := evening.Add(-2 * time.Hour)
-	r, _, _ := eveningOf(t, nil, young{number: 1, every: 10 * time.Second, from: begun,
-		paused: evening.Add(-time.Hour), tables: map[string]time.Time{"old": begun}})
-	if len(r.Tables) != 1 || float64(r.Tables[0].Reads) < 9 || float64(r.Tables[0].Reads) > 11 {
+// TestPausedAgent: while an agent is paused nobody hears of its node and its tables.
+func TestPausedAgent(t *testing.T) {
+	begun, paused := evening.Add(-2*time.Hour), evening.Add(-time.Hour)
+	r, _, _ := eveningOf(t, nil,
+		young{number: 1, every: 10 * time.Second, from: begun, paused: paused,
+			tables: map[string]time.Time{"old": begun}},
+		young{number: 2, every: 10 * time.Second, from: begun})
+	if len(r.Tables) != 1 || !near(r.Tables[0].Reads, 10) {
 		t.Errorf("%+v", r.Tables)
+	}
+	i := slices.IndexFunc(r.Balance, func(b report.Balance) bool { return b.Entry == "n::reads" })
+	if b := r.Balance[max(i, 0)]; i < 0 || b.Uneven || b.NodeCount != 2 ||
+		float64(b.LeastHas) < 18 || float64(b.MostHas) > 22 {
+		t.Errorf("%+v", r.Balance)
 	}
 }
 

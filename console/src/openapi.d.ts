@@ -1243,6 +1243,12 @@ export interface components {
             from: string;
             /** Format: date-time */
             to: string;
+            /**
+             * Format: date-time
+             * @description when the cluster was heard of first in that time
+             */
+            since: string;
+            /** @description those that had not left at the end */
             nodes: Record<string, never>[];
             breaches: Record<string, never>[];
             disks: Record<string, never>[];
