@@ -30,13 +30,13 @@ export interface Subject {
 export function asksOf(
   spec: Spec,
   subjects: Subject[],
-  range: Range,
+  window: number,
   names: ReadonlyMap<string, string>,
 ): Ask[] {
   return spec.asks.flatMap(([expr, legend]) =>
     subjects.map(({ matchers, offset, name }) => ({
       expr: expr
-        .replaceAll("$w", `${windowOf(range)}s`)
+        .replaceAll("$w", `${window}s`)
         .replaceAll("$o", offset ? ` offset ${offset}` : "")
         .replaceAll("$scope", () => matchers),
       legend: (labels: Labels) => legend.replace(/\{(\w+)\}/g, (_, l) => text(labels, l, names)),
@@ -57,13 +57,17 @@ export function Board({
   range,
   marks,
   names,
+  interval,
 }: {
   specs: Spec[];
   subjects: Subject[];
   range: Range;
   marks: Mark[];
   names: ReadonlyMap<string, string>;
+  /** How far the frames of the nodes are apart, in seconds. */
+  interval?: number;
 }) {
+  const window = windowOf(range, interval);
   return (
     <div class="charts">
       {specs.map((spec) => (
@@ -72,7 +76,7 @@ export function Board({
             <Chart
               title={spec.title}
               unit={spec.unit}
-              asks={asksOf(spec, subjects, range, names)}
+              asks={asksOf(spec, subjects, window, names)}
               range={range}
               marks={marks}
               paused={!near}

@@ -2,7 +2,7 @@
 import { Warnings } from "./faces";
 import { csvOf, download, type Lines } from "./lines";
 import { link } from "./place";
-import { stepName } from "./time";
+import { stepText, stepTitle } from "./time";
 
 /** The caption of a chart or a heat map. Lines are what its table and its CSV have. */
 export function Caption({
@@ -10,7 +10,8 @@ export function Caption({
   note,
   warnings,
   step,
-  stepTitle,
+  over,
+  each = "point",
   lines,
   table,
   setTable,
@@ -20,7 +21,10 @@ export function Caption({
   note?: string | undefined;
   warnings: string[];
   step: number;
-  stepTitle: string;
+  /** Over how many seconds each value is. */
+  over: number | undefined;
+  /** What there is one of each step. */
+  each?: string;
   /** None while nothing is known; without names there is nothing to save. */
   lines: (() => Lines) | undefined;
   table: boolean;
@@ -34,8 +38,8 @@ export function Caption({
       {note && <span class="dim">{note}</span>}
       <span class="chart-tools">
         <Warnings list={warnings} />
-        <span class="dim" title={stepTitle}>
-          {stepName(step)}
+        <span class="dim" title={stepTitle(each, step, over)}>
+          {stepText(step, over)}
         </span>
         <button
           type="button"

@@ -7,7 +7,7 @@ import { Failed, Old } from "./faces";
 import { type Ask, cut, type Lines, linesOf, mostLines } from "./lines";
 import { type Mark, markSigns } from "./marks";
 import { Plot } from "./plot";
-import { type Range, stamp } from "./time";
+import { overOf, type Range, stamp } from "./time";
 import { format } from "./units";
 
 /** A chart of PromQL over the page's range, with its table and its CSV. */
@@ -54,7 +54,7 @@ export function Chart({
         note={note}
         warnings={data.value?.answer.warnings ?? []}
         step={range.step}
-        stepTitle="The distance between two points"
+        over={overOf(expr)}
         lines={lines?.names.length ? () => lines : undefined}
         table={table}
         setTable={setTable}

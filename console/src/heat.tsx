@@ -7,7 +7,7 @@ import { type Grid, gridOf } from "./histogram";
 import type { Lines } from "./lines";
 import type { Mark } from "./marks";
 import { Picture } from "./picture";
-import { type Range, stamp, stepOf } from "./time";
+import { overOf, type Range, stamp, stepOf } from "./time";
 import { format } from "./units";
 
 /** How many columns a heat map has at most. */
@@ -109,7 +109,8 @@ export function HeatMap({
         note={note}
         warnings={warnings}
         step={step}
-        stepTitle="The width of a column"
+        over={overOf(expr ?? "")}
+        each="column"
         lines={empty ? undefined : () => linesOf(grid)}
         table={table}
         setTable={setTable}

@@ -12,7 +12,7 @@ import { Brokers, Topics, useBrokers } from "./kafka-topics";
 import { useMarks } from "./marks";
 import { usePlace } from "./place";
 import { readFacts, readFindings, useReads } from "./reads";
-import { rangeOf } from "./time";
+import { intervalOf, rangeOf } from "./time";
 import { format } from "./units";
 
 /** How many lines a chart of groups has. */
@@ -67,6 +67,7 @@ export function Kafka({
         specs={specs}
         subjects={[{ matchers: scope }]}
         range={range}
+        interval={intervalOf(nodes)}
         marks={marks}
         names={names}
       />

@@ -14,7 +14,7 @@ import { readFindings, useReads } from "./reads";
 import { expressionOf, mostMemory, roleOf } from "./redis";
 import { mostNodes } from "./specs";
 import { type Column } from "./table";
-import { rangeOf } from "./time";
+import { intervalOf, rangeOf } from "./time";
 import { format, number } from "./units";
 
 /** A Redis among others. */
@@ -153,6 +153,7 @@ export function RedisCluster({
         specs={clusterSpecs(rows.length)}
         subjects={[{ matchers: scope }]}
         range={range}
+        interval={intervalOf(rows.map((r) => r.node))}
         marks={marks}
         names={names}
       />

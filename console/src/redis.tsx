@@ -12,7 +12,7 @@ import { useMarks } from "./marks";
 import { placeOf } from "./pages/fleet";
 import { type Read, readFacts } from "./reads";
 import { type Column } from "./table";
-import { type Range, windowOf } from "./time";
+import { intervalOf, type Range, windowOf } from "./time";
 import { format, length, number } from "./units";
 
 /** Memory beyond this part of the limit is marked, in percent. */
@@ -223,7 +223,7 @@ export function Redis({
       />
       <Facts list={factsOf(node, known, read)} />
       <MarkList marks={marks} />
-      <Board specs={specs} subjects={subjects} range={range} marks={marks} names={names} />
+      <Board {...{ specs, subjects, range, marks, names }} interval={intervalOf([node])} />
       <Commands scope={scope} range={range} />
     </>
   );

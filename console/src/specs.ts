@@ -30,17 +30,29 @@ const quantile = (q: number, request: string) =>
 /** Above this many nodes, nobody tells their lines apart: the highest, median and lowest stand. */
 export const mostNodes = 12;
 
-/** The charts of a cluster. recorded are the names of series that rules have recorded of it. */
+/** Of more frames than that the nodes are not asked one by one, if rules recorded their sums. */
+export const mostFrames = 200_000;
+
+/**
+ * The charts of a cluster. recorded are the names of series that rules have recorded of it: of five
+ * minutes each, so a spike stands in them for five. They answer where points are that far apart, or
+ * where the nodes are too many to be asked one by one; interval is how far their frames are apart,
+ * in seconds.
+ */
 export function clusterSpecs(
   recorded: ReadonlySet<string>,
   nodes: number,
   range: Range,
+  interval: number,
   diskNote: string,
 ): Spec[] {
-  // A recorded value is of five minutes. Longer steps have the mean or the highest of them.
+  const frames = (nodes * (range.to - range.from)) / interval;
+  const asked = range.step >= 300 || frames > mostFrames;
+  // Steps that are longer than a record have the mean or the highest of several.
   const long = range.step > 300;
+  const isRecorded = (name: string) => asked && recorded.has(name);
   const record = (over: "avg" | "max", name: string, request: string | null, exact: string) => {
-    if (!recorded.has(name)) return exact;
+    if (!isRecorded(name)) return exact;
     const selector = `${name}{$scope${request === null ? "" : `,request="${request}"`}}`;
     const value = long ? `${over}_over_time(${selector}[$w])` : selector;
     return request === null ? `sum by (request) (${value})` : `sum(${value})`;
@@ -50,7 +62,14 @@ export function clusterSpecs(
       record("max", `cluster_request:${latency}:p${p}_5m`, request, quantile(p / 100, request)),
       `p${p}`,
     ]);
-  const highest = long && recorded.has(`cluster_request:${latency}:p99_5m`);
+  const by = (name: string, of: string, longNote: string) =>
+    isRecorded(name) ? `${of}, ${long ? longNote : "recorded over 5 min each"}` : of;
+  const counted = `cluster_request:${latency}:rate5m`;
+  const latencyNote = by(
+    `cluster_request:${latency}:p99_5m`,
+    "at the coordinators",
+    "highest recorded 5 min of each step",
+  );
   const each = (expr: (by: string) => string): Spec["asks"] =>
     nodes <= mostNodes
       ? [[expr("node"), "{node}"]]
@@ -67,14 +86,10 @@ export function clusterSpecs(
     {
       title: "Requests",
       unit: "per_second",
+      note: by(counted, "at the coordinators", "mean of recorded 5 min"),
       asks: [
         [
-          record(
-            "avg",
-            `cluster_request:${latency}:rate5m`,
-            null,
-            `sum by (request) (rate(${latency}_count{$scope}[$w]))`,
-          ),
+          record("avg", counted, null, `sum by (request) (rate(${latency}_count{$scope}[$w]))`),
           "{request}",
         ],
       ],
@@ -82,6 +97,7 @@ export function clusterSpecs(
     {
       title: "Failed requests",
       unit: "per_second",
+      note: "at the coordinators",
       asks: [
         [errors("timeouts"), "timeouts"],
         [errors("unavailables"), "unavailable"],
@@ -92,13 +108,13 @@ export function clusterSpecs(
       title: "Read latency",
       unit: "seconds",
       asks: quantiles("Read"),
-      ...(highest && { note: "highest 5 min of each step" }),
+      note: latencyNote,
     },
     {
       title: "Write latency",
       unit: "seconds",
       asks: quantiles("Write"),
-      ...(highest && { note: "highest 5 min of each step" }),
+      note: latencyNote,
     },
     {
       title: "Pending compactions",
@@ -154,6 +170,9 @@ const rate = (metric: string, legend: string): [string, string] => [
   legend,
 ];
 
+/** Requests are counted once, by their coordinator, and tables' by each replica. */
+const coordinated = "that this node coordinates";
+
 /** The charts of a node, in groups. */
 export const nodeGroups: { name: string; specs: Spec[] }[] = [
   {
@@ -162,14 +181,21 @@ export const nodeGroups: { name: string; specs: Spec[] }[] = [
       {
         title: "Requests",
         unit: "per_second",
-        note: "that this node coordinates",
+        note: coordinated,
         asks: [[`sum by (request) (rate(${latency}_count{$scope}[$w]$o))`, "{request}"]],
       },
-      { title: "Read latency", unit: "seconds", asks: quantilesOf("Read") },
-      { title: "Write latency", unit: "seconds", asks: quantilesOf("Write") },
+      {
+        ...{ title: "Read latency", unit: "seconds", note: coordinated },
+        asks: quantilesOf("Read"),
+      },
+      {
+        ...{ title: "Write latency", unit: "seconds", note: coordinated },
+        asks: quantilesOf("Write"),
+      },
       {
         title: "Failed requests",
         unit: "per_second",
+        note: coordinated,
         asks: [
           [errors("timeouts"), "timeouts"],
           [errors("unavailables"), "unavailable"],

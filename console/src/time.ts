@@ -42,9 +42,15 @@ export function rangeOf({ params }: Place, now = Date.now() / 1000): Range {
   return { from: end - named, to: end, step, live: true };
 }
 
-/** The window that rates look back over: at least four frames of an agent that sends every 20 s. */
-export function windowOf(range: Range): number {
-  return Math.max(range.step, 80);
+/** The window that rates look back over: at least four frames of those that send every so many
+ *  seconds, so that one of them may be late. */
+export function windowOf(range: Range, interval = 20): number {
+  return Math.max(range.step, 4 * interval);
+}
+
+/** How far the frames of nodes are apart at most, in seconds. */
+export function intervalOf(nodes: { interval_ms: number }[]): number {
+  return Math.max(0, ...nodes.map((n) => n.interval_ms)) / 1000 || 20;
 }
 
 /** The range as routes of the API take it: while its end is now, by its length. */
@@ -115,4 +121,21 @@ export function stepName(step: number): string {
   if (step % 3600 === 0) return `${step / 3600} h`;
   if (step % 60 === 0) return `${step / 60} min`;
   return `${step} s`;
+}
+
+/** Over how many seconds the values of an expression are; undefined: each is of its instant. */
+export function overOf(expr: string): number | undefined {
+  const windows = [...expr.matchAll(/\[(\d+)s\]/g)].map(([, seconds]) => Number(seconds));
+  return windows.length > 0 ? Math.max(...windows) : undefined;
+}
+
+/** How far points are apart, and over what their values are if that is longer or shorter. */
+export function stepText(step: number, over?: number): string {
+  return over && over !== step ? `each ${stepName(step)}, over ${stepName(over)}` : stepName(step);
+}
+
+/** The same as a sentence. */
+export function stepTitle(each: string, step: number, over?: number): string {
+  const text = `A ${each} each ${stepName(step)}`;
+  return over ? `${text}, of the ${stepName(over)} before it` : text;
 }

@@ -26,17 +26,15 @@ export const tests = {
     await t.open(clusterPlace(t, "range=15m"));
     const scope = `cluster="${t.cluster}"`;
     const name = "cassandra_client_request_latency_seconds";
-    const recorded = await t.query(`cluster_request:${name}:rate5m{${scope},request="Write"}`);
-    const rate = recorded.length
-      ? `cluster_request:${name}:rate5m{${scope},request="Write"}`
-      : `sum(rate(${name}_count{${scope},request="Write"}[80s]))`;
+    const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
+    const window = `${(4 * node.interval_ms) / 1000}s`; // of four frames, not of recorded rates
+    const rate = `sum(rate(${name}_count{${scope},request="Write"}[${window}]))`;
     const busy =
-      `100 - 100 * sum(rate(os_cpu_seconds_total{${scope},mode=~"idle|iowait"}[80s]))` +
-      ` / sum(rate(os_cpu_seconds_total{${scope}}[80s]))`;
+      `100 - 100 * sum(rate(os_cpu_seconds_total{${scope},mode=~"idle|iowait"}[${window}]))` +
+      ` / sum(rate(os_cpu_seconds_total{${scope}}[${window}]))`;
     const full =
       `max(100 - 100 * os_filesystem_available_bytes{${scope}}` +
       ` / os_filesystem_size_bytes{${scope}})`;
-    const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
     for (const [title, line, expr] of [
       ["Requests", "Write", rate],
       ["CPU busy", called(node), busy],

@@ -126,7 +126,7 @@ class Test {
   /** What the first series of an expression was over the last two minutes: a page shows one of
    *  these values, of when it asked. */
   async lately(expr) {
-    const end = Date.now() / 1000;
+    const end = Math.floor(Date.now() / 5000) * 5; // points of pages lie on steps of 5 s
     const params = new URLSearchParams({ query: expr, start: end - 120, end, step: 5 });
     const { data } = await this.get(`/api/v1/query_range?${params}`);
     return (data.result[0]?.values ?? []).map(([, value]) => Number(value));

@@ -22,7 +22,7 @@ import { Snapshots } from "../snapshots";
 import { clusterSpecs } from "../specs";
 import { Tasks } from "../tasks";
 import { Targets } from "../target";
-import { rangeOf } from "../time";
+import { intervalOf, rangeOf } from "../time";
 import { format, number } from "../units";
 import { cellOf, ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
 
@@ -175,6 +175,7 @@ function Whole({
     ...(full?.finding ? [full.finding] : []),
   ];
   const subjects = [{ matchers: scope }];
+  const interval = intervalOf(rows.map((r) => r.node));
   const happened = useHappened({ cluster }, range);
   return (
     <Happened.Provider value={happened}>
@@ -206,11 +207,12 @@ function Whole({
       </dl>
       {recorded.names ? (
         <Board
-          specs={clusterSpecs(recorded.names, rows.length, range, full?.short ?? "")}
+          specs={clusterSpecs(recorded.names, rows.length, range, interval, full?.short ?? "")}
           subjects={subjects}
           range={range}
           marks={marks}
           names={names}
+          interval={interval}
         />
       ) : recorded.busy ? (
         <Failed error={recorded.busy} />

@@ -28,7 +28,7 @@ import { Snapshots } from "../snapshots";
 import { nodeGroups } from "../specs";
 import { Tasks } from "../tasks";
 import { Target } from "../target";
-import { rangeOf } from "../time";
+import { intervalOf, rangeOf } from "../time";
 import { format, length, literal, number, quote } from "../units";
 
 /** Times that charts are compared with. */
@@ -92,7 +92,8 @@ function useView(node: Node) {
     ...(other ? [{ matchers: matchers({ node: other.id }), name: nameOf(other) }] : []),
     ...(!other && ago ? [{ matchers: scope, offset: ago[0], name: ago[1] }] : []),
   ];
-  return { range, scope, other, ago, names, subjects };
+  const interval = intervalOf([node, ...(other ? [other] : [])]);
+  return { range, scope, other, ago, names, subjects, interval };
 }
 
 /** The alerts about a node. */
@@ -103,7 +104,7 @@ function useAlerts(node: Node): Alert[] {
 
 /** A node of another software. */
 function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) {
-  const { range, scope, other, ago, names, subjects } = useView(node);
+  const { range, scope, other, ago, names, subjects, interval } = useView(node);
   const own = useAlerts(node);
   const reads = useReads(scope);
   const read = reads.value?.get(node.id);
@@ -125,7 +126,7 @@ function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) 
           {!watched(node) && (
             <Groups
               groups={nodeGroups.filter((g) => ofAgents.includes(g.name))}
-              {...{ subjects, range, names, marks: [] }}
+              {...{ subjects, range, names, interval, marks: [] }}
             />
           )}
         </>
@@ -138,7 +139,7 @@ function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) 
 const ofAgents = ["Operating system", "JVM and garbage collection", "Ringwatch's agent"];
 
 function Whole({ node }: { node: Node }) {
-  const { range, other, ago, names, subjects } = useView(node);
+  const { range, other, ago, names, subjects, interval } = useView(node);
   const ids = [node, ...(other ? [other] : [])].map((n) => literal(n.id));
   const both = `node=~${quote(ids.join("|"))}`;
   const marks = useMarks(both, range, names);
@@ -167,7 +168,7 @@ function Whole({ node }: { node: Node }) {
       <CassandraFacts node={node} />
       <Tasks of={{ cluster: node.cluster, node: node.id }} />
       <MarkList marks={marks} />
-      <Groups groups={nodeGroups} subjects={subjects} range={range} marks={marks} names={names} />
+      <Groups groups={nodeGroups} {...{ subjects, range, marks, names, interval }} />
       <Snapshots scope={matchers({ node: node.id })} />
     </Happened.Provider>
   );

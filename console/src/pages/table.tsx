@@ -38,8 +38,19 @@ function quantiles(metric: string, where: string, seconds: number, parts = [0.5,
   );
 }
 
+/** What is counted on replicas is another number than the one that clients see. */
+const within = "within a replica";
+
+/** A chart of a table. */
+interface TableChart {
+  title: string;
+  unit: string;
+  asks: Ask[];
+  note?: string;
+}
+
 /** The charts of a table. */
-function chartsOf(where: string, seconds: number): { title: string; unit: string; asks: Ask[] }[] {
+function chartsOf(where: string, seconds: number): TableChart[] {
   const rate = (metric: string) => `sum(rate(cassandra_table_${metric}{${where}}[${seconds}s]))`;
   const sum = (metric: string) => `sum(cassandra_table_${metric}{${where}})`;
   const parts = (metric: string, list?: number[]) =>
@@ -48,14 +59,21 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
     {
       title: "Reads and writes",
       unit: "per_second",
+      note: "on replicas: each counts a request",
       asks: [
         line("reads", rate("read_latency_seconds_count")),
         line("writes", rate("write_latency_seconds_count")),
         line("range reads", rate("range_latency_seconds_count")),
       ],
     },
-    { title: "Read latency", unit: "seconds", asks: parts("read_latency_seconds") },
-    { title: "Write latency", unit: "seconds", asks: parts("write_latency_seconds") },
+    {
+      ...{ title: "Read latency", unit: "seconds", note: within },
+      asks: parts("read_latency_seconds"),
+    },
+    {
+      ...{ title: "Write latency", unit: "seconds", note: within },
+      asks: parts("write_latency_seconds"),
+    },
     {
       title: "Disk size, all replicas",
       unit: "bytes",
@@ -77,6 +95,7 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
     {
       title: "SSTables per read",
       unit: "count",
+      note: within,
       asks: parts("sstables_per_read", [0.5, 0.99]),
     },
     {
@@ -95,6 +114,7 @@ function chartsOf(where: string, seconds: number): { title: string; unit: string
     {
       title: "Cells scanned by a read",
       unit: "count",
+      note: within,
       asks: [
         ...parts("tombstones_scanned", [0.5, 0.99]).map((a) => ({
           ...a,
@@ -267,9 +287,11 @@ function Nodes({
         range={range}
         marks={marks}
         {...(figure.most !== undefined && { threshold: figure.most })}
-        {...(nodes > mostLines && {
-          note: `the ${mostLines} nodes with the highest values at the end`,
-        })}
+        note={
+          nodes > mostLines
+            ? `the ${mostLines} nodes with the highest values at the end`
+            : "on each replica"
+        }
       />
       <Shown data={data} what="the nodes">
         {() =>

@@ -102,8 +102,8 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
           name={shown?.length === 1 ? "table" : "tables"}
           text={shown ? `${shown.length}` : "–"}
         />
-        <Tile name="reads" text={shown ? format(sum(0), "per_second") : "–"} />
-        <Tile name="writes" text={shown ? format(sum(1), "per_second") : "–"} />
+        <Tile name="reads, all replicas" text={shown ? format(sum(0), "per_second") : "–"} />
+        <Tile name="writes, all replicas" text={shown ? format(sum(1), "per_second") : "–"} />
         <Tile name="on disk, all replicas" text={shown ? format(sum(4), "bytes") : "–"} />
       </ul>
       <section class="panel">
@@ -185,8 +185,9 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                   height={Math.max(320, window.innerHeight - 360)}
                 />
                 <p class="dim note">
-                  Rates and quantiles are of the last five minutes, over all nodes
-                  {here.nodes <= fewNodes && "; of a younger table, over its own time"}. An
+                  Rates and quantiles are of the last five minutes
+                  {here.nodes <= fewNodes && "; of a younger table, over its own time"}. They are of
+                  all replicas: each of them counts a request, which clients make once. An
                   exclamation mark means a p99 over 1 s, more than 1,000 tombstones, or a partition
                   over 100 MiB.
                 </p>
