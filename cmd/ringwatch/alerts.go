@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/url"
 	"os"
@@ -245,18 +246,28 @@ func (c *client) namesOf(ctx context.Context, alerts []alertInfo) (map[string]st
 	return names, err
 }
 
+// places are the labels that say where in the fleet something is, the widest first.
+var places = []string{"cluster", "datacenter", "rack", "node", "instance", "keyspace", "table"}
+
 // where is what of the fleet the alert is about: its labels from the cluster down to a table, with
-// the node by its name.
+// the node by its name, and then all others, so that no two alerts have the same row.
 func (a *alertInfo) where(names map[string]string) string {
 	var parts []string
-	for _, name := range []string{"cluster", "datacenter", "rack", "node", "instance",
-		"keyspace", "table"} {
+	for _, name := range places {
 		value := a.Labels[name]
+		if name == "instance" && strings.Contains(names[a.Labels["node"]], value) {
+			continue // the node's name has it
+		}
 		if name == "node" {
 			value = cmp.Or(names[value], value)
 		}
 		if value != "" {
 			parts = append(parts, plain(value))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
+		if !slices.Contains(places, name) && name != "alertname" && name != "severity" {
+			parts = append(parts, plain(name+"="+a.Labels[name]))
 		}
 	}
 	return dash(strings.Join(parts, " / "))

@@ -25,7 +25,13 @@ const alertsAnswer = `{"status":"success","data":{"alerts":[
   "datacenter":"dc1","keyspace":"shop","table":"items"},
  "annotations":{},"state":"firing","activeAt":"%[2]s","value":"1e+00"},
 {"labels":{"alertname":"NodeDown","severity":"critical","cluster":"prod","node":"n3"},
- "annotations":{},"state":"pending","activeAt":"%[1]s","value":"+Inf"}]}}`
+ "annotations":{},"state":"pending","activeAt":"%[1]s","value":"+Inf"},
+{"labels":{"alertname":"KafkaGroupStandsStill","cluster":"kafka","group":"orders","topic":"a"},
+ "annotations":{},"state":"pending","activeAt":"%[1]s","value":"7"},
+{"labels":{"alertname":"KafkaGroupStandsStill","cluster":"kafka","group":"orders","topic":"b"},
+ "annotations":{},"state":"pending","activeAt":"%[1]s","value":"7"},
+{"labels":{"alertname":"TargetNotRead","cluster":"prod","node":"n4","instance":"web:9100","job":"w"},
+ "annotations":{},"state":"pending","activeAt":"%[1]s","value":"1"}]}}`
 
 const rulesAnswer = `{"status":"success","data":{"groups":[{"name":"g","rules":[
 {"name":"NodeDown","query":"up\n  == 0","type":"alerting","alerts":[]},
@@ -48,7 +54,8 @@ func TestAlerts(t *testing.T) {
 			return
 		}
 		fmt.Fprint(w, `[{"id":"n1","address":"10.0.0.1:7000","facts":{"hostname":"db-1"}},
-			{"id":"n2","address":"10.0.0.2:7000","facts":{}}]`)
+			{"id":"n2","address":"10.0.0.2:7000","facts":{}},
+			{"id":"n4","address":"web:9100","facts":{}}]`)
 	})
 	mux.HandleFunc("GET /v1/advice", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"advice":[{"alert":"DiskFilling","case":"c","text":"Clear\u001b[2J snapshots.",
@@ -79,9 +86,12 @@ func TestAlerts(t *testing.T) {
 		`^warning +DiskFilling +firing +5m\d\ds +prod / 10\.0\.0\.2:7000 +0.85$`,
 		`^    → Clear.*\[2J snapshots\.$`,
 		`^critical +NodeDown +pending +5m\d\ds +prod / n3 +\+Inf$`,
+		`^- +KafkaGroupStandsStill +pending +5m\d\ds +kafka / group=orders / topic=a +7$`,
+		`^- +KafkaGroupStandsStill +pending +5m\d\ds +kafka / group=orders / topic=b +7$`,
 		`^- +Odd.*\[2J +pending +5m\d\ds +test / 10.0.0.1:9470 +-$`,
+		`^- +TargetNotRead +pending +5m\d\ds +prod / web:9100 / job=w +1$`,
 	} {
-		if len(lines) != 6 {
+		if len(lines) != 9 {
 			t.Fatalf("%q", lines)
 		}
 		expect(t, lines[i], want)

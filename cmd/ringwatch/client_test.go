@@ -150,9 +150,12 @@ func TestTables(t *testing.T) {
 	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +KIND +NODES`,
 		`^prod +cassandra +3 +2 +0 +1 +0 +dc1 \(3\)$`)
 	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)),
-		`^NODE +CLUSTER +DC +RACK +ADDRESS +HOST +KIND +VERSION +STATE +AGE$`,
-		nodes[0].ID.String()+` +prod +dc1 +rack2 +10\.0\.0\.1 +- +cassandra +5\.0\.9 +up +0\.0s$`,
-		nodes[2].ID.String()+` .* down +2m00s$`)
+		`^HOST +ADDRESS +CLUSTER +DC +RACK +KIND +VERSION +STATE +AGE$`,
+		`^- +10\.0\.0\.1 +prod +dc1 +rack2 +cassandra +5\.0\.9 +up +0\.0s$`,
+		`10\.0\.0\.3 .* down +2m00s$`)
+	expect(t, print((&nodesCmd{clientFlags: flags(), Wide: true}).run(ctx, &out)),
+		`^HOST .* AGE +ID$`, `10\.0\.0\.1 .* up +0\.0s +`+nodes[0].ID.String()+`$`,
+		`down +2m00s +`+nodes[2].ID.String()+`$`)
 
 	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7],
 		Match: []string{"cassandra_table_*"}}

@@ -77,7 +77,11 @@ func (c *latestCmd) run(ctx context.Context, out io.Writer) error {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", s.name(), plain(v.Count),
 					human(number(v.P50), s.Unit), human(number(v.P99), s.Unit), plain(s.Unit))
 			} else {
-				fmt.Fprintf(t, "%s\t%s\t\t\t%s\n", s.name(), plain(v.Value), plain(s.Unit))
+				text := plain(v.Value)
+				if s.Type != "string" {
+					text = sixDigits(v.Value)
+				}
+				fmt.Fprintf(t, "%s\t%s\t\t\t%s\n", s.name(), text, plain(s.Unit))
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -23,6 +22,7 @@ type nodesCmd struct {
 	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
 	kindFlag
 	State string `help:"Only nodes that are up, late, paused, down, or left so." placeholder:"STATE"`
+	Wide  bool   `help:"Cut no name, and show each node's id, too." short:"w"`
 	JSON  bool   `name:"json" help:"Print the API's JSON."`
 }
 
@@ -49,7 +49,8 @@ func (*nodesCmd) Help() string {
 		"senders send its frames by turns.\n\n" +
 		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +
 		"by another node, moved to another cluster, or forgotten by a key (ringwatch node " +
-		"forget).\n\nExample: ringwatch nodes --state down"
+		"forget).\n\nLines have 100 columns at most: of longer names the middle is left out. " +
+		"--wide has them whole.\n\nExample: ringwatch nodes --state down"
 }
 
 // Run implements the command.
@@ -74,16 +75,27 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 	if len(nodes) == 0 {
 		return noNodes(out)
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tCLUSTER\tDC\tRACK\tADDRESS\tHOST\tKIND\tVERSION\tSTATE\tAGE")
 	slices.SortStableFunc(nodes, func(a, b nodeInfo) int { return cmp.Compare(a.rank(), b.rank()) })
-	for _, n := range nodes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", plain(n.ID),
-			plain(n.Cluster), plain(n.Datacenter), plain(n.Rack), plain(n.Address),
-			dash(plain(n.Facts["hostname"])), plain(n.Kind), plain(n.version()), n.state(nodes),
-			n.age())
+	heads := []string{"HOST", "ADDRESS", "CLUSTER", "DC", "RACK", "KIND", "VERSION", "STATE", "AGE"}
+	if c.Wide {
+		heads = append(heads, "ID")
 	}
-	return t.Flush()
+	var rows [][]string
+	for _, n := range nodes {
+		row := []string{n.Facts["hostname"], n.Address, n.Cluster, n.Datacenter, n.Rack, n.Kind,
+			n.version(), n.state(nodes), n.age()}
+		if c.Wide {
+			row = append(row, n.ID)
+		}
+		for i := range row {
+			row[i] = dash(plain(row[i]))
+		}
+		rows = append(rows, row)
+	}
+	if !c.Wide {
+		fit(heads, rows, screenColumns)
+	}
+	return writeTable(out, heads, len(heads), rows)
 }
 
 // only is which nodes are asked for.

@@ -133,6 +133,22 @@ func human(v float64, unit string) string {
 	return short(v)
 }
 
+// sixDigits writes a number of an answer for people: whole as it is, else with six digits that
+// matter. What is no number stays as it is.
+func sixDigits(text string) string {
+	v, err := strconv.ParseFloat(text, 64)
+	a := math.Abs(v)
+	switch {
+	case err != nil || math.IsInf(v, 0) || math.IsNaN(v):
+		return plain(text)
+	case a >= 1e15:
+		return strconv.FormatFloat(v, 'g', 6, 64)
+	case a >= 1e5:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 6, 64)
+}
+
 // short writes a number with about four digits.
 func short(v float64) string {
 	a := math.Abs(v)

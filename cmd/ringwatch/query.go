@@ -101,7 +101,11 @@ func (c *queryCmd) run(ctx context.Context, in io.Reader, out, errs io.Writer) e
 	case c.CSV:
 		err = answer.writeCSV(out)
 	case answer.text != nil:
-		_, err = fmt.Fprintln(out, plain(*answer.text))
+		text := plain(*answer.text)
+		if answer.scalar {
+			text = sixDigits(text)
+		}
+		_, err = fmt.Fprintln(out, text)
 	case len(answer.series) == 0:
 		_, err = fmt.Fprintln(errs,
 			"no series: no series has these names and labels at that time, or "+

@@ -15,7 +15,8 @@ import (
 type queryAnswer struct {
 	warnings []string
 	text     *string // a scalar or a string
-	overTime bool    // a matrix
+	scalar   bool
+	overTime bool // a matrix
 	series   []querySeries
 }
 
@@ -72,7 +73,7 @@ func (a *queryAnswer) read(kind string, result json.RawMessage) error {
 	case "scalar", "string":
 		var p floatPoint
 		err := json.Unmarshal(result, &p)
-		a.text = &p.value
+		a.text, a.scalar = &p.value, kind == "scalar"
 		return err
 	case "vector", "matrix":
 		a.overTime = kind == "matrix"

@@ -44,7 +44,7 @@ func (a *queryAnswer) writeCSV(out io.Writer) error {
 			if a.overTime {
 				record = append(record, p.at.UTC().Format(csvTime))
 			}
-			record = append(append(record, labels...), p.cells(floats, histograms, allDigits)...)
+			record = append(append(record, labels...), p.cells(floats, histograms, plain, allDigits)...)
 			if err := w.Write(record); err != nil {
 				return err
 			}

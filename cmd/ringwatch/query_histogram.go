@@ -82,8 +82,8 @@ func (h *queryHistogram) quantile(q float64) float64 {
 // histogramColumns are what a line says of a histogram, and summary says it.
 var histogramColumns = []string{"count", "sum", "p50", "p90", "p99"}
 
-func (h *queryHistogram) summary(write func(float64) string) []string {
-	cells := []string{plain(h.Count), plain(h.Sum)}
+func (h *queryHistogram) summary(text func(string) string, write func(float64) string) []string {
+	cells := []string{text(h.Count), text(h.Sum)}
 	for _, q := range []float64{0.5, 0.9, 0.99} {
 		cells = append(cells, write(h.quantile(q)))
 	}

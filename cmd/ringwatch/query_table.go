@@ -115,7 +115,7 @@ func printVector(out io.Writer, series []querySeries, buckets bool) error {
 	var rows [][]string
 	for i := range series {
 		p := &series[i].points[0]
-		rows = append(rows, append(series[i].cells(names), p.cells(floats, histograms,
+		rows = append(rows, append(series[i].cells(names), p.cells(floats, histograms, sixDigits,
 			func(v float64) string {
 				return human(v, "")
 			})...))
@@ -145,15 +145,17 @@ func kinds(series []querySeries) (floats, histograms bool) {
 	return floats, histograms
 }
 
-// cells are a point's columns, empty where it is of the other kind.
-func (p *queryPoint) cells(floats, histograms bool, write func(float64) string) []string {
+// cells are a point's columns, empty where it is of the other kind. text writes what the server
+// sent, and write what is reckoned from it.
+func (p *queryPoint) cells(floats, histograms bool, text func(string) string,
+	write func(float64) string) []string {
 	var cells []string
 	if floats {
-		cells = append(cells, plain(p.value))
+		cells = append(cells, text(p.value))
 	}
 	switch {
 	case p.histogram != nil:
-		cells = append(cells, p.histogram.summary(write)...)
+		cells = append(cells, p.histogram.summary(text, write)...)
 	case histograms:
 		cells = append(cells, make([]string, len(histogramColumns))...)
 	}
@@ -171,9 +173,42 @@ func printBuckets(out io.Writer, s *querySeries) error {
 	}
 	var rows [][]string
 	for i := range h.Buckets {
-		rows = append(rows, []string{h.Buckets[i].bounds(), plain(h.Buckets[i].count)})
+		rows = append(rows, []string{h.Buckets[i].bounds(), sixDigits(h.Buckets[i].count)})
 	}
 	return writeTable(out, []string{"BUCKET", "COUNT"}, 1, rows)
+}
+
+// screenColumns is how wide a table is that nobody asked to be wider.
+const screenColumns = 100
+
+// fit shortens the cells of the widest columns until lines have so many columns at most. The middle
+// goes: names differ at their ends.
+func fit(heads []string, rows [][]string, columns int) {
+	widths := make([]int, len(heads))
+	sum := 2 * (len(heads) - 1)
+	for i := range heads {
+		widths[i] = width(heads[i])
+		for _, row := range rows {
+			widths[i] = max(widths[i], width(row[i]))
+		}
+		sum += widths[i]
+	}
+	for ; sum > columns; sum-- {
+		widest := 0
+		for i := range widths {
+			if widths[i] > widths[widest] {
+				widest = i
+			}
+		}
+		widths[widest]--
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			if runes, most := []rune(cell), widths[i]; len(runes) > most {
+				row[i] = string(runes[:most/2]) + "…" + string(runes[len(runes)-(most-1)/2:])
+			}
+		}
+	}
 }
 
 // writeTable aligns the first columns to the left and the others, which are numbers, to the right.

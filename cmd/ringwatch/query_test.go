@@ -75,6 +75,13 @@ const twoSeries = `[
 const histogramText = `{"count":"42","sum":"34593.34","buckets":[
 	[3,"-0.25","0.25","3"],[0,"0.25","0.5","12"],[0,"0.5","1","21"],[0,"2","4","6"]]}`
 
+const longNumbers = `[{"metric":{"a":"1"},"value":[0,"0.002041911249999999"]},
+	{"metric":{"a":"2"},"value":[0,"12.34"]},
+	{"metric":{"a":"3"},"value":[0,"1763799000.123"]},
+	{"metric":{"a":"4"},"value":[0,"1764288000000"]},
+	{"metric":{"a":"5"},"value":[0,"1.234567891e-07"]},
+	{"metric":{"a":"6"},"value":[0,"-2037035555555555.5"]}]`
+
 func TestQueryInstant(t *testing.T) {
 	series := func(labels string) string {
 		return fmt.Sprintf(`[{"metric":{%s},"histogram":[1763799000,%s]}]`, labels, histogramText)
@@ -108,8 +115,23 @@ n          10
 `},
 		"no labels": {queryCmd{}, success("vector", `[{"metric":{},"value":[0,"1"]}]`),
 			"VALUE\n    1\n"},
-		"scalar": {queryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
-		"string": {queryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
+		"scalar":        {queryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
+		"string":        {queryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
+		"a long scalar": {queryCmd{}, success("scalar", `[1,"0.30000000000000004"]`), "0.3\n"},
+		"a string that is a number": {queryCmd{}, success("string", `[1,"4.10000000"]`),
+			"4.10000000\n"},
+		"six digits": {queryCmd{}, success("vector", longNumbers), `a          VALUE
+1     0.00204191
+2          12.34
+3     1763799000
+4  1764288000000
+5    1.23457e-07
+6   -2.03704e+15
+`},
+		"all digits in CSV": {queryCmd{CSV: true}, success("vector",
+			`[{"metric":{},"value":[0,"0.002041911249999999"]}]`), "value\n0.002041911249999999\n"},
+		"all digits in JSON": {queryCmd{JSON: true}, success("scalar",
+			`[1,"0.002041911249999999"]`), success("scalar", `[1,"0.002041911249999999"]`) + "\n"},
 		"scalar CSV": {queryCmd{CSV: true}, success("scalar", `[1763799000.5,"7.5"]`),
 			"value\n7.5\n"},
 		"empty CSV": {queryCmd{CSV: true}, success("vector", `[]`), "value\n"},
@@ -117,12 +139,12 @@ n          10
 			`[1, "\u001b"]`) + "\n"},
 		"histogram": {queryCmd{}, success("vector", series(`"node":"a"`)), `{node="a"}
 
-COUNT       SUM    P50  P90   P99
-   42  34593.34  0.643  2.6  3.86
+COUNT      SUM    P50  P90   P99
+   42  34593.3  0.643  2.6  3.86
 `},
 		"buckets": {queryCmd{Buckets: true}, success("vector", series("")),
-			`COUNT       SUM    P50  P90   P99
-   42  34593.34  0.643  2.6  3.86
+			`COUNT      SUM    P50  P90   P99
+   42  34593.3  0.643  2.6  3.86
 
 {}
 BUCKET         COUNT
