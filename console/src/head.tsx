@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { Node } from "./api";
 import { State } from "./faces";
 import type { Finding } from "./hurts";
-import { nameOf, silent, watched } from "./kinds";
+import { lastOf, nameOf, silent, watched } from "./kinds";
 import { happened } from "./left";
 import { link } from "./place";
 import { stamp } from "./time";
@@ -68,6 +68,20 @@ export function stateOf(node: Node): Finding[] {
     out.push({ severity: "warning", name: "Several senders", text });
   }
   return out;
+}
+
+/** The values of a node. The last ones of a silent node are grey, and say of when they are. */
+export function Values({ of, children }: { of: Node; children: ComponentChildren }) {
+  const last = lastOf(of);
+  if (!last) return <>{children}</>;
+  return (
+    <>
+      <p class="old-note">
+        <span aria-hidden="true">◷</span> The last values of {nameOf(of)}, {last}.
+      </p>
+      <div class="last">{children}</div>
+    </>
+  );
 }
 
 /** A fact: its name, what it is, and all of it if that was cut. */

@@ -4,8 +4,9 @@ import { type Alert, type Node, query } from "./api";
 import { Board, type Spec } from "./board";
 import { MarkList } from "./chart";
 import { type Data, useData } from "./data";
-import { type Fact, Facts } from "./head";
+import { type Fact, Facts, Values } from "./head";
 import { type Finding, Hurts } from "./hurts";
+import { silent } from "./kinds";
 import { byName, longBehind } from "./kafka-ask";
 import { Groups } from "./kafka-groups";
 import { Brokers, Topics, useBrokers } from "./kafka-topics";
@@ -38,6 +39,7 @@ export function Kafka({
   const brokers = useBrokers(scope);
   const marks = useMarks(scope, range, names);
   const controllers = (brokers.value ?? []).filter((b) => b.controller === 1).map((b) => b.id);
+  const heard = nodes.find((n) => !silent(n)) ?? nodes[0]!; // whoever reads the cluster
   const reader = nodes.length === 1 ? nodes[0] : undefined;
   const versions = [...new Set(nodes.map((n) => n.facts.version).filter(Boolean))];
   return (
@@ -47,22 +49,24 @@ export function Kafka({
         findings={[
           ...findings,
           ...readFindings(reads.value, nodes),
-          ...(state.value?.findings ?? []),
+          ...(silent(heard) ? [] : (state.value?.findings ?? [])),
         ]}
         names={names}
         well="All partitions have their leader and their replicas, and no alert fires."
       />
-      <Facts
-        list={[
-          ["Version", versions.length > 0 ? `Kafka ${versions.join(", ")}` : ""],
-          ...(state.value?.facts ?? []),
-          ["Controller", controllers.length > 0 ? `broker ${controllers.join(", ")}` : ""],
-          ...(reader ? readFacts(reader, reads.value?.get(reader.id)) : []),
-        ]}
-      />
-      <Groups scope={scope} range={range} />
-      <Topics scope={scope} />
-      <Brokers data={brokers} />
+      <Values of={heard}>
+        <Facts
+          list={[
+            ["Version", versions.length > 0 ? `Kafka ${versions.join(", ")}` : ""],
+            ...(state.value?.facts ?? []),
+            ["Controller", controllers.length > 0 ? `broker ${controllers.join(", ")}` : ""],
+            ...(reader ? readFacts(reader, reads.value?.get(reader.id)) : []),
+          ]}
+        />
+        <Groups scope={scope} range={range} />
+        <Topics scope={scope} />
+        <Brokers data={brokers} />
+      </Values>
       <Board
         specs={specs}
         subjects={[{ matchers: scope }]}

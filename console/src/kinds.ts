@@ -1,5 +1,6 @@
 // What software a node runs, and how nodes are called.
 import type { Cluster, Node } from "./api";
+import { stamp } from "./time";
 
 /** Software that nodes run; other is whatever has /metrics. */
 export type Kind = "cassandra" | "kafka" | "redis" | "other";
@@ -34,6 +35,13 @@ export const watched = (node: Node): boolean => Boolean(node.facts.job);
  *  answer, while what comes says so. */
 export const silent = (node: Node): boolean =>
   node.state === "down" && !(watched(node) && (node.age_seconds ?? 60) < 60);
+
+/** When a silent node was last heard of, in words; nothing of another. */
+export function lastOf(node: Node): string {
+  if (!silent(node)) return "";
+  const at = Date.parse(node.last_seen ?? "") / 1000;
+  return Number.isNaN(at) ? "from before it fell silent" : `as of ${stamp(at)}`;
+}
 
 /** Whether a cluster has nodes of Cassandra. */
 export const hasCassandra = ({ kinds }: Cluster & { kinds?: readonly string[] }): boolean =>

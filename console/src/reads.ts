@@ -4,7 +4,7 @@ import { type Node, query } from "./api";
 import { type Data, useData } from "./data";
 import type { Fact } from "./head";
 import type { Finding } from "./hurts";
-import { nameOf } from "./kinds";
+import { nameOf, silent } from "./kinds";
 import { format, number } from "./units";
 
 /** What is known of the last reading of a node; NaN where nothing is. */
@@ -48,7 +48,7 @@ export function useReads(matchers: string | null): Data<Map<string, Read>> {
 export function readFindings(reads: Map<string, Read> | undefined, nodes: Node[]): Finding[] {
   return nodes.flatMap((node): Finding[] => {
     const read = reads?.get(node.id);
-    if (!read || (read.up !== 0 && read.errors.length === 0)) return [];
+    if (!read || silent(node) || (read.up !== 0 && read.errors.length === 0)) return [];
     const text = read.errors.join(" ") || "No reason is known.";
     return read.up === 0
       ? [{ severity: "critical", name: `${nameOf(node)} does not answer`, text }]

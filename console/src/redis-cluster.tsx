@@ -6,9 +6,10 @@ import { MarkList } from "./chart";
 import { useData } from "./data";
 import { State } from "./faces";
 import { type Finding, Hurts } from "./hurts";
+import { silent } from "./kinds";
 import { List } from "./list";
 import { useMarks } from "./marks";
-import { type Row } from "./pages/fleet";
+import { type Row, Value } from "./pages/fleet";
 import { link, usePlace } from "./place";
 import { readFindings, useReads } from "./reads";
 import { expressionOf, mostMemory, roleOf } from "./redis";
@@ -52,12 +53,12 @@ const serverColumns: Column<Server>[] = [
     id: "role",
     title: "role",
     cell: (s) =>
-      s.link === 0 ? (
+      s.link === 0 && !silent(s.row.node) ? (
         <span class="bad-value" title="The link to its master is down">
           ! {s.role}
         </span>
       ) : (
-        s.role || <span class="dim">–</span>
+        <Value of={s.row} text={s.role || "–"} />
       ),
     order: (s) => s.role,
   },
@@ -68,9 +69,11 @@ const serverColumns: Column<Server>[] = [
       number: true,
       wide: !["memory", "commands"].includes(id),
       cell: (s) => (
-        <span class={id === "memory" && s.values[i]! > mostMemory ? "bad-value" : undefined}>
-          {format(s.values[i], unit)}
-        </span>
+        <Value
+          of={s.row}
+          text={format(s.values[i], unit)}
+          bad={id === "memory" && s.values[i]! > mostMemory}
+        />
       ),
       order: (s) => s.values[i]!,
     }),
@@ -118,7 +121,7 @@ export function RedisCluster({
     }
     return [...servers.values()];
   }, [rows, data.value]);
-  const broken = list.filter((s) => s.link === 0);
+  const broken = list.filter((s) => s.link === 0 && !silent(s.row.node));
   const cut: Finding[] = broken.map((s) => ({
     severity: "critical",
     name: "Replication is broken",

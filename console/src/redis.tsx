@@ -5,8 +5,9 @@ import { together } from "./ask";
 import { Board, type Spec, type Subject } from "./board";
 import { MarkList } from "./chart";
 import { useData } from "./data";
-import { type Fact, Facts } from "./head";
+import { type Fact, Facts, Values } from "./head";
 import { type Finding, Hurts } from "./hurts";
+import { silent } from "./kinds";
 import { List } from "./list";
 import { useMarks } from "./marks";
 import { placeOf } from "./pages/fleet";
@@ -217,14 +218,18 @@ export function Redis({
     <>
       <Hurts
         alerts={alerts}
-        findings={[...findings, ...findingsOf(known)]}
+        findings={[...findings, ...(silent(node) ? [] : findingsOf(known))]}
         names={names}
         well="It answers, no alert fires, and memory, replication and saves are as they should be."
       />
-      <Facts list={factsOf(node, known, read)} />
+      <Values of={node}>
+        <Facts list={factsOf(node, known, read)} />
+      </Values>
       <MarkList marks={marks} />
       <Board {...{ specs, subjects, range, marks, names }} interval={intervalOf([node])} />
-      <Commands scope={scope} range={range} />
+      <Values of={node}>
+        <Commands scope={scope} range={range} />
+      </Values>
     </>
   );
 }

@@ -5,11 +5,11 @@ import { together } from "./ask";
 import { useData } from "./data";
 import { State } from "./faces";
 import { useFilter } from "./filter";
-import { Facts } from "./head";
+import { Facts, Values } from "./head";
 import { type Finding, Hurts } from "./hurts";
 import { List } from "./list";
 import { found, lookOf } from "./metrics";
-import { placeOf, type Row } from "./pages/fleet";
+import { placeOf, type Row, Value } from "./pages/fleet";
 import { link } from "./place";
 import { type Read, readFacts, readFindings, useReads } from "./reads";
 import { type Column } from "./table";
@@ -44,16 +44,18 @@ export function Target({
         names={names}
         well="It answers, and no alert fires."
       />
-      <Facts
-        list={[
-          ...readFacts(node, read),
-          ["Cluster", node.cluster],
-          ["Place", placeOf(node)],
-          ...more.map(([name, text]): [string, string] => [name, text]),
-          ["Id", node.id],
-        ]}
-      />
-      <Metrics scope={scope} />
+      <Values of={node}>
+        <Facts
+          list={[
+            ...readFacts(node, read),
+            ["Cluster", node.cluster],
+            ["Place", placeOf(node)],
+            ...more.map(([name, text]): [string, string] => [name, text]),
+            ["Id", node.id],
+          ]}
+        />
+        <Metrics scope={scope} />
+      </Values>
     </>
   );
 }
@@ -176,7 +178,7 @@ const otherColumns: Column<Other>[] = [
     id: "took",
     title: "read in",
     number: true,
-    cell: (o) => format(o.read?.took, "seconds"),
+    cell: (o) => <Value of={o.row} text={format(o.read?.took, "seconds")} />,
     order: (o) => o.read?.took ?? Number.NaN,
   },
   {
@@ -184,7 +186,7 @@ const otherColumns: Column<Other>[] = [
     title: "samples",
     number: true,
     wide: true,
-    cell: (o) => format(o.read?.samples),
+    cell: (o) => <Value of={o.row} text={format(o.read?.samples)} />,
     order: (o) => o.read?.samples ?? Number.NaN,
   },
   {

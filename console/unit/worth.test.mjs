@@ -11,8 +11,10 @@ globalThis.document ??= { addEventListener: () => {}, documentElement: { dataset
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener: () => {} });
 
 const { worthOf, cellOf, firingOf } = await load("pages/fleet.tsx");
-const { stateOf } = await load("head.tsx");
+const { stateOf, Values } = await load("head.tsx");
 const { newNodes } = await load("pages/add.tsx");
+const { lastOf } = await load("kinds.ts");
+const { readFindings } = await load("reads.ts");
 
 const alert = (state, severity) => ({ state, labels: { severity } });
 const row = (more = {}, node = {}) => ({
@@ -63,4 +65,19 @@ test("a paused node says so, since when, and that no alert is about it", () => {
     newNodes(new Map([["a", "paused"]]), [{ id: "a", state: "up", last_seen: "x" }]).length,
     0,
   );
+});
+
+test("of a silent node the last values are dated, and what was read last is no finding", () => {
+  const node = (more) => ({ id: "n", address: "r1:6379", facts: { job: "redis" }, ...more });
+  const gone = node({ state: "down", last_seen: "2026-11-27T10:00:00Z", age_seconds: 600 });
+  const unread = node({ state: "down", last_seen: "2026-11-27T10:00:00Z", age_seconds: 4 });
+  assert.equal(lastOf(gone), "as of 2026-11-27 10:00:00");
+  assert.equal(lastOf(unread), "");
+  assert.equal(lastOf(node({ state: "up" })), "");
+  const reads = new Map([["n", { up: 0, took: 1, samples: 1, errors: ["It refuses."] }]]);
+  assert.equal(readFindings(reads, [gone]).length, 0);
+  assert.equal(readFindings(reads, [unread])[0].name, "r1:6379 does not answer");
+  const text = (of) => JSON.stringify(Values({ of, children: "7 keys" }));
+  assert.match(text(gone), /as of 2026-11-27 10:00:00/);
+  assert.doesNotMatch(text(unread), /as of/);
 });

@@ -23,11 +23,10 @@ import { type Cell, Cells } from "../cells";
 import { useData, usePainted } from "../data";
 import { Empty, Severity, Shown, State } from "../faces";
 import { Filter, useFilter } from "../filter";
-import { type Kind, kindName, kindOf, kinds, kindsOf, nameOf, silent } from "../kinds";
+import { type Kind, kindName, kindOf, kinds, kindsOf, lastOf, nameOf, silent } from "../kinds";
 import { Left } from "../left";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
-import { stamp } from "../time";
 import { format, length, number } from "../units";
 
 /** What a row of the fleet says. */
@@ -174,15 +173,8 @@ function percent(id: string, title: string, of: (r: Row) => number, most: number
   };
 }
 
-/** When a silent node was last heard of, in words; nothing of another. */
-function lastOf(node: Node): string {
-  if (!silent(node)) return "";
-  const at = Date.parse(node.last_seen ?? "") / 1000;
-  return Number.isNaN(at) ? "from before it fell silent" : `as of ${stamp(at)}`;
-}
-
 /** A value of a node. The last ones of a silent node say nothing of how it is now. */
-function Value({ of, text, bad }: { of: Row; text: string; bad: boolean }) {
+export function Value({ of, text, bad = false }: { of: Row; text: string; bad?: boolean }) {
   const last = lastOf(of.node);
   if (last) {
     return (

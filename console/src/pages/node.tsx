@@ -14,10 +14,10 @@ import { Board, type Subject } from "../board";
 import { MarkList } from "../chart";
 import { useData } from "../data";
 import { Empty, Shown } from "../faces";
-import { type Fact, Facts, NodeHead, stateOf } from "../head";
+import { type Fact, Facts, NodeHead, stateOf, Values } from "../head";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
-import { type Kind, kindName, kindOf, nameOf, watched } from "../kinds";
+import { type Kind, kindName, kindOf, nameOf, silent, watched } from "../kinds";
 import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
 import { Ways } from "../parts";
@@ -150,7 +150,7 @@ function Whole({ node }: { node: Node }) {
   const findings = [
     ...stateOf(node),
     ...readFindings(reads.value, [node]),
-    ...(unhealthy.value ?? []),
+    ...(silent(node) ? [] : (unhealthy.value ?? [])),
   ];
   const happened = useHappened({ cluster: node.cluster, node: node.id }, range);
   return (
@@ -266,7 +266,11 @@ function CassandraFacts({ node }: { node: Node }) {
     ["Agent", `${f.agent_version ?? ""} ${texts(of(6))}${trouble && `, ${trouble}`}`.trim()],
     ["Id", node.id],
   ];
-  return <Facts list={list} />;
+  return (
+    <Values of={node}>
+      <Facts list={list} />
+    </Values>
+  );
 }
 
 /** Chooses what the charts are compared with. */
