@@ -44,15 +44,18 @@ export function blocksOf(text: string): Block[] {
   return list;
 }
 
+/** What becomes of code. */
+type Fill = (code: string) => string;
+
 /** A text in which code, bold and links are nodes. */
-function inline(text: string): ComponentChildren[] {
+function inline(text: string, fill: Fill): ComponentChildren[] {
   const parts: ComponentChildren[] = [];
   let end = 0;
   for (const m of text.matchAll(/`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\(([^)\s]+)\)/g)) {
     parts.push(text.slice(end, m.index));
     end = m.index + m[0].length;
-    if (m[1]) parts.push(<code>{m[1]}</code>);
-    else if (m[2]) parts.push(<strong>{inline(m[2])}</strong>);
+    if (m[1]) parts.push(<code>{fill(m[1])}</code>);
+    else if (m[2]) parts.push(<strong>{inline(m[2], fill)}</strong>);
     else parts.push(<Link href={m[4]!}>{m[3]!}</Link>);
   }
   parts.push(text.slice(end));
@@ -69,18 +72,18 @@ export function Link({ href, children }: { href: string; children: ComponentChil
   );
 }
 
-/** Shows Markdown. */
-export function Markdown({ text }: { text: string }) {
+/** Shows Markdown; fill says what becomes of code. */
+export function Markdown({ text, fill = (code) => code }: { text: string; fill?: Fill }) {
   return (
     <div class="markdown">
       {blocksOf(text).map((b, i) => {
-        if (b.kind === "heading") return <h3 key={i}>{inline(b.lines[0]!)}</h3>;
-        if (b.kind === "text") return <p key={i}>{inline(b.lines.join(" "))}</p>;
-        if (b.kind === "code") return <pre key={i}>{b.lines.join("\n")}</pre>;
+        if (b.kind === "heading") return <h3 key={i}>{inline(b.lines[0]!, fill)}</h3>;
+        if (b.kind === "text") return <p key={i}>{inline(b.lines.join(" "), fill)}</p>;
+        if (b.kind === "code") return <pre key={i}>{fill(b.lines.join("\n"))}</pre>;
         return (
           <ul key={i}>
             {b.lines.map((item, j) => (
-              <li key={j}>{inline(item)}</li>
+              <li key={j}>{inline(item, fill)}</li>
             ))}
           </ul>
         );

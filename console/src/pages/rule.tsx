@@ -23,6 +23,7 @@ import {
   watchedOf,
   where,
 } from "../watch";
+import { filled, shared } from "../fill";
 
 /** The page of the rule, or the alert, that the address names. */
 export function RulePage({ data }: { data: Data<Known> }) {
@@ -143,7 +144,12 @@ function One({ of, same, alert }: { of: Watched; same: Watched[]; alert?: Labels
           {alert && <Silence labels={alert} />}
         </section>
       )}
-      {rule.type === "alerting" && <Runbook url={rule.annotations?.runbook_url ?? ""} />}
+      {rule.type === "alerting" && (
+        <Runbook
+          url={rule.annotations?.runbook_url ?? ""}
+          labels={alert ?? shared(fired.map((f) => f.alert.labels))}
+        />
+      )}
       {rule.type === "recording" && (
         <section class="panel" aria-label="What it records">
           <p>
@@ -244,8 +250,8 @@ function runbooks(): Promise<Record<string, string>> {
   return shipped;
 }
 
-/** What to do: the shipped runbook's text, or a link to another. */
-function Runbook({ url }: { url: string }) {
+/** What to do, with the alert's labels in the commands: the shipped runbook's text, or a link to another. */
+function Runbook({ url, labels }: { url: string; labels: Labels }) {
   const anchor = /\/docs\/runbooks\/[\w-]+\.md#([\w-]+)$/.exec(url)?.[1];
   const [text, setText] = useState<string | null>(null);
   const [error, setError] = useState<Error | null>(null);
@@ -272,7 +278,7 @@ function Runbook({ url }: { url: string }) {
       {error && <Failed error={error} compact />}
       {anchor && text === null && !error && <Loading what="the runbook" />}
       {anchor && text ? (
-        <Markdown text={text} />
+        <Markdown text={text} fill={(code) => filled(code, labels)} />
       ) : (
         (!anchor || text === "") && (
           <p class="broken">
