@@ -2,12 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { alerts, clusters, nodes, signedIn, signIn, signOut } from "./api";
+import { Copy } from "./copy";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { nameOf } from "./kinds";
-import { go, link, setParams, usePlace } from "./place";
+import { go, link, type Place, setParams, usePlace } from "./place";
 import { choose, chosen } from "./theme";
-import { rangeOf, ranges, setUTC, stamp, useUTC } from "./time";
+import { fieldOf, linkOf, rangeOf, ranges, secondsOf, setUTC, stamp, useUTC, zoom } from "./time";
 
 /** Pages in the navigation: place, name, key after g. */
 const places: [string, string, string][] = [
@@ -176,12 +177,18 @@ function TimeRange() {
   const isUTC = useUTC();
   const range = rangeOf(at);
   const named = at.params.get("range") ?? "1h";
+  const [choosing, setChoosing] = useState(false);
   return (
     <div class="range">
       {!range.live && (
-        <span class="dim range-text">
+        <button
+          type="button"
+          class="plain dim range-text"
+          title="Choose another time"
+          onClick={() => setChoosing(true)}
+        >
           {stamp(range.from, isUTC).slice(0, 16)} to {stamp(range.to, isUTC).slice(0, 16)}
-        </span>
+        </button>
       )}
       <label>
         <span class="sr">Time range</span>
@@ -190,6 +197,11 @@ function TimeRange() {
           value={range.live ? named : ""}
           onChange={(e) => {
             const value = e.currentTarget.value;
+            if (value === "choose") {
+              e.currentTarget.value = range.live ? named : "";
+              setChoosing(true);
+              return;
+            }
             setParams({ range: value, from: null, to: null }, false);
           }}
         >
@@ -199,9 +211,70 @@ function TimeRange() {
               last {name}
             </option>
           ))}
+          <option value="choose">choose …</option>
         </select>
       </label>
+      {choosing && <Times at={at} close={() => setChoosing(false)} />}
     </div>
+  );
+}
+
+/** Asks for the two ends of the time range. */
+function Times({ at, close }: { at: Place; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const isUTC = useUTC();
+  const [[from, to], set] = useState(() => {
+    const range = rangeOf(at);
+    return [fieldOf(range.from, isUTC), fieldOf(range.to, isUTC)];
+  });
+  const [a, b] = [secondsOf(from!, isUTC), secondsOf(to!, isUTC)];
+  useEffect(() => dialog.current?.showModal(), []);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    if (!(a < b)) return;
+    zoom(a, b);
+    close();
+  };
+  return (
+    <dialog ref={dialog} onClose={close} aria-label="Time range">
+      <form class="times" onSubmit={submit}>
+        <h2>Time range</h2>
+        <label>
+          from
+          <input
+            type="datetime-local"
+            step={1}
+            required
+            value={from}
+            onInput={(e) => set([e.currentTarget.value, to!])}
+          />
+        </label>
+        <label>
+          to
+          <input
+            type="datetime-local"
+            step={1}
+            required
+            value={to}
+            onInput={(e) => set([from!, e.currentTarget.value])}
+          />
+        </label>
+        <p class={a >= b ? "error" : "dim"} role={a >= b ? "alert" : undefined}>
+          {a >= b
+            ? "The end must be later than the beginning."
+            : `Times are ${isUTC ? "UTC" : "local"}.`}
+        </p>
+        <p>
+          <button type="submit" disabled={!(a < b)}>
+            Show
+          </button>{" "}
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
+        </p>
+      </form>
+      <Copy name="Copy a link to this time" text={() => linkOf(at)} />
+    </dialog>
   );
 }
 

@@ -42,6 +42,25 @@ export function rangeOf({ params }: Place, now = Date.now() / 1000): Range {
   return { from: end - named, to: end, step, live: true };
 }
 
+/** The address of a place with its time fixed: whoever opens it sees what is shown now. */
+export function linkOf(at: Place, now = Date.now() / 1000): string {
+  const { from, to } = rangeOf(at, now);
+  const params = new URLSearchParams(at.params);
+  params.delete("range");
+  params.set("from", String(from));
+  params.set("to", String(to));
+  const path = at.path.map(encodeURIComponent).join("/");
+  return `${location.href.replace(/#.*$/s, "")}#/${path}?${params}`;
+}
+
+/** A time as a field of a form has it: 2026-11-22T14:05:00. */
+export const fieldOf = (secs: number, isUTC: boolean): string =>
+  stamp(secs, isUTC).replace(" ", "T");
+
+/** The time in a field of a form, in seconds; NaN if there is none. */
+export const secondsOf = (field: string, isUTC: boolean): number =>
+  Date.parse(isUTC ? `${field}Z` : field) / 1000;
+
 /** The window that rates look back over: at least four frames of those that send every so many
  *  seconds, so that one of them may be late. */
 export function windowOf(range: Range, interval = 20): number {

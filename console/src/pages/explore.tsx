@@ -1,12 +1,13 @@
 // Explore: expressions of PromQL, each as a graph, a table, or both. The address has all of them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, onSignIn } from "../api";
+import { Copy } from "../copy";
 import { Editor, type Fault, faultOf, language } from "../editor";
 import { sentence } from "../faces";
 import { type Place, usePlace } from "../place";
 import { GraphOf, TableOf } from "../results";
 import { curlOf, grafanaOf, letter } from "../share";
-import { rangeOf } from "../time";
+import { linkOf, rangeOf } from "../time";
 import { Dictionary } from "./dictionary";
 
 /** An expression and how it is shown. */
@@ -185,7 +186,7 @@ export function ExplorePage() {
               setHistory([]);
             }}
           />
-          <Copy name="Copy link" text={() => location.href} />
+          <Copy name="Copy link" text={() => linkOf(at)} />
           <Copy
             name="Copy as Grafana panel"
             text={() => grafanaOf(active)}
@@ -395,49 +396,5 @@ function Past({
         )}
       </div>
     </details>
-  );
-}
-
-/** Copies text; where the browser does not allow that, shows it to be copied by hand. */
-function Copy({ name, text, disabled }: { name: string; text: () => string; disabled?: boolean }) {
-  const [state, setState] = useState<"" | "copied" | "shown">("");
-  const dialog = useRef<HTMLDialogElement>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
-    if (state === "shown") {
-      dialog.current?.showModal();
-      area.current?.select();
-    }
-    if (state !== "copied") return;
-    const timer = window.setTimeout(() => setState(""), 2000);
-    return () => window.clearTimeout(timer);
-  }, [state]);
-  const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      setState("copied");
-    } catch {
-      setState("shown");
-    }
-  };
-  return (
-    <>
-      <button type="button" class="plain toggle" disabled={disabled} onClick={copy}>
-        {name}
-      </button>
-      <span role="status" class="dim">
-        {state === "copied" && "copied"}
-      </span>
-      {state === "shown" && (
-        <dialog ref={dialog} onClose={() => setState("")} aria-label={name}>
-          <h2>{name}</h2>
-          <p class="dim">The browser does not let this page copy. Copy the text from here:</p>
-          <textarea ref={area} readOnly rows={10} cols={60} aria-label={name} value={text()} />
-          <form method="dialog">
-            <button type="submit">Close</button>
-          </form>
-        </dialog>
-      )}
-    </>
   );
 }
