@@ -1,12 +1,12 @@
 // What surrounds every page: navigation, the time range, the keyboard, signing in.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { alerts, clusters, nodes, signedIn, signIn, signOut } from "./api";
+import { alerts, signedIn, signIn, signOut } from "./api";
 import { Copy } from "./copy";
 import { useData } from "./data";
 import { sentence } from "./faces";
-import { nameOf } from "./kinds";
 import { go, link, type Place, setParams, usePlace } from "./place";
+import { Search } from "./search";
 import { choose, chosen } from "./theme";
 import { fieldOf, linkOf, rangeOf, ranges, secondsOf, setUTC, stamp, useUTC, zoom } from "./time";
 
@@ -88,86 +88,6 @@ function Firing() {
     <span class="badge" title={`${count} alerts fire`}>
       {count}
     </span>
-  );
-}
-
-/** Finds clusters and nodes by parts of their names. */
-function Search() {
-  const [text, setText] = useState("");
-  const [open, setOpen] = useState(false);
-  const [chosen, setChosen] = useState(0);
-  const data = useData(
-    open ? "search" : null,
-    async (signal) => ({ clusters: await clusters(signal), nodes: await nodes({}, signal) }),
-    { every: 60_000, keep: true },
-  );
-  const want = text.trim().toLowerCase();
-  const found: { path: string[]; name: string; what: string }[] = [];
-  if (want && data.value) {
-    for (const c of data.value.clusters) {
-      if (c.cluster.toLowerCase().includes(want)) {
-        found.push({ path: ["cluster", c.cluster], name: c.cluster, what: "cluster" });
-      }
-    }
-    for (const n of data.value.nodes) {
-      if (found.length >= 12) break;
-      if (`${nameOf(n)} ${n.id} ${n.datacenter} ${n.rack}`.toLowerCase().includes(want)) {
-        found.push({ path: ["node", n.id], name: nameOf(n), what: n.cluster });
-      }
-    }
-  }
-  const choose = (i: number) => {
-    const hit = found[i];
-    if (hit) go(hit.path);
-    else if (want) go(["fleet"], { q: text.trim() });
-    setText("");
-    setOpen(false);
-    (document.activeElement as HTMLElement | null)?.blur();
-  };
-  return (
-    <search class="search">
-      <input
-        id="search"
-        type="search"
-        {...({ role: "combobox" } as object)}
-        aria-label="Find a cluster or a node"
-        aria-expanded={open && found.length > 0}
-        aria-controls="found"
-        aria-activedescendant={open && found[chosen] ? `found-${chosen}` : undefined}
-        autocomplete="off"
-        placeholder="Find a cluster or node   /"
-        value={text}
-        onFocus={() => setOpen(true)}
-        onBlur={() => window.setTimeout(() => setOpen(false), 150)}
-        onInput={(e) => {
-          setText(e.currentTarget.value);
-          setChosen(0);
-        }}
-        onKeyDown={(e) => {
-          if (e.key === "ArrowDown") setChosen(Math.min(chosen + 1, found.length - 1));
-          else if (e.key === "ArrowUp") setChosen(Math.max(chosen - 1, 0));
-          else if (e.key === "Enter") choose(chosen);
-          else if (e.key === "Escape") {
-            setText("");
-            e.currentTarget.blur();
-          } else return;
-          e.preventDefault();
-        }}
-      />
-      <div id="found" role="listbox" aria-label="Found" hidden={!(open && found.length > 0)}>
-        {found.map((f, i) => (
-          <div
-            id={`found-${i}`}
-            key={f.path.join("/")}
-            role="option"
-            aria-selected={i === chosen}
-            onMouseDown={() => choose(i)}
-          >
-            {f.name} <span class="dim">{f.what}</span>
-          </div>
-        ))}
-      </div>
-    </search>
   );
 }
 
@@ -348,7 +268,7 @@ function Help({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   const keys: [string, string][] = [
-    ["/", "find a cluster or a node"],
+    ["/", "find a cluster, a node, a table or a metric"],
     ["?", "this help"],
     ...places.map(([, name, k]): [string, string] => [`g ${k}`, name]),
     ["Esc", "close, or leave a field"],
