@@ -93,3 +93,17 @@ export function summary(lanes: Lane[]): string {
   });
   return `Events: ${said.join(", ")}. Arrow keys go through them, Enter shows all of an instant.`;
 }
+
+/** The room that names need at the left, in pixels: all of it, but at most 40 % of the width. */
+export function roomFor(names: string[], measure: (text: string) => number, width: number): number {
+  const widest = Math.max(0, ...names.map(measure));
+  return Math.min(Math.max(64, Math.ceil(widest) + 8), Math.max(64, Math.floor(0.4 * width)));
+}
+
+/** A name in so many pixels: its beginning and an ellipsis if it is longer. */
+export function shortened(name: string, room: number, measure: (text: string) => number): string {
+  if (measure(name) <= room) return name;
+  let end = name.length - 1;
+  while (end > 1 && measure(`${name.slice(0, end)}…`) > room) end--;
+  return `${name.slice(0, end).trimEnd()}…`;
+}

@@ -4,13 +4,24 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Event, kindText, ranks, type Severity, when } from "./activity";
 import { onPoint, point } from "./cursor";
 import { sentence } from "./faces";
-import { type Lane, lanesOf, moved, mostLanes, type Spot, summary } from "./lane";
+import {
+  type Lane,
+  lanesOf,
+  moved,
+  mostLanes,
+  roomFor,
+  shortened,
+  type Spot,
+  summary,
+} from "./lane";
 import { type Log, useLog, type Wanted } from "./log";
 import { go } from "./place";
 import { colour, useTheme } from "./theme";
 import { type Range, stamp, useUTC } from "./time";
 
 const edge = { left: 64, right: 8 }; // as charts and heat maps have them
+const gap = 2; // px on both sides of a name
+const font = "11px system-ui, sans-serif";
 const laneHeight = 12;
 const barWidth = 4;
 
@@ -34,8 +45,9 @@ export const Happened = createContext<Log | null>(null);
 export const useHappened = (of: Wanted, range: Range) =>
   useLog(of, range, { limit: mostEvents, every: 15_000 });
 
-/** The lanes of the page's events between two instants; nothing on a page without events. */
-export function Lanes(props: { from: number; to: number; most?: number }) {
+/** The lanes of the page's events between two instants; nothing on a page without events. Alone they
+ *  stand under no chart, and their names have the room that they need. */
+export function Lanes(props: { from: number; to: number; most?: number; alone?: boolean }) {
   const log = useContext(Happened);
   return log && props.to > props.from ? <Strip log={log} {...props} /> : null;
 }
@@ -45,11 +57,13 @@ function Strip({
   from,
   to,
   most = mostLanes,
+  alone = false,
 }: {
   log: Log;
   from: number;
   to: number;
   most?: number;
+  alone?: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -58,7 +72,11 @@ function Strip({
   const [elsewhere, setElsewhere] = useState<number | null>(null);
   const theme = useTheme();
   const isUTC = useUTC();
-  const inner = Math.max(0, width - edge.left - edge.right);
+  const left = useMemo(
+    () => (alone ? roomFor(kindsIn(log.events), measure, width) : edge.left),
+    [alone, log.events, width],
+  );
+  const inner = Math.max(0, width - left - edge.right);
   const places = Math.max(1, Math.floor(inner / barWidth));
   const lanes = useMemo(
     () => lanesOf(log.events, { from, to }, places, most),
@@ -77,8 +95,8 @@ function Strip({
   useEffect(() => {
     if (!canvas.current || !inner) return;
     const unknown = Math.max(0, Math.min(1, (oldest - from) / (to - from)));
-    draw(canvas.current, lanes, { width, height, places, unknown, spot });
-  }, [lanes, width, height, theme, spot, oldest, from, to]);
+    draw(canvas.current, lanes, { width, height, left, places, unknown, spot });
+  }, [lanes, width, height, left, theme, spot, oldest, from, to]);
 
   const timeOf = (at: number) => from + ((at + 0.5) / places) * (to - from);
   const show = (next: Spot | null) => {
@@ -87,9 +105,9 @@ function Strip({
   };
   /** The bar that is nearest to a place of the pointer. */
   const find = (e: PointerEvent): Spot | null => {
-    const { left, top } = canvas.current!.getBoundingClientRect();
-    const lane = Math.floor((e.clientY - top) / laneHeight);
-    const want = (e.clientX - left - edge.left) / barWidth - 0.5;
+    const bounds = canvas.current!.getBoundingClientRect();
+    const lane = Math.floor((e.clientY - bounds.top) / laneHeight);
+    const want = (e.clientX - bounds.left - left) / barWidth - 0.5;
     let best: number | undefined;
     for (const at of lanes[lane]?.bars.keys() ?? []) {
       if (Math.abs(at - want) <= Math.abs((best ?? want + 3) - want)) best = at;
@@ -116,7 +134,7 @@ function Strip({
     e.preventDefault();
   };
   const found = (spot && lanes[spot.lane]?.bars.get(spot.at)) ?? [];
-  const at = spot ? edge.left + spot.at * barWidth : 0;
+  const at = spot ? left + spot.at * barWidth : 0;
   return (
     <div class="lanes" ref={box} style={{ height: `${height}px` }}>
       <canvas
@@ -147,7 +165,7 @@ function Strip({
         <div
           class="lane-cursor"
           style={{
-            left: `${edge.left + ((elsewhere - from) / (to - from)) * inner}px`,
+            left: `${left + ((elsewhere - from) / (to - from)) * inner}px`,
             top: "0",
             height: `${height}px`,
           }}
@@ -183,18 +201,32 @@ export function textOf({ text, labels = {} }: Event): string {
   );
 }
 
+/** The width of a name, in pixels. */
+function measure(text: string): number {
+  const ctx = document.createElement("canvas").getContext("2d")!;
+  ctx.font = font;
+  return ctx.measureText(text).width;
+}
+
+/** The names of all lanes that events can have. */
+const kindsIn = (list: Event[]): string[] => [
+  ...new Set([...list.map((e) => kindText(e.kind)), "others"]),
+];
+
 function draw(
   canvas: HTMLCanvasElement,
   lanes: Lane[],
   {
     width,
     height,
+    left,
     places,
     unknown,
     spot,
   }: {
     width: number;
     height: number;
+    left: number;
     places: number;
     unknown: number; // which part of the time is before the oldest event that is known
     spot: Spot | null;
@@ -210,28 +242,29 @@ function draw(
   const text = colour("--text");
   const inks = Object.fromEntries(Object.entries(looks).map(([of, [name]]) => [of, colour(name)]));
   const line = colour("--line");
-  ctx.font = "11px system-ui, sans-serif";
+  ctx.font = font;
   ctx.textAlign = "right";
   ctx.textBaseline = "middle";
   lanes.forEach(({ name, bars }, i) => {
     const bottom = (i + 1) * laneHeight;
     ctx.fillStyle = line;
-    ctx.fillRect(edge.left, bottom, inner, 1);
+    ctx.fillRect(left, bottom, inner, 1);
     ctx.fillStyle = dim;
-    ctx.fillText(name, edge.left - 6, bottom - laneHeight / 2 + 1, edge.left - 8);
+    const said = shortened(name, left - 2 * gap, (t) => ctx.measureText(t).width);
+    ctx.fillText(said, left - gap, bottom - laneHeight / 2 + 1);
     for (const [at, list] of bars) {
       const worst = list.reduce((a, b) => (ranks[b.severity] > ranks[a.severity] ? b : a));
       const [, tall] = looks[worst.severity] ?? looks.info;
       const pointed = spot?.lane === i && spot.at === at;
       ctx.fillStyle = pointed ? text : (inks[worst.severity] ?? dim);
-      ctx.fillRect(edge.left + at * barWidth, bottom - tall, barWidth - 1, tall);
+      ctx.fillRect(left + at * barWidth, bottom - tall, barWidth - 1, tall);
     }
   });
   if (unknown > 0 && lanes.length > 0) {
     // Before that there are more events than were asked for.
     ctx.fillStyle = line;
     for (let x = 0; x < unknown * inner; x += 6) {
-      ctx.fillRect(edge.left + x, lanes.length * laneHeight + 2, 3, 1);
+      ctx.fillRect(left + x, lanes.length * laneHeight + 2, 3, 1);
     }
   }
 }

@@ -73,7 +73,7 @@ export function EventsPage() {
           </span>
         </div>
         <Happened.Provider value={log}>
-          <Lanes from={now.from} to={now.to} most={6} />
+          <Lanes from={now.from} to={now.to} most={6} alone />
         </Happened.Provider>
         {waiting > 0 && (
           <p class="waiting">
