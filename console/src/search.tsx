@@ -59,7 +59,7 @@ export function Search() {
         aria-controls="found"
         aria-activedescendant={shown && hits[chosen] ? `found-${chosen}` : undefined}
         autocomplete="off"
-        placeholder={`${hint}   /`}
+        placeholder="Find by name   /"
         value={text}
         onFocus={() => setOpen(true)}
         onBlur={() => window.setTimeout(() => setOpen(false), 150)}

@@ -67,7 +67,7 @@ export function clusterSpecs(
   const counted = `cluster_request:${latency}:rate5m`;
   const latencyNote = by(
     `cluster_request:${latency}:p99_5m`,
-    "at the coordinators",
+    "at coordinators",
     "highest recorded 5 min of each step",
   );
   const each = (expr: (by: string) => string): Spec["asks"] =>
@@ -86,7 +86,7 @@ export function clusterSpecs(
     {
       title: "Requests",
       unit: "per_second",
-      note: by(counted, "at the coordinators", "mean of recorded 5 min"),
+      note: by(counted, "at coordinators", "mean of recorded 5 min"),
       asks: [
         [
           record("avg", counted, null, `sum by (request) (rate(${latency}_count{$scope}[$w]))`),
@@ -97,7 +97,7 @@ export function clusterSpecs(
     {
       title: "Failed requests",
       unit: "per_second",
-      note: "at the coordinators",
+      note: "at coordinators",
       asks: [
         [errors("timeouts"), "timeouts"],
         [errors("unavailables"), "unavailable"],

@@ -150,7 +150,7 @@ export function overOf(expr: string): number | undefined {
 
 /** How far points are apart, and over what their values are if that is longer or shorter. */
 export function stepText(step: number, over?: number): string {
-  return over && over !== step ? `each ${stepName(step)}, over ${stepName(over)}` : stepName(step);
+  return over && over !== step ? `${stepName(step)}, over ${stepName(over)}` : stepName(step);
 }
 
 /** The same as a sentence. */

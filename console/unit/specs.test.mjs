@@ -51,7 +51,7 @@ test("a rate is over four frames at least, and over the step where that is longe
 test("a caption says how far points are apart, and over what each is", () => {
   assert.equal(overOf("sum(rate(a[20s])) / sum(rate(b[80s]))"), 80);
   assert.equal(overOf("sum(a)"), undefined);
-  assert.equal(stepText(10, 20), "each 10 s, over 20 s");
+  assert.equal(stepText(10, 20), "10 s, over 20 s");
   assert.equal(stepText(10), "10 s");
   assert.equal(stepText(600, 600), "10 min");
   assert.equal(stepTitle("point", 600, 600), "A point each 10 min, of the 10 min before it");
