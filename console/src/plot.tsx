@@ -259,8 +259,12 @@ function timeSpace(span: number): number {
 }
 
 function times(u: uPlot, splits: number[]): string[] {
-  const part = timePart((u.scales.x?.max ?? 0) - (u.scales.x?.min ?? 0));
-  return splits.map((t) => stamp(t).slice(...part));
+  const { min = 0, max = 0 } = u.scales.x as { min?: number; max?: number };
+  const part = timePart(max - min);
+  const half = (part[1] - part[0]) * 3.5; // px of a text that stand behind its time
+  const perSecond = u.bbox.width / devicePixelRatio / (max - min || 1);
+  // A text at the very end would be cut.
+  return splits.map((t) => ((max - t) * perSecond + 8 < half ? "" : stamp(t).slice(...part)));
 }
 
 /** Draws marks and the threshold over the lines. */

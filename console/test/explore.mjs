@@ -148,6 +148,29 @@ export const tests = {
     t.equal(new URLSearchParams(page.url().split("?")[1]).getAll("expr").length, 3);
   },
 
+  "any two times can be chosen, and a copied link fixes the time": async (page, t) => {
+    await t.open(open(["count(up)"], { range: "15m" }));
+    const shared = new URL(await copied(page, "Copy link"));
+    const times = (hash) => {
+      const params = new URLSearchParams(hash.split("?")[1]);
+      return ["range", "from", "to"].map((name) => params.get(name));
+    };
+    const [range, from, to] = times(shared.hash);
+    t.equal(range, null);
+    t.equal(Number(to) - Number(from), 900);
+    await page.getByLabel("Time range").first().selectOption("choose");
+    const dialog = page.getByRole("dialog", { name: "Time range" });
+    await dialog.getByLabel("from").fill("2026-11-20T10:00");
+    await dialog.getByLabel("to", { exact: true }).fill("2026-11-20T09:00");
+    await dialog.getByText("The end must be later than the beginning.").waitFor();
+    await dialog.getByLabel("to", { exact: true }).fill("2026-11-20T11:30");
+    await dialog.getByRole("button", { name: "Show" }).click();
+    await page.waitForURL((u) => u.hash.includes("from="));
+    const chosen = ["2026-11-20T10:00Z", "2026-11-20T11:30Z"].map((s) => Date.parse(s) / 1000);
+    t.equal(times(new URL(page.url()).hash).join(), ["", ...chosen].join());
+    await page.getByText("2026-11-20 10:00 to 2026-11-20 11:30").waitFor();
+  },
+
   "five thousand metrics are a few rows, and nothing of them hangs over a phone's edge": async (
     page,
     t,

@@ -79,6 +79,22 @@ export const tests = {
     }, "the list of tables that equals PromQL");
   },
 
+  "the search finds a table and a metric, and says when it finds nothing": async (page, t) => {
+    await t.open("#/fleet");
+    const field = page.getByRole("combobox", { name: /^Find a cluster, node, table/ });
+    await field.fill("zebra-that-is-nowhere");
+    await page.getByText("Nothing has a name like that.").waitFor();
+    await field.fill("live_sstables");
+    await page.getByRole("option", { name: "cassandra_table_live_sstables metric" }).waitFor();
+    await field.fill("shop.order");
+    await page
+      .getByRole("option", { name: `shop.orders table of ${t.cluster}` })
+      .first()
+      .click();
+    await page.getByRole("heading", { level: 1, name: "shop.orders" }).waitFor();
+    t.ok(page.url().includes(`#/tables/${encodeURIComponent(t.cluster)}/shop/orders`), page.url());
+  },
+
   "Cassandra's own tables come when they are asked for, and a link keeps that": async (page, t) => {
     await t.open("#/tables");
     await page.getByPlaceholder("Filter: keyspace, table").fill("system.local");
