@@ -68,7 +68,7 @@ func TestPausedNode(t *testing.T) {
 	serveNodes(t, nodes)
 	for command, want := range map[string]string{
 		"nodes":                `10\.0\.0\.2 .* paused `,
-		"nodes --state paused": `^NODE .*\n.*10\.0\.0\.2 .*\n$`,
+		"nodes --state paused": `^HOST .*\n.*10\.0\.0\.2 .*\n$`,
 		"clusters":             `^prod +cassandra +3 +1 +0 +1 +1 +0 +dc1 \(3\)$`,
 		"top --once": `(?s)10\.0\.0\.3.* down .*10\.0\.0\.2.* paused .* - +- +- +-` +
 			`.*10\.0\.0\.1.* up `,

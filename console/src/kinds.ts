@@ -36,11 +36,13 @@ export const watched = (node: Node): boolean => Boolean(node.facts.job);
 export const silent = (node: Node): boolean =>
   node.state === "down" && !(watched(node) && (node.age_seconds ?? 60) < 60);
 
-/** When a silent node was last heard of, in words; nothing of another. */
+/** Of when the values of a silent or paused node are, in words; nothing of another. */
 export function lastOf(node: Node): string {
-  if (!silent(node)) return "";
-  const at = Date.parse(node.last_seen ?? "") / 1000;
-  return Number.isNaN(at) ? "from before it fell silent" : `as of ${stamp(at)}`;
+  const paused = node.state === "paused";
+  if (!silent(node) && !paused) return "";
+  const at = Date.parse((paused ? node.paused_since : node.last_seen) ?? "") / 1000;
+  if (!Number.isNaN(at)) return `as of ${stamp(at)}`;
+  return paused ? "from before it was paused" : "from before it fell silent";
 }
 
 /** Whether a cluster has nodes of Cassandra. */

@@ -67,9 +67,10 @@ export function windowOf(range: Range, interval = 20): number {
   return Math.max(range.step, 4 * interval);
 }
 
-/** How far the frames of nodes are apart at most, in seconds. */
-export function intervalOf(nodes: { interval_ms: number }[]): number {
-  return Math.max(0, ...nodes.map((n) => n.interval_ms)) / 1000 || 20;
+/** How far the frames of nodes are apart at most, in seconds. Paused ones have no values. */
+export function intervalOf(nodes: { interval_ms: number; state: string }[]): number {
+  const sending = nodes.filter((n) => n.state !== "paused");
+  return Math.max(0, ...sending.map((n) => n.interval_ms)) / 1000 || 20;
 }
 
 /** The range as routes of the API take it: while its end is now, by its length. */

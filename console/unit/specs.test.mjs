@@ -41,10 +41,12 @@ test("what comes from recorded rates says so, and what a p99 is over", () => {
 });
 
 test("a rate is over four frames at least, and over the step where that is longer", () => {
-  const nodes = (...seconds) => seconds.map((s) => ({ interval_ms: 1000 * s }));
+  const nodes = (...seconds) => seconds.map((s) => ({ state: "up", interval_ms: 1000 * s }));
   assert.equal(windowOf(rangeFor("15m"), intervalOf(nodes(5))), 20);
   assert.equal(windowOf(rangeFor("15m"), intervalOf(nodes(5, 60))), 240);
   assert.equal(windowOf(rangeFor("15m"), intervalOf([])), 80);
+  const paused = [...nodes(5), { state: "paused", interval_ms: 60_000 }];
+  assert.equal(windowOf(rangeFor("15m"), intervalOf(paused)), 20);
   assert.equal(windowOf(rangeFor("30d"), intervalOf(nodes(5))), rangeFor("30d").step);
 });
 

@@ -74,6 +74,8 @@ test("of a silent node the last values are dated, and what was read last is no f
   assert.equal(lastOf(gone), "as of 2026-11-27 10:00:00");
   assert.equal(lastOf(unread), "");
   assert.equal(lastOf(node({ state: "up" })), "");
+  const paused = node({ state: "paused", paused_since: "2026-11-28T08:15:00Z", age_seconds: 2 });
+  assert.equal(lastOf(paused), "as of 2026-11-28 08:15:00");
   const reads = new Map([["n", { up: 0, took: 1, samples: 1, errors: ["It refuses."] }]]);
   assert.equal(readFindings(reads, [gone]).length, 0);
   assert.equal(readFindings(reads, [unread])[0].name, "r1:6379 does not answer");

@@ -17,7 +17,7 @@ import { Empty, Shown } from "../faces";
 import { type Fact, Facts, NodeHead, stateOf, Values } from "../head";
 import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
-import { type Kind, kindName, kindOf, nameOf, silent, watched } from "../kinds";
+import { type Kind, kindName, kindOf, lastOf, nameOf, watched } from "../kinds";
 import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
 import { Ways } from "../parts";
@@ -150,7 +150,7 @@ function Whole({ node }: { node: Node }) {
   const findings = [
     ...stateOf(node),
     ...readFindings(reads.value, [node]),
-    ...(silent(node) ? [] : (unhealthy.value ?? [])),
+    ...(lastOf(node) ? [] : (unhealthy.value ?? [])),
   ];
   const happened = useHappened({ cluster: node.cluster, node: node.id }, range);
   return (
