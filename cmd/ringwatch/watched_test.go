@@ -89,7 +89,7 @@ api: {listen: "127.0.0.1:%d"}
 	out.Reset()
 	clusters := clustersCmd{clientFlags: flags}
 	if err := clusters.run(t.Context(), &out); err != nil ||
-		!strings.Contains(out.String(), "shop     cassandra, kafka  3      2   0     1 ") {
+		!strings.Contains(out.String(), "shop     cassandra, kafka  3      2   0     0       1 ") {
 		t.Errorf("ringwatch clusters: %v\n%s", err, &out)
 	}
 	out.Reset()
