@@ -27,7 +27,8 @@ export const tests = {
     const scope = `cluster="${t.cluster}"`;
     const name = "cassandra_client_request_latency_seconds";
     const node = (await t.get("/v1/nodes")).find((n) => n.id === t.node);
-    const window = `${(4 * node.interval_ms) / 1000}s`; // of four frames, not of recorded rates
+    // Of four frames, or of a step, and not of the five minutes of recorded rates.
+    const window = `${Math.max(5, (4 * node.interval_ms) / 1000)}s`;
     const rate = `sum(rate(${name}_count{${scope},request="Write"}[${window}]))`;
     const busy =
       `100 - 100 * sum(rate(os_cpu_seconds_total{${scope},mode=~"idle|iowait"}[${window}]))` +
@@ -52,6 +53,11 @@ export const tests = {
       }, `${title} has quantiles that rise`);
     }
     t.equal(await page.locator("figure.chart").count(), 12);
+    for (const title of ["Requests", "Read latency"]) {
+      const caption = page.locator(`[data-title="${title}"] figcaption`);
+      t.ok(!(await caption.innerText()).includes("recorded"), `${title} is recorded`);
+      await caption.getByTitle(/^A point each 5 s, of the .+ before it$/).waitFor();
+    }
   },
 
   "a cluster's alerts stand under what hurts, and its map keeps its colour in the address": async (
