@@ -6,6 +6,8 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 export interface Column<T> {
   id: string;
   title: string;
+  /** What its values are of, on pointing at the head. */
+  hint?: string;
   /** What the cell shows. */
   cell: (row: T) => ComponentChildren;
   /** What it is sorted by; without it, it is not sorted by this column. */
@@ -109,6 +111,7 @@ export function Table<T>({
               role="columnheader"
               key={c.id}
               class={classes(c)}
+              title={c.hint}
               aria-sort={sort?.id === c.id ? (sort.falling ? "descending" : "ascending") : "none"}
             >
               {c.order ? (

@@ -155,6 +155,7 @@ function seconds(id: string, title: string, of: (r: Row) => number): Column<Row>
   return {
     id,
     title,
+    hint: "Of the requests that the node coordinated in the last 5 min",
     number: true,
     wide: id === "write",
     order: of,
@@ -166,6 +167,7 @@ function percent(id: string, title: string, of: (r: Row) => number, most: number
   return {
     id,
     title,
+    ...(id === "cpu" && { hint: "Over the last 5 min" }),
     number: true,
     wide: id === "cpu",
     order: of,
