@@ -189,7 +189,9 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	}
 	check("ingest", c.Ingest.Validate)
 	check("api", c.API.Validate)
-	check("query", c.Query.Validate)
+	check("query", func() error {
+		return errors.Join(c.Query.Validate(), directoryKey("active_dir", c.Query.ActiveDir))
+	})
 	check("series", c.Series.Validate)
 	check("ring", c.Ring.Validate)
 	check("throttle", c.validateThrottle)

@@ -18,9 +18,9 @@ import (
 type doctorCmd struct {
 	AgentConfig   string `help:"The agent's configuration." default:"/etc/ringwatch/agent.yaml" type:"path"`
 	Jar           string `help:"The agent's jar. Without it: ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
-	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"path"`
-	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"path"`
-	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"path"`
+	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"dir"`
+	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"dir"`
+	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"dir"`
 	Config        string `help:"Check the engines of this configuration of the roles instead of a node, with its logins and its TLS. With --redis or --cassandra: that address alone." type:"path" short:"c"`
 	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
 	Cassandra     string `help:"Check the Cassandra that stores the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
