@@ -210,7 +210,9 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("report", c.validateReport)
 	check("metrics", c.Metrics.validate)
 	check("log", c.Log.validate)
-	check("self", c.Self.Validate)
+	if !unset["accounts"] { // one of them may be sent for
+		check("self", c.validateSelf)
+	}
 	c.Watch.fill()
 	check("watch", c.Watch.validate)
 	if err := errors.Join(errs...); err != nil {

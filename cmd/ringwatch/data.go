@@ -112,7 +112,7 @@ type dataFlags struct {
 }
 
 // bareConfig is the configuration of who has written none.
-const bareConfig = "accounts: [{name: default}]\n"
+const bareConfig = "accounts: [{name: default}]\nself: {enabled: true}\n"
 
 // bare reports whether there is no configuration, and none was asked for.
 func (f *dataFlags) bare() bool {
