@@ -75,7 +75,11 @@ func TestProfiles(t *testing.T) {
 	})
 	t.Run("Losses", func(t *testing.T) { lossesOf(t, agent) })
 	t.Run("Doctor", func(t *testing.T) { // it asks this agent
-		report := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config, Jar: agentJar})
+		report, err := doctor.Examine(t.Context(), doctor.Options{AgentConfig: config,
+			Jar: agentJar})
+		if err != nil {
+			t.Fatal(err)
+		}
 		says := func(c doctor.Result) bool {
 			return c.Name == "profiles" && c.Status == doctor.Warn &&
 				strings.Contains(c.Message, "instaclustr_exporter loses series of") &&

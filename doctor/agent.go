@@ -30,6 +30,11 @@ type agentConfig struct {
 	queueBytes, spoolSize int64
 	profiles              []string // in order
 	files                 []string // those of them that are files of rules
+
+	rulesRead    []string // profiles whose rules are right
+	rulesUnread  []string // those whose rules could not be read for want of SnakeYAML
+	rulesWrong   []string // what is wrong with others', which stay empty
+	rulesIgnored []string // what of rules is ignored
 }
 
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)[^"]*"`)
@@ -130,8 +135,8 @@ func (n *node) checkConfig(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, n.java, "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", n.Jar,
-		"dev.ringwatch.agent.Check", "--secrets", n.AgentConfig)
+	cmd := exec.CommandContext(ctx, n.java, "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp",
+		n.classPath(), "dev.ringwatch.agent.Check", "--secrets", n.AgentConfig)
 	cmd.Env = withoutOptions(os.Environ())
 	out, err := cmd.Output()
 	problem := n.agent.parse(string(out))
@@ -140,6 +145,8 @@ func (n *node) checkConfig(ctx context.Context) {
 		remedy := "correct the file; the agent stays off until then"
 		if strings.Contains(problem, "environment variable") {
 			remedy = "run doctor with the environment that Cassandra will have, or correct the file"
+		} else if strings.Contains(problem, "there is no such file") {
+			remedy = "create it, or name another one with --agent-config"
 		}
 		n.add("config", Fail, remedy, "%s", problem)
 	case err != nil:
@@ -153,6 +160,19 @@ func (n *node) checkConfig(ctx context.Context) {
 				"%s says paused: true: nothing will be read, and ingest hears only that it is paused", n.AgentConfig)
 		}
 	}
+}
+
+// classPath is the agent's jar and the SnakeYAML of Cassandra, by which the agent reads files of
+// rules.
+func (n *node) classPath() string {
+	path := []string{n.Jar}
+	for _, dir := range []string{under(n.CassandraHome, "lib"), n.CassandraHome} {
+		if dir != "" {
+			found, _ := filepath.Glob(filepath.Join(dir, "snakeyaml-*.jar")) // the pattern is ours
+			path = append(path, found...)
+		}
+	}
+	return strings.Join(path, string(filepath.ListSeparator))
 }
 
 // withoutOptions keeps agents that stand in the environment out of our own JVM.
@@ -203,6 +223,14 @@ func (a *agentConfig) parse(out string) (problem string) {
 			if name == "profile_of_file" {
 				a.files = append(a.files, value)
 			}
+		case "rules_read":
+			a.rulesRead = append(a.rulesRead, value)
+		case "rules_unread":
+			a.rulesUnread = append(a.rulesUnread, value)
+		case "rules_error":
+			a.rulesWrong = append(a.rulesWrong, value)
+		case "rules_ignore":
+			a.rulesIgnored = append(a.rulesIgnored, value)
 		case "paused":
 			a.paused = value == "true"
 		}

@@ -22,17 +22,21 @@ import (
 // Options says where things are. Empty fields are taken from the Cassandra that runs on this
 // machine, if it is one, else looked for where packages and tarballs put them.
 type Options struct {
-	AgentConfig   string // agent.yaml; needed
+	PID           int    // the Cassandra's process; 0: the one that runs
+	AgentConfig   string // agent.yaml; empty: also DefaultAgentConfig
 	Jar           string // the agent's jar
 	CassandraConf string // the directory of cassandra.yaml
 	CassandraHome string // the directory with lib/ or the jars
 	JavaHome      string // of the Java that runs Cassandra
 }
 
+// DefaultAgentConfig is where packages put the agent's configuration.
+const DefaultAgentConfig = "/etc/ringwatch/agent.yaml"
+
 // Status is how a check came out.
 type Status string
 
-// The statuses. With Fail the agent stays off or its frames do not arrive.
+// The statuses. With Fail the agent stays off, or something of what it should do is not done.
 const (
 	OK   Status = "ok"
 	Warn Status = "warn"
@@ -56,7 +60,8 @@ type Report struct {
 	Line    string `json:"line,omitempty"`
 	File    string `json:"file,omitempty"`
 	Present bool   `json:"present"`
-	Remove  string `json:"remove,omitempty"` // how to take it out again
+	Process int    `json:"process,omitempty"` // of the Cassandra that runs with the line; 0: none
+	Remove  string `json:"remove,omitempty"`  // how to take it out again
 
 	noLine bool // of an engine, to which nothing is added
 }
@@ -70,9 +75,8 @@ type node struct {
 	java    string // the program
 	version string // Cassandra's, empty if unknown
 	data    []string
-	// runningData is the data directory of the node that runs now, "" if unknown.
-	runningData string
-	user        *owner // who runs Cassandra, nil if unknown
+	runs    running
+	user    *owner // who runs Cassandra, nil if unknown
 }
 
 func (n *node) add(name string, s Status, remedy, format string, args ...any) {
@@ -80,9 +84,14 @@ func (n *node) add(name string, s Status, remedy, format string, args ...any) {
 		Result{Name: name, Status: s, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
-// Examine runs all checks. Ending ctx makes those on the network fail.
-func Examine(ctx context.Context, o Options) *Report {
-	n := &node{Options: o}
+// Examine runs all checks. Ending ctx makes those on the network fail. The error asks which of
+// several Cassandras is meant.
+func Examine(ctx context.Context, o Options) (*Report, error) {
+	runs, err := o.choose(findRunning())
+	if err != nil {
+		return nil, err
+	}
+	n := &node{Options: o, runs: runs}
 	n.findCassandra()
 	n.findUser()
 	n.checkJava(ctx)
@@ -91,6 +100,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	if n.parsed {
 		n.checkFiles()
 		n.checkPort(ctx)
+		n.checkRules()
 		n.checkProfiles(ctx)
 		n.checkIngest(ctx)
 		n.checkSpool()
@@ -101,7 +111,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	for _, r := range n.Results {
 		n.Report.OK = n.Report.OK && r.Status != Fail
 	}
-	return &n.Report
+	return &n.Report, nil
 }
 
 // Write prints the report for people.
@@ -120,6 +130,9 @@ func (r *Report) Write(w io.Writer) error {
 		return err
 	}
 	switch {
+	case r.Process != 0:
+		fmt.Fprintf(w, "\nThe Cassandra that runs as process %d has this line, which is in "+
+			"%s:\n\n  %s\n", r.Process, r.File, r.Line)
 	case r.Present:
 		fmt.Fprintf(w, "\nThis line is in %s already; it takes effect when Cassandra is "+
 			"started:\n\n  %s\n", r.File, r.Line)

@@ -1,6 +1,9 @@
 package doctor
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -89,15 +92,26 @@ func (n *node) checkFiles() {
 			if file == "" {
 				continue
 			}
-			if stop := n.user.mayReach(file, 4); stop != "" {
-				bad = true
-				effect := "the agent stays off"
-				if file == n.Jar {
-					effect = "Cassandra does not start"
-				}
-				n.add("files", Fail, "let that user read it (chown, chmod), or "+effect,
-					"Cassandra's user %s may not read %s", n.user.name, stop)
+			stop := n.user.mayReach(file, 4)
+			if stop == "" {
+				continue
 			}
+			bad = true
+			problem := fmt.Sprintf("Cassandra's user %s may not read %s", n.user.name, stop)
+			remedy := "let that user read it (chown, chmod)"
+			if _, err := os.Stat(file); stop == file && errors.Is(err, fs.ErrNotExist) {
+				problem = file + " is not there"
+				remedy = fmt.Sprintf("create it, for user %s to read", n.user.name)
+			}
+			switch file {
+			case n.Jar:
+				remedy += ", or Cassandra does not start"
+			case n.AgentConfig:
+				remedy += ", or the agent stays off"
+			default:
+				remedy += "; the agent sends nothing until then, and needs no restart"
+			}
+			n.add("files", Fail, remedy, "%s", problem)
 		}
 	}
 	secret := []string{a.keyFile, a.certKeyFile}
@@ -116,6 +130,9 @@ func (n *node) checkFiles() {
 			n.user.name)
 	}
 }
+
+// readOnly is the kernel's ST_RDONLY, which an immutable root and a bind mount have, too.
+const readOnly = 1
 
 // checkSpool looks for room on the disk that frames wait on.
 func (n *node) checkSpool() {
@@ -142,12 +159,17 @@ func (n *node) checkSpool() {
 			return
 		}
 	}
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
 		n.add("spool", Warn, "check it with df", "the free space on %s is unknown: %v", dir, err)
 		return
 	}
-	free := int64(fs.Bavail) * fs.Bsize
+	if disk.Flags&readOnly != 0 {
+		n.add("spool", Fail, "mount it writable, or name another spool.directory: until then "+
+			"frames wait in memory only", "%s is on a disk that is mounted read-only", dir)
+		return
+	}
+	free := int64(disk.Bavail) * disk.Bsize
 	where := ""
 	for _, data := range n.data {
 		if sameDisk(dir, data) {

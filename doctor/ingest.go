@@ -82,7 +82,8 @@ func (n *node) checkIngest(ctx context.Context) {
 	if n.agent.keyFile != "" {
 		text, err := os.ReadFile(n.agent.keyFile)
 		if err != nil {
-			n.add("key", Fail, "create it, readable for Cassandra's user",
+			n.add("key", Fail, "create it, readable for Cassandra's user; a running agent reads "+
+				"it without a restart",
 				"the key file cannot be read: %v", err)
 			return
 		}

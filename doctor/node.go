@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,19 +12,22 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
+// jars are those of a Cassandra's version.
+const jars = "apache-cassandra-[0-9]*.jar"
+
 var cassandraJar = regexp.MustCompile(`^apache-cassandra-(\d+\.\d+[^/]*)\.jar$`)
 
 // findCassandra looks where a node that runs now has its things, then where Debian's and Red
 // Hat's packages and the tarball put them, and reads the version from the jar's name.
 func (n *node) findCassandra() {
-	const jars = "apache-cassandra-[0-9]*.jar"
-	runs := findRunning()
-	if n.CassandraHome == "" && n.CassandraConf == "" {
-		n.CassandraHome, n.CassandraConf = runs.home, runs.conf
-		n.runningData = runs.data
-		if n.JavaHome == "" && os.Getenv("JAVA_HOME") == "" {
-			n.JavaHome = runs.java
-		}
+	n.CassandraHome = cmp.Or(n.CassandraHome, n.runs.home)
+	n.CassandraConf = cmp.Or(n.CassandraConf, n.runs.conf)
+	if os.Getenv("JAVA_HOME") == "" {
+		n.JavaHome = cmp.Or(n.JavaHome, n.runs.java)
+	}
+	n.AgentConfig = cmp.Or(n.AgentConfig, n.runs.config, DefaultAgentConfig)
+	if n.AgentConfig == n.runs.config {
+		n.Jar = cmp.Or(n.Jar, n.runs.jar)
 	}
 	if n.CassandraHome == "" {
 		for _, home := range []string{os.Getenv("CASSANDRA_HOME"), "/usr/share/cassandra",
@@ -42,7 +46,7 @@ func (n *node) findCassandra() {
 		n.add("cassandra", Warn, "name its directory with --cassandra-home",
 			"Cassandra's jars were not found, so its version is unknown")
 	} else {
-		n.findVersion(firstDir(jars, filepath.Join(n.CassandraHome, "lib"), n.CassandraHome), jars)
+		n.findVersion(firstDir(jars, filepath.Join(n.CassandraHome, "lib"), n.CassandraHome))
 	}
 	if n.CassandraConf == "" || !exists(filepath.Join(n.CassandraConf, "cassandra.yaml")) {
 		n.add("conf", Warn, "name the directory of cassandra.yaml with --cassandra-conf",
@@ -59,7 +63,7 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-func (n *node) findVersion(dir, jars string) {
+func (n *node) findVersion(dir string) {
 	found, _ := filepath.Glob(filepath.Join(dir, jars)) // the pattern is ours
 	for _, jar := range found {
 		if m := cassandraJar.FindStringSubmatch(filepath.Base(jar)); m != nil {
@@ -100,7 +104,7 @@ func (n *node) findData() {
 	}
 	n.data = c.Data
 	if len(n.data) == 0 {
-		for _, dir := range []string{n.runningData, under(n.CassandraHome, "data/data"),
+		for _, dir := range []string{n.runs.data, under(n.CassandraHome, "data/data"),
 			"/var/lib/cassandra/data"} {
 			if dir != "" && exists(dir) {
 				n.data = []string{dir}
@@ -198,6 +202,12 @@ func (n *node) findLine() {
 	there := n.linesThere()
 	if len(there) > 0 {
 		n.File = there[0].file
+	}
+	if n.runs.jar != "" && n.Line == "-javaagent:"+n.runs.jar+"="+n.runs.config {
+		n.Present, n.Process = true, n.runs.pid
+		if len(there) == 0 { // an environment variable or a script of the operator's has it
+			n.File = fmt.Sprintf("the options of process %d", n.runs.pid)
+		}
 	}
 	n.Remove = fmt.Sprintf("remove the line from %s and restart Cassandra. Delete the jar only "+
 		"after that: Cassandra does not start with the line and without the jar", n.File)

@@ -23,6 +23,27 @@ const namesSaid = 5
 // oldInstaclustr is what the agent calls a profile too.
 const oldInstaclustr = "cassandra_exporter"
 
+// checkRules says what the agent's own code makes of the files of rules.
+func (n *node) checkRules() {
+	a := &n.agent
+	for _, wrong := range a.rulesWrong {
+		n.add("rules", Fail, "correct it; until then this profile is empty, and all else is served",
+			"%s", wrong)
+	}
+	for _, ignored := range a.rulesIgnored {
+		n.add("rules", Warn, "correct it, or leave it: the rest counts", "%s", ignored)
+	}
+	if len(a.rulesUnread) > 0 {
+		n.add("rules", Warn, "name Cassandra's directory with --cassandra-home",
+			"the rules of %s were not read: that takes Cassandra's SnakeYAML, which was not found",
+			strings.Join(a.rulesUnread, ", "))
+	}
+	if len(a.rulesRead) > 0 {
+		n.add("rules", OK, "", "the rules of %s can be used",
+			strings.Join(a.rulesRead, ", "))
+	}
+}
+
 // checkProfiles looks for names that a profile loses on /metrics to one that stands before it. An
 // agent that runs with these profiles says so itself; else what profiles show is known here, but
 // for those of a file.

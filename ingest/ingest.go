@@ -228,6 +228,7 @@ type Server struct {
 	checking *semaphore.Weighted
 	now      func() time.Time
 	listener net.Listener
+	inside   *inside
 	http     *http.Server
 }
 
@@ -279,6 +280,7 @@ func New(c Config, d Deps) (*Server, error) {
 		// whatever comes to an open port
 		ErrorLog: slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug),
 	}
+	s.inside = newInside()
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("ingest: cannot listen on %s: stop the program that listens "+
@@ -295,12 +297,13 @@ func New(c Config, d Deps) (*Server, error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Close frees the address of a server that is not run.
-func (s *Server) Close() error { return s.listener.Close() }
+func (s *Server) Close() error { return errors.Join(s.listener.Close(), s.inside.Close()) }
 
 // Run serves until ctx ends, then lets requests under way finish for Config.DrainTimeout.
 func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
+	go func() { _ = s.http.Serve(s.inside) }() // until Shutdown closes it, too
 	select {
 	case err := <-served:
 		return fmt.Errorf("ingest: serving ended: %w", err)

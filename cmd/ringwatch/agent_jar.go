@@ -8,7 +8,7 @@ import (
 
 // agentJarCmd is what an init container runs: the image has no shell that could copy a file.
 type agentJarCmd struct {
-	Dir string `arg:"" help:"The folder. It is made if it is not there." type:"path"`
+	Dir string `arg:"" help:"The folder. It is made if it is not there." type:"dir"`
 	Jar string `help:"The jar to copy." default:"/usr/share/ringwatch/ringwatch-agent.jar" type:"path"`
 }
 

@@ -203,7 +203,7 @@ func (l *commandLine) ask(ctx context.Context, s subject, word string) []candida
 
 // namesFile says whether a value is the name of a file or a folder.
 func namesFile(v *kong.Value) bool {
-	return v.Tag.Type == "path" || v.Name == "file" || v.Name == "dir" ||
+	return v.Tag.Type == "path" || v.Tag.Type == "dir" || v.Name == "file" || v.Name == "dir" ||
 		strings.HasSuffix(v.Name, "-file") ||
 		v.Flag != nil && v.Flag.PlaceHolder == "FILE"
 }

@@ -189,7 +189,9 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	}
 	check("ingest", c.Ingest.Validate)
 	check("api", c.API.Validate)
-	check("query", c.Query.Validate)
+	check("query", func() error {
+		return errors.Join(c.Query.Validate(), directoryKey("active_dir", c.Query.ActiveDir))
+	})
 	check("series", c.Series.Validate)
 	check("ring", c.Ring.Validate)
 	check("throttle", c.validateThrottle)
@@ -208,7 +210,9 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("report", c.validateReport)
 	check("metrics", c.Metrics.validate)
 	check("log", c.Log.validate)
-	check("self", c.Self.Validate)
+	if !unset["accounts"] { // one of them may be sent for
+		check("self", c.validateSelf)
+	}
 	c.Watch.fill()
 	check("watch", c.Watch.validate)
 	if err := errors.Join(errs...); err != nil {

@@ -108,11 +108,11 @@ func (c *config) streamBytes() int64 {
 // dataFlags are those of commands that work on a directory, too.
 type dataFlags struct {
 	roleFlags
-	Data string `help:"The directory of ringwatch all for what has no engine: without kafka.brokers the stream is there, without cassandra.hosts all that is stored. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+	Data string `help:"The directory of ringwatch all for what has no engine: without kafka.brokers the stream is there, without cassandra.hosts all that is stored. Default: the configuration's data.dir." placeholder:"DIR" type:"dir"`
 }
 
 // bareConfig is the configuration of who has written none.
-const bareConfig = "accounts: [{name: default}]\n"
+const bareConfig = "accounts: [{name: default}]\nself: {enabled: true}\n"
 
 // bare reports whether there is no configuration, and none was asked for.
 func (f *dataFlags) bare() bool {
@@ -129,10 +129,13 @@ func (f *dataFlags) load() (c *config, registry *account.Registry, err error) {
 	} else {
 		c, registry, err = f.roleFlags.load()
 	}
-	if err == nil && f.Data != "" {
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Data != "" {
 		c.keepIn(f.Data)
 	}
-	return c, registry, err
+	return c, registry, c.directoryPossible()
 }
 
 // prepare is roleFlags.prepare.
@@ -157,6 +160,17 @@ func (f *dataFlags) start(
 		return nil, err
 	}
 	return p, p.need(ctx, f.Wait, pick(p.config)...)
+}
+
+// directoryPossible reports, as a usageError, that what has no engine cannot lie in the directory.
+func (c *config) directoryPossible() error {
+	if !c.keeps() {
+		return nil
+	}
+	if err := directoryKey("data.dir", c.Data.Dir); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // directoryThere reports, as a usageError, that there is no directory of rows where one is meant.

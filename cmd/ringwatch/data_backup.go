@@ -14,8 +14,8 @@ import (
 )
 
 type dataBackupCmd struct {
-	Dir string `arg:"" help:"The directory of ringwatch all, whether that runs or not." type:"path"`
-	To  string `arg:"" name:"dir2" help:"The copy, which must not be there or be empty." type:"path"`
+	Dir string `arg:"" help:"The directory of ringwatch all, whether that runs or not." type:"dir"`
+	To  string `arg:"" name:"dir2" help:"The copy, which must not be there or be empty." type:"dir"`
 }
 
 // Help implements kong.HelpProvider.

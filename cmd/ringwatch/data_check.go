@@ -18,7 +18,7 @@ type dataCmd struct {
 }
 
 type dataCheckCmd struct {
-	Dir string `arg:"" help:"The directory of ringwatch all." type:"path"`
+	Dir string `arg:"" help:"The directory of ringwatch all." type:"dir"`
 }
 
 // Help implements kong.HelpProvider.

@@ -19,7 +19,7 @@ import (
 
 type dataMoveCmd struct {
 	Config string        `help:"The configuration of the line: it names Kafka and Cassandra, and has the accounts of the process that has the directory." type:"path" env:"RINGWATCH_CONFIG" short:"c" required:""`
-	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"dir"`
 	DryRun bool          `name:"dry-run" help:"Look at everything, say what would be done, and do nothing."`
 	Wait   time.Duration `help:"How long to wait for an engine that is away, and for the process to end." default:"90s"`
 }
@@ -48,6 +48,9 @@ func (c *dataMoveCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	if c.Data != "" {
 		conf.Data.Dir = c.Data
+	}
+	if err := directoryKey("data.dir", conf.Data.Dir); err != nil {
+		return usageError{err}
 	}
 	kafka, cassandra := conf.kafka(), conf.cassandra()
 	kafka.unset, cassandra.unset = moveNeeds, moveNeeds

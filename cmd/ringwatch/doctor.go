@@ -16,11 +16,12 @@ import (
 )
 
 type doctorCmd struct {
-	AgentConfig   string `help:"The agent's configuration." default:"/etc/ringwatch/agent.yaml" type:"path"`
-	Jar           string `help:"The agent's jar. Without it: ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
-	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"path"`
-	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"path"`
-	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"path"`
+	AgentConfig   string `help:"The agent's configuration. Without it: the one that the Cassandra that runs here names, else /etc/ringwatch/agent.yaml." type:"path"`
+	PID           int    `name:"pid" help:"The process of the Cassandra that is meant, where several run."`
+	Jar           string `help:"The agent's jar. Without it: the running agent's, else ringwatch-agent.jar beside the configuration, beside this program or in /usr/share/ringwatch." type:"path"`
+	CassandraConf string `help:"The directory of cassandra.yaml. Without it: that of the Cassandra that runs here, else where packages put it." type:"dir"`
+	CassandraHome string `help:"The directory that holds Cassandra's jars, or their folder lib. Without it: found like --cassandra-conf." type:"dir"`
+	JavaHome      string `help:"The Java that runs Cassandra. Without it: JAVA_HOME, the running Cassandra's, or the first in PATH." type:"dir"`
 	Config        string `help:"Check the engines of this configuration of the roles instead of a node, with its logins and its TLS. With --redis or --cassandra: that address alone." type:"path" short:"c"`
 	Redis         string `help:"Check this Redis instead of a node: host:port. A password is taken from RINGWATCH_REDIS_PASSWORD, a user from RINGWATCH_REDIS_USERNAME."`
 	Cassandra     string `help:"Check the Cassandra that stores the frames instead of a node: host:port. A password is taken from RINGWATCH_CASSANDRA_PASSWORD, a user from RINGWATCH_CASSANDRA_USERNAME."`
@@ -31,7 +32,8 @@ type doctorCmd struct {
 // Help implements kong.HelpProvider.
 func (*doctorCmd) Help() string {
 	return "Checks a node before you restart it with the agent. Prints the one line to add to " +
-		"Cassandra's options, and how to remove it again. " +
+		"Cassandra's options, and how to remove it again. Of a Cassandra that runs here it takes " +
+		"what the process names; where several run, --pid chooses one. " +
 		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: " +
 		"certificates, logins, settings; the directory of what has no engine; and it reads each " +
 		"target of section watch once, which may take a minute. With --redis " +
@@ -72,9 +74,13 @@ func (c *doctorCmd) run(ctx context.Context, out io.Writer) error {
 		}
 		return c.print(out, doctor.ReportCassandra(found))
 	}
-	return c.print(out,
-		doctor.Examine(ctx, doctor.Options{AgentConfig: c.AgentConfig, Jar: c.Jar,
-			CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome, JavaHome: c.JavaHome}))
+	report, err := doctor.Examine(ctx, doctor.Options{PID: c.PID, AgentConfig: c.AgentConfig,
+		Jar: c.Jar, CassandraConf: c.CassandraConf, CassandraHome: c.CassandraHome,
+		JavaHome: c.JavaHome})
+	if err != nil {
+		return usageError{err}
+	}
+	return c.print(out, report)
 }
 
 // cassandraTimeout bounds all questions to Cassandra.

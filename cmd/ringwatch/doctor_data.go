@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -14,38 +15,65 @@ import (
 // littleRoom is how many bytes are too few for a day of some nodes.
 const littleRoom = 1 << 30
 
-// examineData looks at the directory of ringwatch all, if there is anything that has no engine.
-func (c *config) examineData() []doctor.Result {
-	if !c.keeps() {
-		return nil
+// examineData looks at the directories that the configuration names, for what has no engine and for
+// all else.
+func (c *config) examineData() (results []doctor.Result) {
+	if c.keeps() {
+		results = append(results, examineDirectory("data.dir", c.Data.Dir, littleRoom,
+			"make room: on a full disk agents keep their frames, until their own spools are full"))
 	}
-	r := doctor.Result{Name: "data.dir", Status: doctor.OK}
+	if c.Watch.targets() && c.Watch.Spool.Directory != "" {
+		results = append(results, examineDirectory("watch.spool.directory",
+			c.Watch.Spool.Directory, c.Watch.Spool.MaxBytes,
+			"make room, or lower watch.spool.max_bytes: what finds none is lost"))
+	}
+	if dir := c.Report.Directory; dir != "" {
+		results = append(results, examineDirectory("report.directory", dir, 0, ""))
+	}
+	if dir := c.Query.ActiveDir; dir != "" {
+		results = append(results, examineDirectory("query.active_dir", dir, 0, ""))
+	}
+	return results
+}
+
+// examineDirectory says whether a directory can be written. With fewer bytes left than enough it
+// says what to do about it.
+func examineDirectory(key, dir string, enough int64, remedy string) doctor.Result {
+	r := doctor.Result{Name: key, Status: doctor.OK}
 	var disk unix.Statfs_t
-	info, err := os.Stat(c.Data.Dir)
+	info, err := os.Stat(dir)
+	there := dir
+	for errors.Is(err, fs.ErrNotExist) && there != filepath.Dir(there) {
+		there = filepath.Dir(there)
+		_, err = os.Stat(there)
+	}
+	if err == nil {
+		err = namesDirectory(there)
+	}
+	if err == nil {
+		err = unix.Statfs(there, &disk)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		r.Message = c.Data.Dir + " is not there yet: ringwatch all makes it"
-		return []doctor.Result{r}
-	case err == nil && !info.IsDir():
-		err = fmt.Errorf("%s is no directory", c.Data.Dir)
-	case err == nil:
-		if err = unix.Access(c.Data.Dir, unix.W_OK|unix.X_OK); err != nil {
-			err = fmt.Errorf("%s: %w", c.Data.Dir, err)
-		} else {
-			err = unix.Statfs(c.Data.Dir, &disk)
+	case err != nil:
+	case disk.Flags&unix.ST_RDONLY != 0:
+		err = fmt.Errorf("%s is on a disk that is mounted read-only", dir)
+	case info == nil:
+		r.Message = dir + " is not there yet: Ringwatch makes it"
+		return r
+	default:
+		if err = unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			err = fmt.Errorf("%s: %w", dir, err)
 		}
 	}
 	if err != nil {
 		r.Status, r.Message = doctor.Fail, err.Error()
-		r.Remedy = "name a directory that the user of ringwatch all may write to"
-		return []doctor.Result{r}
+		r.Remedy = "name a directory that Ringwatch's user may write to"
+		return r
 	}
 	free := int64(disk.Bavail) * disk.Bsize
-	r.Message = fmt.Sprintf("%s can be written; its disk has %d MiB left", c.Data.Dir, free>>20)
-	if free < littleRoom {
-		r.Status = doctor.Warn
-		r.Remedy = "make room: on a full disk agents keep their frames, until their own " +
-			"spools are full"
+	r.Message = fmt.Sprintf("%s can be written; its disk has %d MiB left", dir, free>>20)
+	if free < enough {
+		r.Status, r.Remedy = doctor.Warn, remedy
 	}
-	return []doctor.Result{r}
+	return r
 }

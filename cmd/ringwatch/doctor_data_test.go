@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/doctor"
 )
 
 // TestDoctorOfADirectory: without engines the doctor looks at the directory.
@@ -20,7 +22,7 @@ func TestDoctorOfADirectory(t *testing.T) {
 			t.Errorf("it does not say %q: %v\n%s", want, err, &out)
 		}
 	}
-	look("ringwatch all makes it", true)
+	look("Ringwatch makes it", true)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -32,4 +34,15 @@ func TestDoctorOfADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("is no directory", false)
+}
+
+// TestDoctorOfAReadOnlyDisk: who may write by a directory's mode may not on such a disk, and nobody
+// can make a directory there.
+func TestDoctorOfAReadOnlyDisk(t *testing.T) {
+	d := mustDisk(t, filepath.Join(t.TempDir(), "disk"))
+	d.do(t, "examine", "", string(doctor.OK), "can be written")
+	d.do(t, "examine", "later", string(doctor.OK), "is not there yet")
+	d.do(t, "readonly")
+	d.do(t, "examine", "", string(doctor.Fail), "mounted read-only")
+	d.do(t, "examine", "later", string(doctor.Fail), "mounted read-only")
 }

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -267,6 +269,36 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("no %s %s with %q in %+v", c.check, c.status, c.says, r.Results)
 			}
 		})
+	}
+}
+
+// TestDoctorAsksWhich: of several Cassandras that run it asks which, and --pid says it.
+func TestDoctorAsksWhich(t *testing.T) {
+	const main = "org.apache.cassandra.service.CassandraDaemon"
+	var pids []int
+	for _, name := range []string{"one", "two"} {
+		// a shell that is called as a Cassandra with an agent is
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", "read line", "java",
+			"-javaagent:/opt/ringwatch-agent.jar=/none/"+name+".yaml", main)
+		if _, err := cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		pids = append(pids, cmd.Process.Pid)
+	}
+	err := (&doctorCmd{}).run(t.Context(), io.Discard)
+	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), " with --pid") ||
+		!strings.Contains(err.Error(), fmt.Sprintf("%d (/none/one.yaml)", pids[0])) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("%d (/none/two.yaml)", pids[1])) {
+		t.Errorf("it does not ask: %v", err)
+	}
+	var out bytes.Buffer
+	if err := (&doctorCmd{PID: pids[1]}).run(t.Context(), &out); !errors.Is(err, errUnwell) ||
+		!strings.Contains(out.String(), "/none/two.yaml") {
+		t.Errorf("the second one's configuration is not looked at: %v\n%s", err, &out)
 	}
 }
 

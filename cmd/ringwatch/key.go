@@ -21,7 +21,7 @@ type keyCmd struct {
 // keyFlags are those of the commands that write keys down.
 type keyFlags struct {
 	Config string        `help:"The configuration file, which names the accounts and Cassandra. Without it: ringwatch.yaml here, else the nearest .ringwatch/ringwatch.yaml, which make up leaves, else the directory ringwatch-data here." type:"path" env:"RINGWATCH_CONFIG" short:"c"`
-	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"path"`
+	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"dir"`
 	Wait   time.Duration `help:"How long to wait for Cassandra, or for a process that has the directory." default:"90s"`
 	JSON   bool          `name:"json" help:"Print JSON."`
 }

@@ -154,6 +154,7 @@ func wronglyAsked(err error) bool {
 
 // commands makes a parser of the structs above.
 func commands(c *cli, options ...kong.Option) *kong.Kong {
+	options = append(options, paths()...)
 	k, err := kong.New(c, append(options, kong.Name("ringwatch"),
 		kong.Description("Fleet monitoring for Apache Cassandra that costs the nodes "+
 			"almost nothing."),

@@ -13,7 +13,7 @@ import (
 )
 
 type manCmd struct {
-	Dir string `arg:"" help:"The folder. It is made if it is not there."`
+	Dir string `arg:"" help:"The folder. It is made if it is not there." type:"dir"`
 }
 
 // Help implements kong.HelpProvider.

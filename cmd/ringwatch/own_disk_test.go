@@ -69,7 +69,8 @@ func (d *disk) do(t *testing.T, order ...string) {
 
 // holdDisk is the holder's process. Its orders: start LOG ARGS… starts ringwatch, kill kills it,
 // fill leaves no room on the disk and free makes it again, readonly makes the disk one that can
-// only be read, and ended waits until ringwatch has refused its command line.
+// only be read, examine NAME STATUS WORDS has doctor look at a directory of that name there, and
+// ended waits until ringwatch has refused its command line.
 func holdDisk(dir string) {
 	runtime.LockOSThread() // the kernel kills ringwatch when the thread that started it ends
 	err := syscall.Mount("none", dir, "tmpfs", 0, "size=96m")
@@ -107,6 +108,11 @@ func holdDisk(dir string) {
 			err = os.Remove(filler)
 		case "readonly":
 			err = syscall.Mount("none", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+		case "examine":
+			r := examineDirectory("it", filepath.Join(dir, words[1]), 0, "")
+			if string(r.Status) != words[2] || !strings.Contains(r.Message, words[3]) {
+				err = fmt.Errorf("%+v", r)
+			}
 		case "ended":
 			if failed := p.Wait(); failed == nil || p.ProcessState.ExitCode() != exitUsage {
 				err = fmt.Errorf("it ended with %v", failed)

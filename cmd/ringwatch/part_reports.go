@@ -54,7 +54,7 @@ func (c *config) validateReport() error {
 		return nil
 	}
 	_, err := r.timeOfDay()
-	wrong := []error{err}
+	wrong := []error{err, directoryKey("directory", r.Directory)}
 	if r.Directory == "" && r.Webhook == "" && r.Topic == "" {
 		wrong = append(wrong,
 			errors.New("nothing takes the reports: name a directory, webhook or topic"))

@@ -3,11 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ringwatch/ringwatch/access/account"
 )
 
 // testSelf: what the process has on /metrics is asked for with PromQL, and the shipped rules about
@@ -120,5 +125,69 @@ func (w *whole) testSelf(t *testing.T) {
 	nodes, err := w.Nodes(t.Context()) // processes are none
 	if err != nil || len(nodes) != 1 || nodes[0].ID != w.node {
 		t.Errorf("processes are among the nodes: %v, %v", nodes, err)
+	}
+}
+
+// TestSelfWithoutAKey: ringwatch all sends its own metrics without a key of anybody's, whatever its
+// ingest asks of others, from its first start on; the rules about ourselves are evaluated on them.
+func TestSelfWithoutAKey(t *testing.T) {
+	d := newDirectory(t)
+	cert, key := mustCertificate(t)
+	text, err := os.ReadFile(d.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure := fmt.Sprintf("ingest: {tls: {cert_file: %s, key_file: %s, client_ca_file: %s}, ", cert,
+		key, cert)
+	d.config = configFile(t, strings.Replace(string(text), "ingest: {", secure, 1)+
+		"self: {enabled: true, interval: 1s}\n")
+	start := func() (at int64) {
+		at = time.Now().Unix()
+		d.launch(t)
+		eventually(t, d.api, func(ctx context.Context) error { return ready(ctx, d.api) })
+		return at
+	}
+	at := start()
+	reader := d.key(t, "reader", account.Read)
+	told := func(expr string) {
+		t.Helper()
+		eventually(t, expr, func(ctx context.Context) error {
+			body, err := d.get(ctx, reader, "/api/v1/query?"+url.Values{"query": {expr}}.Encode())
+			if err == nil && !strings.Contains(body, `"ringwatch-self"`) {
+				err = errors.New(body)
+			}
+			return err
+		})
+	}
+	const up = `ringwatch_process_up{cluster="ringwatch-self",job="ringwatch",role="all"}`
+	told(fmt.Sprintf("%s == 1 and timestamp(%s) >= %d", up, up, at))
+	eventually(t, "the rules about ourselves", func(ctx context.Context) error {
+		body, err := d.get(ctx, reader, "/api/v1/rules?"+
+			url.Values{"rule_name[]": {"RingwatchProcessDown"}}.Encode())
+		if err == nil && !strings.Contains(body, `"health":"ok"`) {
+			err = errors.New(body)
+		}
+		return err
+	})
+	// whoever moves the directory need not have a key that the next start makes again
+	if has, err := askRunning(d.data).Move(t.Context()); err != nil || len(has.Accounts) != 1 ||
+		len(has.Accounts[0].Keys) != 0 {
+		t.Errorf("it says that it has the keys %+v, %v", has, err)
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := start()
+	told(fmt.Sprintf("%s == 1 and timestamp(%s) >= %d", up, up, again))
+
+	for text, want := range map[string]string{
+		"accounts: [{name: a, clusters: [prod-*]}]\nself: {enabled: true}": "self: enabled: account " +
+			"a does not own the cluster ringwatch-self: add it to the account's clusters",
+		"self: {enabled: true}": "self: enabled: there is no account to send for",
+	} {
+		if _, _, err := parseConfig("it", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }

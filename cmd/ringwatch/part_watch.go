@@ -72,7 +72,8 @@ func (c *watchConfig) numbers() error {
 
 // validate reports everything that is wrong at once. The entries have what fill gives them.
 func (c *watchConfig) validate() error {
-	wrong := []error{c.TLS.Validate(), c.Config.Validate(), c.Spool.Validate(), c.numbers()}
+	wrong := []error{c.TLS.Validate(), c.Config.Validate(), c.Spool.Validate(), c.numbers(),
+		directoryKey("spool.directory", c.Spool.Directory)}
 	jobs := *c.scrapes()
 	if wrong[3] != nil {
 		jobs = scrape.DefaultConfig()

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
@@ -28,12 +29,14 @@ type process struct {
 	role    string
 	keyring *account.Keyring
 	door    *account.Door // one for all listeners: guessing at one counts at the other
+	selfKey string        // the process's own, for its own metrics; "": it has made none
 	metrics *prometheus.Registry
 	log     *slog.Logger
 	limit   *memory.Limit  // of the whole process
 	budget  *memory.Budget // half of it, for work whose size accounts decide
 
 	from        time.Time                   // where the store role walks back to; zero: nowhere
+	ingest      *ingest.Server              // once the role ingest is there
 	database    atomic.Pointer[store.Store] // once a role has opened it
 	recentReady func(context.Context) error // once the role recent is there
 	storeState  storeState
@@ -86,6 +89,10 @@ func (f *roleFlags) prepare(role string) (*process, error) {
 func newProcess(role, file string, c *config, registry *account.Registry) (*process, error) {
 	p := &process{config: c, role: role, metrics: prometheus.NewRegistry(), log: logger(c.Log)}
 	p.Redis.Log = p.log
+	registry, err := p.makesKey(registry)
+	if err != nil {
+		return nil, err
+	}
 	p.keyring = account.NewKeyring(c.Keys, registry, p.readKeys, p.metrics, p.log)
 	p.door = account.NewDoor(p.keyring.Authenticate)
 	p.metrics.MustRegister(collectors.NewGoCollector(),

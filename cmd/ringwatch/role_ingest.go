@@ -88,6 +88,7 @@ func (p *process) ingestParts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.ingest = server
 	p.log.Info("ingest listens", "address", server.Addr())
 	return []part{func(ctx context.Context) error {
 		defer p.reader.Close()

@@ -62,7 +62,10 @@ func (r *rendered) sends(t *testing.T, name string) {
 		Ingest struct {
 			TLS map[string]string `json:"tls"`
 		}
-		Self, Watch struct{ URL string }
+		Self, Watch struct {
+			URL     string
+			Enabled bool
+		}
 	}
 	sections, err := common.ReadValues([]byte(r.config))
 	if err != nil {
@@ -75,6 +78,9 @@ func (r *rendered) sends(t *testing.T, name string) {
 	}
 	if r.values["mode"] == "embedded" {
 		service = "ringwatch"
+	}
+	if config.Self.Enabled != (service == "ringwatch") {
+		t.Errorf("%s: self.enabled is %t", name, config.Self.Enabled)
 	}
 	secret, err := r.values.PathValue("tls.existingSecret")
 	if secure := err == nil && secret != ""; secure != (scheme == "https") {

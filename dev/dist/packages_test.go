@@ -242,6 +242,7 @@ func (in *installed) begin(t *testing.T, version string) (key string) {
 	}
 	key = in.makeKey(t, "me")
 	in.answers(t, key)
+	in.tellsOfItself(t, key)
 	return key
 }
 
@@ -369,6 +370,20 @@ func (in *installed) answers(t *testing.T, key string) {
 	}
 }
 
+// tellsOfItself waits until the process's own metrics can be asked for, which nobody has set up.
+func (in *installed) tellsOfItself(t *testing.T, key string) {
+	t.Helper()
+	if err := in.process.becomes(func() error {
+		body, err := get("http://"+in.api+"/api/v1/query?query=ringwatch_process_up", key)
+		if err == nil && !strings.Contains(body, `"cluster":"ringwatch-self"`) {
+			err = errors.New(body)
+		}
+		return err
+	}); err != nil {
+		t.Errorf("it does not send its own metrics: %v\n%s", err, in.said)
+	}
+}
+
 // get reads an address; anything but 200 is an error. It dials in the goroutine that calls it, which
 // may have a network of its own.
 func get(url, key string) (string, error) {
@@ -404,7 +419,8 @@ func get(url, key string) (string, error) {
 // started again.
 func (in *installed) upgrade(t *testing.T, deb, key string) {
 	before := in.read("etc/ringwatch/ringwatch.yaml")
-	config := before + "self: {cluster: \"${SELF}\", interval: \"${EVERY}\"}\n"
+	config := strings.Replace(before, "self: {",
+		"self: {cluster: \"${SELF}\", interval: \"${EVERY}\", ", 1)
 	in.write("etc/ringwatch/ringwatch.yaml", config)
 	// as systemd takes it, which is no shell
 	in.write("etc/ringwatch/environment", "# of ours\nSELF=a(b; $c\n  EVERY=\"20s\"\nA-B=c")

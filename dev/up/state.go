@@ -23,7 +23,7 @@ import (
 //	logs/NAME.log   what each process writes
 //	run/NAME.pid    "PID STARTTIME" of each process
 //	settings.yaml   what the stack was last started with
-//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, self.key, watch.key, agent.yaml, ringwatch.yaml
+//	cli.yaml        the API's address and key, read by bin/ringwatch; agent.key, watch.key, agent.yaml, ringwatch.yaml
 type state struct {
 	checkout string
 	root     string
@@ -127,9 +127,8 @@ func newKey() string {
 
 // writeConfig writes what the roles, the agent and the command line read.
 func (s *state) writeConfig(set settings, key string) error {
-	own, watch := newKey(), newKey()
-	sum, ownSum := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(own))
-	watchSum := sha256.Sum256([]byte(watch))
+	watch := newKey()
+	sum, watchSum := sha256.Sum256([]byte(key)), sha256.Sum256([]byte(watch))
 	saved, err := yaml.Marshal(set)
 	if err != nil {
 		return fmt.Errorf("cannot write the settings: %w", err)
@@ -141,14 +140,12 @@ func (s *state) writeConfig(set settings, key string) error {
 		{"settings.yaml", string(saved), 0o644},
 		{"cli.yaml", fmt.Sprintf("api: %s\nkey: %s\n", set.apiURL(), key), 0o600},
 		{"agent.key", key + "\n", 0o600},
-		{"self.key", own + "\n", 0o600},
 		{"watch.key", watch + "\n", 0o600},
 		{"agent.yaml", fmt.Sprintf(agentYAML, local(set.IngestPort), s.path("agent.key"),
 			local(set.AgentPort)), 0o644},
 		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
-			hex.EncodeToString(ownSum[:]), hex.EncodeToString(watchSum[:]),
-			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
-			s.path("self.key"), local(set.CassandraPort)), 0o644},
+			hex.EncodeToString(watchSum[:]), s.where(set), local(set.IngestPort),
+			local(set.APIPort), local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
@@ -206,10 +203,6 @@ accounts:
       - name: local
         sha256: %s
         scopes: [read, write, rules, admin]
-      - name: self # may write what ringwatch says of itself, and nothing else
-        sha256: %s
-        scopes: [write]
-        clusters: [ringwatch-self]
       - name: watch # may write what the line's own engines say
         sha256: %s
         scopes: [write]
@@ -218,9 +211,7 @@ accounts:
   listen: %s
 api:
   listen: %s
-self: # what /metrics has, as series of the cluster ringwatch-self
-  url: "http://%s"
-  key_file: %q
+self: {enabled: true} # what /metrics has, as series of the cluster ringwatch-self
 lookup: # an example: bin/ringwatch lookup system_schema.tables system --columns table_name,id
   hosts: ["%s"]
   tables: [{table: system_schema.tables, accounts: [default], max_rows: 1000}]

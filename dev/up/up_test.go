@@ -212,7 +212,7 @@ func TestConfigFiles(t *testing.T) {
 			t.Errorf("%s holds the key itself", name)
 		}
 	}
-	for _, name := range []string{"cli.yaml", "agent.key", "self.key", "watch.key"} {
+	for _, name := range []string{"cli.yaml", "agent.key", "watch.key"} {
 		if info, err := os.Stat(st.path(name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s is readable by others: %v", name, info.Mode())
 		}

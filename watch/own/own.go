@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,9 @@ import (
 // Config says where a process sends its own metrics.
 type Config struct {
 	send.Config // without a key nothing is sent
+	// Enabled lets a process that has an ingest send to that with a key of its own making, where
+	// there is no other key.
+	Enabled bool `yaml:"enabled"`
 	// Interval is the time between two frames.
 	Interval time.Duration `yaml:"interval"`
 	// Cluster is the label cluster of the series. A monitored cluster of the same name would share
@@ -73,6 +77,8 @@ type Deps struct {
 	Instance string                // the label instance if the configuration has none
 	Log      *slog.Logger
 	Clock    func() time.Time // nil: time.Now
+	// Dial connects to an ingest of this process; nil: Config.URL is called.
+	Dial func(context.Context) (net.Conn, error)
 }
 
 // Sender sends a process's metrics. Its methods are called by one goroutine at a time.
@@ -115,6 +121,9 @@ func New(c Config, d Deps) (*Sender, error) {
 	var err error
 	if s.client, err = send.NewClient(c.Config, d.Clock); err != nil {
 		return nil, err
+	}
+	if d.Dial != nil {
+		s.client.Through(d.Dial)
 	}
 	s.metrics, err = newMetrics(d.Metrics)
 	return s, err

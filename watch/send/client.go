@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -87,6 +88,15 @@ func NewClient(c Config, clock func() time.Time) (*Client, error) {
 			return http.ErrUseLastResponse // the key goes nowhere else
 		}}
 	return own, nil
+}
+
+// Through makes the client connect by dial, whatever the URL's host: to an ingest of this process.
+func (c *Client) Through(dial func(context.Context) (net.Conn, error)) {
+	transport := c.client.Transport.(*http.Transport)
+	transport.Proxy = nil
+	transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dial(ctx)
+	}
 }
 
 // Close closes idle connections.

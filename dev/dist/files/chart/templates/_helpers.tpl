@@ -65,6 +65,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- $service := include "ringwatch.nameOf" (dict "root" . "role" (eq .Values.mode "embedded" | ternary "all" "ingest")) }}
 {{- $ingest := printf "%s://%s.%s.svc:9471" (include "ringwatch.scheme" .) $service .Release.Namespace }}
 {{- $_ := set $own "self" (dict "url" $ingest) }}
+{{- if eq .Values.mode "embedded" }}
+{{- $_ := set $own.self "enabled" true }}
+{{- end }}
 {{- $_ := set $own "watch" (merge (dict "url" $ingest) ($own.watch | default dict)) }}
 {{- mergeOverwrite $own (deepCopy .Values.config) | toYaml }}
 {{- end }}

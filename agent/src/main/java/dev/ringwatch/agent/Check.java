@@ -9,7 +9,8 @@ import java.nio.charset.StandardCharsets;
  * {@code java -cp ringwatch-agent.jar dev.ringwatch.agent.Check [--secrets] agent.yaml}: reads a
  * configuration as the agent does and prints what it understood, a name, a tab and a value on each
  * line, or the line {@code error}, and then exits with 1. For {@code ringwatch doctor}, so that
- * there is one parser. The key is printed only with {@code --secrets}.
+ * there is one parser. The key is printed only with {@code --secrets}. Rules that an operator wrote
+ * are compiled if Cassandra's SnakeYAML is on the class path, too.
  */
 public final class Check {
     private Check() {}
@@ -51,6 +52,22 @@ public final class Check {
                         : "[" + config.listenHost + "]") + ":" + config.listenPort);
         for (Profile profile : config.profiles) {
             line(out, profile.isOfFile() ? "profile_of_file" : "profile", profile);
+            if (profile.isOfFile()) {
+                rules(out, profile);
+            }
+        }
+    }
+
+    /** What the agent would say of a profile's rules, and whether it would have any. */
+    private static void rules(PrintStream out, Profile profile) {
+        try {
+            profile.beans().check(said -> line(out, "rules_ignore", profile + ": " + said));
+            line(out, "rules_read", profile);
+        } catch (NoClassDefFoundError e) { // SnakeYAML is Cassandra's, and not in the jar
+            line(out, "rules_unread", profile);
+        } catch (Exception | LinkageError e) {
+            line(out, "rules_error", profile + ": "
+                    + (e instanceof IllegalArgumentException ? e.getMessage() : e.toString()));
         }
     }
 
