@@ -3,9 +3,11 @@ package query
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/util/annotations"
 
@@ -265,6 +267,71 @@ type Metadata struct {
 func (e *Engine) Metadata(
 	ctx context.Context, who account.Principal, metric string,
 ) (map[string]Metadata, error) {
+	list := madeMetadata(metric)
+	err := e.eachMetadata(ctx, who, metric, func(_ uuid.UUID, name string, of func() Metadata) bool {
+		if _, known := list[name]; !known {
+			list[name] = of()
+		}
+		return true
+	})
+	return list, err
+}
+
+// NodeMetadata calls visit with nodes, by their numbers in the list, and what is known of each
+// one's metrics, by name, until visit returns false; with one metric's if metric is not empty.
+// Nodes without any are left out. What visit gets is valid until it returns.
+func (e *Engine) NodeMetadata(
+	ctx context.Context, who account.Principal, nodes []Node, metric string,
+	visit func(i int, of map[string]Metadata) bool,
+) error {
+	made := madeMetadata(metric)
+	if metric != "" && len(made) > 0 { // every node has it, and the index does not
+		for i := range nodes {
+			if !visit(i, made) {
+				break
+			}
+		}
+		return nil
+	}
+	numbers := make(map[uuid.UUID]int, len(nodes))
+	for i := range nodes {
+		numbers[nodes[i].ID] = i
+	}
+	list, last := map[string]Metadata{}, -1
+	next := func(i int) (more bool) {
+		more = last < 0 || visit(last, list)
+		last = i
+		clear(list)
+		maps.Copy(list, made)
+		return more
+	}
+	err := e.eachMetadata(ctx, who, metric,
+		func(node uuid.UUID, name string, of func() Metadata) bool {
+			i, is := numbers[node]
+			if !is {
+				return true
+			}
+			if i != last && !next(i) {
+				last = -1
+				return false
+			}
+			if _, known := list[name]; !known {
+				list[name] = of()
+			}
+			return true
+		})
+	if err == nil {
+		next(-1)
+	}
+	return err
+}
+
+// eachMetadata calls visit with the metrics of each node and of what records, node by node, until
+// it returns false. A node may have a metric twice.
+func (e *Engine) eachMetadata(
+	ctx context.Context, who account.Principal, metric string,
+	visit func(node uuid.UUID, name string, of func() Metadata) bool,
+) error {
 	now := e.config.Clock()
 	c := SeriesQuery{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
@@ -273,29 +340,37 @@ func (e *Engine) Metadata(
 	}
 	found, _, _, err := e.find(ctx, who, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list := map[string]Metadata{}
 	for b := range found.ByNode() {
 		for m := range b.Metrics() {
-			if _, known := list[m.Name]; known || metric != "" && m.Name != metric {
+			if metric != "" && m.Name != metric {
 				continue
 			}
-			of := window.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit}
-			known := Metadata{Type: TypeOf(&of), Unit: m.Unit,
-				Help: dictionary.Help(m.Name, frame.IsRecorder(b.Node))}
-			if d, found := dictionary.Find(m.Name); found {
-				known.Unit = d.Unit // what rules record has none in frames
+			if !visit(b.Node, m.Name, func() Metadata {
+				of := Metadata{Type: TypeOf(&window.Metric{Kind: m.Kind}), Unit: m.Unit,
+					Help: dictionary.Help(m.Name, frame.IsRecorder(b.Node))}
+				if d, found := dictionary.Find(m.Name); found {
+					of.Unit = d.Unit // what rules record has none in frames
+				}
+				return of
+			}) {
+				return found.Err()
 			}
-			list[m.Name] = known
 		}
 	}
+	return found.Err()
+}
+
+// madeMetadata is that of nodes' own series, which are in no frame; of one if metric is not empty.
+func madeMetadata(metric string) map[string]Metadata {
+	list := map[string]Metadata{}
 	for _, name := range virtualMetrics {
 		if d, found := dictionary.Find(name); found && (metric == "" || metric == name) {
 			list[name] = Metadata{Type: "gauge", Help: d.Help(), Unit: d.Unit}
 		}
 	}
-	return list, found.Err()
+	return list
 }
 
 // TypeOf returns a metric's type in Prometheus's words.
