@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
@@ -109,5 +111,55 @@ func TestFaults(t *testing.T) {
 		if !begins(checked) {
 			t.Errorf("%s: who checks it hears\n%s", c.name, strings.Join(checked, "\n"))
 		}
+	}
+}
+
+// TestFaultsOfAnyText: of whatever text each thing is said in one line that begins with the file,
+// and no two say the same.
+func TestFaultsOfAnyText(t *testing.T) {
+	const text = `
+groups:
+- name: g
+  interval: 30s
+  labels: {team: &t ops}
+  rules: &r
+  - alert: Down
+    expr: up == 0
+    for: 5m
+    labels: {severity: critical}
+    annotations:
+      summary: "{{ $labels.node }} is down"
+  - record: cluster:up:sum
+    expr: |
+      sum by (cluster) (up)
+- name: h
+  rules: *r
+`
+	wrong := 0
+	rapid.Check(t, func(t *rapid.T) {
+		b := text
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			from := rapid.IntRange(0, len(b)).Draw(t, "from")
+			to := rapid.IntRange(from, min(len(b), from+12)).Draw(t, "to")
+			b = b[:from] + rapid.SampledFrom([]string{"", "\n", " ", "*r", "&g ", "{", "]", "- ", ": ",
+				"name", "groups: ", "alert: ", "<<: *r", "{{", "\"", "\x00", "0", "~"}).Draw(t,
+				"instead") + b[to:]
+		}
+		_, errs := readGroups("team.yaml", []byte(b), labelNames, checkParser(),
+			slog.New(slog.DiscardHandler))
+		said := map[string]bool{}
+		for _, err := range errs {
+			wrong++
+			one := err.Error()
+			if fault := (*Fault)(nil); !errors.As(err, &fault) || said[one] ||
+				!strings.HasPrefix(one, "team.yaml:") || strings.ContainsAny(one, "\n\r") ||
+				fault.Line > strings.Count(b, "\n")+1 {
+				t.Errorf("%q of\n%s", one, b)
+			}
+			said[one] = true
+		}
+	})
+	if wrong == 0 {
+		t.Error("nothing was wrong")
 	}
 }
