@@ -179,6 +179,7 @@ func TestWhatTheProgramLinks(t *testing.T) {
 // otherYAML says which of our packages read Prometheus's own forms with the YAML library that
 // Prometheus reads them with, no more and no less. All others use goccy's.
 var otherYAML = map[string]string{
+	"rules":          "go.yaml.in/yaml/v3",
 	"rules/notify":   "go.yaml.in/yaml/v2",
 	"rules/ruletest": "go.yaml.in/yaml/v2",
 	"store/loki":     "go.yaml.in/yaml/v2",

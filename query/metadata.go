@@ -3,9 +3,11 @@ package query
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/util/annotations"
 
@@ -59,7 +61,7 @@ type SeriesQuery struct {
 	Selectors [][]*labels.Matcher // alternatives; none: all series
 }
 
-// find asks the index. plans has one for each of the selectors.
+// find asks the index which stored series there are. plans has one for each of the selectors.
 func (e *Engine) find(
 	ctx context.Context, who account.Principal, c SeriesQuery,
 ) (*index.Selection, []*plan, annotations.Annotations, error) {
@@ -68,10 +70,21 @@ func (e *Engine) find(
 	}
 	q := index.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
 	var plans []*plan
+	texts := map[int]bool{} // whether a selector is of texts only, or of none
 	for _, matchers := range c.Selectors {
 		p := newPlan(matchers, func() map[string]frame.Kind { return e.kinds(who) })
 		plans = append(plans, p)
-		q.Selectors = append(q.Selectors, p.read...)
+		q.Selectors = append(q.Selectors, p.own)
+		if p.ownTexts != nil {
+			q.Selectors = append(q.Selectors, p.ownTexts)
+			texts[len(q.Selectors)-2], texts[len(q.Selectors)-1] = false, true
+		}
+	}
+	if len(texts) > 0 {
+		q.Metrics = func(selector int, m index.Metric) bool {
+			of, only := texts[selector]
+			return !only || of == (m.Kind == frame.String)
+		}
 	}
 	found, err := e.index.Select(who.Account, q)
 	if err != nil {
@@ -87,6 +100,107 @@ func (e *Engine) find(
 	return found, plans, warnings, nil
 }
 
+// classics are histograms of which a selector asks for classic series.
+type classics struct {
+	*index.Selection
+	plan  *plan
+	known map[index.Metric][]classicName
+}
+
+// classicName is what tells one of a histogram's classic series from the others.
+type classicName struct {
+	name, le string // le is empty if it is no bucket
+}
+
+// classics asks the index for them; nil: the plan asks for none.
+func (e *Engine) classics(
+	ctx context.Context, who account.Principal, c SeriesQuery, p *plan,
+) (*classics, error) {
+	if p.classic == nil {
+		return nil, nil
+	}
+	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
+	var err error
+	of.Selection, err = e.index.Select(who.Account, index.Query{Context: ctx,
+		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
+		Selectors: [][]*labels.Matcher{p.classic},
+		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
+	return of, err
+}
+
+// names returns which classic series of a metric are asked for, as plan.views has them.
+func (of *classics) names(m index.Metric) []classicName {
+	list, known := of.known[m]
+	if known || !m.Kind.IsHistogram() || of.plan.named(m.Name) {
+		return list
+	}
+	for _, suffix := range suffixes {
+		name := m.Name + suffix
+		if !of.plan.named(name) || suffix == suffixSum && !m.HasSum {
+			continue
+		}
+		for _, le := range leTexts(m, suffix) {
+			if of.plan.meansBucket(le) {
+				list = append(list, classicName{name, le})
+			}
+		}
+	}
+	of.known[m] = list
+	return list
+}
+
+// leTexts returns the values of le of a histogram's classic series; one is empty if it is none.
+func leTexts(m index.Metric, suffix string) (list []string) {
+	switch {
+	case suffix != suffixBucket:
+		return []string{""}
+	case m.Bounds == nil:
+		return nil
+	}
+	for _, bucket := range ExposedBuckets(len(m.Bounds.Upper)) {
+		list = append(list, leText(m.Bounds, bucket))
+	}
+	return list
+}
+
+// count returns how many classic series there are.
+func (of *classics) count() (n int64) {
+	for b := range of.ByNode() {
+		for m := range b.Metrics() {
+			n += int64(len(of.names(m))) * int64(b.NumEntities())
+		}
+	}
+	return n
+}
+
+// values returns what all classic series have: their names, and their values of le.
+func (of *classics) values() (names, le []string) {
+	for _, m := range of.Metrics() {
+		for _, one := range of.names(m) {
+			if names = append(names, one.name); one.le != "" {
+				le = append(le, one.le)
+			}
+		}
+	}
+	return names, le
+}
+
+// allClassics returns those of each plan that asks for some.
+func (e *Engine) allClassics(
+	ctx context.Context, who account.Principal, c SeriesQuery, plans []*plan,
+) (list []*classics, err error) {
+	for _, p := range plans {
+		of, err := e.classics(ctx, who, c, p)
+		if err != nil {
+			return nil, err
+		}
+		if of != nil {
+			list = append(list, of)
+		}
+	}
+	return list, nil
+}
+
 // Series returns the label sets of the series, sorted, at most limit if that is not 0.
 func (e *Engine) Series(
 	ctx context.Context, who account.Principal, c SeriesQuery, limit int,
@@ -95,52 +209,43 @@ func (e *Engine) Series(
 	if err != nil {
 		return nil, nil, err
 	}
-	total, _ := found.Count()
-	if err := found.Err(); err != nil {
+	classic, err := e.allClassics(ctx, who, c, plans)
+	if err != nil {
 		return nil, nil, err
 	}
-	if limit == 0 && int64(total) > e.config.MaxSeries {
+	stored, _ := found.Count()
+	total, errs := int64(stored), []error{found.Err()}
+	for _, of := range classic {
+		total, errs = total+of.count(), append(errs, of.Err())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	if limit == 0 && total > e.config.MaxSeries {
 		return nil, nil, &LimitError{Limit: "max_series", Value: e.config.MaxSeries,
-			Needed: int64(total),
+			Needed: total,
 			Remedy: "narrow match[], for instance with cluster= or node=, or take the first ones " +
 				"with limit="}
 	}
+	if int64(limit) > e.config.MaxSeries {
+		limit = int(e.config.MaxSeries)
+	}
 	var list []labels.Labels
 	seen := map[uint64]bool{}
-	take := func(l labels.Labels) {
+	take := func(l labels.Labels) (more bool) {
 		if hash := l.Hash(); !seen[hash] {
 			seen[hash] = true
 			list = append(list, l)
 		}
+		return limit == 0 || len(list) <= limit
 	}
 	for _, l := range e.virtualSeries(ctx, who, plans) {
 		take(l)
 	}
-blocks:
-	for b := range found.ByNode() {
-		metrics := map[string]frame.Kind{}
-		for m := range b.Metrics() {
-			metrics[m.Name] = m.Kind
-		}
-		for l := range b.Series() {
-			if limit > 0 && len(list) > limit {
-				break blocks
-			}
-			m := window.Metric{Name: l.Get(labels.MetricName),
-				Kind: metrics[l.Get(labels.MetricName)]}
-			for _, p := range plans {
-				if p.lists(l, &m) {
-					take(l)
-					continue
-				}
-				if !m.Kind.IsHistogram() || p.named(m.Name) {
-					continue
-				}
-				for _, suffix := range suffixes { // of the classic ones the buckets are one
-					if p.named(m.Name + suffix) {
-						take(labels.NewBuilder(l).Set(labels.MetricName, m.Name+suffix).Labels())
-					}
-				}
+	if e.takeStored(found, plans, take) {
+		for _, of := range classic {
+			if !of.each(take) {
+				break
 			}
 		}
 	}
@@ -149,7 +254,54 @@ blocks:
 		list = list[:limit]
 		warnings.Add(ErrLimited)
 	}
-	return list, warnings, found.Err()
+	for _, of := range classic {
+		errs = append(errs, of.Err())
+	}
+	return list, warnings, errors.Join(append(errs, found.Err())...)
+}
+
+// takeStored calls take with the stored series that a plan lists until it returns false.
+func (e *Engine) takeStored(
+	found *index.Selection, plans []*plan, take func(labels.Labels) bool,
+) (more bool) {
+	for b := range found.ByNode() {
+		kinds := map[string]frame.Kind{}
+		for m := range b.Metrics() {
+			kinds[m.Name] = m.Kind
+		}
+		for l := range b.Series() {
+			name := l.Get(labels.MetricName)
+			m := window.Metric{Name: name, Kind: kinds[name]}
+			if slices.ContainsFunc(plans, func(p *plan) bool { return p.lists(l, &m) }) &&
+				!take(l) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// each calls take with the classic series until it returns false.
+func (of *classics) each(take func(labels.Labels) bool) (more bool) {
+	for b := range of.ByNode() {
+		place := b.Place()
+		for m := range b.Metrics() {
+			for entity := range b.Entities() {
+				own := labels.New(slices.Concat(place, entity)...)
+				build := labels.NewBuilder(own)
+				for _, one := range of.names(m) {
+					build.Reset(own)
+					if build.Set(labels.MetricName, one.name); one.le != "" {
+						build.Set(labels.BucketLabel, one.le)
+					}
+					if l := build.Labels(); of.plan.means(l) && !take(l) {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
 }
 
 // ErrLimited is Prometheus's own warning of an answer that limit= has cut.
@@ -176,29 +328,33 @@ func (e *Engine) LabelNames(
 	if err != nil {
 		return nil, nil, err
 	}
-	names := found.Names()
+	classic, err := e.allClassics(ctx, who, c, plans)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, errs := found.Names(), []error{}
+	for _, of := range classic {
+		names = append(names, of.Names()...)
+		if _, le := of.values(); len(le) > 0 {
+			names = append(names, labels.BucketLabel)
+		}
+		errs = append(errs, of.Err())
+	}
+	if len(plans) == 0 && slices.ContainsFunc(found.Metrics(), func(m index.Metric) bool {
+		return m.Kind.IsHistogram()
+	}) {
+		names = append(names, labels.BucketLabel)
+	}
 	for _, l := range e.virtualSeries(ctx, who, plans) {
 		l.Range(func(l labels.Label) { names = append(names, l.Name) })
 	}
-	if slices.ContainsFunc(plans, func(p *plan) bool { return p.hasBuckets(e.kinds(who)) }) {
-		names = append(names, labels.BucketLabel)
-	}
 	slices.Sort(names)
-	return slices.Compact(names), warnings, found.Err()
-}
-
-// hasBuckets reports whether classic buckets are asked for by name.
-func (p *plan) hasBuckets(known map[string]frame.Kind) bool {
-	for name, kind := range known {
-		if kind.IsHistogram() && len(p.names) > 0 && !p.named(name) && p.named(name+suffixBucket) {
-			return true
-		}
-	}
-	return false
+	return slices.Compact(names), warnings, errors.Join(append(errs, found.Err())...)
 }
 
 // LabelValues returns the values that a label has in the series, ascending. Of metrics' names it
-// has the classic ones of histograms, too, so that who looks for a dashboard's name finds it.
+// has the classic ones of histograms beside their own, so that who looks for a dashboard's name
+// finds it.
 func (e *Engine) LabelValues(
 	ctx context.Context, who account.Principal, name string, c SeriesQuery,
 ) ([]string, annotations.Annotations, error) {
@@ -206,30 +362,43 @@ func (e *Engine) LabelValues(
 	if err != nil {
 		return nil, nil, err
 	}
-	list := found.Values(name)
-	if name == labels.MetricName {
-		known := e.kinds(who)
-		for _, of := range slices.Clone(list) {
-			if !known[of].IsHistogram() {
-				continue
-			}
-			for _, suffix := range suffixes {
-				list = append(list, of+suffix)
-			}
+	classic, err := e.allClassics(ctx, who, c, plans)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, errs := found.Values(name), []error{}
+	for _, of := range classic {
+		names, le := of.values()
+		switch name {
+		case labels.MetricName:
+			list = append(list, names...)
+		case labels.BucketLabel:
+			list = append(list, le...)
+		default:
+			list = append(list, of.Values(name)...)
 		}
-		if len(plans) > 0 {
-			list = slices.DeleteFunc(list, func(of string) bool {
-				return !slices.ContainsFunc(plans, func(p *plan) bool { return p.named(of) })
-			})
+		errs = append(errs, of.Err())
+	}
+	if name == labels.MetricName || name == labels.BucketLabel && len(plans) == 0 {
+		for _, m := range found.Metrics() {
+			for _, suffix := range suffixes {
+				switch of := m.Name + suffix; {
+				case !m.Kind.IsHistogram() || suffix == suffixSum && !m.HasSum:
+				case name == labels.BucketLabel:
+					list = append(list, leTexts(m, suffix)...)
+				case len(plans) == 0 ||
+					slices.ContainsFunc(plans, func(p *plan) bool { return p.named(of) }):
+					list = append(list, of)
+				}
+			}
 		}
 	}
 	for _, l := range e.virtualSeries(ctx, who, plans) {
-		if v := l.Get(name); v != "" {
-			list = append(list, v)
-		}
+		list = append(list, l.Get(name))
 	}
+	list = slices.DeleteFunc(list, func(v string) bool { return v == "" }) // it is none
 	slices.Sort(list)
-	return slices.Compact(list), warnings, found.Err()
+	return slices.Compact(list), warnings, errors.Join(append(errs, found.Err())...)
 }
 
 // Cardinality counts what today's series are made of, in the first minutes of a day also
@@ -265,6 +434,71 @@ type Metadata struct {
 func (e *Engine) Metadata(
 	ctx context.Context, who account.Principal, metric string,
 ) (map[string]Metadata, error) {
+	list := madeMetadata(metric)
+	err := e.eachMetadata(ctx, who, metric, func(_ uuid.UUID, name string, of func() Metadata) bool {
+		if _, known := list[name]; !known {
+			list[name] = of()
+		}
+		return true
+	})
+	return list, err
+}
+
+// NodeMetadata calls visit with nodes, by their numbers in the list, and what is known of each
+// one's metrics, by name, until visit returns false; with one metric's if metric is not empty.
+// Nodes without any are left out. What visit gets is valid until it returns.
+func (e *Engine) NodeMetadata(
+	ctx context.Context, who account.Principal, nodes []Node, metric string,
+	visit func(i int, of map[string]Metadata) bool,
+) error {
+	made := madeMetadata(metric)
+	if metric != "" && len(made) > 0 { // every node has it, and the index does not
+		for i := range nodes {
+			if !visit(i, made) {
+				break
+			}
+		}
+		return nil
+	}
+	numbers := make(map[uuid.UUID]int, len(nodes))
+	for i := range nodes {
+		numbers[nodes[i].ID] = i
+	}
+	list, last := map[string]Metadata{}, -1
+	next := func(i int) (more bool) {
+		more = last < 0 || visit(last, list)
+		last = i
+		clear(list)
+		maps.Copy(list, made)
+		return more
+	}
+	err := e.eachMetadata(ctx, who, metric,
+		func(node uuid.UUID, name string, of func() Metadata) bool {
+			i, is := numbers[node]
+			if !is {
+				return true
+			}
+			if i != last && !next(i) {
+				last = -1
+				return false
+			}
+			if _, known := list[name]; !known {
+				list[name] = of()
+			}
+			return true
+		})
+	if err == nil {
+		next(-1)
+	}
+	return err
+}
+
+// eachMetadata calls visit with the metrics of each node and of what records, node by node, until
+// it returns false. A node may have a metric twice.
+func (e *Engine) eachMetadata(
+	ctx context.Context, who account.Principal, metric string,
+	visit func(node uuid.UUID, name string, of func() Metadata) bool,
+) error {
 	now := e.config.Clock()
 	c := SeriesQuery{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
@@ -273,29 +507,37 @@ func (e *Engine) Metadata(
 	}
 	found, _, _, err := e.find(ctx, who, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list := map[string]Metadata{}
 	for b := range found.ByNode() {
 		for m := range b.Metrics() {
-			if _, known := list[m.Name]; known || metric != "" && m.Name != metric {
+			if metric != "" && m.Name != metric {
 				continue
 			}
-			of := window.Metric{Name: m.Name, Kind: m.Kind, Unit: m.Unit}
-			known := Metadata{Type: TypeOf(&of), Unit: m.Unit,
-				Help: dictionary.Help(m.Name, frame.IsRecorder(b.Node))}
-			if d, found := dictionary.Find(m.Name); found {
-				known.Unit = d.Unit // what rules record has none in frames
+			if !visit(b.Node, m.Name, func() Metadata {
+				of := Metadata{Type: TypeOf(&window.Metric{Kind: m.Kind}), Unit: m.Unit,
+					Help: dictionary.Help(m.Name, frame.IsRecorder(b.Node))}
+				if d, found := dictionary.Find(m.Name); found {
+					of.Unit = d.Unit // what rules record has none in frames
+				}
+				return of
+			}) {
+				return found.Err()
 			}
-			list[m.Name] = known
 		}
 	}
+	return found.Err()
+}
+
+// madeMetadata is that of nodes' own series, which are in no frame; of one if metric is not empty.
+func madeMetadata(metric string) map[string]Metadata {
+	list := map[string]Metadata{}
 	for _, name := range virtualMetrics {
 		if d, found := dictionary.Find(name); found && (metric == "" || metric == name) {
 			list[name] = Metadata{Type: "gauge", Help: d.Help(), Unit: d.Unit}
 		}
 	}
-	return list, found.Err()
+	return list
 }
 
 // TypeOf returns a metric's type in Prometheus's words.

@@ -20,6 +20,11 @@ type plan struct {
 	read  [][]*labels.Matcher // what sources are asked: they give more rather than less
 	once  [][]*labels.Matcher // the same in as few selectors as can be, for who reads by metric
 
+	// What the index of series is asked, which lists series and reads none: own is of those that
+	// are stored but texts, which are made when they are read, ownTexts of these (nil: as own), and
+	// classic of the histograms whose classic series may be meant (nil: of none).
+	own, ownTexts, classic []*labels.Matcher
+
 	facets []window.Facet // what is needed of histograms; nil: all
 }
 
@@ -28,6 +33,7 @@ type plan struct {
 func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *plan {
 	p := &plan{all: matchers}
 	var stored []*labels.Matcher // that sources know: le and value are made here
+	var le, value []*labels.Matcher
 	positive := false
 	for _, m := range matchers {
 		switch m.Name {
@@ -37,13 +43,19 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 			continue
 		case "cluster", "datacenter", "rack", "node":
 			p.place = append(p.place, m)
-		case labels.BucketLabel, ValueLabel:
+		case labels.BucketLabel:
+			le = append(le, m)
 			continue
 		}
-		if strings.HasPrefix(m.Name, "exported_") {
+		if m.Name == ValueLabel || strings.HasPrefix(m.Name, "exported_") {
+			value = append(value, m)
 			continue
 		}
 		stored = append(stored, m)
+	}
+	p.own = slices.Concat(p.names, stored, le, value)
+	if value != nil {
+		p.ownTexts = slices.Concat(p.names, stored, le)
 	}
 	p.read = [][]*labels.Matcher{append(slices.Clone(p.names), stored...)}
 	p.once = p.read
@@ -54,6 +66,7 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 	if m == nil {
 		return p
 	}
+	p.classic = slices.Concat([]*labels.Matcher{m}, stored, value)
 	p.read = append(p.read, append([]*labels.Matcher{m}, stored...))
 	p.once = p.read
 	if m.Type == labels.MatchEqual && len(p.names) == 1 {
@@ -158,6 +171,13 @@ func (p *plan) named(name string) bool {
 func (p *plan) means(l labels.Labels) bool {
 	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool {
 		return !m.Matches(l.Get(m.Name))
+	})
+}
+
+// meansBucket reports whether a series with this value of le, which may be empty, is asked for.
+func (p *plan) meansBucket(le string) bool {
+	return !slices.ContainsFunc(p.all, func(m *labels.Matcher) bool {
+		return m.Name == labels.BucketLabel && !m.Matches(le)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -55,20 +54,13 @@ func checkParser() parser.Parser {
 func Check(files []RuleFile) []Checked {
 	parse := checkParser()
 	checked := make([]Checked, len(files))
-	groups := make([]*rulefmt.RuleGroups, len(files))
+	groups := make([][]rulefmt.RuleGroup, len(files))
 	var recordings []Recording
 	for i, f := range files {
 		checked[i].File = f.Name
-		read, errs := rulefmt.Parse(f.Text, false, model.UTF8Validation, parse,
+		groups[i], checked[i].Errors = readGroups(f.Name, f.Text, model.UTF8Validation, parse,
 			slog.New(slog.DiscardHandler))
-		for _, err := range errs {
-			checked[i].Errors = append(checked[i].Errors, fmt.Errorf("%s: %w", f.Name, err))
-		}
-		if len(errs) > 0 {
-			continue
-		}
-		groups[i] = read
-		for _, g := range read.Groups {
+		for _, g := range groups[i] {
 			for _, r := range g.Rules {
 				if r.Record == "" {
 					continue
@@ -81,28 +73,26 @@ func Check(files []RuleFile) []Checked {
 	}
 	recorded := RecordedBy(recordings)
 	for i := range checked {
-		if groups[i] != nil {
-			checked[i].look(groups[i], parse, recorded)
-		}
+		checked[i].look(groups[i], &places{file: files[i].Name, text: files[i].Text}, parse,
+			recorded)
 	}
 	return checked
 }
 
 // look looks at each rule of a file that parses.
 func (c *Checked) look(
-	groups *rulefmt.RuleGroups, parse parser.Parser, recorded Recorded,
+	groups []rulefmt.RuleGroup, where *places, parse parser.Parser, recorded Recorded,
 ) {
 	type key struct{ name, labels string }
 	seen := map[key]int{}
-	for _, g := range groups.Groups {
-		for _, r := range g.Rules {
+	for i, g := range groups {
+		for j, r := range g.Rules {
 			k := CheckedRule{Group: g.Name, Name: r.Record, Alert: r.Alert != ""}
 			if k.Alert {
 				k.Name = r.Alert
 			}
 			wrong := func(err error) {
-				c.Errors = append(c.Errors, fmt.Errorf("%s: group %q, rule %q: %w", c.File, g.Name,
-					k.Name, err))
+				c.Errors = append(c.Errors, where.of(i, j, g.Name, &r, err))
 			}
 			expr, err := parse.ParseExpr(r.Expr)
 			if err != nil { // rulefmt has parsed it
@@ -129,10 +119,9 @@ func (c *Checked) look(
 			maps.Copy(set, r.Labels)
 			same := key{k.Name, labels.FromMap(set).String()}
 			if seen[same]++; seen[same] == 2 {
-				c.Lint = append(c.Lint,
-					fmt.Errorf("%w: %s: %s is defined twice with the labels %s; "+
-						"one may overwrite the other", ErrLint, c.File, strings.TrimSpace(k.Name),
-						same.labels))
+				c.Lint = append(c.Lint, where.of(i, j, g.Name, &r,
+					fmt.Errorf("%w: it is defined twice with the labels %s; one may overwrite "+
+						"the other", ErrLint, same.labels)))
 			}
 		}
 	}

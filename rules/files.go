@@ -24,6 +24,7 @@ const labelNames = model.LegacyValidation
 // file is one rule file as it is evaluated.
 type file struct {
 	name   string
+	text   []byte
 	groups []rulefmt.RuleGroup
 }
 
@@ -222,7 +223,7 @@ func (f *files) parse(texts map[string]map[string][]byte, account string) (*set,
 			wrong = append(wrong, err)
 			continue
 		}
-		list = append(list, file{name: name, groups: groups})
+		list = append(list, file{name, all[name], groups})
 	}
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
@@ -232,14 +233,8 @@ func (f *files) parse(texts map[string]map[string][]byte, account string) (*set,
 
 // groups reads one file.
 func (f *files) groups(name string, text []byte) ([]rulefmt.RuleGroup, error) {
-	groups, errs := rulefmt.Parse(text, false, labelNames, f.parser, f.log)
-	if len(errs) > 0 {
-		for i := range errs {
-			errs[i] = fmt.Errorf("%s: %w", name, errs[i])
-		}
-		return nil, errors.Join(errs...)
-	}
-	return groups.Groups, nil
+	groups, errs := readGroups(name, text, labelNames, f.parser, f.log)
+	return groups, errors.Join(errs...)
 }
 
 // of returns the set of an account, and its version: sets of one version are the same.

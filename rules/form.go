@@ -145,7 +145,7 @@ func mixes(part parser.Node, why, remedy string) error {
 	if len(text) > 80 {
 		text = append(text[:79], '…')
 	}
-	return fmt.Errorf("%w: in %s %s; %s, or record it per cluster first", ErrMixesClusters,
+	return fmt.Errorf("%w: in %s: %s; %s, or record it per cluster first", ErrMixesClusters,
 		string(text), why, remedy)
 }
 

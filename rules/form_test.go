@@ -61,8 +61,8 @@ func TestFormOf(t *testing.T) {
 		{`sum by (cluster) (x) > on () group_left () all:x:rate5m`,
 			"all:x:rate5m is recorded over all clusters, where x is not: record x per " +
 				"cluster first"},
-		{`sum(x)`, "in sum(x) sum aggregates over clusters; write sum by (cluster, …)"},
-		{`sum(x) + cluster:x:rate5m`, "in sum(x) sum aggregates"},
+		{`sum(x)`, "in sum(x): sum aggregates over clusters; write sum by (cluster, …)"},
+		{`sum(x) + cluster:x:rate5m`, "in sum(x): sum aggregates"},
 		{`sum without (cluster) (x)`, "leave cluster out of without (…)"},
 		{`topk(3, x)`, "write topk by (cluster, …)"},
 		{`count_values by (cluster) ("cluster", x)`, "with another label than cluster"},

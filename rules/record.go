@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/exemplar"
@@ -225,6 +226,7 @@ type appender struct{ *cluster }
 func (a *appender) Append(
 	_ storage.SeriesRef, l labels.Labels, t int64, v float64,
 ) (storage.SeriesRef, error) {
+	l = expanded(&a.rule, l)
 	if value.IsStaleNaN(v) {
 		if of := a.recorded[string(l.Bytes(nil))]; of != nil && of != noSeries {
 			of.end(t)
@@ -241,6 +243,24 @@ func (a *appender) Append(
 	g := a.current
 	g.samples[l.Get(labels.MetricName)] = append(g.samples[l.Get(labels.MetricName)], sample{l, v})
 	return 0, nil
+}
+
+// expanded returns the labels that a series of an alert has. Prometheus sets the alert's labels over
+// the rule's, so that a label whose template gave an empty text still has its template.
+func expanded(rule *promrules.RuleDetail, l labels.Labels) labels.Labels {
+	if rule.Kind != promrules.KindAlerting {
+		return l
+	}
+	var raw []string
+	rule.Labels.Range(func(of labels.Label) {
+		if strings.Contains(of.Value, "{{") && l.Get(of.Name) == of.Value {
+			raw = append(raw, of.Name)
+		}
+	})
+	if raw == nil {
+		return l
+	}
+	return labels.NewBuilder(l).Del(raw...).Labels()
 }
 
 // Commit implements storage.Appender: a rule has said all.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
@@ -122,12 +123,24 @@ func (r *routes) apply(w http.ResponseWriter, req *http.Request, who account.Pri
 	}
 	if err := r.Check(who.Account, name, text); err != nil {
 		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_rules",
-			Message: err.Error()}
+			Message: firstLines(err.Error(), maxFaults)}
 	}
 	if err := r.keep(req.Context(), who.Account, name, text); err != nil {
 		return err
 	}
 	return answer(w, r.describe(name, text))
+}
+
+// maxFaults is how many things that are wrong with a file are said at once.
+const maxFaults = 50
+
+// firstLines returns the first lines of a text, and how many more there are.
+func firstLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	if len(lines) <= n {
+		return text
+	}
+	return fmt.Sprintf("%s\nand %d more", strings.Join(lines[:n], "\n"), len(lines)-n)
 }
 
 func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Principal) error {
@@ -142,8 +155,8 @@ func (r *routes) remove(w http.ResponseWriter, req *http.Request, who account.Pr
 		r.Check(who.Account, name, text) == nil {
 		return &listener.Error{Status: http.StatusConflict, Reason: "in_use", Field: "file",
 			Message: fmt.Sprintf("other rule files need what %s records: remove or change "+
-				"them first: %v",
-				name, err)}
+				"them first: %s",
+				name, firstLines(err.Error(), maxFaults))}
 	}
 	if err := r.keep(req.Context(), who.Account, name, nil); err != nil {
 		return err

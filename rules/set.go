@@ -62,24 +62,24 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 	s := &set{all: list, cluster: &ruleScope{}, every: &ruleScope{}}
 	type parsed struct {
 		rulefmt.Rule
-		expr  parser.Expr
-		where string
+		expr   parser.Expr
+		number int
 	}
 	var all [][][]parsed
 	var wrong []error
-	for _, f := range list {
+	where := make([]*places, len(list))
+	for i, f := range list {
+		where[i] = &places{file: f.name, text: f.text}
 		var groups [][]parsed
-		for _, g := range f.groups {
+		for j, g := range f.groups {
 			var rules []parsed
-			for _, r := range g.Rules {
+			for k, r := range g.Rules {
 				expr, err := p.ParseExpr(r.Expr)
 				if err != nil {
-					wrong = append(wrong, fmt.Errorf("rules: %s: group %s: %w", f.name,
-						g.Name, err))
+					wrong = append(wrong, where[i].of(j, k, g.Name, &r, err))
 					continue
 				}
-				rules = append(rules, parsed{r, expr,
-					fmt.Sprintf("%s: group %s: rule %s", f.name, g.Name, r.Record+r.Alert)})
+				rules = append(rules, parsed{r, expr, k})
 			}
 			groups = append(groups, rules)
 		}
@@ -103,9 +103,12 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 			one, other := g, g
 			one.Rules, other.Rules = nil, nil
 			for _, r := range all[i][j] {
+				fault := func(err error) {
+					wrong = append(wrong, where[i].of(j, r.number, g.Name, &r.Rule, err))
+				}
 				form, err := FormOf(r.expr, recorded)
 				if err != nil {
-					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
+					fault(err)
 					continue
 				}
 				to, rules := s.cluster, &one.Rules
@@ -121,7 +124,7 @@ func newSet(list []file, p parser.Parser, c *Config) (*set, error) {
 				}
 				to.parsed[r.Expr] = r.expr
 				if err := to.add(r.expr, g.QueryOffset, c); err != nil {
-					wrong = append(wrong, fmt.Errorf("rules: %s: %w", r.where, err))
+					fault(err)
 				}
 			}
 			if len(one.Rules) > 0 {

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/promapi"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
@@ -36,14 +37,27 @@ type fixture struct {
 
 func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 	t.Helper()
+	return newFixtureOf(t, false, change...)
+}
+
+// newFixtureOf is newFixture with or without an index of series.
+func newFixtureOf(t *testing.T, indexed bool, change ...func(*query.Config)) *fixture {
+	t.Helper()
+	frames := querytest.Frames{}
 	f := &fixture{T: t, store: &apitest.Store{}, now: time.UnixMilli(begin + 120_000).UTC()}
 	for i := range 3 {
 		n := frametest.New("fleet", uint64(i+1), 2)
 		f.nodes = append(f.nodes, n)
 		for at := int64(begin); at <= f.now.UnixMilli(); at += 5000 {
 			n.Step()
-			f.store.Put("acme", n.Frame(at))
+			b := n.Frame(at)
+			f.store.Put("acme", b)
+			frames[n.ID] = append(frames[n.ID], b)
 		}
+	}
+	var x query.Index
+	if indexed {
+		x = acmeIndex{querytest.NewMemory(t, frames).Index()}
 	}
 	clock := func() time.Time { return f.now }
 	rc := query.ReaderConfig{
@@ -62,7 +76,7 @@ func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 	for _, ch := range change {
 		ch(&c)
 	}
-	e, err := query.NewEngine(c, reader, nil, selectors, nil, slog.New(slog.DiscardHandler))
+	e, err := query.NewEngine(c, reader, x, selectors, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +101,17 @@ func newFixture(t *testing.T, change ...func(*query.Config)) *fixture {
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Server.Close)
 	return f
+}
+
+// acmeIndex is an index of the account acme that has everything.
+type acmeIndex struct{ *index.Index }
+
+func (x acmeIndex) Select(_ string, q index.Query) (*index.Selection, error) {
+	s, err := x.Index.Select(querytest.Account, q)
+	if s != nil {
+		s.Missing = 0
+	}
+	return s, err
 }
 
 // reply is an answer in Prometheus's form.

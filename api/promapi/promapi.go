@@ -108,6 +108,7 @@ func (a *API) Routes() []listener.Route {
 	get("/api/v1/alerts", a.alerts)
 	get("/api/v1/alertmanagers", a.alertmanagers)
 	get("/api/v1/targets", a.targets)
+	add("GET", "/api/v1/targets/metadata", a.targetMetadata)
 	add("POST", "/api/v1/read", a.read)
 	add("GET", "/federate", a.federate)
 	return list
@@ -357,7 +358,7 @@ func options(values url.Values) (o query.Options, limit int, err error) {
 	return o, limit, err
 }
 
-// number reads a limit; 0 is none.
+// number reads a limit of query, series and labels; 0 is none.
 func number(values url.Values, name string) (int, error) {
 	text := values.Get(name)
 	if text == "" {
@@ -470,13 +471,26 @@ func limited(list []string, limit int, warnings annotations.Annotations) answer 
 	return answer{list, warnings}
 }
 
+// metadataLimit reads a limit of metadata. As in Prometheus a negative one, unlike 0, is none.
+func metadataLimit(values url.Values, name string) (int, error) {
+	text := values.Get(name)
+	if text == "" {
+		return -1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, bad("%s must be a number", name)
+	}
+	return n, nil
+}
+
 func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
-	limit, err := number(r.Form, "limit")
+	limit, err := metadataLimit(r.Form, "limit")
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := number(r.Form, "limit_per_metric"); err != nil {
-		return answer{}, err
+	if _, err := metadataLimit(r.Form, "limit_per_metric"); err != nil {
+		return answer{}, err // there is one of each
 	}
 	found, err := a.Engine.Metadata(r.Context(), p, r.FormValue("metric"))
 	if err != nil {
@@ -489,7 +503,7 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 	slices.Sort(names)
 	list := map[string][]query.Metadata{}
 	for i, name := range names {
-		if limit > 0 && i == limit {
+		if i == limit {
 			break
 		}
 		list[name] = []query.Metadata{found[name]}

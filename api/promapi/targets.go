@@ -1,10 +1,14 @@
 package promapi
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
+	jsoniter "github.com/json-iterator/go"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
@@ -57,12 +61,10 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 		if a.Reader.Left(p.Account, n) != nil {
 			continue
 		}
-		of := map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter,
-			"rack": n.Rack, "node": n.ID.String()}
 		url := "/v1/nodes/" + n.ID.String() + "/prometheus"
 		t := target{
 			Discovered: map[string]string{"__address__": n.Fact("address"),
-				"__metrics_path__": url}, Labels: of,
+				"__metrics_path__": url}, Labels: targetLabels(n),
 			ScrapePool: scrapePool, ScrapeURL: url, GlobalURL: url,
 			LastScrape: time.Time{}.Format(time.RFC3339), Health: "unknown",
 			ScrapeInterval: model.Duration(time.Duration(n.Interval) * time.Millisecond).String(),
@@ -79,6 +81,86 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	}
 	empty["activeTargets"] = list
 	return answer{data: empty}, nil
+}
+
+// targetLabels are those of a node as a target.
+func targetLabels(n *query.Node) map[string]string {
+	return map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter,
+		"rack": n.Rack, "node": n.ID.String()}
+}
+
+// targetMetadata says what is known of each target's metrics, or of one metric. It is written node
+// by node, as a fleet has too much of it for one text.
+func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if err := parse(r); err != nil {
+		return err
+	}
+	limit, err := metadataLimit(r.Form, "limit")
+	if err != nil {
+		return err
+	}
+	var match []*labels.Matcher
+	if text := r.FormValue("match_target"); text != "" {
+		if match, err = a.Engine.Selectors(r.Context()).Selector(text); err != nil {
+			return invalid("match_target", err)
+		}
+	}
+	nodes, err := a.Reader.Nodes(r.Context(), p, 5*time.Second)
+	if err != nil {
+		return asError(r.Context(), err)
+	}
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n query.Node) bool {
+		if a.Reader.Left(p.Account, &n) != nil {
+			return true
+		}
+		of := targetLabels(&n)
+		return slices.ContainsFunc(match, func(m *labels.Matcher) bool {
+			return !m.Matches(of[m.Name])
+		})
+	})
+	metric, written := r.FormValue("metric"), 0
+	s := jsoniter.ConfigCompatibleWithStandardLibrary.BorrowStream(w)
+	defer jsoniter.ConfigCompatibleWithStandardLibrary.ReturnStream(s)
+	s.WriteRaw(`{"status":"success","data":[`)
+	err = a.Engine.NodeMetadata(r.Context(), p, nodes, metric,
+		func(i int, of map[string]query.Metadata) bool {
+			if limit >= 0 && written >= limit || s.Error != nil {
+				return false
+			}
+			one := metricMetadata{Target: targetLabels(&nodes[i])}
+			for _, name := range slices.Sorted(maps.Keys(of)) {
+				if metric == "" { // Prometheus does not repeat the one that is asked for
+					one.Metric = name
+				}
+				if one.Metadata = of[name]; written > 0 {
+					s.WriteMore()
+				}
+				s.WriteVal(one)
+				written++
+			}
+			if s.Buffered() > flushAt {
+				w.Header().Set("Content-Type", "application/json")
+				_ = s.Flush()
+			}
+			return true
+		})
+	if err != nil && written == 0 {
+		return asError(r.Context(), err)
+	}
+	if err != nil { // half of an answer must not look like a whole one
+		panic(http.ErrAbortHandler)
+	}
+	s.WriteRaw("]}\n")
+	w.Header().Set("Content-Type", "application/json")
+	_ = s.Flush() // a client that went away misses nothing
+	return nil
+}
+
+// metricMetadata is what is known of one target's metric.
+type metricMetadata struct {
+	Target map[string]string `json:"target"`
+	Metric string            `json:"metric,omitempty"`
+	query.Metadata
 }
 
 // scrapePool is the job that all nodes belong to.

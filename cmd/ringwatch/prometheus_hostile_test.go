@@ -233,6 +233,7 @@ func (p *promLine) badInput(t *testing.T) {
 		"/federate?match[]={}":     400,
 		"/federate?match[]=nosuch": ok, "/federate?match[]={__name__=~\".%2b_bucket\"}": 422,
 		"/api/v1/targets?state=asleep": 400, "/api/v1/metadata?limit=x": 400,
+		"/api/v1/targets/metadata?limit=x": 400, "/api/v1/metadata?limit=-1": ok,
 		"/api/v1/query?query=" + strings.Repeat("x", 20<<10): 414,
 		"/api/v1/query_exemplars":                            400, "/api/v1/nosuch": 404,
 		"/api/v1/admin/tsdb/snapshot": 404,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -57,6 +58,10 @@ func (c *rulesApplyCmd) run(ctx context.Context, out io.Writer) error {
 			return usageError{err}
 		}
 		body, _, err := api.do(ctx, http.MethodPut, path, "application/yaml", bytes.NewReader(text))
+		if refused, is := errors.AsType[refusedError](err); is && refused.reason == "bad_rules" {
+			return usageError{fmt.Errorf("%s was not applied, correct it first:\n%s", file,
+				strings.ReplaceAll("\n"+refused.text, "\n"+name+":", "\n"+file+":")[1:])}
+		}
 		if err != nil {
 			return err
 		}

@@ -1,12 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/rules"
 )
 
 // mustRules writes files of rules and tests and returns their folder.
@@ -53,9 +62,9 @@ func TestRulesCheck(t *testing.T) {
 		{"mixes.yaml", `rule "Mixed": the expression mixes clusters: in sum(os_load1)`, 1},
 		{"mixes.yaml", "rules may not use the modifier @: up @ 0.000; write an offset instead", 1},
 		{"twice.yaml", `lint error: `, 0},
-		{"--lint-fatal twice.yaml", "A is defined twice", 3},
+		{"--lint-fatal twice.yaml", `twice.yaml:1: group "g", rule "A": lint error: it is defined twice`, 3},
 		{"--lint-fatal --lint=none twice.yaml", "SUCCESS: 2 rules found", 0},
-		{"bad.yaml", "field colour not found", 1},
+		{"bad.yaml", `bad.yaml:1: group "g": a group has no field colour: use one of name, interval`, 1},
 		{"none.yaml", "", 2},
 	} {
 		var out strings.Builder
@@ -143,6 +152,62 @@ tests:
 		}
 		if code := run(append([]string{"rules", "test"}, c.args...)); code != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.args, code, c.code)
+		}
+	}
+}
+
+// TestRulesApplyOfABadFile: whatever is wrong in a file that is applied is said once, in a line of
+// its own that begins with the file as it was typed and the line in it.
+func TestRulesApplyOfABadFile(t *testing.T) {
+	dir := mustRules(t, map[string]string{
+		"torn.yaml": "groups:\n- name: g\n  rules: [{alert: A, expr: up == 0}\n",
+		"bad.yaml": "groups:\n- name: g\n  rules:\n  - alert: Down\n    expr: up ==\n" +
+			"  - alert: Hot\n    expr: os_load1 > 9\n    annotations: {summary: '{{ nosuch }}'}\n",
+		"mixes.yaml": "groups:\n- name: g\n  rules:\n  - alert: Mixed\n    expr: sum(os_load1) > 9\n",
+	})
+	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for _, r := range board.Routes(func(context.Context, string, string, []byte) error {
+		t.Error("a bad file is kept")
+		return nil
+	}) {
+		mux.HandleFunc(r.Pattern, func(w http.ResponseWriter, req *http.Request) {
+			if of, is := errors.AsType[*listener.Error](r.Handle(w, req, account.Principal{
+				Account: "acme"})); is {
+				w.WriteHeader(of.Status)
+				_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{
+					"reason": of.Reason, "message": of.Message}})
+			}
+		})
+	}
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for name, want := range map[string][]string{
+		"torn.yaml": {`:3: did not find expected ',' or ']'`},
+		"bad.yaml": {`:5: group "g", rule "Down": could not parse expression: 1:6: parse error: ` +
+			"unexpected end of input",
+			`:8: group "g", rule "Hot": annotation "summary": template: __alert_Hot:1: ` +
+				`function "nosuch" not defined`},
+		"mixes.yaml": {`:5: group "g", rule "Mixed": the expression mixes clusters: in ` +
+			"sum(os_load1): sum aggregates over clusters; write sum by (cluster, …), or " +
+			"record it per cluster first"},
+	} {
+		file := filepath.Join(dir, name)
+		err := (&rulesApplyCmd{clientFlags: clientFlags{API: server.URL, Key: "k"},
+			Files: []string{file}}).run(t.Context(), io.Discard)
+		if !errors.As(err, &usageError{}) {
+			t.Errorf("%s: %T", name, err)
+		}
+		lines := []string{file + " was not applied, correct it first:"}
+		for _, one := range want {
+			lines = append(lines, file+one)
+		}
+		if err == nil || err.Error() != strings.Join(lines, "\n") {
+			t.Errorf("it says\n%v\nwant\n%s", err, strings.Join(lines, "\n"))
 		}
 	}
 }

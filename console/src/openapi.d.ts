@@ -950,6 +950,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/targets/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is known of each target's metrics */
+        get: operations["promTargetsMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/read": {
         parameters: {
             query?: never;
@@ -1481,11 +1498,22 @@ export interface components {
         /** @description its time in seconds, and the number as a string */
         LokiCount: (number | string)[];
         PromMetadata: {
-            /** @enum {string} */
-            type: "counter" | "gauge" | "histogram" | "gaugehistogram";
+            type: components["schemas"]["PromMetricType"];
             help: string;
             unit: string;
         };
+        PromTargetMetadata: {
+            target: {
+                [key: string]: string;
+            };
+            /** @description left out if the request names one */
+            metric?: string;
+            type: components["schemas"]["PromMetricType"];
+            help: string;
+            unit: string;
+        };
+        /** @enum {string} */
+        PromMetricType: "counter" | "gauge" | "histogram" | "gaugehistogram";
         Error: {
             error: {
                 /** @description for programs */
@@ -1857,6 +1885,17 @@ export interface components {
                     data?: {
                         [key: string]: components["schemas"]["PromMetadata"][];
                     };
+                };
+            };
+        };
+        /** @description By target and name */
+        PromTargetsMetadata: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PromAnswer"] & {
+                    data?: components["schemas"]["PromTargetMetadata"][];
                 };
             };
         };
@@ -3317,8 +3356,8 @@ export interface operations {
             query?: {
                 /** @description of this one only */
                 metric?: string;
-                /** @description the first ones only, with a warning; 0: all */
-                limit?: components["parameters"]["promLimit"];
+                /** @description the first ones only; negative: all, 0: none */
+                limit?: number;
                 /** @description there is one of each */
                 limit_per_metric?: number;
             };
@@ -3607,6 +3646,26 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["PromObject"];
+            default: components["responses"]["PromError"];
+        };
+    };
+    promTargetsMetadata: {
+        parameters: {
+            query?: {
+                /** @description a selector of targets' labels; all without it */
+                match_target?: string;
+                /** @description of this one only, and then without its name */
+                metric?: string;
+                /** @description no target begins after so many metrics; negative: all, 0: none */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["PromTargetsMetadata"];
             default: components["responses"]["PromError"];
         };
     };

@@ -20,6 +20,7 @@ type tables struct {
 	entities  []entity
 	values    []uint32 // symbols of label values: those of an entity, in its schema's order
 	metrics   []metric
+	bounds    []*frame.Bounds
 	ordinals  []uint32    // by metric: the number of its name among the metrics' names
 	names     int         // how many of those there are
 	lists     [][]uint32  // metrics, ascending by their name's symbol
@@ -35,6 +36,8 @@ type entity struct{ schema, at uint32 } // at: where its values begin
 type metric struct {
 	name, unit uint32 // symbols
 	kind       frame.Kind
+	hasSum     bool
+	bounds     uint32 // of a histogram: their number, from 1 on; 0: it has none
 }
 
 type entitySet struct {
@@ -57,6 +60,7 @@ type interner struct {
 	schemaOf  map[string]uint32 // by ids in bytes
 	entityOf  map[string]uint32
 	metricOf  map[metric]uint32
+	boundsOf  map[string]uint32 // by what boundsKey makes of them
 	listOf    map[digest]uint32
 	setOf     map[digest]uint32
 	contentOf map[content]uint32
@@ -74,8 +78,8 @@ type digest [16]byte
 func newInterner() *interner {
 	return &interner{
 		symbolOf: map[string]uint32{}, schemaOf: map[string]uint32{}, entityOf: map[string]uint32{},
-		metricOf: map[metric]uint32{},
-		listOf:   map[digest]uint32{}, setOf: map[digest]uint32{}, contentOf: map[content]uint32{},
+		metricOf: map[metric]uint32{}, boundsOf: map[string]uint32{},
+		listOf: map[digest]uint32{}, setOf: map[digest]uint32{}, contentOf: map[content]uint32{},
 		placeOf: map[place]uint32{}, nameOf: map[uint32]uint32{}, historyOf: map[digest]uint32{},
 	}
 }
@@ -144,10 +148,35 @@ func (p *interner) metricsFrom(d *window.Dictionary) []uint32 {
 	ids := make([]uint32, 0, len(d.Metrics))
 	for i := range d.Metrics {
 		m := &d.Metrics[i]
-		ids = append(ids,
-			p.metric(metric{name: p.symbol(m.Name), unit: p.symbol(m.Unit), kind: m.Kind}))
+		ids = append(ids, p.metric(metric{name: p.symbol(m.Name), unit: p.symbol(m.Unit),
+			kind: m.Kind, hasSum: m.HasSum, bounds: p.boundsFrom(m.Bounds)}))
 	}
 	return ids
+}
+
+// boundsFrom returns the number of a histogram's bounds; b may be nil.
+func (p *interner) boundsFrom(b *frame.Bounds) uint32 {
+	if b == nil {
+		return 0
+	}
+	k := binary.AppendVarint(nil, int64(b.Exponent))
+	for _, of := range b.Upper {
+		k = binary.AppendVarint(k, of)
+	}
+	return 1 + intern(p.boundsOf, string(k), func() int {
+		p.tables.bounds = append(p.tables.bounds,
+			&frame.Bounds{Exponent: b.Exponent, Upper: slices.Clone(b.Upper)})
+		p.bytes += len(k) + 8*len(b.Upper) + listBytes
+		return len(p.tables.bounds) - 1
+	})
+}
+
+// boundsOfMetric returns a histogram's bounds, nil of all others.
+func (v *tables) boundsOfMetric(m *metric) *frame.Bounds {
+	if m.bounds == 0 {
+		return nil
+	}
+	return v.bounds[m.bounds-1]
 }
 
 func (p *interner) metric(m metric) uint32 {
@@ -272,7 +301,8 @@ func (p *interner) copyContent(from *tables, n uint32) uint32 {
 		m := from.metrics[id]
 		metrics = append(metrics,
 			p.metric(metric{name: p.symbol(from.symbols[m.name]),
-				unit: p.symbol(from.symbols[m.unit]), kind: m.kind}))
+				unit: p.symbol(from.symbols[m.unit]), kind: m.kind, hasSum: m.hasSum,
+				bounds: p.boundsFrom(from.boundsOfMetric(&m))}))
 	}
 	set := from.sets[s.set].ids
 	entities := make([]uint32, 0, len(set))

@@ -34,6 +34,7 @@ type selector struct {
 	fixed      [3][]*labels.Matcher // cluster, datacenter, rack
 	rest       []entityMatcher
 	owns       func(cluster string) bool
+	wanted     func(Metric) bool // metrics; nil: all
 
 	places, contents []result
 	lists            memo // by list: the metrics that match
@@ -189,11 +190,12 @@ func (s *selector) content(n uint32) (metrics, entities []uint32, ok bool) {
 
 func (s *selector) metrics(list uint32) []uint32 {
 	ids := s.tables.lists[list]
-	if len(s.name) == 0 {
+	if len(s.name) == 0 && s.wanted == nil {
 		return ids
 	}
 	return slices.DeleteFunc(slices.Clone(ids), func(id uint32) bool {
-		return s.check() || !matchesAll(s.name, s.tables.symbols[s.tables.metrics[id].name])
+		return s.check() || !matchesAll(s.name, s.tables.symbols[s.tables.metrics[id].name]) ||
+			s.wanted != nil && !s.wanted(s.tables.metric(id))
 	})
 }
 

@@ -10,21 +10,28 @@ import (
 
 // Metric is what is known of a metric beside its values.
 type Metric struct {
-	Name string
-	Kind frame.Kind
-	Unit string
+	Name   string
+	Kind   frame.Kind
+	Unit   string
+	Bounds *frame.Bounds // of a histogram
+	HasSum bool          // of a histogram
 }
 
 // Metrics iterates over the metrics. No two have one name.
 func (b *NodeSeries) Metrics() iter.Seq[Metric] {
 	return func(yield func(Metric) bool) {
 		for _, id := range b.metrics {
-			m := b.tables.metrics[id]
-			if !yield(Metric{b.tables.symbols[m.name], m.kind, b.tables.symbols[m.unit]}) {
+			if !yield(b.tables.metric(id)) {
 				return
 			}
 		}
 	}
+}
+
+// metric describes a metric by its number.
+func (v *tables) metric(id uint32) Metric {
+	m := v.metrics[id]
+	return Metric{v.symbols[m.name], m.kind, v.symbols[m.unit], v.boundsOfMetric(&m), m.hasSum}
 }
 
 // Entities iterates over the labels of the entities, each by ascending name and without the node's
@@ -61,6 +68,9 @@ func (b *NodeSeries) Place() (list []labels.Label) {
 	}
 	return list
 }
+
+// NumEntities returns how many entities there are.
+func (b *NodeSeries) NumEntities() int { return len(b.entities) }
 
 // Series iterates over the label sets, as window.Window.Select has them.
 func (b *NodeSeries) Series() iter.Seq[labels.Labels] {

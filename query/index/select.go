@@ -30,6 +30,8 @@ type Query struct {
 	// Selectors are alternatives, each of matchers that must all match, on every label. None: all
 	// series.
 	Selectors [][]*labels.Matcher
+	// Metrics leaves out the metrics of which it says false to a selector, by its number; nil: none.
+	Metrics func(selector int, m Metric) bool
 	// Context bounds the work of Select and of its Selection, see Selection.Err; nil: nothing does.
 	Context context.Context
 	// Owns limits the answer to clusters; nil: all of the account's.
@@ -108,12 +110,15 @@ func (a *account) selection(q Query, recorded bool) (*Selection, error) {
 	}
 	s.tables = a.interned.tables
 	bytes := 0
-	for _, matchers := range alternatives {
+	for i, matchers := range alternatives {
 		if bytes += s.tables.selectorBytes(matchers); bytes > maxSelectorBytes {
 			return nil, ErrTooLarge
 		}
-		s.selectors = append(s.selectors, a.interned.compile(&s.tables, matchers, q.Owns,
-			&s.canceled, recorded))
+		of := a.interned.compile(&s.tables, matchers, q.Owns, &s.canceled, recorded)
+		if q.Metrics != nil {
+			of.wanted = func(m Metric) bool { return q.Metrics(i, m) }
+		}
+		s.selectors = append(s.selectors, of)
 	}
 	s.nodes = a.candidates(s.selectors)
 	s.seen = make([]int, s.tables.names)

@@ -68,6 +68,25 @@ func (s *Selection) Names() []string {
 	return sorted(names)
 }
 
+// Metrics returns the metrics that the series have, each definition once, in no order.
+func (s *Selection) Metrics() (list []Metric) {
+	if s.recorded != nil {
+		list = s.recorded.Metrics()
+	}
+	marks := make([]bool, len(s.tables.metrics))
+	s.each(func(_ uint32, metrics, _ []uint32) {
+		for _, id := range metrics {
+			marks[id] = true
+		}
+	})
+	for id, is := range marks {
+		if is {
+			list = append(list, s.tables.metric(uint32(id)))
+		}
+	}
+	return list
+}
+
 // Values returns the values that a label has in the series, ascending.
 func (s *Selection) Values(label string) []string {
 	values := map[string]bool{}
