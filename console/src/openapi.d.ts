@@ -491,9 +491,8 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description It is a key of the account of the key that asks, which needs the scope admin. It can do no more than
-         *     that one: it has some of its scopes, may be used in the same networks, and ends when that one ends. It
-         *     works at once. An account has 1,000 keys at most in this way, revoked ones included.
+         * @description It is a key of the account of the key that asks, which needs the scope admin. It may have any scopes,
+         *     may be used in the same networks as that one, and ends when that one ends. It works at once. An account has 1,000 keys at most in this way, revoked ones included.
          */
         post: operations["createKey"];
         delete?: never;
@@ -1506,7 +1505,7 @@ export interface components {
             /** @description not there for a key of the configuration */
             id?: string;
             scopes: components["schemas"]["Scopes"];
-            /** @description patterns of those that the account owns */
+            /** @description patterns of those that it is limited to, or else of those that the account owns */
             clusters: string[];
             /** @description where it may be used; none: anywhere */
             networks: string[];
@@ -1514,13 +1513,14 @@ export interface components {
         };
         NewKey: {
             name: string;
-            scopes: components["schemas"]["Scopes"];
+            /** @description operator stands for all of them */
+            scopes: ("read" | "write" | "rules" | "admin" | "operator")[];
             /**
-             * @description patterns of the clusters that a key with the scope write alone may write of; none: all of the
-             *     account's
+             * @description patterns of the clusters that a key with the scopes read and write may read and write of; none: all
+             *     of the account's
              */
             clusters?: string[];
-            /** @description the id of the one node that it may write of; first: of the node that first uses it */
+            /** @description the id of the one node that a key with the scope write alone may write of; first: of the node that first uses it */
             node?: string;
         };
         Session: {
@@ -2948,14 +2948,14 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "node7",
+                 *       "name": "shop-team",
                  *       "scopes": [
-                 *         "write"
+                 *         "read"
                  *       ],
                  *       "clusters": [
-                 *         "prod-1"
-                 *       ],
-                 *       "node": "first"
+                 *         "shop",
+                 *         "shop-test"
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["NewKey"];
