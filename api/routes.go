@@ -53,6 +53,10 @@ func (s *Server) routes() []route {
 		{pattern: "GET /-/ready", open: s.getReady},
 		{pattern: "GET /metrics", open: s.exposition().ServeHTTP},
 		{pattern: "GET /{$}", open: s.console.ServeHTTP},
+		{pattern: "GET /graph", open: s.toExplore},
+		{pattern: "GET /query", open: s.toExplore},
+		{pattern: "GET /alerts", open: toPage("alerts")},
+		{pattern: "GET /targets", open: toPage("fleet")},
 		{pattern: "GET /assets/{asset}", open: s.console.ServeHTTP},
 	}...)
 }

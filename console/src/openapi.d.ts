@@ -1177,6 +1177,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where Prometheus has its graph
+         * @description Leads to the console's Explore, with the expressions and the time of an address of Prometheus.
+         */
+        get: operations["graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where Prometheus 3 has its graph
+         * @description As /graph.
+         */
+        get: operations["graph3"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where Prometheus has its alerts */
+        get: operations["alertsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where Prometheus has its targets */
+        get: operations["targetsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{asset}": {
         parameters: {
             query?: never;
@@ -3890,6 +3964,112 @@ export interface operations {
                 content: {
                     "text/html": string;
                 };
+            };
+        };
+    };
+    graph: {
+        parameters: {
+            query?: {
+                /** @description an expression; g1.expr and so on are further ones */
+                "g0.expr"?: string;
+                /**
+                 * @description how much time is shown
+                 * @example 1h
+                 */
+                "g0.range_input"?: string;
+                /**
+                 * @description when it ends, in UTC; left out: now
+                 * @example 2026-11-20 12:00:00
+                 */
+                "g0.end_input"?: string;
+                /** @description 1 or table: as a table */
+                "g0.tab"?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    graph3: {
+        parameters: {
+            query?: {
+                /** @description an expression; g1.expr and so on are further ones */
+                "g0.expr"?: string;
+                /**
+                 * @description how much time is shown
+                 * @example 1h
+                 */
+                "g0.range_input"?: string;
+                /**
+                 * @description when it ends, in UTC; left out: now
+                 * @example 2026-11-20 12:00:00
+                 */
+                "g0.end_input"?: string;
+                /** @description 1 or table: as a table */
+                "g0.tab"?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    alertsPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    targetsPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -147,7 +147,7 @@ func (s *state) writeConfig(set settings, key string) error {
 			local(set.AgentPort)), 0o644},
 		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
 			hex.EncodeToString(ownSum[:]), hex.EncodeToString(watchSum[:]),
-			s.where(set), local(set.IngestPort), local(set.APIPort), local(set.IngestPort),
+			s.where(set), local(set.IngestPort), local(set.APIPort), set.apiURL(), local(set.IngestPort),
 			s.path("self.key"), local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
@@ -218,6 +218,7 @@ accounts:
   listen: %s
 api:
   listen: %s
+  public_url: %q
 self: # what /metrics has, as series of the cluster ringwatch-self
   url: "http://%s"
   key_file: %q
