@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +177,13 @@ func TestInOneDirectory(t *testing.T) {
 	out.Reset()
 	if err := check.run(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
 		t.Errorf("ringwatch data check of a damaged file: %v\n%s", err, &out)
+	}
+	out.Reset()
+	check.JSON = true
+	var damaged []damagedFile
+	if err := check.run(&out); err == nil || json.Unmarshal(out.Bytes(), &damaged) != nil ||
+		len(damaged) != 1 || damaged[0].Path != format {
+		t.Errorf("ringwatch data check --json of a damaged file: %v\n%s", err, &out)
 	}
 }
 
