@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -82,8 +81,7 @@ func (s *Server) getAdvice(w http.ResponseWriter, r *http.Request, p account.Pri
 		}
 		at = time.UnixMilli(ms)
 	}
-	key := advisedKey{p.Account, fmt.Sprintf("%q", slices.Sorted(slices.Values(p.Clusters()))),
-		q.Get("cluster")}
+	key := advisedKey{p.Account, p.Sight(), q.Get("cluster")}
 	newest := !q.Has("alert") && !q.Has("at")
 	list, known := s.advised.get(key, now)
 	if !newest || !known {

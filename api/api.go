@@ -45,8 +45,8 @@ type Config struct {
 	// TrustedProxies are the networks of the proxies in front; their X-Forwarded-For says where a
 	// request comes from.
 	TrustedProxies listener.Proxies `yaml:"trusted_proxies"`
-	// PublicURL is how clients reach the API, if not by the address they use themselves:
-	// discovery sends Prometheus there.
+	// PublicURL is how clients reach the API: discovery sends Prometheus there, and links in alerts
+	// begin with it. Empty: discovery sends clients to the address that they use themselves.
 	PublicURL string `yaml:"public_url"`
 	// AccessLog: a log line for each request.
 	AccessLog bool `yaml:"access_log"`

@@ -38,7 +38,7 @@ const (
 	acmeKey  = "rw_acme0000000000000000"
 	otherKey = "rw_other000000000000000"
 	writeKey = "rw_write000000000000000"
-	// fleetKey is of acme and sees the cluster fleet alone.
+	// fleetKey is of acme and limited to the clusters fleet and fleet-1.
 	fleetKey = "rw_fleet000000000000000"
 )
 
@@ -115,7 +115,9 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 		{Name: f.account("acme"),
 			Keys: []account.Key{{Name: "r", Key: acmeKey,
 				Scopes: []account.Scope{account.Read, account.Admin, account.Rules}},
-				{Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}}}},
+				{Name: "w", Key: writeKey, Scopes: []account.Scope{account.Write}},
+				{Name: "f", Key: fleetKey, Scopes: []account.Scope{account.Read},
+					Clusters: []string{"fleet", "fleet-1"}}}},
 		{Name: f.account("other"),
 			Keys: []account.Key{{Name: "r", Key: otherKey,
 				Scopes: []account.Scope{account.Read, account.Admin}}}},
@@ -128,12 +130,7 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 	for _, ch := range change {
 		ch(&c)
 	}
-	deps.Admit = account.NewDoor(func(ctx context.Context, key string) (account.Principal, error) {
-		if key == fleetKey {
-			return account.Inside(f.account("acme"), "fleet"), nil
-		}
-		return registry.Authenticate(ctx, key)
-	}).Admit
+	deps.Admit = account.NewDoor(registry.Authenticate).Admit
 	store.Recent, store.Miss, store.Metrics = reader, recent.ErrMiss, f.metrics
 	deps.Reader, deps.RecentReady = apitest.MustReader(t, c, store), reader.Ping
 	if f.added != nil {

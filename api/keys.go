@@ -41,7 +41,7 @@ type me struct {
 	Key      string          `json:"key"`          // its name
 	ID       string          `json:"id,omitempty"` // a key of the configuration has none
 	Scopes   []account.Scope `json:"scopes"`
-	Clusters []string        `json:"clusters"` // globs of those that the account owns
+	Clusters []string        `json:"clusters"` // globs of those that it is for
 	Networks []string        `json:"networks"` // where it may be used; none: anywhere
 	Expires  string          `json:"expires,omitempty"`
 }
@@ -69,15 +69,16 @@ type madeKey struct {
 	Account  string          `json:"account"`
 	Name     string          `json:"name"`
 	Scopes   []account.Scope `json:"scopes"`
-	Clusters []string        `json:"clusters"` // that it may write of; none: all of the account's
+	Clusters []string        `json:"clusters"` // that it is limited to; none: all of the account's
 	Node     string          `json:"node,omitempty"`
 	Networks []string        `json:"networks"`
 	Expires  string          `json:"expires,omitempty"`
 	Created  string          `json:"created"`
 }
 
-// postKey makes a key of the account of the key that asks. What is made can do no more than its
-// maker: it has some of its scopes, is good in the same networks, and ends when it ends.
+// postKey makes a key of the account of the key that asks, with any of the scopes: who manages an
+// account's keys decides what they may do. It is good in its maker's networks, and ends when its
+// maker ends.
 func (s *Server) postKey(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	k, err := keyWanted(r, p)
 	if err != nil {
@@ -167,28 +168,22 @@ func keyWanted(r *http.Request, p account.Principal) (*account.StoredKey, error)
 	if _, err := d.Token(); err != io.EOF {
 		return nil, bad("bad_body", "body", "the body has more after its JSON object: leave it out")
 	}
-	k := &account.StoredKey{Account: p.Account, Name: body.Name, Scopes: body.Scopes,
-		Clusters: body.Clusters, Node: body.Node, Networks: p.Networks(), Expires: p.Expires()}
-	return k, checkKey(k, p)
+	k := &account.StoredKey{Account: p.Account, Name: body.Name, Clusters: body.Clusters,
+		Node: body.Node, Networks: p.Networks(), Expires: p.Expires()}
+	return k, checkKey(k, body.Scopes)
 }
 
-// checkKey refuses a key that cannot be, and one that could do more than its maker.
-func checkKey(k *account.StoredKey, p account.Principal) error {
+// checkKey gives a key its scopes, and refuses one that cannot be.
+func checkKey(k *account.StoredKey, scopes []account.Scope) (err error) {
 	if err := account.CheckName(k.Name); err != nil {
 		return bad("bad_name", "name", "%v", err)
 	}
-	if err := account.CheckScopes(k.Scopes); err != nil {
+	if k.Scopes, err = account.NamedScopes(scopes); err != nil {
 		return bad("bad_scopes", "scopes", "%s", oneLine(err))
 	}
-	for i, scope := range k.Scopes {
-		if slices.Contains(k.Scopes[:i], scope) {
+	for i, scope := range scopes {
+		if slices.Contains(scopes[:i], scope) {
 			return bad("bad_scopes", "scopes", "scope %s is named twice: name it once", scope)
-		}
-		if !p.Can(scope) {
-			return &Error{Status: http.StatusForbidden, Reason: "scope_beyond", Field: "scopes",
-				Message: fmt.Sprintf(
-					"this key does not have the scope %s, so it cannot make a key "+
-						"that has it: use another key, or ringwatch key create", scope)}
 		}
 	}
 	if len(k.Clusters) > maxKeyClusters {

@@ -47,10 +47,10 @@ var hostileKeys = []string{
 	`{"name":"a"}`, `{"scopes":["read"]}`, `{"name":"a","scopes":[]}`,
 	`{"name":"a","scopes":"read"}`,
 	`{"name":"a","scopes":["fly"]}`, `{"name":"a","scopes":["read","read"]}`,
-	`{"name":"a","scopes":["write"]}`, `{"name":"A","scopes":["read"]}`,
+	`{"name":"A","scopes":["read"]}`,
 	`{"name":"../a","scopes":["read"]}`, `{"name":"a\u0000","scopes":["read"]}`,
 	`{"name":7,"scopes":["read"]}`, `{"name":"a","scopes":["read"],"account":"other"}`,
-	`{"name":"a","scopes":["read"],"clusters":["x"]}`,
+	`{"name":"a","scopes":["operator"],"clusters":["x"]}`,
 	`{"name":"a","scopes":["read"],"node":"first"}`,
 	`{"name":"a","scopes":["read"],"clusters":[""]}`, `{"name":"a","scopes":["read"]} {}`,
 	`{"name":"a","scopes":["read"],"clusters":[` + strings.Repeat(`"x",`, 70) + `"x"]}`,
@@ -99,6 +99,47 @@ func TestMe(t *testing.T) {
 	}
 	if r := f.ask("", "/v1/me", nil); r.status != http.StatusUnauthorized {
 		t.Errorf("nobody: %d %s", r.status, r.body)
+	}
+}
+
+// TestLimitedKey: for who has a key that is limited to clusters, the account has no others.
+func TestLimitedKey(t *testing.T) {
+	f := newFixture(t, inMemory, 4, 1, time.Minute)
+	ask := func(key, path string) (int, string) {
+		t.Helper()
+		r := f.ask(key, path, nil)
+		return r.status, string(r.body)
+	}
+	if _, me := ask(fleetKey, "/v1/me"); !strings.Contains(me, `"clusters":["fleet","fleet-1"]`) {
+		t.Errorf("of itself: %s", me)
+	}
+	hidden, seen := f.nodes[0].ID.String(), f.nodes[1].ID.String()
+	for range 2 { // what is kept for one key is not the other's
+		for _, path := range []string{"/v1/clusters", "/v1/nodes", "/v1/discovery"} {
+			if status, all := ask(acmeKey, path); status != http.StatusOK ||
+				!strings.Contains(all, "fleet-0") || !strings.Contains(all, "fleet-1") {
+				t.Errorf("%s without a limit: %d %s", path, status, all)
+			}
+			if status, some := ask(fleetKey, path); status != http.StatusOK ||
+				strings.Contains(some, "fleet-0") || !strings.Contains(some, "fleet-1") {
+				t.Errorf("%s with a limit: %d %s", path, status, some)
+			}
+		}
+	}
+	for path, want := range map[string]int{
+		"/v1/nodes/" + seen: http.StatusOK, "/v1/nodes/" + hidden: http.StatusNotFound,
+		"/v1/clusters/fleet-1/metrics": http.StatusOK,
+		"/v1/clusters/fleet-0/metrics": http.StatusNotFound,
+		"/v1/nodes?cluster=fleet-0":    http.StatusNotFound,
+	} {
+		if status, body := ask(fleetKey, path); status != want {
+			t.Errorf("%s: %d %.200s, want %d", path, status, body, want)
+		}
+	}
+	r := f.post(fleetKey, "http://"+f.server.Addr()+"/v1/lookup/shop/items", `{"keys":[1]}`,
+		"application/json")
+	if r.status != http.StatusForbidden || !strings.Contains(string(r.body), "limited_key") {
+		t.Errorf("a lookup: %d %s", r.status, r.body)
 	}
 }
 
@@ -162,10 +203,26 @@ func TestMakeKey(t *testing.T) {
 	with, errs := registry.With(table.list)
 	p, err := with.Authenticate(t.Context(), made.Key)
 	if err != nil || len(errs) > 0 || p.Account != "acme" || !p.Can(account.Write) ||
-		p.Can(account.Read) || !p.Writes("prod-1") || p.Writes("prod-2") ||
+		p.Can(account.Read) || !p.Owns("prod-1") || p.Owns("prod-2") ||
 		!p.Expires().Equal(end) ||
 		!slices.Equal(p.Networks(), []string{"127.0.0.0/8"}) {
 		t.Errorf("%+v %v %v", p, err, errs)
+	}
+
+	// Whoever may make keys can make one that may do everything, in one word.
+	for _, name := range []string{"rules", "operator"} {
+		status, _, body := ask(makerKey, base,
+			fmt.Sprintf(`{"name":"can-%[1]s","scopes":["%[1]s"]}`, name))
+		if err := json.Unmarshal(body, &made); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s %v", status, body, err)
+		}
+		with, errs := registry.With(table.list)
+		p, err := with.Authenticate(t.Context(), made.Key)
+		if err != nil || len(errs) > 0 || !p.Can(account.Rules) ||
+			p.Can(account.Admin) != (name == "operator") ||
+			name == "operator" && len(made.Scopes) != 4 {
+			t.Errorf("%s: %s %+v %v %v", name, body, p, err, errs)
+		}
 	}
 
 	before := len(table.list)
@@ -176,8 +233,6 @@ func TestMakeKey(t *testing.T) {
 		{readKey, `{"name":"x","scopes":["read"]}`, "no_scope", http.StatusForbidden},
 		{"rw_nobody000000000000000", `{"name":"x","scopes":["read"]}`, "unknown_key",
 			http.StatusUnauthorized},
-		{makerKey, `{"name":"x","scopes":["rules"]}`, "scope_beyond", http.StatusForbidden},
-		{makerKey, `{"name":"x","scopes":["write","rules"]}`, "scope_beyond", http.StatusForbidden},
 		{makerKey, `{"name":"x","scopes":["write"],"account":"other"}`, "unknown_field",
 			http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["write"],"Account":"other"}`, "unknown_field",
@@ -192,7 +247,9 @@ func TestMakeKey(t *testing.T) {
 		{makerKey, `{"name":"x","scopes":[]}`, "bad_scopes", http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["fly"]}`, "bad_scopes", http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["write","write"]}`, "bad_scopes", http.StatusBadRequest},
-		{makerKey, `{"name":"x","scopes":["read"],"clusters":["prod-1"]}`, "bad_binding",
+		{makerKey, `{"name":"x","scopes":["rules"],"clusters":["prod-1"]}`, "bad_binding",
+			http.StatusBadRequest},
+		{makerKey, `{"name":"x","scopes":["read"],"node":"first"}`, "bad_binding",
 			http.StatusBadRequest},
 		{makerKey, `{"name":"x","scopes":["write"],"clusters":[""]}`, "bad_binding",
 			http.StatusBadRequest},

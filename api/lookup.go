@@ -54,6 +54,11 @@ func (s *Server) postLookup(w http.ResponseWriter, r *http.Request, p account.Pr
 			Message: "this server offers no table for lookups: the operator lists them in " +
 				"lookup.tables"}
 	}
+	if p.Limited() {
+		return &Error{Status: http.StatusForbidden, Reason: "limited_key", Field: "Authorization",
+			Message: "this key is limited to clusters, and lookups are of the whole account: use " +
+				"a key that is not limited"}
+	}
 	q.Account, q.Client = p.Account, p.Account+"/"+p.Key()
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()

@@ -53,6 +53,10 @@ func (s *Server) routes() []route {
 		{pattern: "GET /-/ready", open: s.getReady},
 		{pattern: "GET /metrics", open: s.exposition().ServeHTTP},
 		{pattern: "GET /{$}", open: s.console.ServeHTTP},
+		{pattern: "GET /graph", open: s.toExplore},
+		{pattern: "GET /query", open: s.toExplore},
+		{pattern: "GET /alerts", open: toPage("alerts")},
+		{pattern: "GET /targets", open: toPage("fleet")},
 		{pattern: "GET /assets/{asset}", open: s.console.ServeHTTP},
 	}...)
 }
@@ -155,7 +159,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request,
 	listener.Admitted(r.Context(), p.Account, p.Key())
 	if !p.Can(scope) {
 		return p, &Error{Status: http.StatusForbidden, Reason: "no_scope", Field: "Authorization",
-			Message: fmt.Sprintf("this key does not have the scope %s: use one that has it", scope)}
+			Message: fmt.Sprintf("this key does not have the scope %s: use one that has it, "+
+				"such as ringwatch key create --scopes operator makes", scope)}
 	}
 	if s.deps.Near != nil && s.deps.Near() {
 		return p, &Error{Status: http.StatusServiceUnavailable, Reason: "low_memory",

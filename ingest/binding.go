@@ -18,15 +18,15 @@ func (s *Server) checkBinding(ctx context.Context, who account.Principal,
 			"node %s of cluster %q is reserved for recorded series: an agent may not send as it",
 			h.Node, h.Cluster)
 	}
+	if others := who.OtherCluster(h.Cluster); others != "" {
+		return refuse(http.StatusForbidden, "other_cluster",
+			"key %s is bound to the clusters %s and the frame is of %q: use a key that was made "+
+				"for that cluster", who.Key(), others, h.Cluster)
+	}
 	if !who.Owns(h.Cluster) {
 		return refuse(http.StatusForbidden, "foreign_cluster",
 			"account %s does not own cluster %q: use a key of the account that does, or add the "+
 				"cluster to this one", who.Account, h.Cluster)
-	}
-	if !who.Writes(h.Cluster) {
-		return refuse(http.StatusForbidden, "other_cluster",
-			"key %s is bound to the clusters %s and the frame is of %q: use a key that was made "+
-				"for that cluster", who.Key(), who.BoundClusters(), h.Cluster)
 	}
 	err := s.bindings(ctx, who, h)
 	var other *account.OtherNodeError

@@ -2,7 +2,6 @@ package query
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -71,11 +70,3 @@ func names(matchers []*labels.Matcher, metric string) bool {
 	})
 }
 
-// quoted joins texts so that no two lists give one.
-func quoted(list []string) string {
-	var b strings.Builder
-	for _, text := range list {
-		b.WriteString(strconv.Quote(text))
-	}
-	return b.String()
-}

@@ -35,7 +35,7 @@ type fleetKey struct {
 }
 
 // maxFleets is how many fleets of an account's list are remembered: keys mostly see the same.
-const maxFleets = 8
+const maxFleets = 32
 
 func (l *nodeList) init(clock func() time.Time, s Store) {
 	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
@@ -82,7 +82,7 @@ func (a *accountNodes) take(nodes []Node) {
 
 // fleet returns what of the list a key sees.
 func (a *accountNodes) fleet(p account.Principal, recorders bool) *fleet {
-	key := fleetKey{quoted(slices.Sorted(slices.Values(p.Clusters()))), recorders}
+	key := fleetKey{p.Sight(), recorders}
 	if f := a.seen[key]; f != nil {
 		return f
 	}

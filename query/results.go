@@ -72,8 +72,7 @@ func (e *Engine) cacheableRange(
 		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
-	scope := slices.Sorted(slices.Values(who.Clusters()))
-	r.key = resultKey{account: who.Account, expr: tree.String(), scope: quoted(scope), step: r.step,
+	r.key = resultKey{account: who.Account, expr: tree.String(), scope: who.Sight(), step: r.step,
 		lookback: r.o.Lookback}
 	return r
 }

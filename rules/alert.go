@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 	promrules "github.com/prometheus/prometheus/rules"
-	"github.com/prometheus/prometheus/util/strutil"
 )
 
 // Alert is an alert to be told of: it fires (again and again while it does), or was resolved.
@@ -39,7 +40,29 @@ func (c *cluster) notify(ctx context.Context, expr string, alerts ...*promrules.
 func (c *cluster) alert(expr string, a *promrules.Alert) Alert {
 	return Alert{Alert: *a, Account: c.account, Cluster: c.name, File: c.current.File(),
 		Group: c.current.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
-		GeneratorURL: c.url.String() + strutil.TableLinkForExpression(expr)}
+		GeneratorURL: c.link(expr, a)}
+}
+
+// How much of the time around an alert its link shows.
+const (
+	linkBefore = time.Hour
+	linkAfter  = 10 * time.Minute
+)
+
+// link leads to the console's Explore, with what an alert is of, from an hour before it held until
+// after it fired. It is "" where nobody has said where the console is.
+func (c *cluster) link(expr string, a *promrules.Alert) string {
+	if c.url.Host == "" {
+		return ""
+	}
+	fired := a.FiredAt
+	if fired.Before(a.ActiveAt) {
+		fired = a.ActiveAt
+	}
+	query := url.Values{"expr": {expr},
+		"from": {strconv.FormatInt(a.ActiveAt.Add(-linkBefore).Unix(), 10)},
+		"to":   {strconv.FormatInt(fired.Add(linkAfter).Unix(), 10)}}
+	return strings.TrimRight(c.url.String(), "/") + "/#/explore?" + query.Encode()
 }
 
 // Float is a number that JSON may not have: NaN and infinities are texts there.

@@ -86,9 +86,11 @@ type Config struct {
 	// alert of a silent node ends by itself after three days.
 	Absent time.Duration `yaml:"absent"`
 
-	// ExternalLabels and ExternalURL are Prometheus's.
+	// ExternalLabels are Prometheus's.
 	ExternalLabels map[string]string `yaml:"external_labels"`
-	ExternalURL    string            `yaml:"external_url"`
+	// ExternalURL is where the console is, for links in alerts and for $externalURL; empty: alerts
+	// have no links.
+	ExternalURL string `yaml:"external_url"`
 
 	Clock func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
 }
@@ -133,8 +135,9 @@ func (c *Config) Validate() error {
 	if c.MaxSamples < 1 {
 		wrong = append(wrong, fmt.Errorf("rules.max_samples is %d: use more than 0", c.MaxSamples))
 	}
-	if _, err := url.Parse(c.ExternalURL); err != nil {
-		wrong = append(wrong, fmt.Errorf("rules.external_url: %w", err))
+	if u, err := url.Parse(c.ExternalURL); c.ExternalURL != "" && (err != nil || u.Host == "") {
+		wrong = append(wrong, fmt.Errorf("rules.external_url: %q must have the form "+
+			"https://ringwatch.example:9470", c.ExternalURL))
 	}
 	for name := range c.ExternalLabels {
 		if !labelNames.IsValidLabelName(name) {

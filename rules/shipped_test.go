@@ -56,6 +56,34 @@ func mustShipped(t testing.TB) (list []shippedRule) {
 	return list
 }
 
+// TestAnnotationsClaimNoTime: whoever sees a pending alert reads its annotations, too. They say
+// nothing of a time that only for has waited.
+func TestAnnotationsClaimNoTime(t *testing.T) {
+	words := map[time.Duration]string{time.Minute: "(a|one|1) minute", 2 * time.Minute: "(two|2) " +
+		"minutes", 3 * time.Minute: "(three|3) minutes", 5 * time.Minute: "(five|5) minutes",
+		8 * time.Minute:  "(eight|8) minutes",
+		10 * time.Minute: "(ten|10) minutes", 15 * time.Minute: "15 minutes",
+		30 * time.Minute: "(30 minutes|half an hour)", time.Hour: "(an|one|1) hour",
+		2 * time.Hour: "(two|2) hours"}
+	for _, r := range mustShipped(t) {
+		hold := time.Duration(r.For)
+		if hold < time.Minute {
+			continue
+		}
+		if words[hold] == "" {
+			t.Errorf("%s: say %s in words here", r.Alert, hold)
+			continue
+		}
+		claims := regexp.MustCompile(`\b(for|since|has been .*) ` + words[hold] + `\b`)
+		for name, text := range r.Annotations {
+			if text := strings.Join(strings.Fields(text), " "); claims.MatchString(text) {
+				t.Errorf("%s claims in its %s what it may not have waited for: %s", r.Alert, name,
+					text)
+			}
+		}
+	}
+}
+
 // TestPromtoolTakesShipped holds the files against Debian's promtool, which is years older than
 // ours.
 func TestPromtoolTakesShipped(t *testing.T) {

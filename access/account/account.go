@@ -50,8 +50,11 @@ const (
 	Read  Scope = "read"  // the API's answers
 	Write Scope = "write" // frames to ingest
 	Rules Scope = "rules" // changing the account's rules
-	Admin Scope = "admin" // keys; implies none of the others
+	Admin Scope = "admin" // keys, of all scopes; by itself it implies none of the others
 )
+
+// Operator is written for all scopes together. No key has it: NamedScopes puts them in its place.
+const Operator Scope = "operator"
 
 var scopes = []Scope{Read, Write, Rules, Admin}
 
@@ -69,8 +72,24 @@ type Principal struct {
 	bound    bound          // what it may be used for
 }
 
-// Clusters returns the globs of the clusters that the account owns.
-func (p Principal) Clusters() []string { return slices.Clone(p.clusters) }
+// Clusters returns the globs of the clusters that the key is for: those that it is limited to, or
+// else all that the account owns.
+func (p Principal) Clusters() []string {
+	if len(p.bound.clusters) > 0 {
+		return slices.Clone(p.bound.clusters)
+	}
+	return slices.Clone(p.clusters)
+}
+
+// Sight tells keys of an account apart that do not see the same clusters, for whoever keeps
+// answers.
+func (p Principal) Sight() string {
+	return fmt.Sprintf("%q %q", slices.Sorted(slices.Values(p.clusters)),
+		slices.Sorted(slices.Values(p.bound.clusters)))
+}
+
+// Limited reports whether the key is for some of the account's clusters only.
+func (p Principal) Limited() bool { return len(p.bound.clusters) > 0 }
 
 // Networks returns where the key may be used, as CIDR; none: anywhere.
 func (p Principal) Networks() []string {
@@ -113,9 +132,14 @@ func (p Principal) from(a netip.Addr) bool {
 // Can reports whether the key allows s.
 func (p Principal) Can(s Scope) bool { return slices.Contains(p.Scopes, s) }
 
-// Owns reports whether the account owns the cluster of that name.
+// Owns reports whether the key is for the cluster of that name: the account owns it, and the key is
+// not limited to others.
 func (p Principal) Owns(cluster string) bool {
-	return slices.ContainsFunc(p.clusters, func(glob string) bool { return match(glob, cluster) })
+	return anyMatch(p.clusters, cluster) && p.within(cluster)
+}
+
+func anyMatch(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool { return match(glob, name) })
 }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)

@@ -37,9 +37,15 @@ func CheckBinding(clusters []string, node string, scopes []Scope) error {
 				"node %q: write the node's id as /v1/nodes shows it, or %s", node, FirstNode))
 		}
 	}
-	if (len(clusters) > 0 || node != "") && !slices.Equal(scopes, []Scope{Write}) {
+	if len(clusters) > 0 && slices.ContainsFunc(scopes, func(s Scope) bool {
+		return s != Read && s != Write
+	}) {
+		errs = append(errs, errors.New("rules and keys are of the whole account: give a key that "+
+			"is limited to clusters the scopes read and write only"))
+	}
+	if node != "" && !slices.Equal(scopes, []Scope{Write}) {
 		errs = append(errs, errors.New(
-			"clusters and node bind what a key writes: give it the scope write alone"))
+			"node binds what a key writes: give it the scope write alone"))
 	}
 	return errors.Join(errs...)
 }
@@ -57,16 +63,19 @@ func newBound(clusters []string, node, id string) bound {
 // the same name is another key.
 func configuredID(digest []byte) string { return "configured-" + hex.EncodeToString(digest[:8]) }
 
-// Writes reports whether the key may be used for frames of a cluster that its account owns.
-func (p Principal) Writes(cluster string) bool {
-	return len(p.bound.clusters) == 0 ||
-		slices.ContainsFunc(p.bound.clusters, func(glob string) bool {
-			return match(glob, cluster)
-		})
+// within reports whether the key is not limited to other clusters.
+func (p Principal) within(cluster string) bool {
+	return len(p.bound.clusters) == 0 || anyMatch(p.bound.clusters, cluster)
 }
 
-// BoundClusters returns what clusters the key is bound to, in words; "" for none.
-func (p Principal) BoundClusters() string { return strings.Join(p.bound.clusters, ", ") }
+// OtherCluster returns the clusters that the key is limited to, in words, if the account owns the
+// cluster and the key is not for it; "" otherwise.
+func (p Principal) OtherCluster(cluster string) string {
+	if p.within(cluster) || !anyMatch(p.clusters, cluster) {
+		return ""
+	}
+	return strings.Join(p.bound.clusters, ", ")
+}
 
 // OtherNodeError says that a key is bound to another node.
 type OtherNodeError struct{ Key, Node string }

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +66,7 @@ func TestBound(t *testing.T) {
 	for key, want := range map[string]string{free: "prod-1 prod-22 test",
 		clusters: "prod-1 prod-22", fixed: "prod-1 prod-22 test", stored: "test"} {
 		for _, cluster := range []string{"prod-1", "prod-22", "test"} {
-			if who(key).Writes(cluster) != strings.Contains(want, cluster) {
+			if who(key).Owns(cluster) != strings.Contains(want, cluster) {
 				t.Errorf("%s and cluster %s, want %s", who(key).Key(), cluster, want)
 			}
 		}
@@ -114,6 +115,58 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestOperator: one word is all scopes, in the configuration and in the store.
+func TestOperator(t *testing.T) {
+	configured, stored := NewKey(), NewKey()
+	r, err := NewRegistry([]Account{{Name: "acme", Keys: []Key{
+		{Name: "me", Key: configured, Scopes: []Scope{Operator}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, errs := r.With([]StoredKey{{ID: KeyID(stored), Account: "acme", Name: "s",
+		SHA256: Hash(stored), Scopes: []Scope{Read, Operator}}})
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, key := range []string{configured, stored} {
+		p, err := r.Authenticate(t.Context(), key)
+		if err != nil || !slices.Equal(p.Scopes, []Scope{Read, Write, Rules, Admin}) {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	if err := CheckBinding([]string{"a"}, "", []Scope{Operator}); err == nil {
+		t.Error("an operator is limited to clusters")
+	}
+	for _, list := range [][]Scope{nil, {"fly", Operator}, {Operator, "fly"}} {
+		if _, err := NamedScopes(list); err == nil || !strings.Contains(err.Error(), "operator") {
+			t.Errorf("%v: %v", list, err)
+		}
+	}
+}
+
+// TestSight: keys that do not see the same clusters share no answers.
+func TestSight(t *testing.T) {
+	seen := map[string]string{}
+	for name, p := range map[string]Principal{
+		"all":           {clusters: []string{"*"}},
+		"one":           {clusters: []string{"a"}},
+		"limited":       {clusters: []string{"*"}, bound: bound{clusters: []string{"a"}}},
+		"limited again": {clusters: []string{"a"}, bound: bound{clusters: []string{"*"}}},
+		"odd":           {clusters: []string{`a" "b`}},
+		"two":           {clusters: []string{"a", "b"}},
+	} {
+		if other := seen[p.Sight()]; other != "" {
+			t.Errorf("%s and %s have one sight: %s", name, other, p.Sight())
+		}
+		seen[p.Sight()] = name
+	}
+	a := Principal{clusters: []string{"b", "a"}}
+	b := Principal{clusters: []string{"a", "b"}}
+	if a.Sight() != b.Sight() {
+		t.Errorf("the order tells %s from %s", a.Sight(), b.Sight())
+	}
+}
+
 func TestCheckBinding(t *testing.T) {
 	for _, c := range []struct {
 		clusters []string
@@ -125,8 +178,11 @@ func TestCheckBinding(t *testing.T) {
 		{nil, uuid.NewString(), []Scope{Write}, ""},
 		{[]string{""}, "", []Scope{Write}, "empty"}, {nil, "node7", []Scope{Write}, "node7"},
 		{nil, uuid.Nil.String(), []Scope{Write}, "id"},
-		{[]string{"a"}, "", []Scope{Read}, "write alone"}, {nil, FirstNode, []Scope{Write, Admin},
-			"write alone"},
+		{[]string{"a"}, "", []Scope{Read}, ""}, {[]string{"a"}, "", []Scope{Read, Write}, ""},
+		{[]string{"a"}, "", []Scope{Read, Rules}, "read and write only"},
+		{[]string{"a"}, "", []Scope{Admin}, "read and write only"},
+		{[]string{"a"}, FirstNode, []Scope{Read, Write}, "write alone"},
+		{nil, FirstNode, []Scope{Write, Admin}, "write alone"},
 	} {
 		if err := CheckBinding(c.clusters, c.node, c.scopes); (err == nil) != (c.wrong == "") ||
 			err != nil && !strings.Contains(err.Error(), c.wrong) {

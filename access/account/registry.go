@@ -42,8 +42,7 @@ type Key struct {
 	Scopes   []Scope   `yaml:"scopes"`   // at least one
 	Networks []string  `yaml:"networks"` // where it may be used, as CIDR; none: anywhere
 	Expires  time.Time `yaml:"expires"`  // zero: never
-	// globs of those that a key with the scope write alone may write of; none: all of the
-	// account's
+	// globs of those that the key may read and write; none: all of the account's
 	Clusters []string `yaml:"clusters"`
 	// the id of the one node whose frames it may write; first: of the node that first uses it;
 	// empty: of all
@@ -112,14 +111,15 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 				bad("account %s: two keys are named %s: rename one", a.Name, k.Name)
 			}
 			keyNames[k.Name] = true
-			if err := CheckScopes(k.Scopes); err != nil {
+			scopes, err := NamedScopes(k.Scopes)
+			if err != nil {
 				bad("account %s: key %s: %w", a.Name, k.Name, err)
 			}
 			networks, err := ParseNetworks(k.Networks)
 			if err != nil {
 				bad("account %s: key %s: %w", a.Name, k.Name, err)
 			}
-			if err := CheckBinding(k.Clusters, k.Node, k.Scopes); err != nil {
+			if err := CheckBinding(k.Clusters, k.Node, scopes); err != nil {
 				bad("account %s: key %s: %w", a.Name, k.Name, err)
 				continue
 			}
@@ -133,7 +133,7 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 					a.Name, k.Name, other.principal.KeyName, other.principal.Account)
 			}
 			r.add(entry{digest: digest, principal: Principal{Account: a.Name, KeyName: k.Name,
-				Scopes: slices.Clone(k.Scopes), clusters: r.accounts[a.Name], networks: networks,
+				Scopes: scopes, clusters: r.accounts[a.Name], networks: networks,
 				bound: newBound(k.Clusters, k.Node, configuredID(digest[:]))}, expires: k.Expires})
 		}
 	}
@@ -143,19 +143,29 @@ func NewRegistry(accounts []Account) (*Registry, error) {
 	return r, nil
 }
 
-// CheckScopes reports what is wrong with a key's scopes.
-func CheckScopes(list []Scope) error {
+// NamedScopes returns the scopes that a list names, each once, and says what is wrong with it.
+// Operator names all.
+func NamedScopes(list []Scope) (named []Scope, err error) {
 	var errs []error
 	for _, s := range list {
-		if !slices.Contains(scopes, s) {
-			errs = append(errs, fmt.Errorf("unknown scope %q: use read, write, rules or admin", s))
+		if s != Operator && !slices.Contains(scopes, s) {
+			errs = append(errs, fmt.Errorf("unknown scope %q: use read, write, rules, admin, or "+
+				"operator for all", s))
 		}
 	}
 	if len(list) == 0 {
-		errs = append(errs,
-			errors.New("it has no scopes: name at least one of read, write, rules and admin"))
+		errs = append(errs, errors.New("it has no scopes: name at least one of read, write, "+
+			"rules and admin, or operator for all"))
 	}
-	return errors.Join(errs...)
+	if slices.Contains(list, Operator) {
+		return slices.Clone(scopes), errors.Join(errs...)
+	}
+	for _, s := range list {
+		if !slices.Contains(named, s) {
+			named = append(named, s)
+		}
+	}
+	return named, errors.Join(errs...)
 }
 
 // ParseNetworks reads networks as CIDR; an address alone is a network of one.

@@ -17,8 +17,7 @@ type StoredKey struct {
 	Scopes   []Scope
 	Networks []string  // CIDR; none: anywhere
 	Expires  time.Time // zero: never
-	// globs of those that a key with the scope write alone may write of; none: all of the
-	// account's
+	// globs of those that the key may read and write; none: all of the account's
 	Clusters []string
 	// the one node whose frames it may write; FirstNode: the one that first uses it; empty: all
 	Node string
@@ -77,15 +76,16 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 			}
 			continue // one that cannot be read signs nobody in
 		}
+		var scopes []Scope
 		if err == nil {
-			err = CheckScopes(k.Scopes)
+			scopes, err = NamedScopes(k.Scopes)
 		}
 		networks, wrong := ParseNetworks(k.Networks)
 		if err == nil {
 			err = wrong // without its networks a key would be good anywhere
 		}
 		if err == nil {
-			err = CheckBinding(k.Clusters, k.Node, k.Scopes)
+			err = CheckBinding(k.Clusters, k.Node, scopes)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("key %s of account %s: %w", k.ID, k.Account, err))
@@ -95,7 +95,7 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 			continue
 		}
 		more.add(entry{digest: digest, principal: Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID,
-			Scopes: slices.Clone(k.Scopes), clusters: clusters, networks: networks,
+			Scopes: scopes, clusters: clusters, networks: networks,
 			bound: newBound(k.Clusters, k.Node, k.ID)}, expires: k.Expires, revoked: !k.Revoked.IsZero()})
 	}
 	return more, errs

@@ -176,7 +176,7 @@ func (c *client) do(
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		remedy := "start it with make up, or name another with --api"
+		remedy := fmt.Sprintf("start it with %s, or name another with --api", cameFrom().start)
 		var unknown x509.UnknownAuthorityError
 		if errors.As(err, &unknown) {
 			remedy = "name the certificate of your own authority with --ca-file"

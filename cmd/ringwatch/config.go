@@ -206,6 +206,7 @@ func parseConfig(file string, text []byte) (*config, *account.Registry, error) {
 	check("rules", func() error {
 		return errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())
 	})
+	c.Rules.ExternalURL = cmp.Or(c.Rules.ExternalURL, c.API.PublicURL)
 	check("notify", c.Notify.Validate)
 	check("report", c.validateReport)
 	check("metrics", c.Metrics.validate)

@@ -18,7 +18,14 @@ type dataCmd struct {
 }
 
 type dataCheckCmd struct {
-	Dir string `arg:"" help:"The directory of ringwatch all." type:"dir"`
+	Dir  string `arg:"" help:"The directory of ringwatch all." type:"dir"`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// damagedFile is what data check says of a file.
+type damagedFile struct {
+	Path string `json:"path"`
+	What string `json:"what"`
 }
 
 // Help implements kong.HelpProvider.
@@ -34,10 +41,12 @@ func (*dataCheckCmd) Help() string {
 func (c *dataCheckCmd) Run() error { return c.run(os.Stdout) }
 
 func (c *dataCheckCmd) run(out io.Writer) error {
-	found, checked := 0, 0
+	found, checked := []damagedFile{}, 0
 	damaged := func(path, what string) {
-		found++
-		fmt.Fprintf(out, "%s: %s\n", plain(path), plain(what))
+		found = append(found, damagedFile{path, what})
+		if !c.JSON {
+			fmt.Fprintf(out, "%s: %s\n", plain(path), plain(what))
+		}
 	}
 	for _, part := range []struct {
 		name  string
@@ -61,13 +70,20 @@ func (c *dataCheckCmd) run(out io.Writer) error {
 	} else if err != nil {
 		return err
 	}
-	switch {
-	case checked == 0:
+	if checked == 0 {
 		return noData(c.Dir)
-	case found > 0:
-		return fmt.Errorf("%d files are damaged or missing; ringwatch all uses what is whole "+
-			"in them", found)
 	}
-	fmt.Fprintln(out, "all files are whole")
+	if c.JSON {
+		if err := printKeyJSON(out, found); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		return fmt.Errorf("%d files are damaged or missing; ringwatch all uses what is whole "+
+			"in them", len(found))
+	}
+	if !c.JSON {
+		fmt.Fprintln(out, "all files are whole")
+	}
 	return nil
 }

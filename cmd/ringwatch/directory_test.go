@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +177,13 @@ func TestInOneDirectory(t *testing.T) {
 	out.Reset()
 	if err := check.run(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
 		t.Errorf("ringwatch data check of a damaged file: %v\n%s", err, &out)
+	}
+	out.Reset()
+	check.JSON = true
+	var damaged []damagedFile
+	if err := check.run(&out); err == nil || json.Unmarshal(out.Bytes(), &damaged) != nil ||
+		len(damaged) != 1 || damaged[0].Path != format {
+		t.Errorf("ringwatch data check --json of a damaged file: %v\n%s", err, &out)
 	}
 }
 
@@ -361,6 +369,40 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 	d.begin(t)
 	if err := <-made; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOperatorsKey: the key of the documents may do what they do next, and make another one that may.
+func TestOperatorsKey(t *testing.T) {
+	d := newDirectory(t)
+	d.begin(t)
+	var out bytes.Buffer
+	create := keyCreateCmd{keyFlags: d.keyFlags(), Name: "me",
+		Scopes: []account.Scope{account.Operator}}
+	if err := create.run(t.Context(), &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	mine := strings.TrimSpace(out.String())
+	second := mustMakeKey(t, d.api, mine, `{"name":"second","scopes":["operator"]}`)
+	file := filepath.Join(t.TempDir(), "my.yaml")
+	text := "groups: [{name: g, rules: [{record: \"a:b\", expr: sum by (cluster) (os_load1)}]}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{mine, second} {
+		say := func(want int, args ...string) string {
+			t.Helper()
+			code, _, errs := say(t, append(args, "--api", d.api, "--key", key)...)
+			if code != want {
+				t.Errorf("%v: exit code %d, want %d\n%s", args, code, want, errs)
+			}
+			return errs
+		}
+		say(0, "rules", "apply", file)
+		say(0, "rules", "apply", "--remove", "my.yaml")
+		if errs := say(exitUsage, "node", "forget", "nobody"); strings.Contains(errs, "scope") {
+			t.Errorf("it may not forget: %s", errs)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,4 +46,23 @@ func TestDoctorOfAReadOnlyDisk(t *testing.T) {
 	d.do(t, "readonly")
 	d.do(t, "examine", "", string(doctor.Fail), "mounted read-only")
 	d.do(t, "examine", "later", string(doctor.Fail), "mounted read-only")
+}
+
+// TestDoctorOfLinks: the doctor says when alerts have no links, and what they begin with. One
+// setting is enough, of the API or of the rules.
+func TestDoctorOfLinks(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "set api.public_url",
+		`api: {public_url: %q}`:        "links in alerts begin with https://rw.example",
+		`rules: {external_url: %q}`:    "links in alerts begin with https://rw.example",
+		`rules: {external_url: "rw/"}`: "rules.external_url",
+	} {
+		file := configFile(t, fmt.Sprintf("data: {dir: %q}\n", t.TempDir())+
+			strings.ReplaceAll(text, "%q", `"https://rw.example"`)+"\n")
+		var out bytes.Buffer
+		err := (&doctorCmd{Config: file}).run(t.Context(), &out)
+		if said := out.String() + fmt.Sprint(err); !strings.Contains(said, want) {
+			t.Errorf("of %q it does not say %q: %s", text, want, said)
+		}
+	}
 }

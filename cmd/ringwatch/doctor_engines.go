@@ -43,6 +43,7 @@ func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
 		results = append(results, config.examineRedis(ctx)...)
 	}
 	if all {
+		results = append(results, config.examineLinks())
 		results = append(results, config.examineWatch(ctx)...)
 	}
 	if l := config.lookupConfig(); all && l.On() && len(config.Lookup.Hosts) > 0 {
@@ -50,6 +51,18 @@ func (c *doctorCmd) engines(ctx context.Context) (*doctor.Report, error) {
 		results = append(results, more...)
 	}
 	return doctor.Engines(results), nil
+}
+
+// examineLinks says where links in alerts lead.
+func (c *config) examineLinks() doctor.Result {
+	r := doctor.Result{Name: "api.public_url", Status: doctor.OK,
+		Message: "links in alerts begin with " + c.Rules.ExternalURL}
+	if c.Rules.ExternalURL == "" {
+		r.Status, r.Message = doctor.Warn, "alerts have no links: nothing says where the console is"
+		r.Remedy = "set api.public_url to the console's address as people type it, such as " +
+			"https://ringwatch.example:9470"
+	}
+	return r
 }
 
 // examineTLS says hello to each address of an engine with TLS. It reports false where none lets us

@@ -47,7 +47,8 @@ func (p *process) welcome(out io.Writer, key string) {
 	}
 	fmt.Fprintf(out, `Console:  %[3]s/#key=%[1]s
 API key:  %[1]s
-Keep the key: it is not shown again. ringwatch key create makes others.
+Keep the key: it is not shown again. It reads and sends; ringwatch key create me --scopes operator
+makes one that may do everything.
 
 The agent, on this machine: write these lines into agent.yaml,
   ingest:

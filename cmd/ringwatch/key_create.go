@@ -19,10 +19,10 @@ type keyCreateCmd struct {
 	keyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
 	Account   string          `help:"The account that owns the key. Not needed if there is only one."`
-	Scopes    []account.Scope `help:"What the key may do: read (use the API), write (send frames), rules (change rules, forget nodes), admin (make keys, see qps)." default:"read" enum:"read,write,rules,admin"`
+	Scopes    []account.Scope `help:"What the key may do: read (use the API), write (send frames), rules (change rules, forget nodes), admin (make keys, see qps), operator (all of these)." default:"read" enum:"read,write,rules,admin,operator"`
 	Expires   string          `help:"When it expires: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: never."`
 	Networks  []string        `name:"network" help:"The network that it may be used from, such as 10.1.0.0/16; may be repeated. Without it: any."`
-	Clusters  []string        `name:"cluster" help:"The clusters whose frames it may write, such as prod-*; may be repeated. Without it: all of the account's."`
+	Clusters  []string        `name:"cluster" help:"The clusters that it may read and write, such as prod-*; may be repeated. Without it: all of the account's."`
 	Node      string          `help:"The one node whose frames it may write: an id as ringwatch nodes shows it, or 'first' for the node that uses the key first. Without it: all nodes."`
 	ForConfig bool            `name:"for-config" help:"Write nothing down; print the line for the configuration instead."`
 }
@@ -31,22 +31,25 @@ type keyCreateCmd struct {
 func (*keyCreateCmd) Help() string {
 	return "Prints the key, alone, on standard output. Ringwatch keeps only its hash, so it " +
 		"cannot be shown again. The key works within a second.\n\nExample: ringwatch key create " +
-		"grafana --expires 90d\n\nA key for the agent of one node, which cannot send for another " +
-		"node: ringwatch key create node7 --scopes write --node first"
+		"grafana --expires 90d\n\nA key that may do everything: ringwatch key create me " +
+		"--scopes operator\n\nA key that reads two clusters: ringwatch key create shop --cluster " +
+		"shop,shop-test\n\nA key for the agent of one node, which cannot send for another node: " +
+		"ringwatch key create node7 --scopes write --node first"
 }
 
 // Run implements the command.
 func (c *keyCreateCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, os.Stderr) }
 
 func (c *keyCreateCmd) run(ctx context.Context, out, notes io.Writer) error {
-	k := account.StoredKey{Account: c.Account, Name: c.Name, Scopes: c.Scopes, Clusters: c.Clusters,
-		Node: c.Node, Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
-	var errs [4]error
+	k := account.StoredKey{Account: c.Account, Name: c.Name, Clusters: c.Clusters, Node: c.Node,
+		Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: caller()}
+	var errs [5]error
 	errs[0] = account.CheckName(c.Name)
 	k.Expires, errs[1] = parseExpiry(c.Expires, k.Created)
 	networks, err := account.ParseNetworks(c.Networks)
 	errs[2] = err
-	errs[3] = account.CheckBinding(c.Clusters, c.Node, c.Scopes)
+	k.Scopes, errs[3] = account.NamedScopes(c.Scopes)
+	errs[4] = account.CheckBinding(c.Clusters, c.Node, k.Scopes)
 	if err := errors.Join(errs[:]...); err != nil {
 		return usageError{err}
 	}

@@ -297,6 +297,8 @@ api: {listen: "127.0.0.1:%d"}
 			t.Errorf("%s's log:\n%s", role, log)
 		}
 	}
+	onlyShop, _ := key(0, "create", "shop", "--account", "acme", "--cluster", "shop,shop-test")
+	until("a key that is limited to clusters", strings.TrimSpace(onlyShop), "200 ", "403 no_scope")
 	// What a configuration takes is printed and works in one.
 	out, errs = key(0, "create", "printed", "--for-config", "--network", "10.0.0.0/8", "--network",
 		"192.0.2.1")

@@ -112,8 +112,8 @@ func (c *nodesCmd) only() url.Values {
 
 // noNodes says what to do when there is nothing to see.
 func noNodes(out io.Writer) error {
-	_, err := fmt.Fprintln(out, "No nodes yet: start a Cassandra with the agent, or run make up. "+
-		"A new node appears some seconds after its first frame.")
+	_, err := fmt.Fprintln(out, "No nodes yet: start a Cassandra with the agent; the console's page Add a "+
+		"node says how. A new node appears some seconds after its first frame.")
 	return err
 }
 

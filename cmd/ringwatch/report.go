@@ -19,6 +19,7 @@ type reportCmd struct {
 	Cluster string `arg:"" help:"The cluster's name."`
 	Day     string `help:"The day, in UTC. Without it: the last 24 hours." placeholder:"YYYY-MM-DD"`
 	Format  string `help:"text, html or json." enum:"text,html,json" default:"text"`
+	JSON    bool   `name:"json" help:"The same as --format json."`
 }
 
 // Help implements kong.HelpProvider.
@@ -38,6 +39,9 @@ func (c *reportCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout
 const progressAfter = 2 * time.Second
 
 func (c *reportCmd) run(ctx context.Context, out, errs io.Writer) error {
+	if c.JSON {
+		c.Format = "json"
+	}
 	to := clock()
 	from := to.Add(-24 * time.Hour)
 	if c.Day != "" {

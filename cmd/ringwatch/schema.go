@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"text/tabwriter"
@@ -96,7 +97,54 @@ func (f *roleFlags) topic(ctx context.Context, p *process) error {
 	return err
 }
 
-type schemaShowCmd struct{ schemaFlags }
+type schemaShowCmd struct {
+	schemaFlags
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// generationInfo is which generation serves a time, in JSON.
+type generationInfo struct {
+	From       *time.Time `json:"from,omitempty"` // not there: the beginning
+	Until      *time.Time `json:"until,omitempty"`
+	Generation string     `json:"generation"`
+	Expires    *time.Time `json:"expires,omitempty"`
+	By         string     `json:"by,omitempty"`
+	Written    *time.Time `json:"written,omitempty"`
+}
+
+// tableInfo is a table's size in JSON.
+type tableInfo struct {
+	Table        string `json:"table"`
+	TTLSeconds   int64  `json:"ttl_seconds"` // 0: for ever
+	DiskMiB      int64  `json:"disk_mib"`
+	PartitionMiB int64  `json:"largest_partition_mib"`
+}
+
+// printOverview prints the schema as JSON.
+func printOverview(out io.Writer, o *store.Overview) error {
+	at := func(millis int64) *time.Time {
+		if millis == 0 {
+			return nil
+		}
+		t := time.UnixMilli(millis).UTC()
+		return &t
+	}
+	of := struct {
+		Generations []generationInfo `json:"generations"`
+		Tables      []tableInfo      `json:"tables"`
+		Nodes       int              `json:"nodes"`
+		Away        int              `json:"nodes_away"`
+	}{[]generationInfo{}, []tableInfo{}, int(o.Nodes), int(o.Away)}
+	for _, r := range o.Ranges {
+		of.Generations = append(of.Generations, generationInfo{at(r.At), at(r.Until),
+			fmt.Sprint(r.Generation), at(r.Expires), r.By, at(r.Written)})
+	}
+	for _, t := range o.Tables {
+		of.Tables = append(of.Tables, tableInfo{t.Name, int64(t.TTL.Seconds()), int64(t.DiskMiB),
+			int64(t.PartitionMiB)})
+	}
+	return printKeyJSON(out, of)
+}
 
 func (c *schemaShowCmd) Run(ctx context.Context) error {
 	p, db, err := c.open(ctx, "show")
@@ -107,6 +155,9 @@ func (c *schemaShowCmd) Run(ctx context.Context) error {
 	o, err := db.Show(ctx)
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		return printOverview(os.Stdout, &o)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FROM\tUNTIL\tGENERATION\tDATA EXPIRES\tWRITTEN BY\tWRITTEN AT")

@@ -27,14 +27,18 @@ function remedy(e: Error): string {
 /** Says what failed and what to do. */
 export function Failed({ error, compact }: { error: Error; compact?: boolean }) {
   const rights = error instanceof ApiError && (error.status === 401 || error.status === 403);
+  const what = !rights
+    ? "This could not be loaded."
+    : error instanceof ApiError && error.status === 401
+      ? "This key does not sign you in."
+      : "This key may not see this.";
   return (
     <div class={compact ? "face compact" : "face"} role="alert">
       <span class="face-sign" aria-hidden="true">
         {rights ? "⊘" : "!"}
       </span>
       <p>
-        <strong>{rights ? "This key may not see this." : "This could not be loaded."}</strong>{" "}
-        {sentence(error.message)} {remedy(error)}
+        <strong>{what}</strong> {sentence(error.message)} {remedy(error)}
       </p>
       {rights && !compact && (
         <button type="button" onClick={signInAgain}>

@@ -491,9 +491,8 @@ export interface paths {
         put?: never;
         /**
          * Make an API key
-         * @description It is a key of the account of the key that asks, which needs the scope admin. It can do no more than
-         *     that one: it has some of its scopes, may be used in the same networks, and ends when that one ends. It
-         *     works at once. An account has 1,000 keys at most in this way, revoked ones included.
+         * @description It is a key of the account of the key that asks, which needs the scope admin. It may have any scopes,
+         *     may be used in the same networks as that one, and ends when that one ends. It works at once. An account has 1,000 keys at most in this way, revoked ones included.
          */
         post: operations["createKey"];
         delete?: never;
@@ -1195,6 +1194,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where Prometheus has its graph
+         * @description Leads to the console's Explore, with the expressions and the time of an address of Prometheus.
+         */
+        get: operations["graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/query": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where Prometheus 3 has its graph
+         * @description As /graph.
+         */
+        get: operations["graph3"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where Prometheus has its alerts */
+        get: operations["alertsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where Prometheus has its targets */
+        get: operations["targetsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{asset}": {
         parameters: {
             query?: never;
@@ -1540,7 +1613,7 @@ export interface components {
             /** @description not there for a key of the configuration */
             id?: string;
             scopes: components["schemas"]["Scopes"];
-            /** @description patterns of those that the account owns */
+            /** @description patterns of those that it is limited to, or else of those that the account owns */
             clusters: string[];
             /** @description where it may be used; none: anywhere */
             networks: string[];
@@ -1548,13 +1621,14 @@ export interface components {
         };
         NewKey: {
             name: string;
-            scopes: components["schemas"]["Scopes"];
+            /** @description operator stands for all of them */
+            scopes: ("read" | "write" | "rules" | "admin" | "operator")[];
             /**
-             * @description patterns of the clusters that a key with the scope write alone may write of; none: all of the
-             *     account's
+             * @description patterns of the clusters that a key with the scopes read and write may read and write of; none: all
+             *     of the account's
              */
             clusters?: string[];
-            /** @description the id of the one node that it may write of; first: of the node that first uses it */
+            /** @description the id of the one node that a key with the scope write alone may write of; first: of the node that first uses it */
             node?: string;
         };
         Session: {
@@ -2997,14 +3071,14 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "node7",
+                 *       "name": "shop-team",
                  *       "scopes": [
-                 *         "write"
+                 *         "read"
                  *       ],
                  *       "clusters": [
-                 *         "prod-1"
-                 *       ],
-                 *       "node": "first"
+                 *         "shop",
+                 *         "shop-test"
+                 *       ]
                  *     }
                  */
                 "application/json": components["schemas"]["NewKey"];
@@ -3959,6 +4033,112 @@ export interface operations {
                 content: {
                     "text/html": string;
                 };
+            };
+        };
+    };
+    graph: {
+        parameters: {
+            query?: {
+                /** @description an expression; g1.expr and so on are further ones */
+                "g0.expr"?: string;
+                /**
+                 * @description how much time is shown
+                 * @example 1h
+                 */
+                "g0.range_input"?: string;
+                /**
+                 * @description when it ends, in UTC; left out: now
+                 * @example 2026-11-20 12:00:00
+                 */
+                "g0.end_input"?: string;
+                /** @description 1 or table: as a table */
+                "g0.tab"?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    graph3: {
+        parameters: {
+            query?: {
+                /** @description an expression; g1.expr and so on are further ones */
+                "g0.expr"?: string;
+                /**
+                 * @description how much time is shown
+                 * @example 1h
+                 */
+                "g0.range_input"?: string;
+                /**
+                 * @description when it ends, in UTC; left out: now
+                 * @example 2026-11-20 12:00:00
+                 */
+                "g0.end_input"?: string;
+                /** @description 1 or table: as a table */
+                "g0.tab"?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    alertsPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    targetsPage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the console */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };

@@ -249,7 +249,7 @@ func (in *installed) begin(t *testing.T, version string) (key string) {
 // makeKey makes a key as root.
 func (in *installed) makeKey(t *testing.T, name string) string {
 	t.Helper()
-	out := in.run("ringwatch", "key", "create", name, "--scopes", "read,write,admin", "--config",
+	out := in.run("ringwatch", "key", "create", name, "--scopes", "operator", "--config",
 		"/etc/ringwatch/ringwatch.yaml")
 	key := regexp.MustCompile(`rw_\w+`).FindString(out)
 	if key == "" {

@@ -145,7 +145,7 @@ func (s *state) writeConfig(set settings, key string) error {
 			local(set.AgentPort)), 0o644},
 		{"ringwatch.yaml", fmt.Sprintf(ringwatchYAML, hex.EncodeToString(sum[:]),
 			hex.EncodeToString(watchSum[:]), s.where(set), local(set.IngestPort),
-			local(set.APIPort), local(set.CassandraPort)), 0o644},
+			local(set.APIPort), set.apiURL(), local(set.CassandraPort)), 0o644},
 	} {
 		path := s.path(file.name)
 		if err := os.WriteFile(path, []byte(file.text), file.mode); err != nil {
@@ -211,6 +211,7 @@ accounts:
   listen: %s
 api:
   listen: %s
+  public_url: %q
 self: {enabled: true} # what /metrics has, as series of the cluster ringwatch-self
 lookup: # an example: bin/ringwatch lookup system_schema.tables system --columns table_name,id
   hosts: ["%s"]

@@ -21,7 +21,7 @@ export function Share() {
         <Empty>
           <p>
             <strong>This key may not see this.</strong> It needs the scope admin:{" "}
-            <code>ringwatch key create ops --scopes read,admin</code> makes a key that has it.
+            <code>ringwatch key create me --scopes operator</code> makes a key that has it.
           </p>
         </Empty>
       )}
