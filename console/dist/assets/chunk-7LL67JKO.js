@@ -1,1 +1,0 @@
-import{h as a}from"./chunk-KQHP4ROM.js";import{$ as t,h as m,t as n}from"./chunk-7ZV4ZQQ3.js";function d(r,i=!0){let{value:o}=t(i?`names ${r??""}`:null,e=>n(r?{cluster:r}:{},e),{every:6e4,keep:!0});return m(()=>new Map(o?.map(e=>[e.id,a(e)])),[o])}export{d as a};
