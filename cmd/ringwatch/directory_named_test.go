@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	wait "github.com/ringwatch/ringwatch/dev/eventually"
 )
 
 // TestDirectoryIsNone: whatever takes a directory refuses a file, what is below a file, and an
@@ -26,12 +29,14 @@ func TestDirectoryIsNone(t *testing.T) {
 	}
 	refuses := func(want string, args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), self, args...)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Patience) // one that starts runs on
+		defer cancel()
+		cmd := exec.CommandContext(ctx, self, args...)
 		cmd.Dir, cmd.Env = here, append(os.Environ(), asRingwatch)
 		out, err := cmd.CombinedOutput()
 		if err == nil || cmd.ProcessState.ExitCode() != exitUsage ||
 			!strings.Contains(string(out), want) || bytes.Contains(out, []byte("move.json")) {
-			t.Errorf("%q: %v: %s", args, err, out)
+			t.Fatalf("%q: %v: %s", args, err, out)
 		}
 	}
 	for _, command := range [][]string{
