@@ -70,7 +70,7 @@ func TestClientTLS(t *testing.T) {
 	}
 	f.CertFile, f.CertKeyFile = cert, key
 	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err != nil ||
-		!strings.Contains(out.String(), nodes[0].ID.String()) {
+		!strings.Contains(out.String(), nodes[0].Identity.Fact("address")) {
 		t.Error(err, out.String())
 	}
 	api, err := f.client()
