@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/dev/pictured"
 )
 
 type options struct {
@@ -87,5 +88,8 @@ func run(ctx context.Context, o options) error {
 	if err = errors.Join(err, <-sent); err != nil {
 		return err
 	}
-	return shrink(out)
+	if err := shrink(out); err != nil {
+		return err
+	}
+	return pictured.Write(out, filepath.Join(o.console, "dist"))
 }

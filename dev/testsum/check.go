@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ringwatch/ringwatch/dev/pictured"
 )
 
 // staticcheck runs at this version; go run fetches it once, and go.mod need not know it.
@@ -64,6 +66,10 @@ func runCheck(ctx context.Context, o options, show *screen) (linted, tested tall
 	others.Go(func() { beside = lint(ctx, show, last) })
 	tested = shortTests(ctx, o, show)
 	others.Wait()
+	// It is said and is no failure: who changes the console need not wait for its pictures.
+	if old, err := pictured.Old(pictured.Screens, pictured.Console); err == nil && old != "" {
+		show.say("note  " + old)
+	}
 	linted.add(java)
 	linted.add(beside)
 	tested.add(javaTests)
