@@ -82,8 +82,8 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 	}
 	var rows [][]string
 	for _, n := range nodes {
-		row := []string{n.Facts["hostname"], n.Address, n.Cluster, n.Datacenter, n.Rack, n.Kind,
-			n.version(), n.state(nodes), n.age()}
+		row := []string{n.Facts["hostname"], n.Address, n.Cluster, n.Datacenter, n.Rack,
+			n.software(), n.version(), n.state(nodes), n.age()}
 		if c.Wide {
 			row = append(row, n.ID)
 		}
@@ -96,6 +96,15 @@ func (c *nodesCmd) run(ctx context.Context, out io.Writer) error {
 		fit(heads, rows, screenColumns)
 	}
 	return writeTable(out, heads, len(heads), rows)
+}
+
+// software is what the node runs. Of what is read from outside it has the job, too: several may
+// read one address.
+func (n *nodeInfo) software() string {
+	if job := n.Facts["job"]; job != "" && n.Kind == frame.KindOther {
+		return n.Kind + " (" + job + ")"
+	}
+	return n.Kind
 }
 
 // only is which nodes are asked for.

@@ -9,6 +9,19 @@ import (
 	"testing"
 )
 
+// TestJobsOfOneAddress: two jobs that read one address are told apart.
+func TestJobsOfOneAddress(t *testing.T) {
+	for _, c := range []struct {
+		kind, job, want string
+	}{{"other", "web", "other (web)"}, {"other", "probe", "other (probe)"},
+		{"other", "", "other"}, {"kafka", "kafka", "kafka"}, {"cassandra", "", "cassandra"}} {
+		n := nodeInfo{Kind: c.kind, Facts: map[string]string{"job": c.job}}
+		if got := n.software(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestNodesFit: lines have 100 columns at most, the host comes first, and what is left out of a
 // name is its middle, so that a pod's number stays.
 func TestNodesFit(t *testing.T) {
