@@ -69,6 +69,7 @@ func TestWholeLine(t *testing.T) {
 	t.Run("Catalogue", w.testCatalog)
 	t.Run("Relabelling", w.testRelabel)
 	t.Run("Report", w.testReport)
+	t.Run("Readme", w.testReadme)
 	t.Run("Console", w.testConsole)
 	t.Run("DroppedTableIsGone", w.testDropped)
 	t.Run("Evaluated", func(t *testing.T) { w.evaluated(t, watched.began) })
