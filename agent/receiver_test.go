@@ -11,16 +11,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// patience bounds every wait: the machine may be ten times slower from one minute to the next.
-const patience = 4 * time.Minute
+// patience bounds every wait.
+const patience = eventually.Patience
 
 // receiver is ingest as far as the agent can tell: it takes every frame and keeps the newest with
 // its key frame.
