@@ -162,6 +162,8 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 	if deps.Work == nil {
 		deps.Work = f.work
 	}
+	deps.Installed = api.Installation{Stream: "directory", Store: "directory",
+		Recent: "memory", Ingest: api.InstalledIngest{Port: 9471}}
 	deps.MakeKey = f.keys.maker().Make
 	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
 	f.server, err = api.New(c, deps)
