@@ -225,6 +225,9 @@ type Deps struct {
 	// Forget puts into every process's roster that a node has left; nil: nobody can.
 	Forget func(context.Context, roster.Record) error
 
+	// Installed is how this Ringwatch is installed.
+	Installed Installation
+
 	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
 	MakeKey MakeKey
 	// Sessions lets people sign in to the console for longer than a page lives; nil: nobody can.

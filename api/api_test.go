@@ -162,6 +162,8 @@ func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
 	if deps.Work == nil {
 		deps.Work = f.work
 	}
+	deps.Installed = api.Installation{Stream: "directory", Store: "directory",
+		Recent: "memory", Ingest: api.InstalledIngest{Port: 9471}}
 	deps.MakeKey = f.keys.maker().Make
 	deps.Metrics, deps.Log = f.metrics, slog.New(slog.DiscardHandler)
 	f.server, err = api.New(c, deps)
@@ -423,9 +425,9 @@ func TestOtherAccount(t *testing.T) {
 		}
 		walked++
 		switch path {
-		case "/v1/me", "/v1/keys", "/v1/session", "/v1/nodes/{id}/forget":
-			// they say, make and end what is the asking key's own: TestMe, TestMakeKey,
-			// TestSessions of package account, TestForget
+		case "/v1/me", "/v1/keys", "/v1/session", "/v1/nodes/{id}/forget", "/v1/installation":
+			// they say, make and end what is the asking key's own, or is nobody's: TestMe,
+			// TestMakeKey, TestSessions of package account, TestForget
 			continue
 		}
 		if method == http.MethodPost {

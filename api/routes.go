@@ -48,6 +48,7 @@ func (s *Server) routes() []route {
 		{pattern: "GET /v1/nodes/{id}/prometheus", scoped: s.getPrometheus},
 		{pattern: "GET /v1/clusters/{cluster}/prometheus", scoped: s.getClusterPrometheus},
 		{pattern: "GET /v1/discovery", scoped: s.getDiscovery},
+		{pattern: "GET /v1/installation", scoped: s.getInstallation},
 		{pattern: "GET /v1/openapi.yaml", open: getOpenAPI},
 		{pattern: "GET /-/healthy", open: getHealthy},
 		{pattern: "GET /-/ready", open: s.getReady},

@@ -376,13 +376,7 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 func TestOperatorsKey(t *testing.T) {
 	d := newDirectory(t)
 	d.begin(t)
-	var out bytes.Buffer
-	create := keyCreateCmd{keyFlags: d.keyFlags(), Name: "me",
-		Scopes: []account.Scope{account.Operator}}
-	if err := create.run(t.Context(), &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	mine := strings.TrimSpace(out.String())
+	mine := d.key(t, "me", account.Operator)
 	second := mustMakeKey(t, d.api, mine, `{"name":"second","scopes":["operator"]}`)
 	file := filepath.Join(t.TempDir(), "my.yaml")
 	text := "groups: [{name: g, rules: [{record: \"a:b\", expr: sum by (cluster) (os_load1)}]}]\n"

@@ -149,6 +149,7 @@ type nodeInfo struct {
 	State      string
 	Claimed    bool      `json:"claimed_by_several"`
 	IntervalMS int64     `json:"interval_ms"`
+	LastSeen   time.Time `json:"last_seen"` // zero: never
 	AgeSeconds *float64  `json:"age_seconds"`
 	Left       *leftInfo // nil: it has not
 }

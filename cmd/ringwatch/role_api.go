@@ -116,6 +116,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Warning:     p.warning(db),
 		Lookup:      lookup,
 		Work:        api.WorkOf(throttle),
+		Installed:   p.installation(),
 		MakeKey:     p.makeKey(db),
 		Sessions:    p.sessions(db),
 		Events:      apiStore{db}.Events,

@@ -27,6 +27,10 @@ func (c *storeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if config, _, err := c.load(); c.From != "" && err == nil && len(config.Kafka.Brokers) == 0 {
+		return usageError{errors.New("--from reads Kafka again, and the configuration names no " +
+			"brokers: ringwatch all, with its stream in a directory, goes on by itself")}
+	}
 	p, err := c.start(ctx, "store", func(c *config) []engine {
 		return []engine{c.kafka(), c.cassandra()}
 	})

@@ -25,11 +25,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// tailCmd reads Kafka and not the API: it works while the API and all stores are away, and shows
-// what a consumer would get. It begins to read at the window's start, up to five minutes before
-// what it prints, because deltas need their key frame.
+// tailCmd reads Kafka and not the API, where there is a Kafka: it works while the API and all
+// stores are away, and shows what a consumer would get. It begins to read at the window's start, up
+// to five minutes before what it prints, because deltas need their key frame. Without Kafka it
+// follows the API.
 type tailCmd struct {
 	roleFlags
+	clientFlags
 	Account string   `help:"Only frames of this account." env:"RINGWATCH_ACCOUNT"`
 	Cluster string   `help:"Only clusters whose name matches, * for any characters." placeholder:"GLOB"`
 	Node    string   `help:"Only this node: its id, the beginning of it, or its address."`
@@ -43,6 +45,9 @@ func (*tailCmd) Help() string {
 	return "Prints the frames as they come into Kafka, one line each, until Ctrl-C. It reads " +
 		"the topic " +
 		"of the configuration beside all consumers and takes nothing from them.\n\n" +
+		"Without Kafka, with --api, and where there is no configuration, it asks the API once a " +
+		"second which nodes have spoken. Then it knows nothing of frames but their time, and " +
+		"--since is not for it.\n\n" +
 		"Example: ringwatch tail --config ringwatch.yaml --cluster 'prod-*'\n\n" +
 		"Example: ringwatch tail --node 10.0.0.7 --match os_load1 --since 10m --json"
 }
@@ -64,13 +69,16 @@ func (c *tailCmd) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if c.API != "" || c.Config == "" && !isThere(c.file()) {
+		return c.followAPI(ctx, out)
+	}
 	config, _, err := c.load()
 	if err != nil {
 		return err
 	}
 	log := logger(config.Log)
-	if err := named(config.kafka()); err != nil {
-		return err
+	if len(config.Kafka.Brokers) == 0 {
+		return c.followAPI(ctx, out)
 	}
 	if err := reach(ctx, log, c.Wait, config.kafka()); err != nil {
 		return err
@@ -302,6 +310,10 @@ func (t *tail) print(f *tailFrame) error {
 		t.out.WriteByte('\n')
 		return t.out.Flush()
 	}
+	bytes := strconv.Itoa(f.Bytes)
+	if f.Kind == kindUnknown {
+		bytes = "-"
+	}
 	const columns = "%-24s  %-24s  %-21s  %-5s  %7s  %s\n"
 	if !t.headed {
 		t.headed = true
@@ -322,8 +334,8 @@ func (t *tail) print(f *tailFrame) error {
 	case node == "":
 		node, _, _ = strings.Cut(f.Node, "-")
 	}
-	fmt.Fprintf(t.out, columns, at, plain(f.Account+"/"+f.Cluster), plain(node), f.Kind,
-		strconv.Itoa(f.Bytes), after)
+	fmt.Fprintf(t.out, columns, at, plain(strings.TrimPrefix(f.Account+"/"+f.Cluster, "/")),
+		plain(node), f.Kind, bytes, after)
 	for _, v := range f.Values {
 		short := labels.NewBuilder(v.Series).Del(ofTheNode...).Labels()
 		name := short.Get(labels.MetricName)

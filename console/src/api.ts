@@ -10,6 +10,7 @@ export type CatalogEntry = Schemas["CatalogEntry"];
 export type CatalogValue = Schemas["CatalogValue"];
 export type Work = Schemas["Work"];
 export type Me = Schemas["Me"];
+export type Installation = Schemas["Installation"];
 export type NewKey = Schemas["NewKey"];
 export type MadeKey = Schemas["MadeKey"];
 
@@ -257,6 +258,10 @@ export const work = (signal?: AbortSignal) =>
 
 /** What the key of who is signed in is and may do. */
 export const me = (signal?: AbortSignal) => get<Me>("/v1/me", undefined, signal);
+
+/** How this Ringwatch is installed. */
+export const installation = (signal?: AbortSignal) =>
+  get<Installation>("/v1/installation", undefined, signal);
 
 /** Makes a key; needs the scope admin. Its text is not shown again. */
 export async function makeKey(wanted: NewKey): Promise<MadeKey> {

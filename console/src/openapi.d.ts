@@ -480,6 +480,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/installation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How this Ringwatch is installed */
+        get: operations["installation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys": {
         parameters: {
             query?: never;
@@ -1618,6 +1635,30 @@ export interface components {
             /** @description where it may be used; none: anywhere */
             networks: string[];
             expires?: components["schemas"]["Time"];
+        };
+        Installation: {
+            /**
+             * @description what keeps frames on their way
+             * @enum {string}
+             */
+            stream: "kafka" | "directory";
+            /**
+             * @description what keeps values
+             * @enum {string}
+             */
+            store: "cassandra" | "directory";
+            /**
+             * @description what keeps the last minutes
+             * @enum {string}
+             */
+            recent: "redis" | "memory";
+            /** @description as the configuration of the process that answers has it */
+            ingest: {
+                tls: boolean;
+                port: number;
+            };
+            /** @description the agent's jar on the server; not there: nobody knows */
+            jar?: string;
         };
         NewKey: {
             name: string;
@@ -3055,6 +3096,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    installation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its engines, and where ingest and the agent's jar are */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Installation"];
                 };
             };
             default: components["responses"]["Error"];

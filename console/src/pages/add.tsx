@@ -1,7 +1,16 @@
 // Adds a node: a key that is made on the spot, what to write where, and whether its first frame
 // came.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, type MadeKey, type Me, makeKey, me, type Node, nodes } from "../api";
+import {
+  ApiError,
+  installation,
+  type MadeKey,
+  type Me,
+  makeKey,
+  me,
+  type Node,
+  nodes,
+} from "../api";
 import { useData, useNow } from "../data";
 import { Shown, sentence } from "../faces";
 import { nameOf } from "../kinds";
@@ -23,7 +32,9 @@ export function AddPage() {
   const { params } = usePlace();
   const who = useData("me", me, { every: 60_000 });
   const [made, setMade] = useState<MadeKey | null>(null);
-  const ingest = params.get("ingest") ?? `${location.protocol}//${location.hostname}:9471`;
+  const here = useData("installation", installation, { every: 60_000, keep: true });
+  const { tls, port } = here.value?.ingest ?? { tls: location.protocol === "https:", port: 9471 };
+  const ingest = params.get("ingest") ?? `${tls ? "https" : "http"}://${location.hostname}:${port}`;
   return (
     <>
       <div class="page-head">
@@ -37,6 +48,7 @@ export function AddPage() {
           </Shown>
           <Files
             ingest={ingest}
+            source={here.value?.jar ?? "ringwatch-agent.jar"}
             keyText={made?.key ?? noKey}
             cluster={params.get("cluster") ?? ""}
           />
@@ -57,7 +69,7 @@ function KeyStep({
   made: MadeKey | null;
   setMade: (k: MadeKey | null) => void;
 }) {
-  const may = mine.scopes.includes("admin") && mine.scopes.includes("write");
+  const may = mine.scopes.includes("admin");
   const { params } = usePlace();
   const cluster = params.get("cluster") ?? "";
   const one = params.get("one") !== "no";
@@ -155,8 +167,8 @@ function KeyStep({
         <div data-may="no">
           <p>
             The key of this tab, <strong>{mine.key}</strong>, may not make keys: that needs the
-            scopes admin and write. Run this where the configuration of the roles is, and put the
-            key in place of <code>{noKey}</code> below.
+            scope admin. Run this where the configuration of the roles is, and put the key in place
+            of <code>{noKey}</code> below.
           </p>
           <Copied name="the command" text={command} />
         </div>
@@ -188,7 +200,17 @@ function Number({ n }: { n: number }) {
 }
 
 /** The jar, the two files and the line. */
-function Files({ ingest, keyText, cluster }: { ingest: string; keyText: string; cluster: string }) {
+function Files({
+  ingest,
+  source,
+  keyText,
+  cluster,
+}: {
+  ingest: string;
+  source: string;
+  keyText: string;
+  cluster: string;
+}) {
   const { params } = usePlace();
   const asked = params.get("jar") ?? usual.jar;
   // It stands in lines for a shell, and whoever sends a link chooses it.
@@ -215,9 +237,8 @@ interval: 5s${named}
           <Number n={2} /> The agent on the node
         </h2>
         <p>
-          One jar, the same for all versions: <code>make build</code> leaves it at{" "}
-          <code>agent/target/ringwatch-agent.jar</code>. Copy it to the node, where Cassandra's user
-          can read it.
+          One jar, the same for all versions. Beside this server it is <code>{source}</code>. Copy
+          it to the node, where Cassandra's user can read it.
         </p>
         <label class="field">
           on the node
@@ -232,7 +253,7 @@ interval: 5s${named}
             Use a path such as {usual.jar}, of letters, digits, dots and dashes.
           </p>
         )}
-        <Copied name="the copy" text={`scp agent/target/ringwatch-agent.jar NODE:${jar}`} />
+        <Copied name="the copy" text={`scp ${source} NODE:${jar}`} />
       </section>
       <section class="panel step" aria-labelledby="step-config">
         <h2 id="step-config">

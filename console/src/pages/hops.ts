@@ -1,6 +1,6 @@
 // The hops that a frame takes, and which metrics say what each does. The pages of docs/hops name
 // them.
-import type { Labels } from "../api";
+import type { Installation, Labels } from "../api";
 
 /** Series of a metric; of those whose labels fit, if that is said. */
 export interface Pick {
@@ -227,3 +227,52 @@ export const hops: Hop[] = [
     ],
   },
 ];
+
+/** What the engines of an installation are called. */
+export function enginesOf(here: Installation): { stream: string; store: string; recent: string } {
+  return {
+    stream: here.stream === "kafka" ? "Kafka" : "Stream",
+    store: here.store === "cassandra" ? "Cassandra" : "Directory",
+    recent: here.recent === "redis" ? "Redis" : "Memory",
+  };
+}
+
+/** All hops, in the words of an installation: without engines, files and memory are in their
+ *  place. */
+export function hopsOf(here: Installation): Hop[] {
+  const { stream } = enginesOf(here);
+  const redis = here.recent === "redis";
+  return hops.map((hop) => {
+    switch (hop.id) {
+      case "kafka":
+        return here.stream === "kafka"
+          ? hop
+          : { ...hop, name: stream, what: "keeps them in files for a day" };
+      case "store":
+        return here.store === "cassandra"
+          ? hop
+          : { ...hop, what: "writes them into the directory" };
+      case "recent":
+        if (redis) return hop;
+        return {
+          ...hop,
+          what: "keeps the last minutes in memory",
+          figures: hop.figures.map((f) =>
+            f.title === "Redis memory"
+              ? { title: "memory", unit: "bytes", sum: metric("recent_memory_bytes") }
+              : f,
+          ),
+        };
+      case "api":
+        if (redis) return hop;
+        return {
+          ...hop,
+          figures: hop.figures.map((f) =>
+            f.title === "answered by Redis" ? { ...f, title: "answered from memory" } : f,
+          ),
+        };
+      default:
+        return hop;
+    }
+  });
+}

@@ -1,6 +1,6 @@
 // Where a value is right now: what each hop between an agent and an answer does, and how fresh it
 // is.
-import { type Answer, query, type Sample } from "../api";
+import { type Answer, type Installation, installation, query, type Sample } from "../api";
 import { Near } from "../board";
 import { Chart } from "../chart";
 import { useData } from "../data";
@@ -9,7 +9,7 @@ import type { Ask } from "../lines";
 import { usePlace } from "../place";
 import { type Range, rangeOf, refreshOf, stamp, windowOf } from "../time";
 import { format, length } from "../units";
-import { type Hop, hops, watchedLag } from "./hops";
+import { enginesOf, type Hop, hopsOf, watchedLag } from "./hops";
 import {
   type Health,
   healthOf,
@@ -25,6 +25,22 @@ import { Share } from "./work";
 
 /** The page. */
 export function PipelinePage() {
+  const here = useData("installation", installation, { every: 60_000, keep: true });
+  return (
+    <>
+      <div class="page-head">
+        <h1>Pipeline</h1>
+        <span class="dim">The way of a value from a node to an answer</span>
+      </div>
+      <Shown data={here} what="the installation" rows={6}>
+        {(value) => <Hops here={value} />}
+      </Shown>
+    </>
+  );
+}
+
+/** All hops of an installation. */
+function Hops({ here }: { here: Installation }) {
   const range = rangeOf(usePlace());
   const when = range.live ? undefined : range.to;
   const key = `${when ?? "now"} ${range.to - range.from}`;
@@ -33,7 +49,8 @@ export function PipelinePage() {
     keep: true,
   });
   const self = known.value?.result.some((s) => s.metric.q === "0") ?? false;
-  const list = self ? hops : hops.slice(0, 1);
+  const all = hopsOf(here);
+  const list = self ? all : all.slice(0, 1);
   const now = useData(
     known.value ? `hops ${key} ${self} ${windowOf(range)}` : null,
     (s) => query(nowExpr(list, windowOf(range)), s, when),
@@ -46,14 +63,10 @@ export function PipelinePage() {
   );
   return (
     <>
-      <div class="page-head">
-        <h1>Pipeline</h1>
-        <span class="dim">The way of a value from a node to an answer</span>
-      </div>
       <Shown data={known} what="the processes" rows={6}>
         {(value) => (
           <>
-            {!self && <Off />}
+            {!self && <Off here={here} />}
             <Shown data={now} what="the hops" rows={4}>
               {(answer) => <Line list={list} answer={answer} window={windowOf(range)} />}
             </Shown>
@@ -74,7 +87,7 @@ export function PipelinePage() {
               </Shown>
             </section>
             {/* A browser asks six things at a time: the hops come first. */}
-            {(now.value || now.error) && <Charts range={range} self={self} />}
+            {(now.value || now.error) && <Charts range={range} self={self} here={here} />}
             {self && <Processes list={value.result} />}
             <Share />
           </>
@@ -90,18 +103,19 @@ function spanOf(range: Range): string {
 }
 
 /** Says why there is so little, and how to have more. */
-function Off() {
+function Off({ here }: { here: Installation }) {
+  const { tls, port } = here.ingest;
   return (
     <section class="panel" data-self="off">
       <h2>The processes do not send their own metrics</h2>
       <p>
         This page shows only what agents report. Each process of Ringwatch can send its own metrics
         through ingest. Make a key that may do nothing else, put this into the configuration of each
-        process, and restart it. <code>make up</code> does so by itself.
+        process, and restart it.
       </p>
       <pre tabIndex={0}>ringwatch key create self --scopes write --cluster ringwatch-self</pre>
       <pre tabIndex={0}>{`self:
-  url: http://127.0.0.1:9471        # an ingest
+  url: ${tls ? "https" : "http"}://${tls ? location.hostname : "127.0.0.1"}:${port} # an ingest
   key_file: /etc/ringwatch/self.key # holds the key`}</pre>
     </section>
   );
@@ -115,7 +129,7 @@ const states: Record<Health, [sign: string, kind: string]> = {
   unknown: ["?", "none"],
 };
 
-/** The hops, from left to right; the three that read Kafka stand together. */
+/** The hops, from left to right; the three that read the stream stand together. */
 function Line({ list, answer, window }: { list: Hop[]; answer: Answer<Sample>; window: number }) {
   const all = nowOf(list, answer);
   const card = (id: string) => {
@@ -266,7 +280,7 @@ function line(legend: string, expr: string): Ask {
 /** Whose limit refuses, by the label refused. */
 const limits: Record<string, string> = { account: "an account", node: "a node" };
 
-/** The part of reads that Redis had whole. */
+/** The part of reads that the last minutes had whole. */
 function hitRate(window: string): string {
   const of = (match: string) => `sum(rate(ringwatch_recent_reads_total${match}${window}))`;
   return `${of('{result="hit"}')} / (${of("")} > 0)`;
@@ -276,7 +290,8 @@ function hitRate(window: string): string {
 const lag = `sum by (group) (ringwatch_stream_lag_records) or ${watchedLag}`;
 
 /** What is worth a look over time. */
-function Charts({ range, self }: { range: Range; self: boolean }) {
+function Charts({ range, self, here }: { range: Range; self: boolean; here: Installation }) {
+  const { stream, store, recent } = enginesOf(here);
   const w = `[${windowOf(range)}s]`;
   const rate = (s: string) => `sum(rate(${s}${w}))`;
   const rare = `[${seldom(windowOf(range))}s]`;
@@ -311,7 +326,7 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
       {chart("Frames dropped", "per_second", [
         line("agents", rate('ringwatch_agent_frames_dropped_total{node!=""}')),
         line("ingest", rate("ringwatch_ingest_frames_dropped_total")),
-        line("Kafka", rate('ringwatch_stream_publish_dropped_total{producer="ingest"}')),
+        line(stream, rate('ringwatch_stream_publish_dropped_total{producer="ingest"}')),
         line("store", rate("ringwatch_store_frames_dropped_total")),
         line("recent", rate('ringwatch_recent_dropped_total{reason!="inactive"}')),
       ])}
@@ -324,9 +339,9 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         "seconds",
         [
           line("ingest", p99("ringwatch_ingest_seconds")),
-          line("Kafka", p99('ringwatch_stream_publish_seconds{producer="ingest"}')),
-          line("Redis", p99("ringwatch_recent_write_seconds")),
-          line("Cassandra, reads", p99('ringwatch_ring_request_seconds{reader="store"}')),
+          line(stream, p99('ringwatch_stream_publish_seconds{producer="ingest"}')),
+          line(recent, p99("ringwatch_recent_write_seconds")),
+          line(`${store}, reads`, p99('ringwatch_ring_request_seconds{reader="store"}')),
           line("API", p99("ringwatch_api_request_seconds")),
         ],
         "p99",
@@ -344,13 +359,20 @@ function Charts({ range, self }: { range: Range; self: boolean }) {
         line("open", "sum(ringwatch_store_windows_open)"),
         line("set aside", "sum(ringwatch_store_windows_set_aside)"),
       ])}
-      {chart("Reads that Redis answered", "ratio", [line("hit rate", hitRate(w))])}
-      {chart("Memory of the last 15 minutes", "bytes", [
-        line("Redis", "max(ringwatch_recent_redis_memory_bytes)"),
-        line("Redis, at most", "max(ringwatch_recent_redis_memory_max_bytes) > 0"),
-        line("without Redis", "sum(ringwatch_recent_memory_bytes)"),
-        line("without Redis, at most", "sum(ringwatch_recent_memory_max_bytes)"),
-      ])}
+      {chart(`Reads that ${recent} answered`, "ratio", [line("hit rate", hitRate(w))])}
+      {chart(
+        "Memory of the last 15 minutes",
+        "bytes",
+        here.recent === "redis"
+          ? [
+              line("Redis", "max(ringwatch_recent_redis_memory_bytes)"),
+              line("Redis, at most", "max(ringwatch_recent_redis_memory_max_bytes) > 0"),
+            ]
+          : [
+              line("in use", "sum(ringwatch_recent_memory_bytes)"),
+              line("at most", "sum(ringwatch_recent_memory_max_bytes)"),
+            ],
+      )}
       {chart("Requests to the API", "per_second", [
         {
           expr: `sum by (code) (rate(ringwatch_api_requests_total${w}))`,

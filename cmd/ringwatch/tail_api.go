@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// kindUnknown is the kind of a frame that is known of by its node's newest time only.
+const kindUnknown = "-"
+
+// tailEvery is how often tail asks the API. Tests have less time.
+var tailEvery = time.Second
+
+// followAPI prints nodes that have spoken since the last question, with the values that are asked
+// for. It goes on after the API was away.
+func (c *tailCmd) followAPI(ctx context.Context, out io.Writer) error {
+	if c.Since != "" {
+		return usageError{errors.New("--since needs Kafka, which keeps frames: without it, " +
+			"ringwatch series and ringwatch query show what was")}
+	}
+	api, err := c.client()
+	if err != nil {
+		return err
+	}
+	t := &tail{tailCmd: c, out: bufio.NewWriter(out), nodes: map[tailKey]*tailNode{}}
+	var seen map[string]time.Time // nil: nothing was asked yet
+	failed := false
+	for {
+		nodes, err := api.nodes(ctx, nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && seen == nil:
+			return err
+		case err != nil && !failed:
+			fmt.Fprintln(os.Stderr, "ringwatch:", err)
+		}
+		if failed = err != nil; !failed {
+			if seen, err = t.spoke(ctx, api, nodes, seen); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(tailEvery):
+		}
+	}
+}
+
+// spoke prints the nodes whose newest frame is newer than before, and returns when each spoke.
+func (t *tail) spoke(ctx context.Context, api *client, nodes []nodeInfo,
+	before map[string]time.Time) (map[string]time.Time, error) {
+	seen := map[string]time.Time{}
+	for i := range nodes {
+		n := &nodes[i]
+		key := n.Cluster + "/" + n.ID
+		seen[key] = n.LastSeen
+		if before == nil || !n.LastSeen.After(before[key]) || !t.shows(n) {
+			continue
+		}
+		shown := tailFrame{At: n.LastSeen.UTC(), Cluster: n.Cluster, Node: n.ID, Address: n.Address,
+			Kind: kindUnknown}
+		if n.AgeSeconds != nil {
+			shown.Received = shown.At.Add(time.Duration(*n.AgeSeconds * float64(time.Second)))
+		}
+		if len(t.Match) > 0 {
+			values, err := api.newest(ctx, n.ID, t.Match)
+			if err != nil {
+				shown.Error = err.Error()
+			}
+			shown.Values = values
+		}
+		if err := t.print(&shown); err != nil {
+			return nil, err
+		}
+	}
+	return seen, nil
+}
+
+// shows reports whether a node is asked for.
+func (t *tail) shows(n *nodeInfo) bool {
+	return (t.Cluster == "" || globMatches(t.Cluster, n.Cluster)) &&
+		(t.Node == "" || isAddress(n.Address, t.Node) || n.Facts["hostname"] == t.Node ||
+			strings.HasPrefix(n.ID, strings.ToLower(t.Node)))
+}
+
+// newest returns a node's newest values of metrics whose names match.
+func (c *client) newest(ctx context.Context, id string, globs []string) ([]tailValue, error) {
+	query := url.Values{}
+	for _, glob := range globs {
+		query.Add("metrics", globSelector(glob))
+	}
+	series, _, err := c.metrics(ctx, id, query)
+	if err != nil {
+		return nil, err
+	}
+	var list []tailValue
+	for i := range series {
+		s := &series[i]
+		b := labels.NewBuilder(labels.FromMap(s.Labels)).Set(labels.MetricName, s.Metric)
+		for _, v := range s.Values {
+			list = append(list, tailValue{Series: b.Labels(), Value: v.Value, Count: v.Count})
+		}
+	}
+	return list, nil
+}
