@@ -59,13 +59,18 @@ func TestDocumentedCommandsExist(t *testing.T) {
 
 // splitShell returns a document's blocks of shell and the rest. Indented lines are blocks, too.
 func splitShell(text string) (blocks, prose string) {
-	in, shell := false, false
+	in, shell, prompt := false, false, false
 	for line := range strings.Lines(text) {
 		if fence, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {
 			in, shell = !in, fence == "" || fence == "sh" || fence == "bash" || fence == "console"
+			prompt = false
 			continue
 		}
+		// Behind a prompt's line come answers.
+		asks := strings.HasPrefix(line, "$ ")
+		prompt = in && (prompt || asks)
 		switch {
+		case prompt && !asks && !strings.HasSuffix(blocks, "\\\n"):
 		case !in && strings.HasPrefix(line, "    "):
 			blocks += line
 		case !in:

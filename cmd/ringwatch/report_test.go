@@ -76,7 +76,7 @@ func (w *whole) testReport(t *testing.T) {
 	}
 	ask := reportCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Cluster: "nosuch"}
 	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil ||
-		!strings.Contains(err.Error(), "it sees "+nodes[0].Cluster) {
+		!strings.Contains(err.Error(), "use "+nodes[0].Cluster) {
 		t.Error(err)
 	}
 	ask.Cluster, ask.Day = nodes[0].Cluster, "yesterday"

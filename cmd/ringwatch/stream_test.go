@@ -105,7 +105,7 @@ api: {listen: "127.0.0.1:%d"}
 // TestRolesAloneNeedKafka: a role that is not beside the others says which key to set, and ends.
 func TestRolesAloneNeedKafka(t *testing.T) {
 	config := configFile(t, `accounts: [{name: default, clusters: ["*"]}]`)
-	for _, role := range []string{"ingest", "store", "recent", "rules", "tail"} {
+	for _, role := range []string{"ingest", "store", "recent", "rules"} {
 		code, stderr := start(t, role, "--config", config)
 		if code != 2 || !strings.Contains(stderr, "kafka.brokers is empty: name Kafka's brokers") {
 			t.Errorf("%s: exit code %d, %s", role, code, stderr)
