@@ -122,7 +122,7 @@ func (k *Keyring) Authenticate(ctx context.Context, key string) (Principal, erro
 		errors.As(err, new(wrongSecret)) {
 		return p, err
 	}
-	if !k.failed.Load() && k.misses.AllowN(k.now(), 1) {
+	if !k.failed.Load() {
 		// Others wait for the same reading, so it goes on when this request ends.
 		since, done := k.now(), make(chan struct{})
 		go func() {
@@ -144,12 +144,17 @@ func (k *Keyring) Authenticate(ctx context.Context, key string) (Principal, erro
 	return p, err
 }
 
+// Learn reads the stored keys now: one that this process has written works here from then on.
+func (k *Keyring) Learn(ctx context.Context) { k.refresh(ctx, k.now(), false) }
+
 // refresh reads the stored keys, unless another has begun that after since. For a missed key it
-// does not try what has just failed for another one.
+// does not try what has just failed for another one, and not too often. Many that miss one at once,
+// as a page's first requests do, take one reading together.
 func (k *Keyring) refresh(ctx context.Context, since time.Time, missed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.began.After(since) || missed && k.failed.Load() {
+	if k.began.After(since) ||
+		missed && (k.failed.Load() || !k.misses.AllowN(k.now(), 1)) {
 		return
 	}
 	k.began = k.now()

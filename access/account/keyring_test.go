@@ -172,6 +172,45 @@ func TestKeyring(t *testing.T) {
 	}
 }
 
+// TestManyMissOneKeyAtOnce: the first requests of a page come together, with a session that the
+// process does not know. All are let in, and who signs in next is, too.
+func TestManyMissOneKeyAtOnce(t *testing.T) {
+	s := &shelf{}
+	r, err := NewRegistry([]Account{{Name: "acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	ring := NewKeyring(DefaultKeyringConfig(), r, func(ctx context.Context) ([]StoredKey, error) {
+		reads++                             // one reading at a time
+		<-time.After(20 * time.Millisecond) // as long as a store takes: the others miss meanwhile
+		return s.read(ctx)
+	}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	for range missesBurst / 2 {
+		key := NewKey()
+		s.put(key, "acme")
+		var page sync.WaitGroup
+		for range 4 * missesBurst {
+			page.Go(func() {
+				if _, err := ring.Authenticate(t.Context(), key); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		page.Wait()
+	}
+	if reads > missesBurst {
+		t.Errorf("the store was read %d times", reads)
+	}
+	written := NewKey()
+	s.put(written, "acme")
+	ring.Learn(t.Context())
+	before := reads
+	if _, err := ring.Authenticate(t.Context(), written); err != nil || reads > before {
+		t.Errorf("what this process has written: %v, %d readings more", err, reads-before)
+	}
+}
+
 // TestKeyringWaitsNoLongerThanItsRequest: the reading that a request has begun goes on for others.
 func TestKeyringWaitsNoLongerThanItsRequest(t *testing.T) {
 	registry, err := NewRegistry([]Account{{Name: "acme"}})

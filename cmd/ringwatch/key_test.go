@@ -247,7 +247,7 @@ api: {listen: "127.0.0.1:%d"}
 		{exitUsage, `name "X"`, []string{"create", "X", "--account", "acme"}},
 		{exitUsage, "--scopes", []string{"create", "x", "--account", "acme", "--scopes", "fly"}},
 		{exitFailed, "is in the configuration", []string{"revoke", "own"}},
-		{exitFailed, `no key "nothing"`, []string{"revoke", "nothing"}},
+		{exitUsage, `no key "nothing"`, []string{"revoke", "nothing"}},
 	} {
 		if _, errs := key(c.code, c.args...); !strings.Contains(errs, c.want) {
 			t.Errorf("key %v says nothing of %q:\n%s", c.args, c.want, errs)
@@ -298,7 +298,7 @@ api: {listen: "127.0.0.1:%d"}
 		}
 	}
 	onlyShop, _ := key(0, "create", "shop", "--account", "acme", "--cluster", "shop,shop-test")
-	until("a key that is limited to clusters", strings.TrimSpace(onlyShop), "200 ", "403 no_scope")
+	until("a key that is limited to clusters", strings.TrimSpace(onlyShop), "200 ", "403 scope")
 	// What a configuration takes is printed and works in one.
 	out, errs = key(0, "create", "printed", "--for-config", "--network", "10.0.0.0/8", "--network",
 		"192.0.2.1")

@@ -119,6 +119,10 @@ func (p *process) sessions(db *store.Store) *account.Sessions {
 	}
 	return &account.Sessions{Read: db.Sessions, Now: clock,
 		Write: func(ctx context.Context, k account.StoredKey, life time.Duration) error {
-			return keysRights(db.PutSession(ctx, k, life))
+			err := keysRights(db.PutSession(ctx, k, life))
+			if err == nil {
+				p.keyring.Learn(ctx) // the page asks at once, and much
+			}
+			return err
 		}}
 }

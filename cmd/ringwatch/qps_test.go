@@ -159,7 +159,7 @@ func TestQPS(t *testing.T) {
 	}
 	expect(t, until(command(operatorKey, "client", "table"), "acme/shop"), `^CLIENT +TABLE +OPS/S `)
 	for key, want := range map[string]string{testKey: "scope admin",
-		adminKey: "unknown by=nothing"} {
+		adminKey: `unknown by "nothing"`} {
 		if err := command(key, "nothing").once(t.Context(), &bytes.Buffer{}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
