@@ -222,6 +222,11 @@ func (f *fixture) ask(key, path string, query url.Values, header ...string) repl
 	return f.send(http.MethodGet, key, path, query, nil, header...)
 }
 
+// straight is a client that goes nowhere else: where an answer leads is part of it.
+var straight = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
+}}
+
 func (f *fixture) send(method, key, path string, query url.Values, content io.Reader,
 	header ...string) reply {
 	f.Helper()
@@ -239,7 +244,7 @@ func (f *fixture) send(method, key, path string, query url.Values, content io.Re
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := straight.Do(r)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestOpenAPI(t *testing.T) {
 			"time":  {fmt.Sprint(now / 1000), time.UnixMilli(now).UTC().Format(time.RFC3339)},
 			"start": {fmt.Sprint(now/1000 - 60)}, "end": {fmt.Sprint(now / 1000)},
 			"timeout": {"5", "10s"}, "lookback_delta": {"1m"}, "stats": {"all", "1"},
-			"metric": {"node_load1"}, "file": {"team.yaml"},
+			"metric": {"node_load1"}, "match_target": {`{cluster="fleet-0"}`}, "file": {"team.yaml"},
 			"asset":       assets(f.ask("", "/", nil).body),
 			"rule_name[]": {"CassandraNodeDown"}, "rule_group[]": {"cassandra-availability"},
 			"file[]": {"cassandra.yaml"}, "exclude_alerts": {"true", "false"},
@@ -312,6 +312,12 @@ func (g *caller) call(path string, op *openapi3.Operation, bad float64) int {
 	}
 	if answer == nil {
 		g.Fatalf("not described: %s", what)
+	}
+	if r.status == http.StatusFound { // to a page of the console
+		if to := r.header.Get("Location"); !strings.HasPrefix(to, "/#/") {
+			g.Errorf("it leads to %q: %s", to, what)
+		}
+		return http.StatusOK
 	}
 	kind, _, err := mime.ParseMediaType(r.header.Get("Content-Type"))
 	if err != nil {

@@ -121,6 +121,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	metric, written := r.FormValue("metric"), 0
 	s := jsoniter.ConfigCompatibleWithStandardLibrary.BorrowStream(w)
 	defer jsoniter.ConfigCompatibleWithStandardLibrary.ReturnStream(s)
+	w.Header().Set("Content-Type", "application/json")
 	s.WriteRaw(`{"status":"success","data":[`)
 	err = a.Engine.NodeMetadata(r.Context(), p, nodes, metric,
 		func(i int, of map[string]query.Metadata) bool {
@@ -139,7 +140,6 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 				written++
 			}
 			if s.Buffered() > flushAt {
-				w.Header().Set("Content-Type", "application/json")
 				_ = s.Flush()
 			}
 			return true
@@ -151,7 +151,6 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 		panic(http.ErrAbortHandler)
 	}
 	s.WriteRaw("]}\n")
-	w.Header().Set("Content-Type", "application/json")
 	_ = s.Flush() // a client that went away misses nothing
 	return nil
 }

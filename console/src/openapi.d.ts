@@ -4101,7 +4101,10 @@ export interface operations {
     graph: {
         parameters: {
             query?: {
-                /** @description an expression; g1.expr and so on are further ones */
+                /**
+                 * @description an expression; g1.expr and so on are further ones
+                 * @example up
+                 */
                 "g0.expr"?: string;
                 /**
                  * @description how much time is shown
@@ -4113,7 +4116,10 @@ export interface operations {
                  * @example 2026-11-20 12:00:00
                  */
                 "g0.end_input"?: string;
-                /** @description 1 or table: as a table */
+                /**
+                 * @description 1 or table: as a table
+                 * @example 1
+                 */
                 "g0.tab"?: string;
             };
             header?: never;
@@ -4135,7 +4141,10 @@ export interface operations {
     graph3: {
         parameters: {
             query?: {
-                /** @description an expression; g1.expr and so on are further ones */
+                /**
+                 * @description an expression; g1.expr and so on are further ones
+                 * @example up
+                 */
                 "g0.expr"?: string;
                 /**
                  * @description how much time is shown
@@ -4147,7 +4156,10 @@ export interface operations {
                  * @example 2026-11-20 12:00:00
                  */
                 "g0.end_input"?: string;
-                /** @description 1 or table: as a table */
+                /**
+                 * @description 1 or table: as a table
+                 * @example 1
+                 */
                 "g0.tab"?: string;
             };
             header?: never;
