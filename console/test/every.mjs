@@ -66,7 +66,7 @@ tests["signing in: no violation that axe knows"] = async (page, t) => {
 };
 
 // Effects run after the first picture, and what they listen to may have happened by then.
-tests["a place that changes while the first page is drawn is shown"] = async (page) => {
+tests["a place that changes while the first page is drawn is shown"] = async (page, t) => {
   await page.addInitScript(() => {
     new window.MutationObserver((_, observer) => {
       if (!document.querySelector("main")) return;
@@ -74,7 +74,7 @@ tests["a place that changes while the first page is drawn is shown"] = async (pa
       location.hash = "#/pipeline";
     }).observe(document, { childList: true, subtree: true });
   });
-  await page.reload();
+  await t.anew();
   await page.getByRole("heading", { level: 1, name: "Pipeline" }).waitFor();
 };
 

@@ -214,7 +214,7 @@ export const tests = {
         return draw.call(this, text, ...rest);
       };
     });
-    await page.reload();
+    await t.anew();
     await t.open(open(["20 * 1024 ^ 3 + 0 * sum(os_memory_total_bytes)"]));
     await page.locator('[data-result="graph"] .plot').waitFor();
     await t.until(async () => {

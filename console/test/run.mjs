@@ -37,12 +37,13 @@ const browser = await chromium.launch({
 
 /** What a test has at hand. */
 class Test {
-  constructor({ page, faults, waiting, lost }, key) {
+  constructor({ page, faults, waiting, lost, refused }, key) {
     this.page = page;
     this.key = key;
     this.faults = faults;
     this.waiting = waiting;
     this.lost = lost;
+    this.refused = refused;
     this.base = BASE;
     this.cluster = CLUSTER;
     this.node = NODE;
@@ -96,6 +97,13 @@ class Test {
       ...this.lost.map((l) => `lost ${l}`),
       ...this.faults,
     ].join("; ");
+  }
+
+  /** Loads the console anew, as somebody who signs in: what was added for new pages counts. */
+  async anew() {
+    await this.page.goto("about:blank"); // else only the place would change
+    await this.page.goto(`${this.base}/#key=${this.key}`);
+    await this.page.locator("main").waitFor();
   }
 
   /** Lets the page ask for its data now, as it does when its tab comes to the front. */
@@ -190,6 +198,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   const faults = [];
   const waiting = new Map(); // since when, ms, by request
   const lost = []; // files of the console that did not come
+  const refused = []; // answers that the browser is not signed in
   page.on("request", (r) => waiting.set(r, Date.now()));
   page.on("requestfinished", (r) => waiting.delete(r));
   page.on("requestfailed", (r) => {
@@ -197,6 +206,9 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     const why = r.failure()?.errorText;
     const file = ["document", "script", "stylesheet"].includes(r.resourceType());
     if (file && why !== "net::ERR_ABORTED") lost.push(`${r.url()}: ${why}`); // else it was left
+  });
+  page.on("response", (r) => {
+    if (r.status() === 401) refused.push(r.url());
   });
   page.on("console", (m) => {
     // What the browser says of an answer that is no success is not the console's own word.
@@ -212,7 +224,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   });
   await page.goto(`${BASE}/#key=${key}`);
   await page.locator("main").waitFor(); // a test that loads the page again keeps who is signed in
-  return { context, page, faults, waiting, lost };
+  return { context, page, faults, waiting, lost, refused };
 }
 
 let failed = 0;
@@ -248,7 +260,8 @@ async function run({ name, test, options }, lane) {
     console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
   } catch (e) {
     failed++;
-    const why = String(e.message).split("\n").slice(0, 12).join(" | ");
+    const refused = kept?.refused.map((r) => ` | refused ${r}`).join("") ?? "";
+    const why = String(e.message).split("\n").slice(0, 12).join(" | ") + refused;
     console.log(`FAIL ${name}: ${why}`);
     if (process.env.SHOTS) {
       const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
