@@ -30,7 +30,8 @@ func toPage(name string) http.HandlerFunc {
 	}
 }
 
-// toExplore leads from an address of Prometheus's graph to Explore. What cannot be read is left out.
+// toExplore leads from an address of Prometheus's graph to Explore. What cannot be read is left
+// out.
 func (s *Server) toExplore(w http.ResponseWriter, r *http.Request) {
 	from, to := r.URL.Query(), url.Values{}
 	var shows []string

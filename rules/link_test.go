@@ -17,7 +17,11 @@ groups:
     rules:
       - {alert: Loaded, expr: 'node_load1{node!=""} > 5 and node_load1 != 7', for: 20s}
 `
-	for base, want := range map[string]string{"": "", "https://rw.example:9470": "https://rw.example:9470/#/explore?", "https://rw.example/": "https://rw.example/#/explore?"} {
+	for base, want := range map[string]string{
+		"":                        "",
+		"https://rw.example:9470": "https://rw.example:9470/#/explore?",
+		"https://rw.example/":     "https://rw.example/#/explore?",
+	} {
 		w := newTown(t, 1, rule)
 		w.begin()
 		w.role.url, _ = url.Parse(base)

@@ -245,8 +245,8 @@ func (a *appender) Append(
 	return 0, nil
 }
 
-// expanded returns the labels that a series of an alert has. Prometheus sets the alert's labels over
-// the rule's, so that a label whose template gave an empty text still has its template.
+// expanded returns the labels that a series of an alert has. Prometheus sets the alert's labels
+// over the rule's, so that a label whose template gave an empty text still has its template.
 func expanded(rule *promrules.RuleDetail, l labels.Labels) labels.Labels {
 	if rule.Kind != promrules.KindAlerting {
 		return l

@@ -6,8 +6,8 @@
 // whose answers are empty while all is well. Over a day the steps are five minutes, which rollups
 // serve. Begin with Report. Of our packages it imports query/catalog.
 //
-// What it promises: figures are what PromQL answers, but that rates are over the time that something
-// was heard of. Nothing begins before that. Report.Lacks says what could not be asked.
+// What it promises: figures are what PromQL answers, but that rates are over the time that
+// something was heard of. Nothing begins before that. Report.Lacks says what could not be asked.
 //
 // What bites: a length of time counts steps, of five minutes for nodes and an hour for tables. What
 // was shorter than a step may be missing, or count as one.

@@ -372,7 +372,8 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 	}
 }
 
-// TestOperatorsKey: the key of the documents may do what they do next, and make another one that may.
+// TestOperatorsKey: the key of the documents may do what they do next, and make another one that
+// may.
 func TestOperatorsKey(t *testing.T) {
 	d := newDirectory(t)
 	d.begin(t)

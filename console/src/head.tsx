@@ -70,7 +70,8 @@ export function stateOf(node: Node): Finding[] {
   return out;
 }
 
-/** The values of a node. The last ones of a silent or paused node are grey, and say of when they are. */
+/** The values of a node. The last ones of a silent or paused node are grey, and say of when they
+ *  are. */
 export function Values({ of, children }: { of: Node; children: ComponentChildren }) {
   const last = lastOf(of);
   if (!last) return <>{children}</>;

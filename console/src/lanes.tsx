@@ -45,8 +45,8 @@ export const Happened = createContext<Log | null>(null);
 export const useHappened = (of: Wanted, range: Range) =>
   useLog(of, range, { limit: mostEvents, every: 15_000 });
 
-/** The lanes of the page's events between two instants; nothing on a page without events. Alone they
- *  stand under no chart, and their names have the room that they need. */
+/** The lanes of the page's events between two instants; nothing on a page without events. Alone
+ *  they stand under no chart, and their names have the room that they need. */
 export function Lanes(props: { from: number; to: number; most?: number; alone?: boolean }) {
   const log = useContext(Happened);
   return log && props.to > props.from ? <Strip log={log} {...props} /> : null;

@@ -250,7 +250,8 @@ function runbooks(): Promise<Record<string, string>> {
   return shipped;
 }
 
-/** What to do, with the alert's labels in the commands: the shipped runbook's text, or a link to another. */
+/** What to do, with the alert's labels in the commands: the shipped runbook's text, or a link to
+ *  another. */
 function Runbook({ url, labels }: { url: string; labels: Labels }) {
   const anchor = /\/docs\/runbooks\/[\w-]+\.md#([\w-]+)$/.exec(url)?.[1];
   const [text, setText] = useState<string | null>(null);
