@@ -100,9 +100,10 @@ export interface SignIn {
   known: boolean; // false: the form is shown
   round: number; // counts signing in: what another one saw is not shown
   why: string; // why the form is shown again
+  busy: boolean; // the key of the address is on its way
 }
 
-let now: SignIn = { known: true, round: 0, why: "" };
+let now: SignIn = { known: true, round: 0, why: "", busy: false };
 let held = ""; // a key for which the server keeps no session; it lives as long as the page
 const listeners = new Set<() => void>();
 
@@ -135,7 +136,7 @@ export async function signIn(key: string): Promise<void> {
       throw e;
     }
   }
-  change({ known: true, round: now.round + 1, why: "" });
+  change({ known: true, round: now.round + 1, why: "", busy: false });
 }
 
 /** Ends the session, for every page of this browser. Without an API it cannot be ended. */
@@ -153,8 +154,10 @@ export function takeKeyFromAddress(): void {
   const found = /^#key=([^&]+)$/.exec(location.hash);
   if (!found?.[1]) return;
   history.replaceState(null, "", `${location.pathname}#/`);
-  change({ known: false, why: "" });
-  signIn(decodeURIComponent(found[1])).catch((e: Error) => change({ why: e.message }));
+  change({ known: false, why: "", busy: true });
+  signIn(decodeURIComponent(found[1])).catch((e: Error) =>
+    change({ why: e.message, busy: false }),
+  );
 }
 
 /** How many requests this tab has made: the pages are measured by it. */

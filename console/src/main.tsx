@@ -88,13 +88,13 @@ function Later({ name }: { name: string }) {
 
 function App() {
   const { path } = usePlace();
-  const [{ known, round, why }, setNow] = useState(signedIn);
+  const [{ known, round, why, busy }, setNow] = useState(signedIn);
   useEffect(() => {
     const changed = () => setNow(signedIn());
     changed(); // it may have, before this listened
     return onSignIn(changed);
   }, []);
-  if (!known) return <SignIn key={why} />;
+  if (!known) return <SignIn key={`${busy} ${why}`} />;
   const name = path[0] ?? "fleet";
   return (
     <Shell>

@@ -298,7 +298,7 @@ function Help({ close }: { close: () => void }) {
 export function SignIn() {
   const [text, setText] = useState("");
   const [error, setError] = useState(signedIn().why);
-  const [busy, setBusy] = useState(false);
+  const [busy, setBusy] = useState(signedIn().busy);
   useEffect(() => {
     document.title = "Sign in · Ringwatch";
   }, []);

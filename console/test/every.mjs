@@ -69,7 +69,7 @@ tests["signing in: no violation that axe knows"] = async (page, t) => {
 tests["a place that changes while the first page is drawn is shown"] = async (page, t) => {
   await page.addInitScript(() => {
     new window.MutationObserver((_, observer) => {
-      if (!document.querySelector("main")) return;
+      if (!document.querySelector("#main")) return;
       observer.disconnect();
       location.hash = "#/pipeline";
     }).observe(document, { childList: true, subtree: true });

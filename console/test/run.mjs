@@ -63,7 +63,7 @@ class Test {
     const path = hash?.replace(/^#\/?/, "").split("?", 1)[0].split("/").filter(Boolean);
     const place = path?.map((p) => encodeURIComponent(decodeURIComponent(p))).join("/");
     const settled = (place) => {
-      const main = document.querySelector("main");
+      const main = document.querySelector("#main");
       if (!main || (place !== undefined && main.dataset.place !== place)) return false;
       return [...document.querySelectorAll(".bone")].every((e) => {
         const { top, bottom } = e.getBoundingClientRect();
@@ -103,7 +103,7 @@ class Test {
   async anew() {
     await this.page.goto("about:blank"); // else only the place would change
     await this.page.goto(`${this.base}/#key=${this.key}`);
-    await this.page.locator("main").waitFor();
+    await this.page.locator("#main").waitFor(); // signed in: the form has none
   }
 
   /** Lets the page ask for its data now, as it does when its tab comes to the front. */
@@ -223,7 +223,7 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
     });
   });
   await page.goto(`${BASE}/#key=${key}`);
-  await page.locator("main").waitFor(); // a test that loads the page again keeps who is signed in
+  await page.locator("#main").waitFor(); // signed in: the form has none, and no cookie yet
   return { context, page, faults, waiting, lost, refused };
 }
 

@@ -73,6 +73,23 @@ export const tests = {
     t.ok(!page.url().includes("rw_"), page.url());
   },
 
+  "while the key of a link is on its way the page says so": async (page, t) => {
+    const other = await page.context().newPage();
+    let arrive;
+    const go = new Promise((f) => (arrive = f));
+    await other.route("**/v1/session", async (r) => {
+      await go;
+      await r.continue();
+    });
+    await other.goto(`${t.base}/#key=${t.key}`);
+    const button = other.getByRole("button", { name: "Signing in" });
+    await button.waitFor();
+    t.ok(await button.isDisabled(), "somebody can sign in twice");
+    arrive();
+    await fleet(other);
+    await other.close();
+  },
+
   "an end that nobody wanted is said once, and the place stays": async (page, t) => {
     await t.open(`#/cluster/${t.cluster}`);
     const [cookie] = await page.context().cookies();
