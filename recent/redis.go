@@ -13,7 +13,7 @@ import (
 // putScript writes one frame, keeps last, key and seen at the newest, counts it, and renews the
 // time to live, all in one command: Redis cannot stop between them. ARGV: at, frame, at of its key
 // frame, seconds to live, when the node was heard of by it: see seenAt; and a number for a window
-// that begins: see knownWindows.
+// that begins.
 var putScript = rueidis.NewLuaScript(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 if redis.call('HINCRBY', KEYS[1], 'writes', 1) == 1 then

@@ -346,7 +346,7 @@ func (w *Writer) readGap(ctx context.Context, partition int32, g *gap) error {
 	return w.setMarks(deadline, names, true)
 }
 
-// look adds records that are read again to the logViews of their clusters.
+// look adds records that are read again to what is known of their clusters.
 func (c *clusters) look(g *gap, records []stream.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,6 +33,9 @@ type linter struct {
 func goLinters() (before []linter, beside linter) {
 	return []linter{
 			{"format", "make check", func(context.Context) string { return untidy(".") }},
+			{"names in comments", "make check", func(context.Context) string {
+				return unnamed(".")
+			}},
 			// Prometheus's iterators have a Seek that is not io.Seeker's, which is what stdmethods
 			// looks for.
 			{"go vet", "go vet -stdmethods=false ./...", func(ctx context.Context) string {

@@ -27,22 +27,8 @@ var narrow = []string{".go", ".java", ".md", ".ts", ".tsx", ".mjs", ".css"}
 // writes stays as it is.
 func untidy(root string) string {
 	var said []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			switch name := d.Name(); {
-			case path == root:
-			case name == "node_modules", name == "target", name == "testdata", name == ".git",
-				name == ".ringwatch", name == "dist" &&
-					filepath.Base(filepath.Dir(path)) == "console":
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		if !d.Type().IsRegular() || !slices.Contains(tidied, filepath.Ext(path)) ||
-			strings.HasSuffix(path, ".d.ts") {
+	err := eachFile(root, func(path string, _ fs.DirEntry) error {
+		if !slices.Contains(tidied, filepath.Ext(path)) || strings.HasSuffix(path, ".d.ts") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -58,6 +44,32 @@ func untidy(root string) string {
 		said = append(said, err.Error())
 	}
 	return strings.Join(said, "\n")
+}
+
+// eachFile calls do with each regular file below root that somebody wrote.
+func eachFile(root string, do func(path string, d fs.DirEntry) error) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && made(path):
+			return filepath.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		return do(path, d)
+	})
+}
+
+// made reports whether a folder holds what a program made, or data of tests.
+func made(folder string) bool {
+	switch name := filepath.Base(folder); name {
+	case "node_modules", "target", "testdata", ".git", ".ringwatch":
+		return true
+	case "dist":
+		return filepath.Base(filepath.Dir(folder)) == "console"
+	}
+	return false
 }
 
 // columns is how wide a line may be, with tabs of four.

@@ -60,7 +60,7 @@ type interner struct {
 	schemaOf  map[string]uint32 // by ids in bytes
 	entityOf  map[string]uint32
 	metricOf  map[metric]uint32
-	boundsOf  map[string]uint32 // by what boundsKey makes of them
+	boundsOf  map[string]uint32 // by their bytes
 	listOf    map[digest]uint32
 	setOf     map[digest]uint32
 	contentOf map[content]uint32

@@ -259,7 +259,7 @@ func (e *Engine) reportDamage(f *file, err error) {
 		"error", err)
 }
 
-// hurtIn counts what was found damaged or missing: rows, log or missing.
+// countDamage counts what was found damaged or missing: rows, log or missing.
 func (e *Engine) countDamage(what string) {
 	e.damages.Add(1)
 	e.metrics.damaged.WithLabelValues(what).Inc()
