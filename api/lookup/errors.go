@@ -10,6 +10,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/query/nearest"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
@@ -30,10 +31,11 @@ func wrong(reason, field, format string, args ...any) *Error {
 }
 
 // notThere is one text for a table that does not exist and for one that the account may not read.
-func notThere(cause error) *Error {
+// It names those that the account may read.
+func notThere(name string, readable []string, cause error) *Error {
 	return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table",
-		Message: "this key may look up no table with that name: the operator lists them in " +
-			"lookup.tables", Cause: cause}
+		Message: fmt.Sprintf("this key may look up no table %.200q: %s; the operator lists them "+
+			"in lookup.tables", name, nearest.Offer(name, readable)), Cause: cause}
 }
 
 // failed gives an error of the ring its status.

@@ -152,6 +152,18 @@ type Answer struct {
 	Err  *Error // it could not be read
 }
 
+// readable returns the tables that an account may read, in order, without one that is not there.
+func (l *Lookup) readable(account, missing string) []string {
+	var names []string
+	for name, t := range l.tables {
+		if name != missing && t.allows(account) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Read calls take once for each key, with its index, as answers come: one call at a time, the
 // last before Read returns. An error, always an *Error, is about the request as a whole; then
 // take was not called.
@@ -159,7 +171,7 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	name := q.Keyspace + "." + q.Table
 	t := l.tables[name]
 	if t == nil || !t.allows(q.Account) {
-		return notThere(nil)
+		return notThere(name, l.readable(q.Account, ""), nil)
 	}
 	limit := t.MaxRows
 	switch {
@@ -184,7 +196,7 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	table, err := reader.Table(ctx, q.Keyspace, q.Table)
 	if errors.Is(err, ring.ErrNoTable) {
 		l.once(name, "lookup: a table of the configuration is not in Cassandra", "table", name)
-		return notThere(err)
+		return notThere(name, l.readable(q.Account, name), err)
 	}
 	if err != nil {
 		return failed(err)
@@ -253,7 +265,7 @@ func (l *Lookup) columns(t *Table, table *ring.Table, asked []string) ([]string,
 		return asked, nil
 	}
 	if len(readable) == 0 {
-		return nil, notThere(nil)
+		return nil, notThere(t.Table, nil, nil)
 	}
 	return readable, nil
 }
