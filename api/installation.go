@@ -29,5 +29,28 @@ func (s *Server) getInstallation(w http.ResponseWriter, r *http.Request,
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	return writeJSON(w, r, s.deps.Installed)
+	answer := installationAnswer{Installation: s.deps.Installed, Away: []awayTime{}}
+	if s.deps.Away != nil {
+		for _, span := range s.deps.Away() {
+			of := awayTime{From: formatTime(span.From)}
+			if span.To != 0 {
+				of.To = formatTime(span.To)
+			}
+			answer.Away = append(answer.Away, of)
+		}
+	}
+	return writeJSON(w, r, answer)
+}
+
+// installationAnswer says also when Ringwatch itself was away: what charts lack of that time no
+// node is to blame for.
+type installationAnswer struct {
+	Installation
+	Away []awayTime `json:"away"`
+}
+
+// awayTime is a time in which no process took frames. Without To it lasts.
+type awayTime struct {
+	From string `json:"from"`
+	To   string `json:"to,omitempty"`
 }

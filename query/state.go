@@ -31,18 +31,34 @@ func StateOf(age, interval int64) string {
 // to be heard of again it is late.
 func (r *Reader) StateAt(at, heard, interval int64) string {
 	state := StateOf(max(0, at-heard), interval)
-	if state != StateDown || r.sources.Pulse == nil {
+	if state != StateDown {
+		return state
+	}
+	deaf := func(from int64) bool {
+		return at > from && StateOf(max(0, from-heard), interval) != StateDown
+	}
+	back := func(to int64) bool {
+		return at >= to && heard < to && StateOf(at-to, interval) != StateDown
+	}
+	if r.sources.Away != nil {
+		for _, s := range r.sources.Away() {
+			if (s.To == 0 || at < s.To) && deaf(s.From) || s.To != 0 && back(s.To) {
+				return StateLate
+			}
+		}
+	}
+	if r.sources.Pulse == nil {
 		return state
 	}
 	since, until := r.sources.Pulse()
 	if until.IsZero() { // nothing is known of it
 		return state
 	}
-	deaf := at > until.UnixMilli() && StateOf(max(0, until.UnixMilli()-heard), interval) != StateDown
-	back := !since.IsZero() && at >= since.UnixMilli() && heard < since.UnixMilli() &&
-		StateOf(at-since.UnixMilli(), interval) != StateDown
-	if deaf || back {
+	if deaf(until.UnixMilli()) || !since.IsZero() && back(since.UnixMilli()) {
 		return StateLate
 	}
 	return state
 }
+
+// Span is a time from one instant to another one, in ms since the epoch. To is 0 where it lasts.
+type Span struct{ From, To int64 }

@@ -40,6 +40,27 @@ func TestStateAt(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
+	since, until = 900*sec, 1005*sec
+	r.sources.Away = func() []Span {
+		return []Span{{100 * sec, 150 * sec}, {700 * sec, 900 * sec}, {From: 5000 * sec}}
+	}
+	for _, c := range []struct {
+		what      string
+		at, heard int64
+		want      string
+	}{
+		{"in a time when nobody listened", 850 * sec, 699 * sec, StateLate},
+		{"it was down before that", 850 * sec, 600 * sec, StateDown},
+		{"it had no time yet to be heard of again", 155 * sec, 60 * sec, StateLate},
+		{"it had", 300 * sec, 99 * sec, StateDown},
+		{"between two such times", 690 * sec, 500 * sec, StateDown},
+		{"in one that lasts", 9000 * sec, 4999 * sec, StateLate},
+	} {
+		if got := r.StateAt(c.at, c.heard, interval); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	r.sources.Away = nil
 	r.sources.Pulse = nil
 	if got := r.StateAt(1000*sec, 900*sec, interval); got != StateDown {
 		t.Error("without a pulse it is", got)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -21,7 +22,8 @@ const (
 	pulseAhead = 5 * time.Second
 )
 
-// beatEntry is what a process says, by its id.
+// beatEntry is what a process says, by an id that is its own for as long as it has no break. So the
+// last word of each id tells from when until when frames were taken.
 type beatEntry struct {
 	Since int64 `json:"since"` // ms
 }
@@ -34,12 +36,12 @@ func (p *process) beat(ctx context.Context, log *stream.Log) error {
 	for ctx.Err() == nil {
 		now := time.Now()
 		if now.Sub(last) > pulseMissed {
-			since = now
+			id, since = uuid.NewString(), now
 		}
 		if failed {
 			// Kafka may take this word at any moment until it is given up, and has taken no frames
 			// before that.
-			since = now.Add(p.Kafka.PublishTimeout)
+			id, since = uuid.NewString(), now.Add(p.Kafka.PublishTimeout)
 		}
 		value, err := json.Marshal(beatEntry{Since: since.UnixMilli()})
 		if err != nil {
@@ -64,6 +66,7 @@ type pulse struct {
 	mu   sync.Mutex
 	of   map[string]heartbeat
 	last time.Time
+	took []query.Span // when frames were taken, the oldest first, with a break between two
 }
 
 type heartbeat struct{ at, since time.Time }
@@ -79,6 +82,7 @@ func (h *pulse) take(e stream.Entry) error {
 		h.of = map[string]heartbeat{}
 	}
 	h.of[e.Key] = heartbeat{e.At, time.UnixMilli(of.Since)}
+	h.tookFrames(of.Since, e.At.UnixMilli())
 	if e.At.After(h.last) {
 		h.last = e.At
 	}

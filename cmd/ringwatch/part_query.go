@@ -41,6 +41,7 @@ func (p *process) questions(db *store.Store, redis *recent.Reader, nodes *roster
 		Behind:    behind(db.Progress, p.role == "all"),
 		Roster:    nodes,
 		Pulse:     heard.unbroken,
+		Away:      heard.awayNow,
 		Unchanged: db.Unchanged,
 		Settles:   p.Cassandra.Settles(),
 		Build:     db.Build,

@@ -117,6 +117,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Lookup:      lookup,
 		Work:        api.WorkOf(throttle),
 		Installed:   p.installation(),
+		Away:        heard.awayNow,
 		MakeKey:     p.makeKey(db),
 		Sessions:    p.sessions(db),
 		Events:      apiStore{db}.Events,

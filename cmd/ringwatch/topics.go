@@ -38,7 +38,7 @@ func (p *process) filesLog() stream.LogConfig {
 
 func (p *process) pulseLog() stream.LogConfig {
 	c := stream.DefaultLogConfig(pulseTopic)
-	c.Partitions, c.Retention = 1, time.Hour
+	c.Partitions, c.Retention = 1, awayKnown+24*time.Hour
 	return c
 }
 

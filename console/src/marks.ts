@@ -1,22 +1,51 @@
 // What happened to nodes while charts ran: restarts, other schemas and versions, alerts.
 import { useMemo } from "preact/hooks";
-import { queryRange, type Series } from "./api";
+import { installation, queryRange, type Series } from "./api";
 import { together } from "./ask";
+import { awayIn, awayMarks } from "./away";
 import { useData } from "./data";
 import { colour } from "./theme";
 import { live, type Range } from "./time";
 import { number } from "./units";
 
-/** An instant that all charts mark: a restart, another schema, an alert. */
+/** An instant that all charts mark: a restart, another schema, an alert. Or a time in which nobody
+ *  could have heard of a node. */
 export interface Mark {
   at: number; // seconds
-  kind: "restart" | "schema" | "version" | "alert";
+  until?: number; // seconds, of a time
+  kind: "restart" | "schema" | "version" | "alert" | "away";
   text: string;
 }
 
-const markColours = { restart: "--warn", schema: "--accent", version: "--accent", alert: "--bad" };
+const markColours = {
+  restart: "--warn",
+  schema: "--accent",
+  version: "--accent",
+  alert: "--bad",
+  away: "--dim",
+};
 /** Their signs. */
-export const markSigns = { restart: "↻", schema: "§", version: "v", alert: "▲" };
+export const markSigns = { restart: "↻", schema: "§", version: "v", alert: "▲", away: "▒" };
+
+/** How dark a time is shaded in which Ringwatch was away. */
+const shade = 0.18;
+
+/** Shades a mark's time from one x to another one, within the chart. */
+export function shadeMark(
+  ctx: CanvasRenderingContext2D,
+  { kind }: Mark,
+  [from, to]: [from: number, to: number],
+  box: { left: number; top: number; width: number; height: number },
+): void {
+  const left = Math.max(from, box.left);
+  const right = Math.min(to, box.left + box.width);
+  if (right <= left) return;
+  ctx.save();
+  ctx.globalAlpha = shade;
+  ctx.fillStyle = colour(markColours[kind]);
+  ctx.fillRect(left, box.top, Math.max(right - left, 1), box.height);
+  ctx.restore();
+}
 
 /** Draws a mark at x from top to bottom: a dashed line with its sign. scale is of the canvas's
  *  pixels. */
@@ -65,14 +94,33 @@ export function useMarks(
         `count by (value) (cassandra_node_version_info{${matchers}})`,
         `max by (alertname, severity) (ALERTS{${matchers},alertstate="firing"})`,
       ]);
-      return { series: (await queryRange(expr, now, signal)).result, range: now };
+      const [answer, here] = await Promise.all([
+        queryRange(expr, now, signal),
+        installation(signal),
+      ]);
+      return { series: answer.result, range: now, away: awayIn(here.away, now) };
     },
     { every: 60_000, keep: true },
   );
   return useMemo(
-    () => (data.value ? marksOf(data.value.series, data.value.range, names) : []),
+    () =>
+      data.value
+        ? [
+            ...awayMarks(data.value.away, data.value.range),
+            ...marksOf(data.value.series, data.value.range, names),
+          ]
+        : [],
     [data.value, names],
   );
+}
+
+/** The times in which Ringwatch was away, of a page that has no nodes of its own. */
+export function useAway(range: Range): Mark[] {
+  const data = useData("away", installation, { every: 60_000, keep: true });
+  return useMemo(() => {
+    const now = range.live ? live(range) : range;
+    return data.value ? awayMarks(awayIn(data.value.away, now), now) : [];
+  }, [data.value, range]);
 }
 
 /** The marks that the series say, in the order of time. Those of a kind that are close are one. */

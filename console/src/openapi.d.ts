@@ -1659,6 +1659,19 @@ export interface components {
             };
             /** @description the agent's jar on the server; not there: nobody knows */
             jar?: string;
+            /**
+             * @description when Ringwatch itself was away in the last two weeks, the oldest first: no process took frames, and
+             *     no node can be blamed for what is missing. Of earlier times nothing is known
+             */
+            away: {
+                /** Format: date-time */
+                from: string;
+                /**
+                 * Format: date-time
+                 * @description not there: it lasts
+                 */
+                to?: string;
+            }[];
         };
         NewKey: {
             name: string;

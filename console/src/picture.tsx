@@ -1,9 +1,10 @@
 // The picture of a heat map: a canvas, its axes, its cursor and its hint.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { saidAt } from "./away";
 import { onPoint, point } from "./cursor";
 import type { Grid } from "./histogram";
 import { Lanes } from "./lanes";
-import { type Mark, mark } from "./marks";
+import { type Mark, mark, shadeMark } from "./marks";
 import { colour, useTheme } from "./theme";
 import { stamp, useUTC, utc, zoom } from "./time";
 import { format } from "./units";
@@ -156,7 +157,8 @@ export function Picture({
             top: `${Math.max(0, spot.y - 24)}px`,
           }}
         >
-          <strong>{stamp(grid.at[spot.column]!, isUTC)}</strong>
+          <strong>{stamp(grid.at[spot.column]!, isUTC)}</strong>{" "}
+          {saidAt(marks, grid.at[spot.column]!)}
           <br />
           {rangeText(grid, spot.row, unit)}:{" "}
           {cell ? format(cell[spot.row], "per_second") : "nothing was measured"}
@@ -279,7 +281,18 @@ function draw(
     ctx.lineTo(edge.left, Math.round(y(v)) + 0.5);
     ctx.stroke();
   }
+  const at = (t: number) => x((t - grid.at[0]!) / stepIn(grid));
+  const inner = {
+    left: edge.left,
+    top: edge.top,
+    width: width - edge.left - edge.right,
+    height: bottom - edge.top,
+  };
   for (const m of marks) {
+    if (m.until !== undefined) {
+      shadeMark(ctx, m, [at(m.at), at(m.until)], inner);
+      continue;
+    }
     const column = columnOf(grid, m.at);
     if (column === null) continue;
     mark(ctx, m, x(column), edge.top, bottom);

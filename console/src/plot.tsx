@@ -1,10 +1,11 @@
 // Draws lines with uPlot: one cursor and one zoom for all of a page.
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { saidAt } from "./away";
 import { onPoint, point } from "./cursor";
 import { Lanes } from "./lanes";
 import type { Lines } from "./lines";
-import { type Mark, mark } from "./marks";
+import { type Mark, mark, shadeMark } from "./marks";
 import { type Style, stylesOf } from "./strokes";
 import { colour, useTheme } from "./theme";
 import { tickTexts, ticksOf } from "./ticks";
@@ -167,7 +168,11 @@ export function Plot({
         style={{ height: `${height}px` }}
       />
       <Lanes from={lines.at[0] ?? 0} to={lines.at.at(-1) ?? 0} />
-      <p class="legend-time dim">{pointed < 0 ? "newest" : clock(hover!)}</p>
+      <p class="legend-time dim">
+        {pointed < 0
+          ? "newest"
+          : [clock(hover!), saidAt(marks, hover!)].filter(Boolean).join(" · ")}
+      </p>
       <ul class="legend">
         {lines.names.map((n, i) => (
           <li key={n}>
@@ -275,6 +280,10 @@ function annotate(u: uPlot, marks: Mark[], threshold: number | undefined): void 
   ctx.setLineDash([4 * devicePixelRatio, 4 * devicePixelRatio]);
   for (const m of marks) {
     const x = u.valToPos(m.at, "x", true);
+    if (m.until !== undefined) {
+      shadeMark(ctx, m, [x, u.valToPos(m.until, "x", true)], bbox);
+      continue;
+    }
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
     mark(ctx, m, x, bbox.top, bbox.top + bbox.height, devicePixelRatio);
   }

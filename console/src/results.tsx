@@ -17,6 +17,7 @@ import { Failed, Old, Warnings } from "./faces";
 import { HeatMap } from "./heat";
 import { gridOf, quantileOf } from "./histogram";
 import { useNames } from "./names";
+import { useAway } from "./marks";
 import { Nothing } from "./nothing";
 import { commonLabels, seriesName, unitOf } from "./share";
 import { type Column, Table } from "./table";
@@ -88,6 +89,7 @@ export function GraphOf({ expr, range, round, fail, use }: Asked) {
     range,
     fail,
   );
+  const away = useAway(range);
   const wrong = data.error !== undefined && said(data.error);
   const unit = unitOf(expr);
   const names = useNames(undefined, ofNodes(data.value?.answer));
@@ -137,7 +139,7 @@ export function GraphOf({ expr, range, round, fail, use }: Asked) {
           {shown.series === 0 && <Nothing expr={data.value!.expr} when=" in this time" use={use} />}
           {shown.cut.names.length > 0 && (
             <>
-              <Plot title={expr} lines={shown.cut} unit={unit} marks={noMarks} height={260} />
+              <Plot title={expr} lines={shown.cut} unit={unit} marks={away} height={260} />
               {shown.lines.names.length > mostLines && (
                 <p class="dim">
                   {mostLines} of {shown.lines.names.length} lines, those with the highest values.
@@ -166,8 +168,6 @@ export function GraphOf({ expr, range, round, fail, use }: Asked) {
     </div>
   );
 }
-
-const noMarks: never[] = [];
 
 interface Row {
   id: string;

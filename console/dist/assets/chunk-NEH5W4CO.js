@@ -1,1 +1,0 @@
-import{i as a}from"./chunk-7ET3PTUO.js";import{h as m,ha as t,t as n}from"./chunk-PQ6S64Z3.js";function d(r,i=!0){let{value:o}=t(i?`names ${r??""}`:null,e=>n(r?{cluster:r}:{},e),{every:6e4,keep:!0});return m(()=>new Map(o?.map(e=>[e.id,a(e)])),[o])}export{d as a};
