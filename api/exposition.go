@@ -74,7 +74,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 			continue
 		}
 		newest = max(newest, w.Seen)
-		if query.StateOf(now-w.Seen, w.Node.Interval) == query.StateDown {
+		if s.deps.Reader.StateAt(now, w.Seen, w.Node.Interval) == query.StateDown {
 			continue
 		}
 		series, err := w.LatestContext(r.Context(), memory.Of(r.Context()))

@@ -89,7 +89,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		}
 		missing = query.AppendMissing(missing, e.missing)
 		newest = max(newest, e.at)
-		return query.StateOf(now-e.at, e.interval) == query.StateDown
+		return s.deps.Reader.StateAt(now, e.at, e.interval) == query.StateDown
 	})
 	for _, e := range list {
 		if err := size.join(&e.budget); err != nil {
