@@ -155,9 +155,7 @@ export function takeKeyFromAddress(): void {
   if (!found?.[1]) return;
   history.replaceState(null, "", `${location.pathname}#/`);
   change({ known: false, why: "", busy: true });
-  signIn(decodeURIComponent(found[1])).catch((e: Error) =>
-    change({ why: e.message, busy: false }),
-  );
+  signIn(decodeURIComponent(found[1])).catch((e: Error) => change({ why: e.message, busy: false }));
 }
 
 /** How many requests this tab has made: the pages are measured by it. */

@@ -48,7 +48,7 @@ export function AddPage() {
           </Shown>
           <Files
             ingest={ingest}
-            source={here.value?.jar ?? "ringwatch-agent.jar"}
+            source={here.value?.jar}
             keyText={made?.key ?? noKey}
             cluster={params.get("cluster") ?? ""}
           />
@@ -207,7 +207,7 @@ function Files({
   cluster,
 }: {
   ingest: string;
-  source: string;
+  source: string | undefined; // where the jar is beside the server, if that is known
   keyText: string;
   cluster: string;
 }) {
@@ -237,8 +237,18 @@ interval: 5s${named}
           <Number n={2} /> The agent on the node
         </h2>
         <p>
-          One jar, the same for all versions. Beside this server it is <code>{source}</code>. Copy
-          it to the node, where Cassandra's user can read it.
+          One jar, the same for all versions.{" "}
+          {source ? (
+            <>
+              Beside this server it is <code>{source}</code>.
+            </>
+          ) : (
+            <>
+              It is in what was unpacked; <code>ringwatch agent-jar DIR</code> takes it out of an
+              image or a package.
+            </>
+          )}{" "}
+          Copy it to the node, where Cassandra's user can read it.
         </p>
         <label class="field">
           on the node
@@ -253,7 +263,7 @@ interval: 5s${named}
             Use a path such as {usual.jar}, of letters, digits, dots and dashes.
           </p>
         )}
-        <Copied name="the copy" text={`scp ${source} NODE:${jar}`} />
+        <Copied name="the copy" text={`scp ${source ?? "ringwatch-agent.jar"} NODE:${jar}`} />
       </section>
       <section class="panel step" aria-labelledby="step-config">
         <h2 id="step-config">

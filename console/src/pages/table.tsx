@@ -10,11 +10,11 @@ import { Heat } from "../heat";
 import { type Ask, mostLines } from "../lines";
 import { Happened, useHappened } from "../lanes";
 import { type Mark, useMarks } from "../marks";
-import { useNames } from "../names";
+import { useNames, useNodes } from "../names";
 import { link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
 import { byNode, figures, nowOf } from "../tables";
-import { rangeOf, windowOf } from "../time";
+import { intervalOf, rangeOf, windowOf } from "../time";
 
 /** What a heat map can show. */
 const operations: [string, string, string][] = [
@@ -155,7 +155,8 @@ export function OneTable({
 }) {
   const at = usePlace();
   const range = rangeOf(at);
-  const seconds = windowOf(range);
+  const list = useNodes(cluster);
+  const seconds = windowOf(range, list && intervalOf(list));
   const where = `${matchers({ cluster, keyspace, table })},node!=""`;
   const names = useNames(cluster);
   // What happened to the cluster's nodes explains its tables.
@@ -208,7 +209,7 @@ export function OneTable({
         ))}
       </div>
       <MarkList marks={marks} />
-      <Nodes {...{ cluster, where, nodes, names, marks }} />
+      <Nodes {...{ cluster, where, nodes, names, marks, seconds }} />
     </Happened.Provider>
   );
 }
@@ -226,12 +227,14 @@ function Nodes({
   nodes,
   names,
   marks,
+  seconds,
 }: {
   cluster: string;
   where: string;
   nodes: number;
   names: ReadonlyMap<string, string>;
   marks: Mark[];
+  seconds: number; // that rates look back over
 }) {
   const at = usePlace();
   const range = rangeOf(at);
@@ -280,7 +283,7 @@ function Nodes({
         unit={figure.unit}
         asks={[
           {
-            expr: byNode(figure, where, windowOf(range), nodes, mostLines),
+            expr: byNode(figure, where, seconds, nodes, mostLines),
             legend: (l) => names.get(l.node ?? "") ?? l.node ?? "",
           },
         ]}

@@ -1,1 +1,0 @@
-import{i as a}from"./chunk-5TESKGM7.js";import{h as m,ha as t,t as n}from"./chunk-HINJIRMZ.js";function d(r,i=!0){let{value:o}=t(i?`names ${r??""}`:null,e=>n(r?{cluster:r}:{},e),{every:6e4,keep:!0});return m(()=>new Map(o?.map(e=>[e.id,a(e)])),[o])}export{d as a};
