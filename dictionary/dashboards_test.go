@@ -9,7 +9,7 @@ import (
 )
 
 // TestWatchDashboards holds dashboards.txt to kafka.txt and redis.txt, and the tables of
-// docs/WATCH-DASHBOARDS.md to all three.
+// docs/WATCH.md to all three.
 func TestWatchDashboards(t *testing.T) {
 	have := map[string]bool{}
 	for _, file := range []string{"kafka.txt", "redis.txt"} {
@@ -18,10 +18,10 @@ func TestWatchDashboards(t *testing.T) {
 			have[m[1]] = true
 		}
 	}
-	page := mustRead(t, "../docs/WATCH-DASHBOARDS.md")
+	page := mustRead(t, "../docs/WATCH.md")
 	row := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !strings.Contains(page, text) {
-			t.Errorf("docs/WATCH-DASHBOARDS.md does not have the row %s", text)
+			t.Errorf("docs/WATCH.md does not have the row %s", text)
 		}
 	}
 	lacks, named := map[string]bool{}, map[string]bool{}
@@ -96,6 +96,6 @@ func TestWatchDashboards(t *testing.T) {
 	}
 	text := fmt.Sprintf("Of the %d metrics that its documentation lists, %d", kminion, counterparts)
 	if !strings.Contains(strings.ReplaceAll(page, "\n", " "), text) {
-		t.Errorf("docs/WATCH-DASHBOARDS.md does not say %q", text)
+		t.Errorf("docs/WATCH.md does not say %q", text)
 	}
 }

@@ -215,7 +215,7 @@ const (
 	notOurs = "Not described: neither Ringwatch nor an agent of this version gives it."
 	ofOther = "Not described: Cassandra counts it, and Ringwatch does not know it."
 	ofKafka = "Kafka's own: its documentation describes it under Monitoring, and Ringwatch's " +
-		"page AGENT-KAFKA.md says how it is named here."
+		"page KAFKA.md says how it is named here."
 	recorded = "Not described: recorded by a rule of the account."
 )
 

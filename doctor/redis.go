@@ -24,7 +24,7 @@ type Redis struct {
 	TLS                certs.Client
 }
 
-// Examine checks one Redis server, or one of a cluster's, against docs/REDIS.md. It reads settings
+// Examine checks one Redis server, or one of a cluster's, against docs/STORE.md. It reads settings
 // and counters and changes nothing. Where CONFIG is not allowed, as with hosted ones, it says what
 // it could not see.
 func (c Redis) Examine(ctx context.Context) *Report {
@@ -75,7 +75,7 @@ func (c Redis) Examine(ctx context.Context) *Report {
 		"maxmemory-policy", "save", "appendonly").Build()).AsStrMap()
 	if err != nil {
 		say("settings", Warn, "CONFIG GET is refused: "+oneLine(err.Error()),
-			"allow it to this user for once, or compare the settings with docs/REDIS.md by hand")
+			"allow it to this user for once, or compare the settings with docs/STORE.md by hand")
 		settings = map[string]string{"maxmemory": info["maxmemory"],
 			"maxmemory-policy": info["maxmemory_policy"]}
 	}

@@ -13,7 +13,7 @@ func TestRedis(t *testing.T) {
 	good := engines.MustRedis(t, func(c *engines.RedisConfig) { c.MaxMemory = "100mb" })
 	r := Redis{Address: good.Addr()}.Examine(t.Context())
 	if !r.OK {
-		t.Error("a Redis as docs/REDIS.md has it fails", r.Results)
+		t.Error("a Redis as docs/STORE.md has it fails", r.Results)
 	}
 	for _, name := range []string{"version", "maxmemory", "maxmemory-policy", "persistence",
 		"evictions"} {

@@ -284,7 +284,7 @@ func (f *findings) find(home, key string) *cell {
 	return &cell{}
 }
 
-// table prints what docs/STORE-COSTS.md shows.
+// table prints what docs/TABLES.md shows.
 func (f *findings) table(w io.Writer) {
 	homes := f.homes
 	fmt.Fprint(w, "\n| ms, CPU ms here + Cassandra's | rows |")

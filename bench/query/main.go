@@ -83,7 +83,7 @@ func main() {
 	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
 		"folder of dashboards whose pages are asked; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept, for docs/QUERY.md")
+		"measure nothing, print the table of the result that is kept, for docs/QUERY-ENGINE.md")
 	bench.Main("bench-query", func(ctx context.Context, r *bench.Result) error {
 		if o.markdown {
 			return printKept(r)

@@ -200,7 +200,7 @@ func together(list []*round) *round {
 	return all
 }
 
-// print writes the table of docs/RING.md.
+// print writes the table of docs/LOOKUP.md.
 func (f *finding) print(w io.Writer, o options) {
 	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a "+
 		"replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f,

@@ -62,7 +62,7 @@ func main() {
 	flag.StringVar(&o.profile, "profile", "",
 		"folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept, for docs/ALERTS.md")
+		"measure nothing, print the table of the result that is kept, for docs/RULES.md")
 	bench.Main("bench-rules", func(ctx context.Context, r *bench.Result) error {
 		switch {
 		case *child != "":

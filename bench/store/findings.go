@@ -154,7 +154,7 @@ func (f *findings) say(r *row) {
 		float64(r.data)/1e6, float64(r.index)/1e6, r.bytes()/float64(f.data.samples))
 }
 
-// table prints what docs/STORE-COSTS.md shows: bytes and writing, then reads, then bytes by table.
+// table prints what docs/TABLES.md shows: bytes and writing, then reads, then bytes by table.
 func (f *findings) table(w io.Writer) {
 	n := float64(f.data.samples)
 	fmt.Fprint(w, "\n| | data MB | index MB | bytes a sample | write CPU µs a sample: engine + "+

@@ -186,7 +186,7 @@ func materialOf(t *testing.T) *material {
 	return m
 }
 
-// TestLineExample: the example is the configuration of INSTALL-LINE.md as it is to be written.
+// TestLineExample: the example is the configuration of INSTALL.md as it is to be written.
 func TestLineExample(t *testing.T) {
 	for _, f := range materialOf(t).example {
 		if f.path != "ringwatch-line.yaml" {

@@ -158,13 +158,14 @@ func configurations(s *stage, m *material, _ *parts) error {
 			return err
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(s.r.root, "docs", "INSTALL-LINE.md"))
+	page, err := os.ReadFile(filepath.Join(s.r.root, "docs", "INSTALL.md"))
 	if err != nil {
 		return err
 	}
-	line, err := firstYAML(string(page))
+	_, section, _ := strings.Cut(string(page), "\n## A line of engines\n")
+	line, err := firstYAML(section)
 	if err != nil {
-		return fmt.Errorf("docs/INSTALL-LINE.md: %w", err)
+		return fmt.Errorf("docs/INSTALL.md, A line of engines: %w", err)
 	}
 	f, err := s.write("ringwatch-line.yaml", []byte(line))
 	m.example = []file{m.config, f, m.agent}

@@ -18,7 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 )
 
-// TestLoginAndRights logs in over TLS with each mechanism, and holds docs/WATCH-KAFKA.md to what it
+// TestLoginAndRights logs in over TLS with each mechanism, and holds docs/KAFKA.md to what it
 // says of rights: which are needed, and what is said when one is missing.
 func TestLoginAndRights(t *testing.T) {
 	dir := t.TempDir()

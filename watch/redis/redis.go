@@ -241,7 +241,7 @@ func (r *Reader) optional(ctx context.Context, take func(rueidis.RedisMessage),
 		}
 		if !before {
 			r.log.Warn("the server refuses a command, so its metrics are left out; to have them, "+
-				"allow it to the user as docs/WATCH-REDIS.md shows", "command", name,
+				"allow it to the user as docs/WATCH.md shows", "command", name,
 				"answer", short(refusal.Error()))
 		}
 	}
@@ -450,7 +450,7 @@ func (r *Reader) explain(ctx context.Context, command string, err error) error {
 			return say("does not take the user's password; see username, password and " +
 				"password_file, and ACL LIST on the server")
 		case "NOPERM":
-			return say("does not allow %s to the user %q; see docs/WATCH-REDIS.md for the rights "+
+			return say("does not allow %s to the user %q; see docs/WATCH.md for the rights "+
 				"that it needs", what, r.config.Username)
 		}
 		return say("refuses %s: %s; see its log", what, short(refusal.Error()))

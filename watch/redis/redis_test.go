@@ -52,10 +52,10 @@ func run(t *testing.T, address string, lines ...string) []string {
 	return answers
 }
 
-// rights returns the command of docs/WATCH-REDIS.md that makes the user, for servers or sentinels.
+// rights returns the command of docs/WATCH.md that makes the user, for servers or sentinels.
 func rights(t *testing.T, sentinel bool) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/WATCH-REDIS.md")
+	page, err := os.ReadFile("../../docs/WATCH.md")
 	if err != nil {
 		t.Fatal(err)
 	}

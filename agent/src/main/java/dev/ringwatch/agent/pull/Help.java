@@ -17,7 +17,7 @@ final class Help {
             "Not described: Cassandra counts it, and Ringwatch does not know it.";
     private static final String OF_KAFKA =
             "Kafka's own: its documentation describes it under Monitoring, and Ringwatch's page "
-            + "AGENT-KAFKA.md says how it is named here.";
+            + "KAFKA.md says how it is named here.";
     private static final String NOT_OURS =
             "Not described: neither Ringwatch nor an agent of this version gives it.";
 
