@@ -113,17 +113,3 @@ func agentDefault(t *testing.T, key, literal string) string {
 	}
 	return number
 }
-
-// TestConsumeShowsItsProgram: the program of CONSUME.md is the one that is compiled and tested.
-func TestConsumeShowsItsProgram(t *testing.T) {
-	// its doc comment is the page's own text
-	_, program, _ := strings.Cut(mustRead(t, "consume/main.go"), "\n")
-	_, block, found := strings.Cut(mustRead(t, "CONSUME.md"), "```go\n")
-	block, _, ended := strings.Cut(block, "```\n")
-	if !found || !ended {
-		t.Fatal("CONSUME.md has no block of Go")
-	}
-	if block != program {
-		t.Error("CONSUME.md shows another program than consume/main.go: copy it")
-	}
-}
