@@ -32,7 +32,7 @@ type rollupTable struct {
 
 // rollupPeriods is how many periods a partition holds: half a day, six days, 144 days. That makes 1
 // to 10 MiB before compression of a busy node of 2,000 to 10,000 series, and of an idle one of ten
-// times as many: docs/STORE-COSTS.md has the figures.
+// times as many: docs/TABLES.md has the figures.
 const rollupPeriods = 144
 
 func (c *Config) rollupTables() []rollupTable {

@@ -16,8 +16,7 @@ import (
 )
 
 // configPages have the keys of the configuration, each in one of them.
-var configPages = []string{"CONFIG.md", "CONFIG-ENGINES.md", "CONFIG-API.md",
-	"CONFIG-WATCH.md"}
+var configPages = []string{"CONFIG.md"}
 
 // configRow is a row of a table of keys in these pages.
 var configRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (–|`[^`]*`) \\| (.*) \\|$")

@@ -37,7 +37,7 @@ func (*doctorCmd) Help() string {
 		"With --config it checks Kafka, Cassandra and Redis as the roles will use them: " +
 		"certificates, logins, settings; the directory of what has no engine; and it reads each " +
 		"target of section watch once, which may take a minute. With --redis " +
-		"it checks a Redis against docs/REDIS.md. With --cassandra it checks whether the " +
+		"it checks a Redis against docs/STORE.md. With --cassandra it checks whether the " +
 		"Cassandra that stores the frames can lose acknowledged ones. It changes nothing. Run it " +
 		"as root or as Cassandra's user. It exits with 1 when the agent would not work.\n\n" +
 		"Example: ringwatch doctor --agent-config /etc/ringwatch/agent.yaml\n\n" +
