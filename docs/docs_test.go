@@ -219,7 +219,7 @@ var levels = map[string][]string{
 	"api/activity":    {},
 	"api/loki": {"access/account", "access/listener", "frame", "memory", "query", "query/selector",
 		"window/events"},
-	"api/lookup": {"access/certs", "access/listener", "ring", "ring/throttle"},
+	"api/lookup": {"access/certs", "access/listener", "query/nearest", "ring", "ring/throttle"},
 	"api/advice": {"api/report", "query/catalog", "window/events"},
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},

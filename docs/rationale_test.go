@@ -6,19 +6,18 @@ import (
 	"testing"
 )
 
-// TestDecisionsAreComplete: each decision says its price and when to think again, and README.md
-// beside them lists its page.
+// TestDecisionsAreComplete: each decision says its price and when to think again, and RATIONALE.md
+// lists its page.
 func TestDecisionsAreComplete(t *testing.T) {
 	files, err := filepath.Glob("rationale/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := mustRead(t, "rationale/README.md")
+	list := mustRead(t, "RATIONALE.md")
 	found := 0
 	for _, file := range files {
-		if name := filepath.Base(file); name != "README.md" &&
-			!strings.Contains(list, "("+name+")") {
-			t.Errorf("rationale/README.md does not list %s", name)
+		if name := filepath.Base(file); !strings.Contains(list, "(rationale/"+name+")") {
+			t.Errorf("RATIONALE.md does not list %s", name)
 		}
 		for _, section := range strings.Split(mustRead(t, file), "\n### ")[1:] {
 			title, text, _ := strings.Cut(section, "\n")
