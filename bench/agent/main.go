@@ -133,10 +133,7 @@ func hasAll(found map[string]*figures, names ...string) bool {
 }
 
 func measure(ctx context.Context, o options, dir, name string) (*figures, error) {
-	r, server, ingest, err := listen()
-	if err != nil {
-		return nil, err
-	}
+	r, server := listen()
 	defer server.Close()
 	if r.record = io.Discard; o.record != "" && name == "push" {
 		f, err := os.Create(o.record)
@@ -147,11 +144,12 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		r.record = f
 	}
 	var side node.Side
+	var err error
 	switch name {
 	case "none":
 		side = node.None()
 	case "push":
-		side, err = node.Push(dir, o.jar, ingest, o.interval)
+		side, err = node.Push(dir, o.jar, server.URL, o.interval)
 		if err == nil && o.send != "" {
 			err = side.Configure("send_profiles: [" + o.send + "]\n")
 		}

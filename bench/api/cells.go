@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"text/tabwriter"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
@@ -112,15 +109,7 @@ func (r *round) rate() float64 { return float64(len(r.Milliseconds)) / r.Took }
 
 // median returns the median over the rounds.
 func (c *cell) median(f func(*round) float64) float64 {
-	var list []float64
-	for i := range c.rounds {
-		list = append(list, f(&c.rounds[i]))
-	}
-	if len(list) == 0 {
-		return 0
-	}
-	slices.Sort(list)
-	return list[len(list)/2]
+	return bench.MedianOf(c.rounds, func(r round) float64 { return f(&r) })
 }
 
 func (c *cell) rate() float64 { return c.median((*round).rate) }
@@ -158,19 +147,4 @@ func (c *cell) keep(r *bench.Result) {
 		r.Add(name+process+"_cores", c.cores(process))
 	}
 	r.Add(name+"cpu_ms_per_request", c.cpu())
-}
-
-// table prints all cells.
-func table(w io.Writer, cells []*cell) {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: "+
-		"API\tRedis\tCassandra\tclients\tCPU ms/request\t")
-	for _, c := range cells {
-		fmt.Fprintf(out,
-			"%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99),
-			c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
-			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"), c.cpu())
-	}
-	_ = out.Flush()
 }

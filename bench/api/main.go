@@ -103,7 +103,6 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 		return fmt.Errorf("the fleet's frames: %w", err)
 	}
 	fed <- nil // for the deferred
-	table(os.Stdout, cells)
 	addTo(r, o, shape.Series, cells, crowd)
 	return nil
 }

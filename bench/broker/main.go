@@ -84,7 +84,7 @@ func run(ctx context.Context, o *options, r *bench.Result) error {
 	go write(load, o, client)
 	// slow gauges are read once a minute, and compiled code is what a broker has
 	bench.Progress("%d partitions; warming up", o.partitions)
-	if err := sleep(ctx, 90*time.Second); err != nil {
+	if err := bench.Pass(ctx, 90*time.Second); err != nil {
 		return err
 	}
 	before, err := node.Scrape(ctx, ours)
@@ -92,7 +92,7 @@ func run(ctx context.Context, o *options, r *bench.Result) error {
 		return err
 	}
 	sent := wire.Load()
-	if err := sleep(ctx, o.length); err != nil {
+	if err := bench.Pass(ctx, o.length); err != nil {
 		return err
 	}
 	after, err := node.Scrape(ctx, ours)
@@ -165,19 +165,16 @@ func start(ctx context.Context, o *options, dir, ingest string) (broker *engines
 	if o.profile {
 		profiles = fmt.Sprintf("[ringwatch, {jmx_exporter: %q}]", filepath.Join(dir, "jmx.yaml"))
 	}
-	config := filepath.Join(dir, "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_bench\ninterval: %s\n"+
-		"listen: 127.0.0.1:%d\nprofiles: %s\n", ingest, o.interval, port, profiles)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, "", "", err
+	agent, err := node.Push(dir, o.agent, ingest, o.interval)
+	if err == nil {
+		err = agent.Configure(fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: %s\n", port, profiles))
 	}
-	jar, err := filepath.Abs(o.agent)
 	if err != nil {
 		return nil, "", "", err
 	}
 	broker, err = engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
 		Heap: o.heap, Progress: bench.Say,
-		JVMArgs: append([]string{"-javaagent:" + jar + "=" + config}, exporter.Args...)})
+		JVMArgs: append(agent.Args, exporter.Args...)})
 	return broker, fmt.Sprintf("http://127.0.0.1:%d/metrics?profile=ringwatch", port),
 		exporter.Scrape, err
 }
@@ -195,17 +192,8 @@ func topics(ctx context.Context, o *options, client *kgo.Client) error {
 // write writes until ctx ends.
 func write(ctx context.Context, o *options, client *kgo.Client) {
 	value := make([]byte, 200)
-	for i := 0; sleep(ctx, time.Second/time.Duration(o.writes)) == nil; i++ {
+	for i := 0; bench.Pass(ctx, time.Second/time.Duration(o.writes)) == nil; i++ {
 		r := &kgo.Record{Topic: fmt.Sprintf("t%d", i%o.topics), Value: value}
 		client.Produce(ctx, r, nil)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -59,7 +60,7 @@ func (s *system) lane(ctx context.Context, f *fleet, number uint64, pause time.D
 		for _, one := range list {
 			lasts := time.Duration(random.Float64() * float64(one.lasts))
 			rest := time.Duration((0.5 + random.Float64()) * float64(pause))
-			if err := sleep(ctx, rest); err != nil {
+			if err := bench.Pass(ctx, rest); err != nil {
 				return err
 			}
 			if over() {
@@ -82,7 +83,7 @@ func (s *system) happen(ctx context.Context, f *fleet, one fault, lasts time.Dur
 	if err := one.do(ctx); err != nil {
 		return err
 	}
-	if err := sleep(ctx, lasts); err != nil {
+	if err := bench.Pass(ctx, lasts); err != nil {
 		return err
 	}
 	if one.undo != nil {
@@ -154,14 +155,14 @@ func (s *system) slowCassandra() fault {
 			if err := s.cassandra.Pause(); err != nil {
 				return err
 			}
-			waited := sleep(ctx, pulse)
+			waited := bench.Pass(ctx, pulse)
 			if err := s.cassandra.Resume(); err != nil {
 				return err
 			}
 			if waited != nil {
 				return waited
 			}
-			if err := sleep(ctx, pulse); err != nil {
+			if err := bench.Pass(ctx, pulse); err != nil {
 				return err
 			}
 		}
@@ -206,14 +207,4 @@ func (s *system) fullDirectory() fault {
 		}
 	}
 	return fault{name: "full disk", lasts: fullDisk, do: limit(0), undo: limit(engines.Unlimited)}
-}
-
-// sleep lets time pass.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -164,7 +161,7 @@ func quiet(ctx context.Context, e *files.Engine, dir string) error {
 		if now := e.Bytes(); now != last {
 			last, since = now, time.Now()
 		}
-		if err := pass(ctx, time.Second); err != nil {
+		if err := bench.Pass(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -173,22 +170,6 @@ func quiet(ctx context.Context, e *files.Engine, dir string) error {
 
 // sizeOf returns the MB of a directory's files.
 func sizeOf(dir string) (mb float64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return ignoreGone(err)
-		}
-		info, err := e.Info()
-		if err == nil {
-			mb += float64(info.Size()) / 1e6
-		}
-		return ignoreGone(err)
-	})
-	return mb, err
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
+	n, err := bench.Bytes(dir)
+	return float64(n) / 1e6, err
 }

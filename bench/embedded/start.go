@@ -70,7 +70,7 @@ func (r *report) start(ctx context.Context, n *nodes, us *ours, rest string) err
 	for range starts {
 		n.again(ctx)
 		n.send(0)
-		if err := pass(n.ctx, beforeKill); err != nil {
+		if err := bench.Pass(n.ctx, beforeKill); err != nil {
 			return err
 		}
 		us.kill()

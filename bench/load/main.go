@@ -17,9 +17,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -127,12 +124,9 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ingest, stop, err := discard()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	push, err := node.Push(dir, o.jar, ingest, o.interval)
+	ingest := node.Discard()
+	defer ingest.Close()
+	push, err := node.Push(dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}
@@ -225,21 +219,6 @@ func (c contestant) wake(ctx context.Context) error {
 	return line.Until(ctx, c.Side.Name+" to answer again", func(ctx context.Context) error {
 		return c.session.Query("SELECT key FROM system.local").ExecContext(ctx)
 	})
-}
-
-// discard answers like an ingest that takes everything.
-func discard() (url string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			w.WriteHeader(http.StatusNoContent)
-		})}
-	go server.Serve(l)
-	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 
 func table(rounds map[string][]round) {

@@ -66,12 +66,9 @@ func takeTurns(ctx context.Context, o options, tables, repeat int,
 		return err
 	}
 	defer os.RemoveAll(dir)
-	ingest, stop, err := discard()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	side, err := node.Push(dir, o.jar, ingest, o.interval)
+	ingest := node.Discard()
+	defer ingest.Close()
+	side, err := node.Push(dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}

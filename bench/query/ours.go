@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
@@ -76,7 +74,7 @@ func (r *ours) start(ctx context.Context) (err error) {
 		engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
 			// settling is not what is timed
 			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
-			Progress: func(t string) { bench.Progress("%s", t) }})
+			Progress: bench.Say})
 	if err != nil {
 		return err
 	}
@@ -88,13 +86,7 @@ func (r *ours) start(ctx context.Context) (err error) {
 	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, grace*time.Millisecond/2,
 		r.clock, slog.New(slog.DiscardHandler)
 	// With a longer timeout frames count as late before their window ends.
-	if r.store, err = store.New(c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
-		return err
-	}
-	if err := r.store.Connect(ctx); err != nil {
-		return err
-	}
-	if err := r.store.Apply(ctx); err != nil {
+	if r.store, err = node.OpenStore(ctx, c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
 	r.writer = store.NewWriter(r.store)
@@ -186,18 +178,9 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 
 // ready returns the API's word on its index.
 func (r *ours) ready(ctx context.Context) (string, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+"/-/ready", nil)
+	b, err := line.Get(ctx, http.DefaultClient, "http://"+r.address+"/-/ready", "")
 	if err != nil {
 		return "", err
-	}
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("/-/ready answered %s: %s, %w", answer.Status, b, err)
 	}
 	var state struct{ Series string }
 	return state.Series, json.Unmarshal(b, &state)
@@ -225,20 +208,6 @@ const (
 	framesAtOnce = 32
 	nodesAtOnce  = 8
 )
-
-// inParallel does something for each of n, some at once.
-func inParallel(ctx context.Context, n, atOnce int,
-	do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error { return do(ctx, i) })
-	}
-	return g.Wait()
-}
 
 // close closes a window, and makes the hour and the day that end with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
@@ -273,10 +242,8 @@ func patient(ctx context.Context, f func() error) error {
 		if err == nil || !store.Retryable(err) || time.Since(began) > patience {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if bench.Pass(ctx, time.Second) != nil {
 			return err
-		case <-time.After(time.Second):
 		}
 	}
 }

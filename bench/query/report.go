@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -185,11 +184,7 @@ func (f *report) ratios(column string, groups ...string) (list []ratio) {
 }
 
 func median(list []ratio) float64 {
-	var of []float64
-	for _, r := range list {
-		of = append(of, r.of)
-	}
-	return bench.Median(of)
+	return bench.MedianOf(list, func(r ratio) float64 { return r.of })
 }
 
 // worst is the greatest of all.
@@ -410,14 +405,10 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 
 // printKept prints the table of the result that is kept.
 func printKept(r *bench.Result) error {
-	b, err := os.ReadFile(r.File())
-	if err != nil {
+	var last report
+	if err := r.Last(&last); err != nil {
 		return err
 	}
-	var kept struct{ Detail report }
-	if err := json.Unmarshal(b, &kept); err != nil {
-		return err
-	}
-	table(os.Stdout, kept.Detail.Answers, kept.Detail.Parts)
+	table(os.Stdout, last.Answers, last.Parts)
 	return nil
 }

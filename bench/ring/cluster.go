@@ -27,8 +27,7 @@ type cluster struct {
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
-func startCluster(ctx context.Context, o options, nodes int,
-	say func(string, ...any)) (_ *cluster, err error) {
+func startCluster(ctx context.Context, o options, nodes int) (_ *cluster, err error) {
 	c := &cluster{}
 	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func startCluster(ctx context.Context, o options, nodes int,
 			return nil, err
 		}
 		c.nodes = append(c.nodes, n)
-		say("node %d of %d answers", i+1, nodes)
+		bench.Progress("node %d of %d answers", i+1, nodes)
 	}
 	session, err := c.session(gocql.RoundRobinHostPolicy())
 	if err != nil {
@@ -139,8 +138,7 @@ func itemID(i int) string { return fmt.Sprintf("item-%08d", i) }
 
 // fill creates a keyspace with the items, on so many replicas, and writes them to disk as one
 // SSTable a node, as a table that has been there for a while.
-func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string,
-	say func(string, ...any)) error {
+func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string) error {
 	session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy()))
 	if err != nil {
 		return err
@@ -172,7 +170,7 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 			}
 		}
 	}
-	say("%s: %d items on %s replicas", keyspace, o.items, replicas)
+	bench.Progress("%s: %d items on %s replicas", keyspace, o.items, replicas)
 	return nil
 }
 

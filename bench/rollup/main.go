@@ -12,7 +12,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store"
@@ -103,7 +103,7 @@ func measure(ctx context.Context, r *bench.Result, recordings string, copies int
 	if err != nil {
 		return err
 	}
-	peak := field("VmHWM")
+	peak := float64(bench.Number("/proc/self/status", "VmHWM"))
 	memory := (peak*1024 + 2*nodes*perOpen) / 1e9
 	r.Add("bytes_per_open_window", perOpen)
 	r.Add("peak_rss_mb", peak/1024)
@@ -185,14 +185,8 @@ func open(ctx context.Context, addr, keyspace string,
 	config.Timeout = 30 * time.Second
 	config.Log = slog.New(slog.DiscardHandler)
 	m := store.NewMetrics(nil)
-	s, err := store.New(config, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.Connect(ctx); err != nil {
-		return nil, nil, err
-	}
-	return s, m, s.Apply(ctx)
+	s, err := node.OpenStore(ctx, config, m)
+	return s, m, err
 }
 
 // onCassandra lets copies of the node live through the hour and returns this process's CPU per
@@ -307,17 +301,4 @@ func counter(c prometheus.Counter) float64 {
 		return 0
 	}
 	return m.GetCounter().GetValue()
-}
-
-// field returns a line of /proc/self/status in kB.
-func field(name string) float64 {
-	b, _ := os.ReadFile("/proc/self/status")
-	for _, line := range strings.Split(string(b), "\n") {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			var kb float64
-			fmt.Sscan(rest, &kb)
-			return kb
-		}
-	}
-	return 0
 }

@@ -118,15 +118,9 @@ func (p *process) quiet(l *load) error {
 	return err
 }
 
-// field reads a number of a file of the process's in /proc.
-func (p *process) field(file, name string) (n int64) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
-	for line := range strings.Lines(string(b)) {
-		if rest, is := strings.CutPrefix(line, name+":"); is {
-			fmt.Sscan(rest, &n)
-		}
-	}
-	return n
+// field is a number in a file of the process's in /proc.
+func (p *process) field(file, name string) int64 {
+	return bench.Number(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file), name)
 }
 
 func measure(r *bench.Result, side string, nodes, days int) error {

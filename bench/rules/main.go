@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -140,7 +140,8 @@ func measure(ctx context.Context, o options, result *bench.Result) error {
 			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + result.Command()
 		}
 	}
-	if last, err := kept(result); err == nil {
+	last := &report{}
+	if err := result.Last(last); err == nil {
 		r.keep(last)
 	}
 	r.addTo(result)
@@ -153,7 +154,7 @@ var fleetStart = frame.WindowOf(1_790_000_000_000)
 
 // fleet measures the role over the whole fleet.
 func (r *report) fleet(ctx context.Context, o options, dir string, has func(string) bool) error {
-	idle, busy, err := shapes(o)
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
@@ -232,19 +233,9 @@ func (r *report) addTo(res *bench.Result) {
 	}
 }
 
-// kept returns what the result in the folder says.
-func kept(result *bench.Result) (*report, error) {
-	b, err := os.ReadFile(result.File())
-	if err != nil {
-		return nil, err
-	}
-	var of struct{ Detail report }
-	err = json.Unmarshal(b, &of)
-	return &of.Detail, err
-}
-
 func printKept(result *bench.Result) error {
-	r, err := kept(result)
+	r := &report{}
+	err := result.Last(r)
 	if err == nil {
 		r.table(os.Stdout)
 	}

@@ -309,37 +309,15 @@ func (r *role) measureMemory() error {
 	if r.Resident, err = node.Resident(os.Getpid()); err != nil {
 		return err
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err
-	}
-	for _, l := range strings.Split(string(status), "\n") {
-		var kb int64
-		if n, _ := fmt.Sscanf(l, "VmHWM: %d kB", &kb); n == 1 {
-			r.Highest = kb << 10
-		}
-	}
+	r.Highest = bench.Number("/proc/self/status", "VmHWM") << 10
 	r.Budget = r.budget.Used()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.Heap = int64(m.HeapAlloc)
-	families, err := r.metrics.Gather()
-	if err != nil {
-		return err
-	}
-	for _, f := range families {
-		one := f.GetMetric()[0]
-		switch f.GetName() {
-		case "ringwatch_rules_series":
-			r.Series = int(one.GetGauge().GetValue())
-		case "ringwatch_rules_evaluations_total":
-			r.Evaluated = one.GetCounter().GetValue()
-		case "ringwatch_rules_failures_total":
-			r.Failures = one.GetCounter().GetValue()
-		case "ringwatch_rules_missed_total":
-			r.Missed = one.GetCounter().GetValue()
-		}
-	}
+	r.Series = int(node.Sum(r.metrics, "ringwatch_rules_series"))
+	r.Evaluated = node.Sum(r.metrics, "ringwatch_rules_evaluations_total")
+	r.Failures = node.Sum(r.metrics, "ringwatch_rules_failures_total")
+	r.Missed = node.Sum(r.metrics, "ringwatch_rules_missed_total")
 	return nil
 }

@@ -91,7 +91,7 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string,
 	others []measured) error {
 	bench.Progress("starting Cassandra with %s SSTables", kind)
-	cassandra, err := startCassandra(ctx, dir, kind, bench.Progress)
+	cassandra, err := startCassandra(ctx, dir, kind)
 	if err != nil {
 		return err
 	}

@@ -77,15 +77,11 @@ func (o *options) check() error {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	idle, err := fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis)
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
-	busy, err := fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, tickMillis)
-	if err != nil {
-		return err
-	}
-	d, err := makeData(idle, busy, o, bench.Progress)
+	d, err := makeData(idle, busy, o)
 	if err != nil {
 		return err
 	}

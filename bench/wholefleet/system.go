@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,7 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
-	benchline "github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -31,8 +29,8 @@ type process struct {
 	url  string // a role's /metrics are below it
 }
 
-// line is everything that runs.
-type line struct {
+// system is everything that runs.
+type system struct {
 	key       string // of the fleet's account
 	warmKey   string
 	cassandra *engines.Cassandra
@@ -44,8 +42,8 @@ type line struct {
 
 // startLine starts engines and roles and waits until they are ready. What has started is to be
 // stopped even if there is an error.
-func startLine(ctx context.Context, o *options, dir string) (l *line, err error) {
-	l = &line{key: account.NewKey(), warmKey: account.NewKey()}
+func startLine(ctx context.Context, o *options, dir string) (l *system, err error) {
+	l = &system{key: account.NewKey(), warmKey: account.NewKey()}
 	tell := func(text string) { bench.Progress("%s", text) }
 	l.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
 		Dir: filepath.Join(dir, "cassandra"), Heap: o.cassandraHeap, Progress: tell})
@@ -68,7 +66,7 @@ func startLine(ctx context.Context, o *options, dir string) (l *line, err error)
 	return l, l.startRoles(ctx, o, dir)
 }
 
-func (l *line) startRoles(ctx context.Context, o *options, dir string) error {
+func (l *system) startRoles(ctx context.Context, o *options, dir string) error {
 	config := fmt.Sprintf(`accounts:
   - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
   - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [write]}]}
@@ -100,19 +98,8 @@ redis: {addresses: [%q]}
 		address := fmt.Sprintf("http://127.0.0.1:%d", ports[role])
 		l.processes = append(l.processes, process{name: role, pid: p.Pid(), url: address})
 	}
-	ctx, cancel := context.WithTimeout(ctx, engines.StartTimeout)
-	defer cancel()
 	for i, p := range l.started {
-		err := benchline.Until(ctx, roles[i], func(ctx context.Context) error {
-			if !p.Running() {
-				cancel()
-				words, _ := engines.LastWords(p.LogFile())
-				return fmt.Errorf("it ended: %q", words)
-			}
-			_, err := l.get(ctx, roles[i], "/-/ready", nil)
-			return err
-		})
-		if err != nil {
+		if err := line.Ready(ctx, p, l.url(roles[i])); err != nil {
 			return err
 		}
 	}
@@ -120,7 +107,7 @@ redis: {addresses: [%q]}
 }
 
 // stop stops what has started, roles first.
-func (l *line) stop() {
+func (l *system) stop() {
 	for _, p := range l.started {
 		_ = p.Kill()
 	}
@@ -136,7 +123,7 @@ func (l *line) stop() {
 }
 
 // url is where a role listens.
-func (l *line) url(role string) string {
+func (l *system) url(role string) string {
 	for _, p := range l.processes {
 		if p.name == role {
 			return p.url
@@ -145,53 +132,23 @@ func (l *line) url(role string) string {
 	panic(role + " is no role")
 }
 
-var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64,
-	DisableCompression: true}}
-
 // get returns a role's answer if it is 200 OK.
-func (l *line) get(ctx context.Context, role, path string, form url.Values) ([]byte, error) {
-	return l.getCoded(ctx, role, path, form, "identity")
-}
-
-// getCoded is get, with what the body is coded in if the role can do that.
-func (l *line) getCoded(
-	ctx context.Context, role, path string, form url.Values, coding string,
-) ([]byte, error) {
-	address := l.url(role) + path
-	if len(form) > 0 {
-		address += "?" + form.Encode()
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	q.Header.Set("Authorization", "Bearer "+l.key)
-	q.Header.Set("Accept-Encoding", coding)
-	a, err := client.Do(q)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Body.Close()
-	b, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.300s", a.Status, b)
-	}
-	return b, err
+func (l *system) get(ctx context.Context, role, path string, form url.Values) ([]byte, error) {
+	return line.Get(ctx, line.Plain, l.url(role)+path+"?"+form.Encode(), l.key)
 }
 
 // newest returns when a node's newest value was taken, in ms.
-func (l *line) newest(ctx context.Context, node string) (int64, error) {
-	b, err := l.get(ctx, "api", "/v1/nodes/"+node+"/metrics",
-		url.Values{"metrics": {"jvm_heap_used_bytes"}})
-	if err != nil {
-		return 0, err
-	}
-	return benchline.Newest(b)
+func (l *system) newest(ctx context.Context, node string) (int64, error) {
+	return line.Newest(ctx, l.url("api"), l.key, node)
 }
 
 // ask asks the api and returns how long that took. Browsers, Grafana and Prometheus all take gzip.
-func (l *line) ask(ctx context.Context, q *crowd.Question) (time.Duration, error) {
+func (l *system) ask(ctx context.Context, q *crowd.Question) (time.Duration, error) {
 	start := time.Now()
-	_, err := l.getCoded(ctx, "api", q.Path, q.Form(q.Words, start), "gzip")
+	address := l.url("api") + q.Path
+	if form := q.Form(q.Words, start); len(form) > 0 {
+		address += "?" + form.Encode()
+	}
+	_, err := line.Get(ctx, line.Plain, address, l.key, "Accept-Encoding", "gzip")
 	return time.Since(start), err
 }
