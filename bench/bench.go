@@ -33,6 +33,7 @@ type Result struct {
 	Values []Value
 	Detail any    // more than a line can hold: kept, not printed; nil: nothing
 	Notes  string // what was compared with what, one sentence or two
+	Dir    string // a folder for what the run needs
 
 	target, dir string
 	kept        bool

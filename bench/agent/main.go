@@ -91,11 +91,6 @@ type figures struct {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	dir, err := os.MkdirTemp("", "ringwatch-agent-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	found := map[string]*figures{}
 	var names []string
 	for _, name := range o.sides {
@@ -110,7 +105,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	for _, name := range names {
 		fmt.Printf("%s: starting Cassandra with %d tables\n", name, o.tables)
-		f, err := measure(ctx, o, dir, name)
+		f, err := measure(ctx, o, r.Dir, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

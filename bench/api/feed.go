@@ -34,7 +34,7 @@ const accountName = "bench"
 func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
 	c := recent.DefaultConfig()
 	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store)}
-	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.redis.Addr()}, 0, time.Minute
+	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.Redis.Addr()}, 0, time.Minute
 	// each frame comes when it was made, so that no window begins without its key frame
 	c.Clock = func() time.Time {
 		if f.clock.IsZero() {

@@ -13,7 +13,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -67,12 +66,7 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ringwatch-api-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	s, err := start(ctx, o, dir)
+	s, err := start(ctx, o, r.Dir)
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,11 @@ const (
 
 // sides are the engines and the two API processes.
 type sides struct {
-	cassandra *engines.Cassandra
-	redis     *engines.Redis
-	store     *store.Store
-	api       map[string]*engines.Process
-	address   map[string]string
-	key       string
+	line.Engines
+	store   *store.Store
+	api     map[string]*engines.Process
+	address map[string]string
+	key     string
 }
 
 func start(ctx context.Context, o options, dir string) (*sides, error) {
@@ -45,17 +44,12 @@ func start(ctx context.Context, o options, dir string) (*sides, error) {
 }
 
 func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
-	if s.cassandra, err = engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "512M",
-			Progress: bench.Say}); err != nil {
-		return err
-	}
-	if s.redis, err = engines.StartRedis(ctx,
-		engines.RedisConfig{Dir: filepath.Join(dir, "redis")}); err != nil {
+	if err := s.StartEngines(ctx, dir,
+		engines.CassandraConfig{Heap: "512M", Progress: bench.Say}, nil); err != nil {
 		return err
 	}
 	c := store.DefaultConfig()
-	c.Hosts, c.Log = []string{s.cassandra.Addr()}, slog.New(slog.DiscardHandler)
+	c.Hosts, c.Log = []string{s.Cassandra.Addr()}, slog.New(slog.DiscardHandler)
 	if s.store, err = node.OpenStore(ctx, c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
@@ -63,7 +57,7 @@ func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	for side, redis := range map[string]string{redisSide: s.redis.Addr(),
+	for side, redis := range map[string]string{redisSide: s.Redis.Addr(),
 		cassandraSide: fmt.Sprintf("127.0.0.1:%d", nobody)} {
 		port, err := engines.FreePort("127.0.0.1")
 		if err != nil {
@@ -77,7 +71,7 @@ cassandra: {hosts: [%q]}
 redis: {addresses: [%q]}
 api: {listen: %q}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
-`, account.Hash(s.key), s.cassandra.Addr(), redis, s.address[side])
+`, account.Hash(s.key), s.Cassandra.Addr(), redis, s.address[side])
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -101,18 +95,13 @@ func (s *sides) stop() {
 	if s.store != nil {
 		s.store.Close()
 	}
-	if s.redis != nil {
-		s.redis.Kill()
-	}
-	if s.cassandra != nil {
-		s.cassandra.Kill()
-	}
+	s.KillEngines()
 }
 
 // pids are those whose CPU a side uses.
 func (s *sides) pids(side string) map[string]int {
-	return map[string]int{"api": s.api[side].Pid(), "redis": s.redis.Pid(),
-		"cassandra": s.cassandra.Pid()}
+	return map[string]int{"api": s.api[side].Pid(), "redis": s.Redis.Pid(),
+		"cassandra": s.Cassandra.Pid()}
 }
 
 // metrics returns the figures of an API process.

@@ -25,7 +25,7 @@ import (
 
 // options are the flags.
 type options struct {
-	agent, rules, work, heap   string
+	agent, rules, heap         string
 	partitions, topics, writes int
 	length, interval           time.Duration
 	scrapes                    int
@@ -35,7 +35,7 @@ type options struct {
 func main() {
 	var o options
 	bench.Agent(&o.agent)
-	bench.Work(&o.work)
+	bench.Work()
 	flag.StringVar(&o.heap, "heap", "1G", "the broker's heap")
 	flag.StringVar(&o.rules, "rules", "agent/src/test/resources/rules/kafka.yaml",
 		"the JMX exporter's configuration")
@@ -52,11 +52,7 @@ func main() {
 }
 
 func run(ctx context.Context, o *options, r *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := r.Dir
 	var wire, frames atomic.Int64
 	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		n, _ := io.Copy(io.Discard, q.Body)

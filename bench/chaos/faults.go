@@ -113,8 +113,8 @@ func (s *system) ofRoles(f *fleet, _ int) (list []fault) {
 
 // ofEngines is a round of what happens to engines.
 func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
-	all := map[string]*engines.Engine{"Cassandra": &s.cassandra.Engine, "Kafka": &s.kafka.Engine,
-		"Redis": &s.redis.Engine}
+	all := map[string]*engines.Engine{"Cassandra": &s.Cassandra.Engine, "Kafka": &s.Kafka.Engine,
+		"Redis": &s.Redis.Engine}
 	for _, name := range []string{"Cassandra", "Kafka", "Redis"} {
 		e := all[name]
 		kill := func(context.Context) error { return e.Kill() }
@@ -125,12 +125,12 @@ func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
 	}
 	if number%5 == 0 {
 		list = append(list, fault{name: "Kafka away", kills: 1, lasts: 2 * s.Away,
-			do:   func(context.Context) error { return s.kafka.Kill() },
-			undo: restart(&s.kafka.Engine)})
+			do:   func(context.Context) error { return s.Kafka.Kill() },
+			undo: restart(&s.Kafka.Engine)})
 	}
 	return append(list, s.slowCassandra(),
 		fault{name: "Redis wiped", do: func(context.Context) error { return s.wipe() }},
-		full("Cassandra", &s.cassandra.Engine), full("Kafka", &s.kafka.Engine))
+		full("Cassandra", &s.Cassandra.Engine), full("Kafka", &s.Kafka.Engine))
 }
 
 // killed ends a role by kill -9 and starts it again.
@@ -152,11 +152,11 @@ const pulse = 300 * time.Millisecond
 func (s *system) slowCassandra() fault {
 	return fault{name: "slow Cassandra", do: func(ctx context.Context) error {
 		for range slow / (2 * pulse) {
-			if err := s.cassandra.Pause(); err != nil {
+			if err := s.Cassandra.Pause(); err != nil {
 				return err
 			}
 			waited := bench.Pass(ctx, pulse)
-			if err := s.cassandra.Resume(); err != nil {
+			if err := s.Cassandra.Resume(); err != nil {
 				return err
 			}
 			if waited != nil {

@@ -22,7 +22,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -77,12 +76,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ringwatch-closing-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap,
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: r.Dir, Heap: o.heap,
 		Progress: bench.Say})
 	if err != nil {
 		return err

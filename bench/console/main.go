@@ -74,11 +74,6 @@ type steps struct {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	dir, err := os.MkdirTemp("", "ringwatch-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	binary, err := filepath.Abs(o.binary)
 	if err != nil {
 		return err
@@ -88,7 +83,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		accounts = append(accounts, fmt.Sprint("fleet", n))
 	}
 	bench.Progress("starting engines and roles")
-	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Accounts: accounts,
+	l, err := line.Start(ctx, line.Config{Dir: r.Dir, Binary: binary, Accounts: accounts,
 		// The rules of 11,000 nodes would take the processors from what is measured.
 		More: "rules: {shipped: false}\n"})
 	if err != nil {

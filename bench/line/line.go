@@ -18,8 +18,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
@@ -41,15 +39,13 @@ type Config struct {
 
 // Line is what runs.
 type Line struct {
-	Cassandra *engines.Cassandra
-	Kafka     *engines.Kafka
-	Redis     *engines.Redis
-	API       string // URL without a path
-	Ingest    string
-	Scrape    string // the agent's /metrics
-	Key       string // may read and write, account "default"
-	Account   string
-	Keys      map[string]string // by account of Config.Accounts: one that may read and write
+	Engines
+	API     string // URL without a path
+	Ingest  string
+	Scrape  string // the agent's /metrics
+	Key     string // may read and write, account "default"
+	Account string
+	Keys    map[string]string // by account of Config.Accounts: one that may read and write
 
 	config    Config
 	yaml      string
@@ -95,24 +91,8 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 		}
 		args = append(args, "-javaagent:"+jar+"="+agent)
 	}
-	g, start := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		l.Cassandra, err = engines.StartCassandra(start,
-			engines.CassandraConfig{Dir: filepath.Join(c.Dir, "cassandra"), Heap: "768M",
-				JVMArgs: args, Progress: c.Progress})
-		return err
-	})
-	g.Go(func() (err error) {
-		l.Kafka, err = engines.StartKafka(start,
-			engines.KafkaConfig{Dir: filepath.Join(c.Dir, "kafka"), Progress: c.Progress})
-		return err
-	})
-	g.Go(func() (err error) {
-		l.Redis, err = engines.StartRedis(start,
-			engines.RedisConfig{Dir: filepath.Join(c.Dir, "redis")})
-		return err
-	})
-	if err := g.Wait(); err != nil {
+	if err := l.StartEngines(ctx, c.Dir, engines.CassandraConfig{Heap: "768M", JVMArgs: args,
+		Progress: c.Progress}, &engines.KafkaConfig{Progress: c.Progress}); err != nil {
 		l.Stop()
 		return nil, err
 	}
@@ -210,15 +190,7 @@ func (l *Line) Stop() {
 	if l.ringwatch != nil {
 		l.ringwatch.Stop(ctx)
 	}
-	if l.Cassandra != nil {
-		l.Cassandra.Kill()
-	}
-	if l.Kafka != nil {
-		l.Kafka.Kill()
-	}
-	if l.Redis != nil {
-		l.Redis.Kill()
-	}
+	l.KillEngines()
 }
 
 // Get asks the API for a path with its query and decodes the JSON answer.

@@ -17,7 +17,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -37,6 +36,7 @@ type options struct {
 	interval time.Duration
 	heap     string
 	jar      string
+	dir      string
 	paused   bool
 }
 
@@ -64,6 +64,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
+	o.dir = r.Dir
 	if o.paused {
 		return runPaused(ctx, o, r.Named("load-paused"))
 	}
@@ -119,25 +120,20 @@ type contestant struct {
 }
 
 func compare(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
-	dir, err := os.MkdirTemp("", "ringwatch-load-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	ingest := node.Discard()
 	defer ingest.Close()
-	push, err := node.Push(dir, o.jar, ingest.URL, o.interval)
+	push, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}
-	jmx, err := node.JMX(ctx, dir, false, bench.Say)
+	jmx, err := node.JMX(ctx, o.dir, false, bench.Say)
 	if err != nil {
 		return err
 	}
 	var all []contestant
 	perRound := max(1, o.ops/o.rounds/o.repeats)
 	for _, side := range []node.Side{node.None(), push, jmx} {
-		c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
+		c, end, err := startWarm(ctx, o, tables, perRound, side)
 		if err != nil {
 			return err
 		}
@@ -186,10 +182,10 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 
 // startWarm starts a side's node and lets it do a round of each work, which compiles, and
 // prepares every statement. end closes it.
-func startWarm(ctx context.Context, o options, tables, perRound int, dir string,
-	side node.Side) (c contestant, end func(), err error) {
+func startWarm(ctx context.Context, o options, tables, perRound int, side node.Side,
+) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name),
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(o.dir, side.Name),
 		Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return c, nil, err

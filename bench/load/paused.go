@@ -61,19 +61,14 @@ const (
 
 func takeTurns(ctx context.Context, o options, tables, repeat int,
 	rounds map[string][]round) error {
-	dir, err := os.MkdirTemp("", "ringwatch-load-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	ingest := node.Discard()
 	defer ingest.Close()
-	side, err := node.Push(dir, o.jar, ingest.URL, o.interval)
+	side, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}
 	perRound := max(1, o.ops/o.rounds/o.repeats/2)
-	c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
+	c, end, err := startWarm(ctx, o, tables, perRound, side)
 	if err != nil {
 		return err
 	}

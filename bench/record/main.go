@@ -33,8 +33,8 @@ func main() {
 	out := flag.String("out", "bench/recordings", "folder for idle.rwf and busy.rwf")
 	var jar string
 	bench.Agent(&jar)
-	bench.Run("bench-record", func(ctx context.Context) error {
-		return record(ctx, *tables, *minutes, *interval, *out, jar)
+	bench.Run("bench-record", func(ctx context.Context, dir string) error {
+		return record(ctx, dir, *tables, *minutes, *interval, *out, jar)
 	})
 }
 
@@ -101,13 +101,8 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration,
 	return err
 }
 
-func record(ctx context.Context, tables int, length, interval time.Duration,
+func record(ctx context.Context, dir string, tables int, length, interval time.Duration,
 	out, jar string) error {
-	dir, err := os.MkdirTemp("", "ringwatch-record-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	r := &receiver{}
 	server := httptest.NewServer(r)
 	defer server.Close()

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -51,14 +50,9 @@ func main() {
 }
 
 func measure(ctx context.Context, r *bench.Result, recordings string, copies int) error {
-	dir, err := os.MkdirTemp("", "ringwatch-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: "512M"})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: r.Dir, Heap: "512M"})
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type options struct {
 	memory                                        int64
 	seed                                          uint64
 	parts                                         []string
-	binary, recordings, work                      string
+	binary, recordings                            string
 	profile                                       string
 	markdown                                      bool
 }
@@ -41,11 +41,8 @@ func main() {
 	var o options
 	child := flag.String("child", "", "run the role over the frames that a file describes; "+
 		"the command itself does that")
-	flag.IntVar(&o.nodes, "nodes", 1000,
-		"nodes of the fleet, fifty in a cluster, every second one idle")
-	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Nodes(&o.nodes, 1000)
+	bench.Tables(&o.tables, 9)
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of the role; 0: as it finds it")
 	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
@@ -58,7 +55,7 @@ func main() {
 		"what to measure; start needs shipped. The result keeps what it has of the others")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	bench.Work(&o.work)
+	bench.Work()
 	flag.StringVar(&o.profile, "profile", "",
 		"folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
@@ -112,11 +109,7 @@ func (r *report) keep(last *report) {
 }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := result.Dir
 	has := func(part string) bool { return slices.Contains(o.parts, part) }
 	r := &report{Nodes: o.nodes, Tables: o.tables, Minutes: o.minutes}
 	if has("shipped") || has("many") {

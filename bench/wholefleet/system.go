@@ -31,11 +31,9 @@ type process struct {
 
 // system is everything that runs.
 type system struct {
+	line.Engines
 	key       string // of the fleet's account
 	warmKey   string
-	cassandra *engines.Cassandra
-	kafka     *engines.Kafka
-	redis     *engines.Redis
 	processes []process
 	started   []*engines.Process
 }
@@ -44,24 +42,15 @@ type system struct {
 // stopped even if there is an error.
 func startLine(ctx context.Context, o *options, dir string) (l *system, err error) {
 	l = &system{key: account.NewKey(), warmKey: account.NewKey()}
-	tell := func(text string) { bench.Progress("%s", text) }
-	l.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-		Dir: filepath.Join(dir, "cassandra"), Heap: o.cassandraHeap, Progress: tell})
-	if err != nil {
-		return l, err
-	}
-	l.kafka, err = engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
-		Heap: o.kafkaHeap, Progress: tell})
-	if err != nil {
-		return l, err
-	}
-	if l.redis, err = engines.StartRedis(ctx, engines.RedisConfig{Dir: dir}); err != nil {
+	if err := l.StartEngines(ctx, dir,
+		engines.CassandraConfig{Heap: o.cassandraHeap, Progress: bench.Say},
+		&engines.KafkaConfig{Heap: o.kafkaHeap, Progress: bench.Say}); err != nil {
 		return l, err
 	}
 	l.processes = []process{
-		{name: "Cassandra", pid: l.cassandra.Pid(), dir: l.cassandra.Dir},
-		{name: "Kafka", pid: l.kafka.Pid(), dir: l.kafka.Dir},
-		{name: "Redis", pid: l.redis.Pid()},
+		{name: "Cassandra", pid: l.Cassandra.Pid(), dir: l.Cassandra.Dir},
+		{name: "Kafka", pid: l.Kafka.Pid(), dir: l.Kafka.Dir},
+		{name: "Redis", pid: l.Redis.Pid()},
 	}
 	return l, l.startRoles(ctx, o, dir)
 }
@@ -73,8 +62,8 @@ func (l *system) startRoles(ctx context.Context, o *options, dir string) error {
 cassandra: {hosts: [%q]}
 kafka: {brokers: [%q]}
 redis: {addresses: [%q]}
-`, accountName, account.Hash(l.key), warmName, account.Hash(l.warmKey), l.cassandra.Addr(),
-		l.kafka.Addr(), l.redis.Addr())
+`, accountName, account.Hash(l.key), warmName, account.Hash(l.warmKey), l.Cassandra.Addr(),
+		l.Kafka.Addr(), l.Redis.Addr())
 	ports := map[string]int{}
 	for _, role := range roles {
 		port, err := engines.FreePort("127.0.0.1")
@@ -111,15 +100,7 @@ func (l *system) stop() {
 	for _, p := range l.started {
 		_ = p.Kill()
 	}
-	if l.redis != nil {
-		_ = l.redis.Kill()
-	}
-	if l.kafka != nil {
-		_ = l.kafka.Kill()
-	}
-	if l.cassandra != nil {
-		_ = l.cassandra.Kill()
-	}
+	l.KillEngines()
 }
 
 // url is where a role listens.
