@@ -256,14 +256,13 @@ func keep(r *bench.Result, o options, found map[string]*figures) error {
 		}
 	}
 	r.Notes = fmt.Sprintf(
-		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in "+
-			"turn, one Cassandra each on a copy of the same data, %s warm-up and %s "+
-			"measured at %s. "+
+		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, "+
+			"one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
 			"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending "+
 			"and key frames included; wire is HTTP both ways with its headers, a key frame every "+
-			"five minutes. busy: one row to every table between passes. "+
-			"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times "+
-			"carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval,
+			"five minutes. busy: one row to every table between passes. JMX exporter %s. Other "+
+			"work ran on the same two cores: process_pct and scrape times carry its noise, thread "+
+			"CPU little of it.", o.heap, o.warm, o.length, o.interval,
 		node.JMXVersion)
 	return r.Keep()
 }

@@ -169,8 +169,7 @@ func start(ctx context.Context, o *options, dir, ingest string) (broker *engines
 		return nil, "", "", err
 	}
 	broker, err = engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
-		Heap: o.heap, Progress: bench.Say,
-		JVMArgs: append(agent.Args, exporter.Args...)})
+		Heap: o.heap, Progress: bench.Say, JVMArgs: append(agent.Args, exporter.Args...)})
 	return broker, fmt.Sprintf("http://127.0.0.1:%d/metrics?profile=ringwatch", port),
 		exporter.Scrape, err
 }

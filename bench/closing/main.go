@@ -100,14 +100,12 @@ func (f *findings) addTo(r *bench.Result, shape *fleet.Shape) {
 		"rows_per_hour": f.making.rowsPer(float64(f.hours), nil)}
 	r.Notes = "Quiet nodes, each the copy of one of -originals that play the recording of an " +
 		"idle node. The windows of all are closed at once, while frames of the next one come " +
-		"evenly, on one " +
-		"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, " +
-		"memtables flushed and compactions ended, less what as many frames cost when they " +
-		"came alone, " +
-		"frame_cpu_ms each, and what settling costs when there is nothing to settle. " +
-		"rows_per_window are those written beside frames. hour_cores is what making a node's " +
-		"hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is " +
-		"in Cassandra."
+		"evenly, on one Cassandra and this process on one machine. cpu_ms_per_window is both " +
+		"processes' CPU, memtables flushed and compactions ended, less what as many frames cost " +
+		"when they came alone, frame_cpu_ms each, and what settling costs when there is nothing " +
+		"to settle. rows_per_window are those written beside frames. hour_cores is what making a " +
+		"node's hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when " +
+		"it is in Cassandra."
 	c := f.closing
 	cpu := f.perWindow(c.cassandra+c.own, f.alone.cassandra+f.alone.own)
 	r.Add("windows_per_s", f.closed/f.seconds)

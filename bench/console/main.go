@@ -117,12 +117,10 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	r.Detail = f
 	r.Notes = "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening " +
-		"the fleet's " +
-		"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of " +
-		"10,000. charts_ms is from the " +
-		"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the " +
-		"page's memory after and before an " +
-		"hour of refreshes. Engines, roles and browser share the machine."
+		"the fleet's page to its first node and its map on the screen, of 1,000 nodes, " +
+		"fleet_10000_ms of 10,000. charts_ms is from the answers' arrival to twelve charts of " +
+		"360 points drawn. heap_growth_pct compares the page's memory after and before an hour " +
+		"of refreshes. Engines, roles and browser share the machine."
 	r.Add("first_page_kb", f.FirstPageKB)
 	for i, n := range o.sizes {
 		key := "fleet_ms"

@@ -82,8 +82,7 @@ func (r *report) underLoad(
 		})
 	}
 	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
-		r.nodes,
-		r.Series[0], r.Series[1], r.warm)
+		r.nodes, r.Series[0], r.Series[1], r.warm)
 	if err := bench.Pass(n.ctx, minutes(r.warm)); err != nil {
 		return err
 	}
@@ -151,8 +150,7 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 			to.Failure)
 	}
 	bench.Progress("senders and readers: %.2f cores; %d frames were told to come again",
-		r.Senders.Cores,
-		r.Refused)
+		r.Senders.Cores, r.Refused)
 }
 
 // compare asks both sides every question once at one instant: how many answers have as many

@@ -104,11 +104,10 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	r.Notes = fmt.Sprintf(
 		"Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians "+
 			"of pairs in turns, %d repeats (JVMs started anew) of %d rounds, %d operations per "+
-			"node and kind in all, %d in flight, "+
-			"closed loop, own generator (gocql) on the same two cores. Without a suffix: "+
-			"50 tables. "+
-			"none_*_spread: interquartile range of the node's own throughput over its median, "+
-			"the noise that the ratios stand in. JMX exporter %s with the whitelist.",
+			"node and kind in all, %d in flight, closed loop, own generator (gocql) on the same "+
+			"two cores. Without a suffix: 50 tables. none_*_spread: interquartile range of the "+
+			"node's own throughput over its median, the noise that the ratios stand in. JMX "+
+			"exporter %s with the whitelist.",
 		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
 	return nil
 }
@@ -171,8 +170,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 			}
 			if (k+1)%5 == 0 || k+1 == o.rounds {
 				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
-					o.rounds,
-					bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
+					o.rounds, bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
 					bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
 		}

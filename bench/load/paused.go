@@ -44,12 +44,10 @@ func runPaused(ctx context.Context, o options, r *bench.Result) error {
 	r.Notes = fmt.Sprintf(
 		"One node of %d tables with the agent at work (every %v) over the same node with it "+
 			"paused, in turns: medians of %d pairs in all from %d JVMs, %d operations of a kind, "+
-			"half of them on each side; low and high: "+
-			"where the median of such pairs lies 19 times of 20, by their order. "+
-			"*_agent_cpu_share: "+
-			"of what Cassandra's process used, what the agent's threads did. %d operations in "+
-			"flight, closed loop, own generator (gocql) on the same two cores; *_seconds: how "+
-			"long a round lasts.",
+			"half of them on each side; low and high: where the median of such pairs lies 19 "+
+			"times of 20, by their order. *_agent_cpu_share: of what Cassandra's process used, "+
+			"what the agent's threads did. %d operations in flight, closed loop, own generator "+
+			"(gocql) on the same two cores; *_seconds: how long a round lasts.",
 		tables, o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
 	return r.Keep()
 }

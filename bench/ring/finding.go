@@ -286,11 +286,10 @@ func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 	r.Notes = fmt.Sprintf(
 		"Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the "+
 			"data. Capacity: lookups a second offered at random moments (open loop, latency from "+
-			"the moment each was due) up to which p95 of a %v round is within %v, "+
-			"or half of that; grouped + row cache over the better of plain and IN, by cluster. "+
-			"Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of "+
-			"that plain capacity. paused: one node stopped from the first to the last moment "+
-			"of a round; "+
+			"the moment each was due) up to which p95 of a %v round is within %v, or half of "+
+			"that; grouped + row cache over the better of plain and IN, by cluster. Latencies, "+
+			"CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain "+
+			"capacity. paused: one node stopped from the first to the last moment of a round; "+
 			"everything + speculation beside itself when all are well. Client and nodes share the "+
 			"machine's cores: the capacities compare CPU altogether.",
 		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, o.rounds, o.share)

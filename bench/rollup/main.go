@@ -41,10 +41,9 @@ func main() {
 		r.Notes = "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window " +
 			"is the whole process, from frame to rows with the driver, on a real Cassandra, and " +
 			"scaled to 2,000 series in proportion; what a window costs whatever its series is " +
-			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is " +
-			"the bound " +
-			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run " +
-			"at that rate. Days are computed once an hour here, so 24 times too often."
+			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is the " +
+			"bound that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was " +
+			"not run at that rate. Days are computed once an hour here, so 24 times too often."
 		return measure(ctx, r, recordings, *copies)
 	})
 }

@@ -32,14 +32,11 @@ func main() {
 			return serve(*own)
 		}
 		r.Notes = "Rows as store's tables have them, of a frame each 20 s a node; a sync a " +
-			"minute of " +
-			"their time, as fast as each takes them; each_: a sync for each frame, of 3 " +
-			"nodes over 36 " +
-			"hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
-			"read is one metric of a node over a day, from page cache; rss is anonymous " +
-			"memory at " +
-			"most; start is from the start of the process to its first read, after kill -9. " +
-			"modules are those that our module does not have already."
+			"minute of their time, as fast as each takes them; each_: a sync for each frame, of " +
+			"3 nodes over 36 hours. write_amp is bytes given to write(2) by bytes of keys and " +
+			"values. read is one metric of a node over a day, from page cache; rss is anonymous " +
+			"memory at most; start is from the start of the process to its first read, after " +
+			"kill -9. modules are those that our module does not have already."
 		r.Add("nodes", *nodes)
 		r.Add("days", *days)
 		for _, side := range sides {

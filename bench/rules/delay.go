@@ -75,8 +75,7 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 				r.Delays[i].Seconds = append(r.Delays[i].Seconds, s)
 			}
 			bench.Progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k,
-				o.firings,
-				found[0], intervals[0], found[1], intervals[1])
+				o.firings, found[0], intervals[0], found[1], intervals[1])
 		}
 		select {
 		case <-time.After(time.Duration(rand.Int64N(int64(longest) * int64(time.Second)))):

@@ -189,16 +189,13 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 // addTo adds the figures that the goals are about.
 func (r *report) addTo(res *bench.Result) {
 	res.Detail = r
-	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame "+
-		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and "+
-		"evaluation, with "+
-		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
-		"data; start_s is the wall time from nothing until the data has been walked and an "+
-		"evaluation "+
-		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
-		"alert, less the evaluation interval, the worst of the intervals. "+
-		"cpu_over_prometheus is of "+
-		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame every 20 s. cycle_s is the CPU of the "+
+		"whole process for 20 s of frames and evaluation, with GOMAXPROCS=1, the mean of all "+
+		"cycles but the first window's; rss_mb is at the end of the data; start_s is the wall "+
+		"time from nothing until the data has been walked and an evaluation is over. "+
+		"alert_delay_s is the median from a sample's sending until Alertmanager has its alert, "+
+		"less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of the "+
+		"same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
 		r.Nodes, r.Series)
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())

@@ -238,8 +238,7 @@ func (r *role) follow(ctx context.Context) error {
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
 			bench.Progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name,
-				(at-r.Start)/1000+20,
-				(r.End-r.Start)/1000, one.Frames+one.Evaluation)
+				(at-r.Start)/1000+20, (r.End-r.Start)/1000, one.Frames+one.Evaluation)
 		}
 	}
 	if err := r.recorded.close(); err != nil {

@@ -86,13 +86,11 @@ func run(ctx context.Context, o options, result *bench.Result) error {
 func keep(o options, result *bench.Result, found map[string]*chaos.Report) error {
 	result.Detail = found
 	result.Notes = "Every role as two processes, with Kafka, Cassandra and Redis, then one " +
-		"ringwatch all " +
-		"with a directory (embedded_). Nodes of two accounts send ids, and readers check every " +
-		"answer. lost, doubled and wrong are values, holes are answers that call themselves " +
-		"complete " +
-		"and lack what was acknowledged 15 s before. recovery is from a fault's end until a " +
-		"frame was " +
-		"taken and a question had a right and complete answer, whatever else was wrong then."
+		"ringwatch all with a directory (embedded_). Nodes of two accounts send ids, and readers " +
+		"check every answer. lost, doubled and wrong are values, holes are answers that call " +
+		"themselves complete and lack what was acknowledged 15 s before. recovery is from a " +
+		"fault's end until a frame was taken and a question had a right and complete answer, " +
+		"whatever else was wrong then."
 	whole := true
 	for _, side := range []string{"line", "embedded"} {
 		r := found[side]
