@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
@@ -88,19 +89,18 @@ func (s *sides) round(ctx context.Context, o options, c *cell) (round, error) {
 	}
 	r.cores = map[string]float64{"clients": r.CPU / r.Took}
 	for name := range before {
-		r.cores[name] = (after[name].CPU - before[name].CPU).Seconds() / r.Took
+		r.cores[name] = (after[name] - before[name]).Seconds() / r.Took
 	}
 	return r, nil
 }
 
-func usages(pids map[string]int) (map[string]node.Usage, error) {
-	all := map[string]node.Usage{}
+func usages(pids map[string]int) (map[string]time.Duration, error) {
+	all := map[string]time.Duration{}
 	for name, pid := range pids {
-		u, err := node.UsageOf(pid, "")
-		if err != nil {
+		var err error
+		if all[name], err = node.CPU(pid); err != nil {
 			return nil, err
 		}
-		all[name] = u
 	}
 	return all, nil
 }

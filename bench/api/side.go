@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 
@@ -106,6 +105,6 @@ func (s *sides) pids(side string) map[string]int {
 
 // metrics returns the figures of an API process.
 func (s *sides) metrics(ctx context.Context, side string) (map[string]float64, error) {
-	b, err := line.Get(ctx, http.DefaultClient, "http://"+s.address[side]+"/metrics", "")
+	b, err := line.Get(ctx, line.Plain, "http://"+s.address[side]+"/metrics", "")
 	return line.Series(b), err
 }

@@ -19,8 +19,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -147,23 +145,19 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 	}
 	for round := range 2 {
 		began := time.Now()
-		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(16)
-		for i, node := range nodes {
-			g.Go(func() error {
-				node.Step()
-				b, err := node.Frame(time.Now().UnixMilli())
-				if err != nil {
-					return err
-				}
-				if i%1000 == 999 {
-					bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
-						time.Since(began).Seconds())
-				}
-				return l.Post(ctx, key, b)
-			})
-		}
-		if err := g.Wait(); err != nil {
+		err := bench.AtOnce(ctx, n, 16, func(ctx context.Context, i int) error {
+			nodes[i].Step()
+			b, err := nodes[i].Frame(time.Now().UnixMilli())
+			if err != nil {
+				return err
+			}
+			if i%1000 == 999 {
+				bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
+					time.Since(began).Seconds())
+			}
+			return l.Post(ctx, key, b)
+		})
+		if err != nil {
 			return err
 		}
 	}

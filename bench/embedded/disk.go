@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
@@ -117,20 +115,15 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	bench.Progress("closing windows and making hours and days of %d nodes, recorders of "+
 		"rules among them",
 		len(ids))
-	g, closing := errgroup.WithContext(ctx)
-	g.SetLimit(2)
-	for _, id := range ids {
-		g.Go(func() error {
-			for at := frame.WindowOf(from); at <= to; at += frame.WindowMillis {
-				if err := w.CloseWindow(closing, memory.Unbounded(), accountName, id,
-					at); err != nil {
-					return err
-				}
+	err = bench.AtOnce(ctx, len(ids), 2, func(ctx context.Context, i int) error {
+		for at := frame.WindowOf(from); at <= to; at += frame.WindowMillis {
+			if err := w.CloseWindow(ctx, memory.Unbounded(), accountName, ids[i], at); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, level := range []rollup.Level{rollup.Hour, rollup.Day} {

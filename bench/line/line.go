@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -160,7 +161,7 @@ func Ready(ctx context.Context, p *engines.Process, urls ...string) error {
 				words, _ := engines.LastWords(p.LogFile())
 				return fmt.Errorf("it ended: %q", words)
 			}
-			_, err := Get(ctx, http.DefaultClient, base+"/-/ready", "")
+			_, err := Get(ctx, Plain, base+"/-/ready", "")
 			return err
 		})
 		if err != nil {
@@ -210,10 +211,8 @@ func (l *Line) Post(ctx context.Context, key string, b []byte) error {
 		if taken || err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if err := bench.Pass(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }

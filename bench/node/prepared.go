@@ -14,8 +14,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -127,20 +127,15 @@ func CreateTables(ctx context.Context, session *gocql.Session, tables int,
 
 // WriteAll writes n rows to each table.
 func WriteAll(ctx context.Context, session *gocql.Session, tables, n int) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(8)
-	for i := range tables {
-		g.Go(func() error {
-			for k := range n {
-				if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i,
-					"a value of some length").ExecContext(ctx); err != nil {
-					return err
-				}
+	return bench.AtOnce(ctx, tables, 8, func(ctx context.Context, i int) error {
+		for k := range n {
+			if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i,
+				"a value of some length").ExecContext(ctx); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }
 
 // Session connects to a node; statements have a minute, since a crowded machine may be ten times

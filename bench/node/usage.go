@@ -110,6 +110,18 @@ func Collections(file string, after int) (g GC, lines int, err error) {
 	return g, lines, nil
 }
 
+// CPU is what processes have used since their starts.
+func CPU(pids ...int) (sum time.Duration, err error) {
+	for _, pid := range pids {
+		u, err := UsageOf(pid, "")
+		if err != nil {
+			return 0, err
+		}
+		sum += u.CPU
+	}
+	return sum, nil
+}
+
 // CoresSince is how many cores the process has used since before.
 func (u Usage) CoresSince(before Usage) float64 {
 	return (u.CPU - before.CPU).Seconds() / u.At.Sub(before.At).Seconds()

@@ -207,11 +207,11 @@ func (s *side) at(ctx context.Context, b *bed, list []*question, how asking) (on
 // cpu is what the side's processes have used.
 func (s *side) cpu() (sum time.Duration, err error) {
 	for _, p := range s.pids() {
-		u, err := node.UsageOf(p.pid, "")
+		used, err := node.CPU(p.pid)
 		if err != nil {
 			return 0, err
 		}
-		sum += u.CPU
+		sum += used
 	}
 	return sum, nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -162,7 +161,7 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 
 // ready returns the API's word on its index.
 func (r *ours) ready(ctx context.Context) (string, error) {
-	b, err := line.Get(ctx, http.DefaultClient, "http://"+r.address+"/-/ready", "")
+	b, err := line.Get(ctx, line.Plain, "http://"+r.address+"/-/ready", "")
 	if err != nil {
 		return "", err
 	}

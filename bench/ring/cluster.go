@@ -113,18 +113,14 @@ func (c *cluster) session(policy gocql.HostSelectionPolicy) (*gocql.Session, err
 
 // cpu is what the client and all nodes have used.
 func (c *cluster) cpu() (client, servers time.Duration, err error) {
-	own, err := node.UsageOf(os.Getpid(), "")
-	if err != nil {
-		return 0, 0, err
-	}
+	var pids []int
 	for _, n := range c.nodes {
-		u, err := node.UsageOf(n.Pid(), "")
-		if err != nil {
-			return 0, 0, err
-		}
-		servers += u.CPU
+		pids = append(pids, n.Pid())
 	}
-	return own.CPU, servers, nil
+	if client, err = node.CPU(os.Getpid()); err == nil {
+		servers, err = node.CPU(pids...)
+	}
+	return client, servers, err
 }
 
 // item is what is looked up.

@@ -230,7 +230,7 @@ func (l *live) fire(ctx context.Context) ([]float64, error) {
 	address := l.alerts + "?filter=" + url.QueryEscape(fmt.Sprintf("signal=%q", want))
 	return found, line.Until(ctx, "the alerts at Alertmanager", func(ctx context.Context) error {
 		var list []struct{ Labels map[string]string }
-		b, err := line.Get(ctx, http.DefaultClient, address, "")
+		b, err := line.Get(ctx, line.Plain, address, "")
 		if err == nil {
 			err = json.Unmarshal(b, &list)
 		}
