@@ -108,7 +108,7 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
 # it names them with -help, and all have -results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-cql bench-rollup bench-closing bench-store bench-layout bench-series bench-recent bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet bench-partitions bench-watch-kafka bench-events
+.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-rollup bench-closing bench-store bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record $(ARGS)
 
@@ -132,9 +132,6 @@ bench-profiles: build ## what each profile of names costs there, beside our own 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
 	@go run ./bench/load $(ARGS)
 
-bench-cql: build ## the agent's system_metrics beside Cassandra 6's; TABLES=1000; 3 minutes, the first time 10
-	@go run ./bench/cql -tables $(TABLES) $(ARGS)
-
 bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
 	@go run ./bench/rollup $(ARGS)
 
@@ -153,26 +150,8 @@ bench-embedded: prerequisites bin/ringwatch ## ringwatch all in one directory be
 bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line, each role a process of its own, and a crowd that asks: acknowledgement, freshness, closing, cores, what was lost; 30 minutes; ARGS='-nodes 300 -closings 1' for a look, 12 minutes
 	@go run ./bench/wholefleet $(ARGS)
 
-bench-events: prerequisites ## what an event takes at rest, in a directory and in Cassandra, 5 minutes; ARGS='-days 3' for a look
-	@go run ./bench/events $(ARGS)
-
-bench-layout: ## whether an hour's rows are best at home with their node or with their metric, 8 minutes; ARGS='-many 0 -hours 6' for a look
-	@go run ./bench/layout $(ARGS)
-
-bench-watch-kafka: ## what reading 10,000 partitions and 200 groups of a Kafka costs, 8 minutes; ARGS='-partitions 1000 -groups 20 -readings 10' for a look
-	@go run ./bench/watchkafka $(ARGS)
-
-bench-series: ## the API's index of series: 10,000 nodes × 10,000 series in memory, loading and matching, 5 minutes
-	@go run ./bench/series $(ARGS)
-
-bench-recent: ## the last 15 minutes in Redis: bytes beside sorted sets of JSON, nodes that one writer keeps up with, 2 minutes
-	@go run ./bench/recent $(ARGS)
-
 bench-ring: ## lookups of 50 keys on three and on six nodes: a query per key, IN, grouped, row cache, speculation, a paused replica, 17 minutes; ARGS='-hosts 3' for half of it
 	@go run ./bench/ring $(ARGS)
-
-bench-partitions: ## what partitions and processes carry of 100,000 nodes, simulated, some seconds
-	@go run ./bench/partitions $(ARGS)
 
 bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
 	@go run ./bench/api $(ARGS)

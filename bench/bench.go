@@ -33,6 +33,7 @@ type Result struct {
 	Values []Value
 	Detail any    // more than a line can hold: kept, not printed; nil: nothing
 	Notes  string // what was compared with what, one sentence or two
+	Dir    string // a folder for what the run needs
 
 	target, dir string
 	kept        bool
@@ -48,6 +49,15 @@ func (r *Result) Command() string { return command(r.target) }
 
 // File is where the result is kept.
 func (r *Result) File() string { return filepath.Join(r.dir, r.Name+".json") }
+
+// Last reads the detail of the result that is kept.
+func (r *Result) Last(detail any) error {
+	b, err := os.ReadFile(r.File())
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, &struct{ Detail any }{detail})
+}
 
 // Add appends a figure.
 func (r *Result) Add(key string, value any) { r.Values = append(r.Values, Value{key, value}) }
@@ -102,6 +112,12 @@ func Machine() map[string]any {
 	return m
 }
 
+// Number is that behind a name and a colon in a file of /proc; 0: there is none.
+func Number(file, name string) (n int64) {
+	_, _ = fmt.Sscan(field(file, name), &n)
+	return n
+}
+
 func field(file, name string) string {
 	f, err := os.Open(file)
 	if err != nil {
@@ -128,6 +144,14 @@ func Quantile(values []float64, q float64) float64 {
 
 // Median is the middle one of values.
 func Median(values []float64) float64 { return Quantile(values, 0.5) }
+
+// Mean is the mean of values, 0 of none.
+func Mean(values []float64) (mean float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	return mean
+}
 
 // MedianOf is the median of a figure of some.
 func MedianOf[T any](list []T, of func(T) float64) float64 {

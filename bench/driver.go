@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Main is main for a driver that `make TARGET` runs, and whose flags are declared. What run finds
@@ -20,7 +24,8 @@ import (
 func Main(target string, run func(context.Context, *Result) error, checks ...func() error) {
 	r := &Result{Name: strings.TrimPrefix(target, "bench-"), target: target}
 	flag.StringVar(&r.dir, "results", "bench/results", "folder for the result; empty: none is kept")
-	Run(target, func(ctx context.Context) error {
+	Run(target, func(ctx context.Context, dir string) error {
+		r.Dir = dir
 		if err := run(ctx, r); err != nil || r.kept || len(r.Values) == 0 {
 			return err
 		}
@@ -28,8 +33,9 @@ func Main(target string, run func(context.Context, *Result) error, checks ...fun
 	}, checks...)
 }
 
-// Run is Main for what has no figures as its result.
-func Run(target string, run func(context.Context) error, checks ...func() error) {
+// Run is Main for what has no figures as its result. dir is a folder for what it needs: that of
+// -work, or one that is removed in the end.
+func Run(target string, run func(ctx context.Context, dir string) error, checks ...func() error) {
 	flag.Parse()
 	fail := func(code int, err error) {
 		fmt.Fprintln(os.Stderr, strings.TrimPrefix(target, "bench-")+":", err)
@@ -45,9 +51,26 @@ func Run(target string, run func(context.Context) error, checks ...func() error)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	dir, remove, err := folder()
+	if err == nil {
+		err = run(ctx, dir)
+		remove()
+	}
+	if err != nil {
 		fail(1, err)
 	}
+}
+
+// folder makes the folder that -work names, or a temporary one, which remove removes.
+func folder() (dir string, remove func(), err error) {
+	if f := flag.Lookup("work"); f != nil && f.Value.String() != "" {
+		if dir, err = filepath.Abs(f.Value.String()); err == nil {
+			err = os.MkdirAll(dir, 0o755)
+		}
+		return dir, func() {}, err
+	}
+	dir, err = os.MkdirTemp("", "ringwatch-bench-")
+	return dir, func() { os.RemoveAll(dir) }, err
 }
 
 // local are flags that name what is this machine's: they change no figure.
@@ -97,22 +120,26 @@ func Heap(size *string, usual string) {
 // Seed is the noise's.
 func Seed(seed *uint64) { flag.Uint64Var(seed, "seed", 1, "of what is random") }
 
-// Work is a folder for Dir.
-func Work(dir *string) {
-	flag.StringVar(dir, "work", "",
-		"folder for all data, which is left there; empty: a temporary one")
+// Work lets who runs the driver say where its folder is.
+func Work() {
+	flag.String("work", "", "folder for all data, which is left there; empty: a temporary one")
 }
 
-// Dir makes the folder that Work names, or a temporary one, which remove removes.
-func Dir(work string) (dir string, remove func(), err error) {
-	if work == "" {
-		dir, err = os.MkdirTemp("", "ringwatch-bench-")
-		return dir, func() { os.RemoveAll(dir) }, err
-	}
-	if dir, err = filepath.Abs(work); err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	return dir, func() {}, err
+// Tables is of a fleet's nodes.
+func Tables(tables *int, usual int) {
+	flag.IntVar(tables, "tables", usual, "tables of a node, of the recordings' 71 and 148; each has "+
+		"100 series, the rest of a node 1,100")
+}
+
+// Nodes is of a fleet that package fleet makes.
+func Nodes(nodes *int, usual int) {
+	flag.IntVar(nodes, "nodes", usual,
+		"nodes of the fleet, fifty in a cluster, every second one idle")
+}
+
+// Dashboards is the folder of those whose panels are asked.
+func Dashboards(dir *string) {
+	flag.StringVar(dir, "dashboards", "api/dashboards", "folder of the dashboards that are asked")
 }
 
 // list is a flag of words with commas between them.
@@ -179,4 +206,44 @@ func CPU() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Pass lets time pass. It returns why ctx ended, if that was before.
+func Pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// AtOnce calls do for 0 … n-1, at most limit of them at once. After an error it begins no more.
+func AtOnce(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(limit)
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		g.Go(func() error { return do(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// Millis is a time in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Bytes is the size of the files below a folder, which may go meanwhile.
+func Bytes(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = e.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return sum, err
 }

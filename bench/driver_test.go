@@ -5,7 +5,9 @@ import (
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
 
 // TestDriver: a result is kept with the command that gives it again, less what is this machine's.
@@ -38,6 +40,14 @@ func TestDriver(t *testing.T) {
 	if err := r.Keep(); err != nil {
 		t.Fatal(err)
 	}
+	r.Detail = []int{7}
+	if err := r.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	var detail []int
+	if err := r.Last(&detail); err != nil || len(detail) != 1 || detail[0] != 7 {
+		t.Errorf("the detail is %v, %v", detail, err)
+	}
 	text, err := os.ReadFile(r.File())
 	if err != nil {
 		t.Fatal(err)
@@ -64,5 +74,20 @@ func TestMedians(t *testing.T) {
 	}
 	if got := RatioOf([]float64{2, 9, 4}, []float64{1, 3, 4}, itself); got != 2 {
 		t.Errorf("the ratio is %g", got)
+	}
+}
+
+// TestBytes: the files of all folders below one.
+func TestBytes(t *testing.T) {
+	dir := t.TempDir()
+	files := fstest.MapFS{"a": {Data: []byte("abc")}, "b/c": {Data: []byte("de")}}
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := Bytes(dir); n != 5 || err != nil {
+		t.Errorf("they have %d bytes, %v", n, err)
+	}
+	if n, err := Bytes(filepath.Join(dir, "gone")); n != 0 || err != nil {
+		t.Errorf("what is gone has %d bytes, %v", n, err)
 	}
 }

@@ -91,11 +91,6 @@ type figures struct {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	dir, err := os.MkdirTemp("", "ringwatch-agent-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	found := map[string]*figures{}
 	var names []string
 	for _, name := range o.sides {
@@ -110,7 +105,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	for _, name := range names {
 		fmt.Printf("%s: starting Cassandra with %d tables\n", name, o.tables)
-		f, err := measure(ctx, o, dir, name)
+		f, err := measure(ctx, o, r.Dir, name)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -133,10 +128,7 @@ func hasAll(found map[string]*figures, names ...string) bool {
 }
 
 func measure(ctx context.Context, o options, dir, name string) (*figures, error) {
-	r, server, ingest, err := listen()
-	if err != nil {
-		return nil, err
-	}
+	r, server := listen()
 	defer server.Close()
 	if r.record = io.Discard; o.record != "" && name == "push" {
 		f, err := os.Create(o.record)
@@ -147,11 +139,12 @@ func measure(ctx context.Context, o options, dir, name string) (*figures, error)
 		r.record = f
 	}
 	var side node.Side
+	var err error
 	switch name {
 	case "none":
 		side = node.None()
 	case "push":
-		side, err = node.Push(dir, o.jar, ingest, o.interval)
+		side, err = node.Push(dir, o.jar, server.URL, o.interval)
 		if err == nil && o.send != "" {
 			err = side.Configure("send_profiles: [" + o.send + "]\n")
 		}
@@ -263,14 +256,13 @@ func keep(r *bench.Result, o options, found map[string]*figures) error {
 		}
 	}
 	r.Notes = fmt.Sprintf(
-		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in "+
-			"turn, one Cassandra each on a copy of the same data, %s warm-up and %s "+
-			"measured at %s. "+
+		"Cassandra 5.0.9, %s heap, each table with one SSTable of a few rows. Five sides in turn, "+
+			"one Cassandra each on a copy of the same data, %s warm-up and %s measured at %s. "+
 			"idle_* and wire_*: agent pushing; CPU of a pass is the mean over all passes, sending "+
 			"and key frames included; wire is HTTP both ways with its headers, a key frame every "+
-			"five minutes. busy: one row to every table between passes. "+
-			"JMX exporter %s. Other work ran on the same two cores: process_pct and scrape times "+
-			"carry its noise, thread CPU little of it.", o.heap, o.warm, o.length, o.interval,
+			"five minutes. busy: one row to every table between passes. JMX exporter %s. Other "+
+			"work ran on the same two cores: process_pct and scrape times carry its noise, thread "+
+			"CPU little of it.", o.heap, o.warm, o.length, o.interval,
 		node.JMXVersion)
 	return r.Keep()
 }

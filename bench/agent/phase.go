@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -166,17 +167,12 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 		}
 	}
 	n := float64(len(frames) - 1)
-	f.passMs, f.passP50Ms, f.passMaxMs = mean(cost), bench.Median(cost), bench.Quantile(cost, 1)
+	f.passMs, f.passP50Ms, f.passMaxMs = bench.Mean(cost), bench.Median(cost), bench.Quantile(cost, 1)
 	f.passKB = float64(frames[len(frames)-1].allocated-frames[0].allocated) / 1024 / n
-	f.deltaBytes, f.keyBytes = mean(delta), mean(key)
+	f.deltaBytes, f.keyBytes = bench.Mean(delta), bench.Mean(key)
 	if m.verbose {
 		last := frames[len(frames)-1].moved
-		names := make([]string, 0, len(last))
-		for name := range last {
-			names = append(names, name)
-		}
-		sort.Strings(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(last)) {
 			fmt.Printf("  moved %s %d\n", name, last[name])
 		}
 	}
@@ -239,22 +235,11 @@ func (m *measurement) busy(ctx context.Context, f *figures) error {
 		}
 	}
 	f.busyPasses = len(cost)
-	f.busyMs, f.busyP50Ms = mean(cost), bench.Median(cost)
+	f.busyMs, f.busyP50Ms = bench.Mean(cost), bench.Median(cost)
 	f.busyKB = float64(frames[len(frames)-1].allocated-frames[1].allocated) / 1024 /
 		float64(len(frames)-2)
 	if late > 0 {
 		fmt.Printf("%d of the bursts of writes were still under way at the next pass\n", late)
 	}
 	return nil
-}
-
-func mean(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,15 +35,12 @@ type arrived struct {
 	moved     map[string]int
 }
 
-func listen() (*receiver, *http.Server, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, "", err
-	}
+func listen() (*receiver, *httptest.Server) {
 	r := &receiver{came: make(chan struct{}, 1)}
-	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(counted{l, &r.wire})
-	return r, server, "http://" + l.Addr().String(), nil
+	server := httptest.NewUnstartedServer(r)
+	server.Listener = counted{server.Listener, &r.wire}
+	server.Start()
+	return r, server
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -83,7 +82,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *receiver) since(n int) []arrived {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]arrived(nil), r.frames[n:]...)
+	return slices.Clone(r.frames[n:])
 }
 
 func (r *receiver) count() int {

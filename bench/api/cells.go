@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"text/tabwriter"
+	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
@@ -91,19 +89,18 @@ func (s *sides) round(ctx context.Context, o options, c *cell) (round, error) {
 	}
 	r.cores = map[string]float64{"clients": r.CPU / r.Took}
 	for name := range before {
-		r.cores[name] = (after[name].CPU - before[name].CPU).Seconds() / r.Took
+		r.cores[name] = (after[name] - before[name]).Seconds() / r.Took
 	}
 	return r, nil
 }
 
-func usages(pids map[string]int) (map[string]node.Usage, error) {
-	all := map[string]node.Usage{}
+func usages(pids map[string]int) (map[string]time.Duration, error) {
+	all := map[string]time.Duration{}
 	for name, pid := range pids {
-		u, err := node.UsageOf(pid, "")
-		if err != nil {
+		var err error
+		if all[name], err = node.CPU(pid); err != nil {
 			return nil, err
 		}
-		all[name] = u
 	}
 	return all, nil
 }
@@ -112,15 +109,7 @@ func (r *round) rate() float64 { return float64(len(r.Milliseconds)) / r.Took }
 
 // median returns the median over the rounds.
 func (c *cell) median(f func(*round) float64) float64 {
-	var list []float64
-	for i := range c.rounds {
-		list = append(list, f(&c.rounds[i]))
-	}
-	if len(list) == 0 {
-		return 0
-	}
-	slices.Sort(list)
-	return list[len(list)/2]
+	return bench.MedianOf(c.rounds, func(r round) float64 { return f(&r) })
 }
 
 func (c *cell) rate() float64 { return c.median((*round).rate) }
@@ -158,19 +147,4 @@ func (c *cell) keep(r *bench.Result) {
 		r.Add(name+process+"_cores", c.cores(process))
 	}
 	r.Add(name+"cpu_ms_per_request", c.cpu())
-}
-
-// table prints all cells.
-func table(w io.Writer, cells []*cell) {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "\t\tclients\trequests/s\tp50 ms\tp99 ms\tMB an answer\tMB/s\tcores: "+
-		"API\tRedis\tCassandra\tclients\tCPU ms/request\t")
-	for _, c := range cells {
-		fmt.Fprintf(out,
-			"%s\t%s\t%d\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			c.question, c.side, c.clients, c.rate(), c.quantile(0.5), c.quantile(0.99),
-			c.bodyBytes()/1e6, c.rate()*c.bodyBytes()/1e6,
-			c.cores("api"), c.cores("redis"), c.cores("cassandra"), c.cores("clients"), c.cpu())
-	}
-	_ = out.Flush()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 // crowd is what an ordinary crowd of readers got.
@@ -47,10 +47,8 @@ func (s *sides) crowd(ctx context.Context, o options, nodes []uuid.UUID) (crowd,
 		g.Go(func() error {
 			for at := time.Now().Add(time.Duration(random.Int64N(int64(readEvery)))); at.Before(
 				end); at = at.Add(readEvery) {
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(time.Until(at)):
+				if err := bench.Pass(ctx, time.Until(at)); err != nil {
+					return err
 				}
 				began := time.Now()
 				if err := s.read(ctx, client, path); err != nil {
@@ -109,22 +107,9 @@ func query(i int, random *rand.Rand) string {
 }
 
 func (s *sides) read(ctx context.Context, client *http.Client, path string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
-	if err != nil {
-		return err
+	b, err := line.Get(ctx, client, path, s.key)
+	if err == nil && len(b) < 200 {
+		err = fmt.Errorf("%s answered with %d bytes", path, len(b))
 	}
-	r.Header.Set("Authorization", "Bearer "+s.key)
-	answer, err := client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	n, err := io.Copy(io.Discard, answer.Body)
-	if err != nil {
-		return err
-	}
-	if answer.StatusCode != http.StatusOK || n < 200 {
-		return fmt.Errorf("%s answered %s with %d bytes", path, answer.Status, n)
-	}
-	return nil
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
@@ -33,7 +34,7 @@ const accountName = "bench"
 func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
 	c := recent.DefaultConfig()
 	f := &feed{every: o.interval.Milliseconds(), store: store.NewWriter(s.store)}
-	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.redis.Addr()}, 0, time.Minute
+	c.Addresses, c.ActiveFor, c.WriteTimeout = []string{s.Redis.Addr()}, 0, time.Minute
 	// each frame comes when it was made, so that no window begins without its key frame
 	c.Clock = func() time.Time {
 		if f.clock.IsZero() {
@@ -68,11 +69,8 @@ func (f *feed) next(ctx context.Context) error {
 		[]stream.Record{{Account: accountName, Offset: f.offset, Value: b}}); err != nil {
 		return err
 	}
-	if err := f.recent.Handle(ctx,
-		[]stream.Record{{Account: accountName, Cluster: "fleet0", Value: b}}); err != nil {
-		return err
-	}
-	return nil
+	return f.recent.Handle(ctx,
+		[]stream.Record{{Account: accountName, Cluster: "fleet0", Value: b}})
 }
 
 // past writes what lies before now.
@@ -92,12 +90,11 @@ func (f *feed) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- f.store.Run(ctx) }()
 	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Until(time.UnixMilli(slices.Min(f.due)))):
-			if err := f.next(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
+		if bench.Pass(ctx, time.Until(time.UnixMilli(slices.Min(f.due)))) != nil {
+			break
+		}
+		if err := f.next(ctx); err != nil && ctx.Err() == nil {
+			return err
 		}
 	}
 	f.recent.Close()

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/bench/node"
+	"github.com/ringwatch/ringwatch/bench"
 )
 
 // task is what the client process is to do.
@@ -38,10 +38,7 @@ func clientProcess(ctx context.Context, o options) error {
 	if err := json.Unmarshal([]byte(o.load), &t); err != nil {
 		return err
 	}
-	before, err := node.UsageOf(os.Getpid(), "")
-	if err != nil {
-		return err
-	}
+	before := bench.CPU()
 	var mu sync.Mutex
 	var all taken
 	var failed error
@@ -61,11 +58,7 @@ func clientProcess(ctx context.Context, o options) error {
 	}
 	clients.Wait()
 	all.Took = time.Since(start).Seconds()
-	after, err := node.UsageOf(os.Getpid(), "")
-	if err != nil {
-		return err
-	}
-	all.CPU = (after.CPU - before.CPU).Seconds()
+	all.CPU = (bench.CPU() - before).Seconds()
 	slices.Sort(all.Milliseconds)
 	if failed != nil {
 		return failed

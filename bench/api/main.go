@@ -13,7 +13,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -67,12 +66,7 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ringwatch-api-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	s, err := start(ctx, o, dir)
+	s, err := start(ctx, o, r.Dir)
 	if err != nil {
 		return err
 	}
@@ -103,7 +97,6 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 		return fmt.Errorf("the fleet's frames: %w", err)
 	}
 	fed <- nil // for the deferred
-	table(os.Stdout, cells)
 	addTo(r, o, shape.Series, cells, crowd)
 	return nil
 }
@@ -151,16 +144,13 @@ func addTo(r *bench.Result, o options, series int, cells []*cell, crowd crowd) {
 		"Everything newest of a cluster of %d nodes with %d series each, gzip as clients ask for "+
 			"it, bodies read whole; json is /v1/clusters/…/metrics, text "+
 			"/v1/clusters/…/prometheus. Two API processes of the same program: one with Redis, "+
-			"one whose Redis is away. "+
-			"Frames come every %s from each node meanwhile. Medians of %d rounds of %g s, "+
-			"both sides "+
-			"in turn; redis_over_cassandra_rps compares each side's best number of clients; the "+
-			"next request follows at once on an answer. API, Redis, Cassandra, clients and the "+
-			"fleet share the cores. "+
-			"Crowd: %d readers, each every 20 s: nine of ten ask a node for newest "+
-			"values (half of "+
-			"them everything, half three metrics), one for 5, 10 or 15 minutes of a metric; "+
-			"store_reads_pct is the share of the API's reads of values and of last_seen that "+
-			"Cassandra answered, in whole or in part.",
+			"one whose Redis is away. Frames come every %s from each node meanwhile. Medians of "+
+			"%d rounds of %g s, both sides in turn; redis_over_cassandra_rps compares each side's "+
+			"best number of clients; the next request follows at once on an answer. API, Redis, "+
+			"Cassandra, clients and the fleet share the cores. Crowd: %d readers, each every 20 "+
+			"s: nine of ten ask a node for newest values (half of them everything, half three "+
+			"metrics), one for 5, 10 or 15 minutes of a metric; store_reads_pct is the share of "+
+			"the API's reads of values and of last_seen that Cassandra answered, in whole or in "+
+			"part.",
 		o.nodes, series, o.interval, o.rounds, o.seconds, o.readers)
 }

@@ -25,7 +25,7 @@ import (
 
 // options are the flags.
 type options struct {
-	agent, rules, work, heap   string
+	agent, rules, heap         string
 	partitions, topics, writes int
 	length, interval           time.Duration
 	scrapes                    int
@@ -35,7 +35,7 @@ type options struct {
 func main() {
 	var o options
 	bench.Agent(&o.agent)
-	bench.Work(&o.work)
+	bench.Work()
 	flag.StringVar(&o.heap, "heap", "1G", "the broker's heap")
 	flag.StringVar(&o.rules, "rules", "agent/src/test/resources/rules/kafka.yaml",
 		"the JMX exporter's configuration")
@@ -52,11 +52,7 @@ func main() {
 }
 
 func run(ctx context.Context, o *options, r *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := r.Dir
 	var wire, frames atomic.Int64
 	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		n, _ := io.Copy(io.Discard, q.Body)
@@ -84,7 +80,7 @@ func run(ctx context.Context, o *options, r *bench.Result) error {
 	go write(load, o, client)
 	// slow gauges are read once a minute, and compiled code is what a broker has
 	bench.Progress("%d partitions; warming up", o.partitions)
-	if err := sleep(ctx, 90*time.Second); err != nil {
+	if err := bench.Pass(ctx, 90*time.Second); err != nil {
 		return err
 	}
 	before, err := node.Scrape(ctx, ours)
@@ -92,7 +88,7 @@ func run(ctx context.Context, o *options, r *bench.Result) error {
 		return err
 	}
 	sent := wire.Load()
-	if err := sleep(ctx, o.length); err != nil {
+	if err := bench.Pass(ctx, o.length); err != nil {
 		return err
 	}
 	after, err := node.Scrape(ctx, ours)
@@ -165,19 +161,15 @@ func start(ctx context.Context, o *options, dir, ingest string) (broker *engines
 	if o.profile {
 		profiles = fmt.Sprintf("[ringwatch, {jmx_exporter: %q}]", filepath.Join(dir, "jmx.yaml"))
 	}
-	config := filepath.Join(dir, "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: rw_bench\ninterval: %s\n"+
-		"listen: 127.0.0.1:%d\nprofiles: %s\n", ingest, o.interval, port, profiles)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, "", "", err
+	agent, err := node.Push(dir, o.agent, ingest, o.interval)
+	if err == nil {
+		err = agent.Configure(fmt.Sprintf("listen: 127.0.0.1:%d\nprofiles: %s\n", port, profiles))
 	}
-	jar, err := filepath.Abs(o.agent)
 	if err != nil {
 		return nil, "", "", err
 	}
 	broker, err = engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
-		Heap: o.heap, Progress: bench.Say,
-		JVMArgs: append([]string{"-javaagent:" + jar + "=" + config}, exporter.Args...)})
+		Heap: o.heap, Progress: bench.Say, JVMArgs: append(agent.Args, exporter.Args...)})
 	return broker, fmt.Sprintf("http://127.0.0.1:%d/metrics?profile=ringwatch", port),
 		exporter.Scrape, err
 }
@@ -195,17 +187,8 @@ func topics(ctx context.Context, o *options, client *kgo.Client) error {
 // write writes until ctx ends.
 func write(ctx context.Context, o *options, client *kgo.Client) {
 	value := make([]byte, 200)
-	for i := 0; sleep(ctx, time.Second/time.Duration(o.writes)) == nil; i++ {
+	for i := 0; bench.Pass(ctx, time.Second/time.Duration(o.writes)) == nil; i++ {
 		r := &kgo.Record{Topic: fmt.Sprintf("t%d", i%o.topics), Value: value}
 		client.Produce(ctx, r, nil)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -59,7 +60,7 @@ func (s *system) lane(ctx context.Context, f *fleet, number uint64, pause time.D
 		for _, one := range list {
 			lasts := time.Duration(random.Float64() * float64(one.lasts))
 			rest := time.Duration((0.5 + random.Float64()) * float64(pause))
-			if err := sleep(ctx, rest); err != nil {
+			if err := bench.Pass(ctx, rest); err != nil {
 				return err
 			}
 			if over() {
@@ -82,7 +83,7 @@ func (s *system) happen(ctx context.Context, f *fleet, one fault, lasts time.Dur
 	if err := one.do(ctx); err != nil {
 		return err
 	}
-	if err := sleep(ctx, lasts); err != nil {
+	if err := bench.Pass(ctx, lasts); err != nil {
 		return err
 	}
 	if one.undo != nil {
@@ -112,8 +113,8 @@ func (s *system) ofRoles(f *fleet, _ int) (list []fault) {
 
 // ofEngines is a round of what happens to engines.
 func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
-	all := map[string]*engines.Engine{"Cassandra": &s.cassandra.Engine, "Kafka": &s.kafka.Engine,
-		"Redis": &s.redis.Engine}
+	all := map[string]*engines.Engine{"Cassandra": &s.Cassandra.Engine, "Kafka": &s.Kafka.Engine,
+		"Redis": &s.Redis.Engine}
 	for _, name := range []string{"Cassandra", "Kafka", "Redis"} {
 		e := all[name]
 		kill := func(context.Context) error { return e.Kill() }
@@ -124,12 +125,12 @@ func (s *system) ofEngines(_ *fleet, number int) (list []fault) {
 	}
 	if number%5 == 0 {
 		list = append(list, fault{name: "Kafka away", kills: 1, lasts: 2 * s.Away,
-			do:   func(context.Context) error { return s.kafka.Kill() },
-			undo: restart(&s.kafka.Engine)})
+			do:   func(context.Context) error { return s.Kafka.Kill() },
+			undo: restart(&s.Kafka.Engine)})
 	}
 	return append(list, s.slowCassandra(),
 		fault{name: "Redis wiped", do: func(context.Context) error { return s.wipe() }},
-		full("Cassandra", &s.cassandra.Engine), full("Kafka", &s.kafka.Engine))
+		full("Cassandra", &s.Cassandra.Engine), full("Kafka", &s.Kafka.Engine))
 }
 
 // killed ends a role by kill -9 and starts it again.
@@ -151,17 +152,17 @@ const pulse = 300 * time.Millisecond
 func (s *system) slowCassandra() fault {
 	return fault{name: "slow Cassandra", do: func(ctx context.Context) error {
 		for range slow / (2 * pulse) {
-			if err := s.cassandra.Pause(); err != nil {
+			if err := s.Cassandra.Pause(); err != nil {
 				return err
 			}
-			waited := sleep(ctx, pulse)
-			if err := s.cassandra.Resume(); err != nil {
+			waited := bench.Pass(ctx, pulse)
+			if err := s.Cassandra.Resume(); err != nil {
 				return err
 			}
 			if waited != nil {
 				return waited
 			}
-			if err := sleep(ctx, pulse); err != nil {
+			if err := bench.Pass(ctx, pulse); err != nil {
 				return err
 			}
 		}
@@ -206,14 +207,4 @@ func (s *system) fullDirectory() fault {
 		}
 	}
 	return fault{name: "full disk", lasts: fullDisk, do: limit(0), undo: limit(engines.Unlimited)}
-}
-
-// sleep lets time pass.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -1,21 +1,20 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -148,7 +147,7 @@ func (f *fleet) send(ctx, making context.Context, n *node) error {
 			if making.Err() != nil {
 				return nil
 			}
-			if err := sleep(ctx, time.Until(next)); err != nil {
+			if err := bench.Pass(ctx, time.Until(next)); err != nil {
 				return err
 			}
 			continue
@@ -165,7 +164,7 @@ func (f *fleet) send(ctx, making context.Context, n *node) error {
 		if !taken {
 			f.add(&f.Again, 1)
 			address++ // an agent asks the next one, too
-			if err := sleep(ctx, time.Duration(50+random.IntN(200))*time.Millisecond); err != nil {
+			if err := bench.Pass(ctx, time.Duration(50+random.IntN(200))*time.Millisecond); err != nil {
 				return err
 			}
 			continue
@@ -181,27 +180,14 @@ func (f *fleet) send(ctx, making context.Context, n *node) error {
 
 // post sends a frame once. The error is that of a frame that is refused for good.
 func (f *fleet) post(ctx context.Context, base string, n *node, b []byte) (taken bool, _ error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+ingest.FramesPath,
-		bytes.NewReader(b))
-	if err != nil {
-		return false, err
+	taken, _, err := line.Post(ctx, client, base, f.keys[n.account], b)
+	if errors.Is(err, line.ErrRefused) {
+		return false, fmt.Errorf("chaos: %s: %w", n.name, err)
 	}
-	r.Header.Set("Authorization", "Bearer "+f.keys[n.account])
-	r.Header.Set("Content-Type", frame.ContentType)
-	answer, err := client.Do(r)
 	if err != nil {
 		return false, ctx.Err() // whoever was killed or hangs
 	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
-	switch code := answer.StatusCode; {
-	case code/100 == 2:
-		return true, nil
-	case code/100 == 5 || code == http.StatusTooManyRequests:
-		return false, nil
-	}
-	return false, fmt.Errorf("chaos: ingest refuses a frame of %s: %s: %s", n.name, answer.Status,
-		text)
+	return taken, nil
 }
 
 // wrongClock sets the clocks of some nodes wrong and right again. An agent whose clock
@@ -230,7 +216,7 @@ func (f *fleet) wrongClock(by time.Duration) fault {
 
 // tell says now and then how far the run is.
 func (f *fleet) tell(ctx context.Context) {
-	for sleep(ctx, 20*time.Second) == nil {
+	for bench.Pass(ctx, 20*time.Second) == nil {
 		waiting := int64(0)
 		for _, n := range f.nodes {
 			waiting += n.waiting.Load()

@@ -12,9 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -32,13 +31,11 @@ const (
 type system struct {
 	Config
 	*tally
+	line.Engines
 	keys      map[string]string // by account
 	ingests   []string          // URLs
 	apis      []string
 	stores    []string
-	cassandra *engines.Cassandra
-	kafka     *engines.Kafka
-	redis     *engines.Redis
 	roles     []*role
 	upgrading atomic.Bool // an upgrade has begun: from then on each question has an answer
 }
@@ -109,7 +106,7 @@ func (r *role) pause(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := bench.Pass(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -158,7 +155,12 @@ func (s *system) start(ctx context.Context) error {
 		}
 		s.stores = s.apis
 	} else {
-		if err := s.startEngines(ctx); err != nil {
+		c := engines.CassandraConfig{Heap: "768M", Progress: s.Progress, Extra: map[string]any{
+			"disk_failure_policy": "stop", "commit_failure_policy": "stop", // as Cassandra ships them
+			"commitlog_segment_size": "1MiB", // so that it notices soon that its disk is full
+		}}
+		if err := s.StartEngines(ctx, s.Dir, c,
+			&engines.KafkaConfig{Progress: s.Progress}); err != nil {
 			return err
 		}
 		for _, name := range []string{"ingest", "store", "recent", "rules", "api"} {
@@ -197,31 +199,6 @@ func (s *system) ready(ctx context.Context, r *role) error {
 	})
 }
 
-func (s *system) startEngines(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		s.cassandra, err = engines.StartCassandra(ctx, engines.CassandraConfig{
-			Dir: filepath.Join(s.Dir, "cassandra"), Heap: "768M", Progress: s.Progress,
-			Extra: map[string]any{
-				// as Cassandra ships them
-				"disk_failure_policy": "stop", "commit_failure_policy": "stop",
-				"commitlog_segment_size": "1MiB", // so that it notices soon that its disk is full
-			}})
-		return err
-	})
-	g.Go(func() (err error) {
-		s.kafka, err = engines.StartKafka(ctx, engines.KafkaConfig{
-			Dir: filepath.Join(s.Dir, "kafka"), Progress: s.Progress})
-		return err
-	})
-	g.Go(func() (err error) {
-		s.redis, err = engines.StartRedis(ctx,
-			engines.RedisConfig{Dir: filepath.Join(s.Dir, "redis")})
-		return err
-	})
-	return g.Wait()
-}
-
 // addRole writes a role's configuration.
 func (s *system) addRole(name string, n int) error {
 	var text strings.Builder
@@ -233,10 +210,10 @@ func (s *system) addRole(name string, n int) error {
 	hosts := ""
 	r := &role{name: fmt.Sprintf("%s-%d", name, n), of: s}
 	if !s.Embedded {
-		hosts = fmt.Sprintf("hosts: [%q], ", s.cassandra.Addr())
+		hosts = fmt.Sprintf("hosts: [%q], ", s.Cassandra.Addr())
 		fmt.Fprintf(&text, "kafka: {brokers: [%q], partitions: 4, instance_id: %s}\n",
-			s.kafka.Addr(), r.name)
-		fmt.Fprintf(&text, "redis: {addresses: [%q]}\n", s.redis.Addr())
+			s.Kafka.Addr(), r.name)
+		fmt.Fprintf(&text, "redis: {addresses: [%q]}\n", s.Redis.Addr())
 	}
 	fmt.Fprintf(&text, "cassandra: {%sgrace: %s, hour_spread: %s}\n", hosts, grace, spread)
 	listens := []string{name}
@@ -288,15 +265,7 @@ func (s *system) stop() {
 	for _, r := range s.roles {
 		_ = r.kill()
 	}
-	if s.redis != nil {
-		_ = s.redis.Kill()
-	}
-	if s.kafka != nil {
-		_ = s.kafka.Kill()
-	}
-	if s.cassandra != nil {
-		_ = s.cassandra.Kill()
-	}
+	s.KillEngines()
 }
 
 // client gives up on who hangs, so that the other process is asked.
@@ -312,7 +281,7 @@ var reader = &http.Client{Timeout: patience, Transport: client.Transport}
 
 // wipe takes all from Redis.
 func (s *system) wipe() error {
-	to, err := net.DialTimeout("tcp", s.redis.Addr(), 10*time.Second)
+	to, err := net.DialTimeout("tcp", s.Redis.Addr(), 10*time.Second)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -57,7 +58,7 @@ func (s *system) upgrade(ctx context.Context, f *fleet) error {
 			replaced[r] = true
 			s.add(&s.Replaced, 1)
 			f.recover.over("upgrade " + r.name)
-			if err := sleep(ctx, s.Pause); err != nil {
+			if err := bench.Pass(ctx, s.Pause); err != nil {
 				return err
 			}
 		}

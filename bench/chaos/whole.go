@@ -192,8 +192,8 @@ func (f *fleet) hoursMade(ctx context.Context) error {
 }
 
 func (f *fleet) session() (*gocql.Session, error) {
-	c := gocql.NewCluster(f.cassandra.Host)
-	c.Port, c.Timeout, c.ConnectTimeout = f.cassandra.NativePort, time.Minute, time.Minute
+	c := gocql.NewCluster(f.Cassandra.Host)
+	c.Port, c.Timeout, c.ConnectTimeout = f.Cassandra.NativePort, time.Minute, time.Minute
 	return c.CreateSession()
 }
 
@@ -220,7 +220,7 @@ func (f *fleet) stored(ctx context.Context, nodes []*node) error {
 	if f.Embedded {
 		c.Dir = filepath.Join(f.data(), "rows")
 	} else {
-		c.Hosts = []string{f.cassandra.Addr()}
+		c.Hosts = []string{f.Cassandra.Addr()}
 	}
 	db, err := store.New(c, store.NewMetrics(nil))
 	if err != nil {

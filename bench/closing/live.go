@@ -128,7 +128,7 @@ func (l *load) run(ctx context.Context, done func() bool) error {
 			return err
 		}
 		for _, at := range due {
-			l.waits = append(l.waits, millis(time.Since(at)))
+			l.waits = append(l.waits, bench.Millis(time.Since(at)))
 		}
 		time.Sleep(10 * time.Millisecond) // a poll
 	}
@@ -162,7 +162,7 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 	}
 	f.alone = &s
 	bench.Progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames,
-		millis(s.cassandra+s.own)/float64(s.frames), millis(s.cassandra)/float64(s.frames))
+		bench.Millis(s.cassandra+s.own)/float64(s.frames), bench.Millis(s.cassandra)/float64(s.frames))
 	return nil
 }
 
@@ -237,8 +237,8 @@ func (f *findings) measureHours(ctx context.Context, start int64) error {
 	}
 	f.making = &s
 	bench.Progress("%d hours were made: %.1f ms of CPU each, %.1f of them Cassandra's; rows an "+
-		"hour: %s", f.hours, millis(s.cassandra+s.own)/float64(f.hours),
-		millis(s.cassandra)/float64(f.hours),
+		"hour: %s", f.hours, bench.Millis(s.cassandra+s.own)/float64(f.hours),
+		bench.Millis(s.cassandra)/float64(f.hours),
 		said(s.rowsPer(float64(f.hours), nil)))
 	return nil
 }

@@ -22,7 +22,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -77,12 +76,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ringwatch-closing-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: o.heap,
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: r.Dir, Heap: o.heap,
 		Progress: bench.Say})
 	if err != nil {
 		return err
@@ -106,14 +100,12 @@ func (f *findings) addTo(r *bench.Result, shape *fleet.Shape) {
 		"rows_per_hour": f.making.rowsPer(float64(f.hours), nil)}
 	r.Notes = "Quiet nodes, each the copy of one of -originals that play the recording of an " +
 		"idle node. The windows of all are closed at once, while frames of the next one come " +
-		"evenly, on one " +
-		"Cassandra and this process on one machine. cpu_ms_per_window is both processes' CPU, " +
-		"memtables flushed and compactions ended, less what as many frames cost when they " +
-		"came alone, " +
-		"frame_cpu_ms each, and what settling costs when there is nothing to settle. " +
-		"rows_per_window are those written beside frames. hour_cores is what making a node's " +
-		"hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when it is " +
-		"in Cassandra."
+		"evenly, on one Cassandra and this process on one machine. cpu_ms_per_window is both " +
+		"processes' CPU, memtables flushed and compactions ended, less what as many frames cost " +
+		"when they came alone, frame_cpu_ms each, and what settling costs when there is nothing " +
+		"to settle. rows_per_window are those written beside frames. hour_cores is what making a " +
+		"node's hour takes, by 10,000 nodes and hour. wait is from when a frame is due to when " +
+		"it is in Cassandra."
 	c := f.closing
 	cpu := f.perWindow(c.cassandra+c.own, f.alone.cassandra+f.alone.own)
 	r.Add("windows_per_s", f.closed/f.seconds)
@@ -122,9 +114,9 @@ func (f *findings) addTo(r *bench.Result, shape *fleet.Shape) {
 	r.Add("hour_cores", (f.making.cassandra+f.making.own).Seconds()/float64(f.hours)*10_000/3600)
 	r.Add("cassandra_cpu_ms_per_window", f.perWindow(c.cassandra, f.alone.cassandra))
 	r.Add("own_cpu_ms_per_window", f.perWindow(c.own, f.alone.own))
-	r.Add("frame_cpu_ms", millis(f.alone.cassandra+f.alone.own)/float64(f.alone.frames))
-	r.Add("hour_cassandra_cpu_ms", millis(f.making.cassandra)/float64(f.hours))
-	r.Add("hour_own_cpu_ms", millis(f.making.own)/float64(f.hours))
+	r.Add("frame_cpu_ms", bench.Millis(f.alone.cassandra+f.alone.own)/float64(f.alone.frames))
+	r.Add("hour_cassandra_cpu_ms", bench.Millis(f.making.cassandra)/float64(f.hours))
+	r.Add("hour_own_cpu_ms", bench.Millis(f.making.own)/float64(f.hours))
 	r.Add("rows_per_hour", sum(f.making.rowsPer(float64(f.hours), nil)))
 	r.Add("wait_p50_ms", bench.Median(f.waits))
 	r.Add("wait_p99_ms", bench.Quantile(f.waits, 0.99))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -33,13 +34,10 @@ type meter struct {
 
 // now is what has been taken so far.
 func (m *meter) now() (s span, err error) {
-	theirs, err := node.UsageOf(m.cassandra.Pid(), "")
-	if err != nil {
-		return s, err
+	if s.cassandra, err = node.CPU(m.cassandra.Pid()); err == nil {
+		s.own, err = node.CPU(os.Getpid())
 	}
-	own, err := node.UsageOf(os.Getpid(), "")
-	s.cassandra, s.own, s.rows = theirs.CPU, own.CPU,
-		m.byLabel("ringwatch_store_rows_written_total")
+	s.rows = node.Values(m.metrics, "ringwatch_store_rows_written_total")
 	return s, err
 }
 
@@ -80,28 +78,8 @@ func (m *meter) settle(ctx context.Context) error {
 }
 
 // closed is how many windows the store has closed.
-func (m *meter) closed() float64 { return sum(m.byLabel("ringwatch_store_windows_closed_total")) }
-
-// byLabel returns a counter's values by that of its label.
-func (m *meter) byLabel(name string) map[string]float64 {
-	values := map[string]float64{}
-	families, err := m.metrics.Gather()
-	if err != nil {
-		panic(err) // the registry is ours
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			var labels []string
-			for _, l := range metric.GetLabel() {
-				labels = append(labels, l.GetValue())
-			}
-			values[strings.Join(labels, " ")] = metric.GetCounter().GetValue()
-		}
-	}
-	return values
+func (m *meter) closed() float64 {
+	return node.Sum(m.metrics, "ringwatch_store_windows_closed_total")
 }
 
 // rowsPer is how many rows of each table were written for each of n, less what as many frames wrote
@@ -123,10 +101,8 @@ func (s *span) rowsPer(n float64, alone *span) map[string]float64 {
 // they came alone.
 func (f *findings) perWindow(all, alone time.Duration) float64 {
 	frames := float64(f.closing.frames) / float64(f.alone.frames)
-	return (millis(all) - frames*millis(alone)) / f.closed
+	return (bench.Millis(all) - frames*bench.Millis(alone)) / f.closed
 }
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func sum(values map[string]float64) (total float64) {
 	for _, v := range values {

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -72,13 +72,7 @@ func newTestbed(ctx context.Context, o options, shape *fleet.Shape,
 	config.Timeout = config.Grace / 2 // with more, frames count as late before their window ends
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr,
 		&slog.HandlerOptions{Level: slog.LevelWarn}))
-	if f.store, err = store.New(config, store.NewMetrics(f.metrics)); err != nil {
-		return nil, err
-	}
-	if err := f.store.Connect(ctx); err != nil {
-		return nil, err
-	}
-	if err := f.store.Apply(ctx); err != nil {
+	if f.store, err = node.OpenStore(ctx, config, store.NewMetrics(f.metrics)); err != nil {
 		return nil, err
 	}
 	f.writer = store.NewWriter(f.store)
@@ -100,21 +94,11 @@ func (f *testbed) frame(n, window, tick int) ([]byte, error) {
 	return f.copies.Frame(n, window*f.copies.Ticks+tick, f.later(n))
 }
 
-// atOnce calls do for 0 … n-1, so many at once.
-func atOnce(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		g.Go(func() error { return do(ctx, i) })
-	}
-	return g.Wait()
-}
-
 // write writes frames of the first n nodes' window, ticks from … to-1, past the stream.
 func (f *testbed) write(ctx context.Context, n, window, from, to int) error {
 	f.set(f.window(window) + 1)
 	for tick := from; tick < to; tick++ {
-		err := atOnce(ctx, n, writers, func(ctx context.Context, i int) error {
+		err := bench.AtOnce(ctx, n, writers, func(ctx context.Context, i int) error {
 			b, err := f.frame(i, window, tick)
 			if err != nil {
 				return err
@@ -131,7 +115,7 @@ func (f *testbed) write(ctx context.Context, n, window, from, to int) error {
 // close closes the window of the first n nodes.
 func (f *testbed) close(ctx context.Context, n, window int) error {
 	f.set(f.window(window+1) + store.DefaultConfig().Grace.Milliseconds() + 1)
-	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
+	return bench.AtOnce(ctx, n, closers, func(ctx context.Context, i int) error {
 		return f.writer.CloseWindow(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i),
 			f.window(window))
 	})
@@ -139,7 +123,7 @@ func (f *testbed) close(ctx context.Context, n, window int) error {
 
 // makeHours makes the hours of the first n nodes, whose windows are all closed.
 func (f *testbed) makeHours(ctx context.Context, n int, start int64) error {
-	return atOnce(ctx, n, closers, func(ctx context.Context, i int) error {
+	return bench.AtOnce(ctx, n, closers, func(ctx context.Context, i int) error {
 		return f.writer.MakeHour(ctx, memory.Unbounded(), account, fleet.IDOf(f.copies.Seed, i),
 			start)
 	})

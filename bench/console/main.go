@@ -19,8 +19,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -74,11 +72,6 @@ type steps struct {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	dir, err := os.MkdirTemp("", "ringwatch-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	binary, err := filepath.Abs(o.binary)
 	if err != nil {
 		return err
@@ -88,7 +81,7 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 		accounts = append(accounts, fmt.Sprint("fleet", n))
 	}
 	bench.Progress("starting engines and roles")
-	l, err := line.Start(ctx, line.Config{Dir: dir, Binary: binary, Accounts: accounts,
+	l, err := line.Start(ctx, line.Config{Dir: r.Dir, Binary: binary, Accounts: accounts,
 		// The rules of 11,000 nodes would take the processors from what is measured.
 		More: "rules: {shipped: false}\n"})
 	if err != nil {
@@ -122,12 +115,10 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	}
 	r.Detail = f
 	r.Notes = "first_page_kb is JavaScript and CSS on the wire, gzip. fleet_ms is from opening " +
-		"the fleet's " +
-		"page to its first node and its map on the screen, of 1,000 nodes, fleet_10000_ms of " +
-		"10,000. charts_ms is from the " +
-		"answers' arrival to twelve charts of 360 points drawn. heap_growth_pct compares the " +
-		"page's memory after and before an " +
-		"hour of refreshes. Engines, roles and browser share the machine."
+		"the fleet's page to its first node and its map on the screen, of 1,000 nodes, " +
+		"fleet_10000_ms of 10,000. charts_ms is from the answers' arrival to twelve charts of " +
+		"360 points drawn. heap_growth_pct compares the page's memory after and before an hour " +
+		"of refreshes. Engines, roles and browser share the machine."
 	r.Add("first_page_kb", f.FirstPageKB)
 	for i, n := range o.sizes {
 		key := "fleet_ms"
@@ -154,23 +145,19 @@ func send(ctx context.Context, l *line.Line, key string, shape *fleet.Shape, n i
 	}
 	for round := range 2 {
 		began := time.Now()
-		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(16)
-		for i, node := range nodes {
-			g.Go(func() error {
-				node.Step()
-				b, err := node.Frame(time.Now().UnixMilli())
-				if err != nil {
-					return err
-				}
-				if i%1000 == 999 {
-					bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
-						time.Since(began).Seconds())
-				}
-				return l.Post(ctx, key, b)
-			})
-		}
-		if err := g.Wait(); err != nil {
+		err := bench.AtOnce(ctx, n, 16, func(ctx context.Context, i int) error {
+			nodes[i].Step()
+			b, err := nodes[i].Frame(time.Now().UnixMilli())
+			if err != nil {
+				return err
+			}
+			if i%1000 == 999 {
+				bench.Progress("round %d: %d of %d nodes, %.0f s", round+1, i+1, n,
+					time.Since(began).Seconds())
+			}
+			return l.Post(ctx, key, b)
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -52,10 +52,23 @@ func (q *Question) Form(words string, at time.Time) url.Values {
 	return form
 }
 
-// Panels are those of the dashboards in a folder, of one cluster and its busiest table. Dashboards
-// that do not ask for one cluster are of the whole fleet: their kind is "fleet", that of the others
-// "panel".
-func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error) {
+// Board is a dashboard.
+type Board struct {
+	Name    string // of its file
+	Cluster bool   // it asks for one cluster; otherwise it is of the whole fleet
+	Panels  []Panel
+}
+
+// Panel is one expression of a panel. Theirs is the same in the words of a Prometheus that has
+// classic histograms.
+type Panel struct {
+	Title, Words, Theirs string
+	Instant              bool // no range
+}
+
+// Boards reads the dashboards of Cassandra in a folder, and asks for one cluster and table, and for
+// everything of what else can be chosen.
+func Boards(dir, cluster, table string, native func(metric string) bool) (list []Board, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("%s has no dashboards: %v", dir, err)
@@ -72,35 +85,51 @@ func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error
 		if !slices.Contains(d.Tags, "cassandra") {
 			continue // the set has nodes of Cassandra alone
 		}
-		values, kind := dashboardtest.BuiltIn(), "fleet"
+		b := Board{Name: strings.TrimSuffix(filepath.Base(file), ".json")}
+		values := dashboardtest.BuiltIn()
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"
 		}
-		if strings.Contains(string(text), `=\"$cluster\"`) {
-			values["cluster"], kind = cluster, "panel"
+		if b.Cluster = strings.Contains(string(text), `=\"$cluster\"`); b.Cluster {
+			values["cluster"] = cluster
 		}
-		values["table"] = tableOf(shape)
+		values["table"] = table
 		for i := range d.Panels {
 			for _, t := range d.Panels[i].Targets {
-				q := Question{Kind: kind, Path: "/api/v1/query_range", Param: "query",
-					Span: panelRange,
-					Title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file),
-						".json"),
-						d.Panels[i].Title, t.RefID)}
-				if q.Words, err = dashboardtest.Expand(t.Expr, values); err == nil {
-					q.Theirs, err = peers.Words(q.Words, shape.IsHistogram)
+				p := Panel{Instant: t.Instant,
+					Title: fmt.Sprintf("%s: %s %s", b.Name, d.Panels[i].Title, t.RefID)}
+				if p.Words, err = dashboardtest.Expand(t.Expr, values); err == nil {
+					p.Theirs, err = peers.Words(p.Words, native)
 				}
 				if err != nil {
-					return nil, fmt.Errorf("%s: %w", q.Title, err)
+					return nil, fmt.Errorf("%s: %w", p.Title, err)
 				}
-				if t.Instant {
-					q.Path, q.Span = "/api/v1/query", 0
-				}
-				list = append(list, q)
+				b.Panels = append(b.Panels, p)
 			}
 		}
+		list = append(list, b)
 	}
 	return list, nil
+}
+
+// Panels are the questions of a folder's dashboards about one cluster and its busiest table. The
+// kind of those about the whole fleet is "fleet", that of the others "panel".
+func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error) {
+	boards, err := Boards(dir, cluster, tableOf(shape), shape.IsHistogram)
+	for _, b := range boards {
+		for _, p := range b.Panels {
+			q := Question{Kind: "fleet", Title: p.Title, Path: "/api/v1/query_range",
+				Param: "query", Words: p.Words, Theirs: p.Theirs, Span: panelRange}
+			if b.Cluster {
+				q.Kind = "panel"
+			}
+			if p.Instant {
+				q.Path, q.Span = "/api/v1/query", 0
+			}
+			list = append(list, q)
+		}
+	}
+	return list, err
 }
 
 // tableOf is a table of users that all nodes have.

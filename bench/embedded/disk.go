@@ -2,15 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
@@ -120,20 +115,15 @@ func closeAll(ctx context.Context, db *store.Store, now *atomic.Int64, from, to 
 	bench.Progress("closing windows and making hours and days of %d nodes, recorders of "+
 		"rules among them",
 		len(ids))
-	g, closing := errgroup.WithContext(ctx)
-	g.SetLimit(2)
-	for _, id := range ids {
-		g.Go(func() error {
-			for at := frame.WindowOf(from); at <= to; at += frame.WindowMillis {
-				if err := w.CloseWindow(closing, memory.Unbounded(), accountName, id,
-					at); err != nil {
-					return err
-				}
+	err = bench.AtOnce(ctx, len(ids), 2, func(ctx context.Context, i int) error {
+		for at := frame.WindowOf(from); at <= to; at += frame.WindowMillis {
+			if err := w.CloseWindow(ctx, memory.Unbounded(), accountName, ids[i], at); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for _, level := range []rollup.Level{rollup.Hour, rollup.Day} {
@@ -164,7 +154,7 @@ func quiet(ctx context.Context, e *files.Engine, dir string) error {
 		if now := e.Bytes(); now != last {
 			last, since = now, time.Now()
 		}
-		if err := pass(ctx, time.Second); err != nil {
+		if err := bench.Pass(ctx, time.Second); err != nil {
 			return err
 		}
 	}
@@ -173,22 +163,6 @@ func quiet(ctx context.Context, e *files.Engine, dir string) error {
 
 // sizeOf returns the MB of a directory's files.
 func sizeOf(dir string) (mb float64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return ignoreGone(err)
-		}
-		info, err := e.Info()
-		if err == nil {
-			mb += float64(info.Size()) / 1e6
-		}
-		return ignoreGone(err)
-	})
-	return mb, err
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
+	n, err := bench.Bytes(dir)
+	return float64(n) / 1e6, err
 }

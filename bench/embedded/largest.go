@@ -63,7 +63,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 		bench.Progress("%d nodes send", len(n.list))
 		n.send(from)
 		from = len(n.list)
-		if err := pass(n.ctx, 2*interval); err != nil { // their first frames are key frames
+		if err := bench.Pass(n.ctx, 2*interval); err != nil { // their first frames are key frames
 			return err
 		}
 		at, err := r.oneStep(n, us, s, fresh)
@@ -111,7 +111,7 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at s
 		at.Missed = now["ringwatch_rules_missed_total"] - missed
 	}
 	fresh.End()
-	at.Cores, at.Senders = mean(used), mean(senders)
+	at.Cores, at.Senders = bench.Mean(used), bench.Mean(senders)
 	at.FreshP99 = bench.Quantile(fresh.Times(), 0.99)
 	at.Refused, at.Frames = n.refused.Load()-refused, int(n.frames.Load()-frames)
 	broken := func(is bool, format string, args ...any) {
@@ -131,16 +131,9 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at s
 	return at, nil
 }
 
-func mean(list []float64) (sum float64) {
-	for _, v := range list {
-		sum += v / float64(len(list))
-	}
-	return sum
-}
-
 // figures are the process's metrics: of each name the sum.
 func figures(ctx context.Context, us *ours) (map[string]float64, error) {
-	b, err := get(ctx, us.api+"/metrics", "")
+	b, err := line.Get(ctx, line.Plain, us.api+"/metrics", "")
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -83,9 +82,8 @@ func (r *report) underLoad(
 		})
 	}
 	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
-		r.nodes,
-		r.Series[0], r.Series[1], r.warm)
-	if err := pass(n.ctx, minutes(r.warm)); err != nil {
+		r.nodes, r.Series[0], r.Series[1], r.warm)
+	if err := bench.Pass(n.ctx, minutes(r.warm)); err != nil {
 		return err
 	}
 	for _, f := range append(found, fresh) {
@@ -152,8 +150,7 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 			to.Failure)
 	}
 	bench.Progress("senders and readers: %.2f cores; %d frames were told to come again",
-		r.Senders.Cores,
-		r.Refused)
+		r.Senders.Cores, r.Refused)
 }
 
 // compare asks both sides every question once at one instant: how many answers have as many
@@ -224,12 +221,12 @@ func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measure
 		case <-tick.C:
 		}
 		for i, s := range sides {
-			all, anonymous, err := resident(s.pid)
+			all, anonymous, err := node.Memory(s.pid)
 			if err != nil {
 				return nil, err
 			}
-			list[i].resident = append(list[i].resident, all)
-			list[i].inUse = append(list[i].inUse, anonymous)
+			list[i].resident = append(list[i].resident, float64(all)/1e6)
+			list[i].inUse = append(list[i].inUse, float64(anonymous)/1e6)
 		}
 		if time.Since(told) > time.Minute {
 			told = time.Now()
@@ -239,7 +236,7 @@ func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measure
 				if err != nil {
 					return nil, err
 				}
-				text += fmt.Sprintf("; %s %.2f cores", list[i].Name, cores(before[i], now))
+				text += fmt.Sprintf("; %s %.2f cores", list[i].Name, now.CoresSince(before[i]))
 				if n := len(list[i].resident); n > 0 {
 					text += fmt.Sprintf(", %.0f MB", list[i].resident[n-1])
 				}
@@ -253,36 +250,11 @@ func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measure
 			return nil, err
 		}
 		m := &list[i]
-		m.Cores = cores(before[i], now)
+		m.Cores = now.CoresSince(before[i])
 		m.Resident, m.Most = bench.Median(m.resident), bench.Quantile(m.resident, 1)
 		m.Anonymous = bench.Median(m.inUse)
 	}
 	return list, nil
 }
 
-func cores(before, now node.Usage) float64 {
-	return (now.CPU - before.CPU).Seconds() / now.At.Sub(before.At).Seconds()
-}
-
-// resident returns the MB of memory that a process has, and those among them that are no file's.
-func resident(pid int) (all, anonymous float64, err error) {
-	var pages, n, shared int64
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err == nil {
-		_, err = fmt.Sscan(string(b), &pages, &n, &shared)
-	}
-	page := float64(syscall.Getpagesize())
-	return float64(n) * page / 1e6, float64(n-shared) * page / 1e6, err
-}
-
 func minutes(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }
-
-// pass lets time pass.
-func pass(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -37,7 +37,7 @@ type options struct {
 	memory                                 int64
 	seed                                   uint64
 	parts                                  []string
-	binary, recordings, dashboards, work   string
+	binary, recordings, dashboards         string
 	profile                                string
 }
 
@@ -45,11 +45,8 @@ var allParts = []string{"load", "disk", "start", "largest"}
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 300,
-		"nodes of the fleet, fifty in a cluster, every second one idle")
-	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Nodes(&o.nodes, 300)
+	bench.Tables(&o.tables, 9)
 	flag.Float64Var(&o.minutes, "minutes", 30, "minutes that both sides are measured")
 	flag.Float64Var(&o.warm, "warm", 6, "minutes before, so that a window has been closed")
 	flag.IntVar(&o.days, "days", 14, "days of rows that a start has; 0: only those of the run")
@@ -65,9 +62,8 @@ func main() {
 		"what to measure; disk and start need load")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
-		"folder of the dashboards that are asked")
-	bench.Work(&o.work)
+	bench.Dashboards(&o.dashboards)
+	bench.Work()
 	flag.StringVar(&o.profile, "profile", "",
 		"folder for profiles of our process under load, CPU and heap, which is then built from "+
 			"this tree; empty: none")
@@ -100,22 +96,19 @@ func (o *options) check() error {
 func (o *options) does(part string) bool { return slices.Contains(o.parts, part) }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := result.Dir
 	if o.profile != "" {
 		bench.Progress("building a ringwatch that can be profiled")
 		if err := os.MkdirAll(o.profile, 0o755); err != nil {
 			return err
 		}
+		var err error
 		if o.binary, err = profiled.Build(ctx, dir); err != nil {
 			return err
 		}
 	}
 	r := &report{options: o}
-	err = r.run(ctx, dir)
+	err := r.run(ctx, dir)
 	if err == nil || r.Ours.Cores > 0 { // what was measured before is worth something
 		err = errors.Join(err, r.keep(result))
 	}

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -14,10 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/fleet"
-	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/ingest"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 const interval = 20 * time.Second
@@ -53,11 +52,8 @@ type nodes struct {
 func newNodes(ctx context.Context, o *options, key string) (*nodes, error) {
 	n := &nodes{seed: o.seed, key: key, taken: make(chan crowd.Sent)}
 	var err error
-	every := interval.Milliseconds()
-	if n.idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, every); err != nil {
-		return nil, err
-	}
-	if n.busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, every); err != nil {
+	if n.idle, n.busy, err = fleet.ReadBoth(o.recordings, o.tables,
+		interval.Milliseconds()); err != nil {
 		return nil, err
 	}
 	n.again(ctx)
@@ -73,10 +69,7 @@ func (n *nodes) again(ctx context.Context) {
 // make adds nodes that do not send yet.
 func (n *nodes) make(count int) {
 	for range count {
-		shape := n.idle
-		if len(n.list)%2 == 1 {
-			shape = n.busy
-		}
+		shape := fleet.OfNode(len(n.list), n.idle, n.busy)
 		n.list = append(n.list, &simulated{
 			Node: fleet.NewNode(shape, n.seed, len(n.list)),
 			client: http.Client{Timeout: time.Minute,
@@ -140,29 +133,13 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 // post sends a frame until ingest has it.
 func (n *nodes) post(s *simulated, b []byte) error {
 	for {
-		q, err := http.NewRequestWithContext(n.ctx, http.MethodPost,
-			*n.ingest.Load()+ingest.FramesPath, bytes.NewReader(b))
-		if err != nil {
+		taken, _, err := line.Post(n.ctx, &s.client, *n.ingest.Load(), n.key, b)
+		if taken || errors.Is(err, line.ErrRefused) {
 			return err
 		}
-		q.Header.Set("Authorization", "Bearer "+n.key)
-		q.Header.Set("Content-Type", frame.ContentType)
-		a, err := s.client.Do(q)
-		if err == nil {
-			text, _ := io.ReadAll(io.LimitReader(a.Body, 300))
-			a.Body.Close()
-			switch {
-			case a.StatusCode/100 == 2:
-				return nil
-			case a.StatusCode/100 != 5 && a.StatusCode != http.StatusTooManyRequests:
-				return fmt.Errorf("ingest answers %s: %s", a.Status, text)
-			}
-		}
 		n.refused.Add(1)
-		select {
-		case <-n.ctx.Done():
-			return n.ctx.Err()
-		case <-time.After(time.Second):
+		if err := bench.Pass(n.ctx, time.Second); err != nil {
+			return err
 		}
 	}
 }

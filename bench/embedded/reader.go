@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 const readEvery = 200 * time.Millisecond // of each side
@@ -44,7 +45,7 @@ func (s *side) read(ctx context.Context, r *crowd.Reader, list []crowd.Question)
 func (s *side) series(
 	ctx context.Context, q *crowd.Question, words string, at time.Time,
 ) (int, error) {
-	b, err := get(ctx, s.url+q.Path+"?"+q.Form(words, at).Encode(), s.key)
+	b, err := line.Get(ctx, line.Plain, s.url+q.Path+"?"+q.Form(words, at).Encode(), s.key)
 	if err != nil {
 		return 0, err
 	}

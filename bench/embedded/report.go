@@ -32,15 +32,13 @@ type freshness struct {
 func (r *report) keep(result *bench.Result) error {
 	result.Detail = r
 	result.Notes = "One ringwatch all without engines and a Prometheus that scrapes the same " +
-		"nodes, at the " +
-		"same time on one machine, with the same rules and readers; senders_cores is what " +
-		"the nodes, " +
-		"their /metrics and the readers took of it. disk is what both keep of the same " +
-		"minutes when " +
-		"all is merged, without logs: Ringwatch's rollups are in it; dir is everything in both " +
-		"directories when the load ends, the stream and Prometheus's log among it. start is of a " +
-		"process that was killed under load, with start_days of rows. largest_nodes is the last " +
-		"step of the search that kept all its bounds, senders on the same cores."
+		"nodes, at the same time on one machine, with the same rules and readers; senders_cores " +
+		"is what the nodes, their /metrics and the readers took of it. disk is what both keep of " +
+		"the same minutes when all is merged, without logs: Ringwatch's rollups are in it; dir " +
+		"is everything in both directories when the load ends, the stream and Prometheus's log " +
+		"among it. start is of a process that was killed under load, with start_days of rows. " +
+		"largest_nodes is the last step of the search that kept all its bounds, senders on the " +
+		"same cores."
 	if r.does("load") {
 		result.Add("nodes", r.nodes)
 		result.Add("cores", r.Ours.Cores)

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -79,23 +77,7 @@ func (r *ours) start(ctx context.Context) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, engines.StartTimeout)
-	defer cancel()
-	for _, base := range []string{r.ingest, r.api} {
-		err := line.Until(ctx, "ringwatch", func(ctx context.Context) error {
-			if !r.process.Running() {
-				cancel()
-				words, _ := engines.LastWords(r.process.LogFile())
-				return fmt.Errorf("it ended: %q", words)
-			}
-			_, err := get(ctx, base+"/-/ready", "")
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return line.Ready(ctx, r.process, r.ingest, r.api)
 }
 
 func (r *ours) kill() {
@@ -106,35 +88,7 @@ func (r *ours) kill() {
 
 // newest returns when a node's newest value was taken, in ms.
 func (r *ours) newest(ctx context.Context, node string) (int64, error) {
-	b, err := get(ctx, r.api+"/v1/nodes/"+node+"/metrics?metrics=jvm_heap_used_bytes", r.key)
-	if err != nil {
-		return 0, err
-	}
-	return line.Newest(b)
-}
-
-var client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64,
-	DisableCompression: true}}
-
-// get returns an answer that is 200 OK.
-func get(ctx context.Context, address, key string) ([]byte, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	if key != "" {
-		q.Header.Set("Authorization", "Bearer "+key)
-	}
-	a, err := client.Do(q)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Body.Close()
-	b, err := io.ReadAll(a.Body)
-	if err == nil && a.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %.300s", a.Status, b)
-	}
-	return b, err
+	return line.Newest(ctx, r.api, r.key, node)
 }
 
 // startPrometheus starts one that scrapes the nodes at address, with the shipped rules in its
@@ -209,6 +163,6 @@ type side struct {
 // ask asks one question and returns how long that took.
 func (s *side) ask(ctx context.Context, path string, form url.Values) (time.Duration, error) {
 	start := time.Now()
-	_, err := get(ctx, s.url+path+"?"+form.Encode(), s.key)
+	_, err := line.Get(ctx, line.Plain, s.url+path+"?"+form.Encode(), s.key)
 	return time.Since(start), err
 }

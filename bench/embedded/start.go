@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -70,7 +69,7 @@ func (r *report) start(ctx context.Context, n *nodes, us *ours, rest string) err
 	for range starts {
 		n.again(ctx)
 		n.send(0)
-		if err := pass(n.ctx, beforeKill); err != nil {
+		if err := bench.Pass(n.ctx, beforeKill); err != nil {
 			return err
 		}
 		us.kill()
@@ -131,12 +130,10 @@ func (r *report) fill(ctx context.Context, n *nodes, us *ours, rest string) erro
 	}
 	for at := first; at < end-hourMillis; at += hourMillis {
 		now.Store(at + hourMillis*3/2)
-		g, ctx := errgroup.WithContext(ctx)
-		g.SetLimit(32)
-		for i := range list {
-			g.Go(func() error { return list[i].put(ctx, to, at) })
-		}
-		if err := g.Wait(); err != nil {
+		err := bench.AtOnce(ctx, len(list), 32, func(ctx context.Context, i int) error {
+			return list[i].put(ctx, to, at)
+		})
+		if err != nil {
 			return err
 		}
 		if (at-first)%(24*hourMillis) == 0 {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -57,6 +58,22 @@ type histogramStep struct {
 	count  []int64
 	total  int64
 	sum    int64
+}
+
+// ReadBoth reads both recordings of a folder.
+func ReadBoth(folder string, tables int, interval int64) (idle, busy *Shape, err error) {
+	if idle, err = Read(filepath.Join(folder, "idle.rwf"), "idle", tables, interval); err == nil {
+		busy, err = Read(filepath.Join(folder, "busy.rwf"), "busy", tables, interval)
+	}
+	return idle, busy, err
+}
+
+// OfNode is the shape of a fleet's node number i: every second one is idle.
+func OfNode(i int, idle, busy *Shape) *Shape {
+	if i%2 == 0 {
+		return idle
+	}
+	return busy
 }
 
 // Read reads a recording, takes a frame each interval, in ms, and gives a node so many tables: of

@@ -6,7 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,18 +22,13 @@ func main() {
 }
 
 func measure(ctx context.Context, r *bench.Result, length, interval time.Duration) error {
-	dir, err := os.MkdirTemp("", "ringwatch-freshness-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	binary, err := filepath.Abs("bin/ringwatch")
 	if err != nil {
 		return err
 	}
 	bench.Say("starting Cassandra with the agent, Kafka, Redis and the roles")
 	l, err := line.Start(ctx,
-		line.Config{Dir: dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar",
+		line.Config{Dir: r.Dir, Binary: binary, Jar: "agent/target/ringwatch-agent.jar",
 			Interval: interval, Progress: bench.Say})
 	if err != nil {
 		return err

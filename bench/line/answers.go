@@ -3,14 +3,19 @@ package line
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Newest returns when the one value in an answer of /v1/nodes/{id}/metrics was taken, in ms.
-func Newest(answer []byte) (int64, error) {
+// Newest asks an API when a node's newest value was taken, in ms.
+func Newest(ctx context.Context, api, key, node string) (int64, error) {
+	answer, err := Get(ctx, Plain, api+"/v1/nodes/"+node+"/metrics?metrics=jvm_heap_used_bytes", key)
+	if err != nil {
+		return 0, err
+	}
 	var list []struct{ Payload []Payload }
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return 0, err
@@ -26,12 +31,22 @@ func Newest(answer []byte) (int64, error) {
 // Figures are what /metrics says: of each name the sum.
 func Figures(text []byte) map[string]float64 {
 	found := map[string]float64{}
+	for series, v := range Series(text) {
+		name, _, _ := strings.Cut(series, "{")
+		found[name] += v
+	}
+	return found
+}
+
+// Series are what /metrics says, by name and labels as they stand there, but for those with a
+// space in a label.
+func Series(text []byte) map[string]float64 {
+	found := map[string]float64{}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		series, value, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ := strings.Cut(series, "{")
 		var v float64
 		if _, err := fmt.Sscan(value, &v); err == nil {
-			found[name] += v
+			found[series] = v
 		}
 	}
 	return found

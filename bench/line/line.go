@@ -7,18 +7,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -39,15 +40,13 @@ type Config struct {
 
 // Line is what runs.
 type Line struct {
-	Cassandra *engines.Cassandra
-	Kafka     *engines.Kafka
-	Redis     *engines.Redis
-	API       string // URL without a path
-	Ingest    string
-	Scrape    string // the agent's /metrics
-	Key       string // may read and write, account "default"
-	Account   string
-	Keys      map[string]string // by account of Config.Accounts: one that may read and write
+	Engines
+	API     string // URL without a path
+	Ingest  string
+	Scrape  string // the agent's /metrics
+	Key     string // may read and write, account "default"
+	Account string
+	Keys    map[string]string // by account of Config.Accounts: one that may read and write
 
 	config    Config
 	yaml      string
@@ -93,24 +92,8 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 		}
 		args = append(args, "-javaagent:"+jar+"="+agent)
 	}
-	g, start := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		l.Cassandra, err = engines.StartCassandra(start,
-			engines.CassandraConfig{Dir: filepath.Join(c.Dir, "cassandra"), Heap: "768M",
-				JVMArgs: args, Progress: c.Progress})
-		return err
-	})
-	g.Go(func() (err error) {
-		l.Kafka, err = engines.StartKafka(start,
-			engines.KafkaConfig{Dir: filepath.Join(c.Dir, "kafka"), Progress: c.Progress})
-		return err
-	})
-	g.Go(func() (err error) {
-		l.Redis, err = engines.StartRedis(start,
-			engines.RedisConfig{Dir: filepath.Join(c.Dir, "redis")})
-		return err
-	})
-	if err := g.Wait(); err != nil {
+	if err := l.StartEngines(ctx, c.Dir, engines.CassandraConfig{Heap: "768M", JVMArgs: args,
+		Progress: c.Progress}, &engines.KafkaConfig{Progress: c.Progress}); err != nil {
 		l.Stop()
 		return nil, err
 	}
@@ -164,14 +147,22 @@ func (l *Line) StartRingwatch(ctx context.Context) error {
 		return err
 	}
 	l.ringwatch = p
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	return Ready(ctx, p, l.Ingest, l.API)
+}
+
+// Ready waits until a process of ours says at each URL that it is ready.
+func Ready(ctx context.Context, p *engines.Process, urls ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, engines.StartTimeout)
 	defer cancel()
-	for _, base := range []string{l.Ingest, l.API} {
-		err := Until(ctx, "ringwatch at "+base, func(ctx context.Context) error {
+	for _, base := range urls {
+		err := Until(ctx, base+" to be ready", func(ctx context.Context) error {
 			if !p.Running() {
-				return fmt.Errorf("it ended; its log is %s", p.LogFile())
+				cancel()
+				words, _ := engines.LastWords(p.LogFile())
+				return fmt.Errorf("it ended: %q", words)
 			}
-			return get(ctx, base+"/-/ready", "", nil)
+			_, err := Get(ctx, Plain, base+"/-/ready", "")
+			return err
 		})
 		if err != nil {
 			return err
@@ -200,15 +191,7 @@ func (l *Line) Stop() {
 	if l.ringwatch != nil {
 		l.ringwatch.Stop(ctx)
 	}
-	if l.Cassandra != nil {
-		l.Cassandra.Kill()
-	}
-	if l.Kafka != nil {
-		l.Kafka.Kill()
-	}
-	if l.Redis != nil {
-		l.Redis.Kill()
-	}
+	l.KillEngines()
 }
 
 // Get asks the API for a path with its query and decodes the JSON answer.
@@ -224,64 +207,88 @@ func (l *Line) Text(ctx context.Context, path string) (text string, err error) {
 // Post gives ingest a frame of the key's account, again while it is told to wait.
 func (l *Line) Post(ctx context.Context, key string, b []byte) error {
 	for {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, l.Ingest+"/v1/frames",
-			bytes.NewReader(b))
-		if err != nil {
+		taken, _, err := Post(ctx, http.DefaultClient, l.Ingest, key, b)
+		if taken || err != nil {
 			return err
 		}
-		q.Header.Set("Authorization", "Bearer "+key)
-		q.Header.Set("Content-Type", frame.ContentType)
-		a, err := http.DefaultClient.Do(q)
-		if err != nil {
+		if err := bench.Pass(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
-		a.Body.Close()
-		switch a.StatusCode {
-		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(200 * time.Millisecond):
-			}
-			continue
-		}
-		if a.StatusCode/100 != 2 {
-			return fmt.Errorf("ingest answers %s", a.Status)
-		}
-		return nil
 	}
+}
+
+// ErrRefused is Post's when an ingest takes a frame neither now nor later.
+var ErrRefused = errors.New("ingest refuses the frame")
+
+// Post gives an ingest a frame once. One that it does not take, with 429 or 5xx, may be sent again,
+// after the time that it said, if it did. The error is ErrRefused, or why there was no answer.
+func Post(ctx context.Context, client *http.Client, ingest, key string,
+	b []byte) (taken bool, after time.Duration, err error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, ingest+"/v1/frames",
+		bytes.NewReader(b))
+	if err != nil {
+		return false, 0, err
+	}
+	q.Header.Set("Authorization", "Bearer "+key)
+	q.Header.Set("Content-Type", frame.ContentType)
+	a, err := client.Do(q)
+	if err != nil {
+		return false, 0, err
+	}
+	defer a.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(a.Body, 300)) // to its end, so the connection stays
+	switch {
+	case a.StatusCode/100 == 2:
+		return true, 0, nil
+	case a.StatusCode/100 == 5 || a.StatusCode == http.StatusTooManyRequests:
+		seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
+		return false, time.Duration(seconds) * time.Second, nil
+	}
+	return false, 0, fmt.Errorf("%w: it answers %s: %s", ErrRefused, a.Status, text)
 }
 
 func get(ctx context.Context, address, key string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	b, err := Get(ctx, http.DefaultClient, address, key)
 	if err != nil {
 		return err
 	}
-	if key != "" {
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s: %s", address, resp.Status, b)
-	}
-	switch into := into.(type) {
-	case nil:
-		return nil
-	case *string:
-		*into = string(b)
+	if text, is := into.(*string); is {
+		*text = string(b)
 		return nil
 	}
 	return json.Unmarshal(b, into)
+}
+
+// Plain is a client for many questions. Answers come unpacked, as nobody is to pack on the cores
+// that are measured.
+var Plain = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64,
+	DisableCompression: true}}
+
+// Get returns an answer that is 200 OK; key may be empty. headers are names and values in turn.
+func Get(ctx context.Context, client *http.Client, address, key string,
+	headers ...string) ([]byte, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if key != "" {
+		q.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 1; i < len(headers); i += 2 {
+		q.Header.Set(headers[i-1], headers[i])
+	}
+	a, err := client.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err == nil && a.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answered %s: %.300s", address, a.Status, b)
+	}
+	return b, err
 }
 
 // Node is one entry of /v1/nodes.

@@ -17,10 +17,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -40,6 +36,7 @@ type options struct {
 	interval time.Duration
 	heap     string
 	jar      string
+	dir      string
 	paused   bool
 }
 
@@ -67,6 +64,7 @@ func main() {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
+	o.dir = r.Dir
 	if o.paused {
 		return runPaused(ctx, o, r.Named("load-paused"))
 	}
@@ -106,11 +104,10 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 	r.Notes = fmt.Sprintf(
 		"Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians "+
 			"of pairs in turns, %d repeats (JVMs started anew) of %d rounds, %d operations per "+
-			"node and kind in all, %d in flight, "+
-			"closed loop, own generator (gocql) on the same two cores. Without a suffix: "+
-			"50 tables. "+
-			"none_*_spread: interquartile range of the node's own throughput over its median, "+
-			"the noise that the ratios stand in. JMX exporter %s with the whitelist.",
+			"node and kind in all, %d in flight, closed loop, own generator (gocql) on the same "+
+			"two cores. Without a suffix: 50 tables. none_*_spread: interquartile range of the "+
+			"node's own throughput over its median, the noise that the ratios stand in. JMX "+
+			"exporter %s with the whitelist.",
 		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
 	return nil
 }
@@ -122,28 +119,20 @@ type contestant struct {
 }
 
 func compare(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
-	dir, err := os.MkdirTemp("", "ringwatch-load-")
+	ingest := node.Discard()
+	defer ingest.Close()
+	push, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	ingest, stop, err := discard()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	push, err := node.Push(dir, o.jar, ingest, o.interval)
-	if err != nil {
-		return err
-	}
-	jmx, err := node.JMX(ctx, dir, false, bench.Say)
+	jmx, err := node.JMX(ctx, o.dir, false, bench.Say)
 	if err != nil {
 		return err
 	}
 	var all []contestant
 	perRound := max(1, o.ops/o.rounds/o.repeats)
 	for _, side := range []node.Side{node.None(), push, jmx} {
-		c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
+		c, end, err := startWarm(ctx, o, tables, perRound, side)
 		if err != nil {
 			return err
 		}
@@ -181,8 +170,7 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 			}
 			if (k+1)%5 == 0 || k+1 == o.rounds {
 				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
-					o.rounds,
-					bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
+					o.rounds, bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
 					bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
 			}
 		}
@@ -192,10 +180,10 @@ func compare(ctx context.Context, o options, tables, repeat int, rounds map[stri
 
 // startWarm starts a side's node and lets it do a round of each work, which compiles, and
 // prepares every statement. end closes it.
-func startWarm(ctx context.Context, o options, tables, perRound int, dir string,
-	side node.Side) (c contestant, end func(), err error) {
+func startWarm(ctx context.Context, o options, tables, perRound int, side node.Side,
+) (c contestant, end func(), err error) {
 	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
-	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(dir, side.Name),
+	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(o.dir, side.Name),
 		Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
 		return c, nil, err
@@ -225,21 +213,6 @@ func (c contestant) wake(ctx context.Context) error {
 	return line.Until(ctx, c.Side.Name+" to answer again", func(ctx context.Context) error {
 		return c.session.Query("SELECT key FROM system.local").ExecContext(ctx)
 	})
-}
-
-// discard answers like an ingest that takes everything.
-func discard() (url string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			w.WriteHeader(http.StatusNoContent)
-		})}
-	go server.Serve(l)
-	return "http://" + l.Addr().String(), func() { server.Close() }, nil
 }
 
 func table(rounds map[string][]round) {

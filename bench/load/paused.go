@@ -44,12 +44,10 @@ func runPaused(ctx context.Context, o options, r *bench.Result) error {
 	r.Notes = fmt.Sprintf(
 		"One node of %d tables with the agent at work (every %v) over the same node with it "+
 			"paused, in turns: medians of %d pairs in all from %d JVMs, %d operations of a kind, "+
-			"half of them on each side; low and high: "+
-			"where the median of such pairs lies 19 times of 20, by their order. "+
-			"*_agent_cpu_share: "+
-			"of what Cassandra's process used, what the agent's threads did. %d operations in "+
-			"flight, closed loop, own generator (gocql) on the same two cores; *_seconds: how "+
-			"long a round lasts.",
+			"half of them on each side; low and high: where the median of such pairs lies 19 "+
+			"times of 20, by their order. *_agent_cpu_share: of what Cassandra's process used, "+
+			"what the agent's threads did. %d operations in flight, closed loop, own generator "+
+			"(gocql) on the same two cores; *_seconds: how long a round lasts.",
 		tables, o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
 	return r.Keep()
 }
@@ -61,22 +59,14 @@ const (
 
 func takeTurns(ctx context.Context, o options, tables, repeat int,
 	rounds map[string][]round) error {
-	dir, err := os.MkdirTemp("", "ringwatch-load-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	ingest, stop, err := discard()
-	if err != nil {
-		return err
-	}
-	defer stop()
-	side, err := node.Push(dir, o.jar, ingest, o.interval)
+	ingest := node.Discard()
+	defer ingest.Close()
+	side, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
 	if err != nil {
 		return err
 	}
 	perRound := max(1, o.ops/o.rounds/o.repeats/2)
-	c, end, err := startWarm(ctx, o, tables, perRound, dir, side)
+	c, end, err := startWarm(ctx, o, tables, perRound, side)
 	if err != nil {
 		return err
 	}

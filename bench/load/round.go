@@ -106,10 +106,8 @@ func (c contestant) operation(ctx context.Context, work, table string, key int,
 func (c contestant) scrape(ctx context.Context, interval time.Duration) error {
 	wait := time.Duration(rand.Int64N(int64(interval)))
 	for {
-		select {
-		case <-ctx.Done():
+		if bench.Pass(ctx, wait) != nil {
 			return nil
-		case <-time.After(wait):
 		}
 		began := time.Now()
 		if _, err := node.Scrape(ctx, c.Side.Scrape); err != nil {

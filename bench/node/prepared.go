@@ -14,8 +14,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
-	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -86,6 +86,24 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 		return err
 	}
 	defer session.Close()
+	if err := CreateTables(ctx, session, tables, progress); err != nil {
+		return err
+	}
+	if err := WriteAll(ctx, session, tables, rows); err != nil {
+		return err
+	}
+	session.Close()
+	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process
+	// is given to stop: then the schema itself would be lost.
+	if err := Tool(ctx, c, "drain"); err != nil {
+		return err
+	}
+	return c.Stop(ctx)
+}
+
+// CreateTables creates the tables that Table names, in keyspaces of one replica.
+func CreateTables(ctx context.Context, session *gocql.Session, tables int,
+	progress func(string)) error {
 	for i, told := 0, time.Now(); i < tables; i++ {
 		if i%PerKeyspace == 0 {
 			stmt := fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS ks%d WITH replication = "+
@@ -101,37 +119,23 @@ func prepare(ctx context.Context, dir string, tables int, progress func(string))
 		}
 		if time.Since(told) > 5*time.Second {
 			told = time.Now()
-			progress(fmt.Sprintf("preparing tables: %d of %d, once for all later runs", i, tables))
+			progress(fmt.Sprintf("creating tables: %d of %d", i, tables))
 		}
 	}
-	if err := WriteAll(ctx, session, tables, rows); err != nil {
-		return err
-	}
-	session.Close()
-	// Stopping drains, too, but a busy machine takes longer over a thousand tables than a process
-	// is given to stop: then the schema itself would be lost.
-	if err := Tool(ctx, c, "drain"); err != nil {
-		return err
-	}
-	return c.Stop(ctx)
+	return nil
 }
 
 // WriteAll writes n rows to each table.
 func WriteAll(ctx context.Context, session *gocql.Session, tables, n int) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(8)
-	for i := range tables {
-		g.Go(func() error {
-			for k := range n {
-				if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i,
-					"a value of some length").ExecContext(ctx); err != nil {
-					return err
-				}
+	return bench.AtOnce(ctx, tables, 8, func(ctx context.Context, i int) error {
+		for k := range n {
+			if err := session.Query("INSERT INTO "+Table(i)+" (k, c, v) VALUES (?, ?, ?)", k, i,
+				"a value of some length").ExecContext(ctx); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }
 
 // Session connects to a node; statements have a minute, since a crowded machine may be ten times

@@ -5,6 +5,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,6 +59,14 @@ func Pull(dir, jar string, interval time.Duration) (Side, error) {
 	listen := fmt.Sprintf("127.0.0.1:%d", port)
 	s := Side{Name: "pull", Thread: "ringwatch-agent", Scrape: "http://" + listen + "/metrics"}
 	return s, s.agent(dir, jar, fmt.Sprintf("listen: %q\ninterval: %s\n", listen, interval))
+}
+
+// Discard is an ingest that takes everything.
+func Discard() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
 }
 
 func (s *Side) agent(dir, jar, text string) error {

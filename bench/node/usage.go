@@ -110,12 +110,36 @@ func Collections(file string, after int) (g GC, lines int, err error) {
 	return g, lines, nil
 }
 
+// CPU is what processes have used since their starts.
+func CPU(pids ...int) (sum time.Duration, err error) {
+	for _, pid := range pids {
+		u, err := UsageOf(pid, "")
+		if err != nil {
+			return 0, err
+		}
+		sum += u.CPU
+	}
+	return sum, nil
+}
+
+// CoresSince is how many cores the process has used since before.
+func (u Usage) CoresSince(before Usage) float64 {
+	return (u.CPU - before.CPU).Seconds() / u.At.Sub(before.At).Seconds()
+}
+
 // Resident returns the bytes of memory that a process has.
 func Resident(pid int) (int64, error) {
-	var pages, resident int64
+	all, _, err := Memory(pid)
+	return all, err
+}
+
+// Memory returns the bytes of memory that a process has, and those among them that are no file's.
+func Memory(pid int) (all, anonymous int64, err error) {
+	var pages, resident, shared int64
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err == nil {
-		_, err = fmt.Sscan(string(b), &pages, &resident)
+		_, err = fmt.Sscan(string(b), &pages, &resident, &shared)
 	}
-	return resident * int64(os.Getpagesize()), err
+	page := int64(os.Getpagesize())
+	return resident * page, (resident - shared) * page, err
 }

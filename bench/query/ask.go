@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
@@ -190,29 +191,27 @@ func (s *side) at(ctx context.Context, b *bed, list []*question, how asking) (on
 		g.Go(func() error {
 			start := time.Now()
 			_, err := s.read(ctx, r.path, r.form)
-			o.each[i] = millis(time.Since(start))
+			o.each[i] = bench.Millis(time.Since(start))
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return once{}, err
 	}
-	o.whole = millis(time.Since(began))
+	o.whole = bench.Millis(time.Since(began))
 	after, err := s.cpu()
-	o.cpu = millis(after - before)
+	o.cpu = bench.Millis(after - before)
 	return o, err
 }
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // cpu is what the side's processes have used.
 func (s *side) cpu() (sum time.Duration, err error) {
 	for _, p := range s.pids() {
-		u, err := node.UsageOf(p.pid, "")
+		used, err := node.CPU(p.pid)
 		if err != nil {
 			return 0, err
 		}
-		sum += u.CPU
+		sum += used
 	}
 	return sum, nil
 }

@@ -157,10 +157,7 @@ func (l *live) run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
+		_ = bench.Pass(ctx, time.Second)
 	}
 	return nil
 }
@@ -176,7 +173,7 @@ func (l *live) tick(ctx context.Context) error {
 		}
 	}
 	for ; now >= l.open+frame.WindowMillis+grace; l.open += frame.WindowMillis {
-		err := inParallel(ctx, len(l.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
+		err := bench.AtOnce(ctx, len(l.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
 			return l.ours.close(ctx, l.account, l.nodes[i].ID, l.open)
 		})
 		if err != nil {

@@ -176,7 +176,7 @@ func (r *ours) write(ctx context.Context, account string, b *batch) error {
 		for i := range b.nodes {
 			frames = append(frames, b.nodes[i].frames[w]...)
 		}
-		err := inParallel(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
+		err := bench.AtOnce(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
 			return patient(ctx, func() error {
 				return r.writer.WriteFrame(ctx, account, frames[i])
 			})
@@ -185,7 +185,7 @@ func (r *ours) write(ctx context.Context, account string, b *batch) error {
 			return err
 		}
 		r.now.Store(start + frame.WindowMillis + grace)
-		err = inParallel(ctx, len(b.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
+		err = bench.AtOnce(ctx, len(b.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
 			return r.close(ctx, account, b.nodes[i].node.ID, start)
 		})
 		if err != nil {

@@ -54,9 +54,7 @@ func main() {
 		"between a node's frames, in steps of 5s; 1m for 1,000 nodes")
 	flag.BoolVar(&o.few, "few", false,
 		"only the metrics that the questions ask for; no pages then. For 200 nodes and more")
-	flag.IntVar(&o.tables, "tables", 10,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Tables(&o.tables, 10)
 	flag.BoolVar(&o.live, "live", true,
 		fmt.Sprintf("frames come while questions are asked, of up to %d nodes; without, now is "+
 			"when the data ends", liveNodes))
@@ -119,10 +117,7 @@ func measure(ctx context.Context, o options, result *bench.Result) (err error) {
 	dir := o.keep
 	var data *kept
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ringwatch-query-"); err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
+		dir = result.Dir
 	} else {
 		if dir, err = filepath.Abs(dir); err == nil {
 			err = os.MkdirAll(dir, 0o755)
@@ -139,13 +134,8 @@ func measure(ctx context.Context, o options, result *bench.Result) (err error) {
 		if err := os.MkdirAll(o.cpuprofile, 0o755); err != nil {
 			return err
 		}
-		scratch, err := os.MkdirTemp("", "ringwatch-query-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(scratch)
 		bench.Progress("building a ringwatch that can be profiled")
-		if r.binary, err = profiled.Build(ctx, scratch); err != nil {
+		if r.binary, err = profiled.Build(ctx, result.Dir); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
@@ -34,9 +31,8 @@ import (
 // ours is Ringwatch: real engines, what the roles store and recent do, and an API process for
 // each part.
 type ours struct {
+	line.Engines
 	dir, binary string
-	cassandra   *engines.Cassandra
-	redis       *engines.Redis
 	store       *store.Store
 	writer      *store.Writer
 	recent      *recent.Writer
@@ -72,45 +68,29 @@ func newOurs(binary, dir string) *ours {
 }
 
 func (r *ours) start(ctx context.Context) (err error) {
-	r.cassandra, err = engines.StartCassandra(ctx,
-		engines.CassandraConfig{Dir: filepath.Join(r.dir, "cassandra"), Heap: "1G",
-			// settling is not what is timed
-			Extra:    map[string]any{"compaction_throughput": "0MiB/s"},
-			Progress: func(t string) { bench.Progress("%s", t) }})
+	err = r.StartEngines(ctx, r.dir, engines.CassandraConfig{Heap: "1G", Progress: bench.Say,
+		// settling is not what is timed
+		Extra: map[string]any{"compaction_throughput": "0MiB/s"}}, nil)
 	if err != nil {
 		return err
 	}
-	if r.redis, err = engines.StartRedis(ctx,
-		engines.RedisConfig{Dir: filepath.Join(r.dir, "redis")}); err != nil {
-		return err
-	}
 	c := store.DefaultConfig()
-	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.cassandra.Addr()}, grace*time.Millisecond/2,
+	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.Cassandra.Addr()}, grace*time.Millisecond/2,
 		r.clock, slog.New(slog.DiscardHandler)
 	// With a longer timeout frames count as late before their window ends.
-	if r.store, err = store.New(c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
-		return err
-	}
-	if err := r.store.Connect(ctx); err != nil {
-		return err
-	}
-	if err := r.store.Apply(ctx); err != nil {
+	if r.store, err = node.OpenStore(ctx, c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
 	r.writer = store.NewWriter(r.store)
 	rc := recent.DefaultConfig()
-	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.redis.Addr()}, 0,
+	rc.Addresses, rc.ActiveFor, rc.WriteTimeout, rc.Clock = []string{r.Redis.Addr()}, 0,
 		time.Minute, r.clock
 	r.recent, err = recent.NewWriter(rc, nil, prometheus.NewRegistry())
 	return err
 }
 
 // end ends Cassandra in good order, so that its data may be read again.
-func (r *ours) end(ctx context.Context) error {
-	c := r.cassandra
-	r.cassandra = nil
-	return c.Stop(ctx)
-}
+func (r *ours) end(ctx context.Context) error { return r.Cassandra.Stop(ctx) }
 
 func (r *ours) stop() {
 	if r.api != nil {
@@ -122,12 +102,7 @@ func (r *ours) stop() {
 	if r.store != nil {
 		r.store.Close()
 	}
-	if r.redis != nil {
-		r.redis.Kill()
-	}
-	if r.cassandra != nil {
-		r.cassandra.Kill()
-	}
+	r.KillEngines()
 }
 
 // startAPI starts an API process, in place of the last part's, and waits until its index of
@@ -153,7 +128,7 @@ func (r *ours) startAPI(ctx context.Context) error {
 redis: {addresses: [%q]}
 api: {listen: %q}
 limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
-`, accounts, r.cassandra.Addr(), r.redis.Addr(), r.address)
+`, accounts, r.Cassandra.Addr(), r.Redis.Addr(), r.address)
 	file := filepath.Join(r.dir, "api.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
@@ -186,18 +161,9 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 
 // ready returns the API's word on its index.
 func (r *ours) ready(ctx context.Context) (string, error) {
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+"/-/ready", nil)
+	b, err := line.Get(ctx, line.Plain, "http://"+r.address+"/-/ready", "")
 	if err != nil {
 		return "", err
-	}
-	answer, err := http.DefaultClient.Do(q)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	b, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("/-/ready answered %s: %s, %w", answer.Status, b, err)
 	}
 	var state struct{ Series string }
 	return state.Series, json.Unmarshal(b, &state)
@@ -207,17 +173,17 @@ func (r *ours) ready(ctx context.Context) (string, error) {
 func (r *ours) side(name string) *side {
 	return &side{Name: "ringwatch", url: func() string { return "http://" + r.address },
 		key: r.key[name], restart: r.startAPI, pids: func() []process {
-			return []process{{"API", r.api.Pid()}, {"Cassandra", r.cassandra.Pid()},
-				{"Redis", r.redis.Pid()}}
+			return []process{{"API", r.api.Pid()}, {"Cassandra", r.Cassandra.Pid()},
+				{"Redis", r.Redis.Pid()}}
 		}}
 }
 
 // settle brings what was written to disk, as hours would.
 func (r *ours) settle(ctx context.Context) error {
-	if err := node.Tool(ctx, r.cassandra, "flush", store.DefaultConfig().Keyspace); err != nil {
+	if err := node.Tool(ctx, r.Cassandra, "flush", store.DefaultConfig().Keyspace); err != nil {
 		return err
 	}
-	return node.Settled(ctx, r.cassandra, store.DefaultConfig().Keyspace)
+	return node.Settled(ctx, r.Cassandra, store.DefaultConfig().Keyspace)
 }
 
 // How many frames are written at once, and how many nodes' windows are closed.
@@ -225,20 +191,6 @@ const (
 	framesAtOnce = 32
 	nodesAtOnce  = 8
 )
-
-// inParallel does something for each of n, some at once.
-func inParallel(ctx context.Context, n, atOnce int,
-	do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for i := range n {
-		if ctx.Err() != nil {
-			break
-		}
-		g.Go(func() error { return do(ctx, i) })
-	}
-	return g.Wait()
-}
 
 // close closes a window, and makes the hour and the day that end with it.
 func (r *ours) close(ctx context.Context, name string, node uuid.UUID, start int64) error {
@@ -273,10 +225,8 @@ func patient(ctx context.Context, f func() error) error {
 		if err == nil || !store.Retryable(err) || time.Since(began) > patience {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if bench.Pass(ctx, time.Second) != nil {
 			return err
-		case <-time.After(time.Second):
 		}
 	}
 }

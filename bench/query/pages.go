@@ -3,15 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
-	"github.com/ringwatch/ringwatch/bench/peers"
+	"github.com/ringwatch/ringwatch/bench/crowd"
 )
 
 // pages are the dashboards of a folder as questions: all panels of each, over six hours by the
@@ -24,55 +19,23 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(f.dashboards, "*.json"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no dashboards: %v", f.dashboards, err)
+	boards, err := crowd.Boards(f.dashboards, b.variables.clusters[0], b.variables.table,
+		func(metric string) bool { return native[metric] })
+	if err != nil {
+		return nil, err
 	}
 	var list []question
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		var d dashboardtest.Dashboard
-		if err := json.Unmarshal(text, &d); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		if !slices.Contains(d.Tags, "cassandra") {
-			continue // the set has nodes of Cassandra alone
-		}
-		q := question{group: page,
-			title: "page " + strings.TrimSuffix(filepath.Base(file), ".json")}
-		values := dashboardtest.BuiltIn()
-		for _, v := range d.Templating.List {
-			values[v.Name] = ".*"
-		}
-		if strings.Contains(string(text), `=\"$cluster\"`) {
-			values["cluster"] = b.variables.clusters[0]
-		}
-		values["table"] = b.variables.table
-		for i := range d.Panels {
-			p := &d.Panels[i]
-			for _, t := range p.Targets {
-				one := question{group: panel,
-					title: fmt.Sprintf("%s: %s %s", strings.TrimSuffix(filepath.Base(file),
-						".json"), p.Title, t.RefID)}
-				if one.promql, err = dashboardtest.Expand(t.Expr, values); err != nil {
-					return nil, fmt.Errorf("%s: %w", one.title, err)
-				}
-				if one.theirs, err = peers.Words(one.promql, func(metric string) bool {
-					return native[metric]
-				}); err != nil {
-					return nil, fmt.Errorf("%s: %w", one.title, err)
-				}
-				if !t.Instant {
-					one.span, one.step = 6*time.Hour, time.Minute
-				}
-				if strings.Contains(one.promql, "histogram_quantile") {
-					one.near = sameBucket
-				}
-				q.panels = append(q.panels, one)
+	for _, board := range boards {
+		q := question{group: page, title: "page " + board.Name}
+		for _, p := range board.Panels {
+			one := question{group: panel, title: p.Title, promql: p.Words, theirs: p.Theirs}
+			if !p.Instant {
+				one.span, one.step = 6*time.Hour, time.Minute
 			}
+			if strings.Contains(one.promql, "histogram_quantile") {
+				one.near = sameBucket
+			}
+			q.panels = append(q.panels, one)
 		}
 		q.panels = within(q.panels, b.set.span(), f.rounds)
 		for i := range q.panels {

@@ -120,7 +120,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	v := &variables{}
 	tell := ticker("the store has %d of %d nodes", f.fleet)
 	// The store learns of nodes and series from key frames.
-	err = inParallel(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
+	err = bench.AtOnce(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
 		n := fleet.NewNode(shape, f.seed, i)
 		b, err := n.Frame(time.Now().UnixMilli())
 		if err != nil {
@@ -144,7 +144,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	}
 	bench.Progress("the index of series is loaded; writing %d frames of now into Redis", f.fleet)
 	tell = ticker("Redis has %d of %d nodes", f.fleet)
-	err = inParallel(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
+	err = bench.AtOnce(ctx, f.fleet, nodesAtOnce, func(ctx context.Context, i int) error {
 		k, err := frame.Decode(frames[i], nil)
 		if err != nil {
 			return err

@@ -34,11 +34,7 @@ func newPlayer(s *set, idle, busy *fleet.Shape, start int64) *player {
 	p := &player{account: s.Account, every: busy.Interval, at: start,
 		newest: make([]*window.Window, s.Nodes)}
 	for i := range s.Nodes {
-		shape := idle
-		if i%2 == 1 {
-			shape = busy
-		}
-		n := fleet.NewNode(shape, s.Seed, i)
+		n := fleet.NewNode(fleet.OfNode(i, idle, busy), s.Seed, i)
 		n.Cluster = fmt.Sprintf("%s%d", s.Account, i*clustersOf(s.Nodes)/s.Nodes)
 		p.nodes = append(p.nodes, n)
 		p.next = append(p.next, start+int64(n.Random.IntN(int(p.every)-1000)))

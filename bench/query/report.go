@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -185,11 +184,7 @@ func (f *report) ratios(column string, groups ...string) (list []ratio) {
 }
 
 func median(list []ratio) float64 {
-	var of []float64
-	for _, r := range list {
-		of = append(of, r.of)
-	}
-	return bench.Median(of)
+	return bench.MedianOf(list, func(r ratio) float64 { return r.of })
 }
 
 // worst is the greatest of all.
@@ -293,25 +288,21 @@ func (f *report) addTo(r *bench.Result) {
 	}
 	r.Notes = fmt.Sprintf(
 		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
-			"windows and hours through the store, as blocks into Prometheus, by remote write "+
-			"into VictoriaMetrics. "+
-			"Ringwatch: the API process with Cassandra and Redis, its defaults but for "+
-			"rate limits; "+
-			"the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth "+
-			"bucket, cumulative, without those that counted nothing. "+
-			"A sample of theirs is one of a series, of ours a histogram is one. A peer's "+
-			"time counts "+
-			"if its answer is the same to 1e-6 (same) or as close as its own words allow (close: "+
-			"VictoriaMetrics's rate, rollups, buckets). "+
-			"cold: the first answer of a process that has just started, page caches as they are, "+
-			"median of %d; warm: in words that nobody used before, of data that was asked for, "+
-			"median of %d; refresh: moved by a step, eight panels at once, median of %d. "+
-			"Ranges end where the whole hours do, so all their steps are closed when they are "+
-			"refreshed; instants are of now, while frames come. A page is all panels of a "+
-			"dashboard which all sides answer, eight at once. "+
-			"over_best_peer: the median of the questions' ratios of medians to the faster peer; "+
-			"sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and the "+
-			"span that there are. All share the cores. %s.",
+			"windows and hours through the store, as blocks into Prometheus, by remote write into "+
+			"VictoriaMetrics. Ringwatch: the API process with Cassandra and Redis, its defaults "+
+			"but for rate limits; the peers have histograms as a Prometheus has that scrapes "+
+			"Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
+			"sample of theirs is one of a series, of ours a histogram is one. A peer's time "+
+			"counts if its answer is the same to 1e-6 (same) or as close as its own words allow "+
+			"(close: VictoriaMetrics's rate, rollups, buckets). cold: the first answer of a "+
+			"process that has just started, page caches as they are, median of %d; warm: in words "+
+			"that nobody used before, of data that was asked for, median of %d; refresh: moved by "+
+			"a step, eight panels at once, median of %d. Ranges end where the whole hours do, so "+
+			"all their steps are closed when they are refreshed; instants are of now, while "+
+			"frames come. A page is all panels of a dashboard which all sides answer, eight at "+
+			"once. over_best_peer: the median of the questions' ratios of medians to the faster "+
+			"peer; sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and "+
+			"the span that there are. All share the cores. %s.",
 		strings.Join(said, "; "), clustersOf(f.nodes), f.tables, f.coldRounds, f.rounds, f.rounds,
 		strings.Join(f.versions, ", "))
 }
@@ -410,14 +401,10 @@ func table(w io.Writer, answers []*answer, parts []*part) {
 
 // printKept prints the table of the result that is kept.
 func printKept(r *bench.Result) error {
-	b, err := os.ReadFile(r.File())
-	if err != nil {
+	var last report
+	if err := r.Last(&last); err != nil {
 		return err
 	}
-	var kept struct{ Detail report }
-	if err := json.Unmarshal(b, &kept); err != nil {
-		return err
-	}
-	table(os.Stdout, kept.Detail.Answers, kept.Detail.Parts)
+	table(os.Stdout, last.Answers, last.Parts)
 	return nil
 }

@@ -77,10 +77,7 @@ var fewMetrics = []string{requests, writes, heap, pending, sstables}
 
 // shapes reads the recordings as the set has them.
 func (s *set) shapes(folder string) (idle, busy *fleet.Shape, err error) {
-	if idle, err = fleet.Read(folder+"/idle.rwf", "idle", s.Tables, s.Interval); err != nil {
-		return nil, nil, err
-	}
-	if busy, err = fleet.Read(folder+"/busy.rwf", "busy", s.Tables, s.Interval); err != nil {
+	if idle, busy, err = fleet.ReadBoth(folder, s.Tables, s.Interval); err != nil {
 		return nil, nil, err
 	}
 	if s.Few {

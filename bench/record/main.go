@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -32,8 +33,8 @@ func main() {
 	out := flag.String("out", "bench/recordings", "folder for idle.rwf and busy.rwf")
 	var jar string
 	bench.Agent(&jar)
-	bench.Run("bench-record", func(ctx context.Context) error {
-		return record(ctx, *tables, *minutes, *interval, *out, jar)
+	bench.Run("bench-record", func(ctx context.Context, dir string) error {
+		return record(ctx, dir, *tables, *minutes, *interval, *out, jar)
 	})
 }
 
@@ -100,59 +101,29 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration,
 	return err
 }
 
-func record(ctx context.Context, tables int, length, interval time.Duration,
+func record(ctx context.Context, dir string, tables int, length, interval time.Duration,
 	out, jar string) error {
-	dir, err := os.MkdirTemp("", "ringwatch-record-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
 	r := &receiver{}
-	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
-	go server.Serve(l)
+	server := httptest.NewServer(r)
 	defer server.Close()
-	config := filepath.Join(dir, "agent.yaml")
-	text := fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: rw_recording\ninterval: %s\n",
-		l.Addr(), interval)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
-	}
-	if jar, err = filepath.Abs(jar); err != nil {
+	agent, err := node.Push(dir, jar, server.URL, interval)
+	if err != nil {
 		return err
 	}
 	cassandra, err := engines.StartCassandra(ctx,
 		engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"), Heap: "1G",
-			ClusterName: "recorded",
-			JVMArgs:     []string{"-javaagent:" + jar + "=" + config}, Progress: bench.Say})
+			ClusterName: "recorded", JVMArgs: agent.Args, Progress: bench.Say})
 	if err != nil {
 		return err
 	}
 	defer cassandra.Stop(context.WithoutCancel(ctx))
-	cluster := gocql.NewCluster(cassandra.Addr())
-	cluster.Timeout = 30 * time.Second
-	session, err := cluster.CreateSession()
+	session, err := node.Session(cassandra)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
-	for i := range tables {
-		if i%10 == 0 {
-			bench.Progress("tables: %d of %d", i, tables)
-			stmt := fmt.Sprintf("CREATE KEYSPACE ks%d WITH replication = "+
-				"{'class':'SimpleStrategy','replication_factor':1}", i/10)
-			if err := session.Query(stmt).ExecContext(ctx); err != nil {
-				return err
-			}
-		}
-		if err := session.Query(
-			fmt.Sprintf("CREATE TABLE %s (k int, c int, v text, PRIMARY KEY (k, c))",
-				table(i))).ExecContext(ctx); err != nil {
-			return err
-		}
+	if err := node.CreateTables(ctx, session, tables, bench.Say); err != nil {
+		return err
 	}
 	idle := func(ctx context.Context) error { <-ctx.Done(); return nil }
 	if err := r.run(ctx, filepath.Join(out, "idle.rwf"), length, idle); err != nil {
@@ -162,8 +133,6 @@ func record(ctx context.Context, tables int, length, interval time.Duration,
 		return mixed(ctx, session, tables)
 	})
 }
-
-func table(i int) string { return fmt.Sprintf("ks%d.t%d", i/10, i) }
 
 // mixed reads and writes all tables, the first ones most, until ctx ends: four clients, half reads.
 func mixed(ctx context.Context, session *gocql.Session, tables int) error {
@@ -176,11 +145,11 @@ func mixed(ctx context.Context, session *gocql.Session, tables int) error {
 				k, c := random.IntN(5000), random.IntN(20)
 				var err error
 				if random.IntN(2) == 0 {
-					err = session.Query("INSERT INTO "+table(t)+" (k, c, v) VALUES (?, ?, ?)", k, c,
+					err = session.Query("INSERT INTO "+node.Table(t)+" (k, c, v) VALUES (?, ?, ?)", k, c,
 						fmt.Sprintf("%0*d", random.IntN(200), k)).ExecContext(ctx)
 				} else {
 					var v string
-					err = session.Query("SELECT v FROM "+table(t)+" WHERE k = ? AND c = ?", k,
+					err = session.Query("SELECT v FROM "+node.Table(t)+" WHERE k = ? AND c = ?", k,
 						c).ScanContext(ctx, &v)
 				}
 				if err != nil && err != gocql.ErrNotFound && ctx.Err() == nil {

@@ -27,8 +27,7 @@ type cluster struct {
 }
 
 // startCluster starts the nodes one after another, as Cassandra wants it.
-func startCluster(ctx context.Context, o options, nodes int,
-	say func(string, ...any)) (_ *cluster, err error) {
+func startCluster(ctx context.Context, o options, nodes int) (_ *cluster, err error) {
 	c := &cluster{}
 	if c.dir, err = os.MkdirTemp("", "ringwatch-ring-"); err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func startCluster(ctx context.Context, o options, nodes int,
 			return nil, err
 		}
 		c.nodes = append(c.nodes, n)
-		say("node %d of %d answers", i+1, nodes)
+		bench.Progress("node %d of %d answers", i+1, nodes)
 	}
 	session, err := c.session(gocql.RoundRobinHostPolicy())
 	if err != nil {
@@ -114,18 +113,14 @@ func (c *cluster) session(policy gocql.HostSelectionPolicy) (*gocql.Session, err
 
 // cpu is what the client and all nodes have used.
 func (c *cluster) cpu() (client, servers time.Duration, err error) {
-	own, err := node.UsageOf(os.Getpid(), "")
-	if err != nil {
-		return 0, 0, err
-	}
+	var pids []int
 	for _, n := range c.nodes {
-		u, err := node.UsageOf(n.Pid(), "")
-		if err != nil {
-			return 0, 0, err
-		}
-		servers += u.CPU
+		pids = append(pids, n.Pid())
 	}
-	return own.CPU, servers, nil
+	if client, err = node.CPU(os.Getpid()); err == nil {
+		servers, err = node.CPU(pids...)
+	}
+	return client, servers, err
 }
 
 // item is what is looked up.
@@ -139,8 +134,7 @@ func itemID(i int) string { return fmt.Sprintf("item-%08d", i) }
 
 // fill creates a keyspace with the items, on so many replicas, and writes them to disk as one
 // SSTable a node, as a table that has been there for a while.
-func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string,
-	say func(string, ...any)) error {
+func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string) error {
 	session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy()))
 	if err != nil {
 		return err
@@ -172,7 +166,7 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 			}
 		}
 	}
-	say("%s: %d items on %s replicas", keyspace, o.items, replicas)
+	bench.Progress("%s: %d items on %s replicas", keyspace, o.items, replicas)
 	return nil
 }
 

@@ -53,9 +53,9 @@ func (f *finding) plain(limit time.Duration) *found {
 	return best
 }
 
-func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(string, ...any)) error {
+func (f *finding) fill(ctx context.Context, c *cluster, o options) error {
 	keyspace := "bench_" + f.replicas
-	if err := c.fill(ctx, o, keyspace, f.replicas, say); err != nil {
+	if err := c.fill(ctx, o, keyspace, f.replicas); err != nil {
 		return err
 	}
 	list, err := c.newSides(ctx, o, keyspace)
@@ -67,15 +67,15 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		f.sides = append(f.sides, &found{side: s})
 	}
 	u := newRunner(c, o)
-	if err := f.warm(ctx, u, o, say); err != nil {
+	if err := f.warm(ctx, u, o); err != nil {
 		return err
 	}
 	if o.profile != "" {
-		if err := profile(ctx, u, f, o.profile, say); err != nil {
+		if err := profile(ctx, u, f, o.profile); err != nil {
 			return err
 		}
 	}
-	if err := f.search(ctx, u, o, say); err != nil {
+	if err := f.search(ctx, u, o); err != nil {
 		return err
 	}
 	base := f.plain(o.limit)
@@ -92,11 +92,11 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options, say func(stri
 		for _, s := range f.sides {
 			if r := s.paused[n]; r.failed > 0 {
 				text, _, _ := strings.Cut(r.error.Error(), "\n") // plain has one for each key
-				say("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name,
+				bench.Progress("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name,
 					r.failed, len(r.millis), text)
 			}
 		}
-		say("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1,
+		bench.Progress("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1,
 			o.rounds, f.rate)
 	}
 	return nil
@@ -106,7 +106,7 @@ const warmClients = 8
 
 // warm runs each side for a while: compilers, caches and connections of both ends. It says where
 // to search, too.
-func (f *finding) warm(ctx context.Context, u *runner, o options, say func(string, ...any)) error {
+func (f *finding) warm(ctx context.Context, u *runner, o options) error {
 	var text []string
 	for i := range 2 {
 		for _, s := range f.sides {
@@ -123,14 +123,13 @@ func (f *finding) warm(ctx context.Context, u *runner, o options, say func(strin
 			}
 		}
 	}
-	say("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients,
+	bench.Progress("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients,
 		strings.Join(text, ", "))
 	return nil
 }
 
 // search takes the limits in turn, all sides one after the other.
-func (f *finding) search(ctx context.Context, u *runner, o options,
-	say func(string, ...any)) error {
+func (f *finding) search(ctx context.Context, u *runner, o options) error {
 	for n := range o.searches {
 		for _, s := range f.sides {
 			search := s.searches[n%len(s.searches)]
@@ -146,7 +145,7 @@ func (f *finding) search(ctx context.Context, u *runner, o options,
 	for _, s := range f.sides {
 		text = append(text, fmt.Sprintf("%s %.0f", s.name, capacity(s.searched, o.limit)))
 	}
-	say("%s: p95 is within %v up to %s lookups/s", f, o.limit, strings.Join(text, ", "))
+	bench.Progress("%s: p95 is within %v up to %s lookups/s", f, o.limit, strings.Join(text, ", "))
 	return nil
 }
 
@@ -287,11 +286,10 @@ func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 	r.Notes = fmt.Sprintf(
 		"Lookups of %d of %d items of about %d bytes, popularity 1/n^%g, row cache for %g of the "+
 			"data. Capacity: lookups a second offered at random moments (open loop, latency from "+
-			"the moment each was due) up to which p95 of a %v round is within %v, "+
-			"or half of that; grouped + row cache over the better of plain and IN, by cluster. "+
-			"Latencies, CPU of client and nodes a lookup: medians and sums of %d rounds at %g of "+
-			"that plain capacity. paused: one node stopped from the first to the last moment "+
-			"of a round; "+
+			"the moment each was due) up to which p95 of a %v round is within %v, or half of "+
+			"that; grouped + row cache over the better of plain and IN, by cluster. Latencies, "+
+			"CPU of client and nodes a lookup: medians and sums of %d rounds at %g of that plain "+
+			"capacity. paused: one node stopped from the first to the last moment of a round; "+
 			"everything + speculation beside itself when all are well. Client and nodes share the "+
 			"machine's cores: the capacities compare CPU altogether.",
 		o.keys, o.items, o.itemBytes+60, o.skew, o.cacheShare, o.round, o.limit, o.rounds, o.share)

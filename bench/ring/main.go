@@ -86,14 +86,14 @@ func main() {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	began, say := time.Now(), bench.Progress
+	began := time.Now()
 	var found []*finding
 	for _, hosts := range o.hosts {
 		if hosts > 254 {
 			return fmt.Errorf("-hosts: %d are too many nodes: give some from 1 to 254, as in 3,6",
 				hosts)
 		}
-		some, err := runOn(ctx, o, hosts, say)
+		some, err := runOn(ctx, o, hosts)
 		if err != nil {
 			return err
 		}
@@ -104,9 +104,8 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 }
 
 // runOn measures on a cluster of its own.
-func runOn(ctx context.Context, o options, hosts int,
-	say func(string, ...any)) ([]*finding, error) {
-	c, err := startCluster(ctx, o, hosts, say)
+func runOn(ctx context.Context, o options, hosts int) ([]*finding, error) {
+	c, err := startCluster(ctx, o, hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +113,7 @@ func runOn(ctx context.Context, o options, hosts int,
 	var found []*finding
 	for _, text := range o.replicas {
 		f := &finding{hosts: hosts, replicas: text}
-		if err := f.fill(ctx, c, o, say); err != nil {
+		if err := f.fill(ctx, c, o); err != nil {
 			return nil, err
 		}
 		f.print(os.Stdout, o)
@@ -125,8 +124,7 @@ func runOn(ctx context.Context, o options, hosts int,
 
 // profile lets each side do all it can for ten seconds, keeps the client's CPU profile in a folder
 // and says what a lookup costs.
-func profile(ctx context.Context, u *runner, f *finding, dir string,
-	say func(string, ...any)) error {
+func profile(ctx context.Context, u *runner, f *finding, dir string) error {
 	for _, s := range f.sides {
 		w, err := os.Create(filepath.Join(dir, fmt.Sprintf("ring-%d-%s.pprof", f.hosts, s.name)))
 		if err != nil {
@@ -150,9 +148,8 @@ func profile(ctx context.Context, u *runner, f *finding, dir string,
 		if err != nil {
 			return err
 		}
-		say("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes",
-			f, s.name,
-			lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
+		bench.Progress("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes",
+			f, s.name, lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
 	}
 	return nil
 }

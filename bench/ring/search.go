@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -48,15 +49,7 @@ func capacity(rounds []*round, limit time.Duration) float64 {
 		return 0
 	}
 	rounds = slices.Clone(rounds)
-	slices.SortFunc(rounds, func(a, b *round) int {
-		switch {
-		case a.rate < b.rate:
-			return -1
-		case a.rate > b.rate:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(rounds, func(a, b *round) int { return cmp.Compare(a.rate, b.rate) })
 	wrong := 0 // if none were expected within
 	for _, r := range rounds {
 		if r.within(limit) {

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/ring"
 )
 
@@ -127,13 +129,15 @@ func (c *cluster) newSides(ctx context.Context, o options,
 			}
 			s.close = func() { reader.Close(); session.Close() }
 			s.lookup = ringed(reader, keyspace, w.table)
-			s.requests = func() float64 {
-				_, all := counted(reg, "ringwatch_ring_requests_total", "", "")
-				return all
-			}
+			s.requests = func() float64 { return node.Sum(reg, "ringwatch_ring_requests_total") }
 			if config.CacheBytes > 0 {
 				s.hits = func() (kept, all float64) {
-					return counted(reg, "ringwatch_ring_cache_keys_total", "by", "kept")
+					for by, n := range node.Values(reg, "ringwatch_ring_cache_keys_total") {
+						if all += n; strings.HasPrefix(by, "kept ") { // and the table
+							kept += n
+						}
+					}
+					return kept, all
 				}
 			}
 		}
@@ -230,27 +234,4 @@ func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, [
 		}
 		return nil
 	}
-}
-
-// counted adds up a counter: those whose label has a value, and all.
-func counted(reg *prometheus.Registry, name, label, value string) (some, all float64) {
-	families, err := reg.Gather()
-	if err != nil {
-		return 0, 0
-	}
-	for _, f := range families {
-		if f.GetName() != name {
-			continue
-		}
-		for _, m := range f.Metric {
-			n := m.Counter.GetValue()
-			all += n
-			for _, l := range m.Label {
-				if l.GetName() == label && l.GetValue() == value {
-					some += n
-				}
-			}
-		}
-	}
-	return some, all
 }

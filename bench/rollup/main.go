@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store"
@@ -42,23 +41,17 @@ func main() {
 		r.Notes = "A recorded node of 100 tables, every fourth frame, so 20 s. cpu_ms_per_window " +
 			"is the whole process, from frame to rows with the driver, on a real Cassandra, and " +
 			"scaled to 2,000 series in proportion; what a window costs whatever its series is " +
-			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is " +
-			"the bound " +
-			"that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was not run " +
-			"at that rate. Days are computed once an hour here, so 24 times too often."
+			"scaled, too, so cores_10000_unscaled, for the recorded node's own series, is the " +
+			"bound that fits_2_cores_2_gb goes by. cores are for 33.3 windows a second; it was " +
+			"not run at that rate. Days are computed once an hour here, so 24 times too often."
 		return measure(ctx, r, recordings, *copies)
 	})
 }
 
 func measure(ctx context.Context, r *bench.Result, recordings string, copies int) error {
-	dir, err := os.MkdirTemp("", "ringwatch-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()
-	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: dir, Heap: "512M"})
+	cassandra, err := engines.StartCassandra(ctx, engines.CassandraConfig{Dir: r.Dir, Heap: "512M"})
 	if err != nil {
 		return err
 	}
@@ -103,7 +96,7 @@ func measure(ctx context.Context, r *bench.Result, recordings string, copies int
 	if err != nil {
 		return err
 	}
-	peak := field("VmHWM")
+	peak := float64(bench.Number("/proc/self/status", "VmHWM"))
 	memory := (peak*1024 + 2*nodes*perOpen) / 1e9
 	r.Add("bytes_per_open_window", perOpen)
 	r.Add("peak_rss_mb", peak/1024)
@@ -185,14 +178,8 @@ func open(ctx context.Context, addr, keyspace string,
 	config.Timeout = 30 * time.Second
 	config.Log = slog.New(slog.DiscardHandler)
 	m := store.NewMetrics(nil)
-	s, err := store.New(config, m)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := s.Connect(ctx); err != nil {
-		return nil, nil, err
-	}
-	return s, m, s.Apply(ctx)
+	s, err := node.OpenStore(ctx, config, m)
+	return s, m, err
 }
 
 // onCassandra lets copies of the node live through the hour and returns this process's CPU per
@@ -307,17 +294,4 @@ func counter(c prometheus.Counter) float64 {
 		return 0
 	}
 	return m.GetCounter().GetValue()
-}
-
-// field returns a line of /proc/self/status in kB.
-func field(name string) float64 {
-	b, _ := os.ReadFile("/proc/self/status")
-	for _, line := range strings.Split(string(b), "\n") {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			var kb float64
-			fmt.Sscan(rest, &kb)
-			return kb
-		}
-	}
-	return 0
 }

@@ -32,14 +32,11 @@ func main() {
 			return serve(*own)
 		}
 		r.Notes = "Rows as store's tables have them, of a frame each 20 s a node; a sync a " +
-			"minute of " +
-			"their time, as fast as each takes them; each_: a sync for each frame, of 3 " +
-			"nodes over 36 " +
-			"hours. write_amp is bytes given to write(2) by bytes of keys and values. " +
-			"read is one metric of a node over a day, from page cache; rss is anonymous " +
-			"memory at " +
-			"most; start is from the start of the process to its first read, after kill -9. " +
-			"modules are those that our module does not have already."
+			"minute of their time, as fast as each takes them; each_: a sync for each frame, of " +
+			"3 nodes over 36 hours. write_amp is bytes given to write(2) by bytes of keys and " +
+			"values. read is one metric of a node over a day, from page cache; rss is anonymous " +
+			"memory at most; start is from the start of the process to its first read, after " +
+			"kill -9. modules are those that our module does not have already."
 		r.Add("nodes", *nodes)
 		r.Add("days", *days)
 		for _, side := range sides {
@@ -118,15 +115,9 @@ func (p *process) quiet(l *load) error {
 	return err
 }
 
-// field reads a number of a file of the process's in /proc.
-func (p *process) field(file, name string) (n int64) {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file))
-	for line := range strings.Lines(string(b)) {
-		if rest, is := strings.CutPrefix(line, name+":"); is {
-			fmt.Sscan(rest, &n)
-		}
-	}
-	return n
+// field is a number in a file of the process's in /proc.
+func (p *process) field(file, name string) int64 {
+	return bench.Number(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file), name)
 }
 
 func measure(r *bench.Result, side string, nodes, days int) error {

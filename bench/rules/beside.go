@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +14,8 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
@@ -49,7 +49,7 @@ const (
 
 // beside measures the role and a Prometheus over the same fleet and rules, by turns.
 func (r *report) beside(ctx context.Context, o options, dir string) error {
-	idle, busy, err := shapes(o)
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
@@ -161,24 +161,11 @@ func peerNow(ctx context.Context, p *peers.Peer) (s state, err error) {
 	if err != nil {
 		return s, err
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(b)); lines.Scan(); {
-		series, text, _ := strings.Cut(lines.Text(), " ")
-		name, _, _ := strings.Cut(series, "{")
-		var v float64
-		if _, err := fmt.Sscan(text, &v); err != nil {
-			continue
-		}
-		switch name {
-		case "prometheus_rule_group_duration_seconds_sum":
-			s.rules += v
-		case "prometheus_rule_evaluation_failures_total":
-			s.failures += v
-		case "prometheus_rule_group_last_evaluation_samples":
-			s.recorded += v
-		case "prometheus_tsdb_head_series":
-			s.series += v
-		}
-	}
+	f := line.Figures(b)
+	s.rules = f["prometheus_rule_group_duration_seconds_sum"]
+	s.failures = f["prometheus_rule_evaluation_failures_total"]
+	s.recorded = f["prometheus_rule_group_last_evaluation_samples"]
+	s.series = f["prometheus_tsdb_head_series"]
 	return s, nil
 }
 
@@ -209,10 +196,8 @@ func (f *feed) follow(ctx context.Context, in *reader, d time.Duration) error {
 		if err := f.until(ctx, in, time.Now()); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if err := bench.Pass(ctx, 200*time.Millisecond); err != nil {
+			return err
 		}
 	}
 	return nil

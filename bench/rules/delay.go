@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -20,7 +20,6 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/ingest"
 )
 
 // delays are those of one evaluation interval's alerts.
@@ -76,8 +75,7 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 				r.Delays[i].Seconds = append(r.Delays[i].Seconds, s)
 			}
 			bench.Progress("alert %d of %d: after %.2f s (every %d s), %.2f s (every %d s)", k,
-				o.firings,
-				found[0], intervals[0], found[1], intervals[1])
+				o.firings, found[0], intervals[0], found[1], intervals[1])
 		}
 		select {
 		case <-time.After(time.Duration(rand.Int64N(int64(longest) * int64(time.Second)))):
@@ -158,17 +156,7 @@ notify:
 			return nil, nil, err
 		}
 		ends = append(ends, func() { _ = p.Kill() })
-		ready, cancel := context.WithTimeout(ctx, engines.StartTimeout)
-		err = line.Until(ready, "ringwatch "+role, func(ctx context.Context) error {
-			if !p.Running() {
-				words, _ := engines.LastWords(p.LogFile())
-				cancel()
-				return fmt.Errorf("it ended: %q", words)
-			}
-			return getJSON(ctx, "http://"+addresses[i]+"/-/ready", nil)
-		})
-		cancel()
-		if err != nil {
+		if err = line.Ready(ctx, p, "http://"+addresses[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -218,22 +206,11 @@ func (l *live) frame(ctx context.Context, i int) error {
 		n.Entities[len(n.Entities)-1][0].Cells[0].Int = l.value
 	}
 	b := n.Frame(time.Now().UnixMilli())
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, l.base+ingest.FramesPath,
-		bytes.NewReader(b))
-	if err != nil {
-		return err
+	taken, _, err := line.Post(ctx, http.DefaultClient, l.base, l.key, b)
+	if err == nil && !taken {
+		err = errors.New("ingest did not take a frame")
 	}
-	req.Header.Set("Authorization", "Bearer "+l.key)
-	req.Header.Set("Content-Type", frame.ContentType)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		return fmt.Errorf("ingest answered %s to a frame", resp.Status)
-	}
-	return nil
+	return err
 }
 
 // fire changes the signal and returns after how many seconds Alertmanager has the alert of each
@@ -253,7 +230,11 @@ func (l *live) fire(ctx context.Context) ([]float64, error) {
 	address := l.alerts + "?filter=" + url.QueryEscape(fmt.Sprintf("signal=%q", want))
 	return found, line.Until(ctx, "the alerts at Alertmanager", func(ctx context.Context) error {
 		var list []struct{ Labels map[string]string }
-		if err := getJSON(ctx, address, &list); err != nil {
+		b, err := line.Get(ctx, line.Plain, address, "")
+		if err == nil {
+			err = json.Unmarshal(b, &list)
+		}
+		if err != nil {
 			return err
 		}
 		missing := 0
@@ -272,23 +253,4 @@ func (l *live) fire(ctx context.Context) ([]float64, error) {
 		}
 		return nil
 	})
-}
-
-func getJSON(ctx context.Context, address string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", address, resp.Status)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }

@@ -22,14 +22,6 @@ import (
 
 const tickMillis = 20_000
 
-func shapes(o options) (idle, busy *fleet.Shape, err error) {
-	if idle, err = fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis); err != nil {
-		return nil, nil, err
-	}
-	busy, err = fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, tickMillis)
-	return idle, busy, err
-}
-
 // taken is a frame and when it came.
 type taken struct {
 	at    int64 // ms
@@ -52,11 +44,7 @@ func makeFrames(ctx context.Context, file string, o options, nodes int, start in
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range nodes {
 		g.Go(func() error {
-			shape := idle
-			if i%2 == 1 {
-				shape = busy
-			}
-			n := fleet.NewNode(shape, o.seed, i)
+			n := fleet.NewNode(fleet.OfNode(i, idle, busy), o.seed, i)
 			for at := start + int64(n.Random.IntN(tickMillis-1000)); at < end; at += tickMillis {
 				b, err := n.Frame(at)
 				if err != nil || ctx.Err() != nil {

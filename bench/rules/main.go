@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -32,7 +32,7 @@ type options struct {
 	memory                                        int64
 	seed                                          uint64
 	parts                                         []string
-	binary, recordings, work                      string
+	binary, recordings                            string
 	profile                                       string
 	markdown                                      bool
 }
@@ -41,11 +41,8 @@ func main() {
 	var o options
 	child := flag.String("child", "", "run the role over the frames that a file describes; "+
 		"the command itself does that")
-	flag.IntVar(&o.nodes, "nodes", 1000,
-		"nodes of the fleet, fifty in a cluster, every second one idle")
-	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Nodes(&o.nodes, 1000)
+	bench.Tables(&o.tables, 9)
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of the role; 0: as it finds it")
 	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
@@ -58,7 +55,7 @@ func main() {
 		"what to measure; start needs shipped. The result keeps what it has of the others")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	bench.Work(&o.work)
+	bench.Work()
 	flag.StringVar(&o.profile, "profile", "",
 		"folder for CPU and heap profiles of the role; empty: none")
 	flag.BoolVar(&o.markdown, "markdown", false,
@@ -112,11 +109,7 @@ func (r *report) keep(last *report) {
 }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := result.Dir
 	has := func(part string) bool { return slices.Contains(o.parts, part) }
 	r := &report{Nodes: o.nodes, Tables: o.tables, Minutes: o.minutes}
 	if has("shipped") || has("many") {
@@ -140,7 +133,8 @@ func measure(ctx context.Context, o options, result *bench.Result) error {
 			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + result.Command()
 		}
 	}
-	if last, err := kept(result); err == nil {
+	last := &report{}
+	if err := result.Last(last); err == nil {
 		r.keep(last)
 	}
 	r.addTo(result)
@@ -153,7 +147,7 @@ var fleetStart = frame.WindowOf(1_790_000_000_000)
 
 // fleet measures the role over the whole fleet.
 func (r *report) fleet(ctx context.Context, o options, dir string, has func(string) bool) error {
-	idle, busy, err := shapes(o)
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
@@ -195,16 +189,13 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 // addTo adds the figures that the goals are about.
 func (r *report) addTo(res *bench.Result) {
 	res.Detail = r
-	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame "+
-		"every 20 s. cycle_s is the CPU of the whole process for 20 s of frames and "+
-		"evaluation, with "+
-		"GOMAXPROCS=1, the mean of all cycles but the first window's; rss_mb is at the end of the "+
-		"data; start_s is the wall time from nothing until the data has been walked and an "+
-		"evaluation "+
-		"is over. alert_delay_s is the median from a sample's sending until Alertmanager has its "+
-		"alert, less the evaluation interval, the worst of the intervals. "+
-		"cpu_over_prometheus is of "+
-		"the same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+	res.Notes = fmt.Sprintf("%d nodes of %d series, a frame every 20 s. cycle_s is the CPU of the "+
+		"whole process for 20 s of frames and evaluation, with GOMAXPROCS=1, the mean of all "+
+		"cycles but the first window's; rss_mb is at the end of the data; start_s is the wall "+
+		"time from nothing until the data has been walked and an evaluation is over. "+
+		"alert_delay_s is the median from a sample's sending until Alertmanager has its alert, "+
+		"less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of the "+
+		"same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
 		r.Nodes, r.Series)
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())
@@ -232,19 +223,9 @@ func (r *report) addTo(res *bench.Result) {
 	}
 }
 
-// kept returns what the result in the folder says.
-func kept(result *bench.Result) (*report, error) {
-	b, err := os.ReadFile(result.File())
-	if err != nil {
-		return nil, err
-	}
-	var of struct{ Detail report }
-	err = json.Unmarshal(b, &of)
-	return &of.Detail, err
-}
-
 func printKept(result *bench.Result) error {
-	r, err := kept(result)
+	r := &report{}
+	err := result.Last(r)
 	if err == nil {
 		r.table(os.Stdout)
 	}

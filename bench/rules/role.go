@@ -238,8 +238,7 @@ func (r *role) follow(ctx context.Context) error {
 		if time.Since(told) > 10*time.Second {
 			told = time.Now()
 			bench.Progress("%s: %d of %d s; the last cycle took %.2f s of CPU", r.Name,
-				(at-r.Start)/1000+20,
-				(r.End-r.Start)/1000, one.Frames+one.Evaluation)
+				(at-r.Start)/1000+20, (r.End-r.Start)/1000, one.Frames+one.Evaluation)
 		}
 	}
 	if err := r.recorded.close(); err != nil {
@@ -309,37 +308,15 @@ func (r *role) measureMemory() error {
 	if r.Resident, err = node.Resident(os.Getpid()); err != nil {
 		return err
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err
-	}
-	for _, l := range strings.Split(string(status), "\n") {
-		var kb int64
-		if n, _ := fmt.Sscanf(l, "VmHWM: %d kB", &kb); n == 1 {
-			r.Highest = kb << 10
-		}
-	}
+	r.Highest = bench.Number("/proc/self/status", "VmHWM") << 10
 	r.Budget = r.budget.Used()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.Heap = int64(m.HeapAlloc)
-	families, err := r.metrics.Gather()
-	if err != nil {
-		return err
-	}
-	for _, f := range families {
-		one := f.GetMetric()[0]
-		switch f.GetName() {
-		case "ringwatch_rules_series":
-			r.Series = int(one.GetGauge().GetValue())
-		case "ringwatch_rules_evaluations_total":
-			r.Evaluated = one.GetCounter().GetValue()
-		case "ringwatch_rules_failures_total":
-			r.Failures = one.GetCounter().GetValue()
-		case "ringwatch_rules_missed_total":
-			r.Missed = one.GetCounter().GetValue()
-		}
-	}
+	r.Series = int(node.Sum(r.metrics, "ringwatch_rules_series"))
+	r.Evaluated = node.Sum(r.metrics, "ringwatch_rules_evaluations_total")
+	r.Failures = node.Sum(r.metrics, "ringwatch_rules_failures_total")
+	r.Missed = node.Sum(r.metrics, "ringwatch_rules_missed_total")
 	return nil
 }

@@ -37,15 +37,12 @@ func main() {
 	flag.StringVar(&o.out, "out", "docs/screens", "folder for the pictures")
 	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
 	flag.DurationVar(&o.past, "past", 70*time.Minute, "how much of the past the nodes send at once")
-	bench.Run("screens", func(ctx context.Context) error { return run(ctx, o) })
+	bench.Run("screens", func(ctx context.Context, dir string) error {
+		return run(ctx, o, dir)
+	})
 }
 
-func run(ctx context.Context, o options) error {
-	dir, err := os.MkdirTemp("", "ringwatch-screens-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+func run(ctx context.Context, o options, dir string) error {
 	binary, err := filepath.Abs(o.binary)
 	if err != nil {
 		return err

@@ -22,8 +22,7 @@ const (
 )
 
 // startCassandra starts the bench's node; the directory keeps its data between both formats.
-func startCassandra(ctx context.Context, dir string, f format,
-	progress func(string, ...any)) (*engines.Cassandra, error) {
+func startCassandra(ctx context.Context, dir string, f format) (*engines.Cassandra, error) {
 	return engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"),
 		Heap: "1G", ClusterName: "bench",
 		Extra: map[string]any{

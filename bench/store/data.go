@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -38,7 +37,7 @@ type dataset struct {
 
 // makeData plays the recordings: every second node idle, the others busy. Nodes beyond the distinct
 // ones say what one of those says.
-func makeData(idle, busy *fleet.Shape, o options, progress func(string, ...any)) (*dataset, error) {
+func makeData(idle, busy *fleet.Shape, o options) (*dataset, error) {
 	// Prometheus makes blocks of the past only when something newer arrives (see peers), and 6
 	// hours aligned are one block there and one partition here.
 	const six = 6 * hourMillis
@@ -51,12 +50,9 @@ func makeData(idle, busy *fleet.Shape, o options, progress func(string, ...any))
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
 	for i := range distinct {
-		shape := idle
-		if i%2 == 1 {
-			shape = busy
-		}
+		shape := fleet.OfNode(i, idle, busy)
 		d.series += shape.Series * (o.nodes/distinct + min(1, max(0, o.nodes%distinct-i)))
-		g.Go(func() error { return d.make(shape, o.seed, i, progress) })
+		g.Go(func() error { return d.make(shape, o.seed, i) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -74,8 +70,7 @@ func makeData(idle, busy *fleet.Shape, o options, progress func(string, ...any))
 }
 
 // make makes the frames of a node and counts its samples.
-func (d *dataset) make(shape *fleet.Shape, seed uint64, i int,
-	progress func(string, ...any)) error {
+func (d *dataset) make(shape *fleet.Shape, seed uint64, i int) error {
 	n := fleet.NewNode(shape, seed, i)
 	// Ticks of a fleet are spread over the interval.
 	var frames [][]byte
@@ -155,14 +150,4 @@ func build(node uuid.UUID, frames [][]byte) (*window.Window, error) {
 		err = fmt.Errorf("the generator's frames do not read back: %+v", rep)
 	}
 	return w, err
-}
-
-// atOnce calls do for 0 … n-1, so many at once.
-func atOnce(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(limit)
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		g.Go(func() error { return do(ctx, i) })
-	}
-	return g.Wait()
 }

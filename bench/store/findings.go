@@ -91,7 +91,7 @@ func (f *findings) measure(ctx context.Context, dir string) error {
 func (f *findings) generations(ctx context.Context, dir string, kind format, labels []string,
 	others []measured) error {
 	bench.Progress("starting Cassandra with %s SSTables", kind)
-	cassandra, err := startCassandra(ctx, dir, kind, bench.Progress)
+	cassandra, err := startCassandra(ctx, dir, kind)
 	if err != nil {
 		return err
 	}
@@ -270,19 +270,14 @@ func (f *findings) addTo(r *bench.Result) {
 	r.Detail = f.detail(questions)
 	r.Notes = fmt.Sprintf(
 		"%d nodes, %d of them different, × %g h at 20 s with %d tables each, half of them idle, "+
-			"made from the recordings (bench/fleet says how); nothing is extrapolated. "+
-			"A sample is a series at a tick, a histogram is one. Flushed and compacted, "+
-			"with index; "+
-			"fresh, which lives an hour, rows of windows and rollups are apart. CPU of writing "+
-			"until compacted: the "+
-			"engine's and this process's, rollups included. Reads: sides by turns, medians of "+
-			"%d, of "+
-			"%d of the latest, at least 3 of what takes long, of other nodes each time; cpu is "+
-			"this process's "+
-			"(getrusage), engine_cpu the engine's (/proc, in steps of 10 ms), both "+
-			"means; rows are "+
-			"those that the driver got. A node at 5 min: v3 from its rollups, v1 and v2 from "+
-			"their rows. %s",
+			"made from the recordings (bench/fleet says how); nothing is extrapolated. A sample "+
+			"is a series at a tick, a histogram is one. Flushed and compacted, with index; fresh, "+
+			"which lives an hour, rows of windows and rollups are apart. CPU of writing until "+
+			"compacted: the engine's and this process's, rollups included. Reads: sides by turns, "+
+			"medians of %d, of %d of the latest, at least 3 of what takes long, of other nodes "+
+			"each time; cpu is this process's (getrusage), engine_cpu the engine's (/proc, in "+
+			"steps of 10 ms), both means; rows are those that the driver got. A node at 5 min: v3 "+
+			"from its rollups, v1 and v2 from their rows. %s",
 		f.nodes, len(f.data.frames), f.hours, f.tables, f.rounds, f.rounds*questions[0].times,
 		strings.Join(f.versions, ", "))
 }

@@ -41,9 +41,7 @@ func main() {
 		"nodes that really differ, the others say the same as one of them; 0: all. Sizes of "+
 			"copies are no nodes' sizes at VictoriaMetrics and Prometheus")
 	flag.Float64Var(&o.hours, "hours", 2, "hours of data")
-	flag.IntVar(&o.tables, "tables", 10,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Tables(&o.tables, 10)
 	flag.IntVar(&o.rounds, "rounds", 9, "how often each read is timed, on other nodes each time")
 	bench.Seed(&o.seed)
 	bench.List(&o.sides, "sides", "v1,v2,v3,prometheus,prometheus-native,victoriametrics",
@@ -77,27 +75,18 @@ func (o *options) check() error {
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
-	idle, err := fleet.Read(o.recordings+"/idle.rwf", "idle", o.tables, tickMillis)
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, tickMillis)
 	if err != nil {
 		return err
 	}
-	busy, err := fleet.Read(o.recordings+"/busy.rwf", "busy", o.tables, tickMillis)
-	if err != nil {
-		return err
-	}
-	d, err := makeData(idle, busy, o, bench.Progress)
+	d, err := makeData(idle, busy, o)
 	if err != nil {
 		return err
 	}
 	bench.Progress("fleet: %d nodes × %g h at 20 s, %d series, %d samples, %.1f MB of frames",
 		o.nodes, o.hours, d.series, d.samples, float64(d.bytes)/1e6)
-	dir, err := os.MkdirTemp("", "ringwatch-store-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	found := &findings{options: o, data: d}
-	if err := found.measure(ctx, dir); err != nil {
+	if err := found.measure(ctx, r.Dir); err != nil {
 		return err
 	}
 	found.table(os.Stdout)

@@ -120,7 +120,7 @@ func (f *findings) read(ctx context.Context, sides []measured) error {
 		for n, m := range sides {
 			t := &list[n]
 			rounds := float64(len(t.took))
-			a := answered{bench.Median(t.took), millis(t.own) / rounds, millis(t.engine) / rounds,
+			a := answered{bench.Median(t.took), bench.Millis(t.own) / rounds, bench.Millis(t.engine) / rounds,
 				t.rows / rounds, t.series, t.points}
 			m.row.reads[q.key] = a
 			bench.Progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and "+
@@ -154,10 +154,8 @@ func (t *timing) round(ctx context.Context, s side, q *question, round int) erro
 	t.total += spent
 	t.series, t.points = series, points
 	if round > 0 {
-		t.took = append(t.took, millis(spent))
+		t.took = append(t.took, bench.Millis(spent))
 		t.own, t.engine, t.rows = t.own+own, t.engine+after.CPU-engine.CPU, t.rows+rows
 	}
 	return nil
 }
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

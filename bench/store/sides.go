@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
@@ -70,15 +71,12 @@ func openGeneration(ctx context.Context, label string, c *engines.Cassandra) (*g
 	config.Now = func() time.Time { return time.UnixMilli(g.now) }
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr,
 		&slog.HandlerOptions{Level: slog.LevelError}))
-	db, err := store.New(config, store.NewMetrics(g.metrics))
+	db, err := node.OpenStore(ctx, config, store.NewMetrics(g.metrics))
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Connect(ctx); err != nil {
-		return nil, err
-	}
 	g.db, g.writer = db, store.NewWriter(db)
-	return g, db.Apply(ctx)
+	return g, nil
 }
 
 // reader reads as the API does, without a bound.
@@ -91,19 +89,8 @@ func (g *generation) name() string { return g.label }
 func (g *generation) pid() int { return g.cassandra.Pid() }
 
 // rows is what the store counts at the driver, pages and all.
-func (g *generation) rows() (n float64) {
-	families, err := g.metrics.Gather()
-	if err != nil {
-		panic(err) // the registry is ours
-	}
-	for _, family := range families {
-		if family.GetName() == "ringwatch_store_rows_read_total" {
-			for _, m := range family.GetMetric() {
-				n += m.GetCounter().GetValue()
-			}
-		}
-	}
-	return n
+func (g *generation) rows() float64 {
+	return node.Sum(g.metrics, "ringwatch_store_rows_read_total")
 }
 
 // How many frames, and windows, are written at once. An answer takes 10 ms, which is how long
@@ -124,7 +111,7 @@ func (g *generation) write(ctx context.Context, d *dataset, start int64, _ []*wi
 		}
 		frames = append(frames, list...)
 	}
-	err := atOnce(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
+	err := bench.AtOnce(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
 		return g.writer.WriteFrame(ctx, account, frames[i])
 	})
 	if err != nil {
@@ -155,7 +142,7 @@ func (g *generation) makeHours(ctx context.Context, d *dataset, last int64) erro
 // all calls do for each node.
 func (g *generation) all(ctx context.Context, d *dataset,
 	do func(ctx context.Context, node uuid.UUID) error) error {
-	return atOnce(ctx, len(d.nodes), windowsAtOnce, func(ctx context.Context, i int) error {
+	return bench.AtOnce(ctx, len(d.nodes), windowsAtOnce, func(ctx context.Context, i int) error {
 		return do(ctx, d.nodes[i])
 	})
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +15,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/ingest"
 )
 
 // beyond is how many windows of frames are made beyond those whose closing is measured: the fleet
@@ -28,7 +26,7 @@ const beyond = 2
 // fleetOf are the nodes: who sends, and what was taken.
 type fleetOf struct {
 	*options
-	*line
+	*system
 	key    string       // of their account
 	shape  *fleet.Shape // of a busy node
 	series [2]int       // of an idle node and of a busy one
@@ -51,18 +49,18 @@ const makingTakes = 10 * time.Second
 
 // newFleet makes the frames of a fleet that begins with the next window and lives for some of them.
 // seed tells fleets apart.
-func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleetOf, error) {
-	f := &fleetOf{options: o, line: l, key: key, taken: make(chan crowd.Sent),
+func newFleet(o *options, l *system, key string, seed uint64, windows int) (*fleetOf, error) {
+	f := &fleetOf{options: o, system: l, key: key, taken: make(chan crowd.Sent),
 		acknowledged: make([]atomic.Int64, o.nodes), newest: make([]atomic.Int64, o.nodes)}
 	every := o.interval.Milliseconds()
 	start := frame.WindowOf(time.Now().Add(makingTakes).UnixMilli()) + frame.WindowMillis
 	f.begin = time.UnixMilli(start)
 	f.frames = int64(windows) * frame.WindowMillis / every
-	for i, kind := range []string{"idle", "busy"} {
-		shape, err := fleet.Read(o.recordings+"/"+kind+".rwf", kind, o.tables, every)
-		if err != nil {
-			return nil, err
-		}
+	idle, busy, err := fleet.ReadBoth(o.recordings, o.tables, every)
+	if err != nil {
+		return nil, err
+	}
+	for i, shape := range []*fleet.Shape{idle, busy} {
 		c, err := fleet.NewCopies(shape, seed+uint64(i), max(1, o.originals/2), start, windows)
 		if err != nil {
 			return nil, err
@@ -79,7 +77,7 @@ func newFleet(o *options, l *line, key string, seed uint64, windows int) (*fleet
 
 // warm is a small fleet of another account that sends for nearly a window, so that the engines have
 // compiled what they need. It is small, since its windows are closed while the fleet begins.
-func warm(ctx context.Context, o *options, l *line) error {
+func warm(ctx context.Context, o *options, l *system) error {
 	few := *o
 	few.interval = min(o.interval, warmInterval)
 	few.nodes = max(2, o.nodes/10)
@@ -144,7 +142,7 @@ func (f *fleetOf) run(ctx context.Context, node int) error {
 	of := http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	for tick := range int(f.frames) {
 		at := f.at(node, tick)
-		if err := pass(ctx, time.Until(time.UnixMilli(at))); err != nil {
+		if err := bench.Pass(ctx, time.Until(time.UnixMilli(at))); err != nil {
 			return err
 		}
 		b, err := f.copies[node%2].Frame(node, tick, f.later(node))
@@ -179,29 +177,12 @@ const (
 // post sends a frame until ingest has it, and waits as an agent does.
 func (f *fleetOf) post(ctx context.Context, of *http.Client, b []byte) error {
 	for bound := firstPause; ; bound = min(2*bound, mostPause) {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost,
-			f.url("ingest")+ingest.FramesPath, bytes.NewReader(b))
-		if err != nil {
+		taken, after, err := line.Post(ctx, of, f.url("ingest"), f.key, b)
+		if taken || errors.Is(err, line.ErrRefused) {
 			return err
 		}
-		q.Header.Set("Authorization", "Bearer "+f.key)
-		q.Header.Set("Content-Type", frame.ContentType)
-		wait := time.Duration(0)
-		a, err := of.Do(q)
-		if err == nil {
-			text, _ := io.ReadAll(io.LimitReader(a.Body, 300))
-			a.Body.Close()
-			switch {
-			case a.StatusCode/100 == 2:
-				return nil
-			case a.StatusCode/100 != 5 && a.StatusCode != http.StatusTooManyRequests:
-				return fmt.Errorf("ingest answers %s: %s", a.Status, text)
-			}
-			seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
-			wait = time.Duration(seconds) * time.Second
-		}
 		f.refused.Add(1)
-		if err := pass(ctx, wait+rand.N(bound)); err != nil {
+		if err := bench.Pass(ctx, after+rand.N(bound)); err != nil {
 			return err
 		}
 	}
@@ -214,14 +195,4 @@ func (f *fleetOf) look() []float64 {
 	list := f.times
 	f.times = nil
 	return list
-}
-
-// pass lets time pass.
-func pass(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

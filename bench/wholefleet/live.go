@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
-	benchline "github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/node"
 )
 
@@ -41,14 +39,14 @@ type sample struct {
 }
 
 // live lets the fleet live and watches.
-func (r *report) live(ctx context.Context, l *line, f *fleetOf) error {
+func (r *report) live(ctx context.Context, l *system, f *fleetOf) error {
 	list, err := r.questions(f)
 	if err != nil {
 		return err
 	}
 	bench.Progress("%d nodes of %d and %d series begin at %s", r.nodes, f.series[0], f.series[1],
 		f.begin.Format(time.TimeOnly))
-	if err := pass(ctx, time.Until(f.begin)); err != nil {
+	if err := bench.Pass(ctx, time.Until(f.begin)); err != nil {
 		return err
 	}
 	sending, stop := context.WithCancel(ctx)
@@ -122,9 +120,9 @@ func upOf(cluster string) string { return `up%7Bcluster%3D%22` + cluster + `%22%
 
 // watch takes samples until all windows are closed.
 func (r *report) watch(
-	ctx context.Context, l *line, f *fleetOf, reader, fresh *crowd.Reader,
+	ctx context.Context, l *system, f *fleetOf, reader, fresh *crowd.Reader,
 ) error {
-	m := &meter{line: l, before: map[string]node.Usage{}}
+	m := &meter{system: l, before: map[string]node.Usage{}}
 	before, err := l.figures(ctx, "store")
 	if err != nil {
 		return err
@@ -135,7 +133,7 @@ func (r *report) watch(
 	}
 	refused := int64(0)
 	for next := f.begin.Add(lookEvery); len(r.Closings) < r.closings && f.frames > f.tick(); {
-		if err := pass(ctx, closedEvery); err != nil {
+		if err := bench.Pass(ctx, closedEvery); err != nil {
 			return err
 		}
 		now, err := l.figures(ctx, "store")
@@ -227,7 +225,7 @@ func (s *sample) tell() {
 
 // meter measures processes between two samples.
 type meter struct {
-	*line
+	*system
 	before map[string]node.Usage
 }
 
@@ -240,7 +238,7 @@ func (m *meter) take(f *fleetOf) (s sample, err error) {
 			return s, fmt.Errorf("%s: %w", p.name, err)
 		}
 		if before, is := m.before[p.name]; is {
-			s.Cores[p.name] = (now.CPU - before.CPU).Seconds() / now.At.Sub(before.At).Seconds()
+			s.Cores[p.name] = now.CoresSince(before)
 		}
 		m.before[p.name] = now
 		bytes, err := node.Resident(p.pid)
@@ -249,30 +247,21 @@ func (m *meter) take(f *fleetOf) (s sample, err error) {
 		}
 		s.MB[p.name] = float64(bytes) / 1e6
 		if p.dir != "" {
-			s.DiskMB += megabytes(p.dir)
+			size, err := bench.Bytes(p.dir)
+			if err != nil {
+				return s, err
+			}
+			s.DiskMB += float64(size) / 1e6
 		}
 	}
 	return s, nil
 }
 
-// megabytes is the size of the files below a directory; files may go meanwhile.
-func megabytes(dir string) (sum float64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				sum += float64(info.Size()) / 1e6
-			}
-		}
-		return nil
-	})
-	return sum
-}
-
 // figures are a role's metrics: of each name the sum.
-func (l *line) figures(ctx context.Context, role string) (map[string]float64, error) {
+func (l *system) figures(ctx context.Context, role string) (map[string]float64, error) {
 	b, err := l.get(ctx, role, "/metrics", nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", role, err)
 	}
-	return benchline.Figures(b), nil
+	return line.Figures(b), nil
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
-	benchline "github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 var ownPid = os.Getpid()
@@ -20,7 +20,7 @@ const countTimeout = 5 * time.Minute
 
 // countLost asks each cluster how many instants its nodes have, until that is as many as were
 // acknowledged. Those that are not there in the end are lost.
-func (r *report) countLost(ctx context.Context, l *line, f *fleetOf) error {
+func (r *report) countLost(ctx context.Context, l *system, f *fleetOf) error {
 	wait, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	clusters := (f.nodes + nodesPerCluster - 1) / nodesPerCluster
@@ -28,7 +28,7 @@ func (r *report) countLost(ctx context.Context, l *line, f *fleetOf) error {
 	for c := range clusters {
 		lost := 0
 		what := "the frames of " + f.cluster(c)
-		err := benchline.Until(wait, what, func(ctx context.Context) (err error) {
+		err := line.Until(wait, what, func(ctx context.Context) (err error) {
 			lost, err = f.missing(ctx, l, c)
 			if err == nil && lost > 0 {
 				err = fmt.Errorf("%d frames that were acknowledged are not there", lost)
@@ -54,7 +54,7 @@ const nodesPerCluster = 50
 func (f *fleetOf) cluster(c int) string { return fmt.Sprintf("fleet%04d", c) }
 
 // missing returns how many frames of a cluster were acknowledged and are not there.
-func (f *fleetOf) missing(ctx context.Context, l *line, c int) (lost int, err error) {
+func (f *fleetOf) missing(ctx context.Context, l *system, c int) (lost int, err error) {
 	end := time.Now().Truncate(time.Second).Add(time.Second)
 	span := int(end.Sub(f.begin).Seconds()) + 1
 	expr := fmt.Sprintf("count_over_time(jvm_heap_used_bytes{cluster=%q}[%ds])", f.cluster(c), span)

@@ -30,17 +30,14 @@ type options struct {
 	reads                              float64
 	cold                               bool
 	binary, recordings, dashboards     string
-	cassandraHeap, kafkaHeap, work     string
+	cassandraHeap, kafkaHeap           string
 	picture                            string
 }
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 10000,
-		"nodes of the fleet, fifty in a cluster, every second one idle")
-	flag.IntVar(&o.tables, "tables", 9,
-		"tables of a node, of the recordings' 71 and 148; each has 100 series, the rest of "+
-			"a node 1,100")
+	bench.Nodes(&o.nodes, 10000)
+	bench.Tables(&o.tables, 9)
 	flag.DurationVar(&o.interval, "interval", 20*time.Second,
 		"a node's interval; it divides 5 minutes")
 	flag.IntVar(&o.closings, "closings", 4,
@@ -52,11 +49,10 @@ func main() {
 	flag.Float64Var(&o.reads, "reads", 20, "questions a second")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.dashboards, "dashboards", "api/dashboards",
-		"folder of the dashboards that are asked")
+	bench.Dashboards(&o.dashboards)
 	flag.StringVar(&o.cassandraHeap, "cassandra-heap", "2G", "heap of the Cassandra that stores")
 	flag.StringVar(&o.kafkaHeap, "kafka-heap", "512M", "heap of Kafka")
-	bench.Work(&o.work)
+	bench.Work()
 	flag.StringVar(&o.picture, "picture", "docs/pictures/fleet.svg",
 		"file for a picture of the run; empty: none")
 	bench.Main("bench-fleet", func(ctx context.Context, r *bench.Result) error {
@@ -77,11 +73,7 @@ func (o *options) check() error {
 }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
-	dir, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
+	dir := result.Dir
 	l, err := startLine(ctx, &o, dir)
 	defer l.stop()
 	if err != nil {

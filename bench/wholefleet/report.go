@@ -62,17 +62,12 @@ func (r *report) addTo(result *bench.Result) error {
 			r.Kinds[kind].P99)
 	}
 	result.Detail = r
-	result.Notes = "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, " +
-		"each role a " +
-		"process of its own, the driver and the crowd that asks. ack_p99_ms is from when a " +
-		"frame was " +
-		"due until ingest had taken it, freshness_p99_ms from sending it until the API " +
-		"answered with " +
-		"its value, both with the cold start and all boundaries of windows. closing_s is " +
-		"the longest " +
-		"time from a window's end until the windows of all nodes were closed. cores are " +
-		"the median " +
-		"after the first window, without the driver."
+	result.Notes = "A fleet through the whole line on one machine: Cassandra, Kafka, Redis, each " +
+		"role a process of its own, the driver and the crowd that asks. ack_p99_ms is from when " +
+		"a frame was due until ingest had taken it, freshness_p99_ms from sending it until the " +
+		"API answered with its value, both with the cold start and all boundaries of windows. " +
+		"closing_s is the longest time from a window's end until the windows of all nodes were " +
+		"closed. cores are the median after the first window, without the driver."
 	result.Add("nodes", r.nodes)
 	result.Add("ack_p99_ms", bench.Quantile(r.acks, 0.99))
 	result.Add("freshness_p99_ms", bench.Quantile(r.fresh, 0.99))

@@ -22,7 +22,6 @@ type options struct {
 	interval, pause time.Duration
 	embedded        string
 	binary          string
-	work            string
 }
 
 func main() {
@@ -39,7 +38,7 @@ func main() {
 		"both: the line and then one process with a directory; only: that alone; no: "+
 			"the line alone")
 	bench.Binary(&o.binary)
-	bench.Work(&o.work)
+	bench.Work()
 	bench.Main("chaos", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
 	}, o.check)
@@ -61,17 +60,12 @@ func (o *options) check() error {
 }
 
 func run(ctx context.Context, o options, result *bench.Result) error {
-	work, remove, err := bench.Dir(o.work)
-	if err != nil {
-		return err
-	}
-	defer remove()
 	found := map[string]*chaos.Report{}
 	for _, side := range []string{"line", "embedded"} {
 		if o.embedded == "only" && side == "line" || o.embedded == "no" && side == "embedded" {
 			continue
 		}
-		dir := filepath.Join(work, side)
+		dir := filepath.Join(result.Dir, side)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -92,13 +86,11 @@ func run(ctx context.Context, o options, result *bench.Result) error {
 func keep(o options, result *bench.Result, found map[string]*chaos.Report) error {
 	result.Detail = found
 	result.Notes = "Every role as two processes, with Kafka, Cassandra and Redis, then one " +
-		"ringwatch all " +
-		"with a directory (embedded_). Nodes of two accounts send ids, and readers check every " +
-		"answer. lost, doubled and wrong are values, holes are answers that call themselves " +
-		"complete " +
-		"and lack what was acknowledged 15 s before. recovery is from a fault's end until a " +
-		"frame was " +
-		"taken and a question had a right and complete answer, whatever else was wrong then."
+		"ringwatch all with a directory (embedded_). Nodes of two accounts send ids, and readers " +
+		"check every answer. lost, doubled and wrong are values, holes are answers that call " +
+		"themselves complete and lack what was acknowledged 15 s before. recovery is from a " +
+		"fault's end until a frame was taken and a question had a right and complete answer, " +
+		"whatever else was wrong then."
 	whole := true
 	for _, side := range []string{"line", "embedded"} {
 		r := found[side]
