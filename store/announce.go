@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -41,7 +42,7 @@ type announcer struct {
 	dictionaries *dictionaryRows
 	sent         sentDictionaries
 	fresh        *freshRows
-	now          func() time.Time
+	clock        *calendar.Clock
 	log          *slog.Logger
 
 	catchUpAfter time.Duration
@@ -107,7 +108,7 @@ func (s *announcer) announced(k *keyFrame) bool {
 }
 
 func (k *keyFrame) day() nodeDay {
-	return nodeDay{k.account, k.header.Node, dayOf(k.header.Window())}
+	return nodeDay{k.account, k.header.Node, calendar.Day(k.header.Window())}
 }
 
 // catchUpTimeout bounds the work on one frame of the backlog.
@@ -167,7 +168,7 @@ func (s *announcer) keyWithSlot(ctx context.Context, k *keyFrame, b []byte) {
 func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) {
 	id := windowID{account, h.Node, h.Window()}
-	now := s.now()
+	now := s.clock.Now()
 	if at, known := s.windows.get(id); known && now.Sub(at) < announceAgain {
 		return
 	}

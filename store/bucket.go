@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -32,7 +32,6 @@ const (
 	renewBucket   = 6              // hours after which a bucket's row is written again
 	rowBytes      = 40             // of a row beside its texts and its blob, in an SSTable
 	bucketSlack   = 24 * time.Hour // how much longer than the bucket's last hour its row lives
-	windowMillis  = int64(frame.WindowMillis)
 )
 
 // bucket is where hours start … start + length − 1 of a node may be.
@@ -46,7 +45,7 @@ func (b bucket) holds(hour int64) bool { return hour >= b.start && hour < b.star
 // bucketAt returns the bucket of so many hours that holds an hour.
 func bucketAt(hour int64, hours int) bucket {
 	length := int64(hours) * window.HourMillis
-	return bucket{hour - mod(hour, length), length}
+	return bucket{calendar.Floor(hour, length), length}
 }
 
 // hoursFor returns how many hours of a weight a bucket should have.

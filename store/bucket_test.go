@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -37,7 +38,7 @@ func TestPartitionsStayInBounds(t *testing.T) {
 		id := uuid.New()
 		var starts []int64
 		partitions := map[int64]int{}
-		at := base - mod(base, maxBucket*window.HourMillis)
+		at := calendar.Floor(base, maxBucket*window.HourMillis)
 		for _, phase := range phases {
 			for range phase[0] {
 				start, err := g.bucketFor(t.Context(), "acme", id, at, phase[1])
@@ -98,7 +99,7 @@ func TestBucketsWithinBuckets(t *testing.T) {
 	s := mustCassandra(t, c)
 	n := windowtest.NewNode(seeded(t, 600))
 	// of the bucket that a new node gets
-	first := base - mod(base, newNodeBucket*window.HourMillis) - newNodeBucket*window.HourMillis
+	first := calendar.Floor(base, newNodeBucket*window.HourMillis) - newNodeBucket*window.HourMillis
 	c.millis.Store(first + 24*60*60_000)
 	var late [][]byte
 	want := windowtest.Samples{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) Build(allow window.Allowance, node window.Node, start int64, fra
 	if s.kept == nil {
 		return window.BuildWanted(allow, node, frames, want)
 	}
-	id := spanID{windowID: windowID{node.Account, node.ID, start}, length: windowMillis,
+	id := spanID{windowID: windowID{node.Account, node.ID, start}, length: calendar.WindowMillis,
 		in: builtOf + wanted}
 	sums := make(map[uint64]bool, len(frames))
 	var more [][]byte // that what is kept lacks

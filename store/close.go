@@ -10,22 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-const dayMillis = 24 * 60 * 60_000
-
-// dayOf returns the day whose dictionaries a window's columns refer to.
-func dayOf(window int64) int64 { return window - mod(window, dayMillis) }
-
-func mod(a, b int64) int64 { return ((a % b) + b) % b }
 
 // closeWindow is Writer.CloseWindow.
 func (s task) closeWindow(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
 	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less,
 	// never overwrites one that read later, however slow it is.
-	stamp := s.stamp()
+	stamp := s.clock.Stamp()
 	result, err := s.tryWindow(ctx, account, node, start, stamp)
 	if err == nil {
 		s.metrics.Closed.WithLabelValues(result).Inc()
@@ -82,24 +76,24 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 			continue
 		}
 		stored = append(stored, k.Head.Times...)
-		if k.Length == windowMillis {
+		if k.Length == calendar.WindowMillis {
 			own = k
 		}
 	}
 	slices.Sort(stored)
-	if within(w.Times, stored) {
+	if calendar.Within(w.Times, stored) {
 		// the frames it was made of, or some of them: the others have expired
 		return "unchanged", nil
 	}
 	result := "written"
-	if own != nil && !within(own.Head.Times, w.Times) {
+	if own != nil && !calendar.Within(own.Head.Times, w.Times) {
 		query.HeadsOnly = false
 		old, err := readAll(ctx, gen, query)
 		if err != nil {
 			return "", fmt.Errorf("store: read window %d: %w", start, err)
 		}
 		for _, k := range old {
-			if k.Length != windowMillis || k.Window == nil {
+			if k.Length != calendar.WindowMillis || k.Window == nil {
 				continue
 			}
 			s.metrics.Damaged.Add(float64(len(k.Damage)))
@@ -107,7 +101,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 			if err := s.lease.Take(s.lease.Taken()); err != nil {
 				return "", err
 			}
-			w = window.Union(start, windowMillis, []*window.Window{w, k.Window})
+			w = window.Union(start, calendar.WindowMillis, []*window.Window{w, k.Window})
 			result = "merged"
 		}
 	}
@@ -116,28 +110,10 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 		return "", err
 	}
 	s.lost(rep)
-	if expired(w.Start+windowMillis, stamp, s.config.RawTTL) {
+	if calendar.Expired(w.Start+calendar.WindowMillis, stamp, s.config.RawTTL) {
 		return "expired", nil
 	}
 	return result, gen.Write(ctx, w, rep, stamp)
-}
-
-// expired reports whether rows of what was until end (milliseconds since the Unix epoch) would have
-// no time left when they are written at stamp (microseconds).
-func expired(end, stamp int64, ttl time.Duration) bool {
-	return time.Duration(stamp-end*1000)*time.Microsecond >= ttl
-}
-
-// timeLeft returns the TTL of rows that hold what was until end (milliseconds since the Unix epoch)
-// and are written at stamp (microseconds): the table's own for what comes in time; for what is
-// loaded or corrected later than a compaction window, which would else live too long, what is left
-// of it.
-func timeLeft(end, stamp int64, ttl time.Duration) time.Duration {
-	age := time.Duration(stamp-end*1000) * time.Microsecond
-	if age <= ttl/compactionWindows {
-		return 0
-	}
-	return max(time.Second, (ttl - age).Truncate(time.Second))
 }
 
 // lost counts the frames of a window that could not be read: once per time that the window is
@@ -146,21 +122,4 @@ func (s *Store) lost(rep window.Report) {
 	s.metrics.LostFrames.WithLabelValues("corrupt").Add(float64(rep.Corrupt))
 	s.metrics.LostFrames.WithLabelValues("missing_key").Add(float64(rep.MissingKey))
 	s.metrics.LostFrames.WithLabelValues("excess").Add(float64(rep.Excess))
-}
-
-// within reports whether all of a are in b; both ascend.
-func within(a, b []int64) bool {
-	return !slices.ContainsFunc(a, func(at int64) bool {
-		_, found := slices.BinarySearch(b, at)
-		return !found
-	})
-}
-
-// windowsIn returns the windows that hold the instants from … to.
-func windowsIn(from, to int64) []int64 {
-	var list []int64
-	for w := frame.WindowOf(from); w <= to; w += frame.WindowMillis {
-		list = append(list, w)
-	}
-	return list
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -55,7 +56,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(closeEvery)
 	defer ticker.Stop()
 	for {
-		for _, d := range w.dueWindows(w.store.config.Now(), false) {
+		for _, d := range w.dueWindows(w.store.clock.Now(), false) {
 			if d.firstTry {
 				w.overdue.Store(d.at.UnixNano())
 			} else { // one that fails does not hold Handle up: waiting would not help it
@@ -122,7 +123,7 @@ func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d dueWindow) 
 func (w *Writer) keepUp(ctx context.Context) error {
 	for wait := rows.NewBackoff(); ; {
 		at := w.overdue.Load()
-		behind := w.store.config.Now().Sub(time.Unix(0, at))
+		behind := w.store.clock.Now().Sub(time.Unix(0, at))
 		if at == 0 || behind < mostBehind {
 			return nil
 		}
@@ -220,7 +221,7 @@ func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
 // closingAge is how long the window that is due longest has waited to be closed. One whose rows
 // are written does not count, nor does one that is deferred.
 func (w *Writer) closingAge() (age time.Duration) {
-	now := w.store.config.Now()
+	now := w.store.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for k, o := range w.open {
@@ -245,12 +246,12 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 	w.mu.Unlock()
 	var err error
 	if closed != frames {
-		switch expired := w.store.config.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
+		switch expired := w.store.clock.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
 		case expired && d.deferred: // reading its frames again would not make it smaller
 			w.store.metrics.LostFrames.WithLabelValues("memory").Add(float64(frames))
 			w.store.log.Error("store: gave up a window that needs more memory than its account "+
 				"may have; its frames are in the topic", "account", d.account, "node", d.node,
-				"window", clockTime(d.start), "error", d.err)
+				"window", calendar.Text(d.start), "error", d.err)
 		case expired:
 			err = ErrExpired
 		default:
@@ -263,8 +264,8 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 		}
 	}
 	if err == nil {
-		hour := dueSpan{d.partition, d.account, d.node, hourOf(d.start), window.HourMillis}
-		err = w.addDueSpan(ctx, work, hour, w.offset(first), w.store.config.Now().UnixMicro())
+		hour := dueSpan{d.partition, d.account, d.node, calendar.Hour(d.start), window.HourMillis}
+		err = w.addDueSpan(ctx, work, hour, w.offset(first), w.store.clock.Now().UnixMicro())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -273,7 +274,7 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 		w.forget(d.windowKey, d.openWindow)
 	}
 	if err != nil {
-		return fmt.Errorf("store: close window %s of node %s: %w", clockTime(d.start), d.node, err)
+		return fmt.Errorf("store: close window %s of node %s: %w", calendar.Text(d.start), d.node, err)
 	}
 	return nil
 }

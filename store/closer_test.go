@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -106,8 +107,8 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	c := newClock(base)
 	s := mustCassandra(t, c)
 	// A generation that this program does not know serves the second of four windows.
-	for at, generation := range map[int64]string{base + windowMillis: "v99",
-		base + 2*windowMillis: "v3"} {
+	for at, generation := range map[int64]string{base + calendar.WindowMillis: "v99",
+		base + 2*calendar.WindowMillis: "v3"} {
 		if err := s.exec(t.Context(),
 			"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
 			cutoverScope, at, generation); err != nil {
@@ -121,7 +122,7 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 		want.Add(sent.Samples)
 		mustHandle(t, w, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 	}
-	c.millis.Store(base + 4*windowMillis + 600_000)
+	c.millis.Store(base + 4*calendar.WindowMillis + 600_000)
 	runs(t, w)
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
 	eventually.True(t, "three windows closed, one tried again", func() bool {
@@ -141,7 +142,7 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	mustHandle(t, w, stream.Record{Account: "acme", Offset: 16, Value: more.Bytes})
 	if err := s.exec(t.Context(),
 		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
-		cutoverScope, base+windowMillis, "v3"); err != nil {
+		cutoverScope, base+calendar.WindowMillis, "v3"); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
@@ -220,7 +221,7 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	if ended.Load() {
 		t.Error("it did not wait")
 	}
-	c.millis.Store(base + 10*windowMillis)
+	c.millis.Store(base + 10*calendar.WindowMillis)
 	runs(t, w) // closes what there is, and is at nothing then
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -248,7 +249,7 @@ func TestClosingAge(t *testing.T) {
 		{Account: "acme", Offset: 1, Value: n.Step(base+5000, false).Bytes}}
 	mustHandle(t, w, records...)
 	age("a window that is not over", 0)
-	due := frame.WindowOf(base) + windowMillis + s.config.Grace.Milliseconds()
+	due := frame.WindowOf(base) + calendar.WindowMillis + s.config.Grace.Milliseconds()
 	c.millis.Store(due)
 	age("a window that has become due", 0)
 	c.millis.Store(due + 250_000)

@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
@@ -164,6 +165,13 @@ func (c *Config) Validate() error {
 		bad("in_flight: %d: use 1 to 10000", c.InFlight)
 	}
 	return errors.Join(errs...)
+}
+
+// limits are how long what lives, and how long what may take.
+func (c *Config) limits() *calendar.Limits {
+	return &calendar.Limits{RawTTL: c.RawTTL, FiveMinutesTTL: c.FiveMinutesTTL, HourTTL: c.HourTTL,
+		DayTTL: c.DayTTL, EventsTTL: c.EventsTTL, FreshTTL: c.FreshTTL, Grace: c.Grace,
+		Timeout: c.Timeout}
 }
 
 // cluster is what of the configuration is about Cassandra.

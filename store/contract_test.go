@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -43,7 +44,7 @@ func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Sampl
 	t.Helper()
 	name := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".*[01]")
 	// of some metrics there is then more at hand than of others
-	read(t, s, n.ID, base, base+2*windowMillis, name)
+	read(t, s, n.ID, base, base+2*calendar.WindowMillis, name)
 	got, report := read(t, s, n.ID, 0, 1<<50)
 	if d := windowtest.Diff(got, want); d != "" {
 		t.Fatalf("report %+v\n%s", report, d)
@@ -497,7 +498,7 @@ func TestLateAfterFreshExpired(t *testing.T) {
 func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	s, _, n, sent := closedWindow(t, mustStore, 200)
 	write(t, s, sent[:6]...)
-	stamp := s.config.Now().UnixMicro()
+	stamp := s.clock.Now().UnixMicro()
 	frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)
 	if err != nil {
 		t.Fatal(err)

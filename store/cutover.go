@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -26,12 +27,11 @@ type Cutover struct {
 const (
 	CutoverLead    = 10 * time.Minute
 	CutoverRefresh = 30 * time.Second
-	clocksDiffer   = time.Minute
 )
 
 // knownFor is how long after it was read the table is the truth about windows that begin until
 // then.
-const knownFor = CutoverLead - clocksDiffer
+const knownFor = CutoverLead - calendar.ClocksDiffer
 
 // cutoverScope is the one partition of the cutover table.
 const cutoverScope = "windows"
@@ -42,10 +42,10 @@ func cutoverLayout() *rows.Table {
 		Comment: "Ringwatch: which generation of tables serves the windows from a time on; " +
 			"ringwatch schema cutover writes it",
 		// One partition, so that who reads it sees all or nothing.
-		Partition:  []rows.Column{textColumn("scope")},
-		Clustering: []rows.Column{timeColumn("at")},
-		Values: []rows.Column{textColumn("generation"), textColumn("written_by"),
-			timeColumn("written_at")},
+		Partition:  []rows.Column{rows.TextColumn("scope")},
+		Clustering: []rows.Column{rows.TimeColumn("at")},
+		Values: []rows.Column{rows.TextColumn("generation"), rows.TextColumn("written_by"),
+			rows.TimeColumn("written_at")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter
 	}
@@ -55,7 +55,9 @@ func cutoverLayout() *rows.Table {
 type cutoverRows struct {
 	engine rows.Engine
 	table  *rows.Table
-	config *Config
+	limits *calendar.Limits
+	clock  *calendar.Clock
+	first  string // the generation that a new keyspace begins with
 
 	mu   sync.Mutex
 	list []Cutover // by ascending At
@@ -81,7 +83,7 @@ func (s *Store) Cutovers(ctx context.Context, until int64) ([]Cutover, error) {
 func (c *cutoverRows) known(ctx context.Context, until int64) ([]Cutover, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.config.Now()
+	now := c.clock.Now()
 	age := now.Sub(c.read)
 	if age >= 0 && age < CutoverRefresh && until < c.read.Add(knownFor).UnixMilli() {
 		return c.list, nil
@@ -108,16 +110,14 @@ func (c *cutoverRows) known(ctx context.Context, until int64) ([]Cutover, error)
 		return c.list, nil
 	case err != nil:
 		err = fmt.Errorf("%w: windows from %s on are refused until it can be: %w", ErrCutovers,
-			clockTime(horizon), err)
+			calendar.Text(horizon), err)
 		c.blocked.Store(&err)
 	default:
 		err = fmt.Errorf("%w: it is not known yet what serves windows from %s on", ErrCutovers,
-			clockTime(horizon))
+			calendar.Text(horizon))
 	}
 	return nil, err
 }
-
-func clockTime(millis int64) string { return time.UnixMilli(millis).UTC().Format(time.RFC3339) }
 
 // all reads the table.
 func (c *cutoverRows) all(ctx context.Context) ([]Cutover, error) {
@@ -160,8 +160,8 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 	if err != nil || len(list) > 0 {
 		return err
 	}
-	first := Cutover{Generation: c.config.Generation, By: "the first start",
-		Written: c.config.Now().UnixMilli()}
+	first := Cutover{Generation: c.first, By: "the first start",
+		Written: c.clock.Millis()}
 	_, err = c.engine.PutNew(ctx, rows.Work{}, c.table, first.row(), nil)
 	return err
 }
@@ -171,7 +171,7 @@ func (c *cutoverRows) seed(ctx context.Context) error {
 func (c *cutoverRows) live(list []Cutover) []string {
 	var names []string
 	for i, cut := range list {
-		if until, ends := c.servesUntil(list, i); ends && until <= c.config.Now().UnixMilli() ||
+		if until, ends := c.servesUntil(list, i); ends && until <= c.clock.Millis() ||
 			cut.Generation == noGeneration || slices.Contains(names, cut.Generation) {
 			continue
 		}
@@ -186,7 +186,7 @@ func (c *cutoverRows) servesUntil(list []Cutover, i int) (until int64, ends bool
 	if i+1 == len(list) {
 		return 0, false
 	}
-	return list[i+1].At + c.config.RawTTL.Milliseconds(), true
+	return list[i+1].At + c.limits.RawTTL.Milliseconds(), true
 }
 
 // span is a range of windows and what serves it.
@@ -205,7 +205,7 @@ func (s task) spans(ctx context.Context, from, to int64) ([]span, error) {
 	for i, c := range list {
 		first, last := max(from, c.At), to
 		if i+1 < len(list) {
-			last = min(to, list[i+1].At-windowMillis)
+			last = min(to, list[i+1].At-calendar.WindowMillis)
 		}
 		if first > last {
 			continue
@@ -227,7 +227,7 @@ func (s task) generationAt(ctx context.Context, start int64) (Generation, error)
 	}
 	if len(spans) != 1 {
 		return nil, fmt.Errorf("%w: none serves the window at %s; run ringwatch schema apply",
-			ErrGeneration, clockTime(start))
+			ErrGeneration, calendar.Text(start))
 	}
 	return spans[0].Generation, nil
 }

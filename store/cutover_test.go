@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -20,8 +21,8 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 	var list []int64
 	found := make(chan int64, 1000)
-	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*windowMillis,
-		To: base + 100*windowMillis, HeadsOnly: true}, func(k StoredSpan) {
+	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*calendar.WindowMillis,
+		To: base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k StoredSpan) {
 		found <- k.Start
 	}); err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 			slices.Sort(list)
 			return list
 		}
-		list = append(list, (start-base)/windowMillis)
+		list = append(list, (start-base)/calendar.WindowMillis)
 	}
 }
 
@@ -40,18 +41,18 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	c := newClock(base + 1)
 	s := mustStore(t, c)
 	// base + lead is too early by a millisecond
-	first := base + CutoverLead.Milliseconds() + windowMillis
+	first := base + CutoverLead.Milliseconds() + calendar.WindowMillis
 	for _, bad := range []struct {
 		to  string
 		at  int64
 		say string
 	}{
-		{"v1", base, clockTime(first)}, {"v1", first - windowMillis, clockTime(first)},
+		{"v1", base, calendar.Text(first)}, {"v1", first - calendar.WindowMillis, calendar.Text(first)},
 		{"v9", first, "v3"}, {"none", first, "v3"},
 	} {
 		if _, err := s.Cutover(t.Context(), bad.to, time.UnixMilli(bad.at),
 			"the test"); !asIs(err, ErrCutover) || !strings.Contains(err.Error(), bad.say) {
-			t.Errorf("to %s at %s: %v", bad.to, clockTime(bad.at), err)
+			t.Errorf("to %s at %s: %v", bad.to, calendar.Text(bad.at), err)
 		} else {
 			t.Log(err)
 		}
@@ -62,7 +63,7 @@ func TestCutoverMustLieAhead(t *testing.T) {
 	}
 	// Rounded up; and changed while it lies ahead.
 	for _, to := range []string{"v1", "v2"} {
-		if cut, err := s.Cutover(t.Context(), to, time.UnixMilli(first-windowMillis+1),
+		if cut, err := s.Cutover(t.Context(), to, time.UnixMilli(first-calendar.WindowMillis+1),
 			"the test"); err != nil || cut.At != first {
 			t.Fatalf("%+v, %v", cut, err)
 		}
@@ -77,8 +78,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	spans, err := unbounded(s).spans(t.Context(), first-2*windowMillis, first)
-	if err != nil || len(spans) != 2 || spans[0].to != first-windowMillis ||
+	spans, err := unbounded(s).spans(t.Context(), first-2*calendar.WindowMillis, first)
+	if err != nil || len(spans) != 2 || spans[0].to != first-calendar.WindowMillis ||
 		spans[1].from != first || spans[1].to != first {
 		t.Fatalf("%+v, %v", spans, err)
 	}
@@ -94,7 +95,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	want := windowtest.Samples{}
 	for w := range int64(5) {
 		for i := range int64(4) {
-			want.Add(write(t, s, n.Step(base+w*windowMillis+i*60_000, false)))
+			want.Add(write(t, s, n.Step(base+w*calendar.WindowMillis+i*60_000, false)))
 		}
 	}
 	if _, err := s.Cutovers(t.Context(), base); err != nil {
@@ -105,7 +106,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	c.millis.Add(1)
 	cut, err := other.Cutover(t.Context(), "v2", time.UnixMilli(base+CutoverLead.Milliseconds()+1),
 		"the test")
-	if err != nil || cut.At != base+3*windowMillis {
+	if err != nil || cut.At != base+3*calendar.WindowMillis {
 		t.Fatalf("%+v, %v", cut, err)
 	}
 	list, err := other.cutovers.all(t.Context())
@@ -115,10 +116,10 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	if err := s.change(t.Context(), "DROP TABLE "+s.table(cutoverTable)); err != nil {
 		t.Fatal(err)
 	}
-	c.millis.Store(base + 6*windowMillis)
+	c.millis.Store(base + 6*calendar.WindowMillis)
 	for w := range int64(5) {
 		err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
-			base+w*windowMillis)
+			base+w*calendar.WindowMillis)
 		if known := w < 2; known != (err == nil) ||
 			!known && (!asIs(err, ErrCutovers) || !Retryable(err)) {
 			t.Errorf("window %d: %v", w, err)
@@ -129,12 +130,12 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*windowMillis); !asIs(
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*calendar.WindowMillis); !asIs(
 		err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
 	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
-		base+windowMillis); err != nil {
+		base+calendar.WindowMillis); err != nil {
 		t.Errorf("a read of what it knows: %v", err)
 	}
 	// The table comes back, and the writer that waited goes on.
@@ -150,7 +151,7 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	}
 	for w := range int64(5) {
 		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
-			base+w*windowMillis); err != nil {
+			base+w*calendar.WindowMillis); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,15 +172,15 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 	closeIt(t, s, n)
 	if err := s.exec(t.Context(),
 		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')",
-		cutoverScope, base+windowMillis); err != nil {
+		cutoverScope, base+calendar.WindowMillis); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Add(CutoverRefresh.Milliseconds())
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+windowMillis); !asIs(err,
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+calendar.WindowMillis); !asIs(err,
 		ErrGeneration) {
 		t.Errorf("%v", err)
 	}
-	if got, _ := read(t, s, n.ID, base, base+windowMillis-1); windowtest.Diff(got, want) != "" {
+	if got, _ := read(t, s, n.ID, base, base+calendar.WindowMillis-1); windowtest.Diff(got, want) != "" {
 		t.Error(windowtest.Diff(got, want))
 	}
 }
@@ -205,11 +206,11 @@ func TestDrop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.millis.Store(base + windowMillis + 60_000)
+	c.millis.Store(base + calendar.WindowMillis + 60_000)
 	closeIt(t, s, n)
 	expires := cut.At + s.config.RawTTL.Milliseconds()
 	c.millis.Store(expires - 1000)
-	refused("v1", clockTime(expires))
+	refused("v1", calendar.Text(expires))
 	c.millis.Store(expires)
 	if err := s.Drop(t.Context(), "v1"); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 )
 
 // TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is
@@ -25,11 +26,11 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		var at int64
 		var typ, part string
 		into, args := []any{&number, &at}, func() []any {
-			return []any{n.ID.String(), hourOf(base), number, at}
+			return []any{n.ID.String(), calendar.Hour(base), number, at}
 		}
 		if made {
 			if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
-				hourOf(base)); err != nil {
+				calendar.Hour(base)); err != nil {
 				t.Fatal(err)
 			}
 			var bucket int64

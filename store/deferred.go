@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -51,7 +52,7 @@ func (w *Writer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
 	if !d.deferred {
 		w.store.log.Warn("store: set a window aside that needs more memory than its account may "+
 			"have; give the role more memory, or monitor fewer tables on that node",
-			"account", d.account, "node", d.node, "window", clockTime(d.start), "error", err)
+			"account", d.account, "node", d.node, "window", calendar.Text(d.start), "error", err)
 	}
 	w.setDeferred(d.openWindow, true)
 }
@@ -115,7 +116,7 @@ func (w *Writer) Deferred() string {
 		if i > 0 {
 			text += ","
 		}
-		text += fmt.Sprintf(" %s of node %s of account %s", clockTime(n.start), n.node, n.account)
+		text += fmt.Sprintf(" %s of node %s of account %s", calendar.Text(n.start), n.node, n.account)
 	}
 	if more := len(list) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -42,7 +43,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	}
 	aside := func() bool { return number(s.metrics.Deferred) == 1 }
 	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
-	c.millis.Store(base + windowMillis + s.config.Grace.Milliseconds() + 1000)
+	c.millis.Store(base + calendar.WindowMillis + s.config.Grace.Milliseconds() + 1000)
 	runs(t, w)
 	eventually.True(t, "one window closed, one set aside", func() bool {
 		return closed() == 1 && aside()

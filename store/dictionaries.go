@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -28,8 +29,8 @@ func writtenLayout() *rows.Table {
 		Name: writtenTable,
 		Comment: "Ringwatch: which dictionaries were written when; whoever keeps them in " +
 			"memory looks here for what is new",
-		Partition:  []rows.Column{textColumn("account"), timeColumn("hour")},
-		Clustering: []rows.Column{timeColumn("at"), idColumn("node"), timeColumn("window")},
+		Partition:  []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
+		Clustering: []rows.Column{rows.TimeColumn("at"), rows.IDColumn("node"), rows.TimeColumn("window")},
 		// hashes by entity_type
 		Values: []rows.Column{{Name: "dictionaries", Kind: rows.BlobMap}},
 		TTL:    WrittenFor, AgeUnit: time.Hour, Grace: 3 * time.Hour,
@@ -41,8 +42,8 @@ func (c *Config) seriesLayout() *rows.Table {
 	return &rows.Table{
 		Name:      seriesTable,
 		Comment:   "Ringwatch: dictionaries by content; closed windows refer to them",
-		Partition: []rows.Column{textColumn("account"), idColumn("node")},
-		Clustering: []rows.Column{timeColumn("day"), textColumn("entity_type"),
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
+		Clustering: []rows.Column{rows.TimeColumn("day"), rows.TextColumn("entity_type"),
 			{Name: "hash", Kind: rows.Blob}},
 		Values: []rows.Column{{Name: "blob", Kind: rows.Blob}},
 		TTL:    c.RawTTL + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour,
@@ -60,9 +61,9 @@ func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n windo
 	for _, d := range list {
 		hashes[d.Key] = d.Hash[:]
 	}
-	at := s.now()
+	at := s.clock.Millis()
 	err := s.engine.Put(ctx, w, s.written,
-		rows.Row{Key: []any{n.Account, at - mod(at, writtenHour), at, n.ID, start},
+		rows.Row{Key: []any{n.Account, calendar.Floor(at, writtenHour), at, n.ID, start},
 			Values: []any{hashes}})
 	if err != nil {
 		return fmt.Errorf("store: write which dictionaries are new: %w", err)
@@ -83,9 +84,9 @@ func (r Reader) DictionariesWritten(ctx context.Context, account string,
 func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
 	since int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
-	now := s.now() + aheadMillis
-	since = max(since, now-aheadMillis-WrittenFor.Milliseconds())
-	for hour := since - mod(since, writtenHour); hour <= now; hour += writtenHour {
+	now := s.clock.Millis() + calendar.AheadMillis
+	since = max(since, now-calendar.AheadMillis-WrittenFor.Milliseconds())
+	for hour := calendar.Floor(since, writtenHour); hour <= now; hour += writtenHour {
 		query := rows.Query{Table: s.written, Key: []any{account, hour}, From: since,
 			Columns: []string{"node", "window", "dictionaries"}}
 		err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
@@ -96,7 +97,7 @@ func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
 				return false
 			}
 			for key, hash := range hashes {
-				if id, ok := dictionaryID(node, dayOf(start), key, hash); ok {
+				if id, ok := dictionaryID(node, calendar.Day(start), key, hash); ok {
 					list = append(list, id)
 				}
 			}
@@ -119,7 +120,7 @@ func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UU
 func (s *dictionaryRows) of(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	from int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
-	query := rows.Query{Table: s.series, Key: []any{account, node}, From: dayOf(from),
+	query := rows.Query{Table: s.series, Key: []any{account, node}, From: calendar.Day(from),
 		Columns: []string{"day", "entity_type", "hash"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
 		var day int64

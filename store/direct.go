@@ -20,7 +20,7 @@ func (w *Writer) WriteFrame(ctx context.Context, account string, b []byte) error
 	if err != nil {
 		return err
 	}
-	return w.store.writeFrame(ctx, w.work, account, &h, b, w.store.config.Now())
+	return w.store.writeFrame(ctx, w.work, account, &h, b, w.store.clock.Now())
 }
 
 // CloseWindow turns a window's frames into the rows of its generation. It reads them from

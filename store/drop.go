@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -42,18 +43,18 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: generation %s has no tables in keyspace %s", ErrDrop, name,
 			s.config.Keyspace)
 	}
-	now := s.config.Now().UnixMilli()
+	now := s.clock.Millis()
 	for i, c := range list {
 		if c.Generation != name {
 			continue
 		}
 		if i+1 == len(list) {
 			return fmt.Errorf("%w: %s serves from %s on; cut over to another generation first",
-				ErrDrop, name, clockTime(c.At))
+				ErrDrop, name, calendar.Text(c.At))
 		}
 		if until := list[i+1].At + ttl.Milliseconds(); until > now {
 			return fmt.Errorf("%w: %s has data until %s (it serves to %s, and rows live %s)",
-				ErrDrop, name, clockTime(until), clockTime(list[i+1].At), ttl)
+				ErrDrop, name, calendar.Text(until), calendar.Text(list[i+1].At), ttl)
 		}
 	}
 	for _, c := range list { // first, so that nothing reads or creates the tables again

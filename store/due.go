@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -84,8 +85,8 @@ func dueLayout() *rows.Table {
 		Comment: "Ringwatch: hours and days that are to be made of what was closed in them, " +
 			"by partition of the stream",
 		Partition: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}, number("length"),
-			timeColumn("start")},
-		Clustering: []rows.Column{textColumn("account"), idColumn("node")},
+			rows.TimeColumn("start")},
+		Clustering: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
 		Values: []rows.Column{number("first"), number("since"), number("changed"),
 			number("made")},
 		TTL: dueFor, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
@@ -106,8 +107,8 @@ func share(node uuid.UUID) float64 {
 // of two processes may have put its times in the wrong order, the span is made again while there
 // are rows of windows to make it of: without need that costs only a look at its heads.
 func (o *dueEntry) dirty(now int64) bool {
-	return o.changed > o.made || o.changed+clocksDiffer.Microseconds() > o.made &&
-		now-o.changed < windowTTL.Microseconds()
+	return o.changed > o.made || o.changed+calendar.ClocksDiffer.Microseconds() > o.made &&
+		now-o.changed < calendar.WindowTTL.Microseconds()
 }
 
 // addDueSpan records that a span has changed, in the table due unless that says so already. first
@@ -120,7 +121,7 @@ func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan,
 	if o := w.dueSpans[d]; o != nil {
 		now.first, now.since = min(o.first, first), o.since
 		// the rows of what was closed first have expired: it came again
-		if changed-o.since > (windowTTL - expirySlack).Microseconds() {
+		if changed-o.since > (calendar.WindowTTL - expirySlack).Microseconds() {
 			now.since = changed
 		}
 		noted = o.recorded && now.first == o.first && now.since == o.since
@@ -163,7 +164,7 @@ func (s *Store) dueSpanAt(d dueSpan) time.Time {
 		c.HourSpread *= daySpread
 	}
 	at := c.HourAt(d.node, end)
-	if soon := s.config.Now().Add(min(lateSpanDelay, s.config.HourSpread)); at.Before(soon) {
+	if soon := s.clock.Now().Add(min(lateSpanDelay, s.config.HourSpread)); at.Before(soon) {
 		return soon
 	}
 	return at
@@ -193,13 +194,13 @@ func (w *Writer) readDueSpans(ctx context.Context) error {
 		partitions = append(partitions, p)
 	}
 	w.mu.Unlock()
-	now := w.store.millis()
+	now := w.store.clock.Millis()
 	for _, p := range partitions {
 		for length, back := range map[int64]int64{
 			window.HourMillis: int64(25 * time.Hour / time.Millisecond),
 			rollup.Day.Millis: int64(dueFor / time.Millisecond),
 		} {
-			for start := now - back - mod(now-back, length); start <= now; start += length {
+			for start := calendar.Floor(now-back, length); start <= now; start += length {
 				if err := w.readDueSpansOf(ctx, p, length, start); err != nil {
 					return fmt.Errorf("store: read what is to be made: %w", err)
 				}
@@ -223,7 +224,7 @@ func (w *Writer) readDueSpansOf(ctx context.Context, partition int32, length, st
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.dueSpans[d] == nil && o.dirty(w.store.millis()*1000) && w.unread[partition] {
+		if w.dueSpans[d] == nil && o.dirty(w.store.clock.Millis()*1000) && w.unread[partition] {
 			o.at, o.recorded = w.store.dueSpanAt(d), true
 			w.dueSpans[d] = o
 		}
@@ -233,7 +234,7 @@ func (w *Writer) readDueSpansOf(ctx context.Context, partition int32, length, st
 
 // hourAge is how long the hour that is due longest has waited to be made.
 func (w *Writer) hourAge() (age time.Duration) {
-	now := w.store.config.Now()
+	now := w.store.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for d, o := range w.dueSpans {
@@ -246,7 +247,7 @@ func (w *Writer) hourAge() (age time.Duration) {
 
 // dueCount returns how many spans are due.
 func (w *Writer) dueCount() (n int) {
-	now := w.store.config.Now()
+	now := w.store.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range w.dueSpans {
@@ -280,13 +281,13 @@ func (w *Writer) readySpans(now time.Time, all bool) []readySpan {
 	busy := map[spanOf]bool{} // hours and days that something is open in
 	for k, o := range w.open {
 		if !o.deferred {
-			busy[spanOf{k.account, k.node, hourOf(k.start)}] = true
-			busy[spanOf{k.account, k.node, -dayOf(k.start)}] = true
+			busy[spanOf{k.account, k.node, calendar.Hour(k.start)}] = true
+			busy[spanOf{k.account, k.node, -calendar.Day(k.start)}] = true
 		}
 	}
 	for d := range w.dueSpans {
 		if d.length == window.HourMillis {
-			busy[spanOf{d.account, d.node, -dayOf(d.start)}] = true
+			busy[spanOf{d.account, d.node, -calendar.Day(d.start)}] = true
 		}
 	}
 	var list []readySpan
@@ -316,7 +317,7 @@ func (w *Writer) makeDueSpan(ctx context.Context, lease *memory.Lease, d readySp
 	d.making, d.recorded = true, false
 	first, changes := d.first, d.changes
 	w.mu.Unlock()
-	read := w.store.config.Now().UnixMicro()
+	read := w.store.clock.Now().UnixMicro()
 	err := w.makeSpan(ctx, lease, d, first, read)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -365,9 +366,9 @@ func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
 func (w *Writer) expires(d readySpan) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	age := time.Duration(w.store.config.Now().UnixMicro()-d.since) * time.Microsecond
+	age := time.Duration(w.store.clock.Now().UnixMicro()-d.since) * time.Microsecond
 	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 ||
-		age < windowTTL-expirySlack || age > streamKeeps || w.replayed[d.dueSpan] {
+		age < calendar.WindowTTL-expirySlack || age > streamKeeps || w.replayed[d.dueSpan] {
 		return false
 	}
 	w.replayed[d.dueSpan] = true
@@ -389,7 +390,7 @@ func (w *Writer) tryDueSpan(ctx context.Context, lease *memory.Lease, d readySpa
 		if errors.Is(err, memory.ErrTooLarge) && d.needs == 0 {
 			w.store.log.Warn("store: an hour or a day needs more memory than its account may "+
 				"have; give the role more memory, or monitor fewer tables on that node",
-				"account", d.account, "node", d.node, "start", clockTime(d.start), "error", err)
+				"account", d.account, "node", d.node, "start", calendar.Text(d.start), "error", err)
 		}
 		d.needs = 2 * lease.Taken()
 		d.after = time.Now().Add(deferredRetry / 10)
@@ -467,7 +468,7 @@ func (w *Writer) runDueSpans(ctx context.Context) {
 			w.store.log.Warn("store: what hours are to be made cannot be read; trying again",
 				"error", err)
 		}
-		for _, d := range w.readySpans(w.store.config.Now(), false) {
+		for _, d := range w.readySpans(w.store.clock.Now(), false) {
 			if ctx.Err() != nil {
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window/events"
 )
@@ -38,12 +39,12 @@ func (c *Config) eventsLayout() *rows.Table {
 	return &rows.Table{
 		Name:      eventsTable,
 		Comment:   "Ringwatch: what happened on nodes",
-		Partition: []rows.Column{textColumn("account"), textColumn("cluster"), timeColumn("hour")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.TextColumn("cluster"), rows.TimeColumn("hour")},
 		// Newest first, as nearly all reads are.
 		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true},
-			idColumn("node"), timeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
-		Values: []rows.Column{textColumn("kind"), {Name: "severity", Kind: rows.Int32},
-			{Name: "labels", Kind: rows.TextMap}, textColumn("message")},
+			rows.IDColumn("node"), rows.TimeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
+		Values: []rows.Column{rows.TextColumn("kind"), {Name: "severity", Kind: rows.Int32},
+			{Name: "labels", Kind: rows.TextMap}, rows.TextColumn("message")},
 		TTL: c.EventsTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
 	}
 }
@@ -52,12 +53,12 @@ func (c *Config) eventsLateLayout() *rows.Table {
 	return &rows.Table{
 		Name:      eventsLateTable,
 		Comment:   "Ringwatch: what happened on nodes and came late, by when it came",
-		Partition: []rows.Column{textColumn("account"), timeColumn("hour")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
 		Clustering: []rows.Column{{Name: "came", Kind: rows.Time, Descending: true},
-			idColumn("node"), timeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
-		Values: []rows.Column{textColumn("kind"), {Name: "severity", Kind: rows.Int32},
-			{Name: "labels", Kind: rows.TextMap}, textColumn("message"), timeColumn("at"),
-			textColumn("cluster")},
+			rows.IDColumn("node"), rows.TimeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
+		Values: []rows.Column{rows.TextColumn("kind"), {Name: "severity", Kind: rows.Int32},
+			{Name: "labels", Kind: rows.TextMap}, rows.TextColumn("message"), rows.TimeColumn("at"),
+			rows.TextColumn("cluster")},
 		TTL: min(eventsLateTTL, c.EventsTTL), AgeUnit: time.Hour, Grace: 3 * time.Hour,
 		Compression: rows.Zip(3, 16),
 	}
@@ -68,9 +69,11 @@ type eventRows struct {
 	engine  rows.Engine
 	table   *rows.Table
 	late    *rows.Table
-	config  *Config
+	limits  *calendar.Limits
 	metrics *Metrics
-	now     func() int64
+	clock   *calendar.Clock
+	// perMinute is how many events of a cluster in a minute are kept.
+	perMinute int
 
 	mu sync.Mutex // over a reading of written and its change
 	// written is how many events of a cluster's minute this process wrote, and let how many of a
@@ -110,12 +113,12 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 		return nil
 	}
 	of := frameMinute{clusterMinute{clusterID{account, h.Cluster}, -1}, maphash.Bytes(s.seed, b)}
-	stamp := s.now() * 1000
+	stamp := s.clock.Millis() * 1000
 	var all, late []rows.Row
 	var expired, old, excess, room int
 	for i := range list {
 		e := &list[i]
-		if e.At <= stamp/1000-s.config.EventsTTL.Milliseconds() {
+		if e.At <= stamp/1000-s.limits.EventsTTL.Milliseconds() {
 			expired++
 			continue
 		}
@@ -143,13 +146,13 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 			labels[l.Name] = l.Value
 		}
 		all = append(all, rows.Row{
-			Key:    []any{account, h.Cluster, hourOf(e.At), e.At, h.Node, h.At, i},
+			Key:    []any{account, h.Cluster, calendar.Hour(e.At), e.At, h.Node, h.At, i},
 			Values: []any{e.Kind, int(e.Severity), labels, e.Text},
-			TTL:    timeLeft(e.At, stamp, s.config.EventsTTL),
+			TTL:    calendar.TimeLeft(e.At, stamp, s.limits.EventsTTL),
 		})
 		if came := stamp / 1000; came-e.At >= events.LateAfter.Milliseconds() {
 			late = append(late, rows.Row{
-				Key:    []any{account, hourOf(came), came, h.Node, h.At, i},
+				Key:    []any{account, calendar.Hour(came), came, h.Node, h.At, i},
 				Values: []any{e.Kind, int(e.Severity), labels, e.Text, e.At, h.Cluster},
 			})
 		}
@@ -200,7 +203,7 @@ func (s *eventRows) take(m frameMinute, n int) int {
 		return min(n, let)
 	}
 	written, _ := s.written.get(m.clusterMinute)
-	may := min(n, max(0, s.config.EventsPerMinute-written))
+	may := min(n, max(0, s.perMinute-written))
 	if may > 0 { // what had no room may have some when it comes again
 		s.written.put(m.clusterMinute, written+may, 1)
 		s.let.put(m, may, 1)

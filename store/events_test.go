@@ -263,7 +263,7 @@ func TestLateEvents(t *testing.T) {
 		var late []events.Event
 		for range 80 {
 			c.millis.Add(1 + int64(pick(3*minute)))
-			now, number := s.millis(), pick(3)
+			now, number := s.clock.Millis(), pick(3)
 			n := frametest.New([]string{"a", "b", "c"}[number], uint64(1+number), 1)
 			age := []int64{0, 3 * minute, 10 * minute, 200 * minute}[pick(4)]
 			for range 1 + pick(20) {

@@ -26,11 +26,11 @@ func (c *Config) freshLayout() *rows.Table {
 	return &rows.Table{
 		Name:      freshTable,
 		Comment:   "Ringwatch: frames as they came, until their window is closed",
-		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("window")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("window")},
 		// Newest first: the present state is the first row and its key frame's.
 		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true}},
-		Values: []rows.Column{{Name: "frame", Kind: rows.Blob}, timeColumn("key_at"),
-			timeColumn("received")},
+		Values: []rows.Column{{Name: "frame", Kind: rows.Blob}, rows.TimeColumn("key_at"),
+			rows.TimeColumn("received")},
 		TTL: c.FreshTTL, AgeUnit: time.Minute, Grace: 10 * time.Minute, Compression: packed,
 	}
 }
@@ -127,12 +127,8 @@ func (s *freshRows) withFrames(ctx context.Context, w rows.Work, account string,
 	return list, nil
 }
 
-// recentMillis is how far back LatestFrames and LastSeen look; aheadMillis is how far the clocks of
-// our own processes may differ.
-const (
-	recentMillis = 15 * 60_000
-	aheadMillis  = 60_000
-)
+// recentMillis is how far back LatestFrames and LastSeen look.
+const recentMillis = 15 * 60_000
 
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
 // frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
@@ -141,7 +137,7 @@ const (
 // no error.
 func (r Reader) LatestFrames(ctx context.Context, account string,
 	node uuid.UUID) (frames [][]byte, seen int64, newer bool, err error) {
-	return r.task.fresh.latest(ctx, r.task.work, r.task.lease, account, node, r.task.millis())
+	return r.task.fresh.latest(ctx, r.task.work, r.task.lease, account, node, r.task.clock.Millis())
 }
 
 // latest is LatestFrames.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -84,10 +85,10 @@ type StoredSpan struct {
 
 // stampOf returns when the frames were read that the span has of a window; 0: it has none.
 func (k *StoredSpan) stampOf(start int64) int64 {
-	if k.Length == windowMillis {
+	if k.Length == calendar.WindowMillis {
 		return k.Stamp
 	}
-	if i := int((start - k.Start) / windowMillis); i >= 0 && i < len(k.Stamps) {
+	if i := int((start - k.Start) / calendar.WindowMillis); i >= 0 && i < len(k.Stamps) {
 		return k.Stamps[i]
 	}
 	return 0
@@ -96,9 +97,9 @@ func (k *StoredSpan) stampOf(start int64) int64 {
 // windows calls visit for each window that the span has instants of.
 func (k *StoredSpan) windows(visit func(start int64)) {
 	for times := k.Head.Times; len(times) > 0; {
-		start := times[0] - mod(times[0], windowMillis)
+		start := calendar.Floor(times[0], calendar.WindowMillis)
 		visit(start)
-		n, _ := slices.BinarySearch(times, start+windowMillis)
+		n, _ := slices.BinarySearch(times, start+calendar.WindowMillis)
 		times = times[n:]
 	}
 }

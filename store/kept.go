@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -98,7 +99,7 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 	if s.kept == nil || !q.Keep {
 		return nil
 	}
-	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.millis(),
+	return &keptSpans{task: s, in: in, q: q, name: q.name(), began: s.clock.Millis(),
 		mu: &sync.Mutex{}, of: map[spanAt]*keptSpan{}}
 }
 
@@ -120,7 +121,7 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	found, _ := k.kept.get(k.id(start, length))
 	if found != nil {
 		age := k.began - found.looked.Load()
-		if age < 0 || age >= k.config.FreshTTL.Milliseconds() ||
+		if age < 0 || age >= k.limits.FreshTTL.Milliseconds() ||
 			found.until > 0 && k.began >= found.until {
 			found = nil
 		}
@@ -138,7 +139,7 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 	}
 	for w, marked := range late {
 		if w >= start && w < start+length &&
-			(k.in != "" || !k.config.covers(marked, of.stampOf(w))) {
+			(k.in != "" || !k.limits.Covers(marked, of.stampOf(w))) {
 			k.set(start, length, nil)
 			k.kept.drop(k.id(start, length))
 			return true
@@ -184,7 +185,7 @@ func (k *keptSpans) early(stored *storedHead) bool {
 	for _, stamp := range stored.row.Stamps {
 		latest = max(latest, stamp)
 	}
-	return latest/1000 > k.began+k.config.Timeout.Milliseconds()
+	return latest/1000 > k.began+k.limits.Timeout.Milliseconds()
 }
 
 func (s *keptSpan) weight() int {
@@ -301,7 +302,7 @@ func (k *keptSpans) unknown(from, to, length int64) (first, last int64, n int) {
 // only with a mark. While they live they say all that the hour will say; half an hour before the
 // first of them expires the hour is looked for again.
 func (k *keptSpans) noHour(hour int64) {
-	expires := hour + windowTTL.Milliseconds()
+	expires := hour + calendar.WindowTTL.Milliseconds()
 	if until := expires - window.HourMillis/2; k.began < until {
 		k.putNone(hour, window.HourMillis, until)
 	} else if expires+2*window.HourMillis < k.began {
@@ -312,9 +313,8 @@ func (k *keptSpans) noHour(hour int64) {
 // noWindow keeps that nothing was said in a window, if it could have been closed when the query
 // began: a frame that comes later has a mark.
 func (k *keptSpans) noWindow(start int64) {
-	if k != nil && start+windowMillis+(k.config.Grace+2*k.config.Timeout).Milliseconds() <=
-		k.began {
-		k.putNone(start, windowMillis, 0)
+	if k != nil && k.limits.Settled(start, k.began) {
+		k.putNone(start, calendar.WindowMillis, 0)
 	}
 }
 
@@ -322,7 +322,7 @@ func (k *keptSpans) noWindow(start int64) {
 // stored, and which windows have late frames.
 func (g v3) keptHours(ctx context.Context, k *keptSpans,
 	q *Query) (hours map[int64]*hourHead, late map[int64]int64, err error) {
-	from, to := hourOf(q.From), hourOf(q.To)
+	from, to := calendar.Hour(q.From), calendar.Hour(q.To)
 	if k == nil {
 		if hours, err = g.hourHeads(ctx, q.Account, q.Node, from, to); err == nil {
 			late, err = q.late()
@@ -379,13 +379,13 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 		return g.windowHeads(ctx, q.Account, q.Node, hour, from, to)
 	}
 	heads := map[int64]*windowHead{}
-	for at := from; at <= to; at += windowMillis {
-		if span := k.get(at, windowMillis); span != nil && !k.lacks(span, at, windowMillis, late) &&
+	for at := from; at <= to; at += calendar.WindowMillis {
+		if span := k.get(at, calendar.WindowMillis); span != nil && !k.lacks(span, at, calendar.WindowMillis, late) &&
 			span.stored != nil {
 			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
 		}
 	}
-	first, last, n := k.unknown(from, to, windowMillis)
+	first, last, n := k.unknown(from, to, calendar.WindowMillis)
 	if n == 0 {
 		return heads, nil
 	}
@@ -393,10 +393,10 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 	for at, h := range found {
 		if heads[at] == nil {
 			heads[at] = h
-			k.put(at, windowMillis, &h.storedHead, h.window)
+			k.put(at, calendar.WindowMillis, &h.storedHead, h.window)
 		}
 	}
-	for at := first; at <= last && err == nil; at += windowMillis {
+	for at := first; at <= last && err == nil; at += calendar.WindowMillis {
 		if found[at] == nil && heads[at] == nil {
 			k.expired(at)
 		}
@@ -407,7 +407,7 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 // expired keeps for a while that a window is not stored whose frames have expired: it can be closed
 // only with frames that come again, which have a mark.
 func (k *keptSpans) expired(start int64) {
-	if start+2*windowMillis+k.config.FreshTTL.Milliseconds() < k.began {
-		k.putNone(start, windowMillis, k.began+windowMillis)
+	if start+2*calendar.WindowMillis+k.limits.FreshTTL.Milliseconds() < k.began {
+		k.putNone(start, calendar.WindowMillis, k.began+calendar.WindowMillis)
 	}
 }

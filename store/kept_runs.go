@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -70,12 +71,12 @@ func (s task) keptRunHeads(
 // runUntil returns until when what is stored of a run need not be looked for anew, in ms.
 func (k *keptSpans) runUntil(t *rollupTable, start int64) int64 {
 	// half an hour before those of the first window expire
-	rows := start + windowTTL.Milliseconds() - t.run/2
+	rows := start + calendar.WindowTTL.Milliseconds() - t.run/2
 	switch over := start + t.run; {
 	case t.Level == rollup.FiveMinutes && k.began < rows:
-		return min(rows, k.began+k.config.FreshTTL.Milliseconds())
+		return min(rows, k.began+k.limits.FreshTTL.Milliseconds())
 	case k.began-over < pendingMillis:
 		return k.began + runLooked.Milliseconds()
 	}
-	return k.began + k.config.FreshTTL.Milliseconds()
+	return k.began + k.limits.FreshTTL.Milliseconds()
 }

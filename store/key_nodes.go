@@ -20,9 +20,9 @@ func keyNodesLayout() *rows.Table {
 		Name: keyNodesTable,
 		Comment: "Ringwatch: the node that first used a key, of keys that are bound to it; " +
 			"ingest writes it once",
-		Partition: []rows.Column{textColumn("id")},
-		Values: []rows.Column{textColumn("account"), idColumn("node"),
-			timeColumn("first_used_at")},
+		Partition: []rows.Column{rows.TextColumn("id")},
+		Values: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"),
+			rows.TimeColumn("first_used_at")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 	}
 }
@@ -42,7 +42,7 @@ func (s *keyRows) BindKey(ctx context.Context, id, account string,
 	if is != uuid.Nil {
 		return is, nil
 	}
-	row := rows.Row{Key: []any{id}, Values: []any{account, node, s.now()}}
+	row := rows.Row{Key: []any{id}, Values: []any{account, node, s.clock.Millis()}}
 	done, err := s.engine.PutNew(ctx, rows.Work{}, s.nodes, row, []string{"node"}, &is)
 	if err != nil {
 		return uuid.Nil, fmt.Errorf("store: bind a key to a node: %w", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -24,14 +25,14 @@ func keysLayout() *rows.Table {
 	return &rows.Table{
 		Name:       keysTable,
 		Comment:    "Ringwatch: API keys, hashed; ringwatch key writes it",
-		Partition:  []rows.Column{textColumn("scope")},
-		Clustering: []rows.Column{textColumn("id")},
-		Values: []rows.Column{textColumn("account"), textColumn("name"), textColumn("sha256"),
+		Partition:  []rows.Column{rows.TextColumn("scope")},
+		Clustering: []rows.Column{rows.TextColumn("id")},
+		Values: []rows.Column{rows.TextColumn("account"), rows.TextColumn("name"), rows.TextColumn("sha256"),
 			{Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts},
-			timeColumn("expires_at"),
-			timeColumn("created_at"), textColumn("created_by"), timeColumn("revoked_at"),
-			textColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, textColumn("node"),
-			textColumn("session_of")},
+			rows.TimeColumn("expires_at"),
+			rows.TimeColumn("created_at"), rows.TextColumn("created_by"), rows.TimeColumn("revoked_at"),
+			rows.TextColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, rows.TextColumn("node"),
+			rows.TextColumn("session_of")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter
 	}
@@ -40,7 +41,7 @@ func keysLayout() *rows.Table {
 // keyRows keeps API keys, and which nodes they are bound to.
 type keyRows struct {
 	engine      rows.Engine
-	now         func() int64
+	clock       *calendar.Clock
 	keys, nodes *rows.Table
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -32,29 +33,15 @@ type windowID struct {
 	start   int64
 }
 
-// lateTTL is longer than frames live, so that a mark that is written once for several frames
-// outlives the last of them; see markAgain.
-func (c *Config) lateTTL() time.Duration { return 2 * c.FreshTTL }
-
-// markAgain is after how long a window that gets another late frame is marked again.
-func (c *Config) markAgain() time.Duration { return c.Timeout }
-
-// covers reports whether columns made from frames that were read at stamp (microseconds) have every
-// frame that a mark (milliseconds) stands for. Such a frame began to be written within markAgain of
-// the mark and was written a Timeout later, by a clock that may be another Timeout behind.
-func (c *Config) covers(marked, stamp int64) bool {
-	return stamp/1000-marked > (c.markAgain() + 2*c.Timeout).Milliseconds()
-}
-
 func (c *Config) lateLayout() *rows.Table {
 	return &rows.Table{
 		Name: lateTable,
 		Comment: "Ringwatch: windows with frames that came after they may have been closed; " +
 			"readers look into fresh for them, too",
-		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
-		Clustering: []rows.Column{timeColumn("window")},
-		Values:     []rows.Column{timeColumn("marked")},
-		TTL:        c.lateTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
+		Clustering: []rows.Column{rows.TimeColumn("window")},
+		Values:     []rows.Column{rows.TimeColumn("marked")},
+		TTL:        c.limits().MarkTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute,
 		Compression: rows.Fast,
 	}
 }
@@ -63,7 +50,8 @@ func (c *Config) lateLayout() *rows.Table {
 type lateRows struct {
 	engine   rows.Engine
 	table    *rows.Table
-	config   *Config
+	limits   *calendar.Limits
+	clock    *calendar.Clock
 	clusters *lateClusterRows
 	// windows that this process has marked as late, and when
 	marked *recentCache[windowID, time.Time]
@@ -86,22 +74,15 @@ type nodeMarks struct {
 // knownNodes is of how many nodes a process remembers the marks, some 100 bytes each without any.
 const knownNodes = 50_000
 
-// lateFrom returns from when on a frame of a window counts as late, in milliseconds since the Unix
-// epoch: so long before the window can be closed that a write which begins earlier has ended by
-// then (Timeout), on a process whose clock is behind by as much.
-func (c *Config) lateFrom(start int64) int64 {
-	return start + windowMillis + (c.Grace - 2*c.Timeout).Milliseconds()
-}
-
 // mark marks the window of a frame that is about to be written, if the frame is late. It is to be
 // called before each attempt: what is not late yet may be so at the next one.
 func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *frame.Header) error {
-	now, start := s.config.Now(), h.Window()
-	if now.UnixMilli() < s.config.lateFrom(start) {
+	now, start := s.clock.Now(), h.Window()
+	if now.UnixMilli() < s.limits.LateFrom(start) {
 		return nil
 	}
 	id := windowID{account, h.Node, start}
-	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
+	if at, known := s.marked.get(id); known && now.Sub(at) < s.limits.MarkAgain() {
 		return nil
 	}
 	if err := s.clusters.mark(ctx, w, account, h.Cluster, now); err != nil {
@@ -122,7 +103,7 @@ func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node 
 	from, to int64) (map[int64]int64, error) {
 	id := nodeID{account, node}
 	n, known := s.known.get(id)
-	if age := s.config.Now().UnixMilli() - n.read; known &&
+	if age := s.clock.Millis() - n.read; known &&
 		(age < 0 || age >= s.clusters.age.Milliseconds()) {
 		var err error
 		all := func(string) bool { return true } // a node's older frames may be of another cluster
@@ -149,7 +130,7 @@ func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node 
 // read reads all marks of a node.
 func (s *lateRows) read(ctx context.Context, w rows.Work, account string,
 	node uuid.UUID) (nodeMarks, error) {
-	n := nodeMarks{of: map[int64]int64{}, read: s.config.Now().UnixMilli()}
+	n := nodeMarks{of: map[int64]int64{}, read: s.clock.Millis()}
 	query := rows.Query{Table: s.table, Key: []any{account, node},
 		Columns: []string{"window", "marked"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {

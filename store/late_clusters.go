@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -17,7 +18,7 @@ import (
 // many questions wait.
 //
 // A mark stands for all late frames until it is written again. What follows for when its frames
-// were written is the same as for a window's mark: see Config.covers.
+// were written is the same as for a window's mark: see calendar.Limits.Covers.
 
 // clusterID names a cluster of an account.
 type clusterID struct{ account, cluster string }
@@ -30,10 +31,10 @@ func (c *Config) lateClustersLayout() *rows.Table {
 		Name: lateClustersTable,
 		Comment: "Ringwatch: when a cluster last got frames for windows that may have been " +
 			"closed; readers keep answers until then",
-		Partition:  []rows.Column{textColumn("account")},
-		Clustering: []rows.Column{textColumn("cluster")},
-		Values:     []rows.Column{timeColumn("marked")},
-		TTL:        c.lateTTL(), Grace: 3 * time.Hour, Compression: rows.Fast,
+		Partition:  []rows.Column{rows.TextColumn("account")},
+		Clustering: []rows.Column{rows.TextColumn("cluster")},
+		Values:     []rows.Column{rows.TimeColumn("marked")},
+		TTL:        c.limits().MarkTTL(), Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 
@@ -41,7 +42,8 @@ func (c *Config) lateClustersLayout() *rows.Table {
 type lateClusterRows struct {
 	engine rows.Engine
 	table  *rows.Table
-	config *Config
+	limits *calendar.Limits
+	clock  *calendar.Clock
 	marked *recentCache[clusterID, time.Time] // clusters that this process has marked, and when
 
 	mu       sync.Mutex
@@ -61,7 +63,7 @@ type clusterMarks struct {
 func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluster string,
 	now time.Time) error {
 	id := clusterID{account, cluster}
-	if at, known := s.marked.get(id); known && now.Sub(at) < s.config.markAgain() {
+	if at, known := s.marked.get(id); known && now.Sub(at) < s.limits.MarkAgain() {
 		return nil
 	}
 	row := rows.Row{Key: []any{account, cluster}, Values: []any{now.UnixMilli()},
@@ -111,7 +113,7 @@ func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
 // Settles returns how long after an instant a reading has every frame of that instant but those
 // that Unchanged reports.
 func (c *Config) Settles() time.Duration {
-	return time.Duration(windowMillis)*time.Millisecond + c.Grace
+	return time.Duration(calendar.WindowMillis)*time.Millisecond + c.Grace
 }
 
 // Unchanged reports whether a reading that began at an instant (ms) still says what a new one would
@@ -125,8 +127,8 @@ func (s *Store) Unchanged(ctx context.Context, account string, wanted func(clust
 
 func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account string,
 	wanted func(cluster string) bool, began int64) (bool, error) {
-	if age := s.config.Now().UnixMilli() - began; age < 0 ||
-		age >= s.config.FreshTTL.Milliseconds() {
+	if age := s.clock.Millis() - began; age < 0 ||
+		age >= s.limits.FreshTTL.Milliseconds() {
 		return false, nil
 	}
 	marked, err := s.of(ctx, w, account)
@@ -134,7 +136,7 @@ func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account st
 		return false, err
 	}
 	for cluster, at := range marked {
-		if wanted(cluster) && !s.config.covers(at, began*1000) {
+		if wanted(cluster) && !s.limits.Covers(at, began*1000) {
 			return false, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -19,8 +20,8 @@ import (
 // frames a window has. Whoever is told that nothing has changed has what a new reading gives.
 func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 4))
-	start := frame.WindowOf(time.Now().UnixMilli() - 3*windowMillis)
-	c := newClock(start + 2*windowMillis)
+	start := frame.WindowOf(time.Now().UnixMilli() - 3*calendar.WindowMillis)
+	c := newClock(start + 2*calendar.WindowMillis)
 	k := &killer{}
 	first := k.of(t, mustStore(t, c, func(c *Config) { c.FreshTTL = 24 * time.Hour }))
 	process := func() *Store {
@@ -52,7 +53,7 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 			c.millis.Add(int64(r.IntN(180_000)))
 		case 2:
 			s, ctx := writers[r.IntN(len(writers))], t.Context()
-			sent := n.Step(start+int64(r.IntN(int(windowMillis))), true)
+			sent := n.Step(start+int64(r.IntN(int(calendar.WindowMillis))), true)
 			if r.IntN(4) == 0 { // killed between or after its writes
 				ended, cancel := context.WithCancel(ctx)
 				k.arm(1+r.IntN(3), cancel)
@@ -69,7 +70,7 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 			}
 		default:
 			i := r.IntN(len(readers))
-			began := readers[i].millis()
+			began := readers[i].clock.Millis()
 			frames, err := readers[i].fresh.frames(t.Context(), Dashboard("acme"),
 				memory.Unbounded(), "acme", n.ID, start)
 			if err != nil {
@@ -124,7 +125,7 @@ func TestUnchangedByCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now := s.config.Now()
+	now := s.clock.Now()
 	mark(now)
 	mark(now.Add(-s.config.Timeout)) // written later, by a clock that is behind
 	slack := (s.config.markAgain() + 2*s.config.Timeout).Milliseconds()
@@ -146,7 +147,7 @@ func TestUnchangedByCluster(t *testing.T) {
 	s.late.clusters.age = time.Hour
 	ask("acme", "a", at+slack+1)
 	c.millis.Add(1000)
-	mark(s.config.Now())
+	mark(s.clock.Now())
 	if !ask("acme", "a", at+slack+1) {
 		t.Error("the marks were read again at once")
 	}
@@ -154,7 +155,7 @@ func TestUnchangedByCluster(t *testing.T) {
 	if ask("acme", "b", at+slack+1) {
 		t.Error("what is older than frames live counts")
 	}
-	if ask("acme", "b", s.millis()+1000) {
+	if ask("acme", "b", s.clock.Millis()+1000) {
 		t.Error("what was read in the future counts")
 	}
 }

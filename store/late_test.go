@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -30,7 +31,7 @@ func TestLateFramesAreSeenAtOnce(t *testing.T) {
 }
 
 func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
-	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000 // an hour of yesterday
+	start := rollup.Day.Start(time.Now().UnixMilli()-calendar.DayMillis) + 70*60_000 // an hour of yesterday
 	c := newClock(start)
 	s := mustStore(t, c, func(c *Config) {
 		c.Generation, c.Grace, c.KeptBytes = generation, 2*c.Timeout+10*time.Second, 8<<20
@@ -55,7 +56,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		if h.IsKey() {
 			keys[h.At] = sent
 		}
-		if i == 20 || i == 25 || i == 41 || h.IsKey() && h.Window() == start+windowMillis &&
+		if i == 20 || i == 25 || i == 41 || h.IsKey() && h.Window() == start+calendar.WindowMillis &&
 			!expired {
 			late = append(late, sent)
 		} else {
@@ -65,7 +66,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	if marks := marked(t, s, n.ID); len(marks) > 0 {
 		t.Fatalf("windows %v are marked before a frame was late", marks)
 	}
-	c.millis.Store(start + 4*windowMillis)
+	c.millis.Store(start + 4*calendar.WindowMillis)
 	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 // TestAfterAnOutage: windows whose frames came late are answered from their columns once these were
 // made well after the frames came, and what comes later still is seen at once.
 func TestAfterAnOutage(t *testing.T) {
-	start := rollup.Day.Start(time.Now().UnixMilli()-dayMillis) + 70*60_000
+	start := rollup.Day.Start(time.Now().UnixMilli()-calendar.DayMillis) + 70*60_000
 	c := newClock(start)
 	// the grace as by default
 	s := mustStore(t, c, func(c *Config) { c.KeptBytes, c.Grace = 8<<20, 4*c.Timeout })
@@ -135,7 +136,7 @@ func TestAfterAnOutage(t *testing.T) {
 		frames = append(frames, sent.Bytes)
 	}
 	var later []windowtest.Sent
-	c.millis.Store(start + 4*windowMillis) // all are late
+	c.millis.Store(start + 4*calendar.WindowMillis) // all are late
 	for i := range 28 {
 		if sent := n.Step(start+int64(i)*21_500, false); i == 9 || i == 10 {
 			later = append(later, sent)

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
 // expired reports whether a frame is older than the raw TTL: it could never be read.
 func (s *Store) expired(h *frame.Header) bool {
-	return h.At < s.millis()-s.config.RawTTL.Milliseconds()
+	return h.At < s.clock.Millis()-s.config.RawTTL.Milliseconds()
 }
 
 // Loaded is what became of a recording's frames.
@@ -56,7 +57,7 @@ func (s *Store) Load(ctx context.Context, account string, recording io.Reader,
 	if ctx.Err() != nil {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_, closeErr := l.writer.Drain(closing, s.config.Now())
+		_, closeErr := l.writer.Drain(closing, s.clock.Now())
 		return l.done, errors.Join(ctx.Err(), closeErr)
 	}
 	return l.done, errors.Join(err, l.finish(ctx))
@@ -89,7 +90,7 @@ func (l *loader) run(ctx context.Context, progress func(Loaded)) error {
 			return err
 		}
 		l.done.Frames += len(l.batch)
-		if err := l.writer.CloseDue(ctx, l.store.config.Now()); err != nil {
+		if err := l.writer.CloseDue(ctx, l.store.clock.Now()); err != nil {
 			return err
 		}
 		progress(l.done)
@@ -129,7 +130,7 @@ func (l *loader) next() ([]byte, error) {
 		l.done.Damaged++
 	case l.store.expired(&h):
 		l.done.Expired++
-	case h.At > l.store.millis()+aheadMillis:
+	case h.At > l.store.clock.Millis()+calendar.AheadMillis:
 		l.done.Ahead++
 	default:
 		return b, nil
@@ -140,7 +141,7 @@ func (l *loader) next() ([]byte, error) {
 // finish closes all windows, those that are not over when they are.
 func (l *loader) finish(ctx context.Context) error {
 	for {
-		open, err := l.writer.Drain(ctx, l.store.config.Now())
+		open, err := l.writer.Drain(ctx, l.store.clock.Now())
 		if err != nil || open == 0 {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -20,13 +21,13 @@ import (
 
 // makeDay is Writer.MakeDay.
 func (s task) makeDay(ctx context.Context, account string, node uuid.UUID, start int64) error {
-	m := dayMaker{task: s, account: account, node: node, start: start, stamp: s.stamp()}
-	if expired(start+rollup.FiveMinutes.Millis, m.stamp, s.config.FiveMinutesTTL) {
+	m := dayMaker{task: s, account: account, node: node, start: start, stamp: s.clock.Stamp()}
+	if calendar.Expired(start+rollup.FiveMinutes.Millis, m.stamp, s.config.FiveMinutesTTL) {
 		return nil // its parts have begun to expire
 	}
 	result, err := m.make(ctx)
 	if err != nil {
-		return fmt.Errorf("store: make day %s of node %s: %w", clockTime(start), node, err)
+		return fmt.Errorf("store: make day %s of node %s: %w", calendar.Text(start), node, err)
 	}
 	s.metrics.Days.WithLabelValues(result).Inc()
 	return nil
@@ -76,7 +77,7 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		m.metrics.Damaged.Inc()
 		if errors.Is(err, rollup.ErrVersion) || errors.Is(err, layout.ErrVersion) {
 			m.log.Warn("store: left rollups of a day to the newer program that wrote them",
-				"node", m.node, "day", clockTime(m.start), "error", err)
+				"node", m.node, "day", calendar.Text(m.start), "error", err)
 			return "unchanged", nil
 		}
 	}
@@ -187,7 +188,7 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 // leave says in the log why the day's rollups stay as they are.
 func (m *dayMaker) leave(damage []error) string {
 	m.log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
-		"be read any more", "node", m.node, "day", clockTime(m.start),
+		"be read any more", "node", m.node, "day", calendar.Text(m.start),
 		"error", errors.Join(damage...))
 	return "damaged"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -28,7 +29,7 @@ import (
 const chunkBytes = 1 << 20
 
 // windowsInHour is how many windows an hour has.
-const windowsInHour = int(window.HourMillis / windowMillis)
+const windowsInHour = int(window.HourMillis / calendar.WindowMillis)
 
 // hourSource is something that is stored of an hour.
 type hourSource struct {
@@ -63,11 +64,11 @@ type hourMaker struct {
 // makeHour is Writer.MakeHour.
 func (s task) makeHour(ctx context.Context, account string, node uuid.UUID, start int64) error {
 	began := time.Now()
-	m := hourMaker{task: s, account: account, node: node, start: start, stamp: s.stamp(),
+	m := hourMaker{task: s, account: account, node: node, start: start, stamp: s.clock.Stamp(),
 		whole: true}
 	result, err := m.make(ctx)
 	if err != nil {
-		return fmt.Errorf("store: make hour %s of node %s: %w", clockTime(start), node, err)
+		return fmt.Errorf("store: make hour %s of node %s: %w", calendar.Text(start), node, err)
 	}
 	s.metrics.Hours.WithLabelValues(result).Inc()
 	s.metrics.HourSeconds.Observe(time.Since(began).Seconds())
@@ -79,7 +80,7 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 		if errors.Is(err, window.ErrVersion) || errors.Is(err, layout.ErrVersion) ||
 			errors.Is(err, rollup.ErrVersion) {
 			m.log.Warn("store: left an hour to the newer program that wrote it", "node", m.node,
-				"hour", clockTime(m.start), "error", err)
+				"hour", calendar.Text(m.start), "error", err)
 			return "unchanged", nil
 		}
 		return "", err
@@ -88,8 +89,8 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 		return "empty", nil
 	}
 	needRaw := slices.ContainsFunc(m.raw, func(s *hourSource) bool {
-		return s.length == windowMillis
-	}) && !expired(m.start+window.HourMillis, m.stamp, m.config.RawTTL)
+		return s.length == calendar.WindowMillis
+	}) && !calendar.Expired(m.start+window.HourMillis, m.stamp, m.config.RawTTL)
 	needRun, err := m.compareRun(ctx)
 	if err != nil || !needRaw && !needRun {
 		return "unchanged", err
@@ -103,7 +104,7 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 // find reads the heads of what is stored.
 func (m *hourMaker) find(ctx context.Context) error {
 	// what serves later windows need not be known yet
-	last := min(m.start+window.HourMillis-windowMillis, frame.WindowOf(m.millis()+aheadMillis))
+	last := min(m.start+window.HourMillis-calendar.WindowMillis, frame.WindowOf(m.clock.Millis()+calendar.AheadMillis))
 	if last < m.start {
 		return nil
 	}
@@ -128,7 +129,7 @@ func (m *hourMaker) find(ctx context.Context) error {
 		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
 			stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
 			bytes: h.row.Bytes, head: h.hour,
-			find: m.finder(ctx, m.account, m.node, dayOf(m.start)).find})
+			find: m.finder(ctx, m.account, m.node, calendar.Day(m.start)).find})
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func (m *hourMaker) findWindows(ctx context.Context, span span) error {
 			m.damaged(err)
 		}
 		if k.Window != nil {
-			m.others = append(m.others, &hourSource{start: k.Start, length: windowMillis,
+			m.others = append(m.others, &hourSource{start: k.Start, length: calendar.WindowMillis,
 				times: k.Window.Times, node: k.Window.Node, whole: k.Window})
 		}
 	}
@@ -154,7 +155,7 @@ func (m *hourMaker) damaged(err error) {
 	m.metrics.Damaged.Inc()
 	m.whole = false
 	m.log.Warn("store: something of an hour cannot be read", "node", m.node,
-		"hour", clockTime(m.start), "error", err)
+		"hour", calendar.Text(m.start), "error", err)
 }
 
 // findSpans reads the heads of windows from … to and of the hour.
@@ -186,15 +187,15 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			continue
 		}
 		stamps := make([]int64, windowsInHour)
-		i := int((start - m.start) / windowMillis)
+		i := int((start - m.start) / calendar.WindowMillis)
 		stamps[i] = h.stamp
 		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.row.Stamps) &&
 			m.hour.row.Stamps[i] >= h.stamp {
 			continue // it is in the hour as it is
 		}
-		m.raw = append(m.raw, &hourSource{start: start, length: windowMillis, stamps: stamps,
+		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis, stamps: stamps,
 			times: h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
-			head: h.window, find: m.finder(ctx, m.account, m.node, dayOf(start)).find,
+			head: h.window, find: m.finder(ctx, m.account, m.node, calendar.Day(start)).find,
 			parts: map[window.PartID][]byte{}})
 	}
 	return nil
@@ -208,7 +209,7 @@ func (m *hourMaker) instants() map[int64]int {
 		for _, at := range s.times {
 			if !seen[at] {
 				seen[at] = true
-				number[at-mod(at, windowMillis)]++
+				number[calendar.Floor(at, calendar.WindowMillis)]++
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func (m *hourMaker) instants() map[int64]int {
 // ones know more of stay: their samples have expired, or cannot be read.
 func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 	t := m.config.rollupTable(rollup.FiveMinutes)
-	if expired(m.start+window.HourMillis, m.stamp, t.ttl) {
+	if calendar.Expired(m.start+window.HourMillis, m.stamp, t.ttl) {
 		return false, nil
 	}
 	heads, err := m.runHeads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start)
@@ -257,7 +258,7 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 		}
 		if len(damage) > 0 { // what is there was made when all could be read
 			m.log.Warn("store: left the rollups of an hour as they are, because they cannot be "+
-				"read whole", "node", m.node, "hour", clockTime(m.start),
+				"read whole", "node", m.node, "hour", calendar.Text(m.start),
 				"error", errors.Join(damage...))
 			return false, nil
 		}
@@ -291,8 +292,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 		return err
 	}
 	for _, s := range m.raw {
-		if h := heads[s.start]; s.length == windowMillis && h != nil {
-			if h.stamp != s.stamps[(s.start-m.start)/windowMillis] {
+		if h := heads[s.start]; s.length == calendar.WindowMillis && h != nil {
+			if h.stamp != s.stamps[(s.start-m.start)/calendar.WindowMillis] {
 				return fmt.Errorf("%w: window %d was written again", errRewritten, s.start)
 			}
 			byAt[h.at()] = s
@@ -423,7 +424,7 @@ func (m *hourMaker) rollups(united *window.Window,
 	windows := others
 	if united != nil {
 		for i := range windowsInHour {
-			if w := united.Slice(m.start+int64(i)*windowMillis, windowMillis); len(w.Times) > 0 {
+			if w := united.Slice(m.start+int64(i)*calendar.WindowMillis, calendar.WindowMillis); len(w.Times) > 0 {
 				windows = append(windows, w)
 			}
 		}
@@ -478,9 +479,9 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		}
 		// windows say once more where values stand
 		bytes += s.bytes * s.length / window.HourMillis * int64(windowsInHour) / 2
-		again := s.length == windowMillis && h.stamps[(s.start-m.start)/windowMillis] > 0
+		again := s.length == calendar.WindowMillis && h.stamps[(s.start-m.start)/calendar.WindowMillis] > 0
 		for i, stamp := range s.stamps {
-			if s.length == windowMillis && stamp > 0 {
+			if s.length == calendar.WindowMillis && stamp > 0 {
 				h.stamps[i] = stamp
 			}
 		}
@@ -503,7 +504,7 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
 	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
 		m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
-		ttl: timeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
+		ttl: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil
 }
 

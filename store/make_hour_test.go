@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -14,7 +15,7 @@ import (
 // TestLateFramesReachTheHour: a frame that is late by a minute, an hour or ten days is seen at
 // once, and is in the hour when that is made again; what was there stays.
 func TestLateFramesReachTheHour(t *testing.T) {
-	start := hourOf(eve)
+	start := calendar.Hour(eve)
 	c := newClock(start)
 	s := mustStore(t, c, func(c *Config) { c.HourSpread = time.Minute })
 	n := windowtest.NewNode(seeded(t, 70))
@@ -95,7 +96,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 // TestHourIsMadeByWhoHasThePartition: a process that dies before it makes an hour leaves it to the
 // next one, which is told by the table alone.
 func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
-	start := hourOf(eve)
+	start := calendar.Hour(eve)
 	c := newClock(start)
 	s := mustStore(t, c, func(c *Config) { c.HourSpread = time.Minute })
 	n := windowtest.NewNode(seeded(t, 71))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
@@ -43,11 +44,11 @@ func movedLayout() *rows.Table {
 	return &rows.Table{
 		Name:      movedTable,
 		Comment:   "Ringwatch: which directory's rows ringwatch data move has moved here",
-		Partition: []rows.Column{textColumn("scope")},
+		Partition: []rows.Column{rows.TextColumn("scope")},
 		Values: []rows.Column{
-			textColumn("directory"),
-			timeColumn("begun_at"),
-			timeColumn("done_at"),
+			rows.TextColumn("directory"),
+			rows.TimeColumn("begun_at"),
+			rows.TimeColumn("done_at"),
 		},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // so that no two directories are moved here at once
@@ -245,7 +246,7 @@ func (m *Mover) Begin(ctx context.Context) error {
 	if _, err := m.to.session.Apply(ctx, Changes{}, schema); err != nil || mine {
 		return err
 	}
-	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, m.to.millis(), nil}}
+	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, m.to.clock.Millis(), nil}}
 	var whose string
 	first, err := m.to.session.PutNew(
 		ctx,
@@ -263,7 +264,7 @@ func (m *Mover) Begin(ctx context.Context) error {
 
 // End records that all rows are here.
 func (m *Mover) End(ctx context.Context) error {
-	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, nil, m.to.millis()}}
+	row := rows.Row{Key: []any{movedScope}, Values: []any{m.config.ID, nil, m.to.clock.Millis()}}
 	return m.to.session.Put(ctx, rows.Work{}, movedLayout(), row)
 }
 
@@ -329,7 +330,7 @@ func (m *Mover) checkCutovers(ctx context.Context) error {
 				"%w: windows from %s on are in generation %q in the directory, and the keyspace "+
 					"was begun with %q: drop the keyspace and move again",
 				ErrOccupied,
-				clockTime(c.At),
+				calendar.Text(c.At),
 				is,
 				c.Generation,
 			)

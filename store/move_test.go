@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 	"github.com/ringwatch/ringwatch/stream"
@@ -60,7 +61,7 @@ func TestMove(t *testing.T) {
 }
 
 func testMove(t *testing.T, where func(*Config)) {
-	start := hourOf(time.Now().Add(-150 * time.Minute).UnixMilli())
+	start := calendar.Hour(time.Now().Add(-150 * time.Minute).UnixMilli())
 	c := newClock(start)
 	dir := t.TempDir()
 	s := mustFiles(t, c, func(c *Config) { c.Dir, c.HourSpread = dir, time.Minute })

@@ -25,11 +25,11 @@ func (c *Config) nodesLayout() *rows.Table {
 	return &rows.Table{
 		Name:       nodesTable,
 		Comment:    "Ringwatch: the newest key frame of each node",
-		Partition:  []rows.Column{textColumn("account")},
-		Clustering: []rows.Column{textColumn("cluster"), idColumn("node")},
-		Values: []rows.Column{textColumn("datacenter"), textColumn("rack"),
+		Partition:  []rows.Column{rows.TextColumn("account")},
+		Clustering: []rows.Column{rows.TextColumn("cluster"), rows.IDColumn("node")},
+		Values: []rows.Column{rows.TextColumn("datacenter"), rows.TextColumn("rack"),
 			{Name: "facts", Kind: rows.TextMap},
-			{Name: "interval_ms", Kind: rows.Int64}, timeColumn("last_key")},
+			{Name: "interval_ms", Kind: rows.Int64}, rows.TimeColumn("last_key")},
 		TTL: c.RawTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }

@@ -35,9 +35,9 @@ func progressLayout() *rows.Table {
 		Name: progressTable,
 		Comment: "Ringwatch: up to when the frames of each partition of the stream are here; " +
 			"store processes write it every second",
-		Partition:  []rows.Column{textColumn("scope")},
+		Partition:  []rows.Column{rows.TextColumn("scope")},
 		Clustering: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}},
-		Values:     []rows.Column{timeColumn("through"), {Name: "partitions", Kind: rows.Int32}},
+		Values:     []rows.Column{rows.TimeColumn("through"), {Name: "partitions", Kind: rows.Int32}},
 		TTL:        progressTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -42,7 +43,7 @@ const backlogMillis = 20 * 60_000
 
 // keyless counts frames of a window that wait for their key frame.
 func (r *ReadReport) keyless(start, now int64, frames int) {
-	if start+windowMillis >= now-backlogMillis {
+	if start+calendar.WindowMillis >= now-backlogMillis {
 		r.Keyless += frames
 	}
 }
@@ -107,7 +108,7 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
 	var report ReadReport
-	now := s.millis()
+	now := s.clock.Millis()
 	from = max(from, now-s.config.RawTTL.Milliseconds())
 	report.From = from
 	to = min(to, now+frame.WindowMillis)
@@ -124,10 +125,10 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	of.silent = s.keptOf("", &Query{Account: account, Node: node, Keep: true})
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
-	for _, w := range windowsIn(from, to) {
+	for _, w := range calendar.Windows(from, to) {
 		stamp, closed := of.stamps[w]
 		_, marked := of.marks[w]
-		if !closed && !marked && of.silent.get(w, windowMillis) != nil {
+		if !closed && !marked && of.silent.get(w, calendar.WindowMillis) != nil {
 			continue // nothing was said in it
 		}
 		if closed && of.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
@@ -185,7 +186,7 @@ type windowsReader struct {
 
 // columns answers the windows that are closed.
 func (r *windowsReader) columns(ctx context.Context) error {
-	windows := windowsIn(r.from, r.to)
+	windows := calendar.Windows(r.from, r.to)
 	first, last := windows[0], windows[len(windows)-1]
 	var marking sync.WaitGroup
 	defer marking.Wait()
@@ -224,7 +225,7 @@ func (r *windowsReader) late() (map[int64]int64, error) {
 // mayLack reports whether what a window is made of may lack frames that are in fresh.
 func (r *windowsReader) mayLack(start, stamp int64) bool {
 	marked, late := r.marks[start]
-	return late && !r.config.covers(marked, stamp)
+	return late && !r.limits.Covers(marked, stamp)
 }
 
 // lacks reports whether a span may lack frames of any window of it.
@@ -321,7 +322,7 @@ func (r *windowsReader) stored(k StoredSpan) {
 		k.Window = headWindow(&Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
 	}
 	<-r.marksKnown
-	held := r.lacks(&k) && k.Length == windowMillis
+	held := r.lacks(&k) && k.Length == calendar.WindowMillis
 	r.markClosed(&k)
 	if !held {
 		r.addStored(&k)
@@ -345,7 +346,7 @@ func (r *windowsReader) number(k *StoredSpan) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k.windows(func(w int64) {
-		if w+windowMillis > r.from && w <= r.to && !r.counted[w] {
+		if w+calendar.WindowMillis > r.from && w <= r.to && !r.counted[w] {
 			r.counted[w] = true
 			n++
 		}
@@ -393,13 +394,13 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 		return nil
 	}
 	r.mu.Lock()
-	r.report.keyless(start, r.millis(), rep.MissingKey)
+	r.report.keyless(start, r.clock.Millis(), rep.MissingKey)
 	r.mu.Unlock()
 	switch {
-	case held && within(w.Times, k.Head.Times): // its frames say nothing more
+	case held && calendar.Within(w.Times, k.Head.Times): // its frames say nothing more
 		r.addStored(&k)
 		return nil
-	case held && !within(k.Head.Times, w.Times):
+	case held && !calendar.Within(k.Head.Times, w.Times):
 		r.add(k.Window, &r.report.Raw, 0, 0, k.Damage)
 	case !held && r.answered(w.Times):
 		return nil
@@ -413,6 +414,6 @@ func (r *windowsReader) answered(times []int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.parts, func(w *window.Window) bool {
-		return within(times, w.Times)
+		return calendar.Within(times, w.Times)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -37,7 +38,7 @@ const (
 // Events returns what happened, by the query; see events.Query. All that WriteFrame took is found
 // until it expires.
 func (r Reader) Events(ctx context.Context, account string, q events.Query) (events.Page, error) {
-	now := r.task.millis()
+	now := r.task.clock.Millis()
 	e := eventsReader{task: r.task, account: account, query: &q, match: q.Matcher(),
 		table: r.task.events.table,
 		from:  max(q.From, now-r.task.config.EventsTTL.Milliseconds()),
@@ -91,15 +92,15 @@ type eventsReader struct {
 
 func (r *eventsReader) newestFirst(ctx context.Context) error {
 	for r.from <= r.to {
-		last := hourOf(r.to)
+		last := calendar.Hour(r.to)
 		err := r.ask(ctx, last-(r.hoursRead-1)*window.HourMillis, last,
 			last-(r.hoursAsked-1)*window.HourMillis, last)
 		if err != nil {
 			return err
 		}
 		s := eventSlice{from: r.to + 1, to: r.to}
-		for s.from > r.from && last-hourOf(s.from-1) < r.hoursRead*window.HourMillis {
-			hour := hourOf(s.from - 1)
+		for s.from > r.from && last-calendar.Hour(s.from-1) < r.hoursRead*window.HourMillis {
+			hour := calendar.Hour(s.from - 1)
 			if n := len(s.parts); n > 0 && n+len(r.clusters) > eventPartsRead {
 				break
 			}
@@ -140,12 +141,12 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 func (r *eventsReader) oldestFirst(ctx context.Context) error {
 	span := int64(window.HourMillis)
 	for r.from <= r.to {
-		first := hourOf(r.from)
+		first := calendar.Hour(r.from)
 		s := eventSlice{from: r.from, to: min(r.to, first+r.hoursRead*window.HourMillis-1)}
 		if span < window.HourMillis {
 			s.to = min(s.to, r.from+span-1)
 		}
-		err := r.ask(ctx, first, hourOf(s.to), first, first+(r.hoursAsked-1)*window.HourMillis)
+		err := r.ask(ctx, first, calendar.Hour(s.to), first, first+(r.hoursAsked-1)*window.HourMillis)
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (r *eventsReader) pace(little bool) {
 // ask makes known which hours from first to last have events of which clusters. If that is not
 // known, it asks of those from begin to end, too.
 func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) error {
-	least, most := hourOf(r.from), hourOf(r.to)
+	least, most := calendar.Hour(r.from), calendar.Hour(r.to)
 	first, last = max(first, least), min(last, most)
 	begin, end = max(begin, least), min(end, most)
 	g, ctx := errgroup.WithContext(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -25,7 +26,7 @@ const finalMillis = 20 * 60_000
 
 // pendingMillis is how long a coarser rollup that is not there may still be made: until then its
 // finer ones are read.
-const pendingMillis = 2 * dayMillis
+const pendingMillis = 2 * calendar.DayMillis
 
 // ReadRollup returns the rollups of a node's series that match, for periods that hold instants from
 // ≤ at ≤ to (milliseconds since the Unix epoch), sorted by labels. Periods that are not over, or so
@@ -39,7 +40,7 @@ func (r Reader) ReadRollup(
 ) ([]rollup.Series, ReadReport, error) {
 	s := r.task
 	var report ReadReport
-	now := s.millis()
+	now := s.clock.Millis()
 	ttl := s.config.rollupTable(level).ttl.Milliseconds()
 	from = level.Start(max(from, now-ttl))
 	to = min(to, now+frame.WindowMillis)
@@ -148,7 +149,7 @@ func (r *rollupReader) pending(level rollup.Level, start int64,
 // replaces what is stored of those with late frames.
 func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	from, to int64) error {
-	to = min(to, r.now+aheadMillis)
+	to = min(to, r.now+calendar.AheadMillis)
 	var missing []int64
 	for start := max(from, r.soonest()); start <= to; start += frame.WindowMillis {
 		if _, late := r.late[start]; found[start] == nil && !late {
@@ -199,7 +200,7 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 
 // soonest returns the first window, in ms, of which rows may be stored.
 func (r *rollupReader) soonest() int64 {
-	return frame.WindowOf(r.now - windowTTL.Milliseconds() - frame.WindowMillis)
+	return frame.WindowOf(r.now - calendar.WindowTTL.Milliseconds() - frame.WindowMillis)
 }
 
 // closed returns what is stored of those of some windows that are closed.
@@ -209,7 +210,7 @@ func (r *rollupReader) closed(ctx context.Context,
 	m := newMatches(ctx, r.matchers)
 	for len(starts) > 0 { // neighbours at once
 		n := 1
-		for n < len(starts) && starts[n] == starts[n-1]+windowMillis {
+		for n < len(starts) && starts[n] == starts[n-1]+calendar.WindowMillis {
 			n++
 		}
 		some := starts[:n]
@@ -242,11 +243,11 @@ func (r *rollupReader) closed(ctx context.Context,
 					return
 				}
 				w := k.Window
-				if k.Length != windowMillis {
-					w = w.Slice(start, windowMillis)
+				if k.Length != calendar.WindowMillis {
+					w = w.Slice(start, calendar.WindowMillis)
 				}
 				if before := found[start]; before != nil {
-					w = window.Union(start, windowMillis, []*window.Window{before, w})
+					w = window.Union(start, calendar.WindowMillis, []*window.Window{before, w})
 				}
 				found[start] = w
 			})
@@ -299,7 +300,7 @@ func (r *rollupReader) unclosed(ctx context.Context,
 			defer mu.Unlock()
 			r.report.Fresh++
 			r.report.Lost += rep.Lost()
-			r.report.keyless(start, r.millis(), rep.MissingKey)
+			r.report.keyless(start, r.clock.Millis(), rep.MissingKey)
 			if err != nil {
 				r.report.damage(err)
 				return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -113,7 +114,7 @@ func rollUp(t *testing.T, w *Writer, c *clock) {
 	if open, err := w.Drain(t.Context(), c.now()); err != nil || open > 0 {
 		t.Fatal(open, err)
 	}
-	c.millis.Add(3 * dayMillis)
+	c.millis.Add(3 * calendar.DayMillis)
 }
 
 // TestRollupsAreKept: what was read of rollups answers again, also other selectors of the same

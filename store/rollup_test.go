@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
@@ -24,7 +25,7 @@ import (
 
 // eve is the last hour and ten minutes of the day before yesterday, so that histories cross the
 // beginning of hours and of a day.
-var eve = rollup.Day.Start(time.Now().UnixMilli()-dayMillis) - 70*60_000
+var eve = rollup.Day.Start(time.Now().UnixMilli()-calendar.DayMillis) - 70*60_000
 
 // killer cancels a context after so many calls to whoever keeps rows.
 type killer struct {
@@ -445,7 +446,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 				c.millis.Store(end)
 				checkRollups(t, s, n.ID, want, when)
 				checkSamples(t, s, n.ID, want, when)
-				c.millis.Store(end + 3*dayMillis) // only what is stored
+				c.millis.Store(end + 3*calendar.DayMillis) // only what is stored
 				checkRollups(t, s, n.ID, want, when+", from rows")
 				checkSamples(t, s, n.ID, want, when+", from rows")
 			}

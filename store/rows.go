@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -74,7 +75,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
-	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
+	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.config.RawTTL)
 	table := g.byName[g.samples]
 	inFlight, limit := g.batches()
 	eg, gctx := errgroup.WithContext(ctx)
@@ -155,7 +156,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
 	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From,
 		To: q.To, Columns: []string{"bucket_time", "meta"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
-		k := StoredSpan{Length: windowMillis}
+		k := StoredSpan{Length: calendar.WindowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {
 			return false
@@ -172,7 +173,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
 
 // readWindow fills in a window.
 func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error {
-	f := g.finder(ctx, q.Account, q.Node, dayOf(k.Start))
+	f := g.finder(ctx, q.Account, q.Node, calendar.Day(k.Start))
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row
 	var names []string

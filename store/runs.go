@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -56,9 +57,9 @@ func (c *Config) rollupTable(level rollup.Level) rollupTable {
 	panic("store: no table for level " + level.Name) // levels are rollup.Levels
 }
 
-func (t *rollupTable) bucketOf(start int64) int64 { return start - mod(start, t.bucket) }
+func (t *rollupTable) bucketOf(start int64) int64 { return calendar.Floor(start, t.bucket) }
 
-func (t *rollupTable) runOf(start int64) int64 { return start - mod(start, t.run) }
+func (t *rollupTable) runOf(start int64) int64 { return calendar.Floor(start, t.run) }
 
 func (c *Config) rollupLayouts() []*rows.Table {
 	var list []*rows.Table
@@ -119,7 +120,7 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 			h.run, row.damage = rollup.DecodeRunHead(level, start, row.row.Blob)
 		}
 		if row.damage != nil {
-			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, clockTime(start),
+			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, calendar.Text(start),
 				row.damage)
 		}
 		found[start] = h
@@ -222,7 +223,7 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 		written: s.metrics.RollupBytes.WithLabelValues(level.Name),
 		spanWriter: spanWriter{task: s, spanPartition: spanPartition{t.name, account, node,
 			t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
-			ttl: timeLeft(start+t.run, stamp, t.ttl)}}
+			ttl: calendar.TimeLeft(start+t.run, stamp, t.ttl)}}
 }
 
 // finishRun writes the dictionaries, what is left of the rows, and the head.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
@@ -19,6 +20,7 @@ type Changes = rows.Changes
 type Schema struct {
 	config     *Config
 	log        *slog.Logger
+	clock      *calendar.Clock
 	session    database
 	external   externalDatabase // nil: the database is a directory, which is our own
 	cutovers   *cutoverRows
@@ -85,9 +87,9 @@ func (s *Schema) liveGenerations(ctx context.Context) ([]string, error) {
 // knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by
 // another at the same time. The error wraps ErrCutover if it cannot be. by says who wants it.
 func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string) (Cutover, error) {
-	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.config.Now().UnixMilli()}
-	if rest := mod(c.At, windowMillis); rest > 0 {
-		c.At += windowMillis - rest
+	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.clock.Millis()}
+	if start := calendar.Floor(c.At, calendar.WindowMillis); start < c.At {
+		c.At = start + calendar.WindowMillis
 	}
 	if !knownGeneration(to) {
 		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to,
@@ -110,11 +112,11 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string
 		}
 	}
 	// Only now: creating tables may have taken a while.
-	c.Written = s.config.Now().UnixMilli()
+	c.Written = s.clock.Millis()
 	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
-		first := frame.WindowOf(earliest-1) + windowMillis
+		first := frame.WindowOf(earliest-1) + calendar.WindowMillis
 		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it "+
-			"in time; use %s or later", ErrCutover, clockTime(c.At), CutoverLead, clockTime(first))
+			"in time; use %s or later", ErrCutover, calendar.Text(c.At), CutoverLead, calendar.Text(first))
 	}
 	return c, s.cutovers.put(ctx, c)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -219,15 +220,15 @@ func TestRolesInCassandra(t *testing.T) {
 			return err
 		}
 		if err := NewWriter(s).addDueSpan(ctx, rows.Work{},
-			dueSpan{0, "acme", n.ID, hourOf(base), window.HourMillis}, 0, base*1000); err != nil {
+			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0, base*1000); err != nil {
 			return err
 		}
 		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID,
-			hourOf(base)); err != nil {
+			calendar.Hour(base)); err != nil {
 			return err
 		}
 		if err := writing(s).MakeDay(ctx, memory.Unbounded(), "acme", n.ID,
-			dayOf(base)); err != nil {
+			calendar.Day(base)); err != nil {
 			return err
 		}
 		if _, err := reading(s).Nodes(ctx, "acme"); err != nil {

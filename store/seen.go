@@ -24,7 +24,7 @@ func (r Reader) LastSeen(ctx context.Context, account string,
 	if len(nodes) == 0 {
 		return seen, nil
 	}
-	now, left := s.millis(), nodes
+	now, left := s.clock.Millis(), nodes
 	for _, w := range presentWindows(now) {
 		if err := s.fresh.seenIn(ctx, work, account, left, w, seen); err != nil {
 			return seen, err

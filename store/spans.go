@@ -30,8 +30,8 @@ const spanBatchBytes = 128 << 10
 func spanTable(name, comment string, ttl time.Duration) *rows.Table {
 	return &rows.Table{
 		Name: name, Comment: comment,
-		Partition:  []rows.Column{textColumn("account"), idColumn("node"), timeColumn("bucket")},
-		Clustering: []rows.Column{textColumn("entity_type"), textColumn("part"), timeColumn("at")},
+		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("bucket")},
+		Clustering: []rows.Column{rows.TextColumn("entity_type"), rows.TextColumn("part"), rows.TimeColumn("at")},
 		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
 		TTL:        ttl, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 64),
 	}

@@ -29,12 +29,12 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -43,6 +43,7 @@ import (
 // goroutines.
 type Store struct {
 	config  Config
+	limits  *calendar.Limits
 	metrics *Metrics
 	log     *slog.Logger
 	session database
@@ -58,7 +59,7 @@ type Store struct {
 	series    *dictionaryRows
 	announcer *announcer
 	byName    map[string]*rows.Table // all tables
-	stamped   *atomic.Int64          // the last of stamp
+	clock     *calendar.Clock
 
 	pace         *pace                                           // of closing windows
 	dictionaries *recentCache[dictionaryKey, *window.Dictionary] // decoded
@@ -100,8 +101,8 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		c.Log = slog.Default()
 	}
 	s := &Store{
-		config: c, metrics: m, log: c.Log, session: session,
-		stamped: new(atomic.Int64), pace: newPace(m.ClosingAtOnce.Set),
+		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
+		clock: calendar.NewClock(c.Now), pace: newPace(m.ClosingAtOnce.Set),
 		dictionaries: newRecentCache[dictionaryKey, *window.Dictionary](dictionaryValues),
 		byName:       map[string]*rows.Table{},
 		fewRows:      fewRows,
@@ -119,32 +120,33 @@ func newStore(session database, c Config, m *Metrics) *Store {
 	if c.KeptBytes > 0 {
 		s.kept = newRecentCache[spanID, *keptSpan](c.KeptBytes)
 	}
-	s.keyRows = &keyRows{engine: session, now: s.millis, keys: keysLayout(),
+	s.keyRows = &keyRows{engine: session, clock: s.clock, keys: keysLayout(),
 		nodes: keyNodesLayout()}
 	s.progressRows = &progressRows{engine: session, table: progressLayout()}
-	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), config: &s.config}
+	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), limits: s.limits,
+		clock: s.clock, first: c.Generation}
 	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
-	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), config: &s.config,
+	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), limits: s.limits, clock: s.clock,
 		marked:   newRecentCache[clusterID, time.Time](lateMarks),
 		accounts: map[string]*clusterMarks{},
 		age:      lateAge}
-	s.late = &lateRows{engine: session, table: c.lateLayout(), config: &s.config,
+	s.late = &lateRows{engine: session, table: c.lateLayout(), limits: s.limits, clock: s.clock,
 		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
 		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
 	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
 	s.events = &eventRows{engine: session, table: c.eventsLayout(), late: c.eventsLateLayout(),
-		config: &s.config, metrics: m, now: s.millis,
+		limits: s.limits, perMinute: c.EventsPerMinute, metrics: m, clock: s.clock,
 		written: newRecentCache[clusterMinute, int](eventMinutes),
 		let:     newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
 		atOnce: eventsAtOnce, pageWork: eventsWork, pageBytes: eventsBytes}
 	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
-		metrics: m, log: c.Log, now: s.millis,
+		metrics: m, log: c.Log, clock: s.clock,
 		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}
-	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, now: c.Now, log: c.Log,
+	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, clock: s.clock, log: c.Log,
 		slots: make(chan struct{}, announcesAtOnce), sent: s.sent, catchUpAfter: catchUpAfter,
 		keys:    newRecentCache[nodeDay, uint64](announcedNodes),
 		windows: newRecentCache[windowID, time.Time](announcedNodes)}
-	s.Schema = &Schema{config: &s.config, log: c.Log, session: session, cutovers: s.cutovers,
+	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session, cutovers: s.cutovers,
 		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.external, _ = session.(externalDatabase)
 	return s
@@ -161,18 +163,3 @@ func (s *Store) Close() { s.session.Close() }
 func (s *Store) retry(ctx context.Context, what string, f func() error) error {
 	return rows.Retry(ctx, what, s.metrics.Retries.Inc, f)
 }
-
-// stamp returns the write time of what is made of a reading that begins now, in µs since the Unix
-// epoch: the clock, but never the same twice.
-func (s *Store) stamp() int64 {
-	for {
-		last := s.stamped.Load()
-		now := max(s.config.Now().UnixMicro(), last+1)
-		if s.stamped.CompareAndSwap(last, now) {
-			return now
-		}
-	}
-}
-
-// millis returns the clock in milliseconds since the Unix epoch.
-func (s *Store) millis() int64 { return s.config.Now().UnixMilli() }

@@ -28,11 +28,4 @@ func (c *Config) tables() []*rows.Table {
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
 
-func textColumn(name string) rows.Column { return rows.Column{Name: name, Kind: rows.Text} }
-func idColumn(name string) rows.Column   { return rows.Column{Name: name, Kind: rows.UUID} }
-func timeColumn(name string) rows.Column { return rows.Column{Name: name, Kind: rows.Time} }
-
-// compactionWindows is into how many parts rows of a table are divided by age.
-const compactionWindows = rows.AgeParts
-
 func seconds(d time.Duration) int64 { return int64(d / time.Second) }

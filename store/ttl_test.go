@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -18,14 +20,14 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 			s := mustCassandra(t, c, func(config *Config) { config.Generation = generation })
 			for _, age := range []time.Duration{10 * time.Minute, 5 * 24 * time.Hour} {
 				n := windowtest.NewNode(seeded(t, uint64(age)))
-				start := base - mod(base, windowMillis) - age.Milliseconds()
+				start := calendar.Floor(base, calendar.WindowMillis) - age.Milliseconds()
 				write(t, s, n.Step(start, false), n.Step(start+60_000, false))
 				if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
 					start); err != nil {
 					t.Fatal(err)
 				}
 				if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
-					hourOf(start)); err != nil {
+					calendar.Hour(start)); err != nil {
 					t.Fatal(err)
 				}
 				tables := map[string][2]any{"rollup_5m": {"blob", s.config.FiveMinutesTTL}}
@@ -38,10 +40,10 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 				for table, what := range tables {
 					whole := what[1].(time.Duration)
 					want := whole
-					if age > whole/compactionWindows {
-						end := start + windowMillis
+					if age > whole/rows.AgeParts {
+						end := start + calendar.WindowMillis
 						if table == hoursTable || table == "rollup_5m" {
-							end = hourOf(start) + window.HourMillis
+							end = calendar.Hour(start) + window.HourMillis
 						}
 						want -= c.now().Sub(time.UnixMilli(end))
 					}

@@ -65,25 +65,25 @@ func (g *sampled) Tables(c *Config) []*rows.Table {
 		Name: g.samples,
 		Comment: "Ringwatch " + g.samples[:2] +
 			": a row per sample in base units; exact where a double is not",
-		Partition: []rows.Column{textColumn("account"), idColumn("host"),
-			timeColumn("bucket_time"), textColumn("service")},
-		Clustering: []rows.Column{timeColumn("time")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("host"),
+			rows.TimeColumn("bucket_time"), rows.TextColumn("service")},
+		Clustering: []rows.Column{rows.TimeColumn("time")},
 		Values: []rows.Column{{Name: "value", Kind: rows.Double},
 			{Name: "exact", Kind: rows.Int64}, {Name: "counts", Kind: rows.Blob},
-			textColumn("state")},
+			rows.TextColumn("state")},
 		TTL: c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 	if g.joins() {
 		samples.Partition, samples.Clustering = samples.Partition[:3], []rows.Column{
-			textColumn("service"), timeColumn("time"),
+			rows.TextColumn("service"), rows.TimeColumn("time"),
 		}
 	}
 	return []*rows.Table{samples, {
 		Name: g.windows,
 		Comment: "Ringwatch " + g.windows[:2] +
 			": the windows that are there, and their dictionaries; written last",
-		Partition:  []rows.Column{textColumn("account"), idColumn("host")},
-		Clustering: []rows.Column{timeColumn("bucket_time")},
+		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("host")},
+		Clustering: []rows.Column{rows.TimeColumn("bucket_time")},
 		Values:     []rows.Column{{Name: "meta", Kind: rows.Blob}},
 		TTL:        c.RawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour,
 		Compression: rows.Zip(3, 16),

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -26,30 +27,24 @@ const (
 	bucketTable  = "v3_buckets"
 )
 
-// windowTTL is how long the rows of windows live: an hour is made within the one after it, and a
-// third is for what is late.
-const windowTTL = 3 * time.Hour
-
-func hourOf(at int64) int64 { return at - mod(at, window.HourMillis) }
-
 // Tables returns v3's tables.
 func (v3) Tables(c *Config) []*rows.Table {
 	return []*rows.Table{{
 		Name: windowsTable,
 		Comment: "Ringwatch v3: closed windows until their hour is made; part 0 is the head " +
 			"row, written last",
-		Partition: []rows.Column{textColumn("account"), idColumn("node"), timeColumn("hour")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("hour")},
 		// All heads of an hour are neighbours: they say which of the other rows are to be read.
-		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, timeColumn("at")},
+		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, rows.TimeColumn("at")},
 		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:        min(windowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		TTL:        min(calendar.WindowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute,
 		Compression: rows.Zip(1, 16),
 	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the "+
 		"head row, written last", c.RawTTL), {
 		Name:       bucketTable,
 		Comment:    "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
-		Partition:  []rows.Column{textColumn("account"), idColumn("node")},
-		Clustering: []rows.Column{timeColumn("start"), {Name: "length", Kind: rows.Int64}},
+		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
+		Clustering: []rows.Column{rows.TimeColumn("start"), {Name: "length", Kind: rows.Int64}},
 		// It must outlive what is written to the bucket's last hour.
 		TTL: c.RawTTL + time.Duration(maxBucket*window.HourMillis)*time.Millisecond +
 			bucketSlack,
@@ -65,14 +60,14 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
-	head := layout.Head{Edition: drawEdition(windowMillis), First: first, Blob: enc.Head,
+	head := layout.Head{Edition: drawEdition(calendar.WindowMillis), First: first, Blob: enc.Head,
 		Bytes: int64(len(enc.Head))}
-	ttl := timeLeft(w.Start+windowMillis, stamp, g.config.RawTTL)
+	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.config.RawTTL)
 	if ttl > 0 {
-		ttl = min(ttl, windowTTL)
+		ttl = min(ttl, calendar.WindowTTL)
 	}
 	row := func(part int, at int64, b []byte) rows.Row {
-		return rows.Row{Key: []any{w.Node.Account, w.Node.ID, hourOf(w.Start), part, at},
+		return rows.Row{Key: []any{w.Node.Account, w.Node.ID, calendar.Hour(w.Start), part, at},
 			Values: []any{b}, Stamp: stamp, TTL: ttl}
 	}
 	list := make([]rows.Row, 0, len(parts)+1)
@@ -217,7 +212,7 @@ func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID,
 			h.hour, row.damage = window.DecodeHead(start, row.row.Blob)
 		}
 		if row.damage != nil {
-			row.damage = fmt.Errorf("head of hour %s: %w", clockTime(start), row.damage)
+			row.damage = fmt.Errorf("head of hour %s: %w", calendar.Text(start), row.damage)
 		}
 		found[start] = h
 	}
@@ -230,7 +225,7 @@ func (h *hourHead) has(start int64) bool {
 		return false
 	}
 	i, _ := slices.BinarySearch(h.hour.Times, start)
-	return i < len(h.hour.Times) && h.hour.Times[i] < start+windowMillis
+	return i < len(h.hour.Times) && h.hour.Times[i] < start+calendar.WindowMillis
 }
 
 // columnCost is what a byte of a part comes to when it is decoded: 6 to 12 in recorded windows.
@@ -244,11 +239,11 @@ func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	if err != nil {
 		return err
 	}
-	soonest := g.millis() - windowTTL.Milliseconds() - windowMillis
+	soonest := g.clock.Millis() - calendar.WindowTTL.Milliseconds() - calendar.WindowMillis
 	// by hour: first and last of the windows whose own rows are to be read
 	alone := map[int64][2]int64{}
-	for w := q.From; w <= q.To; w += windowMillis {
-		hour := hourOf(w)
+	for w := q.From; w <= q.To; w += calendar.WindowMillis {
+		hour := calendar.Hour(w)
 		if _, marked := late[w]; !marked && (w < soonest || hours[hour].has(w)) {
 			continue
 		}
@@ -292,7 +287,7 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	m := newMatches(ctx, q.Matchers)
 	spans := make([]plannedSpan, len(heads))
 	for i, h := range heads {
-		spans[i] = plannedSpan{h.storedHead, headTypes(h.hour), finders.of(dayOf(h.start)),
+		spans[i] = plannedSpan{h.storedHead, headTypes(h.hour), finders.of(calendar.Day(h.start)),
 			newSpanPlan(k.get(h.start, window.HourMillis))}
 	}
 	if err := g.readPlanned(ctx, k, spans, m, q.Facets, columnCost); err != nil {
@@ -317,17 +312,17 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	if err != nil {
 		return err
 	}
-	f := g.finder(ctx, q.Account, q.Node, dayOf(hour))
+	f := g.finder(ctx, q.Account, q.Node, calendar.Day(hour))
 	m := newMatches(ctx, q.Matchers)
 	want := map[int64]map[window.PartID]bool{}
 	spans := map[int64]*spanPlan{}
 	for start, h := range heads {
 		if h.window == nil || q.HeadsOnly {
-			take(StoredSpan{Start: start, Length: windowMillis, Stamp: h.stamp, Head: h.window,
+			take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: h.stamp, Head: h.window,
 				Damage: damageOf(h.damage)})
 			continue
 		}
-		c := newSpanPlan(k.get(start, windowMillis))
+		c := newSpanPlan(k.get(start, calendar.WindowMillis))
 		spans[start] = c
 		if k.answered(c.span) {
 			continue
@@ -359,12 +354,12 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		return err
 	}
 	for start, c := range spans {
-		w, damage, known, err := c.window(ctx, k, &q, start, windowMillis, heads[start].window,
+		w, damage, known, err := c.window(ctx, k, &q, start, calendar.WindowMillis, heads[start].window,
 			f.find)
 		if err := cmp.Or(f.err, err); err != nil {
 			return err
 		}
-		take(StoredSpan{Start: start, Length: windowMillis, Stamp: heads[start].stamp,
+		take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: heads[start].stamp,
 			Head: heads[start].window, Window: w, Damage: damage, Kept: known})
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/ring"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -58,7 +59,7 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.millis.Add(windowMillis)
+		c.millis.Add(calendar.WindowMillis)
 		if err := w.CloseDue(t.Context(), c.now()); err != nil {
 			t.Fatal(err)
 		}

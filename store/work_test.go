@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -133,7 +134,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 				var err error
 				if i%2 == 0 {
 					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx,
-						"acme", n.ID, hourOf(base))
+						"acme", n.ID, calendar.Hour(base))
 				} else {
 					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx,
 						"acme", n.ID, base, base+300_000)
@@ -352,12 +353,12 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 	expect("writing frames")
 	read := map[string]func(r Reader) (int, error){
 		"samples": func(r Reader) (int, error) {
-			list, _, err := r.Read(t.Context(), "acme", n.ID, base, base+windowMillis)
+			list, _, err := r.Read(t.Context(), "acme", n.ID, base, base+calendar.WindowMillis)
 			return len(list), err
 		},
 		"rollups": func(r Reader) (int, error) {
 			list, _, err := r.ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, base,
-				base+windowMillis, nil)
+				base+calendar.WindowMillis, nil)
 			return len(list), err
 		},
 	}
@@ -387,11 +388,11 @@ func TestReaderIsAllThatBounds(t *testing.T) {
 	expect("closing a window")
 	check("a window")
 	if err := writing(s).MakeHour(t.Context(), memory.Bounded(1), "acme", n.ID,
-		hourOf(base)); !errors.Is(err, memory.ErrTooLarge) {
+		calendar.Hour(base)); !errors.Is(err, memory.ErrTooLarge) {
 		t.Errorf("an hour was made of a byte: %v", err)
 	}
 	if err := writing(s).MakeHour(t.Context(), memory.Unbounded(), "acme", n.ID,
-		hourOf(base)); err != nil {
+		calendar.Hour(base)); err != nil {
 		t.Fatal(err)
 	}
 	expect("making an hour", "bulk Ringwatch/rollups")

@@ -175,7 +175,7 @@ func (w *Writer) admit(r stream.Record) (h frame.Header, reason string) {
 func (w *Writer) write(ctx context.Context, f *arrival) error {
 	received := f.Received
 	if received.IsZero() {
-		received = w.store.config.Now()
+		received = w.store.clock.Now()
 	}
 	err := w.store.retry(ctx, "write frame", func() error {
 		err := w.store.writeFrame(ctx, w.work, f.Account, &f.header, f.Value, received)
@@ -216,7 +216,7 @@ func (w *Writer) markWritten(r stream.Record, h *frame.Header) {
 	if h == nil {
 		return
 	}
-	o, now := w.window(h, r), w.store.config.Now()
+	o, now := w.window(h, r), w.store.clock.Now()
 	if o.closed == o.frames {
 		o.since = now
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -103,7 +104,7 @@ type dictionaryRows struct {
 	series, written *rows.Table
 	metrics         *Metrics
 	log             *slog.Logger
-	now             func() int64
+	clock           *calendar.Clock
 	known           *recentCache[writtenKey, []window.Hash] // which are in a partition
 }
 
@@ -218,7 +219,7 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 // see dictionaries.go.
 func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
-	return s.writeMissing(ctx, w, s.dayPartition(n.Account, n.ID, dayOf(start)), list,
+	return s.writeMissing(ctx, w, s.dayPartition(n.Account, n.ID, calendar.Day(start)), list,
 		func(written []window.EncodedDictionary) error {
 			return s.recordWritten(ctx, w, n, start, written)
 		})

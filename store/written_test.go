@@ -7,13 +7,14 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 )
 
 // TestDictionariesAreWrittenOnce: by whomever windows are closed, and however much is forgotten,
 // each dictionary is written once a partition; and again if what is known of it is not certain.
 func TestDictionariesAreWrittenOnce(t *testing.T) {
-	day := dayOf(base) // six hours of one day and one half-day
+	day := calendar.Day(base) // six hours of one day and one half-day
 	s := mustCassandra(t, newClock(day+8*window.HourMillis))
 	node := frametest.New("cluster", 1, 2)
 	at := day

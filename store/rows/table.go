@@ -71,3 +71,12 @@ func Zip(level, blockKB int) Compression { return Compression{Level: level, Bloc
 func (t *Table) Keys() []Column {
 	return append(t.Partition[:len(t.Partition):len(t.Partition)], t.Clustering...)
 }
+
+// TextColumn is a column of texts.
+func TextColumn(name string) Column { return Column{Name: name, Kind: Text} }
+
+// IDColumn is a column of UUIDs.
+func IDColumn(name string) Column { return Column{Name: name, Kind: UUID} }
+
+// TimeColumn is a column of times.
+func TimeColumn(name string) Column { return Column{Name: name, Kind: Time} }
