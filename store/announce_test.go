@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -14,8 +15,8 @@ import (
 // is closed, though few frames are looked into at a time and none waits for that.
 func TestManyNewNodesAreFound(t *testing.T) {
 	s := mustStore(t, newClock(base))
-	s.announcer.catchUpAfter = 0
-	const nodes = 15 * announcesAtOnce
+	s.announcer.CatchUpAfter = 0
+	const nodes = 15 * dictionaries.AnnouncesAtOnce
 	var records []stream.Record
 	for i := range int64(nodes) {
 		sent := windowtest.NewNode(seeded(t, uint64(100+i))).Step(base, false)
@@ -33,9 +34,7 @@ func TestManyNewNodesAreFound(t *testing.T) {
 		}
 		return len(found) == nodes
 	})
-	s.announcer.mu.Lock()
-	defer s.announcer.mu.Unlock()
-	if len(s.announcer.backlog) > 0 {
-		t.Errorf("%d frames wait still", len(s.announcer.backlog))
+	if n := s.announcer.Waiting(); n > 0 {
+		t.Errorf("%d frames wait still", n)
 	}
 }

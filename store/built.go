@@ -35,12 +35,12 @@ func (s *Store) Build(allow window.Allowance, node window.Node, start int64, fra
 	if s.kept == nil {
 		return window.BuildWanted(allow, node, frames, want)
 	}
-	id := spanID{windowID: windowID{node.Account, node.ID, start}, length: calendar.WindowMillis,
+	id := spanID{account: node.Account, node: node.ID, start: start, length: calendar.WindowMillis,
 		in: builtOf + wanted}
 	sums := make(map[uint64]bool, len(frames))
 	var more [][]byte // that what is kept lacks
 	var of *built
-	if span, _ := s.kept.get(id); span != nil {
+	if span, _ := s.kept.Get(id); span != nil {
 		of = span.built
 	}
 	for _, b := range frames {
@@ -77,7 +77,7 @@ const builtOf = "frames/"
 
 func (s *Store) keepBuilt(id spanID, of *built) {
 	span := &keptSpan{built: of}
-	s.kept.put(id, span, span.weight()+len(id.in))
+	s.kept.Put(id, span, span.weight()+len(id.in))
 }
 
 // grown returns what is kept with some more frames, of all; nil if that must be built of all: where

@@ -31,7 +31,7 @@ func (s task) closeWindow(ctx context.Context, account string, node uuid.UUID, s
 // tryWindow is closeWindow with the time of its reading. It also says what became of the window.
 func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	start, stamp int64) (string, error) {
-	frames, err := s.fresh.frames(ctx, s.work, s.lease, account, node, start)
+	frames, err := s.fresh.InWindow(ctx, s.work, s.lease, account, node, start)
 	if err != nil {
 		return "", fmt.Errorf("store: read frames of window %d: %w", start, err)
 	}
@@ -39,7 +39,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 		return "empty", nil
 	}
 	w, rep, err := window.BuildKnown(s.lease, window.Node{Account: account, ID: node}, frames,
-		s.sent.of(account))
+		s.sent.Of(account))
 	if errors.Is(err, frame.ErrMemory) {
 		return "", err
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -49,7 +51,7 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 		records = append(records, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 	}
 	// Only the key frame, the first, is written to this table, too.
-	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodes.TableName)); err != nil {
 		t.Fatal(err)
 	}
 	m := s.metrics
@@ -87,7 +89,7 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 		t.Errorf("written %v", written)
 	}
 	// Nor does readiness speak of what waited and is another's now.
-	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodesTable)); err != nil {
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(nodes.TableName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Handle(t.Context(),
@@ -170,7 +172,7 @@ func TestExpiredFramesAreReadAgain(t *testing.T) {
 	}
 	mustHandle(t, w, records...)
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
-	empty(t, s, freshTable)
+	empty(t, s, fresh.TableName)
 	if err := w.CloseDue(t.Context(), c.now()); !asIs(err, ErrExpired) {
 		t.Errorf("got %v", err)
 	}

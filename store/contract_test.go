@@ -17,6 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -155,11 +157,8 @@ func (s *consumer) kill() {
 	if s.zombie = nil; s.pick(2) == 0 {
 		s.zombie = s.writer
 	}
-	stamped := s.store.stamped
-	// a connection is no state, and making one is slow
-	s.store = newStore(s.store.session, s.store.config, s.store.metrics)
-	// time goes on where the clock stands still
-	s.store.stamped = stamped
+	// a connection is no state, and making one is slow; time goes on where the clock stands still
+	s.store = newStore(s.store.session, s.store.config, s.store.clock, s.store.metrics)
 	s.writer = NewWriter(s.store)
 	s.writer.Assign(0)
 	s.writer.Assign(1)
@@ -366,7 +365,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			t.Fatal(err)
 		}
 		for _, n := range nodes {
-			if !slices.ContainsFunc(known, func(k Node) bool {
+			if !slices.ContainsFunc(known, func(k storedNode) bool {
 				return k.ID == n.ID && k.Cluster == n.Cluster && k.Rack == n.Rack &&
 					k.Fact("os") == "Linux" && k.LastKey >= base && k.Interval == n.Interval
 			}) {
@@ -479,7 +478,7 @@ func TestLateAfterFreshExpired(t *testing.T) {
 		s, _, n, sent := closedWindow(t, mustStore, 100+seed)
 		want := write(t, s, slices.Concat(sent[:3], sent[4:11])...)
 		closeIt(t, s, n)
-		empty(t, s, freshTable)
+		empty(t, s, fresh.TableName)
 		closeIt(t, s, n) // nothing to read must not be nothing to keep
 		checkRead(t, s, n, want)
 		want.Add(write(t, s, sent[0], sent[3], sent[12], sent[7]))
@@ -499,7 +498,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	s, _, n, sent := closedWindow(t, mustStore, 200)
 	write(t, s, sent[:6]...)
 	stamp := s.clock.Now().UnixMicro()
-	frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)
+	frames, err := s.fresh.InWindow(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -528,3 +527,6 @@ func reading(s *Store) Reader { return s.Reader(Dashboard("acme"), memory.Unboun
 
 // writing does what needs no Writer that goes on.
 func writing(s *Store) *Writer { return &Writer{store: s} }
+
+// storedNode is what is known of a node.
+type storedNode = nodes.Node

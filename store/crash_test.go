@@ -100,7 +100,7 @@ func checkAcknowledged(t *testing.T, s *Store, writers []*crashWriter, written i
 	for _, w := range writers {
 		there := map[int64]bool{}
 		for window := frame.WindowOf(base); window <= w.at; window += frame.WindowMillis {
-			frames, err := s.fresh.frames(t.Context(), rows.Work{}, memory.Unbounded(), "acme",
+			frames, err := s.fresh.InWindow(t.Context(), rows.Work{}, memory.Unbounded(), "acme",
 				w.node.ID, window)
 			if err != nil {
 				t.Fatal(err)

@@ -33,6 +33,9 @@ const (
 // then.
 const knownFor = CutoverLead - calendar.ClocksDiffer
 
+// cutoverTable is the table of cutovers.
+const cutoverTable = "schema_cutovers"
+
 // cutoverScope is the one partition of the cutover table.
 const cutoverScope = "windows"
 

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/store/rows/files"
@@ -30,7 +31,7 @@ var (
 	ErrSettling = cassandra.ErrSettling
 	// ErrKeysRights is wrapped by CreateKey's and RevokeKey's errors if this role of Cassandra's
 	// may not write API keys.
-	ErrKeysRights = errors.New("store: this role of Cassandra's may not write API keys")
+	ErrKeysRights = keys.ErrRights
 	// ErrCutovers is returned for windows of which this process cannot know what generation serves
 	// them, because it could not read the cutover table for too long. It is retryable.
 	ErrCutovers error = &rows.Error{

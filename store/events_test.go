@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
+	happened "github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -72,7 +73,7 @@ func newEventHistory(pick windowtest.Pick) *eventHistory {
 			for range count {
 				age := int64(pick(2) * pick(5_000))
 				if pick(30) == 0 {
-					age = int64(pick(int(eventAge.Milliseconds()))) // it waited in the agent
+					age = int64(pick(int(happened.MaxAge.Milliseconds()))) // it waited in the agent
 				}
 				n.Events = append(n.Events, anEvent(pick, at-age))
 			}
@@ -225,10 +226,10 @@ func TestEvents(t *testing.T) {
 		}
 		for i := range queries {
 			q := h.query(pick)
-			s.events.atOnce, s.events.pageWork = 20+pick(200), 300+pick(10_000)
-			s.events.pageBytes = int64(1 + pick(2)*pick(100_000))
+			s.events.Paging.AtOnce, s.events.Paging.Work = 20+pick(200), 300+pick(10_000)
+			s.events.Paging.Bytes = int64(1 + pick(2)*pick(100_000))
 			if i%20 == 0 { // hardly any progress
-				s.events.atOnce, s.events.pageWork = 1, 1
+				s.events.Paging.AtOnce, s.events.Paging.Work = 1, 1
 				q.From = max(q.From, q.To-window.HourMillis)
 			}
 			want := h.answer(q)
@@ -236,14 +237,13 @@ func TestEvents(t *testing.T) {
 			if d := diffEvents(got, want); d != "" {
 				t.Fatalf("query %d, %+v, before %v, after %v, at once %d, work %d: %s", i, q,
 					q.Before,
-					q.After, s.events.atOnce, s.events.pageWork, d)
+					q.After, s.events.Paging.AtOnce, s.events.Paging.Work, d)
 			}
 			if i < 5 {
 				t.Logf("%d of %d events on %d pages", len(got), len(h.all), pages)
 			}
 		}
-		s.events.atOnce, s.events.pageWork, s.events.pageBytes = eventsAtOnce, eventsWork,
-			eventsBytes
+		s.events.Paging = happened.DefaultPaging
 		all := events.Query{Clusters: h.clusters, To: base, Limit: 1000}
 		if p, err := reading(s).Events(t.Context(), "other", all); err != nil ||
 			len(p.Events) > 0 || p.Next != nil {
@@ -284,7 +284,7 @@ func TestLateEvents(t *testing.T) {
 			}
 		}
 		for range 30 {
-			s.events.atOnce, s.events.pageWork = 20+pick(100), 100+pick(1000)
+			s.events.Paging.AtOnce, s.events.Paging.Work = 20+pick(100), 100+pick(1000)
 			after := events.OlderThan(base + int64(pick(120*minute)))
 			q := events.Query{Clusters: []string{"a", "b", "c"}[:1+pick(3)], To: math.MaxInt64,
 				Limit: 1 + pick(50), After: &after, Late: true, Severity: frame.Severity(pick(3))}
@@ -304,13 +304,13 @@ func TestLateEvents(t *testing.T) {
 				t.Fatalf("%+v after %v: %s", q, after, d)
 			}
 		}
-		s.events.atOnce, s.events.pageWork = eventsAtOnce, eventsWork
+		s.events.Paging = happened.DefaultPaging
 		q := events.Query{Clusters: []string{"a", "b", "c"}, To: math.MaxInt64, Limit: 1000,
 			After: &events.ID{}, Late: true}
 		if p, err := reading(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
-		if ttl, found, err := s.session.TTL(t.Context(), eventsLateTable); err != nil || !found ||
+		if ttl, found, err := s.session.TTL(t.Context(), happened.LateTableName); err != nil || !found ||
 			ttl != 24*time.Hour {
 			t.Errorf("they are kept for %v: %v, %v", ttl, found, err)
 		}
@@ -435,7 +435,7 @@ func TestEventsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.events.atOnce, s.events.pageBytes = 20, 50_000
+	s.events.Paging.AtOnce, s.events.Paging.Bytes = 20, 50_000
 	budget, err := memory.NewBudget("test", 1<<30, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -472,7 +472,7 @@ func TestEventsOfManyClusters(t *testing.T) {
 	for i := range 40 {
 		q.Clusters = append(q.Clusters, fmt.Sprint(i))
 	}
-	s.events.pageWork = 800
+	s.events.Paging.Work = 800
 	for _, after := range []*events.ID{nil, {}} {
 		q.After = after
 		if got, pages := allPages(t, s, q); len(got) != 1 || pages > 5 {
@@ -487,7 +487,7 @@ func TestOldEvents(t *testing.T) {
 	c := newClock(base)
 	s := mustStore(t, c)
 	n := frametest.New("late", 1, 1)
-	ttl, age := s.config.EventsTTL.Milliseconds(), eventAge.Milliseconds()
+	ttl, age := s.config.EventsTTL.Milliseconds(), happened.MaxAge.Milliseconds()
 	for at, list := range map[int64][]frame.Event{
 		base - ttl + 1000:                {{At: base - ttl - 1000, Kind: "start"}},
 		base - ttl + 2*window.HourMillis: {{At: base - ttl + 2*window.HourMillis, Kind: "stop"}},

@@ -109,12 +109,12 @@ func (r *rollupReader) finalColumns(
 // id names what is kept for some matchers.
 func (s *finalRunsReader) id(matchers []*labels.Matcher) spanID {
 	q := Query{Node: s.node, Matchers: matchers, Facets: s.facets}
-	return spanID{windowID{s.account, s.node, 0}, s.table.run, columnsOf + s.table.name + q.name()}
+	return spanID{s.account, s.node, 0, s.table.run, columnsOf + s.table.name + q.name()}
 }
 
 // get returns what is kept for some matchers from the first run on; nil if nothing is.
 func (s *finalRunsReader) get(matchers []*labels.Matcher) *finalRuns {
-	span, _ := s.kept.get(s.id(matchers))
+	span, _ := s.kept.Get(s.id(matchers))
 	if span == nil {
 		return nil
 	}
@@ -328,11 +328,11 @@ func (s *finalRunsReader) together(ctx context.Context,
 	heads []*runHead) ([]*labels.Matcher, error) {
 	m := newMatches(ctx, s.names)
 	for _, h := range heads {
-		f := s.rollupFinder(ctx, h.spanPartition)
+		f := s.finderOfRollups(ctx, &h.spanPartition)
 		for i := range h.run.Types {
-			d, err := f.find(h.run.Types[i].Key, h.run.Types[i].Hash)
-			if f.err != nil {
-				return nil, f.err
+			d, err := f.Find(h.run.Types[i].Key, h.run.Types[i].Hash)
+			if f.Err != nil {
+				return nil, f.Err
 			}
 			if err == nil && len(d.Rows) > s.fewRows && len(m.of(d).metrics) > 0 {
 				return s.matchers, nil
@@ -393,7 +393,7 @@ func (s *finalRunsReader) keep(out *finalRuns, columns *rollup.Columns) *finalRu
 func (s *finalRunsReader) put(matchers []*labels.Matcher, of *finalRuns) {
 	id := s.id(matchers)
 	span := &keptSpan{final: of, until: math.MaxInt64}
-	s.kept.put(id, span, span.weight()+len(id.in))
+	s.kept.Put(id, span, span.weight()+len(id.in))
 }
 
 // size is about what it takes, in bytes.

@@ -27,7 +27,7 @@ func testKeptColumnsOfRollups(t *testing.T, open opener) {
 		s := open(t, c, func(c *Config) {
 			c.HourSpread, c.Grace, c.KeptBytes = 0, 4*c.Timeout, 8<<20
 		})
-		s.fewRows, s.late.clusters.age = few, 0
+		s.fewRows, s.late.Clusters.Age = few, 0
 		n, w := windowtest.NewNode(seeded(t, uint64(200+i))), NewWriter(s)
 		of := rollupQuestions{t: t, s: s, node: n, begin: begin,
 			random: rand.New(rand.NewPCG(uint64(i), 31))}
@@ -62,7 +62,7 @@ func testKeptColumnsOfRollups(t *testing.T, open opener) {
 		}
 		forget := func() { // marks expire, of which databases have clocks of their own
 			c.millis.Add(3 * s.config.FreshTTL.Milliseconds())
-			s.late.known.put(nodeID{"acme", n.ID}, nodeMarks{read: c.millis.Load()}, 1)
+			s.late.Assume("acme", n.ID, c.millis.Load())
 		}
 		end := c.millis.Load()
 		of.agree(rollup.FiveMinutes, begin, end, nil, nil)

@@ -138,7 +138,7 @@ func (s task) generation(name string) (Generation, error) {
 	return nil, fmt.Errorf("%w: %q; update this program", ErrGeneration, name)
 }
 
-// readAll reads what is stored of windows.
+// Read reads what is stored of windows.
 func readAll(ctx context.Context, g Generation, q Query) (list []StoredSpan, err error) {
 	err = g.Read(ctx, q, collect(&list))
 	return list, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringwatch/ringwatch/store/keys"
+	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
@@ -46,15 +48,15 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 		}
 		list = []cassandra.Grant{reads("")}
 		for _, t := range tables {
-			if t.Name != cutoverTable && t.Name != keysTable {
+			if t.Name != cutoverTable && t.Name != keys.TableName {
 				list = append(list, writes(t.Name))
 			}
 		}
 	case KeysRole:
-		list = []cassandra.Grant{reads(keysTable), writes(keysTable)}
+		list = []cassandra.Grant{reads(keys.TableName), writes(keys.TableName)}
 	case IngestRole:
-		list = []cassandra.Grant{reads(keysTable), reads(keyNodesTable), writes(keyNodesTable),
-			reads(nodesTable)}
+		list = []cassandra.Grant{reads(keys.TableName), reads(keys.BoundTableName), writes(keys.BoundTableName),
+			reads(nodes.TableName)}
 	default:
 		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind,
 			ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/google/uuid"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -26,8 +27,9 @@ import (
 
 // spanID names a span of a node.
 type spanID struct {
-	windowID
-	length int64
+	account       string
+	node          uuid.UUID
+	start, length int64
 	// the table of a run of rollups, or see Build and finalRunsReader; empty: of a window or an
 	// hour
 	in string
@@ -104,7 +106,7 @@ func (s task) keptOf(in string, q *Query) *keptSpans {
 }
 
 func (k *keptSpans) id(start, length int64) spanID {
-	return spanID{windowID{k.q.Account, k.q.Node, start}, length, k.in}
+	return spanID{k.q.Account, k.q.Node, start, length, k.in}
 }
 
 // get returns what is kept of a span; nil if nothing is.
@@ -118,7 +120,7 @@ func (k *keptSpans) get(start, length int64) *keptSpan {
 	if found, asked := k.of[at]; asked {
 		return found
 	}
-	found, _ := k.kept.get(k.id(start, length))
+	found, _ := k.kept.Get(k.id(start, length))
 	if found != nil {
 		age := k.began - found.looked.Load()
 		if age < 0 || age >= k.limits.FreshTTL.Milliseconds() ||
@@ -141,7 +143,7 @@ func (k *keptSpans) lacks(found *keptSpan, start, length int64, late map[int64]i
 		if w >= start && w < start+length &&
 			(k.in != "" || !k.limits.Covers(marked, of.stampOf(w))) {
 			k.set(start, length, nil)
-			k.kept.drop(k.id(start, length))
+			k.kept.Drop(k.id(start, length))
 			return true
 		}
 	}
@@ -174,7 +176,7 @@ func (k *keptSpans) putNone(start, length, until int64) {
 func (k *keptSpans) keep(start, length int64, span *keptSpan) *keptSpan {
 	span.looked.Store(k.began)
 	k.set(start, length, span)
-	k.kept.put(k.id(start, length), span, span.weight())
+	k.kept.Put(k.id(start, length), span, span.weight())
 	return span
 }
 
@@ -255,7 +257,7 @@ func (k *keptSpans) answers(start, length int64, span *keptSpan) {
 	span.asked[k.name] = true
 	weight := span.weight()
 	span.mu.Unlock()
-	k.kept.put(k.id(start, length), span, weight)
+	k.kept.Put(k.id(start, length), span, weight)
 }
 
 // columns returns the columns that are kept; nil if there are none.
@@ -279,7 +281,7 @@ func (k *keptSpans) add(
 	}
 	weight := span.weight()
 	span.mu.Unlock()
-	k.kept.put(k.id(start, length), span, weight)
+	k.kept.Put(k.id(start, length), span, weight)
 	return of
 }
 
@@ -410,4 +412,14 @@ func (k *keptSpans) expired(start int64) {
 	if start+2*calendar.WindowMillis+k.limits.FreshTTL.Milliseconds() < k.began {
 		k.putNone(start, calendar.WindowMillis, k.began+calendar.WindowMillis)
 	}
+}
+
+// isLate reports whether any window of a span has late frames.
+func isLate(late map[int64]int64, start, length int64) bool {
+	for w := range late {
+		if w >= start && w < start+length {
+			return true
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -26,11 +27,11 @@ func TestKeys(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	first := account.StoredKey{ID: "a", Account: "acme", Name: "grafana", SHA256: "00ff",
-		Scopes: []account.Scope{account.Read}, Created: keyTime(base), CreatedBy: "eve@desk"}
+		Scopes: []account.Scope{account.Read}, Created: utc(base), CreatedBy: "eve@desk"}
 	second := account.StoredKey{ID: "b", Account: "zeta", Name: "agents", SHA256: "11ff",
 		Scopes: []account.Scope{account.Write}, Networks: []string{"10.0.0.0/8"},
 		Clusters: []string{"prod-*"},
-		Node:     "first", Created: keyTime(base + 1), Expires: keyTime(base + 2),
+		Node:     "first", Created: utc(base + 1), Expires: utc(base + 2),
 		CreatedBy: "eve@desk"}
 	for _, k := range []account.StoredKey{second, first} {
 		if err := s.CreateKey(t.Context(), k); err != nil {
@@ -40,7 +41,7 @@ func TestKeys(t *testing.T) {
 	if err := s.RevokeKey(t.Context(), "b", base+3, "adam@desk"); err != nil {
 		t.Fatal(err)
 	}
-	second.Revoked, second.RevokedBy = keyTime(base+3), "adam@desk"
+	second.Revoked, second.RevokedBy = utc(base+3), "adam@desk"
 	list, err := s.Keys(t.Context())
 	if err != nil || !reflect.DeepEqual(list, []account.StoredKey{first, second}) {
 		t.Errorf("%+v, %v", list, err)
@@ -81,7 +82,7 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 		}
 	}
 	k := account.StoredKey{ID: "k", Account: "a", Name: "n", SHA256: "00",
-		Scopes: []account.Scope{account.Read}, Created: keyTime(base), CreatedBy: "eve"}
+		Scopes: []account.Scope{account.Read}, Created: utc(base), CreatedBy: "eve"}
 	refused("keys without a right", keys.CreateKey(ctx, k))
 	_, err := ingest.Keys(ctx)
 	refused("ingest without a right", err)
@@ -99,7 +100,7 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 	}
 	for name, s := range map[string]*Store{"service": service, "keys": keys, "ingest": ingest} {
 		if list, err := s.Keys(ctx); err != nil || len(list) != 1 ||
-			list[0].Revoked != keyTime(base) {
+			list[0].Revoked != utc(base) {
 			t.Errorf("%s reads %+v, %v", name, list, err)
 		}
 	}
@@ -110,3 +111,5 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 	_, err = reading(ingest).DictionariesOf(ctx, "a", someNode, 0)
 	refused("ingest's look at dictionaries", err)
 }
+
+func utc(millis int64) time.Time { return time.UnixMilli(millis).UTC() }

@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -71,7 +72,7 @@ func TestNoReaderKeepsWhatALateFrameChanged(t *testing.T) {
 		default:
 			i := r.IntN(len(readers))
 			began := readers[i].clock.Millis()
-			frames, err := readers[i].fresh.frames(t.Context(), Dashboard("acme"),
+			frames, err := readers[i].fresh.InWindow(t.Context(), Dashboard("acme"),
 				memory.Unbounded(), "acme", n.ID, start)
 			if err != nil {
 				t.Fatal(err)
@@ -115,20 +116,20 @@ func TestUnchangedByCluster(t *testing.T) {
 		}
 		return same
 	}
-	s.late.clusters.age = 0
+	s.late.Clusters.Age = 0
 	w := Dashboard("acme")
 	mark := func(at time.Time) {
 		t.Helper()
 		// as another process
-		s.late.clusters.marked = newRecentCache[clusterID, time.Time](lateMarks)
-		if err := s.late.clusters.mark(t.Context(), w, "acme", "a", at); err != nil {
+		other := late.NewClusters(s.session, s.limits, s.clock)
+		if err := other.Mark(t.Context(), w, "acme", "a", at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := s.clock.Now()
 	mark(now)
 	mark(now.Add(-s.config.Timeout)) // written later, by a clock that is behind
-	slack := (s.config.markAgain() + 2*s.config.Timeout).Milliseconds()
+	slack := (s.limits.MarkAgain() + 2*s.config.Timeout).Milliseconds()
 	c.millis.Add(2 * slack)
 	at := now.UnixMilli()
 	for _, of := range []struct {
@@ -144,7 +145,7 @@ func TestUnchangedByCluster(t *testing.T) {
 			t.Errorf("%+v is told otherwise", of)
 		}
 	}
-	s.late.clusters.age = time.Hour
+	s.late.Clusters.Age = time.Hour
 	ask("acme", "a", at+slack+1)
 	c.millis.Add(1000)
 	mark(s.clock.Now())

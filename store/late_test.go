@@ -10,6 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -77,7 +79,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		}
 	}
 	if expired {
-		empty(t, s, freshTable)
+		empty(t, s, fresh.TableName)
 		// key frames come once more, as from an agent that had no answer: no late delta frame
 		// could be read without
 		for _, sent := range late {
@@ -151,7 +153,7 @@ func TestAfterAnOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settled := s.config.markAgain() + 2*s.config.Timeout
+	settled := s.limits.MarkAgain() + 2*s.config.Timeout
 	closeAfter(settled) // a frame might have been under way still
 	checkReadNow(t, s, n, frames)
 	if report := checkReadNow(t, s, n, frames); report.Kept > 0 {
@@ -211,7 +213,7 @@ func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) R
 // marked returns the windows that are marked as having late frames.
 func marked(t *testing.T, s *Store, node uuid.UUID) map[int64]int64 {
 	t.Helper()
-	list, err := s.late.marks(t.Context(), rows.Work{}, "acme", node, 0, 1<<50)
+	list, err := s.late.Marks(t.Context(), rows.Work{}, "acme", node, 0, 1<<50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +233,7 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 		at := base + i*7_000
 		sent := n.Step(at, false)
 		// so that each delta frame is looked into
-		c.millis.Store(at + announceAgain.Milliseconds()*i)
+		c.millis.Store(at + dictionaries.AnnounceAgain.Milliseconds()*i)
 		mustHandle(t, w, stream.Record{Account: "acme", Offset: i, Value: sent.Bytes})
 		if h := header(t, sent.Bytes); h.IsKey() {
 			key = sent.Bytes

@@ -142,11 +142,11 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 			continue
 		}
 		bytes += h.row.Bytes
-		f := m.rollupFinder(ctx, h.spanPartition)
+		f := m.finderOfRollups(ctx, &h.spanPartition)
 		for i := range h.run.Types {
-			d, err := f.find(h.run.Types[i].Key, h.run.Types[i].Hash)
-			if f.err != nil {
-				return nil, f.err
+			d, err := f.Find(h.run.Types[i].Key, h.run.Types[i].Hash)
+			if f.Err != nil {
+				return nil, f.Err
 			}
 			if err != nil {
 				continue // the reading will say so

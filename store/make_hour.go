@@ -129,7 +129,7 @@ func (m *hourMaker) find(ctx context.Context) error {
 		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
 			stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
 			bytes: h.row.Bytes, head: h.hour,
-			find: m.finder(ctx, m.account, m.node, calendar.Day(m.start)).find})
+			find: m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(m.start)).Find})
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 		}
 		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis, stamps: stamps,
 			times: h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
-			head: h.window, find: m.finder(ctx, m.account, m.node, calendar.Day(start)).find,
+			head: h.window, find: m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(start)).Find,
 			parts: map[window.PartID][]byte{}})
 	}
 	return nil
@@ -513,7 +513,7 @@ func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
 		return err
 	}
 	enc := h.encoder.Finish()
-	if err := m.series.write(ctx, m.work, window.Node{Account: m.account, ID: m.node}, m.start,
+	if err := m.series.Write(ctx, m.work, window.Node{Account: m.account, ID: m.node}, m.start,
 		enc.Dictionaries); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -52,11 +54,11 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		}
 		check(when)
 	}
-	var late []windowtest.Sent
+	var delayed []windowtest.Sent
 	for at := start; at < start+window.HourMillis; at += 25_000 {
 		sent := n.Step(at, true) // key frames, which need no others
 		if at%(5*25_000) == 0 {
-			late = append(late, sent)
+			delayed = append(delayed, sent)
 			continue
 		}
 		c.millis.Store(at + 200)
@@ -66,7 +68,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		}
 	}
 	c.millis.Store(start + window.HourMillis)
-	send(late[0], late[len(late)-1])
+	send(delayed[0], delayed[len(delayed)-1])
 	check("a minute late")
 	settle("a minute late, closed")
 	if made := number(s.metrics.Hours.WithLabelValues("written")); made != 1 {
@@ -74,13 +76,13 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	}
 	for i, by := range []time.Duration{time.Hour, 10 * 24 * time.Hour} {
 		c.millis.Store(start + window.HourMillis + by.Milliseconds())
-		for _, table := range []string{freshTable, lateTable} { // what was there has expired
+		for _, table := range []string{fresh.TableName, late.TableName} { // what was there has expired
 			empty(t, s, table)
 		}
-		send(late[1+i], late[3+i])
+		send(delayed[1+i], delayed[3+i])
 		check("late by " + by.String())
 		settle("late by " + by.String() + ", closed")
-		for _, table := range []string{freshTable, lateTable, windowsTable} { // the hour alone
+		for _, table := range []string{fresh.TableName, late.TableName, windowsTable} { // the hour alone
 			empty(t, s, table)
 		}
 		check("late by " + by.String() + ", from the hour")

@@ -16,6 +16,11 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	happened "github.com/ringwatch/ringwatch/store/events"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/keys"
+	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 	"github.com/ringwatch/ringwatch/stream"
@@ -101,9 +106,9 @@ func testMove(t *testing.T, where func(*Config)) {
 	}
 	flush := func() { must(t, s.session.(*files.Engine).Flush(t.Context())) }
 	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "a", Account: "acme", Name: "gone",
-		SHA256: "00", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
+		SHA256: "00", Scopes: []account.Scope{account.Read}, Created: utc(1)}))
 	must(t, s.CreateKey(t.Context(), account.StoredKey{ID: "b", Account: "acme", Name: "kept",
-		SHA256: "01", Scopes: []account.Scope{account.Read}, Created: keyTime(1)}))
+		SHA256: "01", Scopes: []account.Scope{account.Read}, Created: utc(1)}))
 	send(start + 65*60_000)
 	tell()
 	flush()
@@ -264,8 +269,8 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keysTable, nodesTable, freshTable, windowsTable, dueTable, seriesTable, eventsTable,
-		eventsLateTable,
+		keys.TableName, nodes.TableName, fresh.TableName, windowsTable, dueTable, dictionaries.TableName, happened.TableName,
+		happened.LateTableName,
 	} {
 		if number[name] == 0 {
 			t.Errorf("no row of %s was compared: %v", name, number)

@@ -192,7 +192,7 @@ func (r *windowsReader) columns(ctx context.Context) error {
 	defer marking.Wait()
 	marking.Go(func() {
 		defer close(r.marksKnown)
-		r.marks, r.marksErr = r.Store.late.marks(ctx, r.work, r.account, r.node, first, last)
+		r.marks, r.marksErr = r.Store.late.Marks(ctx, r.work, r.account, r.node, first, last)
 	})
 	spans, err := r.spans(ctx, first, last)
 	if err != nil {
@@ -367,7 +367,7 @@ func (r *windowsReader) addStored(k *StoredSpan) {
 
 // fresh answers a window from its frames and, if one is held, from the stored window.
 func (r *windowsReader) fresh(ctx context.Context, start int64) error {
-	frames, err := r.Store.fresh.frames(ctx, r.work, r.lease, r.account, r.node, start)
+	frames, err := r.Store.fresh.InWindow(ctx, r.work, r.lease, r.account, r.node, start)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (r Reader) ReadRollup(
 	t := s.config.rollupTable(level)
 	// The period before, too: increases are from the last sample in it.
 	first, last := from-level.Millis, level.Start(to)
-	if of.late, err = s.late.marks(ctx, s.work, account, node, t.runOf(first),
+	if of.late, err = s.late.Marks(ctx, s.work, account, node, t.runOf(first),
 		t.runOf(last)+t.run); err != nil {
 		return nil, report, err
 	}
@@ -277,7 +277,7 @@ func (r *rollupReader) named(d *window.Dictionary, metric int) bool {
 // unclosed returns what the frames of windows say.
 func (r *rollupReader) unclosed(ctx context.Context,
 	starts []int64) (map[int64]*window.Window, error) {
-	starts, err := r.Store.fresh.withFrames(ctx, r.work, r.account, r.node, starts)
+	starts, err := r.Store.fresh.Holding(ctx, r.work, r.account, r.node, starts)
 	if err != nil {
 		return nil, err
 	}
@@ -287,12 +287,12 @@ func (r *rollupReader) unclosed(ctx context.Context,
 	g.SetLimit(readsInFlight)
 	for _, start := range starts {
 		g.Go(func() error {
-			frames, err := r.Store.fresh.frames(gctx, r.work, r.lease, r.account, r.node, start)
+			frames, err := r.Store.fresh.InWindow(gctx, r.work, r.lease, r.account, r.node, start)
 			if err != nil || len(frames) == 0 {
 				return err
 			}
 			w, rep, err := window.BuildKnown(memory.Until(gctx, r.lease),
-				window.Node{Account: r.account, ID: r.node}, frames, r.sent.of(r.account))
+				window.Node{Account: r.account, ID: r.node}, frames, r.sent.Of(r.account))
 			if errors.Is(err, frame.ErrMemory) {
 				return err
 			}

@@ -10,7 +10,9 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -137,7 +139,7 @@ func TestRollupsAreKept(t *testing.T) {
 			}
 		}
 		rollUp(t, w, c)
-		s.kept = newRecentCache[spanID, *keptSpan](8 << 20)
+		s.kept = cache.New[spanID, *keptSpan](8 << 20)
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
 		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
@@ -169,13 +171,13 @@ func TestRollupsAreKept(t *testing.T) {
 				level.Name, report.Raw, len(part))
 		}
 		all, _ := read(level)
-		s.kept = newRecentCache[spanID, *keptSpan](8 << 20)
+		s.kept = cache.New[spanID, *keptSpan](8 << 20)
 		again, _ := read(level)
 		if d := rolluptest.Diff(of(t, all), of(t, again)); d != "" {
 			t.Fatalf("%s, what is kept and more:\n%s", level.Name, d)
 		}
 
-		s.late.clusters.age = 0
+		s.late.Clusters.Age = 0
 		late := n.Step(end, false)
 		if err := NewWriter(s).Handle(t.Context(),
 			[]stream.Record{{Account: "acme", Value: late.Bytes}}); err != nil {
@@ -259,7 +261,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 // replace what its rollup knows.
 func TestFrameAfterRawExpired(t *testing.T) {
 	s, c, n, samples := rolledHour(t, 22)
-	for _, table := range []string{freshTable, windowsTable, hoursTable} {
+	for _, table := range []string{fresh.TableName, windowsTable, hoursTable} {
 		empty(t, s, table)
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
@@ -51,7 +52,7 @@ func (k *killer) called() {
 // of returns a store whose calls it counts.
 func (k *killer) of(t *testing.T, s *Store) *Store {
 	if s.config.Dir != "" {
-		return newStore(killed{s.session, k}, s.config, s.metrics)
+		return newStore(killed{s.session, k}, s.config, calendar.NewClock(s.config.Now), s.metrics)
 	}
 	cluster := s.config.cluster()
 	cluster.Observed = k.called // each mutation and page
@@ -60,7 +61,7 @@ func (k *killer) of(t *testing.T, s *Store) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	return newStore(session, s.config, s.metrics)
+	return newStore(session, s.config, calendar.NewClock(s.config.Now), s.metrics)
 }
 
 // killed tells a killer of each call.
@@ -113,10 +114,8 @@ type fleet struct {
 }
 
 func (f *fleet) start(process int) {
-	// a connection is no state, and making one is slow
-	s := newStore(f.base.session, f.base.config, f.base.metrics)
-	// time goes on where the clock stands still
-	s.stamped = f.base.stamped
+	// a connection is no state, and making one is slow; time goes on where the clock stands still
+	s := newStore(f.base.session, f.base.config, f.base.clock, f.base.metrics)
 	defer func() {
 		for p, owner := range f.owner {
 			if owner == process {
@@ -440,7 +439,8 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end := c.millis.Load()
 		check := func(when string, samples func(n *windowtest.Node) []window.Series) {
-			s := newStore(base.session, base.config, NewMetrics(nil))
+			s := newStore(base.session, base.config, calendar.NewClock(base.config.Now),
+				NewMetrics(nil))
 			for _, n := range nodes {
 				want := samples(n)
 				c.millis.Store(end)
@@ -457,7 +457,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		})
 
 		// Much later, when fresh has expired.
-		empty(t, base, freshTable)
+		empty(t, base, fresh.TableName)
 		added := 0
 		for i, n := range nodes {
 			for _, r := range late[n.ID] {

@@ -72,7 +72,7 @@ func service(d *window.Dictionary, prefix string, row int) string {
 func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report,
 	stamp int64) error {
 	enc := w.Encode(rep)
-	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.series.Write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.config.RawTTL)
@@ -173,15 +173,15 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
 
 // readWindow fills in a window.
 func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error {
-	f := g.finder(ctx, q.Account, q.Node, calendar.Day(k.Start))
+	f := g.series.Finder(ctx, g.work, q.Account, q.Node, calendar.Day(k.Start))
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row
 	var names []string
 	for i := range k.Head.Types {
 		t := &k.Head.Types[i]
-		d, err := f.find(t.Key, t.Hash)
-		if f.err != nil {
-			return f.err
+		d, err := f.Find(t.Key, t.Hash)
+		if f.Err != nil {
+			return f.Err
 		}
 		if err != nil {
 			continue // FromSamples will say so
@@ -221,10 +221,10 @@ func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error 
 			return err
 		}
 	}
-	w, damage := window.FromSamples(q.Account, k.Head, f.find,
+	w, damage := window.FromSamples(q.Account, k.Head, f.Find,
 		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
 		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
 	w.Node.ID = q.Node
 	k.Window, k.Damage = w, append(k.Damage, damage...)
-	return f.err
+	return f.Err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -177,7 +178,7 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
 // wanted of it was kept, and with what cannot be read.
 func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead,
 	matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
-	f := s.rollupFinder(ctx, heads[0].spanPartition)
+	f := s.finderOfRollups(ctx, &heads[0].spanPartition)
 	m := newMatches(ctx, matchers)
 	spans := make([]plannedSpan, len(heads))
 	for i, h := range heads {
@@ -190,8 +191,8 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		c := spans[i].plan
 		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
 			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types,
-				f.find, c.parts)
-			return runColumns{run}, bad, cmp.Or(err, f.err)
+				f.Find, c.parts)
+			return runColumns{run}, bad, cmp.Or(err, f.Err)
 		})
 		if err != nil {
 			return err
@@ -206,6 +207,11 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		take(run, isKept, bad)
 	}
 	return nil
+}
+
+// finderOfRollups finds the dictionaries of a partition of rollups.
+func (s task) finderOfRollups(ctx context.Context, p *spanPartition) *dictionaries.Finder {
+	return s.series.RollupFinder(ctx, s.work, s.byName[p.table], p.account, p.node, p.bucket)
 }
 
 // runWriter writes a run as it is encoded.
@@ -229,8 +235,9 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
-	if err := w.series.writeMissing(ctx, w.work, w.rollupPartition(&w.level, w.account, w.node,
-		w.bucket),
+	ttl := w.level.ttl + time.Duration(w.level.bucket)*time.Millisecond
+	if err := w.series.WriteMissing(ctx, w.work,
+		dictionaries.InRollups(w.byName[w.table], w.account, w.node, w.bucket, ttl),
 		enc.Dictionaries, nil); err != nil {
 		return err
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -39,7 +42,7 @@ func TestApplyAlters(t *testing.T) {
 	s := mustCassandra(t, newClock(base))
 	ctx := t.Context()
 	for _, statement := range []string{
-		"ALTER TABLE " + s.table(freshTable) + " DROP received",
+		"ALTER TABLE " + s.table(fresh.TableName) + " DROP received",
 		"ALTER TABLE " + s.table(hoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
 	} {
 		if err := s.change(ctx, statement); err != nil {
@@ -74,7 +77,7 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{hoursTable, seriesTable, nodesTable, bucketTable,
+	for _, say := range []string{hoursTable, dictionaries.TableName, nodes.TableName, bucketTable,
 		"--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
@@ -188,7 +191,8 @@ func TestRolesInCassandra(t *testing.T) {
 	var n *windowtest.Node
 	// work is all that the roles store and all do, with nothing in its caches.
 	work := func() error {
-		s := newStore(service.session, service.config, NewMetrics(nil))
+		s := newStore(service.session, service.config,
+			calendar.NewClock(service.config.Now), NewMetrics(nil))
 		n, want = windowtest.NewNode(pick), windowtest.Samples{}
 		if err := s.Apply(ctx); err != nil {
 			return err
@@ -201,7 +205,7 @@ func TestRolesInCassandra(t *testing.T) {
 			want.Add(sent.Samples)
 			late := *header(t, sent.Bytes)
 			late.At -= rollup.Hour.Millis
-			if err := s.late.mark(ctx, rows.Work{}, "acme", &late); err != nil {
+			if err := s.late.Mark(ctx, rows.Work{}, "acme", &late); err != nil {
 				return err
 			}
 		}

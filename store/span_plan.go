@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -174,7 +175,7 @@ func choose(
 type plannedSpan struct {
 	*storedHead
 	types  spanTypes
-	finder *finder
+	finder *dictionaries.Finder
 	plan   *spanPlan
 }
 
@@ -190,15 +191,15 @@ func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan
 		if k.answered(h.plan.span) {
 			continue
 		}
-		h.plan.needTypes(choose(h.types, h.finder.find, m, facets,
+		h.plan.needTypes(choose(h.types, h.finder.Find, m, facets,
 			func(key, metric string, small bool, ids []window.PartID) {
 				if h.plan.needParts(ids) {
 					want.Add(h.at(), key, metric, small, ids...)
 					from, to = min(from, h.start), max(to, h.start)
 				}
 			}))
-		if h.finder.err != nil {
-			return h.finder.err
+		if h.finder.Err != nil {
+			return h.finder.Err
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -27,16 +27,20 @@ package store
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/events"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/keys"
+	"github.com/ringwatch/ringwatch/store/late"
+	"github.com/ringwatch/ringwatch/store/nodes"
+	"github.com/ringwatch/ringwatch/store/progress"
 	"github.com/ringwatch/ringwatch/store/rows"
-	"github.com/ringwatch/ringwatch/window"
 )
 
 // Store is a connection to Cassandra, or an open directory. Its methods may be called from many
@@ -49,33 +53,23 @@ type Store struct {
 	session database
 
 	*Schema
-	*keyRows
-	*progressRows
+	*keys.Register
+	*progress.Ledger
 	cutovers  *cutoverRows
-	nodes     *nodeRows
-	late      *lateRows
-	fresh     *freshRows
-	events    *eventRows
-	series    *dictionaryRows
-	announcer *announcer
+	nodes     *nodes.Nodes
+	late      *late.Windows
+	fresh     *fresh.Frames
+	events    *events.Log
+	series    *dictionaries.Table
+	announcer *dictionaries.Announcer
 	byName    map[string]*rows.Table // all tables
 	clock     *calendar.Clock
 
-	pace         *pace                                           // of closing windows
-	dictionaries *recentCache[dictionaryKey, *window.Dictionary] // decoded
-	kept         *recentCache[spanID, *keptSpan]                 // nil: none are kept
-	fewRows      int                                             // see finalRunsReader
-	sent         sentDictionaries                                // of key frames
+	pace    *pace                           // of closing windows
+	kept    *cache.Cache[spanID, *keptSpan] // nil: none are kept
+	fewRows int                             // see finalRunsReader
+	sent    dictionaries.Sent               // of key frames
 }
-
-type dictionaryKey struct {
-	account string
-	node    uuid.UUID
-	hash    window.Hash
-}
-
-// dictionaryValues bounds decoded dictionaries, which weigh what they have of labels.
-const dictionaryValues = 4_000_000
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
 func New(c Config, m *Metrics) (*Store, error) {
@@ -89,24 +83,23 @@ func New(c Config, m *Metrics) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, c, m), nil
-}
-
-// newStore returns a store on a database, with a configuration that is valid.
-func newStore(session database, c Config, m *Metrics) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	return newStore(db, c, calendar.NewClock(c.Now), m), nil
+}
+
+// newStore returns a store on a database, with a configuration that is valid.
+func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *Store {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 	s := &Store{
 		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
-		clock: calendar.NewClock(c.Now), pace: newPace(m.ClosingAtOnce.Set),
-		dictionaries: newRecentCache[dictionaryKey, *window.Dictionary](dictionaryValues),
-		byName:       map[string]*rows.Table{},
-		fewRows:      fewRows,
-		sent:         newSentDictionaries(),
+		clock: clock, pace: newPace(m.ClosingAtOnce.Set),
+		byName:  map[string]*rows.Table{},
+		fewRows: fewRows,
+		sent:    dictionaries.NewSent(),
 	}
 	for _, t := range c.tables() {
 		s.byName[t.Name] = t
@@ -118,34 +111,21 @@ func newStore(session database, c Config, m *Metrics) *Store {
 		}
 	}
 	if c.KeptBytes > 0 {
-		s.kept = newRecentCache[spanID, *keptSpan](c.KeptBytes)
+		s.kept = cache.New[spanID, *keptSpan](c.KeptBytes)
 	}
-	s.keyRows = &keyRows{engine: session, clock: s.clock, keys: keysLayout(),
-		nodes: keyNodesLayout()}
-	s.progressRows = &progressRows{engine: session, table: progressLayout()}
+	s.Register = keys.New(session, s.clock)
+	s.Ledger = progress.New(session)
 	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), limits: s.limits,
 		clock: s.clock, first: c.Generation}
-	s.nodes = &nodeRows{engine: session, table: c.nodesLayout()}
-	clusters := &lateClusterRows{engine: session, table: c.lateClustersLayout(), limits: s.limits, clock: s.clock,
-		marked:   newRecentCache[clusterID, time.Time](lateMarks),
-		accounts: map[string]*clusterMarks{},
-		age:      lateAge}
-	s.late = &lateRows{engine: session, table: c.lateLayout(), limits: s.limits, clock: s.clock,
-		clusters: clusters, marked: newRecentCache[windowID, time.Time](lateMarks),
-		known: newRecentCache[nodeID, nodeMarks](knownNodes)}
-	s.fresh = &freshRows{engine: session, table: c.freshLayout()}
-	s.events = &eventRows{engine: session, table: c.eventsLayout(), late: c.eventsLateLayout(),
-		limits: s.limits, perMinute: c.EventsPerMinute, metrics: m, clock: s.clock,
-		written: newRecentCache[clusterMinute, int](eventMinutes),
-		let:     newRecentCache[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
-		atOnce: eventsAtOnce, pageWork: eventsWork, pageBytes: eventsBytes}
-	s.series = &dictionaryRows{engine: session, series: c.seriesLayout(), written: writtenLayout(),
-		metrics: m, log: c.Log, clock: s.clock,
-		known: newRecentCache[writtenKey, []window.Hash](writtenBytes)}
-	s.announcer = &announcer{dictionaries: s.series, fresh: s.fresh, clock: s.clock, log: c.Log,
-		slots: make(chan struct{}, announcesAtOnce), sent: s.sent, catchUpAfter: catchUpAfter,
-		keys:    newRecentCache[nodeDay, uint64](announcedNodes),
-		windows: newRecentCache[windowID, time.Time](announcedNodes)}
+	s.nodes = nodes.New(session, c.RawTTL)
+	s.late = late.New(session, s.limits, s.clock)
+	s.fresh = fresh.New(session, c.FreshTTL)
+	s.events = events.New(session, s.limits, c.EventsPerMinute, s.clock,
+		events.Metrics{Results: m.Events, Untold: m.Untold})
+	s.series = dictionaries.New(session, c.RawTTL, s.clock, dictionaries.Metrics{
+		Known: m.DictionariesKnown, Written: m.DictionariesWritten, Receipts: m.Receipts,
+		Damaged: m.Damaged}, c.Log)
+	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
 	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session, cutovers: s.cutovers,
 		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.external, _ = session.(externalDatabase)

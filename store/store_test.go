@@ -17,6 +17,9 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
@@ -58,7 +61,7 @@ func mustOpen(t *testing.T, config Config) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.late.clusters.age = 0 // clocks of tests jump
+	s.late.Clusters.Age = 0 // clocks of tests jump
 	if err := s.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +137,8 @@ func mustFiles(t *testing.T, c *clock, change ...func(*Config)) *Store {
 
 // another returns a store as another process would have it: a connection is no state.
 func another(s *Store, config Config) *Store {
-	next := newStore(s.session, config, NewMetrics(nil))
-	next.late.clusters.age = 0
+	next := newStore(s.session, config, calendar.NewClock(config.Now), NewMetrics(nil))
+	next.late.Clusters.Age = 0
 	return next
 }
 
@@ -222,9 +225,9 @@ func TestSchema(t *testing.T) {
 		size  string
 		class string
 	}{
-		freshTable:  {3600, "MINUTES", "3", "ZstdCompressor"},
-		hoursTable:  {14 * 86400, "HOURS", "14", "ZstdCompressor"},
-		seriesTable: {15 * 86400, "HOURS", "15", "ZstdCompressor"},
+		fresh.TableName:        {3600, "MINUTES", "3", "ZstdCompressor"},
+		hoursTable:             {14 * 86400, "HOURS", "14", "ZstdCompressor"},
+		dictionaries.TableName: {15 * 86400, "HOURS", "15", "ZstdCompressor"},
 	} {
 		var ttl int
 		var compaction, compression map[string]string
@@ -252,8 +255,8 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	s := mustCassandra(t, newClock(base))
 	ctx := t.Context()
 	for _, statement := range []string{
-		"DROP TABLE " + s.table(seriesTable),
-		"CREATE TABLE " + s.table(seriesTable) +
+		"DROP TABLE " + s.table(dictionaries.TableName),
+		"CREATE TABLE " + s.table(dictionaries.TableName) +
 			" (account text, node text, blob blob, PRIMARY KEY (account, node))",
 	} {
 		if err := s.change(ctx, statement); err != nil {
@@ -261,7 +264,7 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 		}
 	}
 	err := s.Apply(ctx)
-	if !asIs(err, ErrLayout) || !strings.Contains(err.Error(), seriesTable) ||
+	if !asIs(err, ErrLayout) || !strings.Contains(err.Error(), dictionaries.TableName) ||
 		!strings.Contains(err.Error(), "node") {
 		t.Fatalf("got %v", err)
 	}
@@ -270,7 +273,7 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	}
 	t.Log(err)
 	// A further regular column is a newer version's.
-	if err := s.change(ctx, "DROP TABLE "+s.table(seriesTable)); err != nil {
+	if err := s.change(ctx, "DROP TABLE "+s.table(dictionaries.TableName)); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.change(ctx, "ALTER TABLE "+s.table(hoursTable)+" ADD more text"); err != nil {
@@ -411,26 +414,6 @@ func TestConfigReportsAllErrors(t *testing.T) {
 		set()
 		if err := d.Validate(); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-func TestBoundedKeepsWhatIsUsed(t *testing.T) {
-	b := newRecentCache[int, int](100)
-	for i := range 1000 {
-		b.put(i, i, 5)
-		if _, found := b.get(7); i >= 7 && !found {
-			t.Fatalf("7 is gone after %d", i)
-		}
-		total := 0
-		for _, w := range b.young {
-			total += w.weight
-		}
-		for _, w := range b.old {
-			total += w.weight
-		}
-		if total > 100 {
-			t.Fatalf("it weighs %d", total)
 		}
 	}
 }

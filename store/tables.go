@@ -1,31 +1,20 @@
 package store
 
 import (
-	"time"
-
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/events"
+	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/keys"
+	"github.com/ringwatch/ringwatch/store/late"
+	"github.com/ringwatch/ringwatch/store/nodes"
+	"github.com/ringwatch/ringwatch/store/progress"
 	"github.com/ringwatch/ringwatch/store/rows"
-)
-
-// The tables that all generations share. Those of one generation begin with its name.
-const (
-	freshTable        = "fresh"
-	lateTable         = "late"
-	lateClustersTable = "late_clusters"
-	progressTable     = "progress"
-	seriesTable       = "series"
-	writtenTable      = "series_written"
-	nodesTable        = "nodes"
-	cutoverTable      = "schema_cutovers"
-	eventsTable       = "events"
-	eventsLateTable   = "events_late"
 )
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
-	list := []*rows.Table{cutoverLayout(), c.freshLayout(), c.lateLayout(), c.lateClustersLayout(),
-		c.seriesLayout(), writtenLayout(), c.nodesLayout(), progressLayout(), keysLayout(),
-		keyNodesLayout(), c.eventsLayout(), c.eventsLateLayout()}
+	list := []*rows.Table{cutoverLayout(), fresh.Layout(c.FreshTTL), late.Layout(c.limits().MarkTTL()), late.ClustersLayout(c.limits().MarkTTL()),
+		dictionaries.Layout(c.RawTTL), dictionaries.WrittenLayout(), nodes.Layout(c.RawTTL), progress.Layout(), keys.Layout(),
+		keys.BoundLayout(), events.Layout(c.EventsTTL), events.LateLayout(c.EventsTTL)}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }
-
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -56,7 +57,7 @@ func (v3) Tables(c *Config) []*rows.Table {
 // rest. A window of usual size is one mutation.
 func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
 	enc := w.Encode(rep)
-	if err := g.series.write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.series.Write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
@@ -295,8 +296,8 @@ func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourH
 	}
 	for i, h := range heads {
 		c, f := spans[i].plan, spans[i].finder
-		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.find)
-		if err := cmp.Or(f.err, err); err != nil {
+		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.Find)
+		if err := cmp.Or(f.Err, err); err != nil {
 			return err
 		}
 		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp,
@@ -312,7 +313,7 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	if err != nil {
 		return err
 	}
-	f := g.finder(ctx, q.Account, q.Node, calendar.Day(hour))
+	f := g.series.Finder(ctx, g.work, q.Account, q.Node, calendar.Day(hour))
 	m := newMatches(ctx, q.Matchers)
 	want := map[int64]map[window.PartID]bool{}
 	spans := map[int64]*spanPlan{}
@@ -327,7 +328,7 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		if k.answered(c.span) {
 			continue
 		}
-		c.needTypes(choose(headTypes(h.window), f.find, m, q.Facets,
+		c.needTypes(choose(headTypes(h.window), f.Find, m, q.Facets,
 			func(_, _ string, _ bool, ids []window.PartID) {
 				if !c.needParts(ids) {
 					return
@@ -339,8 +340,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 					want[start][id] = true
 				}
 			}))
-		if f.err != nil {
-			return f.err
+		if f.Err != nil {
+			return f.Err
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -355,8 +356,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	}
 	for start, c := range spans {
 		w, damage, known, err := c.window(ctx, k, &q, start, calendar.WindowMillis, heads[start].window,
-			f.find)
-		if err := cmp.Or(f.err, err); err != nil {
+			f.Find)
+		if err := cmp.Or(f.Err, err); err != nil {
 			return err
 		}
 		take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: heads[start].stamp,
@@ -367,17 +368,17 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 
 // finders are a node's finders by day, for one goroutine.
 type finders struct {
-	make  func(day int64) *finder
-	found map[int64]*finder
+	make  func(day int64) *dictionaries.Finder
+	found map[int64]*dictionaries.Finder
 }
 
 func (s task) finders(ctx context.Context, account string, node uuid.UUID) *finders {
-	return &finders{found: map[int64]*finder{}, make: func(day int64) *finder {
-		return s.finder(ctx, account, node, day)
+	return &finders{found: map[int64]*dictionaries.Finder{}, make: func(day int64) *dictionaries.Finder {
+		return s.series.Finder(ctx, s.work, account, node, day)
 	}}
 }
 
-func (f *finders) of(day int64) *finder {
+func (f *finders) of(day int64) *dictionaries.Finder {
 	if f.found[day] == nil {
 		f.found[day] = f.make(day)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -68,7 +69,7 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 	if err := w.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
-	s.late.clusters.age = time.Minute // the machine's clock goes on
+	s.late.Clusters.Age = time.Minute // the machine's clock goes on
 	start := rollup.Hour.Start(eve)
 	ask := func(what string) {
 		t.Helper()
@@ -91,17 +92,19 @@ func TestWarmReadingsAskNothing(t *testing.T) {
 	if warm := y.taken(); len(warm) > 0 {
 		t.Errorf("what was read is read again: %v", warm)
 	}
-	late := windowtest.NewNode(seeded(t, 14)).Step(start, true)
-	if err := NewWriter(s).WriteFrame(t.Context(), "acme", late.Bytes); err != nil {
+	delayed := windowtest.NewNode(seeded(t, 14)).Step(start, true)
+	if err := NewWriter(s).WriteFrame(t.Context(), "acme", delayed.Bytes); err != nil {
 		t.Fatal(err)
 	}
-	s.late.clusters.accounts = map[string]*clusterMarks{} // as after a minute
+	// as after a minute
+	s.late.Clusters = late.NewClusters(s.session, s.limits, s.clock)
+	s.late.Clusters.Age = time.Minute
 	c.millis.Add(61_000)
 	y.taken()
 	for range 3 {
 		ask("late")
 	}
-	want := map[string]int{lateClustersTable: 1, lateTable: len(nodes)}
+	want := map[string]int{late.ClustersTableName: 1, late.TableName: len(nodes)}
 	if reads := y.taken(); !maps.Equal(reads, want) {
 		t.Errorf("after a late frame of another node %v are read, not %v", reads, want)
 	}

@@ -19,16 +19,6 @@ type task struct {
 
 func (s *Store) task(work rows.Work, lease *memory.Lease) task { return task{s, work, lease} }
 
-// Reader reads what is stored. It is a small value, made for a piece of work; its methods may be
-// called from many goroutines.
-type Reader struct{ task task }
-
-// Reader returns a Reader whose calls are for work, and whose answers take their memory from the
-// lease. Who wants no bound says memory.Unbounded.
-func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
-	return Reader{s.task(work, lease)}
-}
-
 // Bulk is work that nobody waits for.
 func Bulk(client string) rows.Work { return rows.Work{Class: throttle.Bulk, Client: client} }
 

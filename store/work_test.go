@@ -22,6 +22,8 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -151,7 +153,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		return admitted >= 1 && asked-admitted >= blasters/2
 	})
 	keys := []ring.Key{{"acme", gocql.UUID(n.ID), base}, {"acme", gocql.UUID(uuid.New()), base}}
-	query := ring.Query{Keyspace: s.config.Keyspace, Table: freshTable, Columns: []string{"at"},
+	query := ring.Query{Keyspace: s.config.Keyspace, Table: fresh.TableName, Columns: []string{"at"},
 		Limit: 1, Work: ring.Work{Class: throttle.Serving, Client: "shop"}}
 	for range lookups / 2 {
 		results, err := reader.Read(t.Context(), query, keys)
@@ -208,7 +210,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
-				slices.Contains([]string{freshTable, hoursTable, seriesTable}, table) {
+				slices.Contains([]string{fresh.TableName, hoursTable, dictionaries.TableName}, table) {
 				return nil, fmt.Errorf("held: %w",
 					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
 			}
@@ -230,8 +232,8 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"bulk " + freshTable, "bulk " + hoursTable,
-		"bulk " + seriesTable} {
+	for _, want := range []string{"bulk " + fresh.TableName, "bulk " + hoursTable,
+		"bulk " + dictionaries.TableName} {
 		if seen[want] < 2 {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)
 		}
@@ -249,7 +251,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	s := mustCassandra(t, c, func(config *Config) { config.Registerer = registry })
 	want := map[uuid.UUID]int64{}
 	var nodes []uuid.UUID
-	insert := "INSERT INTO " + s.table(freshTable) +
+	insert := "INSERT INTO " + s.table(fresh.TableName) +
 		" (account, node, window, at, frame, key_at) VALUES (?, ?, ?, ?, 0x00, ?)"
 	for i := range 260 {
 		id := uuid.New()

@@ -1,13 +1,13 @@
 package store
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -56,16 +56,16 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	closeNext(restarted)
 	check("restarted", restarted, 0, 12, 2)
 	forgetful := mustOpen(t, s.config)
-	forgetful.series.known = newRecentCache[writtenKey, []window.Hash](1)
+	forgetful.series.Remembers(1)
 	closeNext(forgetful)
 	closeNext(forgetful)
 	check("forgetful", forgetful, 0, 21, 7)
 	// Dictionaries without a receipt may be on one replica, and those of a shorter time to live end
 	// too early.
 	if err := s.exec(t.Context(),
-		"DELETE FROM "+s.table(seriesTable)+
+		"DELETE FROM "+s.table(dictionaries.TableName)+
 			" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
-		node.ID.String(), day, receiptName); err != nil {
+		node.ID.String(), day, dictionaries.ReceiptName); err != nil {
 		t.Fatal(err)
 	}
 	longer := s.config
@@ -80,27 +80,5 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	if told, err := reading(s).DictionariesWritten(t.Context(), "acme", day); err != nil ||
 		len(told) != 6 {
 		t.Errorf("told of %d dictionaries, %v", len(told), err)
-	}
-}
-
-// TestReceipt: what is no whole receipt counts for nothing.
-func TestReceipt(t *testing.T) {
-	known := []window.Hash{{1}, {1, 2}, {9}}
-	b := appendReceipt(nil, 1000, known)
-	if got := receiptOf(b, 1000); !slices.Equal(got, known) {
-		t.Errorf("got %v", got)
-	}
-	if receiptOf(b, 999) == nil || receiptOf(b, 1001) != nil {
-		t.Error("its time to live does not decide")
-	}
-	for i := range b {
-		for _, h := range receiptOf(b[:i], 1000) {
-			if !slices.Contains(known, h) {
-				t.Errorf("%d bytes of it name %v", i, h)
-			}
-		}
-	}
-	if receiptOf(append([]byte{2}, b[1:]...), 1000) != nil {
-		t.Error("another version counts")
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package dictionaries
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -21,40 +23,49 @@ import (
 // dictionaries of a frame that brings new entities, at once. Closing writes what is still missing.
 
 const (
-	// announceAgain is how often the frames of a node's window are looked into: each delta frame
+	// AnnounceAgain is how often the frames of a node's window are looked into: each delta frame
 	// brings all that is new since its key frame once more.
-	announceAgain = 30 * time.Second
+	AnnounceAgain = 30 * time.Second
 	// announceBytes is how large a payload may be for that, announceMemory what looking into it may
-	// take, and announcesAtOnce how many frames are looked into at once. A payload of a MiB is that
+	// take, and AnnouncesAtOnce how many frames are looked into at once. A payload of a MiB is that
 	// of a node of some 10,000 tables and takes some 10 MB. What is larger or takes more is left to
 	// closing. A key frame that finds all slots taken waits in the backlog; a delta frame leaves it
 	// to the next one.
 	announceBytes   = 1 << 20
 	announceMemory  = 32 << 20
-	announcesAtOnce = 4
+	AnnouncesAtOnce = 4
 	// announcedNodes is of how many nodes, and of how many windows, a process remembers that it
 	// looked; some 100 bytes each.
 	announcedNodes = 50_000
 )
 
-// announcer looks into frames for new series.
-type announcer struct {
-	dictionaries *dictionaryRows
-	sent         sentDictionaries
-	fresh        *freshRows
+// Announcer looks into frames for new series.
+type Announcer struct {
+	dictionaries *Table
+	sent         Sent
+	fresh        *fresh.Frames
 	clock        *calendar.Clock
 	log          *slog.Logger
 
-	catchUpAfter time.Duration
+	CatchUpAfter time.Duration
 
 	slots chan struct{} // one for each frame that is looked into
 	// outline of the last key frame whose dictionaries are written
-	keys    *recentCache[nodeDay, uint64]
-	windows *recentCache[windowID, time.Time] // when delta frames of a window were last looked into
+	keys    *cache.Cache[nodeDay, uint64]
+	windows *cache.Cache[nodeWindow, time.Time] // when delta frames of a window were last looked into
 
 	mu         sync.Mutex
 	backlog    []keyFrame // that came while all slots were taken, announcedNodes at most
 	catchingUp bool       // they are being looked into
+}
+
+// NewAnnouncer announces the dictionaries of frames. sent are those of key frames that were read.
+func NewAnnouncer(dictionaries *Table, frames *fresh.Frames, sent Sent,
+	clock *calendar.Clock, log *slog.Logger) *Announcer {
+	return &Announcer{dictionaries: dictionaries, fresh: frames, clock: clock, log: log,
+		slots: make(chan struct{}, AnnouncesAtOnce), sent: sent, CatchUpAfter: catchUpAfter,
+		keys:    cache.New[nodeDay, uint64](announcedNodes),
+		windows: cache.New[nodeWindow, time.Time](announcedNodes)}
 }
 
 // keyFrame is a stored key frame that may bring something new.
@@ -65,15 +76,15 @@ type keyFrame struct {
 	outline uint64 // frame.Outline
 }
 
-// key announces what a key frame brings, if that is something else than the node's last one on
+// Key announces what a key frame brings, if that is something else than the node's last one on
 // the same day brought. When many come at once, as a fleet's first frames do, the frame does not
 // wait: it is read again when there is a slot.
-func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *frame.Header,
+func (s *Announcer) Key(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) {
 	if h.RawLength > announceBytes {
 		return
 	}
-	outline, err := frame.Outline(memory.Bounded(announceMemory), b, s.sent.of(account))
+	outline, err := frame.Outline(memory.Bounded(announceMemory), b, s.sent.Of(account))
 	k := keyFrame{w, account, *h, outline}
 	if err != nil || s.announced(&k) {
 		return
@@ -101,9 +112,16 @@ func (s *announcer) key(ctx context.Context, w rows.Work, account string, h *fra
 	}
 }
 
+// Waiting returns how many key frames have not been looked into yet.
+func (s *Announcer) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.backlog)
+}
+
 // announced reports whether the node's last key frame of the day brought the same.
-func (s *announcer) announced(k *keyFrame) bool {
-	last, known := s.keys.get(k.day())
+func (s *Announcer) announced(k *keyFrame) bool {
+	last, known := s.keys.Get(k.day())
 	return known && last == k.outline
 }
 
@@ -119,13 +137,13 @@ const catchUpTimeout = 30 * time.Second
 // one at a time, 10,000 nodes would not be through when their first windows are to be closed.
 const catchUpsAtOnce = 3
 
-// catchUpAfter is how long the backlog waits first. When a fleet begins at once, all its first
+// CatchUpAfter is how long the backlog waits first. When a fleet begins at once, all its first
 // frames come within an interval, and looking into the backlog must not slow them down.
 const catchUpAfter = 20 * time.Second
 
 // catchUp looks into the backlog, the oldest frame first.
-func (s *announcer) catchUp() {
-	<-time.After(s.catchUpAfter)
+func (s *Announcer) catchUp() {
+	<-time.After(s.CatchUpAfter)
 	var g errgroup.Group
 	g.SetLimit(catchUpsAtOnce)
 	for {
@@ -146,37 +164,37 @@ func (s *announcer) catchUp() {
 }
 
 // readAgain looks into a frame that was stored.
-func (s *announcer) readAgain(k *keyFrame) {
+func (s *Announcer) readAgain(k *keyFrame) {
 	s.slots <- struct{}{}
 	defer func() { <-s.slots }()
 	ctx, cancel := context.WithTimeout(context.Background(), catchUpTimeout)
 	defer cancel()
-	b, err := s.fresh.frame(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
+	b, err := s.fresh.One(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
 	if err == nil && b != nil {
 		s.keyWithSlot(ctx, k, b)
 	}
 }
 
 // keyWithSlot is key for a caller that has a slot.
-func (s *announcer) keyWithSlot(ctx context.Context, k *keyFrame, b []byte) {
+func (s *Announcer) keyWithSlot(ctx context.Context, k *keyFrame, b []byte) {
 	if s.announce(ctx, k.work, k.account, k.header.Node, b) {
-		s.keys.put(k.day(), k.outline, 1)
+		s.keys.Put(k.day(), k.outline, 1)
 	}
 }
 
-// delta announces what a delta frame brings beyond its key frame.
-func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *frame.Header,
+// Delta announces what a delta frame brings beyond its key frame.
+func (s *Announcer) Delta(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) {
-	id := windowID{account, h.Node, h.Window()}
+	id := nodeWindow{account, h.Node, h.Window()}
 	now := s.clock.Now()
-	if at, known := s.windows.get(id); known && now.Sub(at) < announceAgain {
+	if at, known := s.windows.Get(id); known && now.Sub(at) < AnnounceAgain {
 		return
 	}
 	if more, err := frame.Extends(b); err != nil || !more {
 		return
 	}
-	key, err := s.fresh.frame(ctx, w, account, h.Node, h.Window(), h.KeyAt())
-	if err != nil || !namesKey(h, key) {
+	key, err := s.fresh.One(ctx, w, account, h.Node, h.Window(), h.KeyAt())
+	if err != nil || !fresh.NamesKey(h, key) {
 		return
 	}
 	k, _, err := frame.Parse(key)
@@ -191,15 +209,15 @@ func (s *announcer) delta(ctx context.Context, w rows.Work, account string, h *f
 			return
 		}
 	}
-	s.windows.put(id, now, 1)
+	s.windows.Put(id, now, 1)
 }
 
 // announce writes the dictionaries of frames and reports whether they are there. It is an extra:
 // what fails is left to closing the window. The caller has a slot.
-func (s *announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID,
+func (s *Announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID,
 	frames ...[]byte) bool {
 	w, _, err := window.BuildKnown(memory.Bounded(announceMemory),
-		window.Node{Account: account, ID: node}, frames, s.sent.of(account))
+		window.Node{Account: account, ID: node}, frames, s.sent.Of(account))
 	if err != nil {
 		return false
 	}
@@ -209,7 +227,7 @@ func (s *announcer) announce(ctx context.Context, work rows.Work, account string
 		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob),
 			Blob: blob})
 	}
-	if err := s.dictionaries.write(ctx, work, w.Node, w.Start, list); err != nil {
+	if err := s.dictionaries.Write(ctx, work, w.Node, w.Start, list); err != nil {
 		s.log.Debug("store: the new series of a frame could not be announced; closing its window "+
 			"will do it", "node", node, "error", err)
 		return false
@@ -222,4 +240,11 @@ type nodeDay struct {
 	account string
 	node    uuid.UUID
 	day     int64
+}
+
+// nodeWindow names a window of a node.
+type nodeWindow struct {
+	account string
+	node    uuid.UUID
+	start   int64
 }

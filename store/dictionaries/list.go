@@ -1,4 +1,4 @@
-package store
+package dictionaries
 
 import (
 	"context"
@@ -16,6 +16,12 @@ import (
 // on only which were written since: series_written has a row per window that brought some, by the
 // time of writing. After midnight UTC that is one per node, else there are hardly any.
 
+// TableName is the table of dictionaries.
+const TableName = "series"
+
+// WrittenTableName is the table of which dictionaries were written when.
+const WrittenTableName = "series_written"
+
 // writtenHour is what a partition of series_written holds, in ms. With 10,000 nodes in one account
 // the busiest, the first of a day, has some 10 MB.
 const writtenHour = 60 * 60_000
@@ -24,9 +30,9 @@ const writtenHour = 60 * 60_000
 // node's dictionaries again.
 const WrittenFor = 24 * time.Hour
 
-func writtenLayout() *rows.Table {
+func WrittenLayout() *rows.Table {
 	return &rows.Table{
-		Name: writtenTable,
+		Name: WrittenTableName,
 		Comment: "Ringwatch: which dictionaries were written when; whoever keeps them in " +
 			"memory looks here for what is new",
 		Partition:  []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
@@ -38,21 +44,22 @@ func writtenLayout() *rows.Table {
 	}
 }
 
-func (c *Config) seriesLayout() *rows.Table {
+// Layout is the table of dictionaries, of windows that live for ttl.
+func Layout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name:      seriesTable,
+		Name:      TableName,
 		Comment:   "Ringwatch: dictionaries by content; closed windows refer to them",
 		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
 		Clustering: []rows.Column{rows.TimeColumn("day"), rows.TextColumn("entity_type"),
 			{Name: "hash", Kind: rows.Blob}},
 		Values: []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:    c.RawTTL + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		TTL:    ttl + 24*time.Hour, AgeUnit: time.Hour, Grace: 3 * time.Hour,
 		Compression: rows.Zip(3, 16),
 	}
 }
 
 // recordWritten writes to series_written that dictionaries of a node's span are there now.
-func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
+func (s *Table) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
@@ -71,17 +78,9 @@ func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n windo
 	return nil
 }
 
-// DictionariesWritten returns the dictionaries that were written since a time, in milliseconds
-// since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
-// that is under way must be allowed for: ask from two minutes earlier. What was written more than a
-// day ago is not found here any more.
-func (r Reader) DictionariesWritten(ctx context.Context, account string,
-	since int64) ([]window.DictionaryID, error) {
-	return r.task.series.since(ctx, r.task.work, account, since)
-}
-
-// since is DictionariesWritten.
-func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
+// Since returns the dictionaries that were written since a time (ms), for windows of whatever day.
+// What was written more than a day ago is not found here any more.
+func (s *Table) Since(ctx context.Context, w rows.Work, account string,
 	since int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
 	now := s.clock.Millis() + calendar.AheadMillis
@@ -110,14 +109,8 @@ func (s *dictionaryRows) since(ctx context.Context, w rows.Work, account string,
 	return list, nil
 }
 
-// DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
-func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UUID,
-	from int64) ([]window.DictionaryID, error) {
-	return r.task.series.of(ctx, r.task.work, account, node, from)
-}
-
-// of is DictionariesOf.
-func (s *dictionaryRows) of(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+// IDs returns which dictionaries a node had on the day of a time and on those after it.
+func (s *Table) IDs(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	from int64) ([]window.DictionaryID, error) {
 	var list []window.DictionaryID
 	query := rows.Query{Table: s.series, Key: []any{account, node}, From: calendar.Day(from),
@@ -149,15 +142,9 @@ func dictionaryID(node uuid.UUID, day int64, key string, hash []byte) (window.Di
 // read with all of that day.
 const dictionariesAlone = 2
 
-// ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be
-// read. They do not enter the store's own cache.
-func (r Reader) ReadDictionaries(ctx context.Context, account string, node uuid.UUID,
-	ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
-	return r.task.series.readAll(ctx, r.task.work, account, node, ids, take)
-}
-
-// readAll is ReadDictionaries.
-func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+// Read calls take for those of the named dictionaries, all of one node, that can be read. They do
+// not enter the cache.
+func (s *Table) Read(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
 	byDay := map[int64]map[window.Hash]string{} // keys
 	for _, id := range ids {
@@ -198,7 +185,7 @@ func (s *dictionaryRows) readAll(ctx context.Context, w rows.Work, account strin
 	return nil
 }
 
-func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte,
+func (s *Table) take(node uuid.UUID, hash window.Hash, blob []byte,
 	take func(window.Hash, *window.Dictionary)) {
 	d, err := decodeDictionary("", hash, blob)
 	if err == nil && d.Node != node {

@@ -1,4 +1,4 @@
-package store
+package dictionaries
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -46,72 +48,90 @@ const (
 	writtenPartition = 200
 )
 
-// dictionaryPartition is one partition that has dictionaries, and how to write and read there.
-type dictionaryPartition struct {
+// Partition is one partition that has dictionaries, and how to write and read there.
+type Partition struct {
 	writtenKey
-	ttl          int64 // seconds
+	ttl          time.Duration
 	rows         *rows.Table
 	row          func(key string, hash window.Hash, b []byte) rows.Row // a dictionary
 	receipt      func(b []byte) rows.Row
 	receiptQuery rows.Query // reads the receipt
 }
 
-// receiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
-var receiptName = []byte("receipt")
+// ReceiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
+var ReceiptName = []byte("receipt")
 
-func (s *dictionaryRows) dayPartition(account string, node uuid.UUID,
-	day int64) dictionaryPartition {
+func (s *Table) dayPartition(account string, node uuid.UUID,
+	day int64) Partition {
 	row := func(key string, hash, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, day, key, hash}, Values: []any{b}}
 	}
-	return dictionaryPartition{
-		writtenKey: writtenKey{seriesTable, account, node, day},
-		ttl:        seconds(s.series.TTL),
+	return Partition{
+		writtenKey: writtenKey{TableName, account, node, day},
+		ttl:        s.series.TTL,
 		rows:       s.series,
 		row: func(key string, hash window.Hash, b []byte) rows.Row {
 			return row(key, hash[:], b)
 		},
-		receipt: func(b []byte) rows.Row { return row("", receiptName, b) },
+		receipt: func(b []byte) rows.Row { return row("", ReceiptName, b) },
 		receiptQuery: rows.Query{Table: s.series, Key: []any{account, node},
-			Equal: []any{day, "", receiptName}, Columns: []string{"blob"}},
+			Equal: []any{day, "", ReceiptName}, Columns: []string{"blob"}},
 	}
 }
 
-func (s *Store) rollupPartition(t *rollupTable, account string, node uuid.UUID,
-	bucket int64) dictionaryPartition {
-	ttl := t.ttl + time.Duration(t.bucket)*time.Millisecond
+// InRollups is a partition of rollups, whose rows live for ttl, for the dictionaries in it.
+func InRollups(table *rows.Table, account string, node uuid.UUID, bucket int64,
+	ttl time.Duration) Partition {
 	row := func(metric string, b []byte) rows.Row {
 		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b},
 			TTL: ttl}
 	}
-	table := s.byName[t.name]
-	return dictionaryPartition{
-		writtenKey: writtenKey{t.name, account, node, bucket},
-		ttl:        seconds(ttl),
+	return Partition{
+		writtenKey: writtenKey{table.Name, account, node, bucket},
+		ttl:        ttl,
 		rows:       table,
 		row: func(_ string, hash window.Hash, b []byte) rows.Row {
 			return row(hash.String(), b)
 		},
-		receipt: func(b []byte) rows.Row { return row(string(receiptName), b) },
+		receipt: func(b []byte) rows.Row { return row(string(ReceiptName), b) },
 		receiptQuery: rows.Query{Table: table, Key: []any{account, node, bucket},
-			Equal: []any{"", string(receiptName), bucket}, Columns: []string{"blob"}},
+			Equal: []any{"", string(ReceiptName), bucket}, Columns: []string{"blob"}},
 	}
 }
 
-// dictionaryRows keeps dictionaries, and what this process knows of them.
-type dictionaryRows struct {
-	engine          rows.Engine
-	series, written *rows.Table
-	metrics         *Metrics
-	log             *slog.Logger
-	clock           *calendar.Clock
-	known           *recentCache[writtenKey, []window.Hash] // which are in a partition
+// Metrics count dictionaries. Written and Known together are those that a window or rollup
+// refers to.
+type Metrics struct {
+	Known, Written prometheus.Counter
+	// read because a process did not know which dictionaries are there, by result: found, none
+	Receipts *prometheus.CounterVec
+	Damaged  prometheus.Counter // that could not be decoded
 }
 
-// writeMissing writes those of a list of dictionaries that a partition lacks, in as few mutations
+// Table keeps dictionaries, and what this process knows of them.
+type Table struct {
+	engine          rows.Engine
+	series, written *rows.Table
+	metrics         Metrics
+	log             *slog.Logger
+	clock           *calendar.Clock
+	known           *cache.Cache[writtenKey, []window.Hash] // which are in a partition
+	decoded         *cache.Cache[dictionaryKey, *window.Dictionary]
+}
+
+// New keeps in an engine the dictionaries of windows that live for ttl.
+func New(engine rows.Engine, ttl time.Duration, clock *calendar.Clock,
+	metrics Metrics, log *slog.Logger) *Table {
+	return &Table{engine: engine, series: Layout(ttl), written: WrittenLayout(),
+		metrics: metrics, log: log, clock: clock,
+		known:   cache.New[writtenKey, []window.Hash](writtenBytes),
+		decoded: cache.New[dictionaryKey, *window.Dictionary](dictionaryValues)}
+}
+
+// WriteMissing writes those of a list of dictionaries that a partition lacks, in as few mutations
 // as their size allows, and the receipt after that. report, which may be nil, is called in between
 // with what was written.
-func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictionaryPartition,
+func (s *Table) WriteMissing(ctx context.Context, w rows.Work, h Partition,
 	list []window.EncodedDictionary, report func([]window.EncodedDictionary) error) error {
 	known, err := s.knownIn(ctx, w, h)
 	if err != nil {
@@ -123,7 +143,7 @@ func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictio
 			missing = append(missing, d)
 		}
 	}
-	s.metrics.DictionariesKnown.Add(float64(len(list) - len(missing)))
+	s.metrics.Known.Add(float64(len(list) - len(missing)))
 	if len(missing) == 0 {
 		return nil
 	}
@@ -134,7 +154,7 @@ func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictio
 	if err := s.engine.Put(ctx, w, h.rows, rest...); err != nil {
 		return fmt.Errorf("store: write dictionaries: %w", err)
 	}
-	s.metrics.DictionariesWritten.Add(float64(len(missing)))
+	s.metrics.Written.Add(float64(len(missing)))
 	if report != nil {
 		if err := report(missing); err != nil {
 			return err
@@ -146,7 +166,7 @@ func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictio
 	}
 	slices.SortFunc(known, compareHashes)
 	known = slices.Compact(known)
-	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, h.ttl, known))); err !=
+	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, seconds(h.ttl), known))); err !=
 		nil {
 		return fmt.Errorf("store: write which dictionaries are there: %w", err)
 	}
@@ -154,10 +174,15 @@ func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictio
 	return nil
 }
 
+// Remembers bounds what a process knows of what is written.
+func (s *Table) Remembers(bytes int) {
+	s.known = cache.New[writtenKey, []window.Hash](bytes)
+}
+
 // knownIn returns the dictionaries that are certainly in a partition, in order.
-func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work,
-	h dictionaryPartition) ([]window.Hash, error) {
-	if known, found := s.known.get(h.writtenKey); found {
+func (s *Table) knownIn(ctx context.Context, w rows.Work,
+	h Partition) ([]window.Hash, error) {
+	if known, found := s.known.Get(h.writtenKey); found {
 		return known, nil
 	}
 	var b []byte
@@ -166,7 +191,7 @@ func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work,
 	}); err != nil {
 		return nil, fmt.Errorf("store: read which dictionaries are there: %w", err)
 	}
-	known := receiptOf(b, h.ttl)
+	known := receiptOf(b, seconds(h.ttl))
 	if known == nil {
 		s.metrics.Receipts.WithLabelValues("none").Inc()
 		return nil, nil
@@ -176,8 +201,8 @@ func (s *dictionaryRows) knownIn(ctx context.Context, w rows.Work,
 	return known, nil
 }
 
-func (s *dictionaryRows) remember(h dictionaryPartition, known []window.Hash) {
-	s.known.put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
+func (s *Table) remember(h Partition, known []window.Hash) {
+	s.known.Put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
 }
 
 func compareHashes(a, b window.Hash) int { return slices.Compare(a[:], b[:]) }
@@ -215,12 +240,14 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 	return known
 }
 
-// write writes those of the dictionaries of a node's span that are not there, and then that it did:
+// Write writes those of the dictionaries of a node's span that are not there, and then that it did:
 // see dictionaries.go.
-func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64,
+func (s *Table) Write(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
-	return s.writeMissing(ctx, w, s.dayPartition(n.Account, n.ID, calendar.Day(start)), list,
+	return s.WriteMissing(ctx, w, s.dayPartition(n.Account, n.ID, calendar.Day(start)), list,
 		func(written []window.EncodedDictionary) error {
 			return s.recordWritten(ctx, w, n, start, written)
 		})
 }
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }

@@ -1,13 +1,13 @@
-package store
+package cache
 
 import "sync"
 
-// recentCache is a cache of two generations: what is used moves to the young one, and when that is
+// Cache is a cache of two generations: what is used moves to the young one, and when that is
 // full the old one is forgotten. It never weighs more than its limit, and what was used within the
 // last half of it is there. Otter, which other packages use, promises neither: it evicts later, and
 // keeps often-used old keys before new ones. Most of ours are windows, of which only new ones
 // count.
-type recentCache[K comparable, V any] struct {
+type Cache[K comparable, V any] struct {
 	mu         sync.Mutex
 	limit      int // weight of one generation
 	weight     int // of the young one
@@ -19,11 +19,11 @@ type weighed[V any] struct {
 	weight int
 }
 
-func newRecentCache[K comparable, V any](limit int) *recentCache[K, V] {
-	return &recentCache[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
+func New[K comparable, V any](limit int) *Cache[K, V] {
+	return &Cache[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
 }
 
-func (b *recentCache[K, V]) get(k K) (V, bool) {
+func (b *Cache[K, V]) Get(k K) (V, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w, found := b.young[k]; found {
@@ -36,13 +36,13 @@ func (b *recentCache[K, V]) get(k K) (V, bool) {
 	return w.value, found
 }
 
-func (b *recentCache[K, V]) put(k K, v V, weight int) {
+func (b *Cache[K, V]) Put(k K, v V, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.add(k, weighed[V]{v, weight})
 }
 
-func (b *recentCache[K, V]) add(k K, w weighed[V]) {
+func (b *Cache[K, V]) add(k K, w weighed[V]) {
 	if w.weight > b.limit {
 		return
 	}
@@ -56,8 +56,8 @@ func (b *recentCache[K, V]) add(k K, w weighed[V]) {
 	b.weight += w.weight
 }
 
-// drop forgets a value.
-func (b *recentCache[K, V]) drop(k K) {
+// Drop forgets a value.
+func (b *Cache[K, V]) Drop(k K) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if w, found := b.young[k]; found {

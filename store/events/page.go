@@ -1,4 +1,4 @@
-package store
+package events
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
@@ -20,13 +21,10 @@ import (
 // sorted here, and a page may end between them.
 
 const (
-	// eventsWork is how much work one page may be, about: rows read, and hours of a cluster of
-	// which is asked whether they have any.
-	eventsWork = 20_000
-	// eventsBytes is what a page's events take in memory before it ends, about.
-	eventsBytes = 4 << 20
-	// eventsAtOnce is how many rows of one partition are read at once, fewer of very many.
-	eventsAtOnce, leastAtOnce = 250, 10
+	// leastAtOnce is how many rows of one partition are read at once of very many.
+	leastAtOnce = 10
+	// eventsInFlight is how many partitions are read at once.
+	eventsInFlight = 8
 	// eventHoursAsked is of how many hours is asked at once whether they have events, fewer of so
 	// many clusters that it were half a page's work, and eventHoursRead how many are read at once
 	// at most, while those are few partitions.
@@ -35,24 +33,37 @@ const (
 	eventPartsRead  = 80
 )
 
-// Events returns what happened, by the query; see events.Query. All that WriteFrame took is found
-// until it expires.
-func (r Reader) Events(ctx context.Context, account string, q events.Query) (events.Page, error) {
-	now := r.task.clock.Millis()
-	e := eventsReader{task: r.task, account: account, query: &q, match: q.Matcher(),
-		table: r.task.events.table,
-		from:  max(q.From, now-r.task.config.EventsTTL.Milliseconds()),
-		to:    min(q.To, now+window.HourMillis), // no node's clock is so far ahead
+// Paging says how much one page is.
+type Paging struct {
+	// AtOnce is how many rows of one partition are read at once, fewer of very many.
+	AtOnce int
+	// Work is how much work a page may be, about: rows read, and hours of a cluster of which is
+	// asked whether they have any.
+	Work int
+	// Bytes is what a page's events take in memory before it ends, about.
+	Bytes int64
+}
+
+var DefaultPaging = Paging{AtOnce: 250, Work: 20_000, Bytes: 4 << 20}
+
+// Page returns what happened, by the query.
+func (s *Log) Page(ctx context.Context, w rows.Work, lease *memory.Lease, account string,
+	q events.Query) (events.Page, error) {
+	now := s.clock.Millis()
+	e := reader{rows: s, work: w, lease: lease, account: account, query: &q,
+		match: q.Matcher(), table: s.table,
+		from: max(q.From, now-s.limits.EventsTTL.Milliseconds()),
+		to:   min(q.To, now+window.HourMillis), // no node's clock is so far ahead
 		// hoursRead grows where there is little
 		hours: map[string]map[int64]bool{}, hoursRead: 1}
 	q.Clusters = slices.Compact(slices.Sorted(slices.Values(q.Clusters)))
 	e.clusters = q.Clusters
 	if q.Late {
-		e.table, e.clusters = r.task.events.late, allClusters
+		e.table, e.clusters = s.late, allClusters
 		e.from = max(e.from, now-e.table.TTL.Milliseconds())
 	}
 	e.hoursAsked = int64(min(eventHoursAsked,
-		max(1, e.events.pageWork/2/max(1, len(e.clusters)))))
+		max(1, s.Paging.Work/2/max(1, len(e.clusters)))))
 	var err error
 	if q.After != nil {
 		e.from = max(e.from, q.After.At)
@@ -72,9 +83,11 @@ func (r Reader) Events(ctx context.Context, account string, q events.Query) (eve
 // allClusters stands for the one partition that an account's hour is of what came late.
 var allClusters = []string{""}
 
-// eventsReader is one call of Events.
-type eventsReader struct {
-	task
+// reader reads one page.
+type reader struct {
+	rows     *Log
+	work     rows.Work
+	lease    *memory.Lease
 	account  string
 	query    *events.Query
 	table    *rows.Table
@@ -82,7 +95,7 @@ type eventsReader struct {
 	match    func(*events.Event) bool
 	from, to int64 // ms: what is left to be looked at, both inclusive
 	page     events.Page
-	done     int   // of eventsWork
+	done     int   // of paging.work
 	bytes    int64 // that the page's events take
 
 	hours map[string]map[int64]bool // by cluster, of those that were asked: whether they have any
@@ -90,7 +103,7 @@ type eventsReader struct {
 	hoursAsked, hoursRead int64
 }
 
-func (r *eventsReader) newestFirst(ctx context.Context) error {
+func (r *reader) newestFirst(ctx context.Context) error {
 	for r.from <= r.to {
 		last := calendar.Hour(r.to)
 		err := r.ask(ctx, last-(r.hoursRead-1)*window.HourMillis, last,
@@ -98,7 +111,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := eventSlice{from: r.to + 1, to: r.to}
+		s := slice{from: r.to + 1, to: r.to}
 		for s.from > r.from && last-calendar.Hour(s.from-1) < r.hoursRead*window.HourMillis {
 			hour := calendar.Hour(s.from - 1)
 			if n := len(s.parts); n > 0 && n+len(r.clusters) > eventPartsRead {
@@ -118,7 +131,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 		}
 		if whole > s.to { // at one instant happened more than is read at once
 			r.forget(&s)
-			s = eventSlice{from: r.to, to: r.to, parts: r.parts(last)}
+			s = slice{from: r.to, to: r.to, parts: r.parts(last)}
 			if err := r.read(ctx, &s, 0); err != nil {
 				return err
 			}
@@ -129,7 +142,7 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 		if r.to = whole - 1; full {
 			return nil
 		}
-		if r.done >= r.events.pageWork && r.from <= r.to {
+		if r.done >= r.rows.Paging.Work && r.from <= r.to {
 			next := events.NewerThan(whole - 1) // whole is done: it must not be begun again
 			r.page.Next = &next
 			return nil
@@ -138,11 +151,11 @@ func (r *eventsReader) newestFirst(ctx context.Context) error {
 	return nil
 }
 
-func (r *eventsReader) oldestFirst(ctx context.Context) error {
+func (r *reader) oldestFirst(ctx context.Context) error {
 	span := int64(window.HourMillis)
 	for r.from <= r.to {
 		first := calendar.Hour(r.from)
-		s := eventSlice{from: r.from, to: min(r.to, first+r.hoursRead*window.HourMillis-1)}
+		s := slice{from: r.from, to: min(r.to, first+r.hoursRead*window.HourMillis-1)}
 		if span < window.HourMillis {
 			s.to = min(s.to, r.from+span-1)
 		}
@@ -164,7 +177,7 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 		if err := r.read(ctx, &s, limit); err != nil {
 			return err
 		}
-		cut := slices.ContainsFunc(s.parts, func(p eventPart) bool { return p.more })
+		cut := slices.ContainsFunc(s.parts, func(p partition) bool { return p.more })
 		r.pace(!cut)
 		switch {
 		case cut: // the oldest are not among them
@@ -178,7 +191,7 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 		if r.from = s.to + 1; full {
 			return nil
 		}
-		if r.done >= r.events.pageWork && r.from <= r.to {
+		if r.done >= r.rows.Paging.Work && r.from <= r.to {
 			next := events.OlderThan(s.to + 1)
 			r.page.Next = &next
 			return nil
@@ -188,7 +201,7 @@ func (r *eventsReader) oldestFirst(ctx context.Context) error {
 }
 
 // pace lets more hours be read at once where they have little.
-func (r *eventsReader) pace(little bool) {
+func (r *reader) pace(little bool) {
 	if little {
 		r.hoursRead = min(2*r.hoursRead, eventHoursRead, r.hoursAsked)
 	} else {
@@ -198,12 +211,12 @@ func (r *eventsReader) pace(little bool) {
 
 // ask makes known which hours from first to last have events of which clusters. If that is not
 // known, it asks of those from begin to end, too.
-func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) error {
+func (r *reader) ask(ctx context.Context, first, last, begin, end int64) error {
 	least, most := calendar.Hour(r.from), calendar.Hour(r.to)
 	first, last = max(first, least), min(last, most)
 	begin, end = max(begin, least), min(end, most)
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(eventsInFlight)
 	for _, cluster := range r.clusters {
 		known := r.hours[cluster]
 		if known == nil {
@@ -223,7 +236,7 @@ func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) e
 		}
 		r.done += len(hours)
 		g.Go(func() error {
-			return r.session.Partitions(ctx, r.work, r.table, r.key(cluster),
+			return r.rows.engine.Partitions(ctx, r.work, r.table, r.key(cluster),
 				hours, func(scan func(...any) bool) bool {
 					var hour int64
 					is := scan(&hour)
@@ -238,20 +251,20 @@ func (r *eventsReader) ask(ctx context.Context, first, last, begin, end int64) e
 }
 
 // key returns that of partitions of a cluster, but for their hours.
-func (r *eventsReader) key(cluster string) []any {
+func (r *reader) key(cluster string) []any {
 	if r.query.Late {
 		return []any{r.account}
 	}
 	return []any{r.account, cluster}
 }
 
-// eventSlice is a part of the time, with the partitions that have events of it.
-type eventSlice struct {
+// slice is a part of the time, with the partitions that have events of it.
+type slice struct {
 	from, to int64 // ms, both inclusive
-	parts    []eventPart
+	parts    []partition
 }
 
-type eventPart struct {
+type partition struct {
 	cluster string
 	hour    int64
 	list    []events.Event // newest first
@@ -260,25 +273,25 @@ type eventPart struct {
 }
 
 // parts returns the partitions of an hour that was asked for.
-func (r *eventsReader) parts(hour int64) (list []eventPart) {
+func (r *reader) parts(hour int64) (list []partition) {
 	for _, cluster := range r.clusters {
 		if r.hours[cluster][hour] {
-			list = append(list, eventPart{cluster: cluster, hour: hour})
+			list = append(list, partition{cluster: cluster, hour: hour})
 		}
 	}
 	return list
 }
 
-// atOnce returns how many rows of each partition are read at once.
-func (r *eventsReader) atOnce(s *eventSlice) int {
-	return max(min(leastAtOnce, r.events.atOnce),
-		min(r.events.atOnce, r.events.pageWork/max(1, len(s.parts))))
+// AtOnce returns how many rows of each partition are read at once.
+func (r *reader) atOnce(s *slice) int {
+	return max(min(leastAtOnce, r.rows.Paging.AtOnce),
+		min(r.rows.Paging.AtOnce, r.rows.Paging.Work/max(1, len(s.parts))))
 }
 
 // read reads the events of a slice, of each partition so many at most; 0: all.
-func (r *eventsReader) read(ctx context.Context, s *eventSlice, limit int) error {
+func (r *reader) read(ctx context.Context, s *slice, limit int) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(eventsInFlight)
 	for i := range s.parts {
 		g.Go(func() error { return r.readPart(ctx, s, &s.parts[i], limit) })
 	}
@@ -289,7 +302,7 @@ func (r *eventsReader) read(ctx context.Context, s *eventSlice, limit int) error
 	return err
 }
 
-func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart, limit int) error {
+func (r *reader) readPart(ctx context.Context, s *slice, p *partition, limit int) error {
 	q := rows.Query{Table: r.table, Key: append(r.key(p.cluster), p.hour), From: s.from, To: s.to,
 		Columns: []string{"node", "frame_at", "number", "kind", "severity", "labels", "message",
 			"at"}}
@@ -300,7 +313,7 @@ func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart
 		q.Limit = limit + 1
 	}
 	var full error
-	err := r.session.Read(ctx, r.work, q, func(scan func(...any) bool) bool {
+	err := r.rows.engine.Read(ctx, r.work, q, func(scan func(...any) bool) bool {
 		e := events.Event{Cluster: p.cluster}
 		var severity int
 		var labels map[string]string
@@ -329,21 +342,21 @@ func (r *eventsReader) readPart(ctx context.Context, s *eventSlice, p *eventPart
 }
 
 // forget gives back what a slice's events take.
-func (r *eventsReader) forget(s *eventSlice) {
+func (r *reader) forget(s *slice) {
 	for i := range s.parts {
 		r.lease.Give(s.parts[i].bytes)
 	}
 }
 
 // wants reports whether a cluster is asked for. The partitions of what came late have them all.
-func (r *eventsReader) wants(cluster string) bool {
+func (r *reader) wants(cluster string) bool {
 	_, is := slices.BinarySearch(r.query.Clusters, cluster)
 	return is
 }
 
 // add adds those events of a slice to the page that did not happen before an instant and are asked
 // for. It reports whether the page is full.
-func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID) int) (full bool) {
+func (r *reader) add(s *slice, from int64, order func(a, b events.ID) int) (full bool) {
 	var list []events.Event
 	for _, p := range s.parts {
 		for i := range p.list {
@@ -367,7 +380,7 @@ func (r *eventsReader) add(s *eventSlice, from int64, order func(a, b events.ID)
 		_ = r.lease.Take(bytes) // less than was just given back
 		r.bytes += bytes
 		r.page.Events = append(r.page.Events, *e)
-		if len(r.page.Events) == r.query.Limit || r.bytes >= r.events.pageBytes {
+		if len(r.page.Events) == r.query.Limit || r.bytes >= r.rows.Paging.Bytes {
 			next := r.query.Place(e)
 			r.page.Next = &next
 			return true

@@ -1,4 +1,4 @@
-package store
+package events
 
 import (
 	"context"
@@ -8,7 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -24,10 +26,10 @@ import (
 // account's hour is one partition, which costs a follower one read however many clusters there are.
 
 const (
-	// eventAge is how much older than its frame an event may be. The agent sends it with its next
+	// MaxAge is how much older than its frame an event may be. The agent sends it with its next
 	// frame, and what was cut off sends frames of that time, so only who is wrong or hostile has
 	// older ones; they would fill hours that are over.
-	eventAge = time.Hour
+	MaxAge = time.Hour
 	// eventMinutes is of how many minutes of clusters a process remembers how many events it wrote,
 	// and of how many frames' minutes; some 100 bytes each.
 	eventMinutes = 50_000
@@ -35,9 +37,16 @@ const (
 	eventsLateTTL = 24 * time.Hour
 )
 
-func (c *Config) eventsLayout() *rows.Table {
+// TableName is the table of events.
+const TableName = "events"
+
+// LateTableName is the table of events that came late.
+const LateTableName = "events_late"
+
+// Layout is the table of events, which live for ttl.
+func Layout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name:      eventsTable,
+		Name:      TableName,
 		Comment:   "Ringwatch: what happened on nodes",
 		Partition: []rows.Column{rows.TextColumn("account"), rows.TextColumn("cluster"), rows.TimeColumn("hour")},
 		// Newest first, as nearly all reads are.
@@ -45,13 +54,14 @@ func (c *Config) eventsLayout() *rows.Table {
 			rows.IDColumn("node"), rows.TimeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},
 		Values: []rows.Column{rows.TextColumn("kind"), {Name: "severity", Kind: rows.Int32},
 			{Name: "labels", Kind: rows.TextMap}, rows.TextColumn("message")},
-		TTL: c.EventsTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
+		TTL: ttl, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 16),
 	}
 }
 
-func (c *Config) eventsLateLayout() *rows.Table {
+// LateLayout is the table of what came late, by when it came.
+func LateLayout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name:      eventsLateTable,
+		Name:      LateTableName,
 		Comment:   "Ringwatch: what happened on nodes and came late, by when it came",
 		Partition: []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
 		Clustering: []rows.Column{{Name: "came", Kind: rows.Time, Descending: true},
@@ -59,18 +69,24 @@ func (c *Config) eventsLateLayout() *rows.Table {
 		Values: []rows.Column{rows.TextColumn("kind"), {Name: "severity", Kind: rows.Int32},
 			{Name: "labels", Kind: rows.TextMap}, rows.TextColumn("message"), rows.TimeColumn("at"),
 			rows.TextColumn("cluster")},
-		TTL: min(eventsLateTTL, c.EventsTTL), AgeUnit: time.Hour, Grace: 3 * time.Hour,
+		TTL: min(eventsLateTTL, ttl), AgeUnit: time.Hour, Grace: 3 * time.Hour,
 		Compression: rows.Zip(3, 16),
 	}
 }
 
-// eventRows keeps what happened on nodes.
-type eventRows struct {
+// Metrics count what became of events.
+type Metrics struct {
+	Results *prometheus.CounterVec // by result: written, excess, expired, old; corrupt counts frames
+	Untold  prometheus.Counter     // that came late, and that no follower hears of
+}
+
+// Log keeps what happened on nodes.
+type Log struct {
 	engine  rows.Engine
 	table   *rows.Table
 	late    *rows.Table
 	limits  *calendar.Limits
-	metrics *Metrics
+	metrics Metrics
 	clock   *calendar.Clock
 	// perMinute is how many events of a cluster in a minute are kept.
 	perMinute int
@@ -78,19 +94,28 @@ type eventRows struct {
 	mu sync.Mutex // over a reading of written and its change
 	// written is how many events of a cluster's minute this process wrote, and let how many of a
 	// frame's: one that comes again makes the same rows and takes no more room.
-	written *recentCache[clusterMinute, int]
-	let     *recentCache[frameMinute, int]
+	written *cache.Cache[clusterMinute, int]
+	let     *cache.Cache[frameMinute, int]
 	seed    maphash.Seed
 
-	// eventsAtOnce, eventsWork and eventsBytes, but for tests
-	atOnce, pageWork int
-	pageBytes        int64
+	Paging Paging // DefaultPaging, but for tests
+}
+
+// New keeps in an engine what happened, of a cluster in a minute so many events.
+func New(engine rows.Engine, limits *calendar.Limits, perMinute int, clock *calendar.Clock,
+	metrics Metrics) *Log {
+	return &Log{engine: engine, table: Layout(limits.EventsTTL),
+		late: LateLayout(limits.EventsTTL), limits: limits, perMinute: perMinute,
+		metrics: metrics, clock: clock,
+		written: cache.New[clusterMinute, int](eventMinutes),
+		let:     cache.New[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
+		Paging: DefaultPaging}
 }
 
 // clusterMinute is a minute in which something happened on a cluster.
 type clusterMinute struct {
-	clusterID
-	minute int64
+	account, cluster string
+	minute           int64
 }
 
 // frameMinute is what a frame says of a minute. It goes by the frame's bytes: a header that comes
@@ -100,19 +125,19 @@ type frameMinute struct {
 	frame uint64
 }
 
-// put writes the events of a frame. What is left out for good is counted: what expired, what is
+// Put writes the events of a frame. What is left out for good is counted: what expired, what is
 // much older than its frame, and what is more than may happen on a cluster in a minute.
-func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header,
+func (s *Log) Put(ctx context.Context, w rows.Work, account string, h *frame.Header,
 	b []byte) error {
 	if !h.HasEvents {
 		return nil
 	}
 	list, err := frame.Events(b)
 	if err != nil { // ingest has let no such frame in; its values are not lost
-		s.metrics.Events.WithLabelValues("corrupt").Inc()
+		s.metrics.Results.WithLabelValues("corrupt").Inc()
 		return nil
 	}
-	of := frameMinute{clusterMinute{clusterID{account, h.Cluster}, -1}, maphash.Bytes(s.seed, b)}
+	of := frameMinute{clusterMinute{account, h.Cluster, -1}, maphash.Bytes(s.seed, b)}
 	stamp := s.clock.Millis() * 1000
 	var all, late []rows.Row
 	var expired, old, excess, room int
@@ -122,7 +147,7 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 			expired++
 			continue
 		}
-		if h.At-e.At > eventAge.Milliseconds() {
+		if h.At-e.At > MaxAge.Milliseconds() {
 			old++
 			continue
 		}
@@ -170,22 +195,22 @@ func (s *eventRows) put(ctx context.Context, w rows.Work, account string, h *fra
 		return err
 	}
 	s.metrics.Untold.Add(float64(untold))
-	s.metrics.Events.WithLabelValues("written").Add(float64(len(all)))
-	s.metrics.Events.WithLabelValues("expired").Add(float64(expired))
-	s.metrics.Events.WithLabelValues("old").Add(float64(old))
-	s.metrics.Events.WithLabelValues("excess").Add(float64(excess))
+	s.metrics.Results.WithLabelValues("written").Add(float64(len(all)))
+	s.metrics.Results.WithLabelValues("expired").Add(float64(expired))
+	s.metrics.Results.WithLabelValues("old").Add(float64(old))
+	s.metrics.Results.WithLabelValues("excess").Add(float64(excess))
 	return nil
 }
 
 // putLate writes events of a frame that came late once more, by when they came: as many of an
 // account in a minute as of a cluster. It returns how many had no room.
-func (s *eventRows) putLate(ctx context.Context, w rows.Work, account string, frame uint64,
+func (s *Log) putLate(ctx context.Context, w rows.Work, account string, frame uint64,
 	list []rows.Row) (untold int, err error) {
 	if len(list) == 0 {
 		return 0, nil
 	}
 	came := list[0].Key[2].(int64)
-	room := s.take(frameMinute{clusterMinute{clusterID{account, ""}, came / 60_000}, frame},
+	room := s.take(frameMinute{clusterMinute{account, "", came / 60_000}, frame},
 		len(list)) // no cluster has an empty name
 	if room > 0 {
 		if err := s.engine.Put(ctx, w, s.late, list[:room]...); err != nil {
@@ -196,17 +221,17 @@ func (s *eventRows) putLate(ctx context.Context, w rows.Work, account string, fr
 }
 
 // take returns how many of a frame's n events of a minute may be written.
-func (s *eventRows) take(m frameMinute, n int) int {
+func (s *Log) take(m frameMinute, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if let, again := s.let.get(m); again {
+	if let, again := s.let.Get(m); again {
 		return min(n, let)
 	}
-	written, _ := s.written.get(m.clusterMinute)
+	written, _ := s.written.Get(m.clusterMinute)
 	may := min(n, max(0, s.perMinute-written))
 	if may > 0 { // what had no room may have some when it comes again
-		s.written.put(m.clusterMinute, written+may, 1)
-		s.let.put(m, may, 1)
+		s.written.Put(m.clusterMinute, written+may, 1)
+		s.let.Put(m, may, 1)
 	}
 	return may
 }

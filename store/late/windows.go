@@ -1,4 +1,4 @@
-package store
+package late
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
@@ -23,6 +24,9 @@ import (
 // frames of an hour for each panel takes seconds. So a mark says when a frame may have come, and
 // columns that were made well after that have the frame: see covers.
 
+// TableName is the table of windows with late frames.
+const TableName = "late"
+
 // lateMarks is how many windows' marks a process remembers having written, some 100 bytes each.
 const lateMarks = 50_000
 
@@ -33,29 +37,38 @@ type windowID struct {
 	start   int64
 }
 
-func (c *Config) lateLayout() *rows.Table {
+// Layout is the table of marks, which live for ttl.
+func Layout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name: lateTable,
+		Name: TableName,
 		Comment: "Ringwatch: windows with frames that came after they may have been closed; " +
 			"readers look into fresh for them, too",
 		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("node")},
 		Clustering: []rows.Column{rows.TimeColumn("window")},
 		Values:     []rows.Column{rows.TimeColumn("marked")},
-		TTL:        c.limits().MarkTTL(), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		TTL:        ttl, AgeUnit: time.Minute, Grace: 10 * time.Minute,
 		Compression: rows.Fast,
 	}
 }
 
-// lateRows keeps which windows have late frames.
-type lateRows struct {
+// Windows keeps which windows have late frames.
+type Windows struct {
 	engine   rows.Engine
 	table    *rows.Table
 	limits   *calendar.Limits
 	clock    *calendar.Clock
-	clusters *lateClusterRows
+	Clusters *Clusters
 	// windows that this process has marked as late, and when
-	marked *recentCache[windowID, time.Time]
-	known  *recentCache[nodeID, nodeMarks]
+	marked *cache.Cache[windowID, time.Time]
+	known  *cache.Cache[nodeID, nodeMarks]
+}
+
+// New keeps marks in an engine.
+func New(engine rows.Engine, limits *calendar.Limits, clock *calendar.Clock) *Windows {
+	return &Windows{engine: engine, table: Layout(limits.MarkTTL()), limits: limits,
+		clock: clock, Clusters: NewClusters(engine, limits, clock),
+		marked: cache.New[windowID, time.Time](lateMarks),
+		known:  cache.New[nodeID, nodeMarks](knownNodes)}
 }
 
 // nodeID names a node of an account.
@@ -74,18 +87,18 @@ type nodeMarks struct {
 // knownNodes is of how many nodes a process remembers the marks, some 100 bytes each without any.
 const knownNodes = 50_000
 
-// mark marks the window of a frame that is about to be written, if the frame is late. It is to be
+// Mark marks the window of a frame that is about to be written, if the frame is late. It is to be
 // called before each attempt: what is not late yet may be so at the next one.
-func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *frame.Header) error {
+func (s *Windows) Mark(ctx context.Context, w rows.Work, account string, h *frame.Header) error {
 	now, start := s.clock.Now(), h.Window()
 	if now.UnixMilli() < s.limits.LateFrom(start) {
 		return nil
 	}
 	id := windowID{account, h.Node, start}
-	if at, known := s.marked.get(id); known && now.Sub(at) < s.limits.MarkAgain() {
+	if at, known := s.marked.Get(id); known && now.Sub(at) < s.limits.MarkAgain() {
 		return nil
 	}
-	if err := s.clusters.mark(ctx, w, account, h.Cluster, now); err != nil {
+	if err := s.Clusters.Mark(ctx, w, account, h.Cluster, now); err != nil {
 		return err
 	}
 	err := s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, start},
@@ -93,21 +106,21 @@ func (s *lateRows) mark(ctx context.Context, w rows.Work, account string, h *fra
 	if err != nil {
 		return fmt.Errorf("store: mark a window that gets a late frame: %w", err)
 	}
-	s.marked.put(id, now, 1)
+	s.marked.Put(id, now, 1)
 	return nil
 }
 
-// marks returns those of a node's windows from … to, by their starts, that may have frames in
+// Marks returns those of a node's windows from … to, by their starts, that may have frames in
 // fresh which their columns lack, and when they were marked, in ms. They are lateAge old at most.
-func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+func (s *Windows) Marks(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	from, to int64) (map[int64]int64, error) {
 	id := nodeID{account, node}
-	n, known := s.known.get(id)
+	n, known := s.known.Get(id)
 	if age := s.clock.Millis() - n.read; known &&
-		(age < 0 || age >= s.clusters.age.Milliseconds()) {
+		(age < 0 || age >= s.Clusters.Age.Milliseconds()) {
 		var err error
 		all := func(string) bool { return true } // a node's older frames may be of another cluster
-		if known, err = s.clusters.unchanged(ctx, w, account, all, n.read); err != nil {
+		if known, err = s.Clusters.Unchanged(ctx, w, account, all, n.read); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +129,7 @@ func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node 
 		if n, err = s.read(ctx, w, account, node); err != nil {
 			return nil, fmt.Errorf("store: read which windows have late frames: %w", err)
 		}
-		s.known.put(id, n, 1+len(n.of))
+		s.remember(account, node, n)
 	}
 	list := map[int64]int64{}
 	for start, marked := range n.of {
@@ -127,8 +140,18 @@ func (s *lateRows) marks(ctx context.Context, w rows.Work, account string, node 
 	return list, nil
 }
 
+// remember remembers a node's marks.
+func (s *Windows) remember(account string, node uuid.UUID, n nodeMarks) {
+	s.known.Put(nodeID{account, node}, n, 1+len(n.of))
+}
+
+// Assume lets a node have no marks that were read at an instant (ms), as if they had been.
+func (s *Windows) Assume(account string, node uuid.UUID, read int64) {
+	s.remember(account, node, nodeMarks{read: read})
+}
+
 // read reads all marks of a node.
-func (s *lateRows) read(ctx context.Context, w rows.Work, account string,
+func (s *Windows) read(ctx context.Context, w rows.Work, account string,
 	node uuid.UUID) (nodeMarks, error) {
 	n := nodeMarks{of: map[int64]int64{}, read: s.clock.Millis()}
 	query := rows.Query{Table: s.table, Key: []any{account, node},
@@ -142,14 +165,4 @@ func (s *lateRows) read(ctx context.Context, w rows.Work, account string,
 		return true
 	})
 	return n, err
-}
-
-// isLate reports whether any window of a span has late frames.
-func isLate(late map[int64]int64, start, length int64) bool {
-	for w := range late {
-		if w >= start && w < start+length {
-			return true
-		}
-	}
-	return false
 }

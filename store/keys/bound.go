@@ -1,4 +1,4 @@
-package store
+package keys
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// keyNodesTable holds which node a key was first used by, of keys that are bound to that node. It
+// BoundTableName holds which node a key was first used by, of keys that are bound to that node. It
 // is a table of its own because ingest writes it, who may not write keys.
-const keyNodesTable = "key_nodes"
+const BoundTableName = "key_nodes"
 
-func keyNodesLayout() *rows.Table {
+func BoundLayout() *rows.Table {
 	return &rows.Table{
-		Name: keyNodesTable,
+		Name: BoundTableName,
 		Comment: "Ringwatch: the node that first used a key, of keys that are bound to it; " +
 			"ingest writes it once",
 		Partition: []rows.Column{rows.TextColumn("id")},
@@ -29,7 +29,7 @@ func keyNodesLayout() *rows.Table {
 
 // BindKey binds a key to a node, unless it is bound, and returns the node that it is bound to. Of
 // several nodes that use it first at the same time one wins, in all processes and datacenters.
-func (s *keyRows) BindKey(ctx context.Context, id, account string,
+func (s *Register) BindKey(ctx context.Context, id, account string,
 	node uuid.UUID) (uuid.UUID, error) {
 	var is uuid.UUID
 	query := rows.Query{Table: s.nodes, Key: []any{id}, Columns: []string{"node"}}

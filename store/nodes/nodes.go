@@ -1,4 +1,4 @@
-package store
+package nodes
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
+// TableName is the table of nodes.
+const TableName = "nodes"
+
 // Node is what is known of a monitored node.
 type Node struct {
 	window.Node
@@ -21,41 +24,47 @@ type Node struct {
 	LastKey int64
 }
 
-func (c *Config) nodesLayout() *rows.Table {
+// Layout is the table of nodes. Who sends nothing for ttl is forgotten.
+func Layout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name:       nodesTable,
+		Name:       TableName,
 		Comment:    "Ringwatch: the newest key frame of each node",
 		Partition:  []rows.Column{rows.TextColumn("account")},
 		Clustering: []rows.Column{rows.TextColumn("cluster"), rows.IDColumn("node")},
 		Values: []rows.Column{rows.TextColumn("datacenter"), rows.TextColumn("rack"),
 			{Name: "facts", Kind: rows.TextMap},
 			{Name: "interval_ms", Kind: rows.Int64}, rows.TimeColumn("last_key")},
-		TTL: c.RawTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
+		TTL: ttl, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 
-// nodeRows keeps what is known of nodes.
-type nodeRows struct {
+// Nodes keeps what is known of nodes.
+type Nodes struct {
 	engine rows.Engine
 	table  *rows.Table
 }
 
-// put renews a node's row. The write carries when the node was heard of by the frame, so that an
+// New keeps in an engine what is known of nodes that sent something within ttl.
+func New(engine rows.Engine, ttl time.Duration) *Nodes {
+	return &Nodes{engine: engine, table: Layout(ttl)}
+}
+
+// Put renews a node's row. The write carries when the node was heard of by the frame, so that an
 // old key frame that is read again never hides a newer one, nor does one that is dated ahead.
-func (s *nodeRows) put(ctx context.Context, w rows.Work, account string, h *frame.Header,
-	id *frame.Identity, seen int64) error {
+func (s *Nodes) Put(ctx context.Context, w rows.Work, account string, h *frame.Header,
+	id *frame.Identity, heard int64) error {
 	facts := make(map[string]string, len(id.Facts))
 	for _, fact := range id.Facts {
 		facts[fact.Name] = fact.Value
 	}
 	return s.engine.Put(ctx, w, s.table, rows.Row{
 		Key:    []any{account, h.Cluster, h.Node},
-		Values: []any{id.Datacenter, id.Rack, facts, h.Interval, seen}, Stamp: seen * 1000,
+		Values: []any{id.Datacenter, id.Rack, facts, h.Interval, heard}, Stamp: heard * 1000,
 	})
 }
 
-// ids returns the ids of an account's nodes, each once.
-func (s *nodeRows) ids(ctx context.Context, w rows.Work, account string) ([]uuid.UUID, error) {
+// IDs returns the ids of an account's nodes, each once.
+func (s *Nodes) IDs(ctx context.Context, w rows.Work, account string) ([]uuid.UUID, error) {
 	var ids []uuid.UUID
 	query := rows.Query{Table: s.table, Key: []any{account}, Columns: []string{"node"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
@@ -70,8 +79,8 @@ func (s *nodeRows) ids(ctx context.Context, w rows.Work, account string) ([]uuid
 	return slices.Compact(ids), err
 }
 
-// list returns an account's nodes by cluster and id.
-func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Node, error) {
+// List returns an account's nodes by cluster and id.
+func (s *Nodes) List(ctx context.Context, w rows.Work, account string) ([]Node, error) {
 	var nodes []Node
 	query := rows.Query{Table: s.table, Key: []any{account},
 		Columns: []string{"cluster", "node", "datacenter", "rack", "facts", "interval_ms",
@@ -92,16 +101,4 @@ func (s *nodeRows) list(ctx context.Context, w rows.Work, account string) ([]Nod
 		return true
 	})
 	return nodes, err
-}
-
-// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there
-// once.
-func (r Reader) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
-	return r.task.nodes.ids(ctx, r.task.work, account)
-}
-
-// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL
-// is forgotten.
-func (r Reader) Nodes(ctx context.Context, account string) ([]Node, error) {
-	return r.task.nodes.list(ctx, r.task.work, account)
 }

@@ -1,4 +1,4 @@
-package store
+package keys
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// keysTable holds API keys, and who has signed in with them. Nobody's data path writes it: only
+// TableName holds API keys, and who has signed in with them. Nobody's data path writes it: only
 // ringwatch key, POST /v1/keys and POST /v1/session do.
-const keysTable = "api_keys"
+const TableName = "api_keys"
 
 // Its partitions, so that one read gives all of a moment. A key is some 200 bytes.
 const (
@@ -21,9 +21,9 @@ const (
 	sessionsScope = "sessions"
 )
 
-func keysLayout() *rows.Table {
+func Layout() *rows.Table {
 	return &rows.Table{
-		Name:       keysTable,
+		Name:       TableName,
 		Comment:    "Ringwatch: API keys, hashed; ringwatch key writes it",
 		Partition:  []rows.Column{rows.TextColumn("scope")},
 		Clustering: []rows.Column{rows.TextColumn("id")},
@@ -38,24 +38,33 @@ func keysLayout() *rows.Table {
 	}
 }
 
-// keyRows keeps API keys, and which nodes they are bound to.
-type keyRows struct {
+// ErrRights is wrapped by CreateKey's and RevokeKey's errors if this role of Cassandra's may not
+// write API keys.
+var ErrRights = errors.New("store: this role of Cassandra's may not write API keys")
+
+// Register keeps API keys, and which nodes they are bound to.
+type Register struct {
 	engine      rows.Engine
 	clock       *calendar.Clock
 	keys, nodes *rows.Table
 }
 
+// New keeps keys in an engine.
+func New(engine rows.Engine, clock *calendar.Clock) *Register {
+	return &Register{engine: engine, clock: clock, keys: Layout(), nodes: BoundLayout()}
+}
+
 // Keys returns all API keys by id, revoked ones too.
-func (s *keyRows) Keys(ctx context.Context) ([]account.StoredKey, error) {
+func (s *Register) Keys(ctx context.Context) ([]account.StoredKey, error) {
 	return s.read(ctx, keysScope)
 }
 
 // Sessions returns the sessions of API keys that have not been over for long.
-func (s *keyRows) Sessions(ctx context.Context) ([]account.StoredKey, error) {
+func (s *Register) Sessions(ctx context.Context) ([]account.StoredKey, error) {
 	return s.read(ctx, sessionsScope)
 }
 
-func (s *keyRows) read(ctx context.Context, scope string) ([]account.StoredKey, error) {
+func (s *Register) read(ctx context.Context, scope string) ([]account.StoredKey, error) {
 	var list []account.StoredKey
 	err := s.engine.Read(ctx, rows.Work{}, rows.Query{
 		Table: s.keys, Key: []any{scope},
@@ -81,7 +90,7 @@ func (s *keyRows) read(ctx context.Context, scope string) ([]account.StoredKey, 
 	switch {
 	case errors.Is(err, rows.ErrUnknown):
 		return nil, fmt.Errorf("store: table %s is missing or outdated (%w): run ringwatch "+
-			"schema apply", keysTable, err)
+			"schema apply", TableName, err)
 	case err != nil:
 		return nil, fmt.Errorf("store: read API keys: %w", err)
 	}
@@ -89,7 +98,7 @@ func (s *keyRows) read(ctx context.Context, scope string) ([]account.StoredKey, 
 }
 
 // CreateKey writes a new key. It is there in every datacenter when this returns nil.
-func (s *keyRows) CreateKey(ctx context.Context, k account.StoredKey) error {
+func (s *Register) CreateKey(ctx context.Context, k account.StoredKey) error {
 	var expires any // never
 	if !k.Expires.IsZero() {
 		expires = k.Expires.UnixMilli()
@@ -104,7 +113,7 @@ func (s *keyRows) CreateKey(ctx context.Context, k account.StoredKey) error {
 }
 
 // PutSession writes a session, or that it was ended. It is forgotten after its life.
-func (s *keyRows) PutSession(ctx context.Context, k account.StoredKey,
+func (s *Register) PutSession(ctx context.Context, k account.StoredKey,
 	life time.Duration) error {
 	var revoked, by any
 	if !k.Revoked.IsZero() {
@@ -125,16 +134,16 @@ func keyTime(millis int64) time.Time {
 
 // RevokeKey notes that a key, which must be there, is revoked. That is so in every datacenter when
 // this returns nil.
-func (s *keyRows) RevokeKey(ctx context.Context, id string, at int64, by string) error {
+func (s *Register) RevokeKey(ctx context.Context, id string, at int64, by string) error {
 	return s.put(ctx, rows.Row{Key: []any{keysScope, id}, Values: []any{nil, nil, nil, nil, nil,
 		nil, nil, nil, at, by, nil, nil, nil}})
 }
 
-func (s *keyRows) put(ctx context.Context, row rows.Row) error {
+func (s *Register) put(ctx context.Context, row rows.Row) error {
 	err := s.engine.Put(ctx, rows.Work{}, s.keys, row)
 	switch {
 	case errors.Is(err, rows.ErrDenied):
-		return fmt.Errorf("%w: %w", ErrKeysRights, err)
+		return fmt.Errorf("%w: %w", ErrRights, err)
 	case err != nil:
 		return fmt.Errorf("store: write API keys: %w", err)
 	}

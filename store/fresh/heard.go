@@ -1,4 +1,4 @@
-package store
+package fresh
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 	silentMillis = 60_000
 )
 
-// heard is a frame's own time, and when the node was heard of by it, in ms.
-type heard struct{ at, seen int64 }
+// heard is a frame's own time, and by when the node was heard of by it, in ms.
+type heard struct{ at, by int64 }
 
 // heardAt returns when a node was heard of by a frame of at. received is 0 for a row of an earlier
 // version.
@@ -38,15 +38,15 @@ func heardAt(at, received int64) heard {
 	return heard{at, at}
 }
 
-func (h heard) ahead() bool { return h.at != h.seen }
+func (h heard) ahead() bool { return h.at != h.by }
 
-// seenBy is when a node is heard of by a frame that is received now or was then.
-func seenBy(h *frame.Header, received time.Time) int64 {
-	return heardAt(h.At, received.UnixMilli()).seen
+// HeardBy is when a node is heard of by a frame that is received now or was then.
+func HeardBy(h *frame.Header, received time.Time) int64 {
+	return heardAt(h.At, received.UnixMilli()).by
 }
 
 // newestOf looks through a window for the newest frame; the zero heard if there is none.
-func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, node uuid.UUID,
+func (s *Frames) newestOf(ctx context.Context, w rows.Work, account string, node uuid.UUID,
 	window int64) (heard, error) {
 	var best heard
 	query := rows.Query{Table: s.table, Key: []any{account, node, window},
@@ -57,7 +57,7 @@ func (s *freshRows) newestOf(ctx context.Context, w rows.Work, account string, n
 			return false
 		}
 		h := heardAt(at, received)
-		if h.seen > best.seen {
+		if h.by > best.by {
 			best = h
 		}
 		return h.ahead()

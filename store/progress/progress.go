@@ -1,4 +1,4 @@
-package store
+package progress
 
 import (
 	"context"
@@ -15,6 +15,9 @@ import (
 // Cassandra. While nobody writes frames the rows stand still, and readers see how old they are.
 // Kafka's committed offsets do not tell: they say where a restart begins, not what is written.
 
+// TableName is the table of how far the stream's frames are.
+const TableName = "progress"
+
 // progressScope is the one partition of the table progress: a read tells all of a moment.
 const progressScope = "frames"
 
@@ -30,9 +33,9 @@ const (
 // progressTTL is after how long a partition of which nobody says anything is forgotten.
 const progressTTL = 30 * 24 * time.Hour
 
-func progressLayout() *rows.Table {
+func Layout() *rows.Table {
 	return &rows.Table{
-		Name: progressTable,
+		Name: TableName,
 		Comment: "Ringwatch: up to when the frames of each partition of the stream are here; " +
 			"store processes write it every second",
 		Partition:  []rows.Column{rows.TextColumn("scope")},
@@ -42,8 +45,8 @@ func progressLayout() *rows.Table {
 	}
 }
 
-// progressRows keeps how far the stream's frames are, and what this process knows of it.
-type progressRows struct {
+// Ledger keeps how far the stream's frames are, and what this process knows of it.
+type Ledger struct {
 	engine rows.Engine
 	table  *rows.Table
 
@@ -53,9 +56,14 @@ type progressRows struct {
 	err   error     // of the last reading
 }
 
+// New keeps in an engine how far the stream's frames are.
+func New(engine rows.Engine) *Ledger {
+	return &Ledger{engine: engine, table: Layout()}
+}
+
 // WriteProgress says how far the stream's frames are in Cassandra. What was said before stands
 // where it says more: rows carry the time that they tell as their write time.
-func (c *progressRows) WriteProgress(ctx context.Context, p stream.Progress) error {
+func (c *Ledger) WriteProgress(ctx context.Context, p stream.Progress) error {
 	var list []rows.Row
 	for partition, at := range p.Through {
 		through := at.UnixMilli()
@@ -71,7 +79,7 @@ func (c *progressRows) WriteProgress(ctx context.Context, p stream.Progress) err
 // Progress returns how far the stream's frames are in Cassandra, a second old at most. Without
 // Partitions nobody has said so yet. With an error it is what was known last. It is not to be
 // changed.
-func (c *progressRows) Progress(ctx context.Context) (stream.Progress, error) {
+func (c *Ledger) Progress(ctx context.Context) (stream.Progress, error) {
 	c.mu.Lock() // who comes meanwhile shares the answer
 	defer c.mu.Unlock()
 	if time.Now().Before(c.next) {

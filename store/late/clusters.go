@@ -1,4 +1,4 @@
-package store
+package late
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
@@ -20,35 +21,47 @@ import (
 // A mark stands for all late frames until it is written again. What follows for when its frames
 // were written is the same as for a window's mark: see calendar.Limits.Covers.
 
+// ClustersTableName is the table of clusters with late frames.
+const ClustersTableName = "late_clusters"
+
 // clusterID names a cluster of an account.
 type clusterID struct{ account, cluster string }
 
 // lateAge is how old what a process knows of clusters' marks may be, so that a crowd asks once.
 const lateAge = time.Second
 
-func (c *Config) lateClustersLayout() *rows.Table {
+// ClustersLayout is the table of clusters' marks, which live for ttl.
+func ClustersLayout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name: lateClustersTable,
+		Name: ClustersTableName,
 		Comment: "Ringwatch: when a cluster last got frames for windows that may have been " +
 			"closed; readers keep answers until then",
 		Partition:  []rows.Column{rows.TextColumn("account")},
 		Clustering: []rows.Column{rows.TextColumn("cluster")},
 		Values:     []rows.Column{rows.TimeColumn("marked")},
-		TTL:        c.limits().MarkTTL(), Grace: 3 * time.Hour, Compression: rows.Fast,
+		TTL:        ttl, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 
-// lateClusterRows keeps when clusters last got late frames, and what this process knows of it.
-type lateClusterRows struct {
+// Clusters keeps when clusters last got late frames, and what this process knows of it.
+type Clusters struct {
 	engine rows.Engine
 	table  *rows.Table
 	limits *calendar.Limits
 	clock  *calendar.Clock
-	marked *recentCache[clusterID, time.Time] // clusters that this process has marked, and when
+	marked *cache.Cache[clusterID, time.Time] // clusters that this process has marked, and when
 
 	mu       sync.Mutex
 	accounts map[string]*clusterMarks
-	age      time.Duration // lateAge, but for tests
+	Age      time.Duration // that what is known of marks may have: lateAge, but for tests
+}
+
+// NewClusters keeps clusters' marks in an engine.
+func NewClusters(engine rows.Engine, limits *calendar.Limits,
+	clock *calendar.Clock) *Clusters {
+	return &Clusters{engine: engine, table: ClustersLayout(limits.MarkTTL()),
+		limits: limits, clock: clock, marked: cache.New[clusterID, time.Time](lateMarks),
+		accounts: map[string]*clusterMarks{}, Age: lateAge}
 }
 
 // clusterMarks is what is known of an account's clusters.
@@ -58,12 +71,12 @@ type clusterMarks struct {
 	marked map[string]int64
 }
 
-// mark marks a cluster of which a window is about to be marked. Of two processes' marks the later
+// Mark marks a cluster of which a window is about to be marked. Of two processes' marks the later
 // one stands, whichever is written last: rows carry the time that they tell as their write time.
-func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluster string,
+func (s *Clusters) Mark(ctx context.Context, w rows.Work, account, cluster string,
 	now time.Time) error {
 	id := clusterID{account, cluster}
-	if at, known := s.marked.get(id); known && now.Sub(at) < s.limits.MarkAgain() {
+	if at, known := s.marked.Get(id); known && now.Sub(at) < s.limits.MarkAgain() {
 		return nil
 	}
 	row := rows.Row{Key: []any{account, cluster}, Values: []any{now.UnixMilli()},
@@ -71,13 +84,13 @@ func (s *lateClusterRows) mark(ctx context.Context, w rows.Work, account, cluste
 	if err := s.engine.Put(ctx, w, s.table, row); err != nil {
 		return fmt.Errorf("store: mark a cluster that gets a late frame: %w", err)
 	}
-	s.marked.put(id, now, 1)
+	s.marked.Put(id, now, 1)
 	return nil
 }
 
-// of returns when an account's clusters were marked, in ms. What it returns is lateAge old at most,
+// times returns when an account's clusters were marked, in ms. What it returns is lateAge old at most,
 // and nobody changes it.
-func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
+func (s *Clusters) times(ctx context.Context, w rows.Work,
 	account string) (map[string]int64, error) {
 	s.mu.Lock()
 	a := s.accounts[account]
@@ -106,32 +119,19 @@ func (s *lateClusterRows) of(ctx context.Context, w rows.Work,
 	if err != nil {
 		return nil, fmt.Errorf("store: read which clusters have late frames: %w", err)
 	}
-	a.marked, a.next = list, asked.Add(s.age)
+	a.marked, a.next = list, asked.Add(s.Age)
 	return list, nil
 }
 
-// Settles returns how long after an instant a reading has every frame of that instant but those
-// that Unchanged reports.
-func (c *Config) Settles() time.Duration {
-	return time.Duration(calendar.WindowMillis)*time.Millisecond + c.Grace
-}
-
-// Unchanged reports whether a reading that began at an instant (ms) still says what a new one would
-// of everything that was older than Settles then, for those of an account's clusters that are
-// wanted. It is up to a second late. It says no where nobody knows: marks do not live for ever, so
-// neither does what is kept.
-func (s *Store) Unchanged(ctx context.Context, account string, wanted func(cluster string) bool,
-	began int64) (bool, error) {
-	return s.late.clusters.unchanged(ctx, Dashboard(account), account, wanted, began)
-}
-
-func (s *lateClusterRows) unchanged(ctx context.Context, w rows.Work, account string,
+// Unchanged reports whether no mark stands for a frame that a reading which began at an instant (ms)
+// may lack, of those of an account's clusters that are wanted. It says no where nobody knows.
+func (s *Clusters) Unchanged(ctx context.Context, w rows.Work, account string,
 	wanted func(cluster string) bool, began int64) (bool, error) {
 	if age := s.clock.Millis() - began; age < 0 ||
 		age >= s.limits.FreshTTL.Milliseconds() {
 		return false, nil
 	}
-	marked, err := s.of(ctx, w, account)
+	marked, err := s.times(ctx, w, account)
 	if err != nil {
 		return false, err
 	}

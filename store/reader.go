@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"github.com/google/uuid"
+	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/nodes"
+	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/events"
+)
+
+// Reader reads what is stored. It is a small value, made for a piece of work; its methods may be
+// called from many goroutines.
+type Reader struct{ task task }
+
+// Reader returns a Reader whose calls are for work, and whose answers take their memory from the
+// lease. Who wants no bound says memory.Unbounded.
+func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
+	return Reader{s.task(work, lease)}
+}
+
+// LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
+// frame, its key frame before it: enough for window.Build and Latest; and when the node was heard
+// of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
+// key frame is not there it is the newest that can be read, and newer says so. None: no frames and
+// no error.
+func (r Reader) LatestFrames(ctx context.Context, account string,
+	node uuid.UUID) (frames [][]byte, seen int64, newer bool, err error) {
+	return r.task.fresh.Latest(ctx, r.task.work, r.task.lease, account, node, r.task.clock.Millis())
+}
+
+// LastSeen returns when each node was heard of by its newest stored frame, milliseconds since the
+// Unix epoch: the frame's time, but when it arrived if it is dated ahead of that. That is exact if
+// it is at most 15 minutes ago, else to the key frame before it. A node that was never heard of, or
+// longer ago than the raw TTL, is not in it. With an error it has the nodes that could be read.
+//
+// It asks for a window of many nodes in one request to a replica that has them.
+func (r Reader) LastSeen(ctx context.Context, account string,
+	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
+	s, work := r.task.Store, r.task.work
+	times, silent, err := s.fresh.LastHeard(ctx, work, account, nodes, s.clock.Millis())
+	if err != nil || len(silent) == 0 {
+		return times, err
+	}
+	known, err := s.nodes.List(ctx, work, account)
+	unheard := make(map[uuid.UUID]bool, len(silent))
+	for _, node := range silent {
+		unheard[node] = true
+	}
+	for _, n := range known { // a node that moved to another cluster name is there twice
+		if unheard[n.ID] && n.LastKey > 0 {
+			times[n.ID] = max(times[n.ID], n.LastKey)
+		}
+	}
+	return times, err
+}
+
+// NodeIDs returns the ids of the account's nodes. A node that is under two clusters' names is there
+// once.
+func (r Reader) NodeIDs(ctx context.Context, account string) ([]uuid.UUID, error) {
+	return r.task.nodes.IDs(ctx, r.task.work, account)
+}
+
+// Nodes returns the account's nodes by cluster and id. A node that has sent nothing for the raw TTL
+// is forgotten.
+func (r Reader) Nodes(ctx context.Context, account string) ([]nodes.Node, error) {
+	return r.task.nodes.List(ctx, r.task.work, account)
+}
+
+// Events returns what happened, by the query; see events.Query. All that WriteFrame took is found
+// until it expires.
+func (r Reader) Events(ctx context.Context, account string, q events.Query) (events.Page, error) {
+	return r.task.events.Page(ctx, r.task.work, r.task.lease, account, q)
+}
+
+// DictionariesWritten returns the dictionaries that were written since a time, in milliseconds
+// since the Unix epoch, for windows of whatever day. A clock that is wrong by a minute and a write
+// that is under way must be allowed for: ask from two minutes earlier. What was written more than a
+// day ago is not found here any more.
+func (r Reader) DictionariesWritten(ctx context.Context, account string,
+	since int64) ([]window.DictionaryID, error) {
+	return r.task.series.Since(ctx, r.task.work, account, since)
+}
+
+// DictionariesOf returns which dictionaries a node had on the day of a time and on those after it.
+func (r Reader) DictionariesOf(ctx context.Context, account string, node uuid.UUID,
+	from int64) ([]window.DictionaryID, error) {
+	return r.task.series.IDs(ctx, r.task.work, account, node, from)
+}
+
+// ReadDictionaries calls take for those of the named dictionaries, all of one node, that can be
+// read. They do not enter the store's own cache.
+func (r Reader) ReadDictionaries(ctx context.Context, account string, node uuid.UUID,
+	ids []window.DictionaryID, take func(window.Hash, *window.Dictionary)) error {
+	return r.task.series.Read(ctx, r.task.work, account, node, ids, take)
+}
