@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -39,24 +37,16 @@ var (
 		"read from the stream again")
 )
 
-// due is an open window whose time has come.
-type dueWindow struct {
-	windowKey
-	*openWindow
-	at       time.Time
-	firstTry bool // it has not failed yet
-}
-
 // Run closes windows whose time has come, beside Handle, until ctx ends. One that cannot be closed
 // stays open and is tried again with backoff, and the others go on.
 func (w *Writer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	workers.Go(func() { w.runDueSpans(ctx) })
+	workers.Go(func() { w.due.run(ctx) })
 	ticker := time.NewTicker(closeEvery)
 	defer ticker.Stop()
 	for {
-		for _, d := range w.dueWindows(w.store.clock.Now(), false) {
+		for _, d := range w.windows.due(w.store.clock.Now(), false) {
 			if d.firstTry {
 				w.overdue.Store(d.at.UnixNano())
 			} else { // one that fails does not hold Handle up: waiting would not help it
@@ -93,14 +83,14 @@ func (w *Writer) attempt(ctx context.Context, lease *memory.Lease, d dueWindow) 
 	if ctx.Err() != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open[d.windowKey] != d.openWindow { // closed, or another's by now
+	w.windows.mu.Lock()
+	defer w.windows.mu.Unlock()
+	if w.windows.open[d.windowKey] != d.openWindow { // closed, or another's by now
 		return
 	}
 	if d.err = err; err == nil {
 		d.failed, d.needs = 0, 0
-		w.setDeferred(d.openWindow, false)
+		w.windows.setDeferred(d.openWindow, false)
 		return
 	}
 	if memory.Refused(err) {
@@ -164,14 +154,12 @@ func (w *Writer) CloseDue(ctx context.Context, now time.Time) error {
 // It returns how many windows are open still, because they are not over.
 func (w *Writer) Drain(ctx context.Context, now time.Time) (open int, err error) {
 	err = w.close(ctx, now, true)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.open), err
+	return w.windows.number(), err
 }
 
 func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	var g errgroup.Group
-	for _, d := range w.dueWindows(now, all) {
+	for _, d := range w.windows.due(now, all) {
 		if err := w.store.pace.enter(ctx); err != nil {
 			return errors.Join(g.Wait(), err)
 		}
@@ -186,64 +174,21 @@ func (w *Writer) close(ctx context.Context, now time.Time, all bool) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return w.makeDueSpans(ctx, now, all)
-}
-
-// due lists the windows whose time has come, the longest due first: that moves LowWater. A window
-// with a frame that waits to be written is not due, for without the frame it would only have to be
-// closed again; with all it is, because the frame may not come.
-func (w *Writer) dueWindows(now time.Time, all bool) []dueWindow {
-	var list []dueWindow
-	w.mu.Lock()
-	for k, o := range w.open {
-		if at := w.dueAt(k, o, all); !o.closing && (all || o.expected == 0) && !at.After(now) &&
-			!o.after.After(time.Now()) {
-			list = append(list, dueWindow{k, o, at, o.failed == 0})
-		}
-	}
-	w.mu.Unlock()
-	slices.SortFunc(list, func(a, b dueWindow) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.first, b.first))
-	})
-	return list
-}
-
-// dueAt returns when a window is to be closed: the grace after its end, and after its last frame
-// unless no more come. The caller holds the lock.
-func (w *Writer) dueAt(k windowKey, o *openWindow, all bool) time.Time {
-	at := time.UnixMilli(k.start + frame.WindowMillis)
-	if !all && o.last.After(at) {
-		at = o.last
-	}
-	return at.Add(w.store.config.Grace)
-}
-
-// closingAge is how long the window that is due longest has waited to be closed. One whose rows
-// are written does not count, nor does one that is deferred.
-func (w *Writer) closingAge() (age time.Duration) {
-	now := w.store.clock.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for k, o := range w.open {
-		if o.closed != o.frames && !o.deferred {
-			age = max(age, now.Sub(w.dueAt(k, o, false)))
-		}
-	}
-	return age
+	return w.due.makeReady(ctx, now, all)
 }
 
 // closeOne closes one window and records that its hour is due. A window that is open no more, or
 // being closed, is left alone.
 func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lease,
 	d dueWindow) error {
-	w.mu.Lock()
-	if w.open[d.windowKey] != d.openWindow || d.closing {
-		w.mu.Unlock()
+	w.windows.mu.Lock()
+	if w.windows.open[d.windowKey] != d.openWindow || d.closing {
+		w.windows.mu.Unlock()
 		return nil
 	}
 	d.closing = true
 	frames, closed, since, first := d.frames, d.closed, d.since, d.first
-	w.mu.Unlock()
+	w.windows.mu.Unlock()
 	var err error
 	if closed != frames {
 		switch expired := w.store.clock.Now().Sub(since) > w.store.config.FreshTTL-expirySlack; {
@@ -258,20 +203,20 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 			err = w.store.task(work, lease).closeWindow(ctx, d.account, d.node, d.start)
 		}
 		if err == nil {
-			w.mu.Lock()
+			w.windows.mu.Lock()
 			d.closed = frames
-			w.mu.Unlock()
+			w.windows.mu.Unlock()
 		}
 	}
 	if err == nil {
 		hour := dueSpan{d.partition, d.account, d.node, calendar.Hour(d.start), window.HourMillis}
-		err = w.addDueSpan(ctx, work, hour, w.offset(first), w.store.clock.Now().UnixMicro())
+		err = w.due.add(ctx, work, hour, w.due.offset(first), w.store.clock.Now().UnixMicro())
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.windows.mu.Lock()
+	defer w.windows.mu.Unlock()
 	d.closing = false
 	if err == nil && d.frames == frames {
-		w.forget(d.windowKey, d.openWindow)
+		w.windows.forget(d.windowKey, d.openWindow)
 	}
 	if err != nil {
 		return fmt.Errorf("store: close window %s of node %s: %w", calendar.Text(d.start), d.node, err)

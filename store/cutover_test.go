@@ -21,8 +21,9 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 	var list []int64
 	found := make(chan int64, 1000)
-	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID, From: base - 100*calendar.WindowMillis,
-		To: base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k StoredSpan) {
+	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID,
+		From: base - 100*calendar.WindowMillis,
+		To:   base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k StoredSpan) {
 		found <- k.Start
 	}); err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ const (
 // share at first, so that windows which only look large do not wait for each other.
 func (w *Writer) estimate(d *dueWindow) int64 {
 	share := w.store.config.Memory.Share()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.windows.mu.Lock()
+	defer w.windows.mu.Unlock()
 	return min(max(minEstimate, min(bytesPerRaw*d.raw, share/4), d.needs), share)
 }
 
@@ -54,19 +54,11 @@ func (w *Writer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
 			"have; give the role more memory, or monitor fewer tables on that node",
 			"account", d.account, "node", d.node, "window", calendar.Text(d.start), "error", err)
 	}
-	w.setDeferred(d.openWindow, true)
+	w.windows.setDeferred(d.openWindow, true)
 }
 
-// setDeferred records whether a window is deferred. The caller holds the lock.
-func (w *Writer) setDeferred(o *openWindow, aside bool) {
-	if o.deferred != aside {
-		o.deferred = aside
-		w.store.metrics.Deferred.Add(map[bool]float64{true: 1, false: -1}[aside])
-	}
-}
-
-// closeLeased closes a window for Tick and Drain, which wait for its memory. A deferred one is no
-// error: they have done what can be done.
+// closeLeased closes a window for CloseDue and Drain, which wait for its memory. A deferred one is
+// no error: they have done what can be done.
 func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d dueWindow) error {
 	for {
 		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d), nil)
@@ -75,9 +67,9 @@ func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d dueWindow) e
 		}
 		err = w.closeOne(ctx, work, lease, d)
 		if memory.Refused(err) {
-			w.mu.Lock()
+			w.windows.mu.Lock()
 			w.outOfMemory(lease, d, err)
-			w.mu.Unlock()
+			w.windows.mu.Unlock()
 		}
 		lease.Release()
 		switch {
@@ -97,13 +89,13 @@ func (w *Writer) Deferred() string {
 		err error
 	}
 	var list []named
-	w.mu.Lock()
-	for k, o := range w.open {
+	w.windows.mu.Lock()
+	for k, o := range w.windows.open {
 		if o.deferred {
 			list = append(list, named{k, o.err})
 		}
 	}
-	w.mu.Unlock()
+	w.windows.mu.Unlock()
 	if len(list) == 0 {
 		return ""
 	}

@@ -98,11 +98,11 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 
 	// When its frames expire it is given up, and does not come from the stream again and again.
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
-	w.mu.Lock()
-	for _, o := range w.open {
+	w.windows.mu.Lock()
+	for _, o := range w.windows.open {
 		o.after = o.after.Add(-deferredRetry)
 	}
-	w.mu.Unlock()
+	w.windows.mu.Unlock()
 	eventually.True(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
 		// other's

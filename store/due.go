@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +31,34 @@ import (
 // from the stream again: the entry has the offset where they begin.
 
 const dueTable = "due"
+
+// dueSpans are the hours and days of a Writer's partitions that are to be made.
+type dueSpans struct {
+	store   *Store
+	work    rows.Work    // what its calls are for
+	windows *openWindows // that are closed first
+	loads   bool         // what comes is in no stream
+	expired *atomic.Bool // rows may be gone before they were made into an hour, see Writer.Again
+
+	mu       sync.Mutex
+	spans    map[dueSpan]*dueEntry
+	assigned map[int32]bool   // partitions of the Writer
+	unread   map[int32]bool   // of those, where it has yet to look for what is due
+	replayed map[dueSpan]bool // hours whose frames were read from the stream a second time
+}
+
+func newDueSpans(store *Store, work rows.Work, windows *openWindows, loads bool,
+	expired *atomic.Bool) *dueSpans {
+	return &dueSpans{store: store, work: work, windows: windows, loads: loads, expired: expired,
+		spans: map[dueSpan]*dueEntry{}, assigned: map[int32]bool{}, unread: map[int32]bool{},
+		replayed: map[dueSpan]bool{}}
+}
+
+func (s *dueSpans) empty() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.spans) == 0
+}
 
 // dueSpan is a span of a node that is to be made. length is an hour or a day.
 type dueSpan struct {
@@ -61,12 +91,12 @@ type dueEntry struct {
 const (
 	// dueFor is how long an entry lives: the stream keeps a day.
 	dueFor = 3 * 24 * time.Hour
-	// lateDuty is how long a change of a span that is long over waits for others.
+	// lateSpanDelay is how long a change of a span that is long over waits for others.
 	lateSpanDelay = time.Minute
 	// daySpread is over how many times HourSpread the days of a fleet are made.
 	daySpread = 6
-	// dutiesEvery is how often Run looks for spans that are to be made, and dutiesAtOnce how many
-	// are made at once.
+	// dueSpansEvery is how often run looks for spans that are to be made, and dueSpansAtOnce how
+	// many are made at once.
 	dueSpansEvery  = 5 * time.Second
 	dueSpansAtOnce = 2
 	// mostLate is how long a span waits for a window in it that cannot be closed.
@@ -111,14 +141,14 @@ func (o *dueEntry) dirty(now int64) bool {
 		now-o.changed < calendar.WindowTTL.Microseconds()
 }
 
-// addDueSpan records that a span has changed, in the table due unless that says so already. first
+// add records that a span has changed, in the table due unless that says so already. first
 // is −1 for frames that are in no stream.
-func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan,
+func (s *dueSpans) add(ctx context.Context, work rows.Work, d dueSpan,
 	first, changed int64) error {
-	w.mu.Lock()
+	s.mu.Lock()
 	now := dueEntry{first: first, since: changed}
 	noted := false
-	if o := w.dueSpans[d]; o != nil {
+	if o := s.spans[d]; o != nil {
 		now.first, now.since = min(o.first, first), o.since
 		// the rows of what was closed first have expired: it came again
 		if changed-o.since > (calendar.WindowTTL - expirySlack).Microseconds() {
@@ -126,26 +156,26 @@ func (w *Writer) addDueSpan(ctx context.Context, work rows.Work, d dueSpan,
 		}
 		noted = o.recorded && now.first == o.first && now.since == o.since
 	}
-	w.mu.Unlock()
+	s.mu.Unlock()
 	if !noted {
-		err := w.store.session.Put(ctx, work, w.store.byName[dueTable],
+		err := s.store.session.Put(ctx, work, s.store.byName[dueTable],
 			rows.Row{Key: d.key(), Values: []any{now.first, now.since, changed, nil}})
 		if err != nil {
 			return fmt.Errorf("store: note that a span is to be made: %w", err)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.dueSpans[d]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.spans[d]
 	if o == nil {
 		o = &dueEntry{}
-		w.dueSpans[d] = o
+		s.spans[d] = o
 	}
 	o.changed, o.made = max(o.changed, changed), 0
 	o.first, o.since, o.again, o.recorded, o.at = now.first, now.since, false, true,
-		w.store.dueSpanAt(d)
+		s.store.dueSpanAt(d)
 	o.changes++
-	w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
+	s.store.metrics.Owed.Set(float64(len(s.spans)))
 	return nil
 }
 
@@ -155,7 +185,7 @@ func (c Config) HourAt(node uuid.UUID, end time.Time) time.Time {
 	return end.Add(2*c.Grace + time.Duration(share(node)*float64(c.HourSpread)))
 }
 
-// dutyAt is when a span is to be made.
+// dueSpanAt is when a span is to be made.
 func (s *Store) dueSpanAt(d dueSpan) time.Time {
 	c := s.config
 	end := time.UnixMilli(d.start + d.length)
@@ -170,74 +200,74 @@ func (s *Store) dueSpanAt(d dueSpan) time.Time {
 	return at
 }
 
-// Assign says that a partition's windows are this Writer's now: it looks for what is due there.
-func (w *Writer) Assign(partition int32) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.unread[partition], w.assigned[partition] = true, true
+// assign says that a partition's windows are ours now: what is due there is looked for.
+func (s *dueSpans) assign(partition int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread[partition], s.assigned[partition] = true, true
 }
 
-// lookAgain makes readDueSpans look again into all partitions.
-func (w *Writer) lookAgain() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for p := range w.assigned {
-		w.unread[p] = true
+// lookAgain makes look read all partitions again.
+func (s *dueSpans) lookAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.assigned {
+		s.unread[p] = true
 	}
 }
 
-// readDueSpans finds what is due in the partitions that have come.
-func (w *Writer) readDueSpans(ctx context.Context) error {
-	w.mu.Lock()
+// look finds what is due in the partitions that have come.
+func (s *dueSpans) look(ctx context.Context) error {
+	s.mu.Lock()
 	var partitions []int32
-	for p := range w.unread {
+	for p := range s.unread {
 		partitions = append(partitions, p)
 	}
-	w.mu.Unlock()
-	now := w.store.clock.Millis()
+	s.mu.Unlock()
+	now := s.store.clock.Millis()
 	for _, p := range partitions {
 		for length, back := range map[int64]int64{
 			window.HourMillis: int64(25 * time.Hour / time.Millisecond),
 			rollup.Day.Millis: int64(dueFor / time.Millisecond),
 		} {
 			for start := calendar.Floor(now-back, length); start <= now; start += length {
-				if err := w.readDueSpansOf(ctx, p, length, start); err != nil {
+				if err := s.readSpan(ctx, p, length, start); err != nil {
 					return fmt.Errorf("store: read what is to be made: %w", err)
 				}
 			}
 		}
-		w.mu.Lock()
-		delete(w.unread, p)
-		w.mu.Unlock()
+		s.mu.Lock()
+		delete(s.unread, p)
+		s.mu.Unlock()
 	}
 	return nil
 }
 
-func (w *Writer) readDueSpansOf(ctx context.Context, partition int32, length, start int64) error {
-	query := rows.Query{Table: w.store.byName[dueTable], Key: []any{partition, length, start},
+func (s *dueSpans) readSpan(ctx context.Context, partition int32, length, start int64) error {
+	query := rows.Query{Table: s.store.byName[dueTable], Key: []any{partition, length, start},
 		Columns: []string{"account", "node", "first", "since", "changed", "made"}}
-	return w.store.session.Read(ctx, w.work, query, func(scan func(...any) bool) bool {
+	return s.store.session.Read(ctx, s.work, query, func(scan func(...any) bool) bool {
 		d := dueSpan{partition: partition, length: length, start: start}
 		o := &dueEntry{}
 		if !scan(&d.account, &d.node, &o.first, &o.since, &o.changed, &o.made) {
 			return false
 		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.dueSpans[d] == nil && o.dirty(w.store.clock.Millis()*1000) && w.unread[partition] {
-			o.at, o.recorded = w.store.dueSpanAt(d), true
-			w.dueSpans[d] = o
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.spans[d] == nil && o.dirty(s.store.clock.Millis()*1000) && s.unread[partition] {
+			o.at, o.recorded = s.store.dueSpanAt(d), true
+			s.spans[d] = o
 		}
 		return true
 	})
 }
 
-// hourAge is how long the hour that is due longest has waited to be made.
-func (w *Writer) hourAge() (age time.Duration) {
-	now := w.store.clock.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for d, o := range w.dueSpans {
+// age is how long the hour that is due longest has waited to be made.
+func (s *dueSpans) age() (age time.Duration) {
+	now := s.store.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d, o := range s.spans {
 		if d.length == window.HourMillis {
 			age = max(age, now.Sub(o.at))
 		}
@@ -245,17 +275,17 @@ func (w *Writer) hourAge() (age time.Duration) {
 	return age
 }
 
-// dueCount returns how many spans are due.
-func (w *Writer) dueCount() (n int) {
-	now := w.store.clock.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, o := range w.dueSpans {
+// count returns how many spans are due.
+func (s *dueSpans) count() (n int) {
+	now := s.store.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.spans {
 		if !o.at.After(now) {
 			n++
 		}
 	}
-	return n + len(w.unread)
+	return n + len(s.unread)
 }
 
 // readySpan is a dueSpan whose time has come.
@@ -264,13 +294,11 @@ type readySpan struct {
 	*dueEntry
 }
 
-// readySpans lists the spans that are to be made now: no window of theirs is open, and no hour of a
+// ready lists the spans that are to be made now: no window of theirs is open, and no hour of a
 // day is due. With all, a span waits only if it is not over; a load's does not wait even then,
 // because what comes later makes it again.
-func (w *Writer) readySpans(now time.Time, all bool) []readySpan {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.dueSpans) == 0 {
+func (s *dueSpans) ready(now time.Time, all bool) []readySpan {
+	if s.empty() {
 		return nil
 	}
 	type spanOf struct {
@@ -279,24 +307,24 @@ func (w *Writer) readySpans(now time.Time, all bool) []readySpan {
 		start   int64
 	}
 	busy := map[spanOf]bool{} // hours and days that something is open in
-	for k, o := range w.open {
-		if !o.deferred {
-			busy[spanOf{k.account, k.node, calendar.Hour(k.start)}] = true
-			busy[spanOf{k.account, k.node, -calendar.Day(k.start)}] = true
-		}
+	for _, k := range s.windows.notDeferred() {
+		busy[spanOf{k.account, k.node, calendar.Hour(k.start)}] = true
+		busy[spanOf{k.account, k.node, -calendar.Day(k.start)}] = true
 	}
-	for d := range w.dueSpans {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d := range s.spans {
 		if d.length == window.HourMillis {
 			busy[spanOf{d.account, d.node, -calendar.Day(d.start)}] = true
 		}
 	}
 	var list []readySpan
-	for d, o := range w.dueSpans {
+	for d, o := range s.spans {
 		key := spanOf{d.account, d.node, d.start}
 		if d.length == rollup.Day.Millis {
 			key.start = -d.start
 		}
-		late := all && (w.loads || now.UnixMilli() >= d.start+d.length)
+		late := all && (s.loads || now.UnixMilli() >= d.start+d.length)
 		waits := busy[key] && now.Sub(o.at) < mostLate
 		if o.making || waits || o.after.After(time.Now()) || !late && o.at.After(now) {
 			continue
@@ -307,52 +335,52 @@ func (w *Writer) readySpans(now time.Time, all bool) []readySpan {
 	return list
 }
 
-// makeDueSpan makes a span and records that.
-func (w *Writer) makeDueSpan(ctx context.Context, lease *memory.Lease, d readySpan) error {
-	w.mu.Lock()
-	if w.dueSpans[d.dueSpan] != d.dueEntry || d.making {
-		w.mu.Unlock()
+// make makes a span and records that.
+func (s *dueSpans) make(ctx context.Context, lease *memory.Lease, d readySpan) error {
+	s.mu.Lock()
+	if s.spans[d.dueSpan] != d.dueEntry || d.making {
+		s.mu.Unlock()
 		return nil
 	}
 	d.making, d.recorded = true, false
 	first, changes := d.first, d.changes
-	w.mu.Unlock()
-	read := w.store.clock.Now().UnixMicro()
-	err := w.makeSpan(ctx, lease, d, first, read)
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s.mu.Unlock()
+	read := s.store.clock.Now().UnixMicro()
+	err := s.makeSpan(ctx, lease, d, first, read)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	d.making = false
 	if err != nil {
 		return err
 	}
 	d.failed, d.err, d.needs = 0, nil, 0
-	if d.changes == changes && w.dueSpans[d.dueSpan] == d.dueEntry {
-		delete(w.dueSpans, d.dueSpan)
-		w.store.metrics.Owed.Set(float64(len(w.dueSpans)))
+	if d.changes == changes && s.spans[d.dueSpan] == d.dueEntry {
+		delete(s.spans, d.dueSpan)
+		s.store.metrics.Owed.Set(float64(len(s.spans)))
 	}
 	return nil
 }
 
-func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
+func (s *dueSpans) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
 	first, read int64) error {
-	of := w.store.task(w.rolling(), lease)
+	maker := s.store.task(rolling(s.work), lease)
 	if d.length == rollup.Day.Millis {
-		if err := of.makeDay(ctx, d.account, d.node, d.start); err != nil {
+		if err := maker.makeDay(ctx, d.account, d.node, d.start); err != nil {
 			return err
 		}
 	} else {
-		if w.expires(d) {
+		if s.expires(d) {
 			return ErrExpired
 		}
-		if err := of.makeHour(ctx, d.account, d.node, d.start); err != nil {
+		if err := maker.makeHour(ctx, d.account, d.node, d.start); err != nil {
 			return err
 		}
 		day := dueSpan{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
-		if err := w.addDueSpan(ctx, of.work, day, first, read); err != nil {
+		if err := s.add(ctx, maker.work, day, first, read); err != nil {
 			return err
 		}
 	}
-	err := w.store.session.Put(ctx, of.work, w.store.byName[dueTable],
+	err := s.store.session.Put(ctx, maker.work, s.store.byName[dueTable],
 		rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
 	if err != nil {
 		return fmt.Errorf("store: note that a span is made: %w", err)
@@ -363,32 +391,32 @@ func (w *Writer) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
 // expires reports whether rows of an hour's windows may have expired before it was made, so that
 // its frames are to be read from the stream again. That is tried once: the hour is then made of
 // whatever has come.
-func (w *Writer) expires(d readySpan) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	age := time.Duration(w.store.clock.Now().UnixMicro()-d.since) * time.Microsecond
-	if d.first < 0 || !w.assigned[d.partition] || d.made >= d.changed && d.made > 0 ||
-		age < calendar.WindowTTL-expirySlack || age > streamKeeps || w.replayed[d.dueSpan] {
+func (s *dueSpans) expires(d readySpan) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	age := time.Duration(s.store.clock.Now().UnixMicro()-d.since) * time.Microsecond
+	if d.first < 0 || !s.assigned[d.partition] || d.made >= d.changed && d.made > 0 ||
+		age < calendar.WindowTTL-expirySlack || age > streamKeeps || s.replayed[d.dueSpan] {
 		return false
 	}
-	w.replayed[d.dueSpan] = true
+	s.replayed[d.dueSpan] = true
 	d.again = true // LowWater holds until the partition is given back
-	w.expired.Store(true)
+	s.expired.Store(true)
 	return true
 }
 
-// tryDueSpan tries once to make a span.
-func (w *Writer) tryDueSpan(ctx context.Context, lease *memory.Lease, d readySpan) {
-	err := w.makeDueSpan(ctx, lease, d)
+// try tries once to make a span.
+func (s *dueSpans) try(ctx context.Context, lease *memory.Lease, d readySpan) {
+	err := s.make(ctx, lease, d)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	d.err = err
 	if memory.Refused(err) {
 		if errors.Is(err, memory.ErrTooLarge) && d.needs == 0 {
-			w.store.log.Warn("store: an hour or a day needs more memory than its account may "+
+			s.store.log.Warn("store: an hour or a day needs more memory than its account may "+
 				"have; give the role more memory, or monitor fewer tables on that node",
 				"account", d.account, "node", d.node, "start", calendar.Text(d.start), "error", err)
 		}
@@ -396,28 +424,28 @@ func (w *Writer) tryDueSpan(ctx context.Context, lease *memory.Lease, d readySpa
 		d.after = time.Now().Add(deferredRetry / 10)
 		return
 	}
-	w.store.metrics.Retries.Inc()
+	s.store.metrics.Retries.Inc()
 	d.failed++
 	d.after = time.Now().Add(min(rows.FirstWait<<min(d.failed, 20), rows.LongestWait))
 	if d.failed == 1 || d.failed%100 == 0 {
-		w.store.log.Warn("store: an hour or a day cannot be made; trying again",
+		s.store.log.Warn("store: an hour or a day cannot be made; trying again",
 			"attempts", d.failed, "error", err)
 	}
 }
 
-// estimateOf returns with how much memory making a span begins.
-func (w *Writer) estimateOf(d readySpan) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return min(max(4*minEstimate, d.needs), w.store.config.Memory.Share())
+// estimate returns with how much memory making a span begins.
+func (s *dueSpans) estimate(d readySpan) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(max(4*minEstimate, d.needs), s.store.config.Memory.Share())
 }
 
-// failedSpans returns how many spans could not be made when that was tried last, and why one of
+// failed returns how many spans could not be made when that was tried last, and why one of
 // them could not.
-func (w *Writer) failedSpans() (n int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, o := range w.dueSpans {
+func (s *dueSpans) failed() (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.spans {
 		if o.err != nil && !memory.Refused(o.err) {
 			n, err = n+1, o.err
 		}
@@ -425,24 +453,24 @@ func (w *Writer) failedSpans() (n int, err error) {
 	return n, err
 }
 
-// makeDueSpans makes what is due for Tick and Drain, one after the other, waiting for memory.
-func (w *Writer) makeDueSpans(ctx context.Context, now time.Time, all bool) error {
-	if err := w.readDueSpans(ctx); err != nil {
+// makeReady makes what is due for CloseDue and Drain, one after the other, waiting for memory.
+func (s *dueSpans) makeReady(ctx context.Context, now time.Time, all bool) error {
+	if err := s.look(ctx); err != nil {
 		return err
 	}
 	for { // a day is due when its hours are made
-		list := w.readySpans(now, all)
+		list := s.ready(now, all)
 		if len(list) == 0 {
 			return nil
 		}
 		for _, d := range list {
-			err := w.store.retry(ctx, "make hour", func() error {
-				lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimateOf(d), nil)
+			err := s.store.retry(ctx, "make hour", func() error {
+				lease, err := s.store.config.Memory.Acquire(ctx, d.account, s.estimate(d), nil)
 				if err != nil {
 					return err
 				}
 				defer lease.Release()
-				return w.makeDueSpan(ctx, lease, d)
+				return s.make(ctx, lease, d)
 			})
 			if err != nil {
 				return err
@@ -451,8 +479,8 @@ func (w *Writer) makeDueSpans(ctx context.Context, now time.Time, all bool) erro
 	}
 }
 
-// runDueSpans makes hours and days as they are due, beside what closes windows, until ctx ends.
-func (w *Writer) runDueSpans(ctx context.Context) {
+// run makes hours and days as they are due, beside what closes windows, until ctx ends.
+func (s *dueSpans) run(ctx context.Context) {
 	var workers errgroup.Group
 	workers.SetLimit(dueSpansAtOnce)
 	defer workers.Wait()
@@ -462,23 +490,23 @@ func (w *Writer) runDueSpans(ctx context.Context) {
 	for {
 		if time.Since(looked) > readEvery {
 			looked = time.Now()
-			w.lookAgain()
+			s.lookAgain()
 		}
-		if err := w.readDueSpans(ctx); err != nil && ctx.Err() == nil {
-			w.store.log.Warn("store: what hours are to be made cannot be read; trying again",
+		if err := s.look(ctx); err != nil && ctx.Err() == nil {
+			s.store.log.Warn("store: what hours are to be made cannot be read; trying again",
 				"error", err)
 		}
-		for _, d := range w.readySpans(w.store.clock.Now(), false) {
+		for _, d := range s.ready(s.store.clock.Now(), false) {
 			if ctx.Err() != nil {
 				return
 			}
-			lease, err := w.store.config.Memory.Try(d.account, w.estimateOf(d))
+			lease, err := s.store.config.Memory.Try(d.account, s.estimate(d))
 			if err != nil { // its account holds what it may
 				continue
 			}
 			workers.Go(func() error {
 				defer lease.Release()
-				w.tryDueSpan(ctx, lease, d)
+				s.try(ctx, lease, d)
 				return nil
 			})
 		}
@@ -491,9 +519,35 @@ func (w *Writer) runDueSpans(ctx context.Context) {
 }
 
 // offset is what an entry says of where a span's frames begin.
-func (w *Writer) offset(first int64) int64 {
-	if w.loads {
+func (s *dueSpans) offset(first int64) int64 {
+	if s.loads {
 		return -1
 	}
 	return first
+}
+
+// lowWater returns the offset where the oldest frames begin that are wanted again; false: none are.
+func (s *dueSpans) lowWater(partition int32) (offset int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d, o := range s.spans {
+		if d.partition == partition && o.again && (!ok || o.first < offset) {
+			offset, ok = o.first, true
+		}
+	}
+	return offset, ok
+}
+
+// revoke forgets what is due in a partition.
+func (s *dueSpans) revoke(partition int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d := range s.spans {
+		if d.partition == partition {
+			delete(s.spans, d)
+		}
+	}
+	delete(s.unread, partition)
+	delete(s.assigned, partition)
+	s.store.metrics.Owed.Set(float64(len(s.spans)))
 }

@@ -55,8 +55,8 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 	case KeysRole:
 		list = []cassandra.Grant{reads(keys.TableName), writes(keys.TableName)}
 	case IngestRole:
-		list = []cassandra.Grant{reads(keys.TableName), reads(keys.BoundTableName), writes(keys.BoundTableName),
-			reads(nodes.TableName)}
+		list = []cassandra.Grant{reads(keys.TableName), reads(keys.BoundTableName),
+			writes(keys.BoundTableName), reads(nodes.TableName)}
 	default:
 		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind,
 			ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)

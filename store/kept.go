@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -382,8 +383,8 @@ func (g v3) keptWindows(ctx context.Context, k *keptSpans, q *Query, hour, from,
 	}
 	heads := map[int64]*windowHead{}
 	for at := from; at <= to; at += calendar.WindowMillis {
-		if span := k.get(at, calendar.WindowMillis); span != nil && !k.lacks(span, at, calendar.WindowMillis, late) &&
-			span.stored != nil {
+		if span := k.get(at, calendar.WindowMillis); span != nil &&
+			!k.lacks(span, at, calendar.WindowMillis, late) && span.stored != nil {
 			heads[at] = &windowHead{storedHead: *span.stored, window: span.head}
 		}
 	}

@@ -33,7 +33,8 @@ func TestLateFramesAreSeenAtOnce(t *testing.T) {
 }
 
 func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
-	start := rollup.Day.Start(time.Now().UnixMilli()-calendar.DayMillis) + 70*60_000 // an hour of yesterday
+	// an hour of yesterday
+	start := rollup.Day.Start(time.Now().UnixMilli()-calendar.DayMillis) + 70*60_000
 	c := newClock(start)
 	s := mustStore(t, c, func(c *Config) {
 		c.Generation, c.Grace, c.KeptBytes = generation, 2*c.Timeout+10*time.Second, 8<<20

@@ -47,9 +47,8 @@ const (
 // call made again does the rest. A window that is not over is waited for.
 func (s *Store) Load(ctx context.Context, account string, recording io.Reader,
 	progress func(Loaded)) (Loaded, error) {
-	l := loader{store: s, writer: NewWriter(s), account: account,
+	l := loader{store: s, writer: newWriter(s, Bulk(account+"/load"), true), account: account,
 		in: bufio.NewReaderSize(recording, 1<<20)}
-	l.writer.loads, l.writer.work = true, Bulk(account+"/load")
 	if progress == nil {
 		progress = func(Loaded) {}
 	}

@@ -104,7 +104,8 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 // find reads the heads of what is stored.
 func (m *hourMaker) find(ctx context.Context) error {
 	// what serves later windows need not be known yet
-	last := min(m.start+window.HourMillis-calendar.WindowMillis, frame.WindowOf(m.clock.Millis()+calendar.AheadMillis))
+	last := min(m.start+window.HourMillis-calendar.WindowMillis,
+		frame.WindowOf(m.clock.Millis()+calendar.AheadMillis))
 	if last < m.start {
 		return nil
 	}
@@ -424,7 +425,8 @@ func (m *hourMaker) rollups(united *window.Window,
 	windows := others
 	if united != nil {
 		for i := range windowsInHour {
-			if w := united.Slice(m.start+int64(i)*calendar.WindowMillis, calendar.WindowMillis); len(w.Times) > 0 {
+			start := m.start + int64(i)*calendar.WindowMillis
+			if w := united.Slice(start, calendar.WindowMillis); len(w.Times) > 0 {
 				windows = append(windows, w)
 			}
 		}
@@ -479,7 +481,8 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		}
 		// windows say once more where values stand
 		bytes += s.bytes * s.length / window.HourMillis * int64(windowsInHour) / 2
-		again := s.length == calendar.WindowMillis && h.stamps[(s.start-m.start)/calendar.WindowMillis] > 0
+		again := s.length == calendar.WindowMillis &&
+			h.stamps[(s.start-m.start)/calendar.WindowMillis] > 0
 		for i, stamp := range s.stamps {
 			if s.length == calendar.WindowMillis && stamp > 0 {
 				h.stamps[i] = stamp

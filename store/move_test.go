@@ -269,7 +269,8 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keys.TableName, nodes.TableName, fresh.TableName, windowsTable, dueTable, dictionaries.TableName, happened.TableName,
+		keys.TableName, nodes.TableName, fresh.TableName, windowsTable, dueTable,
+		dictionaries.TableName, happened.TableName,
 		happened.LateTableName,
 	} {
 		if number[name] == 0 {

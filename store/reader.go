@@ -2,13 +2,20 @@ package store
 
 import (
 	"context"
+
 	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
+
+// WrittenFor is how far back DictionariesWritten knows: who has not looked for longer reads every
+// node's dictionaries again.
+const WrittenFor = dictionaries.WrittenFor
 
 // Reader reads what is stored. It is a small value, made for a piece of work; its methods may be
 // called from many goroutines.

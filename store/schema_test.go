@@ -223,7 +223,7 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).addDueSpan(ctx, rows.Work{},
+		if err := NewWriter(s).due.add(ctx, rows.Work{},
 			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0, base*1000); err != nil {
 			return err
 		}

@@ -30,10 +30,12 @@ const spanBatchBytes = 128 << 10
 func spanTable(name, comment string, ttl time.Duration) *rows.Table {
 	return &rows.Table{
 		Name: name, Comment: comment,
-		Partition:  []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("bucket")},
-		Clustering: []rows.Column{rows.TextColumn("entity_type"), rows.TextColumn("part"), rows.TimeColumn("at")},
-		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:        ttl, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 64),
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"),
+			rows.TimeColumn("bucket")},
+		Clustering: []rows.Column{rows.TextColumn("entity_type"), rows.TextColumn("part"),
+			rows.TimeColumn("at")},
+		Values: []rows.Column{{Name: "blob", Kind: rows.Blob}},
+		TTL:    ttl, AgeUnit: time.Hour, Grace: 3 * time.Hour, Compression: rows.Zip(3, 64),
 	}
 }
 

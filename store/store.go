@@ -3,7 +3,7 @@
 // gives a Writer, a Reader and a Schema.
 //
 //	frame ──Writer.Handle──▶ fresh (a row per frame)
-//	                           │ the five minutes are over: closer.go
+//	                           │ the five minutes are over: open.go, closer.go
 //	                           ▼
 //	                         v3_windows (rows live three hours)
 //	                           │ the hour is over: due.go, make_hour.go
@@ -17,10 +17,25 @@
 //
 // What it promises: a frame that WriteFrame took is found by Reader.Read until its TTL, exactly
 // once per series and instant, whatever was written twice, late, in which order, or by which
-// process. A frame that arrives after its window was closed is seen at once, too: see late.go.
+// process. A frame that arrives after its window was closed is seen at once, too: see package late.
 //
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
+//
+// Its rooms, in the order in which data passes them. Each keeps one thing, in a table or two of its
+// own, and knows the engine alone:
+//
+//	late          marks of windows and clusters that get a frame late
+//	fresh         frames, until their window is closed
+//	events        what happened on nodes
+//	nodes         what is known of monitored nodes
+//	dictionaries  what the columns of windows and rollups refer to
+//	layout        how windows, hours and rollups lie in rows
+//	progress      up to when the stream's frames are here
+//	keys          API keys, and which nodes they are bound to
+//
+// Below them are calendar (windows, hours, days; how long what lives; the clock), cache, and rows,
+// the engines.
 //
 // Of our other packages it imports frame, window, ring, memory, access and stream, and no role.
 package store
@@ -126,8 +141,9 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Known: m.DictionariesKnown, Written: m.DictionariesWritten, Receipts: m.Receipts,
 		Damaged: m.Damaged}, c.Log)
 	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
-	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session, cutovers: s.cutovers,
-		tables: c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
+	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session,
+		cutovers: s.cutovers,
+		tables:   c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
 	s.external, _ = session.(externalDatabase)
 	return s
 }

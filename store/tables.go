@@ -13,8 +13,10 @@ import (
 
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
-	list := []*rows.Table{cutoverLayout(), fresh.Layout(c.FreshTTL), late.Layout(c.limits().MarkTTL()), late.ClustersLayout(c.limits().MarkTTL()),
-		dictionaries.Layout(c.RawTTL), dictionaries.WrittenLayout(), nodes.Layout(c.RawTTL), progress.Layout(), keys.Layout(),
-		keys.BoundLayout(), events.Layout(c.EventsTTL), events.LateLayout(c.EventsTTL)}
+	marks := c.limits().MarkTTL()
+	list := []*rows.Table{cutoverLayout(), fresh.Layout(c.FreshTTL), late.Layout(marks),
+		late.ClustersLayout(marks), dictionaries.Layout(c.RawTTL), dictionaries.WrittenLayout(),
+		nodes.Layout(c.RawTTL), progress.Layout(), keys.Layout(), keys.BoundLayout(),
+		events.Layout(c.EventsTTL), events.LateLayout(c.EventsTTL)}
 	return append(append(list, dueLayout()), c.rollupLayouts()...)
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -48,30 +47,13 @@ func (w *Writer) Ready(ctx context.Context) error {
 		return fmt.Errorf("store: frames wait since %s to be written: %w",
 			since.UTC().Format(time.RFC3339), explained(err))
 	}
-	if n, err := w.unclosed(); err != nil {
+	if n, err := w.windows.unclosed(); err != nil {
 		return fmt.Errorf("store: %d windows wait to be closed: %w", n, explained(err))
 	}
-	if n, err := w.failedSpans(); err != nil {
+	if n, err := w.due.failed(); err != nil {
 		return fmt.Errorf("store: %d hours or days wait to be made: %w", n, explained(err))
 	}
 	return w.store.Ready(ctx)
-}
-
-// unclosed returns how many windows could not be closed when that was tried last, and why the first
-// of them could not.
-func (w *Writer) unclosed() (n int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	first := int64(0)
-	for k, o := range w.open {
-		if o.err == nil || memory.Refused(o.err) { // see Deferred
-			continue
-		}
-		if n++; err == nil || k.start < first {
-			first, err = k.start, o.err
-		}
-	}
-	return n, err
 }
 
 // stall is why a kind of work does not get on. Single calls may succeed all the while: under

@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"github.com/ringwatch/ringwatch/store/calendar"
 	"time"
+
+	"github.com/ringwatch/ringwatch/store/calendar"
 )
 
 // Settles returns how long after an instant a reading has every frame of that instant but those

@@ -34,7 +34,8 @@ func (v3) Tables(c *Config) []*rows.Table {
 		Name: windowsTable,
 		Comment: "Ringwatch v3: closed windows until their hour is made; part 0 is the head " +
 			"row, written last",
-		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("hour")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"),
+			rows.TimeColumn("hour")},
 		// All heads of an hour are neighbours: they say which of the other rows are to be read.
 		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, rows.TimeColumn("at")},
 		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
@@ -373,7 +374,8 @@ type finders struct {
 }
 
 func (s task) finders(ctx context.Context, account string, node uuid.UUID) *finders {
-	return &finders{found: map[int64]*dictionaries.Finder{}, make: func(day int64) *dictionaries.Finder {
+	found := map[int64]*dictionaries.Finder{}
+	return &finders{found: found, make: func(day int64) *dictionaries.Finder {
 		return s.series.Finder(ctx, s.work, account, node, day)
 	}}
 }

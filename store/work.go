@@ -32,9 +32,9 @@ func Dashboard(account string) rows.Work {
 const rollingPatience = time.Second
 
 // rolling is what making hours and days is for: a load's is the load's.
-func (w *Writer) rolling() rows.Work {
-	if w.work.Class != "" {
-		return w.work
+func rolling(work rows.Work) rows.Work {
+	if work.Class != "" {
+		return work
 	}
 	return rows.Work{Class: throttle.Bulk, Client: "Ringwatch/rollups", Patience: rollingPatience}
 }

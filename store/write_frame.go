@@ -3,10 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
+
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
-	"time"
 )
 
 // writeFrame also keeps when the frame was received: a replay writes the same again.

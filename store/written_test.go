@@ -65,7 +65,7 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	if err := s.exec(t.Context(),
 		"DELETE FROM "+s.table(dictionaries.TableName)+
 			" WHERE account = 'acme' AND node = ? AND day = ? AND entity_type = '' AND hash = ?",
-		node.ID.String(), day, dictionaries.ReceiptName); err != nil {
+		node.ID.String(), day, []byte("receipt")); err != nil {
 		t.Fatal(err)
 	}
 	longer := s.config

@@ -1,3 +1,4 @@
+// Package cache remembers what was used lately, by weight. It imports none of ours.
 package cache
 
 import "sync"
@@ -19,10 +20,12 @@ type weighed[V any] struct {
 	weight int
 }
 
+// New returns a cache that never weighs more than limit.
 func New[K comparable, V any](limit int) *Cache[K, V] {
 	return &Cache[K, V]{limit: max(1, limit/2), young: map[K]weighed[V]{}}
 }
 
+// Get returns the value of a key, and whether there is one.
 func (b *Cache[K, V]) Get(k K) (V, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,6 +39,7 @@ func (b *Cache[K, V]) Get(k K) (V, bool) {
 	return w.value, found
 }
 
+// Put adds a value. One that weighs more than half of the limit is not kept.
 func (b *Cache[K, V]) Put(k K, v V, weight int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

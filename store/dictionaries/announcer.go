@@ -43,7 +43,7 @@ const (
 type Announcer struct {
 	dictionaries *Table
 	sent         Sent
-	fresh        *fresh.Frames
+	frames       *fresh.Frames
 	clock        *calendar.Clock
 	log          *slog.Logger
 
@@ -62,7 +62,7 @@ type Announcer struct {
 // NewAnnouncer announces the dictionaries of frames. sent are those of key frames that were read.
 func NewAnnouncer(dictionaries *Table, frames *fresh.Frames, sent Sent,
 	clock *calendar.Clock, log *slog.Logger) *Announcer {
-	return &Announcer{dictionaries: dictionaries, fresh: frames, clock: clock, log: log,
+	return &Announcer{dictionaries: dictionaries, frames: frames, clock: clock, log: log,
 		slots: make(chan struct{}, AnnouncesAtOnce), sent: sent, CatchUpAfter: catchUpAfter,
 		keys:    cache.New[nodeDay, uint64](announcedNodes),
 		windows: cache.New[nodeWindow, time.Time](announcedNodes)}
@@ -169,7 +169,7 @@ func (s *Announcer) readAgain(k *keyFrame) {
 	defer func() { <-s.slots }()
 	ctx, cancel := context.WithTimeout(context.Background(), catchUpTimeout)
 	defer cancel()
-	b, err := s.fresh.One(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
+	b, err := s.frames.One(ctx, k.work, k.account, k.header.Node, k.header.Window(), k.header.At)
 	if err == nil && b != nil {
 		s.keyWithSlot(ctx, k, b)
 	}
@@ -193,7 +193,7 @@ func (s *Announcer) Delta(ctx context.Context, w rows.Work, account string, h *f
 	if more, err := frame.Extends(b); err != nil || !more {
 		return
 	}
-	key, err := s.fresh.One(ctx, w, account, h.Node, h.Window(), h.KeyAt())
+	key, err := s.frames.One(ctx, w, account, h.Node, h.Window(), h.KeyAt())
 	if err != nil || !fresh.NamesKey(h, key) {
 		return
 	}

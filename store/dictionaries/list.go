@@ -30,13 +30,15 @@ const writtenHour = 60 * 60_000
 // node's dictionaries again.
 const WrittenFor = 24 * time.Hour
 
+// WrittenLayout is the table of which dictionaries were written when.
 func WrittenLayout() *rows.Table {
 	return &rows.Table{
 		Name: WrittenTableName,
 		Comment: "Ringwatch: which dictionaries were written when; whoever keeps them in " +
 			"memory looks here for what is new",
-		Partition:  []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
-		Clustering: []rows.Column{rows.TimeColumn("at"), rows.IDColumn("node"), rows.TimeColumn("window")},
+		Partition: []rows.Column{rows.TextColumn("account"), rows.TimeColumn("hour")},
+		Clustering: []rows.Column{rows.TimeColumn("at"), rows.IDColumn("node"),
+			rows.TimeColumn("window")},
 		// hashes by entity_type
 		Values: []rows.Column{{Name: "dictionaries", Kind: rows.BlobMap}},
 		TTL:    WrittenFor, AgeUnit: time.Hour, Grace: 3 * time.Hour,

@@ -1,9 +1,10 @@
 package dictionaries
 
 import (
-	"github.com/ringwatch/ringwatch/window"
 	"slices"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // TestReceipt: what is no whole receipt counts for nothing.

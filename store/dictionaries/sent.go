@@ -18,6 +18,7 @@ type Sent struct {
 	accounts *cache.Cache[string, *frame.Dictionaries]
 }
 
+// NewSent has none yet.
 func NewSent() Sent {
 	return Sent{cache.New[string, *frame.Dictionaries](sentAccounts)}
 }

@@ -1,14 +1,15 @@
+// Package dictionaries keeps the dictionaries that closed windows and rollups refer to, by content,
+// and finds them again. Start with Table; an Announcer writes those of frames before their window is
+// closed, so that new series are found at once.
 package dictionaries
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/store/cache"
@@ -16,28 +17,6 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// A node has some 40 dictionaries, in its day's partition of series and in each rollup's partition
-// again. They hardly ever change, so closing a window writes only those that are missing. A process
-// remembers those that it has written itself. For those that others wrote, or that it forgot, it
-// asks Cassandra once a partition: it reads the receipt.
-//
-// The receipt is a row beside the dictionaries that names those a quorum has acknowledged; it is
-// written after that. The rows themselves would prove less: with read repair off a quorum read also
-// finds a row that a process which died left on one replica, and the next read may miss it.
-//
-// What a receipt names lives long enough. A partition's dictionaries are written with one time to
-// live (series: RawTTL and a day; rollups: the table's TTL and the partition's length), none before
-// the partition begins, so that they outlive what is answered of its last window. A receipt of a
-// shorter time to live, from before somebody raised it, does not count. If a receipt is lost, or
-// two processes replace each other's, dictionaries are written once more, which does no harm.
-
-// writtenKey is a partition that has dictionaries.
-type writtenKey struct {
-	table, account string
-	node           uuid.UUID
-	start          int64 // of its day or bucket
-}
 
 // writtenBytes bounds what a process knows of what is written. A partition takes 200 bytes and 8
 // for each dictionary, so 500; a node has four that are in use (its day's, and one for each level
@@ -47,57 +26,6 @@ const (
 	writtenBytes     = 64 << 20
 	writtenPartition = 200
 )
-
-// Partition is one partition that has dictionaries, and how to write and read there.
-type Partition struct {
-	writtenKey
-	ttl          time.Duration
-	rows         *rows.Table
-	row          func(key string, hash window.Hash, b []byte) rows.Row // a dictionary
-	receipt      func(b []byte) rows.Row
-	receiptQuery rows.Query // reads the receipt
-}
-
-// ReceiptName is the receipt's hash, which no dictionary has: theirs are 8 bytes long.
-var ReceiptName = []byte("receipt")
-
-func (s *Table) dayPartition(account string, node uuid.UUID,
-	day int64) Partition {
-	row := func(key string, hash, b []byte) rows.Row {
-		return rows.Row{Key: []any{account, node, day, key, hash}, Values: []any{b}}
-	}
-	return Partition{
-		writtenKey: writtenKey{TableName, account, node, day},
-		ttl:        s.series.TTL,
-		rows:       s.series,
-		row: func(key string, hash window.Hash, b []byte) rows.Row {
-			return row(key, hash[:], b)
-		},
-		receipt: func(b []byte) rows.Row { return row("", ReceiptName, b) },
-		receiptQuery: rows.Query{Table: s.series, Key: []any{account, node},
-			Equal: []any{day, "", ReceiptName}, Columns: []string{"blob"}},
-	}
-}
-
-// InRollups is a partition of rollups, whose rows live for ttl, for the dictionaries in it.
-func InRollups(table *rows.Table, account string, node uuid.UUID, bucket int64,
-	ttl time.Duration) Partition {
-	row := func(metric string, b []byte) rows.Row {
-		return rows.Row{Key: []any{account, node, bucket, "", metric, bucket}, Values: []any{b},
-			TTL: ttl}
-	}
-	return Partition{
-		writtenKey: writtenKey{table.Name, account, node, bucket},
-		ttl:        ttl,
-		rows:       table,
-		row: func(_ string, hash window.Hash, b []byte) rows.Row {
-			return row(hash.String(), b)
-		},
-		receipt: func(b []byte) rows.Row { return row(string(ReceiptName), b) },
-		receiptQuery: rows.Query{Table: table, Key: []any{account, node, bucket},
-			Equal: []any{"", string(ReceiptName), bucket}, Columns: []string{"blob"}},
-	}
-}
 
 // Metrics count dictionaries. Written and Known together are those that a window or rollup
 // refers to.
@@ -115,7 +43,7 @@ type Table struct {
 	metrics         Metrics
 	log             *slog.Logger
 	clock           *calendar.Clock
-	known           *cache.Cache[writtenKey, []window.Hash] // which are in a partition
+	known           *cache.Cache[partitionKey, []window.Hash] // which are in a partition
 	decoded         *cache.Cache[dictionaryKey, *window.Dictionary]
 }
 
@@ -124,7 +52,7 @@ func New(engine rows.Engine, ttl time.Duration, clock *calendar.Clock,
 	metrics Metrics, log *slog.Logger) *Table {
 	return &Table{engine: engine, series: Layout(ttl), written: WrittenLayout(),
 		metrics: metrics, log: log, clock: clock,
-		known:   cache.New[writtenKey, []window.Hash](writtenBytes),
+		known:   cache.New[partitionKey, []window.Hash](writtenBytes),
 		decoded: cache.New[dictionaryKey, *window.Dictionary](dictionaryValues)}
 }
 
@@ -166,8 +94,8 @@ func (s *Table) WriteMissing(ctx context.Context, w rows.Work, h Partition,
 	}
 	slices.SortFunc(known, compareHashes)
 	known = slices.Compact(known)
-	if err := s.engine.Put(ctx, w, h.rows, h.receipt(appendReceipt(nil, seconds(h.ttl), known))); err !=
-		nil {
+	receipt := h.receipt(appendReceipt(nil, seconds(h.ttl), known))
+	if err := s.engine.Put(ctx, w, h.rows, receipt); err != nil {
 		return fmt.Errorf("store: write which dictionaries are there: %w", err)
 	}
 	s.remember(h, known)
@@ -176,13 +104,13 @@ func (s *Table) WriteMissing(ctx context.Context, w rows.Work, h Partition,
 
 // Remembers bounds what a process knows of what is written.
 func (s *Table) Remembers(bytes int) {
-	s.known = cache.New[writtenKey, []window.Hash](bytes)
+	s.known = cache.New[partitionKey, []window.Hash](bytes)
 }
 
 // knownIn returns the dictionaries that are certainly in a partition, in order.
 func (s *Table) knownIn(ctx context.Context, w rows.Work,
 	h Partition) ([]window.Hash, error) {
-	if known, found := s.known.Get(h.writtenKey); found {
+	if known, found := s.known.Get(h.partitionKey); found {
 		return known, nil
 	}
 	var b []byte
@@ -202,46 +130,11 @@ func (s *Table) knownIn(ctx context.Context, w rows.Work,
 }
 
 func (s *Table) remember(h Partition, known []window.Hash) {
-	s.known.Put(h.writtenKey, known, writtenPartition+len(known)*len(window.Hash{}))
-}
-
-func compareHashes(a, b window.Hash) int { return slices.Compare(a[:], b[:]) }
-
-// receiptVersion begins a receipt; the time to live in seconds as a varint and the hashes follow.
-const receiptVersion = 1
-
-func appendReceipt(dst []byte, ttl int64, known []window.Hash) []byte {
-	dst = binary.AppendUvarint(append(dst, receiptVersion), uint64(ttl))
-	for _, h := range known {
-		dst = append(dst, h[:]...)
-	}
-	return dst
-}
-
-// receiptOf returns what a receipt names, in order; nil if it is none that counts.
-func receiptOf(b []byte, ttl int64) []window.Hash {
-	if len(b) == 0 || b[0] != receiptVersion {
-		return nil
-	}
-	lives, n := binary.Uvarint(b[1:])
-	if n <= 0 || lives < uint64(ttl) {
-		return nil
-	}
-	b = b[1+n:]
-	size := len(window.Hash{})
-	if len(b)%size != 0 {
-		return nil
-	}
-	known := make([]window.Hash, 0, len(b)/size)
-	for ; len(b) > 0; b = b[size:] {
-		known = append(known, window.Hash(b[:size]))
-	}
-	slices.SortFunc(known, compareHashes)
-	return known
+	s.known.Put(h.partitionKey, known, writtenPartition+len(known)*len(window.Hash{}))
 }
 
 // Write writes those of the dictionaries of a node's span that are not there, and then that it did:
-// see dictionaries.go.
+// see list.go.
 func (s *Table) Write(ctx context.Context, w rows.Work, n window.Node, start int64,
 	list []window.EncodedDictionary) error {
 	return s.WriteMissing(ctx, w, s.dayPartition(n.Account, n.ID, calendar.Day(start)), list,
@@ -249,5 +142,3 @@ func (s *Table) Write(ctx context.Context, w rows.Work, n window.Node, start int
 			return s.recordWritten(ctx, w, n, start, written)
 		})
 }
-
-func seconds(d time.Duration) int64 { return int64(d / time.Second) }

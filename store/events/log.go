@@ -1,3 +1,5 @@
+// Package events keeps what happened on nodes: a row per event. Start with Log; Put takes the events
+// of a frame, Page gives what happened, the newest first.
 package events
 
 import (
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
@@ -46,9 +49,10 @@ const LateTableName = "events_late"
 // Layout is the table of events, which live for ttl.
 func Layout(ttl time.Duration) *rows.Table {
 	return &rows.Table{
-		Name:      TableName,
-		Comment:   "Ringwatch: what happened on nodes",
-		Partition: []rows.Column{rows.TextColumn("account"), rows.TextColumn("cluster"), rows.TimeColumn("hour")},
+		Name:    TableName,
+		Comment: "Ringwatch: what happened on nodes",
+		Partition: []rows.Column{rows.TextColumn("account"), rows.TextColumn("cluster"),
+			rows.TimeColumn("hour")},
 		// Newest first, as nearly all reads are.
 		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true},
 			rows.IDColumn("node"), rows.TimeColumn("frame_at"), {Name: "number", Kind: rows.Int32}},

@@ -1,3 +1,7 @@
+// Package fresh keeps frames as they came, until their window is closed: a row per frame, a
+// partition per window. Start with Frames.
+//
+// It imports frame, memory and store/rows alone.
 package fresh
 
 import (
@@ -23,9 +27,10 @@ func Layout(ttl time.Duration) *rows.Table {
 	packed := rows.Zip(1, 16)
 	packed.Packed = true
 	return &rows.Table{
-		Name:      TableName,
-		Comment:   "Ringwatch: frames as they came, until their window is closed",
-		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"), rows.TimeColumn("window")},
+		Name:    TableName,
+		Comment: "Ringwatch: frames as they came, until their window is closed",
+		Partition: []rows.Column{rows.TextColumn("account"), rows.IDColumn("node"),
+			rows.TimeColumn("window")},
 		// Newest first: the present state is the first row and its key frame's.
 		Clustering: []rows.Column{{Name: "at", Kind: rows.Time, Descending: true}},
 		Values: []rows.Column{{Name: "frame", Kind: rows.Blob}, rows.TimeColumn("key_at"),
@@ -45,6 +50,7 @@ func New(engine rows.Engine, ttl time.Duration) *Frames {
 	return &Frames{engine: engine, table: Layout(ttl)}
 }
 
+// Put writes a frame, and when it was received: a replay writes the same again.
 func (s *Frames) Put(ctx context.Context, w rows.Work, account string, h *frame.Header, b []byte,
 	received time.Time) error {
 	return s.engine.Put(ctx, w, s.table, rows.Row{Key: []any{account, h.Node, h.Window(), h.At},

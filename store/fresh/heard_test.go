@@ -1,9 +1,10 @@
 package fresh
 
 import (
-	"github.com/ringwatch/ringwatch/frame"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 func TestHeardAt(t *testing.T) {

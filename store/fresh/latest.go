@@ -2,7 +2,9 @@ package fresh
 
 import (
 	"context"
+
 	"github.com/google/uuid"
+
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/rows"

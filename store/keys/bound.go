@@ -15,6 +15,7 @@ import (
 // is a table of its own because ingest writes it, who may not write keys.
 const BoundTableName = "key_nodes"
 
+// BoundLayout is the table of what keys are bound to.
 func BoundLayout() *rows.Table {
 	return &rows.Table{
 		Name: BoundTableName,

@@ -1,3 +1,5 @@
+// Package keys keeps API keys, who has signed in with them, and which nodes they are bound to. Start
+// with Register.
 package keys
 
 import (
@@ -21,13 +23,15 @@ const (
 	sessionsScope = "sessions"
 )
 
+// Layout is the table of keys and sessions.
 func Layout() *rows.Table {
 	return &rows.Table{
 		Name:       TableName,
 		Comment:    "Ringwatch: API keys, hashed; ringwatch key writes it",
 		Partition:  []rows.Column{rows.TextColumn("scope")},
 		Clustering: []rows.Column{rows.TextColumn("id")},
-		Values: []rows.Column{rows.TextColumn("account"), rows.TextColumn("name"), rows.TextColumn("sha256"),
+		Values: []rows.Column{rows.TextColumn("account"), rows.TextColumn("name"),
+			rows.TextColumn("sha256"),
 			{Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts},
 			rows.TimeColumn("expires_at"),
 			rows.TimeColumn("created_at"), rows.TextColumn("created_by"), rows.TimeColumn("revoked_at"),

@@ -1,3 +1,5 @@
+// Package late keeps marks of windows and clusters that got a frame after they may have been closed,
+// so that readers look for it. Start with Windows; Clusters is for whoever keeps answers.
 package late
 
 import (

@@ -1,3 +1,4 @@
+// Package nodes keeps what is known of monitored nodes, by their newest key frames.
 package nodes
 
 import (

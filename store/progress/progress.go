@@ -1,3 +1,4 @@
+// Package progress keeps up to when the frames of the stream are in the database.
 package progress
 
 import (
@@ -33,6 +34,7 @@ const (
 // progressTTL is after how long a partition of which nobody says anything is forgotten.
 const progressTTL = 30 * 24 * time.Hour
 
+// Layout is the table of progress.
 func Layout() *rows.Table {
 	return &rows.Table{
 		Name: TableName,
