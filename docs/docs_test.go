@@ -243,6 +243,7 @@ var levels = map[string][]string{
 	"stream/streamtest":  {"dev/eventually", "stream"},
 	"store/cache":        {},
 	"store/calendar":     {"frame", "store/rows", "window"},
+	"store/cutovers": {"store/calendar", "store/rows"},
 	"store/dictionaries": {"frame", "memory", "store/cache", "store/calendar", "store/fresh",
 		"store/rows", "window"},
 	"store/events": {"frame", "memory", "store/cache", "store/calendar", "store/rows", "window",

@@ -219,7 +219,8 @@ func (w *Writer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 		w.windows.forget(d.windowKey, d.openWindow)
 	}
 	if err != nil {
-		return fmt.Errorf("store: close window %s of node %s: %w", calendar.Text(d.start), d.node, err)
+		return fmt.Errorf("store: close window %s of node %s: %w", calendar.Text(d.start), d.node,
+			err)
 	}
 	return nil
 }

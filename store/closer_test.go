@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/stream"
@@ -112,8 +113,8 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	for at, generation := range map[int64]string{base + calendar.WindowMillis: "v99",
 		base + 2*calendar.WindowMillis: "v3"} {
 		if err := s.exec(t.Context(),
-			"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
-			cutoverScope, at, generation); err != nil {
+			"INSERT INTO "+s.table(cutovers.TableName)+" (scope, at, generation) VALUES (?, ?, ?)",
+			cutovers.Scope, at, generation); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,11 +144,11 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	// it holds nobody up
 	mustHandle(t, w, stream.Record{Account: "acme", Offset: 16, Value: more.Bytes})
 	if err := s.exec(t.Context(),
-		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
-		cutoverScope, base+calendar.WindowMillis, "v3"); err != nil {
+		"INSERT INTO "+s.table(cutovers.TableName)+" (scope, at, generation) VALUES (?, ?, ?)",
+		cutovers.Scope, base+calendar.WindowMillis, "v3"); err != nil {
 		t.Fatal(err)
 	}
-	c.millis.Add(CutoverRefresh.Milliseconds())
+	c.millis.Add(cutovers.Refresh.Milliseconds())
 	eventually.True(t, "all windows closed", func() bool { _, open := w.LowWater(0); return !open })
 	if err := w.Ready(t.Context()); err != nil {
 		t.Error(err)

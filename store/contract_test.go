@@ -498,7 +498,8 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	s, _, n, sent := closedWindow(t, mustStore, 200)
 	write(t, s, sent[:6]...)
 	stamp := s.clock.Now().UnixMicro()
-	frames, err := s.fresh.InWindow(t.Context(), rows.Work{}, memory.Unbounded(), "acme", n.ID, base)
+	frames, err := s.fresh.InWindow(t.Context(), rows.Work{}, memory.Unbounded(), "acme",
+		n.ID, base)
 	if err != nil {
 		t.Fatal(err)
 	}

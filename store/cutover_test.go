@@ -9,6 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -48,7 +49,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		at  int64
 		say string
 	}{
-		{"v1", base, calendar.Text(first)}, {"v1", first - calendar.WindowMillis, calendar.Text(first)},
+		{"v1", base, calendar.Text(first)},
+		{"v1", first - calendar.WindowMillis, calendar.Text(first)},
 		{"v9", first, "v3"}, {"none", first, "v3"},
 	} {
 		if _, err := s.Cutover(t.Context(), bad.to, time.UnixMilli(bad.at),
@@ -69,7 +71,7 @@ func TestCutoverMustLieAhead(t *testing.T) {
 			t.Fatalf("%+v, %v", cut, err)
 		}
 	}
-	c.millis.Add(CutoverRefresh.Milliseconds())
+	c.millis.Add(cutovers.Refresh.Milliseconds())
 	list, err = s.Cutovers(t.Context(), base)
 	if err != nil || len(list) != 2 || list[1].At != first || list[1].Generation != "v2" ||
 		list[1].By != "the test" {
@@ -110,11 +112,11 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	if err != nil || cut.At != base+3*calendar.WindowMillis {
 		t.Fatalf("%+v, %v", cut, err)
 	}
-	list, err := other.cutovers.all(t.Context())
+	list, err := other.cutovers.All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.change(t.Context(), "DROP TABLE "+s.table(cutoverTable)); err != nil {
+	if err := s.change(t.Context(), "DROP TABLE "+s.table(cutovers.TableName)); err != nil {
 		t.Fatal(err)
 	}
 	c.millis.Store(base + 6*calendar.WindowMillis)
@@ -131,7 +133,8 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+5*calendar.WindowMillis); !asIs(
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+		base+5*calendar.WindowMillis); !asIs(
 		err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
@@ -140,13 +143,13 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 		t.Errorf("a read of what it knows: %v", err)
 	}
 	// The table comes back, and the writer that waited goes on.
-	if err := s.session.Create(t.Context(), cutoverLayout()); err != nil {
+	if err := s.session.Create(t.Context(), cutovers.Layout()); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range list {
 		if err := s.exec(t.Context(),
-			"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, ?)",
-			cutoverScope, row.At, row.Generation); err != nil {
+			"INSERT INTO "+s.table(cutovers.TableName)+" (scope, at, generation) VALUES (?, ?, ?)",
+			cutovers.Scope, row.At, row.Generation); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,16 +175,18 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
 	if err := s.exec(t.Context(),
-		"INSERT INTO "+s.table(cutoverTable)+" (scope, at, generation) VALUES (?, ?, 'v4')",
-		cutoverScope, base+calendar.WindowMillis); err != nil {
+		"INSERT INTO "+s.table(cutovers.TableName)+" (scope, at, generation) VALUES (?, ?, 'v4')",
+		cutovers.Scope, base+calendar.WindowMillis); err != nil {
 		t.Fatal(err)
 	}
-	c.millis.Add(CutoverRefresh.Milliseconds())
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base, base+calendar.WindowMillis); !asIs(err,
+	c.millis.Add(cutovers.Refresh.Milliseconds())
+	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+		base+calendar.WindowMillis); !asIs(err,
 		ErrGeneration) {
 		t.Errorf("%v", err)
 	}
-	if got, _ := read(t, s, n.ID, base, base+calendar.WindowMillis-1); windowtest.Diff(got, want) != "" {
+	got, _ := read(t, s, n.ID, base, base+calendar.WindowMillis-1)
+	if windowtest.Diff(got, want) != "" {
 		t.Error(windowtest.Diff(got, want))
 	}
 }
@@ -230,7 +235,7 @@ func TestDrop(t *testing.T) {
 	write(t, s, n.Step(base+20_000, false))
 	closeIt(t, s, n)
 	o, err := s.Show(t.Context())
-	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != noGeneration ||
+	if err != nil || len(o.Ranges) != 2 || o.Ranges[0].Generation != cutovers.NoGeneration ||
 		o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}

@@ -108,7 +108,8 @@ func (w *Writer) Deferred() string {
 		if i > 0 {
 			text += ","
 		}
-		text += fmt.Sprintf(" %s of node %s of account %s", calendar.Text(n.start), n.node, n.account)
+		text += fmt.Sprintf(" %s of node %s of account %s", calendar.Text(n.start), n.node,
+			n.account)
 	}
 	if more := len(list) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

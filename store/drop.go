@@ -20,7 +20,7 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.cutovers.all(ctx)
+	list, err := s.cutovers.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		if c.Generation != name {
 			continue
 		}
-		if err := s.cutovers.drop(ctx, c); err != nil {
+		if err := s.cutovers.Drop(ctx, c); err != nil {
 			return err
 		}
 	}

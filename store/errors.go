@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
@@ -34,9 +35,7 @@ var (
 	ErrKeysRights = keys.ErrRights
 	// ErrCutovers is returned for windows of which this process cannot know what generation serves
 	// them, because it could not read the cutover table for too long. It is retryable.
-	ErrCutovers error = &rows.Error{
-		Err: errors.New("store: the cutover table could not be read for too long"), Retryable: true,
-	}
+	ErrCutovers = cutovers.ErrUnknown
 	// ErrGeneration is wrapped by the error about a generation that this program does not know.
 	ErrGeneration = errors.New("store: unknown generation")
 	// ErrCutover is wrapped by the error about a cutover that cannot be.

@@ -310,7 +310,8 @@ func TestLateEvents(t *testing.T) {
 		if p, err := reading(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
-		if ttl, found, err := s.session.TTL(t.Context(), happened.LateTableName); err != nil || !found ||
+		ttl, found, err := s.session.TTL(t.Context(), happened.LateTableName)
+		if err != nil || !found ||
 			ttl != 24*time.Hour {
 			t.Errorf("they are kept for %v: %v, %v", ttl, found, err)
 		}

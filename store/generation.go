@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -120,9 +121,6 @@ const DefaultGeneration = "v3"
 // Generations are the names of all generations, oldest first.
 func Generations() []string { return []string{"v1", "v2", "v3"} }
 
-// noGeneration stands in the cutover table for one that was dropped: nothing is stored there.
-const noGeneration = "none"
-
 // generation returns the generation of a name in the cutover table.
 func (s task) generation(name string) (Generation, error) {
 	switch name {
@@ -132,7 +130,7 @@ func (s task) generation(name string) (Generation, error) {
 		return newV2(s), nil
 	case "v3":
 		return v3{s}, nil
-	case noGeneration:
+	case cutovers.NoGeneration:
 		return none{}, nil
 	}
 	return nil, fmt.Errorf("%w: %q; update this program", ErrGeneration, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
@@ -48,7 +49,7 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 		}
 		list = []cassandra.Grant{reads("")}
 		for _, t := range tables {
-			if t.Name != cutoverTable && t.Name != keys.TableName {
+			if t.Name != cutovers.TableName && t.Name != keys.TableName {
 				list = append(list, writes(t.Name))
 			}
 		}

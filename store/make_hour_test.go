@@ -76,13 +76,15 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	}
 	for i, by := range []time.Duration{time.Hour, 10 * 24 * time.Hour} {
 		c.millis.Store(start + window.HourMillis + by.Milliseconds())
-		for _, table := range []string{fresh.TableName, late.TableName} { // what was there has expired
+		// what was there has expired
+		for _, table := range []string{fresh.TableName, late.TableName} {
 			empty(t, s, table)
 		}
 		send(delayed[1+i], delayed[3+i])
 		check("late by " + by.String())
 		settle("late by " + by.String() + ", closed")
-		for _, table := range []string{fresh.TableName, late.TableName, windowsTable} { // the hour alone
+		// the hour alone
+		for _, table := range []string{fresh.TableName, late.TableName, windowsTable} {
 			empty(t, s, table)
 		}
 		check("late by " + by.String() + ", from the hour")

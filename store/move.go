@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
@@ -215,8 +216,8 @@ func (m *Mover) checkVacant(ctx context.Context, t *rows.Table) error {
 		return err
 	}
 	empty, err := m.to.session.Empty(ctx, t)
-	if err == nil && !empty && t.Name == cutoverTable {
-		list, failed := m.to.cutovers.all(ctx)
+	if err == nil && !empty && t.Name == cutovers.TableName {
+		list, failed := m.to.cutovers.All(ctx)
 		empty, err = len(list) == 1 && list[0].At == 0 &&
 			list[0].Generation == DefaultGeneration, failed
 	}
@@ -320,7 +321,7 @@ func (m *Mover) Last(ctx context.Context) error {
 // checkCutovers holds the cutovers that are in the database against those that were copied: if
 // others were there before, windows would be looked for in the wrong tables.
 func (m *Mover) checkCutovers(ctx context.Context) error {
-	list, err := m.to.cutovers.all(ctx)
+	list, err := m.to.cutovers.All(ctx)
 	if err != nil {
 		return err
 	}

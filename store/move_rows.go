@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
@@ -48,7 +49,7 @@ func (m *Mover) admit(t *rows.Table, list []rows.Row) error {
 		for len(list[i].Values) < len(t.Values) {
 			list[i].Values = append(list[i].Values, nil)
 		}
-		if t.Name == cutoverTable {
+		if t.Name == cutovers.TableName {
 			m.recordCutover(&list[i])
 		}
 	}

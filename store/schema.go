@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
@@ -23,7 +24,7 @@ type Schema struct {
 	clock      *calendar.Clock
 	session    database
 	external   externalDatabase // nil: the database is a directory, which is our own
-	cutovers   *cutoverRows
+	cutovers   *cutovers.Table
 	tables     []*rows.Table                    // that all generations share
 	generation func(string) (Generation, error) // by name
 }
@@ -41,7 +42,7 @@ func (s *Schema) Apply(ctx context.Context) error {
 // change. Before it changes anything it looks for what would lose data, a shorter TTL or fewer
 // replicas: that is an error which wraps ErrLoss. It may be called again at any time.
 func (s *Schema) ApplyChanges(ctx context.Context, c Changes) ([]string, error) {
-	return s.session.Apply(ctx, c, rows.Schema{Tables: s.tablesNow, Seed: s.cutovers.seed})
+	return s.session.Apply(ctx, c, rows.Schema{Tables: s.tablesNow, Seed: s.cutovers.Seed})
 }
 
 // tablesNow returns the shared tables and those of the generations that serve any time whose data
@@ -66,28 +67,29 @@ func (s *Schema) tablesNow(ctx context.Context) ([]*rows.Table, error) {
 // liveGenerations returns the generations that serve any time whose data has not expired. Before
 // there is a cutover table it is the one that the configuration names.
 func (s *Schema) liveGenerations(ctx context.Context) ([]string, error) {
-	found, err := s.session.Has(ctx, s.cutovers.table)
+	found, err := s.session.Has(ctx, cutovers.Layout())
 	if err != nil {
 		return nil, err
 	}
-	var list []Cutover
+	var list []cutovers.Cutover
 	if found {
-		if list, err = s.cutovers.all(ctx); err != nil {
+		if list, err = s.cutovers.All(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if len(list) == 0 {
 		return []string{s.config.Generation}, nil
 	}
-	return s.cutovers.live(list), nil
+	return s.cutovers.Live(list), nil
 }
 
 // Cutover lets a generation serve the windows from at on, rounded up to the begin of a window. It
 // creates the generation's tables. at must be at least CutoverLead ahead, so that every process
 // knows it in time, and so must what it changes: a cutover that lies ahead may be replaced by
 // another at the same time. The error wraps ErrCutover if it cannot be. by says who wants it.
-func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string) (Cutover, error) {
-	c := Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.clock.Millis()}
+func (s *Schema) Cutover(ctx context.Context, to string, at time.Time,
+	by string) (cutovers.Cutover, error) {
+	c := cutovers.Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.clock.Millis()}
 	if start := calendar.Floor(c.At, calendar.WindowMillis); start < c.At {
 		c.At = start + calendar.WindowMillis
 	}
@@ -116,9 +118,10 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time, by string
 	if earliest := c.Written + CutoverLead.Milliseconds(); c.At < earliest {
 		first := frame.WindowOf(earliest-1) + calendar.WindowMillis
 		return c, fmt.Errorf("%w: %s is less than %s ahead, so some process may not learn of it "+
-			"in time; use %s or later", ErrCutover, calendar.Text(c.At), CutoverLead, calendar.Text(first))
+			"in time; use %s or later", ErrCutover, calendar.Text(c.At), CutoverLead,
+			calendar.Text(first))
 	}
-	return c, s.cutovers.put(ctx, c)
+	return c, s.cutovers.Put(ctx, c)
 }
 
 // CommitLog is what Cassandra says of how safe a write is that it has acknowledged.

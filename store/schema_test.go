@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/nodes"
@@ -224,7 +225,8 @@ func TestRolesInCassandra(t *testing.T) {
 			return err
 		}
 		if err := NewWriter(s).due.add(ctx, rows.Work{},
-			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0, base*1000); err != nil {
+			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0,
+			base*1000); err != nil {
 			return err
 		}
 		if err := writing(s).MakeHour(ctx, memory.Unbounded(), "acme", n.ID,
@@ -276,7 +278,7 @@ func TestRolesInCassandra(t *testing.T) {
 	for what, f := range map[string]func() error{
 		"cutover": func() error { _, err := service.Cutover(ctx, "v2", cut, "svc"); return err },
 		"its row": func() error {
-			return service.exec(ctx, "INSERT INTO "+service.table(cutoverTable)+
+			return service.exec(ctx, "INSERT INTO "+service.table(cutovers.TableName)+
 				" (scope, at, generation) VALUES ('windows', 0, 'v1')")
 		},
 		"create": func() error {

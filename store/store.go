@@ -25,6 +25,7 @@
 // Its rooms, in the order in which data passes them. Each keeps one thing, in a table or two of its
 // own, and knows the engine alone:
 //
+//	cutovers      which generation of tables serves a window
 //	late          marks of windows and clusters that get a frame late
 //	fresh         frames, until their window is closed
 //	events        what happened on nodes
@@ -48,6 +49,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -70,7 +72,7 @@ type Store struct {
 	*Schema
 	*keys.Register
 	*progress.Ledger
-	cutovers  *cutoverRows
+	cutovers  *cutovers.Table
 	nodes     *nodes.Nodes
 	late      *late.Windows
 	fresh     *fresh.Frames
@@ -130,8 +132,7 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	}
 	s.Register = keys.New(session, s.clock)
 	s.Ledger = progress.New(session)
-	s.cutovers = &cutoverRows{engine: session, table: cutoverLayout(), limits: s.limits,
-		clock: s.clock, first: c.Generation}
+	s.cutovers = cutovers.New(session, s.limits, s.clock, c.Generation)
 	s.nodes = nodes.New(session, c.RawTTL)
 	s.late = late.New(session, s.limits, s.clock)
 	s.fresh = fresh.New(session, c.FreshTTL)

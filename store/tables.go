@@ -1,6 +1,7 @@
 package store
 
 import (
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -14,7 +15,7 @@ import (
 // tables returns the tables that serve whatever the generation.
 func (c *Config) tables() []*rows.Table {
 	marks := c.limits().MarkTTL()
-	list := []*rows.Table{cutoverLayout(), fresh.Layout(c.FreshTTL), late.Layout(marks),
+	list := []*rows.Table{cutovers.Layout(), fresh.Layout(c.FreshTTL), late.Layout(marks),
 		late.ClustersLayout(marks), dictionaries.Layout(c.RawTTL), dictionaries.WrittenLayout(),
 		nodes.Layout(c.RawTTL), progress.Layout(), keys.Layout(), keys.BoundLayout(),
 		events.Layout(c.EventsTTL), events.LateLayout(c.EventsTTL)}

@@ -25,12 +25,12 @@ func (s *Store) Ready(ctx context.Context) error {
 			return fmt.Errorf("store: the tables are being checked: %w", explained(err))
 		}
 	}
-	if p := s.cutovers.blocked.Load(); p != nil {
-		return *p
+	if err := s.cutovers.Blocked(); err != nil {
+		return err
 	}
 	if s.session.Failing() != nil {
 		bounded, cancel := context.WithTimeout(ctx, probeTimeout)
-		_, err := s.cutovers.all(bounded)
+		_, err := s.cutovers.All(bounded)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("store: the database does not answer as it should: %w",

@@ -39,7 +39,8 @@ func (v3) Tables(c *Config) []*rows.Table {
 		// All heads of an hour are neighbours: they say which of the other rows are to be read.
 		Clustering: []rows.Column{{Name: "part", Kind: rows.Int32}, rows.TimeColumn("at")},
 		Values:     []rows.Column{{Name: "blob", Kind: rows.Blob}},
-		TTL:        min(calendar.WindowTTL, c.RawTTL), AgeUnit: time.Minute, Grace: 10 * time.Minute,
+		TTL:        min(calendar.WindowTTL, c.RawTTL), AgeUnit: time.Minute,
+		Grace:       10 * time.Minute,
 		Compression: rows.Zip(1, 16),
 	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the "+
 		"head row, written last", c.RawTTL), {
@@ -320,7 +321,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	spans := map[int64]*spanPlan{}
 	for start, h := range heads {
 		if h.window == nil || q.HeadsOnly {
-			take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: h.stamp, Head: h.window,
+			take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: h.stamp,
+				Head:   h.window,
 				Damage: damageOf(h.damage)})
 			continue
 		}
@@ -356,7 +358,8 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		return err
 	}
 	for start, c := range spans {
-		w, damage, known, err := c.window(ctx, k, &q, start, calendar.WindowMillis, heads[start].window,
+		w, damage, known, err := c.window(ctx, k, &q, start, calendar.WindowMillis,
+			heads[start].window,
 			f.Find)
 		if err := cmp.Or(f.Err, err); err != nil {
 			return err

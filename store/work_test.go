@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -153,8 +154,9 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		return admitted >= 1 && asked-admitted >= blasters/2
 	})
 	keys := []ring.Key{{"acme", gocql.UUID(n.ID), base}, {"acme", gocql.UUID(uuid.New()), base}}
-	query := ring.Query{Keyspace: s.config.Keyspace, Table: fresh.TableName, Columns: []string{"at"},
-		Limit: 1, Work: ring.Work{Class: throttle.Serving, Client: "shop"}}
+	query := ring.Query{Keyspace: s.config.Keyspace, Table: fresh.TableName,
+		Columns: []string{"at"},
+		Limit:   1, Work: ring.Work{Class: throttle.Serving, Client: "shop"}}
 	for range lookups / 2 {
 		results, err := reader.Read(t.Context(), query, keys)
 		if err != nil || results[0].Err != nil || len(results[0].Rows) != 1 ||
@@ -210,7 +212,8 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
-				slices.Contains([]string{fresh.TableName, hoursTable, dictionaries.TableName}, table) {
+				slices.Contains([]string{fresh.TableName, hoursTable, dictionaries.TableName},
+					table) {
 				return nil, fmt.Errorf("held: %w",
 					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
 			}
@@ -238,7 +241,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)
 		}
 	}
-	if seen["bulk "+cutoverTable]+seen["dashboard "+cutoverTable] > 0 {
+	if seen["bulk "+cutovers.TableName]+seen["dashboard "+cutovers.TableName] > 0 {
 		t.Error("what generation serves waits for the throttle")
 	}
 }

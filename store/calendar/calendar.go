@@ -1,6 +1,6 @@
 // Package calendar says which windows, hours and days time is divided into, how long what is stored
-// of them lives, and by how much the clocks of processes may differ. Times are in milliseconds since
-// the Unix epoch, but for stamps, which are in microseconds.
+// of them lives, and by how much the clocks of processes may differ. Times are in milliseconds
+// since the Unix epoch, but for stamps, which are in microseconds.
 //
 // It imports frame, window and store/rows alone.
 package calendar

@@ -51,8 +51,9 @@ type Announcer struct {
 
 	slots chan struct{} // one for each frame that is looked into
 	// outline of the last key frame whose dictionaries are written
-	keys    *cache.Cache[nodeDay, uint64]
-	windows *cache.Cache[nodeWindow, time.Time] // when delta frames of a window were last looked into
+	keys *cache.Cache[nodeDay, uint64]
+	// when delta frames of a window were last looked into
+	windows *cache.Cache[nodeWindow, time.Time]
 
 	mu         sync.Mutex
 	backlog    []keyFrame // that came while all slots were taken, announcedNodes at most

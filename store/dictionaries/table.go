@@ -1,6 +1,6 @@
 // Package dictionaries keeps the dictionaries that closed windows and rollups refer to, by content,
-// and finds them again. Start with Table; an Announcer writes those of frames before their window is
-// closed, so that new series are found at once.
+// and finds them again. Start with Table; an Announcer writes those of frames before their window
+// is closed, so that new series are found at once.
 package dictionaries
 
 import (

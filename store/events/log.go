@@ -1,5 +1,5 @@
-// Package events keeps what happened on nodes: a row per event. Start with Log; Put takes the events
-// of a frame, Page gives what happened, the newest first.
+// Package events keeps what happened on nodes: a row per event. Start with Log; Put takes the
+// events of a frame, Page gives what happened, the newest first.
 package events
 
 import (
@@ -80,8 +80,9 @@ func LateLayout(ttl time.Duration) *rows.Table {
 
 // Metrics count what became of events.
 type Metrics struct {
-	Results *prometheus.CounterVec // by result: written, excess, expired, old; corrupt counts frames
-	Untold  prometheus.Counter     // that came late, and that no follower hears of
+	// by result: written, excess, expired, old; corrupt counts frames
+	Results *prometheus.CounterVec
+	Untold  prometheus.Counter // that came late, and that no follower hears of
 }
 
 // Log keeps what happened on nodes.
@@ -96,11 +97,11 @@ type Log struct {
 	perMinute int
 
 	mu sync.Mutex // over a reading of written and its change
-	// written is how many events of a cluster's minute this process wrote, and let how many of a
+	// written is how many events of a cluster's minute this process wrote, admitted how many of a
 	// frame's: one that comes again makes the same rows and takes no more room.
-	written *cache.Cache[clusterMinute, int]
-	let     *cache.Cache[frameMinute, int]
-	seed    maphash.Seed
+	written  *cache.Cache[clusterMinute, int]
+	admitted *cache.Cache[frameMinute, int]
+	seed     maphash.Seed
 
 	Paging Paging // DefaultPaging, but for tests
 }
@@ -111,8 +112,8 @@ func New(engine rows.Engine, limits *calendar.Limits, perMinute int, clock *cale
 	return &Log{engine: engine, table: Layout(limits.EventsTTL),
 		late: LateLayout(limits.EventsTTL), limits: limits, perMinute: perMinute,
 		metrics: metrics, clock: clock,
-		written: cache.New[clusterMinute, int](eventMinutes),
-		let:     cache.New[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
+		written:  cache.New[clusterMinute, int](eventMinutes),
+		admitted: cache.New[frameMinute, int](eventMinutes), seed: maphash.MakeSeed(),
 		Paging: DefaultPaging}
 }
 
@@ -141,7 +142,7 @@ func (s *Log) Put(ctx context.Context, w rows.Work, account string, h *frame.Hea
 		s.metrics.Results.WithLabelValues("corrupt").Inc()
 		return nil
 	}
-	of := frameMinute{clusterMinute{account, h.Cluster, -1}, maphash.Bytes(s.seed, b)}
+	counted := frameMinute{clusterMinute{account, h.Cluster, -1}, maphash.Bytes(s.seed, b)}
 	stamp := s.clock.Millis() * 1000
 	var all, late []rows.Row
 	var expired, old, excess, room int
@@ -155,15 +156,15 @@ func (s *Log) Put(ctx context.Context, w rows.Work, account string, h *frame.Hea
 			old++
 			continue
 		}
-		if minute := e.At / 60_000; minute != of.minute { // they come in order
+		if minute := e.At / 60_000; minute != counted.minute { // they come in order
 			n := slices.IndexFunc(list[i:], func(e frame.Event) bool {
 				return e.At/60_000 != minute
 			})
 			if n < 0 {
 				n = len(list) - i
 			}
-			of.minute = minute
-			room = s.take(of, n)
+			counted.minute = minute
+			room = s.take(counted, n)
 		}
 		if room == 0 {
 			excess++
@@ -194,7 +195,7 @@ func (s *Log) Put(ctx context.Context, w rows.Work, account string, h *frame.Hea
 			return fmt.Errorf("write events: %w", err)
 		}
 	}
-	untold, err := s.putLate(ctx, w, account, of.frame, late)
+	untold, err := s.putLate(ctx, w, account, counted.frame, late)
 	if err != nil {
 		return err
 	}
@@ -228,14 +229,14 @@ func (s *Log) putLate(ctx context.Context, w rows.Work, account string, frame ui
 func (s *Log) take(m frameMinute, n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if let, again := s.let.Get(m); again {
-		return min(n, let)
+	if known, again := s.admitted.Get(m); again {
+		return min(n, known)
 	}
 	written, _ := s.written.Get(m.clusterMinute)
 	may := min(n, max(0, s.perMinute-written))
 	if may > 0 { // what had no room may have some when it comes again
 		s.written.Put(m.clusterMinute, written+may, 1)
-		s.let.Put(m, may, 1)
+		s.admitted.Put(m, may, 1)
 	}
 	return may
 }

@@ -159,7 +159,8 @@ func (r *reader) oldestFirst(ctx context.Context) error {
 		if span < window.HourMillis {
 			s.to = min(s.to, r.from+span-1)
 		}
-		err := r.ask(ctx, first, calendar.Hour(s.to), first, first+(r.hoursAsked-1)*window.HourMillis)
+		err := r.ask(ctx, first, calendar.Hour(s.to), first,
+			first+(r.hoursAsked-1)*window.HourMillis)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 const recentMillis = 15 * 60_000
 
 // Latest returns the node's newest frame of the last 15 minutes and, if that is a delta frame, its
-// key frame before it; and when the node was heard of by it, in ms. If the newest one's key frame is
-// not there it is the newest that can be read, and newer says so. None: no frames and no error.
+// key frame before it; and when the node was heard of by it, in ms. If the newest one's key frame
+// is not there it is the newest that can be read, and newer says so. None: no frames and no error.
 func (s *Frames) Latest(ctx context.Context, work rows.Work, lease *memory.Lease, account string,
 	node uuid.UUID, now int64) (frames [][]byte, heard int64, newer bool, err error) {
 	take := func(w int64) error {

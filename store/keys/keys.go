@@ -1,5 +1,5 @@
-// Package keys keeps API keys, who has signed in with them, and which nodes they are bound to. Start
-// with Register.
+// Package keys keeps API keys, who has signed in with them, and which nodes they are bound to.
+// Start with Register.
 package keys
 
 import (
@@ -34,8 +34,9 @@ func Layout() *rows.Table {
 			rows.TextColumn("sha256"),
 			{Name: "scopes", Kind: rows.Texts}, {Name: "networks", Kind: rows.Texts},
 			rows.TimeColumn("expires_at"),
-			rows.TimeColumn("created_at"), rows.TextColumn("created_by"), rows.TimeColumn("revoked_at"),
-			rows.TextColumn("revoked_by"), {Name: "clusters", Kind: rows.Texts}, rows.TextColumn("node"),
+			rows.TimeColumn("created_at"), rows.TextColumn("created_by"),
+			rows.TimeColumn("revoked_at"), rows.TextColumn("revoked_by"),
+			{Name: "clusters", Kind: rows.Texts}, rows.TextColumn("node"),
 			rows.TextColumn("session_of")},
 		Grace: 10 * 24 * time.Hour, Compression: rows.Fast,
 		Everywhere: true, // because others read in their datacenter

@@ -88,8 +88,8 @@ func (s *Clusters) Mark(ctx context.Context, w rows.Work, account, cluster strin
 	return nil
 }
 
-// times returns when an account's clusters were marked, in ms. What it returns is lateAge old at most,
-// and nobody changes it.
+// times returns when an account's clusters were marked, in ms. What it returns is lateAge old at
+// most, and nobody changes it.
 func (s *Clusters) times(ctx context.Context, w rows.Work,
 	account string) (map[string]int64, error) {
 	s.mu.Lock()
@@ -123,8 +123,8 @@ func (s *Clusters) times(ctx context.Context, w rows.Work,
 	return list, nil
 }
 
-// Unchanged reports whether no mark stands for a frame that a reading which began at an instant (ms)
-// may lack, of those of an account's clusters that are wanted. It says no where nobody knows.
+// Unchanged reports whether no mark stands for a frame that a reading which began at an instant
+// (ms) may lack, of those of an account's clusters that are wanted. It says no where nobody knows.
 func (s *Clusters) Unchanged(ctx context.Context, w rows.Work, account string,
 	wanted func(cluster string) bool, began int64) (bool, error) {
 	if age := s.clock.Millis() - began; age < 0 ||

@@ -1,5 +1,5 @@
-// Package late keeps marks of windows and clusters that got a frame after they may have been closed,
-// so that readers look for it. Start with Windows; Clusters is for whoever keeps answers.
+// Package late keeps marks of windows and clusters that got a frame after they may have been
+// closed, so that readers look for it. Start with Windows; Clusters is for whoever keeps answers.
 package late
 
 import (
@@ -82,8 +82,8 @@ type nodeID struct {
 // nodeMarks are a node's marks, as they were read at an instant (ms). They count until a cluster of
 // the account is marked.
 type nodeMarks struct {
-	of   map[int64]int64
-	read int64
+	marked map[int64]int64
+	read   int64
 }
 
 // knownNodes is of how many nodes a process remembers the marks, some 100 bytes each without any.
@@ -134,7 +134,7 @@ func (s *Windows) Marks(ctx context.Context, w rows.Work, account string, node u
 		s.remember(account, node, n)
 	}
 	list := map[int64]int64{}
-	for start, marked := range n.of {
+	for start, marked := range n.marked {
 		if start >= from && start <= to {
 			list[start] = marked
 		}
@@ -144,7 +144,7 @@ func (s *Windows) Marks(ctx context.Context, w rows.Work, account string, node u
 
 // remember remembers a node's marks.
 func (s *Windows) remember(account string, node uuid.UUID, n nodeMarks) {
-	s.known.Put(nodeID{account, node}, n, 1+len(n.of))
+	s.known.Put(nodeID{account, node}, n, 1+len(n.marked))
 }
 
 // Assume lets a node have no marks that were read at an instant (ms), as if they had been.
@@ -155,7 +155,7 @@ func (s *Windows) Assume(account string, node uuid.UUID, read int64) {
 // read reads all marks of a node.
 func (s *Windows) read(ctx context.Context, w rows.Work, account string,
 	node uuid.UUID) (nodeMarks, error) {
-	n := nodeMarks{of: map[int64]int64{}, read: s.clock.Millis()}
+	n := nodeMarks{marked: map[int64]int64{}, read: s.clock.Millis()}
 	query := rows.Query{Table: s.table, Key: []any{account, node},
 		Columns: []string{"window", "marked"}}
 	err := s.engine.Read(ctx, w, query, func(scan func(...any) bool) bool {
@@ -163,7 +163,7 @@ func (s *Windows) read(ctx context.Context, w rows.Work, account string,
 		if !scan(&start, &marked) {
 			return false
 		}
-		n.of[start] = marked
+		n.marked[start] = marked
 		return true
 	})
 	return n, err

@@ -42,8 +42,9 @@ func Layout() *rows.Table {
 			"store processes write it every second",
 		Partition:  []rows.Column{rows.TextColumn("scope")},
 		Clustering: []rows.Column{{Name: "stream_partition", Kind: rows.Int32}},
-		Values:     []rows.Column{rows.TimeColumn("through"), {Name: "partitions", Kind: rows.Int32}},
-		TTL:        progressTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
+		Values: []rows.Column{rows.TimeColumn("through"),
+			{Name: "partitions", Kind: rows.Int32}},
+		TTL: progressTTL, Grace: 3 * time.Hour, Compression: rows.Fast,
 	}
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 
+	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
@@ -14,7 +15,7 @@ type Overview struct {
 
 // Range is a range of time and the generation that serves it.
 type Range struct {
-	Cutover
+	cutovers.Cutover
 	Until   int64 // the next cutover; 0: none
 	Expires int64 // when its last data has expired; 0: it goes on
 }
@@ -25,13 +26,13 @@ type TableUse = rows.TableUse
 // Show describes the schema as it is. A node that does not answer is left out and counted.
 func (s *Schema) Show(ctx context.Context) (Overview, error) {
 	var o Overview
-	list, err := s.cutovers.all(ctx)
+	list, err := s.cutovers.All(ctx)
 	if err != nil {
 		return o, err
 	}
 	for i, c := range list {
 		r := Range{Cutover: c}
-		if until, ends := s.cutovers.servesUntil(list, i); ends {
+		if until, ends := s.cutovers.ServesUntil(list, i); ends {
 			r.Until, r.Expires = list[i+1].At, until
 		}
 		o.Ranges = append(o.Ranges, r)
