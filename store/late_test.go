@@ -59,8 +59,8 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		if h.IsKey() {
 			keys[h.At] = sent
 		}
-		if i == 20 || i == 25 || i == 41 || h.IsKey() && h.Window() == start+calendar.WindowMillis &&
-			!expired {
+		if i == 20 || i == 25 || i == 41 || h.IsKey() && !expired &&
+			h.Window() == start+calendar.WindowMillis {
 			late = append(late, sent)
 		} else {
 			give(sent)

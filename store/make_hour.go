@@ -195,9 +195,8 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			continue // it is in the hour as it is
 		}
 		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis,
-			stamps: stamps,
-			times:  h.window.Times, node: h.window.Node, report: h.window.Report, bytes: h.row.Bytes,
-			head:  h.window,
+			stamps: stamps, times: h.window.Times, node: h.window.Node,
+			report: h.window.Report, bytes: h.row.Bytes, head: h.window,
 			find:  m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(start)).Find,
 			parts: map[window.PartID][]byte{}})
 	}
