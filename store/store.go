@@ -23,7 +23,7 @@
 // which costs a read more.
 //
 // Its rooms, in the order in which data passes them. Each keeps one thing, in a table or two of its
-// own, and knows the engine alone:
+// own, and knows the engine and no other (but dictionaries, which reads key frames again):
 //
 //	cutovers      which generation of tables serves a window
 //	late          marks of windows and clusters that get a frame late
