@@ -14,7 +14,7 @@ import (
 
 // Writer is the store role: it writes the stream's frames and closes windows whose time has come.
 // The consumer calls Handle with what it has read, then may commit up to LowWater. Windows are
-// closed by Run beside Handle, or by Tick and Drain for who has no Run.
+// closed by Run beside Handle, or by CloseDue and Drain for who has no Run.
 type Writer struct {
 	store *Store
 	work  rows.Work // what its calls are for
