@@ -2,15 +2,14 @@ package window
 
 // assembler makes one column from the values of its rows at the window's instants.
 type assembler struct {
-	metric *Metric
-	live   *presence // the type's
-	rows   int
-	edges  edges
-	out    changes
-	texts  map[string]int64
-	list   []string
-	diff   []int64 // scratch by bucket
-	zero   []int64
+	live  *presence // the type's
+	rows  int
+	edges edges
+	out   changes
+	texts map[string]int64
+	list  []string
+	diff  []int64 // scratch by bucket
+	zero  []int64
 }
 
 // value is a cell's value at an instant.
@@ -21,11 +20,13 @@ type value struct {
 	text    string
 }
 
-func newAssembler(m *Metric, live *presence, rows int) *assembler {
-	a := &assembler{metric: m, live: live, rows: rows, out: changes{hist: m.Kind.IsHistogram()},
+// newAssembler returns an assembler of a column of values with so many buckets, none if they are no
+// histograms.
+func newAssembler(buckets int, live *presence, rows int) *assembler {
+	a := &assembler{live: live, rows: rows, out: changes{hist: buckets > 0},
 		texts: map[string]int64{"": 0}, list: []string{""}}
 	if a.out.hist {
-		a.diff, a.zero = make([]int64, m.buckets()), make([]int64, m.buckets())
+		a.diff, a.zero = make([]int64, buckets), make([]int64, buckets)
 	}
 	return a
 }

@@ -79,7 +79,7 @@ func build(
 	b.window, b.dictionaries.want = &Window{Node: node, Start: start, Length: frame.WindowMillis},
 		want
 	for i := range parsed {
-		b.last[parsed[i].key()] = i
+		b.last[keyOf(&parsed[i].header)] = i
 	}
 	for i := range parsed {
 		if err := b.frame(i); err != nil {
@@ -92,8 +92,8 @@ func build(
 
 // parsedFrame is a frame whose header could be read.
 type parsedFrame struct {
-	frame.Header
-	b []byte
+	header frame.Header
+	bytes  []byte
 }
 
 // parseHeaders sorts the frames by time, for each instant key frames first, and drops repetitions.
@@ -112,9 +112,9 @@ func parseHeaders(id *uuid.UUID, frames [][]byte, rep *Report) ([]parsedFrame, i
 			return nil, 0, fmt.Errorf("window: a frame of node %s among those of node %s; build "+
 				"one window per node", h.Node, *id)
 		}
-		if len(heads) > 0 && h.Window() != heads[0].Window() {
+		if len(heads) > 0 && h.Window() != heads[0].header.Window() {
 			return nil, 0, fmt.Errorf("window: a frame of window %d among those of window %d; "+
-				"build each window on its own", h.Window(), heads[0].Window())
+				"build each window on its own", h.Window(), heads[0].header.Window())
 		}
 		heads = append(heads, parsedFrame{h, b})
 	}
@@ -122,14 +122,15 @@ func parseHeaders(id *uuid.UUID, frames [][]byte, rep *Report) ([]parsedFrame, i
 		return nil, 0, fmt.Errorf("window: not one of %d frames has a header that can be read",
 			len(frames))
 	}
-	start := heads[0].Window()
+	start := heads[0].header.Window()
 	slices.SortFunc(heads, func(a, b parsedFrame) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(min(a.KeyAge, 1), min(b.KeyAge, 1)),
-			cmp.Compare(a.Check, b.Check), bytes.Compare(a.b, b.b))
+		f, g := &a.header, &b.header
+		return cmp.Or(cmp.Compare(f.At, g.At), cmp.Compare(min(f.KeyAge, 1), min(g.KeyAge, 1)),
+			cmp.Compare(f.Check, g.Check), bytes.Compare(a.bytes, b.bytes))
 	})
 	n := len(heads)
 	heads = slices.CompactFunc(heads, func(a, b parsedFrame) bool {
-		return a.At == b.At && bytes.Equal(a.b, b.b)
+		return a.header.At == b.header.At && bytes.Equal(a.bytes, b.bytes)
 	})
 	rep.Duplicates += n - len(heads)
 	return heads, start, nil
@@ -141,8 +142,8 @@ type keyID struct {
 	check uint32
 }
 
-// key returns the name of the frame's key frame, which may be itself.
-func (h *parsedFrame) key() keyID {
+// keyOf returns the name of a frame's key frame, which may be itself.
+func keyOf(h *frame.Header) keyID {
 	if h.IsKey() {
 		return keyID{h.At, h.Check}
 	}
@@ -171,15 +172,15 @@ type builder struct {
 
 // keyFrame is a decoded key frame that later frames need.
 type keyFrame struct {
-	*pass
+	pass  *pass
 	index int
 	bytes int64
 }
 
 // frame takes the next frame in order of time.
 func (b *builder) frame(i int) error {
-	h := &b.frames[i]
-	id := h.key()
+	h := &b.frames[i].header
+	id := keyOf(h)
 	free := b.freeAfterNext
 	b.freeAfterNext = 0
 	defer func() {
@@ -213,31 +214,30 @@ func (b *builder) frame(i int) error {
 	}
 	p := key.pass
 	if !h.IsKey() {
-		f, bytes, err := b.decode(h, key.Frame)
+		f, bytes, err := b.decode(i, key.pass.frame)
 		defer func() { b.release(bytes) }()
 		if err != nil || f == nil {
 			return err
 		}
-		p = &pass{Frame: f, key: key.pass}
+		p = &pass{frame: f, key: key.pass}
 	}
 	b.window.Times = append(times, h.At)
 	b.window.Node.Cluster, b.window.Node.Interval = h.Cluster, h.Interval
 	if key.index >= b.newest {
 		b.newest = key.index + 1
-		b.window.Node.Identity = key.Identity
+		b.window.Node.Identity = key.pass.frame.Identity
 	}
 	return b.pass(p)
 }
 
-// decode decodes a frame. It returns nil without an error if that cannot be done, which is
+// decode decodes frame number i. It returns nil without an error if that cannot be done, which is
 // counted, and what the frame takes.
-func (b *builder) decode(h *parsedFrame, key *frame.Frame) (f *frame.Frame, bytes int64,
-	err error) {
-	allow := counting{b.allow, &bytes}
+func (b *builder) decode(i int, key *frame.Frame) (f *frame.Frame, bytes int64, err error) {
+	allow, encoded := counting{b.allow, &bytes}, b.frames[i].bytes
 	if b.known != nil && key == nil {
-		f, err = frame.DecodeKnown(allow, h.b, b.known)
+		f, err = frame.DecodeKnown(allow, encoded, b.known)
 	} else {
-		f, err = frame.DecodeWanted(allow, h.b, key, b.want)
+		f, err = frame.DecodeWanted(allow, encoded, key, b.want)
 	}
 	if err != nil && !errors.Is(err, frame.ErrMemory) {
 		b.rep.Corrupt++
@@ -248,16 +248,14 @@ func (b *builder) decode(h *parsedFrame, key *frame.Frame) (f *frame.Frame, byte
 
 // decodeKey decodes a key frame and keeps it. It replaces one with the same name.
 func (b *builder) decodeKey(i int) error {
-	h := &b.frames[i]
-	f, bytes, err := b.decode(h, nil)
+	id := keyOf(&b.frames[i].header)
+	f, bytes, err := b.decode(i, nil)
 	if err != nil || f == nil {
 		b.release(bytes)
 		return err
 	}
-	b.drop(h.key())
-	k := &keyFrame{pass: &pass{Frame: f}, index: i, bytes: bytes}
-	k.key = k.pass
-	b.keys[h.key()] = k
+	b.drop(id)
+	b.keys[id] = &keyFrame{pass: newKeyPass(f), index: i, bytes: bytes}
 	return nil
 }
 
@@ -299,7 +297,7 @@ func (b *builder) finish() {
 		byDictionary[t.Dictionary] = t
 	}
 	for _, d := range b.dictionaries.list {
-		b.types[d].finish(byDictionary[d.Dictionary])
+		b.types[d].finish(byDictionary[d.result])
 	}
 	if b.allow != nil {
 		b.allow.Give(b.freeAfterNext)

@@ -55,7 +55,9 @@ func (c *scalarCells) useKeyFrame(col *frame.Column, r *entityMap) {
 		return
 	}
 	c.keyValues = append(c.keyValues, make([]int64, r.keyEntities)...)
-	eachSelected(col, r, func(i int, e int32) { c.keyValues[e] = c.word(col, int32(i)) })
+	for i, e := range r.selected(col) {
+		c.keyValues[e] = c.word(col, int32(i))
+	}
 }
 
 func (c *scalarCells) useValues(col *frame.Column) { c.col = col }
@@ -108,7 +110,7 @@ type histogramCells struct {
 }
 
 func newHistogramCells(m *Metric) *histogramCells {
-	return &histogramCells{diff: make([]int64, m.buckets()), out: changes{hist: true}}
+	return &histogramCells{diff: make([]int64, m.Buckets()), out: changes{hist: true}}
 }
 
 func (c *histogramCells) useKeyFrame(col *frame.Column, r *entityMap) {
@@ -117,7 +119,9 @@ func (c *histogramCells) useKeyFrame(col *frame.Column, r *entityMap) {
 		return
 	}
 	c.keyValues = append(c.keyValues, make([]*frame.Buckets, r.keyEntities)...)
-	eachSelected(col, r, func(i int, e int32) { c.keyValues[e] = &col.Histograms[i] })
+	for i, e := range r.selected(col) {
+		c.keyValues[e] = &col.Histograms[i]
+	}
 }
 
 func (c *histogramCells) useValues(col *frame.Column) { c.col = col }

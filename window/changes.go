@@ -121,12 +121,12 @@ func (e *edges) presence(rows int) *presence {
 	}
 	p := &presence{}
 	for r := range rows {
-		of := sorted[starts[r]:starts[r+1]]
-		if len(of) == 1 && of[0] == 0 {
+		own := sorted[starts[r]:starts[r+1]]
+		if len(own) == 1 && own[0] == 0 {
 			continue
 		}
 		p.rows = append(p.rows, int32(r))
-		p.edges = append(p.edges, of...)
+		p.edges = append(p.edges, own...)
 		p.end = append(p.end, int32(len(p.edges)))
 	}
 	if len(p.rows) == 0 {

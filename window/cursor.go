@@ -28,7 +28,7 @@ func newCursor(t *Type, metric int, instants int32) *cursor {
 	c := &cursor{column: t.columns[metric], instants: instants}
 	c.live = t.presenceOf(c.column)
 	c.noBuckets = c.column.noBuckets()
-	if n := t.Metrics[metric].buckets(); c.noBuckets {
+	if n := t.Metrics[metric].Buckets(); c.noBuckets {
 		c.size = n
 	} else if n > 0 {
 		c.counts, c.named = make([]int64, n), make([]bool, n)

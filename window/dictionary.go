@@ -45,16 +45,17 @@ func (d *Dictionary) MetricKey(i int) string {
 	return m.Name
 }
 
-func hashed(name string, of ...any) string {
+// hashed returns a name with a hash of what else tells it apart.
+func hashed(name string, facts ...any) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%#v", of)
+	fmt.Fprintf(h, "%#v", facts)
 	return fmt.Sprintf("%s#%016x", name, h.Sum64())
 }
 
 // dictionaryBuilder is a dictionary while its entities are collected: rows have provisional numbers
 // in order of appearance.
 type dictionaryBuilder struct {
-	*Dictionary
+	result   *Dictionary
 	index    map[string]int32 // row → provisional number
 	order    []int32          // provisional number → final number
 	reported int              // rows that newBytes has counted
@@ -65,13 +66,13 @@ const rowBytes = 160
 
 // newBytes returns what the rows take that came since it was called last.
 func (d *dictionaryBuilder) newBytes() (bytes int64) {
-	for _, row := range d.Rows[d.reported:] {
+	for _, row := range d.result.Rows[d.reported:] {
 		bytes += rowBytes
 		for _, value := range row {
 			bytes += 16 + int64(len(value))
 		}
 	}
-	d.reported = len(d.Rows)
+	d.reported = len(d.result.Rows)
 	return bytes
 }
 
@@ -80,9 +81,9 @@ func (d *dictionaryBuilder) row(values []string) int32 {
 	k := RowKey(values)
 	n, found := d.index[k]
 	if !found {
-		n = int32(len(d.Rows))
+		n = int32(len(d.result.Rows))
 		d.index[k] = n
-		d.Rows = append(d.Rows, values)
+		d.result.Rows = append(d.result.Rows, values)
 	}
 	return n
 }
@@ -125,14 +126,14 @@ type dictionaryBuilders struct {
 	want   *frame.Wanted
 }
 
-// of returns the builder for a type with these labels.
-func (ds *dictionaryBuilders) of(typ string, labels []string) *dictionaryBuilder {
+// builder returns the builder for a type with these labels.
+func (ds *dictionaryBuilders) builder(typ string, labels []string) *dictionaryBuilder {
 	for _, d := range ds.list {
-		if d.Type == typ && slices.Equal(d.Labels, labels) {
+		if d.result.Type == typ && slices.Equal(d.result.Labels, labels) {
 			return d
 		}
 	}
-	d := &dictionaryBuilder{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels},
+	d := &dictionaryBuilder{result: &Dictionary{Key: typ, Type: typ, Labels: labels},
 		index: map[string]int32{}}
 	ds.list = append(ds.list, d)
 	return d
@@ -141,13 +142,13 @@ func (ds *dictionaryBuilders) of(typ string, labels []string) *dictionaryBuilder
 // metric returns the number of a metric in the dictionary; it is added if there is none of the same
 // definition.
 func (d *dictionaryBuilder) metric(m Metric) int32 {
-	for i := range d.Metrics {
-		if d.Metrics[i].same(&m) {
+	for i := range d.result.Metrics {
+		if d.result.Metrics[i].Same(&m) {
 			return int32(i)
 		}
 	}
-	d.Metrics = append(d.Metrics, m)
-	return int32(len(d.Metrics) - 1)
+	d.result.Metrics = append(d.result.Metrics, m)
+	return int32(len(d.result.Metrics) - 1)
 }
 
 // metrics returns, by metric of a template, the metric's number in the dictionary; −1: it is not
@@ -155,7 +156,7 @@ func (d *dictionaryBuilder) metric(m Metric) int32 {
 func (ds *dictionaryBuilders) metrics(d *dictionaryBuilder, t *frame.Template,
 	boundsOf func(int) *frame.Bounds) []int32 {
 	numbers := make([]int32, len(t.Metrics))
-	first := len(d.Metrics) == 0
+	first := len(d.result.Metrics) == 0
 	for i := range t.Metrics {
 		if !ds.want.Metric(t.Metrics[i].Name) {
 			numbers[i] = -1
@@ -167,11 +168,11 @@ func (ds *dictionaryBuilders) metrics(d *dictionaryBuilder, t *frame.Template,
 			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
 		}
 		if first { // a template's names are unique, so there is nothing to compare with
-			if d.Metrics == nil {
-				d.Metrics = make([]Metric, 0, ds.wanted(t.Metrics[i:]))
+			if d.result.Metrics == nil {
+				d.result.Metrics = make([]Metric, 0, ds.wanted(t.Metrics[i:]))
 			}
-			numbers[i] = int32(len(d.Metrics))
-			d.Metrics = append(d.Metrics, m)
+			numbers[i] = int32(len(d.result.Metrics))
+			d.result.Metrics = append(d.result.Metrics, m)
 		} else {
 			numbers[i] = d.metric(m)
 		}
@@ -192,7 +193,7 @@ func (ds *dictionaryBuilders) wanted(list []frame.Metric) (n int) {
 // shared returns the first bounds equal to b.
 func (ds *dictionaryBuilders) shared(b *frame.Bounds) *frame.Bounds {
 	for _, known := range ds.bounds {
-		if sameBounds(known, b) {
+		if equalBounds(known, b) {
 			return known
 		}
 	}
@@ -205,14 +206,14 @@ func (ds *dictionaryBuilders) finish(node *Node) []*Type {
 	types := make([]*Type, 0, len(ds.list))
 	for _, d := range ds.list {
 		if slices.ContainsFunc(ds.list, func(o *dictionaryBuilder) bool {
-			return o != d && o.Type == d.Type
+			return o != d && o.result.Type == d.result.Type
 		}) {
-			d.Key = hashed(d.Type, d.Labels)
+			d.result.Key = hashed(d.result.Type, d.result.Labels)
 		}
-		d.Rows, d.order = SortRows(d.Rows)
-		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
-		types = append(types,
-			&Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})
+		r := d.result
+		r.Rows, d.order = SortRows(r.Rows)
+		r.Node, r.Cluster, r.Datacenter, r.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
+		types = append(types, &Type{Dictionary: r, columns: make([]*column, len(r.Metrics))})
 	}
 	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
 	return types

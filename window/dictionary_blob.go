@@ -76,7 +76,7 @@ func (d *Dictionary) Append(dst []byte) []byte {
 }
 
 func boundsIndex(list []*frame.Bounds, b *frame.Bounds) int {
-	return slices.IndexFunc(list, func(o *frame.Bounds) bool { return sameBounds(o, b) })
+	return slices.IndexFunc(list, func(o *frame.Bounds) bool { return equalBounds(o, b) })
 }
 
 // shared returns how many bytes a and b begin with alike.
@@ -124,7 +124,7 @@ func DecodeDictionary(b []byte) (*Dictionary, error) {
 		}
 		d.Metrics = append(d.Metrics, m)
 	}
-	d.rows(&r)
+	r.rows(d)
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (r *reader) bounds() *frame.Bounds {
 
 // rows reads the entities. A value that repeats its predecessor's costs two bytes and may be
 // long, so what all values take together is bounded, too.
-func (d *Dictionary) rows(r *reader) {
+func (r *reader) rows(d *Dictionary) {
 	n := r.Uvarint()
 	limit := uint64(1)
 	if len(d.Labels) > 0 {

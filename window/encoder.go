@@ -30,11 +30,11 @@ type Encoder struct {
 
 // encodedType is what an Encoder knows of a type.
 type encodedType struct {
-	*Dictionary
-	EncodedDictionary
-	live   *presence
-	states []uint64
-	starts map[int][]int32 // by metric that is cut: the first rows of its pieces but the first one
+	dictionary *Dictionary
+	encoded    EncodedDictionary
+	live       *presence
+	states     []uint64
+	starts     map[int][]int32 // by metric that is cut: the first rows of its pieces but the first one
 }
 
 // NewEncoder returns an Encoder of a window at these instants.
@@ -75,30 +75,30 @@ func (e *Encoder) number(t *Type) int {
 	if e.err != nil {
 		return 0
 	}
-	i, known := e.byKey[t.Key]
-	if !known {
-		if i = len(e.types); i > 0 && e.types[i-1].Dictionary.Key > t.Key {
+	i, found := e.byKey[t.Key]
+	if !found {
+		if i = len(e.types); i > 0 && e.types[i-1].dictionary.Key > t.Key {
 			e.err = fmt.Errorf("window: encode window %d: type %s comes after %s", e.head.Start,
-				t.Key, e.types[i-1].Dictionary.Key)
+				t.Key, e.types[i-1].dictionary.Key)
 			return 0
 		}
 		e.byKey[t.Key] = i
 		b := t.Dictionary.Append(nil)
-		of := &encodedType{
-			Dictionary:        t.Dictionary,
-			EncodedDictionary: EncodedDictionary{Key: t.Key, Hash: HashOf(b), Blob: b},
-			live:              t.live,
-			states:            make([]uint64, len(t.Metrics)),
+		added := &encodedType{
+			dictionary: t.Dictionary,
+			encoded:    EncodedDictionary{Key: t.Key, Hash: HashOf(b), Blob: b},
+			live:       t.live,
+			states:     make([]uint64, len(t.Metrics)),
 		}
-		for m := range of.states {
-			of.states[m] = stateStored
+		for m := range added.states {
+			added.states[m] = stateStored
 		}
-		e.types = append(e.types, of)
+		e.types = append(e.types, added)
 		return i
 	}
-	of := e.types[i]
-	if !t.live.equal(of.live) ||
-		t.Dictionary != of.Dictionary && HashOf(t.Dictionary.Append(nil)) != of.Hash {
+	known := e.types[i]
+	if !t.live.equal(known.live) ||
+		t.Dictionary != known.dictionary && HashOf(t.Dictionary.Append(nil)) != known.encoded.Hash {
 		e.err = fmt.Errorf("window: encode window %d: type %s comes with other entities",
 			e.head.Start, t.Key)
 	}
@@ -107,15 +107,15 @@ func (e *Encoder) number(t *Type) int {
 
 // metric encodes one metric, if it is known.
 func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
-	of, c := e.types[number], t.columns[metric]
+	typ, c := e.types[number], t.columns[metric]
 	switch {
 	case c == nil:
-		of.states[metric] = stateZero
+		typ.states[metric] = stateZero
 		return parts
 	case !c.whole():
 		return parts
 	case c.present.none(len(t.Rows)):
-		of.states[metric] = stateAbsent
+		typ.states[metric] = stateAbsent
 		return parts
 	}
 	p := newPartEncoder(t, metric, e.instants)
@@ -131,12 +131,12 @@ func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
 		parts = append(parts, Part{PartID: id, Key: t.Key, Metric: key, Small: small,
 			Blob: e.keep(e.scratch[f])})
 	}
-	facets := t.Metrics[metric].facets()
+	facets := facetsOf(&t.Metrics[metric])
 	if fits {
 		small := len(e.scratch[Values])+len(e.scratch[Buckets]) <= SmallBytes
-		of.states[metric] = stateStored
+		typ.states[metric] = stateStored
 		if small {
-			of.states[metric] = stateSmall
+			typ.states[metric] = stateSmall
 		}
 		for f := range facets {
 			add(Facet(f), 0, small)
@@ -145,10 +145,10 @@ func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
 	}
 	starts := p.starts()
 	if len(starts) > 0 {
-		if of.starts == nil {
-			of.starts = map[int][]int32{}
+		if typ.starts == nil {
+			typ.starts = map[int][]int32{}
 		}
-		of.starts[metric] = starts
+		typ.starts[metric] = starts
 	}
 	for f := range facets {
 		for i := range len(starts) + 1 {
@@ -160,19 +160,19 @@ func (e *Encoder) metric(parts []Part, t *Type, number, metric int) []Part {
 }
 
 // encode encodes all facets of a piece.
-func (e *Encoder) encode(p *partEncoder, of piece) {
-	e.encodeFacet(p, of, Values)
+func (e *Encoder) encode(p *partEncoder, rows piece) {
+	e.encodeFacet(p, rows, Values)
 	e.scratch[Buckets] = e.scratch[Buckets][:0]
 	if p.m.Kind.IsHistogram() {
-		e.encodeFacet(p, of, Buckets)
+		e.encodeFacet(p, rows, Buckets)
 	}
 }
 
-func (e *Encoder) encodeFacet(p *partEncoder, of piece, f Facet) {
+func (e *Encoder) encodeFacet(p *partEncoder, rows piece, f Facet) {
 	if f == Values {
-		e.scratch[f] = p.appendValues(e.scratch[f][:0], of)
+		e.scratch[f] = p.appendValues(e.scratch[f][:0], rows)
 	} else {
-		e.scratch[f] = p.appendBuckets(e.scratch[f][:0], of)
+		e.scratch[f] = p.appendBuckets(e.scratch[f][:0], rows)
 	}
 }
 
@@ -197,8 +197,8 @@ func (e *Encoder) Finish() Encoded {
 	out.Head = codec.AppendUvarint(out.Head, uint64(len(e.types)))
 	var body []byte
 	for _, t := range e.types {
-		out.Dictionaries = append(out.Dictionaries, t.EncodedDictionary)
-		out.Head = append(codec.AppendText(out.Head, t.EncodedDictionary.Key), t.Hash[:]...)
+		out.Dictionaries = append(out.Dictionaries, t.encoded)
+		out.Head = append(codec.AppendText(out.Head, t.encoded.Key), t.encoded.Hash[:]...)
 		body = t.append(body[:0])
 		out.Head = append(codec.AppendUvarint(out.Head, uint64(len(body))), body...)
 	}

@@ -32,7 +32,7 @@ func Canonical(w *Window) *Window {
 }
 
 func canonical(w *Window, t *Type, live *presence, metric int) *column {
-	a := newAssembler(&t.Metrics[metric], live, len(t.Rows))
+	a := newAssembler(t.Metrics[metric].Buckets(), live, len(t.Rows))
 	c := newCursor(t, metric, int32(len(w.Times)))
 	for row := range t.Rows {
 		values := make([]value, len(w.Times))

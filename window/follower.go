@@ -27,8 +27,8 @@ type Follower struct {
 
 // followed is a key frame with the values of its wanted cells.
 type followed struct {
-	*pass
-	id keyID
+	pass *pass
+	id   keyID
 
 	// by metric of the dictionary: entities without a value
 	absent map[*metricMap]map[int]map[int32]bool
@@ -85,8 +85,7 @@ func (f *Follower) Frame(allow frame.Allowance, b []byte, visit func(*Cell)) (*P
 	if err != nil {
 		return nil, err
 	}
-	hd := parsedFrame{h, b}
-	id := hd.key()
+	id := keyOf(&h)
 	key := f.key(id)
 	var p *pass
 	if h.IsKey() {
@@ -102,24 +101,24 @@ func (f *Follower) Frame(allow frame.Allowance, b []byte, visit func(*Cell)) (*P
 		if key == nil {
 			return nil, ErrNoKey
 		}
-		decoded, err := frame.DecodeWanted(allow, b, key.Frame, f.want)
+		decoded, err := frame.DecodeWanted(allow, b, key.pass.frame, f.want)
 		if err != nil {
 			return nil, err
 		}
-		p = &pass{Frame: decoded, key: key.pass}
+		p = &pass{frame: decoded, key: key.pass}
 		p.resolve(&f.dictionaries)
 	}
 	if visit != nil {
 		f.visit(key, p, visit)
 	}
-	return &Pass{Header: h, Identity: key.Identity}, nil
+	return &Pass{Header: h, Identity: key.pass.frame.Identity}, nil
 }
 
 // Rows returns how many entities the Follower has numbered, those that are gone among them.
 func (f *Follower) Rows() int {
 	n := 0
 	for _, d := range f.dictionaries.list {
-		n += len(d.Rows)
+		n += len(d.result.Rows)
 	}
 	return n
 }
@@ -137,28 +136,28 @@ func (f *Follower) key(id keyID) *followed {
 // keep keeps a key frame, and forgets the one that was of no use for longest. The newest stays: a
 // backlog of many windows may come at once while frames of now need it.
 func (f *Follower) keep(id keyID, decoded *frame.Frame) *followed {
-	k := &followed{pass: &pass{Frame: decoded}, id: id,
+	k := &followed{pass: newKeyPass(decoded), id: id,
 		absent: map[*metricMap]map[int]map[int32]bool{}, base: map[*metricMap]map[int]*keyColumn{}}
-	k.pass.key = k.pass
-	k.resolve(&f.dictionaries)
-	for i, m := range k.templates {
-		if m == nil || k.entities[i] == nil {
+	k.pass.resolve(&f.dictionaries)
+	for i, m := range k.pass.templates {
+		if m == nil || k.pass.entities[i] == nil {
 			continue
 		}
-		r := k.entities[i]
-		columns := (&typeBuilder{dictionary: m.dictionary}).columnsByMetric(k.pass, passType{m, r})
+		r := k.pass.entities[i]
 		k.absent[m], k.base[m] = map[int]map[int32]bool{}, map[int]*keyColumn{}
-		for metric, s := range columns {
+		for metric, s := range k.pass.columnsByMetric(m) {
 			if s == nil {
 				continue
 			}
 			if s.presence != nil {
 				gone := map[int32]bool{}
-				eachSelected(s.presence, r, func(_ int, e int32) { gone[e] = true })
+				for _, e := range r.selected(s.presence) {
+					gone[e] = true
+				}
 				k.absent[m][metric] = gone
 			}
 			if s.values != nil {
-				k.base[m][metric] = keyColumnOf(s.values, r, m.dictionary.Metrics[metric].Kind)
+				k.base[m][metric] = keyColumnOf(s.values, r, m.dictionary.result.Metrics[metric].Kind)
 			}
 		}
 	}
@@ -182,20 +181,24 @@ func keyColumnOf(col *frame.Column, r *entityMap, kind frame.Kind) *keyColumn {
 	switch kind {
 	case frame.String:
 		k.texts = make([]string, r.keyEntities)
-		eachSelected(col, r, func(i int, e int32) { k.texts[e] = col.Strings[i] })
+		for i, e := range r.selected(col) {
+			k.texts[e] = col.Strings[i]
+		}
 	case frame.Histogram, frame.GaugeHistogram:
 		k.buckets = make([]*frame.Buckets, r.keyEntities)
 		k.histograms = make([]Histogram, r.keyEntities)
-		eachSelected(col, r, func(i int, e int32) { k.buckets[e] = &col.Histograms[i] })
+		for i, e := range r.selected(col) {
+			k.buckets[e] = &col.Histograms[i]
+		}
 	default:
 		k.words = make([]int64, r.keyEntities)
-		eachSelected(col, r, func(i int, e int32) {
+		for i, e := range r.selected(col) {
 			if kind == frame.GaugeDouble {
 				k.words[e] = int64(math.Float64bits(col.Doubles[i]))
 			} else {
 				k.words[e] = col.Ints[i]
 			}
-		})
+		}
 	}
 	return k
 }
@@ -210,11 +213,12 @@ func (f *Follower) visit(key *followed, p *pass, visit func(*Cell)) {
 		r := p.entities[i]
 		var list []*metricColumns
 		if p != key.pass {
-			list = (&typeBuilder{dictionary: m.dictionary}).columnsByMetric(p, passType{m, r})
+			list = p.columnsByMetric(m)
 		}
-		c.Of = m.dictionary.Dictionary
-		c.Of.Node, c.Of.Cluster = p.Node, p.Cluster
-		c.Of.Datacenter, c.Of.Rack = key.Identity.Datacenter, key.Identity.Rack
+		c.Of = m.dictionary.result
+		c.Of.Node, c.Of.Cluster = p.frame.Node, p.frame.Cluster
+		identity := &key.pass.frame.Identity
+		c.Of.Datacenter, c.Of.Rack = identity.Datacenter, identity.Rack
 		for metric, wanted := range f.wantedOf(m.dictionary) {
 			if !wanted || !m.has(metric) {
 				continue
@@ -228,8 +232,8 @@ func (f *Follower) visit(key *followed, p *pass, visit func(*Cell)) {
 // wantedOf says by metric of a dictionary whether it is wanted.
 func (f *Follower) wantedOf(d *dictionaryBuilder) []bool {
 	list := f.wanted[d]
-	for i := len(list); i < len(d.Metrics); i++ {
-		list = append(list, f.want.Metric(d.Metrics[i].Name))
+	for i := len(list); i < len(d.result.Metrics); i++ {
+		list = append(list, f.want.Metric(d.result.Metrics[i].Name))
 	}
 	f.wanted[d] = list
 	return list
@@ -239,11 +243,13 @@ func (f *Follower) wantedOf(d *dictionaryBuilder) []bool {
 func (f *Follower) column(
 	key *followed, m *metricMap, r *entityMap, s metricColumns, c *Cell, visit func(*Cell),
 ) {
-	metric := &m.dictionary.Metrics[c.Metric]
+	metric := &m.dictionary.result.Metrics[c.Metric]
 	absent, base := key.absent[m][c.Metric], key.base[m][c.Metric]
 	flipped := map[int32]bool{} // whose presence differs from the key frame's
 	if s.presence != nil {
-		eachSelected(s.presence, r, func(_ int, e int32) { flipped[e] = true })
+		for _, e := range r.selected(s.presence) {
+			flipped[e] = true
+		}
 	}
 	next := 0 // entry of the values; entities ascend in both lists
 	for _, e := range r.live {
@@ -293,22 +299,22 @@ func (c *Cell) set(m *Metric, base *keyColumn, keyed int32, col *frame.Column, i
 			c.Double = col.Doubles[i]
 		}
 	case frame.Histogram, frame.GaugeHistogram:
-		var of *frame.Buckets
+		var first *frame.Buckets
 		if keyed >= 0 {
-			of = base.buckets[keyed]
+			first = base.buckets[keyed]
 		}
 		if i < 0 && keyed >= 0 {
 			if h := &base.histograms[keyed]; h.Size == 0 {
-				*h = sumOf(m, of, nil)
+				*h = sumOf(m, first, nil)
 			}
 			c.Histogram = base.histograms[keyed]
 			return
 		}
-		var more *frame.Buckets
+		var difference *frame.Buckets
 		if i >= 0 {
-			more = &col.Histograms[i]
+			difference = &col.Histograms[i]
 		}
-		c.Histogram = sumOf(m, of, more)
+		c.Histogram = sumOf(m, first, difference)
 	default:
 		if keyed >= 0 {
 			c.Int = base.words[keyed]
@@ -336,7 +342,7 @@ func unionSize(a, b []int32) int {
 
 // sumOf adds up a key frame's buckets and a difference; either may be nil.
 func sumOf(m *Metric, a, b *frame.Buckets) Histogram {
-	h := Histogram{Size: m.buckets()}
+	h := Histogram{Size: m.Buckets()}
 	var none frame.Buckets
 	if a == nil {
 		a = &none

@@ -41,7 +41,7 @@ func FromPartsContext(
 		for end < len(parts) && parts[end].Type == id.Type && parts[end].Metric == id.Metric {
 			end++
 		}
-		of := parts[:end]
+		metric := parts[:end]
 		parts = parts[end:]
 		if id.Type < 0 || id.Type >= len(opened) {
 			damage = append(damage, fmt.Errorf("%w: a part of type %d, the head has %d",
@@ -49,21 +49,22 @@ func FromPartsContext(
 			continue
 		}
 		t := &opened[id.Type]
-		if t.Type == nil { // not asked for, or damage says already what is wrong with it
+		if t.typ == nil { // not asked for, or damage says already what is wrong with it
 			continue
 		}
-		if id.Metric < 0 || id.Metric >= len(t.columns) || !h.Types[id.Type].Stored(id.Metric) {
+		if id.Metric < 0 || id.Metric >= len(t.typ.columns) || !h.Types[id.Type].Stored(id.Metric) {
 			damage = append(damage, fmt.Errorf("%w: a part of metric %d of type %s, which has none",
-				ErrMalformed, id.Metric, t.Key))
+				ErrMalformed, id.Metric, t.typ.Key))
 			continue
 		}
-		col, errs := c.read(t, id.Metric, int32(len(h.Times)), of)
+		col, errs := c.read(t, id.Metric, int32(len(h.Times)), metric)
 		for _, err := range errs {
 			damage = append(damage,
-				fmt.Errorf("metric %s of type %s: %w", t.Metrics[id.Metric].Name, t.Key, err))
+				fmt.Errorf("metric %s of type %s: %w", t.typ.Metrics[id.Metric].Name, t.typ.Key,
+					err))
 		}
 		if col != nil {
-			t.columns[id.Metric] = col
+			t.typ.columns[id.Metric] = col
 		}
 	}
 	return w, damage, nil
@@ -90,12 +91,12 @@ func (h *Head) window(account string, types []int, find Dictionaries) (w *Window
 		}
 	}
 	for _, i := range types {
-		if opened[i].Type == nil {
+		if opened[i].typ == nil {
 			open(i)
 		}
 	}
 	for i := range opened { // a head has its types in order
-		if t := opened[i].Type; t != nil {
+		if t := opened[i].typ; t != nil {
 			w.Node.ID = t.Node
 			w.Types = append(w.Types, t)
 		}
@@ -107,7 +108,7 @@ func (h *Head) window(account string, types []int, find Dictionaries) (w *Window
 // that can be read.
 func (c *columnReader) read(t *openType, metric int, instants int32,
 	parts []StoredPart) (col *column, damage []error) {
-	c.begin(&t.Metrics[metric], instants)
+	c.begin(&t.typ.Metrics[metric], instants)
 	n := slices.IndexFunc(parts, func(p StoredPart) bool { return p.Facet != Values })
 	if n < 0 {
 		n = len(parts)
@@ -120,7 +121,7 @@ func (c *columnReader) read(t *openType, metric int, instants int32,
 		fail("it has no such facet")
 		buckets = nil
 	}
-	there := pieces{starts: t.starts[metric], rows: len(t.Rows)}
+	there := pieces{starts: t.starts[metric], rows: len(t.typ.Rows)}
 	last, known := -1, 0
 	for i := range values {
 		v := &values[i]
@@ -129,15 +130,15 @@ func (c *columnReader) read(t *openType, metric int, instants int32,
 			continue
 		}
 		last = v.Piece
-		of := pieceOf(there.starts, v.Piece, len(t.Rows))
-		r := pieceReader{columnReader: c, rows: int(of.to - of.from), base: of.from,
-			live: t.live.within(of, len(t.Rows))}
+		rows := pieceOf(there.starts, v.Piece, len(t.typ.Rows))
+		r := pieceReader{column: c, rows: int(rows.to - rows.from), base: rows.from,
+			live: t.typ.live.within(rows.from, rows.to, len(t.typ.Rows))}
 		if err := r.read(v, buckets); err != nil {
 			damage = append(damage, err)
 			continue
 		}
 		known++
-		there.add(of, r.present, r.own)
+		there.add(rows, r.present, r.own)
 	}
 	for i := range buckets {
 		if _, found := slices.BinarySearchFunc(values, buckets[i].Piece, byPiece); !found {
@@ -149,7 +150,7 @@ func (c *columnReader) read(t *openType, metric int, instants int32,
 	}
 	col = c.column(len(buckets) > 0)
 	col.partial = known <= len(there.starts)
-	if p, own := there.presence(); own && !p.equal(t.live) {
+	if p, own := there.presence(); own && !p.equal(t.typ.live) {
 		col.present = p
 	}
 	return col, damage

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -120,24 +121,25 @@ func DecodeHead(start int64, b []byte) (*Head, error) {
 	return h, nil
 }
 
-// cuts reads which metrics are cut and calls f with the first rows of their pieces but the first
-// one, until f returns false.
-func (t *HeadType) cuts(r *reader, rows int, f func(metric int, starts []int32) bool) {
-	metric := -1
-	for range r.Count("metrics in pieces", t.metrics) {
-		metric = r.Gap("a metric", metric, t.metrics)
-		n := r.Count("pieces", rows)
-		if n == 0 {
-			r.Fail("a metric in pieces has one")
-		}
-		starts := make([]int32, n)
-		row := 0
-		for i := range starts {
-			row = r.Gap("a piece's first row", row, rows)
-			starts[i] = int32(row)
-		}
-		if r.Err != nil || !f(metric, starts) {
-			return
+// cutMetrics reads which metrics are cut, and the first rows of their pieces but the first one.
+func (t *HeadType) cutMetrics(r *reader, rows int) iter.Seq2[int, []int32] {
+	return func(yield func(metric int, starts []int32) bool) {
+		metric := -1
+		for range r.Count("metrics in pieces", t.metrics) {
+			metric = r.Gap("a metric", metric, t.metrics)
+			n := r.Count("pieces", rows)
+			if n == 0 {
+				r.Fail("a metric in pieces has one")
+			}
+			starts := make([]int32, n)
+			row := 0
+			for i := range starts {
+				row = r.Gap("a piece's first row", row, rows)
+				starts[i] = int32(row)
+			}
+			if r.Err != nil || !yield(metric, starts) {
+				return
+			}
 		}
 	}
 }
@@ -148,12 +150,14 @@ func (t *HeadType) startsOf(metric, rows int) (starts []int32) {
 		return nil
 	}
 	r := read(t.rest)
-	t.cuts(&r, rows, func(m int, s []int32) bool {
+	for m, s := range t.cutMetrics(&r, rows) {
 		if m == metric {
 			starts = s
 		}
-		return m < metric
-	})
+		if m >= metric {
+			break
+		}
+	}
 	return starts
 }
 
@@ -161,11 +165,11 @@ func (t *HeadType) startsOf(metric, rows int) (starts []int32) {
 // entities in rows (nil: of all) and of these facets (none: of all). A metric that the head answers
 // for has none. They are in ascending order.
 func (h *Head) PartsOf(t int, d *Dictionary, m int, rows []int32, facets ...Facet) []PartID {
-	of := &h.Types[t]
-	if !of.Stored(m) || m >= len(d.Metrics) {
+	headType := &h.Types[t]
+	if !headType.Stored(m) || m >= len(d.Metrics) {
 		return nil
 	}
-	starts := of.startsOf(m, len(d.Rows))
+	starts := headType.startsOf(m, len(d.Rows))
 	var wanted []bool // by piece; nil: all
 	if rows != nil {
 		wanted = make([]bool, len(starts)+1)
@@ -178,7 +182,7 @@ func (h *Head) PartsOf(t int, d *Dictionary, m int, rows []int32, facets ...Face
 		}
 	}
 	var list []PartID
-	for f := range Facet(d.Metrics[m].facets()) {
+	for f := range Facet(facetsOf(&d.Metrics[m])) {
 		if len(facets) > 0 && !slices.Contains(facets, f) {
 			continue
 		}
@@ -193,7 +197,7 @@ func (h *Head) PartsOf(t int, d *Dictionary, m int, rows []int32, facets ...Face
 
 // openType is a type of a head, with what its parts need.
 type openType struct {
-	*Type
+	typ    *Type
 	starts map[int][]int32 // by metric that is cut
 }
 
@@ -207,9 +211,9 @@ func (t *HeadType) open(find Dictionaries, instants int) (openType, error) {
 		return openType{}, fmt.Errorf("%w: the head knows %d metrics of type %s, the dictionary %d",
 			ErrMalformed, t.metrics, t.Key, len(d.Metrics))
 	}
-	o := openType{Type: &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}}
+	o := openType{typ: &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}}
 	r := read(t.rest)
-	t.cuts(&r, len(d.Rows), func(m int, starts []int32) bool {
+	for m, starts := range t.cutMetrics(&r, len(d.Rows)) {
 		if !t.Stored(m) {
 			r.Fail("metric %d is in pieces and not stored", m)
 		}
@@ -217,23 +221,22 @@ func (t *HeadType) open(find Dictionaries, instants int) (openType, error) {
 			o.starts = map[int][]int32{}
 		}
 		o.starts[m] = starts
-		return true
-	})
-	o.live = r.presence(len(d.Rows), int32(instants))
+	}
+	o.typ.live = r.presence(len(d.Rows), int32(instants))
 	if err := r.Done(); err != nil {
 		return openType{}, fmt.Errorf("type %s: %w", t.Key, err)
 	}
 	var absent *column
-	for m := range o.columns {
+	for m := range o.typ.columns {
 		switch t.state(m) {
 		case stateZero:
 		case stateAbsent:
 			if absent == nil {
 				absent = &column{present: never(len(d.Rows))}
 			}
-			o.columns[m] = absent
+			o.typ.columns[m] = absent
 		default:
-			o.columns[m] = unknown
+			o.typ.columns[m] = unknown
 		}
 	}
 	return o, nil

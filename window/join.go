@@ -36,7 +36,7 @@ func Join(parts ...[]Series) []Series {
 			h := p[i].Labels.Hash()
 			j, found := first[h]
 			for ; found && j >= 0; j = next[j] {
-				if out[j].Metric.same(p[i].Metric) && labels.Equal(out[j].Labels, p[i].Labels) {
+				if out[j].Metric.Same(p[i].Metric) && labels.Equal(out[j].Labels, p[i].Labels) {
 					out[j] = out[j].union(&p[i])
 					continue series
 				}
@@ -77,17 +77,17 @@ func joinSorted(all []Series) []Series {
 }
 
 // appendJoined appends series with equal labels as few series as can be.
-func appendJoined(out, same []Series) []Series {
+func appendJoined(out, equal []Series) []Series {
 	first := len(out)
 next:
-	for i := range same {
+	for i := range equal {
 		for j := first; j < len(out); j++ {
-			if out[j].Metric.same(same[i].Metric) {
-				out[j] = out[j].union(&same[i])
+			if out[j].Metric.Same(equal[i].Metric) {
+				out[j] = out[j].union(&equal[i])
 				continue next
 			}
 		}
-		s := same[i]
+		s := equal[i]
 		s.clip()
 		out = append(out, s)
 	}

@@ -2,6 +2,7 @@ package window
 
 import (
 	"context"
+	"iter"
 	"math"
 	"slices"
 
@@ -16,7 +17,7 @@ type Line struct {
 	Labels labels.Labels // __name__, cluster, datacenter, rack, node and the entity's own
 	Metric *Metric
 
-	of        *lines
+	search    *searched
 	ranges    []windowRange
 	unordered bool // its instants do not ascend from range to range
 }
@@ -24,13 +25,13 @@ type Line struct {
 // windowRange is some successive windows of which one dictionary says where the line is.
 type windowRange struct {
 	from, to   int // windows
-	dictionary int // the type's number among lines.types
+	dictionary int // the type's number among searched.types
 	metric     int
 	row        int32
 }
 
-// lines is what the lines of some windows share.
-type lines struct {
+// searched are the windows in which lines were searched, which all these lines share.
+type searched struct {
 	windows  []*Window
 	types    [][]*Type // by dictionary and by window; nil where the window has none
 	disjoint bool      // no window begins before the one before it has ended
@@ -44,13 +45,13 @@ const lineBytes = 96 + 40
 // Labels are taken from the allowance. The error is the allowance's or the context's.
 func Lines(ctx context.Context, allow Allowance, windows []*Window,
 	matchers ...*labels.Matcher) ([]Line, error) {
-	s := lineSearch{of: &lines{windows: windows, disjoint: true}, allow: allow,
+	s := lineSearch{in: &searched{windows: windows, disjoint: true}, allow: allow,
 		byLabels: map[uint64][]int32{}}
 	until := int64(-1 << 62)
 	known := map[*Dictionary]*dictionaryLines{}
 	for i, w := range windows {
 		if n := len(w.Times); n > 0 {
-			s.of.disjoint = s.of.disjoint && w.Times[0] > until
+			s.in.disjoint = s.in.disjoint && w.Times[0] > until
 			until = max(until, w.Times[n-1])
 		}
 		for _, t := range w.Types {
@@ -63,7 +64,7 @@ func Lines(ctx context.Context, allow Allowance, windows []*Window,
 				known[t.Dictionary] = k
 			}
 			if len(k.list) > 0 {
-				s.of.types[k.number][i] = t
+				s.in.types[k.number][i] = t
 				s.extend(k, i)
 			}
 		}
@@ -71,7 +72,7 @@ func Lines(ctx context.Context, allow Allowance, windows []*Window,
 	return s.list, ctx.Err()
 }
 
-// kindLines are the lines of one dictionary.
+// dictionaryLines are the lines of one dictionary.
 type dictionaryLines struct {
 	number int
 	last   int // the window that its ranges were extended to
@@ -86,7 +87,7 @@ type dictionaryLine struct {
 }
 
 type lineSearch struct {
-	of       *lines
+	in       *searched
 	allow    Allowance
 	list     []Line
 	byLabels map[uint64][]int32
@@ -104,8 +105,8 @@ func (s *lineSearch) linesOf(ctx context.Context, t *Type,
 	if len(rows) == 0 {
 		return k, ctx.Err()
 	}
-	k.number = len(s.of.types)
-	s.of.types = append(s.of.types, make([]*Type, len(s.of.windows)))
+	k.number = len(s.in.types)
+	s.in.types = append(s.in.types, make([]*Type, len(s.in.windows)))
 	k.list = make([]dictionaryLine, 0, len(metrics)*len(rows))
 	b := labels.NewScratchBuilder(5 + len(t.Labels))
 	node := t.Node.String()
@@ -118,10 +119,7 @@ func (s *lineSearch) linesOf(ctx context.Context, t *Type,
 			l := t.labels(&b, node, m, row)
 			number, isNew := s.line(l, &t.Metrics[m])
 			if isNew {
-				owed += lineBytes
-				l.Range(func(l labels.Label) {
-					owed += labelBytes + int64(len(l.Name)+len(l.Value))
-				})
+				owed += lineBytes + LabelsBytes(l)
 			}
 			k.list = append(k.list, dictionaryLine{line: number, metric: m, row: row})
 		}
@@ -136,13 +134,13 @@ func (s *lineSearch) linesOf(ctx context.Context, t *Type,
 func (s *lineSearch) line(l labels.Labels, m *Metric) (number int32, isNew bool) {
 	hash := l.Hash()
 	for _, i := range s.byLabels[hash] {
-		if s.list[i].Metric.same(m) && labels.Equal(s.list[i].Labels, l) {
+		if s.list[i].Metric.Same(m) && labels.Equal(s.list[i].Labels, l) {
 			return i, false
 		}
 	}
 	number = int32(len(s.list))
 	s.byLabels[hash] = append(s.byLabels[hash], number)
-	s.list = append(s.list, Line{Labels: l, Metric: m, of: s.of})
+	s.list = append(s.list, Line{Labels: l, Metric: m, search: s.in})
 	return number, true
 }
 
@@ -151,18 +149,18 @@ func (s *lineSearch) extend(k *dictionaryLines, i int) {
 	goesOn := k.last == i-1 && k.last >= 0
 	k.last = i
 	for j := range k.list {
-		of := &k.list[j]
-		line := &s.list[of.line]
-		if goesOn && int(of.lastRange) == len(line.ranges)-1 {
-			line.ranges[of.lastRange].to = i + 1
+		known := &k.list[j]
+		line := &s.list[known.line]
+		if goesOn && int(known.lastRange) == len(line.ranges)-1 {
+			line.ranges[known.lastRange].to = i + 1
 			continue
 		}
 		if n := len(line.ranges); n > 0 && line.ranges[n-1].to > i { // two types have it
 			line.unordered = true
 		}
-		of.lastRange = int32(len(line.ranges))
+		known.lastRange = int32(len(line.ranges))
 		line.ranges = append(line.ranges, windowRange{from: i, to: i + 1, dictionary: k.number,
-			metric: of.metric, row: of.row})
+			metric: known.metric, row: known.row})
 	}
 }
 
@@ -190,23 +188,36 @@ type Samples struct {
 // histograms with their buckets if they are wanted.
 func (l *Line) Read(v *Samples, from, to int64, buckets bool) {
 	v.reset(l.Metric, buckets)
-	if l.unordered || !l.of.disjoint {
+	if l.unordered || !l.search.disjoint {
 		v.series(l.Series(from, to))
 		return
 	}
-	l.each(func(w *Window, t *Type, e *windowRange) { v.window(w, t, e.metric, e.row, from, to) })
+	for w, at := range l.places() {
+		v.window(w, at, from, to)
+	}
 	if v.NoBuckets {
 		v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
 	}
 }
 
-// each calls visit with the windows that have the line.
-func (l *Line) each(visit func(w *Window, t *Type, e *windowRange)) {
-	for i := range l.ranges {
-		e := &l.ranges[i]
-		for n := e.from; n < e.to; n++ {
-			if w := l.of.windows[n]; len(w.Times) > 0 {
-				visit(w, l.of.types[e.dictionary][n], e)
+// place is where a line stands in a window.
+type place struct {
+	in     *Type
+	metric int
+	row    int32
+}
+
+// places are the windows that have the line, and where each has it.
+func (l *Line) places() iter.Seq2[*Window, place] {
+	return func(yield func(*Window, place) bool) {
+		for i := range l.ranges {
+			r := &l.ranges[i]
+			for n := r.from; n < r.to; n++ {
+				w := l.search.windows[n]
+				if len(w.Times) > 0 &&
+					!yield(w, place{l.search.types[r.dictionary][n], r.metric, r.row}) {
+					return
+				}
 			}
 		}
 	}
@@ -216,20 +227,20 @@ func (l *Line) each(visit func(w *Window, t *Type, e *windowRange)) {
 // epoch). Where two windows know an instant the earlier one counts.
 func (l *Line) Series(from, to int64) *Series {
 	all := &Series{Labels: l.Labels, Metric: l.Metric}
-	l.each(func(w *Window, t *Type, e *windowRange) {
-		if t.columns[e.metric] == unknown {
-			return
+	for w, at := range l.places() {
+		if at.in.columns[at.metric] == unknown {
+			continue
 		}
 		one := Series{Labels: l.Labels, Metric: l.Metric}
 		first, _ := slices.BinarySearch(w.Times, from)
 		end, _ := slices.BinarySearch(w.Times, to+1)
-		c := newCursor(t, e.metric, int32(len(w.Times)))
-		for c.row(e.row); c.next(int32(first), int32(end)); {
-			one.append(w.Times[c.instant], c)
+		c := newCursor(at.in, at.metric, int32(len(w.Times)))
+		for c.row(at.row); c.next(int32(first), int32(end)); {
+			c.appendTo(&one, w.Times[c.instant])
 		}
 		joined := all.union(&one)
 		all = &joined
-	})
+	}
 	return all
 }
 
@@ -265,15 +276,15 @@ func (v *Samples) reset(m *Metric, buckets bool) {
 	v.At, v.Words, v.Texts, v.Counts = v.At[:0], v.Words[:0], v.Texts[:0], v.Counts[:0]
 	v.BucketEnd, v.Bucket, v.Delta = v.BucketEnd[:0], v.Bucket[:0], v.Delta[:0]
 	v.NoBuckets = !m.Kind.IsHistogram() || !buckets
-	if n := m.buckets(); !v.NoBuckets {
+	if n := m.Buckets(); !v.NoBuckets {
 		v.before, v.now = slices.Grow(v.before[:0], n)[:n], slices.Grow(v.now[:0], n)[:n]
 		clear(v.before)
 	}
 }
 
-// window appends what a row of one window says.
-func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int64) {
-	c := t.columns[metric]
+// window appends what one window says of a line.
+func (v *Samples) window(w *Window, at place, from, to int64) {
+	c := at.in.columns[at.metric]
 	if c == unknown {
 		return
 	}
@@ -287,9 +298,9 @@ func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int
 	if first >= end {
 		return
 	}
-	r := rowValues{Samples: v, column: c, kind: t.Metrics[metric].Kind}
+	r := rowValues{out: v, column: c, kind: at.in.Metrics[at.metric].Kind}
 	if c != nil {
-		if i, found := c.find(row); found {
+		if i, found := c.find(at.row); found {
 			r.change, r.last = c.changes(i)
 		}
 	}
@@ -299,7 +310,7 @@ func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int
 	if !v.NoBuckets {
 		clear(v.now) // a window's changes begin at zero
 	}
-	edges, full := t.presenceOf(c).of(row)
+	edges, full := at.in.presenceOf(c).of(at.row)
 	if full {
 		r.append(w.Times, int32(first), int32(end))
 	}
@@ -317,7 +328,7 @@ func (v *Samples) window(w *Window, t *Type, metric int, row int32, from, to int
 
 // rowValues walks the changes of one row of one window.
 type rowValues struct {
-	*Samples
+	out          *Samples
 	column       *column // nil: all zero
 	kind         frame.Kind
 	change, last int
@@ -330,7 +341,7 @@ func (r *rowValues) append(times []int64, first, end int32) {
 	if first >= end {
 		return
 	}
-	r.At = append(r.At, times[first:end]...)
+	r.out.At = append(r.out.At, times[first:end]...)
 	for at := first; at < end; {
 		r.advance(at)
 		until := end
@@ -358,15 +369,15 @@ func (r *rowValues) advance(at int32) {
 		for i := from; i < to; i++ {
 			r.total += r.column.count[i]
 		}
-		if r.NoBuckets {
+		if r.out.NoBuckets {
 			continue
 		}
 		for i := from; i < to; i++ {
-			r.now[r.column.bucket[i]] += r.column.count[i]
+			r.out.now[r.column.bucket[i]] += r.column.count[i]
 		}
 		if r.begun {
-			r.Bucket = append(r.Bucket, r.column.bucket[from:to]...)
-			r.Delta = append(r.Delta, r.column.count[from:to]...)
+			r.out.Bucket = append(r.out.Bucket, r.column.bucket[from:to]...)
+			r.out.Delta = append(r.out.Delta, r.column.count[from:to]...)
 		}
 	}
 }
@@ -380,23 +391,23 @@ func (r *rowValues) repeat(n int) {
 			text = r.column.texts[r.word]
 		}
 		for range n {
-			r.Texts = append(r.Texts, text)
+			r.out.Texts = append(r.out.Texts, text)
 		}
 		return
 	case !r.kind.IsHistogram():
 		for range n {
-			r.Words = append(r.Words, r.word)
+			r.out.Words = append(r.out.Words, r.word)
 		}
 		return
 	}
-	if !r.NoBuckets && !r.begun {
-		r.appendDeltas()
+	if !r.out.NoBuckets && !r.begun {
+		r.out.appendDeltas()
 	}
 	r.begun = true
 	for range n {
-		r.Words, r.Counts = append(r.Words, r.word), append(r.Counts, r.total)
-		if !r.NoBuckets {
-			r.BucketEnd = append(r.BucketEnd, int32(len(r.Bucket)))
+		r.out.Words, r.out.Counts = append(r.out.Words, r.word), append(r.out.Counts, r.total)
+		if !r.out.NoBuckets {
+			r.out.BucketEnd = append(r.out.BucketEnd, int32(len(r.out.Bucket)))
 		}
 	}
 }

@@ -13,14 +13,14 @@ func (w *Window) Only(types []int, want func(d *Dictionary, metric int) bool) *W
 		out.Types = append([]*Type(nil), w.Types...)
 	}
 	for i, t := range out.Types {
-		some := *t
-		some.columns = make([]*column, len(t.columns))
+		restricted := *t
+		restricted.columns = make([]*column, len(t.columns))
 		for m := range t.columns {
-			if some.columns[m] = unknown; want(t.Dictionary, m) {
-				some.columns[m] = t.columns[m]
+			if restricted.columns[m] = unknown; want(t.Dictionary, m) {
+				restricted.columns[m] = t.columns[m]
 			}
 		}
-		out.Types[i] = &some
+		out.Types[i] = &restricted
 	}
 	return &out
 }

@@ -13,8 +13,8 @@ func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 	if from == to {
 		return append(dst, 0)
 	}
-	first, _ := e.changes(from)
-	_, end := e.changes(to - 1)
+	first, _ := e.column.changes(from)
+	_, end := e.column.changes(to - 1)
 	places := e.scratch[:0]
 	for k := first; k < end; k++ {
 		places = e.appendRuns(places, k)
@@ -34,7 +34,7 @@ func (e *partEncoder) appendBuckets(dst []byte, p piece) []byte {
 
 // runEnd returns where the run of buckets that begins with difference i ends.
 func (e *partEncoder) runEnd(i, end int) int {
-	for i++; i < end && e.bucket[i]-e.bucket[i-1] <= maxZeros+1; i++ {
+	for i++; i < end && e.column.bucket[i]-e.column.bucket[i-1] <= maxZeros+1; i++ {
 	}
 	return i
 }
@@ -42,7 +42,7 @@ func (e *partEncoder) runEnd(i, end int) int {
 // appendRuns appends which buckets differ at a change: how many runs, and of each the buckets
 // between it and the one before, and its length less 1.
 func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
-	from, end := e.buckets(change)
+	from, end := e.column.buckets(change)
 	runs := uint64(0)
 	for i := from; i < end; i = e.runEnd(i, end) {
 		runs++
@@ -51,9 +51,9 @@ func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
 	previous := int32(-1)
 	for i := from; i < end; {
 		to := e.runEnd(i, end)
-		dst = codec.AppendGap(dst, previous, int32(e.bucket[i]))
-		previous = int32(e.bucket[to-1])
-		dst = codec.AppendUvarint(dst, uint64(previous)-uint64(e.bucket[i]))
+		dst = codec.AppendGap(dst, previous, int32(e.column.bucket[i]))
+		previous = int32(e.column.bucket[to-1])
+		dst = codec.AppendUvarint(dst, uint64(previous)-uint64(e.column.bucket[i]))
 		i = to
 	}
 	return dst
@@ -61,9 +61,9 @@ func (e *partEncoder) appendRuns(dst []byte, change int) []byte {
 
 // signed reports whether a difference of the changes first … end−1 is negative.
 func (e *partEncoder) signed(first, end int) bool {
-	from, _ := e.buckets(first)
-	_, to := e.buckets(end - 1)
-	for _, n := range e.count[from:to] {
+	from, _ := e.column.buckets(first)
+	_, to := e.column.buckets(end - 1)
+	for _, n := range e.column.count[from:to] {
 		if n < 0 {
 			return true
 		}
@@ -73,14 +73,14 @@ func (e *partEncoder) signed(first, end int) bool {
 
 // appendCounts appends the differences of a change's runs, zeros among them, but for the last.
 func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
-	from, end := e.buckets(change)
+	from, end := e.column.buckets(change)
 	for i := from; i < end-1; i++ {
 		if signed {
-			dst = codec.AppendSvarint(dst, e.count[i])
+			dst = codec.AppendSvarint(dst, e.column.count[i])
 		} else {
-			dst = codec.AppendUvarint(dst, uint64(e.count[i]))
+			dst = codec.AppendUvarint(dst, uint64(e.column.count[i]))
 		}
-		if zeros := e.bucket[i+1] - e.bucket[i] - 1; zeros <= maxZeros {
+		if zeros := e.column.bucket[i+1] - e.column.bucket[i] - 1; zeros <= maxZeros {
 			for range zeros {
 				dst = append(dst, 0)
 			}
@@ -91,14 +91,14 @@ func (e *partEncoder) appendCounts(dst []byte, change int, signed bool) []byte {
 
 // buckets reads the Buckets of a piece, whose Values were read last and began with change from.
 func (r *pieceReader) buckets(from int) {
-	o := &r.out
-	size := r.m.buckets()
-	head := r.Uvarint()
-	if head>>1 > uint64(len(r.Rest)) {
-		r.Fail("bytes are missing")
+	o := &r.column.out
+	size := r.column.m.Buckets()
+	head := r.in.Uvarint()
+	if head>>1 > uint64(len(r.in.Rest)) {
+		r.in.Fail("bytes are missing")
 		return
 	}
-	places, counts := r.Take(int(head>>1)), r.Rest
+	places, counts := r.in.Take(int(head>>1)), r.in.Rest
 	ends, list, differences := o.bucketEnd, o.bucket, o.count
 	at, next := 0, 0 // in places and in counts
 	for k := from; k < len(o.totals); k++ {
@@ -106,7 +106,7 @@ func (r *pieceReader) buckets(from int) {
 		runs, at = codec.UvarintAt(places, at)
 		left := o.totals[k] // what the change's last bucket gets
 		if runs == 0 && (left != 0 || o.words[k] == 0) {
-			r.Fail("a change of no bucket")
+			r.in.Fail("a change of no bucket")
 			return
 		}
 		bucket := 0
@@ -115,7 +115,7 @@ func (r *pieceReader) buckets(from int) {
 			gap, at = codec.UvarintAt(places, at)
 			more, at = codec.UvarintAt(places, at)
 			if gap >= uint64(size-bucket) || more >= uint64(size-bucket)-gap || at > len(places) {
-				r.Fail("a bucket beyond the last, or bytes are missing")
+				r.in.Fail("a bucket beyond the last, or bytes are missing")
 				return
 			}
 			bucket += int(gap)
@@ -140,16 +140,16 @@ func (r *pieceReader) buckets(from int) {
 				list, differences = append(list, uint16(bucket)), append(differences, count)
 			}
 			if next > len(counts) || left == 0 && runs == 1 {
-				r.Fail("a bucket that does not change, or bytes are missing")
+				r.in.Fail("a bucket that does not change, or bytes are missing")
 				return
 			}
 		}
 		ends = append(ends, int32(len(list)))
 	}
 	if at != len(places) {
-		r.Fail("places of no change")
+		r.in.Fail("places of no change")
 		return
 	}
 	o.bucketEnd, o.bucket, o.count = ends, list, differences
-	r.Rest = counts[next:]
+	r.in.Rest = counts[next:]
 }

@@ -10,8 +10,8 @@ import (
 
 // pieceReader reads the parts of a piece.
 type pieceReader struct {
-	reader
-	*columnReader
+	in      reader
+	column  *columnReader
 	rows    int // of the piece
 	base    int32
 	live    *presence // of the piece's rows, from 0
@@ -24,45 +24,45 @@ type pieceReader struct {
 // read reads a piece's values and, if buckets has any, its buckets among these, which are in order.
 // What it cannot read leaves no trace.
 func (r *pieceReader) read(v *StoredPart, buckets []StoredPart) error {
-	rows, changes, texts := len(r.out.rows), len(r.out.at), len(r.out.texts)
-	r.reader = read(v.Blob)
+	rows, changes, texts := len(r.column.out.rows), len(r.column.out.at), len(r.column.out.texts)
+	r.in = read(v.Blob)
 	r.values()
-	err := r.Done()
+	err := r.in.Done()
 	if err == nil && len(buckets) > 0 {
 		i, found := slices.BinarySearchFunc(buckets, v.Piece, byPiece)
 		if found {
-			r.reader = read(buckets[i].Blob)
+			r.in = read(buckets[i].Blob)
 			r.buckets(changes)
 		} else {
-			r.Fail("piece %d has no buckets", v.Piece)
+			r.in.Fail("piece %d has no buckets", v.Piece)
 		}
-		err = r.Done()
+		err = r.in.Done()
 	}
 	if err != nil {
-		r.cutTo(rows, changes, texts)
+		r.column.cutTo(rows, changes, texts)
 	}
 	return err
 }
 
 // values reads the Values of a piece.
 func (r *pieceReader) values() {
-	if r.instants == 0 {
-		r.Fail("a part without instants")
+	if r.column.instants == 0 {
+		r.in.Fail("a part without instants")
 	}
 	r.present = r.live
-	if len(r.Rest) > 0 && r.Rest[0] == 0 {
-		r.Rest = r.Rest[1:]
+	if len(r.in.Rest) > 0 && r.in.Rest[0] == 0 {
+		r.in.Rest = r.in.Rest[1:]
 	} else {
-		r.present = r.presence(r.rows, r.instants)
+		r.present = r.in.presence(r.rows, r.column.instants)
 		r.own = true
 	}
-	switch r.m.Kind {
+	switch r.column.m.Kind {
 	case frame.Counter, frame.Gauge:
-		r.unit = int64(r.Uvarint())
+		r.unit = int64(r.in.Uvarint())
 	case frame.String:
-		r.texts = len(r.out.texts) - 1
-		for range r.Count("texts", len(r.Rest)) {
-			r.out.texts = append(r.out.texts, r.Text("a text"))
+		r.texts = len(r.column.out.texts) - 1
+		for range r.in.Count("texts", len(r.in.Rest)) {
+			r.column.out.texts = append(r.column.out.texts, r.in.Text("a text"))
 		}
 	}
 	r.readFirsts()
@@ -71,23 +71,23 @@ func (r *pieceReader) values() {
 
 // readFirsts reads the values at the rows' first instants.
 func (r *pieceReader) readFirsts() {
-	r.firsts = r.firsts[:0]
-	for row := 0; row < r.rows && r.Err == nil; {
-		row += r.Number("a run of zeros", r.rows-row+1)
-		n := r.Number("a run of values", r.rows-row+1)
+	r.column.firsts = r.column.firsts[:0]
+	for row := 0; row < r.rows && r.in.Err == nil; {
+		row += r.in.Number("a run of zeros", r.rows-row+1)
+		n := r.in.Number("a run of values", r.rows-row+1)
 		if n == 0 && row < r.rows {
-			r.Fail("a run of values is empty")
+			r.in.Fail("a run of values is empty")
 		}
-		if n > len(r.Rest) {
-			r.Fail("values are missing")
+		if n > len(r.in.Rest) {
+			r.in.Fail("values are missing")
 		}
-		for ; n > 0 && r.Err == nil; n-- {
+		for ; n > 0 && r.in.Err == nil; n-- {
 			at, there := r.present.first(int32(row))
 			if !there {
-				r.Fail("a value of a row that is never there")
+				r.in.Fail("a value of a row that is never there")
 			}
 			word, total := r.firstValue()
-			r.firsts = append(r.firsts, first{int32(row), at, word, total})
+			r.column.firsts = append(r.column.firsts, first{int32(row), at, word, total})
 			row++
 		}
 	}
@@ -95,26 +95,26 @@ func (r *pieceReader) readFirsts() {
 
 // readLater reads the changes after the first instants, and enters all values by row.
 func (r *pieceReader) readLater() {
-	n := r.Count("rows that change", r.rows)
+	n := r.in.Count("rows that change", r.rows)
 	next, previous := 0, -1
-	for ; n > 0 && r.Err == nil; n-- {
-		row := r.Gap("a row", previous, r.rows)
+	for ; n > 0 && r.in.Err == nil; n-- {
+		row := r.in.Gap("a row", previous, r.rows)
 		previous = row
 		at, there := r.present.first(int32(row))
 		if !there {
-			r.Fail("a change of a row that is never there")
+			r.in.Fail("a change of a row that is never there")
 		}
 		r.readInstants(at)
 		r.checkPresent(int32(row))
-		if r.Err != nil {
+		if r.in.Err != nil {
 			return
 		}
-		for ; next < len(r.firsts) && int(r.firsts[next].row) < row; next++ {
-			r.only(&r.firsts[next])
+		for ; next < len(r.column.firsts) && int(r.column.firsts[next].row) < row; next++ {
+			r.single(&r.column.firsts[next])
 		}
 		word := int64(0)
-		if next < len(r.firsts) && int(r.firsts[next].row) == row {
-			f := &r.firsts[next]
+		if next < len(r.column.firsts) && int(r.column.firsts[next].row) == row {
+			f := &r.column.firsts[next]
 			r.change(f.at, f.word, f.total)
 			word = f.word
 			next++
@@ -122,64 +122,65 @@ func (r *pieceReader) readLater() {
 		r.laterValues(word)
 		r.endRow(int32(row))
 	}
-	for ; next < len(r.firsts) && r.Err == nil; next++ {
-		r.only(&r.firsts[next])
+	for ; next < len(r.column.firsts) && r.in.Err == nil; next++ {
+		r.single(&r.column.firsts[next])
 	}
 }
 
-func (r *pieceReader) only(f *first) {
+// single enters a row whose value at its first instant is its only change.
+func (r *pieceReader) single(f *first) {
 	r.change(f.at, f.word, f.total)
 	r.endRow(f.row)
 }
 
 func (r *pieceReader) change(at int32, word, total int64) {
-	o := &r.out
+	o := &r.column.out
 	o.at, o.words = append(o.at, at), append(o.words, word)
-	if r.m.Kind.IsHistogram() {
+	if r.column.m.Kind.IsHistogram() {
 		o.totals = append(o.totals, total)
 	}
 }
 
 func (r *pieceReader) endRow(row int32) {
-	o := &r.out
+	o := &r.column.out
 	o.rows, o.end = append(o.rows, r.base+row), append(o.end, int32(len(o.at)))
 }
 
 // readInstants reads a list of instants after first.
 func (r *pieceReader) readInstants(first int32) {
-	list := r.later[:0]
-	domain := int(r.instants - first - 1)
-	switch n := r.Uvarint(); {
+	list := r.column.later[:0]
+	domain := int(r.column.instants - first - 1)
+	switch n := r.in.Uvarint(); {
 	case n == changesAlways:
 		if domain <= 0 {
-			r.Fail("a row without changes")
+			r.in.Fail("a row without changes")
 		}
-		for t := first + 1; t < r.instants; t++ {
+		for t := first + 1; t < r.column.instants; t++ {
 			list = append(list, t)
 		}
 	case n == changesBitmap:
-		set := r.Take((domain + 7) / 8)
+		set := r.in.Take((domain + 7) / 8)
 		for i, b := range set {
 			for ; b != 0; b &= b - 1 {
 				list = append(list, first+1+int32(8*i+bits.TrailingZeros8(b)))
 			}
 		}
-		if len(list) == 0 || list[len(list)-1] >= r.instants {
-			r.Fail("a row without changes, or with one after the last instant")
+		if len(list) == 0 || list[len(list)-1] >= r.column.instants {
+			r.in.Fail("a row without changes, or with one after the last instant")
 		}
-	case n-changesListed+1 > uint64(max(0, min(domain, len(r.Rest)))):
-		r.Fail("%d changes, there are %d instants", n, domain)
+	case n-changesListed+1 > uint64(max(0, min(domain, len(r.in.Rest)))):
+		r.in.Fail("%d changes, there are %d instants", n, domain)
 	default:
 		previous := int(first)
 		for range n - changesListed + 1 {
-			previous = r.Gap("an instant", previous, int(r.instants))
+			previous = r.in.Gap("an instant", previous, int(r.column.instants))
 			list = append(list, int32(previous))
 		}
 	}
-	if len(list) > len(r.Rest) {
-		r.Fail("values are missing")
+	if len(list) > len(r.in.Rest) {
+		r.in.Fail("values are missing")
 	}
-	r.later = list
+	r.column.later = list
 }
 
 // checkPresent looks that the row is there where it changes.
@@ -188,12 +189,12 @@ func (r *pieceReader) checkPresent(row int32) {
 	if here {
 		return
 	}
-	for _, t := range r.later {
+	for _, t := range r.column.later {
 		for len(edges) > 0 && edges[0] <= t {
 			here, edges = !here, edges[1:]
 		}
 		if !here {
-			r.Fail("a change where there is no value")
+			r.in.Fail("a change where there is no value")
 			return
 		}
 	}
@@ -201,11 +202,11 @@ func (r *pieceReader) checkPresent(row int32) {
 
 // laterValues reads the values of a row's later instants; word is the one before.
 func (r *pieceReader) laterValues(word int64) {
-	o, n := &r.out, len(r.later)
-	o.at = append(o.at, r.later...)
+	o, n := &r.column.out, len(r.column.later)
+	o.at = append(o.at, r.column.later...)
 	o.words = grownBy(o.words, n)
 	var totals []int64
-	if r.m.Kind.IsHistogram() {
+	if r.column.m.Kind.IsHistogram() {
 		o.totals = grownBy(o.totals, n)
 		totals = o.totals[len(o.totals)-n:]
 	}
@@ -222,26 +223,26 @@ func (r *pieceReader) firstValue() (word, total int64) {
 // readValues reads successive values of a row, of which word is the one before: the words, and of a
 // histogram how its count differs. Differences of integers are in units.
 func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
-	b, at := r.Rest, 0
+	b, at := r.in.Rest, 0
 	for i := range words {
 		var u uint64
 		u, at = codec.UvarintAt(b, at)
 		before := word
-		switch r.m.Kind {
+		switch r.column.m.Kind {
 		case frame.Counter, frame.Gauge:
 			word += unit * (int64(u>>1) ^ -int64(u&1))
 		case frame.GaugeDouble:
 			word ^= int64(bits.ReverseBytes64(u))
 		case frame.String:
-			if u >= uint64(len(r.out.texts)-r.texts) {
-				r.Fail("text %d of %d", u, len(r.out.texts)-r.texts-1)
+			if u >= uint64(len(r.column.out.texts)-r.texts) {
+				r.in.Fail("text %d of %d", u, len(r.column.out.texts)-r.texts-1)
 				return
 			}
 			if word = int64(u); u > 0 {
 				word += int64(r.texts)
 			}
 		default:
-			if word = 0; r.m.HasSum {
+			if word = 0; r.column.m.HasSum {
 				word = int64(u>>1) ^ -int64(u&1)
 				u, at = codec.UvarintAt(b, at)
 			}
@@ -249,16 +250,16 @@ func (r *pieceReader) readValues(word, unit int64, words, totals []int64) {
 			before = word + 1 // buckets may differ though neither does
 		}
 		if word == before {
-			r.Fail("a change that changes nothing")
+			r.in.Fail("a change that changes nothing")
 			return
 		}
 		words[i] = word
 	}
 	if at > len(b) {
-		r.Fail("bytes are missing")
+		r.in.Fail("bytes are missing")
 		return
 	}
-	r.Rest = b[at:]
+	r.in.Rest = b[at:]
 }
 
 // grownBy returns a list with n elements more.

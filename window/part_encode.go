@@ -17,8 +17,8 @@ const (
 
 // partEncoder writes the parts of one column.
 type partEncoder struct {
-	*Type
-	*column
+	typ      *Type
+	column   *column
 	m        *Metric
 	presence *presence // the column's, or the type's
 	instants int32
@@ -29,21 +29,21 @@ type partEncoder struct {
 
 func newPartEncoder(t *Type, metric int, instants int32) *partEncoder {
 	c := t.columns[metric]
-	return &partEncoder{Type: t, column: c, m: &t.Metrics[metric], presence: t.presenceOf(c),
+	return &partEncoder{typ: t, column: c, m: &t.Metrics[metric], presence: t.presenceOf(c),
 		instants: instants}
 }
 
 // cut returns the range of a piece's rows among the column's.
 func (e *partEncoder) cut(p piece) (from, to int) {
-	from, _ = slices.BinarySearch(e.rows, p.from)
-	to, _ = slices.BinarySearch(e.rows, p.to)
+	from, _ = slices.BinarySearch(e.column.rows, p.from)
+	to, _ = slices.BinarySearch(e.column.rows, p.to)
 	return from, to
 }
 
 // appendValues appends the Values of a piece.
 func (e *partEncoder) appendValues(dst []byte, p piece) []byte {
-	if own := e.present.within(p, len(e.Rows)); e.present == nil ||
-		own.equal(e.live.within(p, len(e.Rows))) {
+	if own := e.column.present.within(p.from, p.to, len(e.typ.Rows)); e.column.present == nil ||
+		own.equal(e.typ.live.within(p.from, p.to, len(e.typ.Rows))) {
 		dst = append(dst, 0)
 	} else {
 		dst = appendPresence(dst, own)
@@ -88,19 +88,19 @@ func (e *partEncoder) unitOf(from, to int) int64 {
 // row's first one.
 func (e *partEncoder) difference(first, change int) int64 {
 	if change == first {
-		return e.words[change]
+		return e.column.words[change]
 	}
-	return e.words[change] - e.words[change-1]
+	return e.column.words[change] - e.column.words[change-1]
 }
 
 // appendTexts appends the texts that rows number from … to−1 have, in the order in which their
 // values follow.
 func (e *partEncoder) appendTexts(dst []byte, from, to int) []byte {
-	e.numbers = make([]int64, max(len(e.texts), 1))
+	e.numbers = make([]int64, max(len(e.column.texts), 1))
 	var list []string
 	note := func(change int) {
-		if w := e.words[change]; w != 0 && e.numbers[w] == 0 {
-			list = append(list, e.texts[w])
+		if w := e.column.words[change]; w != 0 && e.numbers[w] == 0 {
+			list = append(list, e.column.texts[w])
 			e.numbers[w] = int64(len(list))
 		}
 	}
@@ -124,9 +124,9 @@ func (e *partEncoder) appendTexts(dst []byte, from, to int) []byte {
 // split returns the changes of row number i: first … later−1 is the one at its first instant, if
 // there is one, and later … end−1 are those after it.
 func (e *partEncoder) split(i int) (first, later, end int) {
-	first, end = e.changes(i)
+	first, end = e.column.changes(i)
 	later = first
-	if at, _ := e.presence.first(e.rows[i]); e.at[first] == at {
+	if at, _ := e.presence.first(e.column.rows[i]); e.column.at[first] == at {
 		later++
 	}
 	return first, later, end
@@ -147,13 +147,13 @@ func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
 			continue
 		}
 		end := i + 1
-		for end < to && e.rows[end] == e.rows[end-1]+1 && e.beginsAtFirst(end) {
+		for end < to && e.column.rows[end] == e.column.rows[end-1]+1 && e.beginsAtFirst(end) {
 			end++
 		}
-		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(e.rows[i]-next)), uint64(end-i))
-		next = e.rows[end-1] + 1
+		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(e.column.rows[i]-next)), uint64(end-i))
+		next = e.column.rows[end-1] + 1
 		for ; i < end; i++ {
-			change, _ := e.changes(i)
+			change, _ := e.column.changes(i)
 			dst = e.appendValue(dst, change, 0, 1)
 		}
 	}
@@ -175,8 +175,8 @@ func (e *partEncoder) appendLater(dst []byte, p piece, from, to int) []byte {
 	previous := p.from - 1
 	for i := from; i < to; i++ {
 		if _, later, end := e.split(i); later < end {
-			dst = codec.AppendGap(dst, previous, e.rows[i])
-			previous = e.rows[i]
+			dst = codec.AppendGap(dst, previous, e.column.rows[i])
+			previous = e.column.rows[i]
 			dst = e.appendChanges(dst, i)
 		}
 	}
@@ -186,12 +186,12 @@ func (e *partEncoder) appendLater(dst []byte, p piece, from, to int) []byte {
 // appendChanges appends the changes of row number i after its first instant.
 func (e *partEncoder) appendChanges(dst []byte, i int) []byte {
 	first, later, end := e.split(i)
-	start, _ := e.presence.first(e.rows[i])
-	dst = appendInstants(dst, e.at[later:end], start, e.instants)
+	start, _ := e.presence.first(e.column.rows[i])
+	dst = appendInstants(dst, e.column.at[later:end], start, e.instants)
 	for k := later; k < end; k++ {
 		base := int64(0)
 		if k > first {
-			base = e.words[k-1]
+			base = e.column.words[k-1]
 		}
 		dst = e.appendValue(dst, k, base, e.unit)
 	}
@@ -226,7 +226,7 @@ func appendInstants(dst []byte, at []int32, first, end int32) []byte {
 // appendValue appends the value of a change against that of the row's change before. Differences of
 // integers are in units.
 func (e *partEncoder) appendValue(dst []byte, change int, base, unit int64) []byte {
-	w := e.words[change]
+	w := e.column.words[change]
 	switch e.m.Kind {
 	case frame.Counter, frame.Gauge:
 		return codec.AppendSvarint(dst, (w-base)/unit)
@@ -238,5 +238,5 @@ func (e *partEncoder) appendValue(dst []byte, change int, base, unit int64) []by
 	if e.m.HasSum {
 		dst = codec.AppendSvarint(dst, w)
 	}
-	return codec.AppendSvarint(dst, e.total(change))
+	return codec.AppendSvarint(dst, e.column.total(change))
 }

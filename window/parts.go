@@ -74,8 +74,8 @@ type EncodedDictionary struct {
 // be a blob's error.
 type Dictionaries func(key string, hash Hash) (*Dictionary, error)
 
-// facets returns how many facets a metric has.
-func (m *Metric) facets() int {
+// facetsOf returns how many facets a metric has.
+func facetsOf(m *Metric) int {
 	if m.Kind.IsHistogram() {
 		return 2
 	}

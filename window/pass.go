@@ -1,6 +1,7 @@
 package window
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -8,13 +9,20 @@ import (
 
 // pass is a decoded frame and how its numbers translate to those of the window.
 type pass struct {
-	*frame.Frame
+	frame     *frame.Frame
 	key       *pass        // itself in a key frame
 	templates []*metricMap // by template number; nil: the template never had an entity
 	entities  []*entityMap // by template number; nil: no entity
 	// key frames: each template's entities in the last pass where they were others than the
 	// key frame's
 	last map[int]*entityMap
+}
+
+// newKeyPass returns the pass of a key frame.
+func newKeyPass(f *frame.Frame) *pass {
+	p := &pass{frame: f}
+	p.key = p
+	return p
 }
 
 // metricMap is how the metrics of one template translate.
@@ -44,7 +52,7 @@ type entityMap struct {
 // entityMapBytes is what an entity takes in an entityMap, and in what compares that.
 const entityMapBytes = 16
 
-func (p *pass) template(i int) *frame.Template { return p.Template(p.key.Frame, i) }
+func (p *pass) template(i int) *frame.Template { return p.frame.Template(p.key.frame, i) }
 
 // resolve sets templates and entities: it numbers the pass's metrics and entities in dictionaries.
 // The key frame's pass must have been resolved before.
@@ -53,30 +61,30 @@ func (p *pass) resolve(ds *dictionaryBuilders) {
 	if isKey && p.templates != nil {
 		return
 	}
-	n := len(p.Templates)
+	n := len(p.frame.Templates)
 	if !isKey {
-		n += len(p.key.Templates)
+		n += len(p.key.frame.Templates)
 	}
 	p.templates, p.entities = make([]*metricMap, n), make([]*entityMap, n)
 	if !isKey {
 		copy(p.templates, p.key.templates)
 		copy(p.entities, p.key.entities)
 	}
-	for _, g := range p.Removed {
+	for _, g := range p.frame.Removed {
 		r := p.ownEntities(g.Template)
 		for _, e := range g.Entities {
 			r.rows[e] = -1
 		}
 	}
-	for _, g := range p.Added {
+	for _, g := range p.frame.Added {
 		if p.templates[g.Template] == nil {
 			t := p.template(g.Template)
-			d := ds.of(t.Type, frame.LabelsOf(p.Node, t.Labels))
+			d := ds.builder(t.Type, frame.LabelsOf(p.frame.Node, t.Labels))
 			m := &metricMap{dictionary: d,
 				toDictionary: ds.metrics(d, t, func(i int) *frame.Bounds {
-					return p.BoundsOf(p.key.Frame, i)
+					return p.frame.BoundsOf(p.key.frame, i)
 				})}
-			m.toTemplate = inverse(m.toDictionary, len(d.Metrics))
+			m.toTemplate = inverse(m.toDictionary, len(d.result.Metrics))
 			p.templates[g.Template] = m
 		}
 		r := p.ownEntities(g.Template)
@@ -104,7 +112,7 @@ func (p *pass) resolve(ds *dictionaryBuilders) {
 				r.live = append(r.live, int32(e))
 			}
 		}
-		r.byRow = inverse(r.rows, len(r.dictionary.Rows))
+		r.byRow = inverse(r.rows, len(r.dictionary.result.Rows))
 		if p.key.last == nil {
 			p.key.last = map[int]*entityMap{}
 		}
@@ -162,4 +170,74 @@ func inverse(numbers []int32, size int) []int32 {
 		}
 	}
 	return back
+}
+
+// selected are the entities that a column speaks of, each with its entry in the column.
+func (r *entityMap) selected(c *frame.Column) iter.Seq2[int, int32] {
+	return func(yield func(entry int, entity int32) bool) {
+		if c.All {
+			for i, e := range r.live {
+				if !yield(i, e) {
+					return
+				}
+			}
+			return
+		}
+		for i, e := range c.Entities {
+			if !yield(i, int32(e)) {
+				return
+			}
+		}
+	}
+}
+
+// find returns what the pass has of a dictionary's type: nil and nil if it has no entity of it.
+func (p *pass) find(d *dictionaryBuilder) (*metricMap, *entityMap) {
+	for i, m := range p.templates {
+		if m != nil && m.dictionary == d && p.entities[i] != nil {
+			return m, p.entities[i]
+		}
+	}
+	return nil, nil
+}
+
+// columnsByMetric returns what the frame says of a template's metrics, by metric of the dictionary;
+// nil if it says nothing.
+func (p *pass) columnsByMetric(m *metricMap) (list []*metricColumns) {
+	if m == nil {
+		return nil
+	}
+	column := func(c *frame.Column) *metricColumns {
+		if list == nil {
+			list = make([]*metricColumns, len(m.dictionary.result.Metrics))
+		}
+		n := m.toDictionary[c.Metric]
+		if list[n] == nil {
+			list[n] = &metricColumns{}
+		}
+		return list[n]
+	}
+	for c := range p.groupColumns(p.frame.Presence, m) {
+		column(c).presence = c
+	}
+	for c := range p.groupColumns(p.frame.Values, m) {
+		column(c).values = c
+	}
+	return list
+}
+
+// groupColumns are the columns that groups of a frame have of a template.
+func (p *pass) groupColumns(groups []frame.Group, m *metricMap) iter.Seq[*frame.Column] {
+	return func(yield func(*frame.Column) bool) {
+		for g := range groups {
+			if p.templates[groups[g].Template] != m {
+				continue
+			}
+			for i := range groups[g].Columns {
+				if !yield(&groups[g].Columns[i]) {
+					return
+				}
+			}
+		}
+	}
 }

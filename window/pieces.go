@@ -19,21 +19,21 @@ func pieceOf(starts []int32, i int, rows int) piece {
 
 // exceedsPiece reports whether a column is surely too large for one piece, before it is encoded.
 func (e *partEncoder) exceedsPiece() bool {
-	return len(e.words) > PieceBytes || len(e.bucket) > PieceBytes
+	return len(e.column.words) > PieceBytes || len(e.column.bucket) > PieceBytes
 }
 
 // starts returns the first rows of the pieces but the first one, so that no facet of a piece has
 // more than PieceBytes, unless one entity alone has.
 func (e *partEncoder) starts() (starts []int32) {
-	const limit = PieceBytes - 16     // what stands between the rows' values
-	seen := make([]int, len(e.texts)) // texts: the number of the last piece that has it, from 1
-	e.numbers, e.unit = make([]int64, len(e.texts)), 1
+	const limit = PieceBytes - 16                 // what stands between the rows' values
+	lastPiece := make([]int, len(e.column.texts)) // by text: the last piece that has it, from 1
+	e.numbers, e.unit = make([]int64, len(e.column.texts)), 1
 	var sizes [2]int
 	begin, i, j := int32(0), 0, 0
-	for row := range int32(len(e.Rows)) {
+	for row := range int32(len(e.typ.Rows)) {
 		var own [2]int
-		if e.present != nil && j < len(e.present.rows) && e.present.rows[j] == row {
-			own[Values] += rowNumberBytes + 3*len(e.present.at(j))
+		if e.column.present != nil && j < len(e.column.present.rows) && e.column.present.rows[j] == row {
+			own[Values] += rowNumberBytes + 3*len(e.column.present.at(j))
 			j++
 		}
 		changes := i < len(e.column.rows) && e.column.rows[i] == row
@@ -43,13 +43,13 @@ func (e *partEncoder) starts() (starts []int32) {
 		}
 		texts := 0
 		if changes && e.m.Kind == frame.String {
-			texts = e.textSizes(i, seen, len(starts)+1)
+			texts = e.textSizes(i, lastPiece, len(starts)+1)
 		}
 		if row > begin &&
 			(sizes[Values]+own[Values]+texts > limit || sizes[Buckets]+own[Buckets] > limit) {
 			starts, begin, sizes = append(starts, row), row, [2]int{}
 			if texts > 0 {
-				texts = e.textSizes(i, seen, len(starts)+1)
+				texts = e.textSizes(i, lastPiece, len(starts)+1)
 			}
 		}
 		sizes[Values], sizes[Buckets] = sizes[Values]+own[Values]+texts, sizes[Buckets]+own[Buckets]
@@ -87,13 +87,13 @@ func (e *partEncoder) sizes(i int) (values, buckets int) {
 	return values, buckets
 }
 
-// textSizes returns what those texts of row number i take that this piece has not seen.
-func (e *partEncoder) textSizes(i int, seen []int, piece int) (n int) {
-	first, end := e.changes(i)
+// textSizes returns what those texts of row number i take that this piece does not have yet.
+func (e *partEncoder) textSizes(i int, lastPiece []int, piece int) (n int) {
+	first, end := e.column.changes(i)
 	for k := first; k < end; k++ {
-		if w := e.words[k]; w != 0 && seen[w] != piece {
-			seen[w] = piece
-			n += 5 + len(e.texts[w])
+		if w := e.column.words[k]; w != 0 && lastPiece[w] != piece {
+			lastPiece[w] = piece
+			n += 5 + len(e.column.texts[w])
 		}
 	}
 	return n
@@ -109,18 +109,18 @@ type pieces struct {
 	all    *presence
 }
 
-func (p *pieces) add(of piece, present *presence, own bool) {
+func (p *pieces) add(rows piece, present *presence, own bool) {
 	p.own = p.own || own
 	if len(p.starts) == 0 {
 		p.all = present
 		return
 	}
-	p.skip(of.from)
+	p.skip(rows.from)
 	if p.all == nil {
 		p.all = &presence{}
 	}
-	p.all.addAll(present, 0, of.to-of.from, of.from)
-	p.next = of.to
+	p.all.addAll(present, 0, rows.to-rows.from, rows.from)
+	p.next = rows.to
 }
 
 // skip enters rows before row as never there.

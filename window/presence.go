@@ -86,13 +86,13 @@ func (p *presence) addAll(o *presence, from, to, shift int32) {
 	}
 }
 
-// within returns the presence of a piece of a type of so many rows, numbered from its first.
-func (p *presence) within(of piece, rows int) *presence {
-	if p == nil || of == (piece{0, int32(rows)}) {
+// within returns the presence of the rows from … to−1 of so many, numbered from the first of them.
+func (p *presence) within(from, to int32, rows int) *presence {
+	if p == nil || from == 0 && to == int32(rows) {
 		return p
 	}
 	cut := &presence{}
-	cut.addAll(p, of.from, of.to, -of.from)
+	cut.addAll(p, from, to, -from)
 	if len(cut.rows) == 0 {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (r *reader) presence(rows int, instants int32) *presence {
 		return nil
 	}
 	patterns := make([][]int32, n)
-	of := make([]int32, rows) // by row: number of its pattern, from 1; 0: always there
+	byRow := make([]int32, rows) // number of a row's pattern, from 1; 0: always there
 	listed, total := 0, 0
 	for i := range patterns {
 		edges := make([]int32, r.Count("edges", int(instants)))
@@ -186,11 +186,11 @@ func (r *reader) presence(rows int, instants int32) *presence {
 				return nil
 			}
 			for ; size > 0; size-- {
-				if of[row] != 0 {
+				if byRow[row] != 0 {
 					r.Fail("a row has two patterns")
 					return nil
 				}
-				of[row] = int32(i + 1)
+				byRow[row] = int32(i + 1)
 				row++
 			}
 		}
@@ -203,7 +203,7 @@ func (r *reader) presence(rows int, instants int32) *presence {
 		end:   make([]int32, 0, listed),
 		edges: make([]int32, 0, total),
 	}
-	for row, i := range of {
+	for row, i := range byRow {
 		if i > 0 {
 			p.add(int32(row), patterns[i-1])
 		}

@@ -24,7 +24,7 @@ func (w *Window) Walk(visit func(d *Dictionary, metric, row int, s *Series)) {
 					Doubles: s.Doubles[:0], Strings: s.Strings[:0], Histograms: s.Histograms[:0]}
 				c.row(int32(row))
 				for c.next(0, int32(len(w.Times))) {
-					s.append(w.Times[c.instant], c)
+					c.appendTo(&s, w.Times[c.instant])
 				}
 				if len(s.At) > 0 {
 					visit(t.Dictionary, m, row, &s)
@@ -44,24 +44,24 @@ func FromSamples(account string, h *Head, dictionaries Dictionaries,
 	w, _, damage := h.window(account, nil, dictionaries)
 	values := make([]value, len(h.Times))
 	for _, t := range w.Types {
-		t.fill(values, h.Times, want, find)
+		fillColumns(t, values, h.Times, want, find)
 	}
 	return w, damage
 }
 
-// fill makes the columns of what find knows. values is scratch.
-func (t *Type) fill(values []value, times []int64, want func(d *Dictionary, metric int) bool,
+// fillColumns makes a type's columns of what find knows. values is scratch.
+func fillColumns(t *Type, values []value, times []int64, want func(d *Dictionary, metric int) bool,
 	find func(d *Dictionary, metric, row int) *Series) {
 	for m := range t.Metrics {
 		if !want(t.Dictionary, m) {
 			t.columns[m] = unknown
 			continue
 		}
-		a := newAssembler(&t.Metrics[m], t.live, len(t.Rows))
+		a := newAssembler(t.Metrics[m].Buckets(), t.live, len(t.Rows))
 		for row := range t.Rows {
 			if s := find(t.Dictionary, m, row); s != nil {
 				clear(values)
-				s.valuesAt(values, times, t.Metrics[m].buckets())
+				setValues(values, s, times, t.Metrics[m].Buckets())
 				a.row(int32(row), values)
 			}
 		}
@@ -69,9 +69,9 @@ func (t *Type) fill(values []value, times []int64, want func(d *Dictionary, metr
 	}
 }
 
-// valuesAt sets values, which are by instant, to those of a series. What has another number of
+// setValues sets values, which are by instant, to those of a series. What has another number of
 // buckets is not its metric's, and left out.
-func (s *Series) valuesAt(values []value, times []int64, buckets int) {
+func setValues(values []value, s *Series, times []int64, buckets int) {
 	for i, at := range s.At {
 		t, found := slices.BinarySearch(times, at)
 		if !found {

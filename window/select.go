@@ -84,10 +84,16 @@ func (s *selection) ask() error {
 	return s.allow.Take(owed)
 }
 
+// LabelsBytes returns what labels take in memory.
+func LabelsBytes(l labels.Labels) (n int64) {
+	l.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
+	return n
+}
+
 // Bytes returns what a series takes, its labels and values among it.
 func (s *Series) Bytes() int64 {
 	n := seriesBytes + pointBytes*int64(len(s.At))
-	s.Labels.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
+	n += LabelsBytes(s.Labels)
 	for i := range s.Histograms {
 		n += histogramBytes
 		if h := &s.Histograms[i]; i == 0 ||
@@ -206,8 +212,8 @@ func fewNames(matchers []*labels.Matcher) []string {
 // returns what it has so far: who calls it asks ctx.
 func (d *Dictionary) MatchRows(ctx context.Context, matchers ...*labels.Matcher) []int32 {
 	type check struct {
-		column int
-		*labels.Matcher
+		column  int
+		matcher *labels.Matcher
 	}
 	var checks []check
 	for _, m := range matchers {
@@ -222,7 +228,7 @@ rows:
 			break
 		}
 		for _, c := range checks {
-			if !c.Matches(row[c.column]) {
+			if !c.matcher.Matches(row[c.column]) {
 				continue rows
 			}
 		}
@@ -264,7 +270,7 @@ func (s *selection) add(t *Type, metric int, rows []int32) error {
 		one := Series{Metric: m}
 		c.row(row)
 		for c.next(s.first, s.end) {
-			one.append(s.times[c.instant], c)
+			c.appendTo(&one, s.times[c.instant])
 		}
 		if len(one.At) == 0 {
 			continue
@@ -280,8 +286,8 @@ func (s *selection) add(t *Type, metric int, rows []int32) error {
 	return nil
 }
 
-// append adds the cursor's value at an instant.
-func (s *Series) append(at int64, c *cursor) {
+// appendTo appends the value where the cursor stands to a series.
+func (c *cursor) appendTo(s *Series, at int64) {
 	s.At = append(s.At, at)
 	switch s.Metric.Kind {
 	case frame.Counter, frame.Gauge:

@@ -57,19 +57,19 @@ type Series struct {
 
 // Between returns the values i to j-1 of a series, which share its memory.
 func (s *Series) Between(i, j int) Series {
-	of := *s
-	of.At = s.At[i:j]
+	between := *s
+	between.At = s.At[i:j]
 	switch {
 	case s.Ints != nil:
-		of.Ints = s.Ints[i:j]
+		between.Ints = s.Ints[i:j]
 	case s.Doubles != nil:
-		of.Doubles = s.Doubles[i:j]
+		between.Doubles = s.Doubles[i:j]
 	case s.Histograms != nil:
-		of.Histograms = s.Histograms[i:j]
+		between.Histograms = s.Histograms[i:j]
 	case s.Strings != nil:
-		of.Strings = s.Strings[i:j]
+		between.Strings = s.Strings[i:j]
 	}
-	return of
+	return between
 }
 
 // Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over

@@ -61,8 +61,8 @@ type cells interface {
 
 // columnBuilder makes one column.
 type columnBuilder struct {
-	cells
-	edges
+	values          cells
+	comings         edges
 	now             []bool  // by row: present in the last pass
 	lookedAt        []int32 // by row: the instant at which a sparse step looked at it
 	touched         []int32 // rows that the last pass gave a value
@@ -73,8 +73,8 @@ type columnBuilder struct {
 }
 
 func (c *columnBuilder) bytes() int64 {
-	return c.cells.bytes() + int64(cap(c.now)+cap(c.absent)) +
-		4*int64(cap(c.lookedAt)+cap(c.touched)) + 8*int64(2*cap(c.row))
+	return c.values.bytes() + int64(cap(c.now)+cap(c.absent)) +
+		4*int64(cap(c.lookedAt)+cap(c.touched)) + 8*int64(2*cap(c.comings.row))
 }
 
 // step enters what a pass says, which is the window's instant t. It returns by how many bytes the
@@ -82,7 +82,7 @@ func (c *columnBuilder) bytes() int64 {
 func (b *typeBuilder) step(p *pass, t int32) (grown int64) {
 	at := b.find(p)
 	if p.key != b.key {
-		b.key, b.keyColumns = p.key, b.columnsByMetric(p.key, b.find(p.key))
+		b.key, b.keyColumns = p.key, p.key.columnsByMetric(b.find(p.key).metrics)
 	}
 	if at.entities != nil || b.begun {
 		b.enterColumns(p, at, t)
@@ -100,41 +100,9 @@ func (b *typeBuilder) step(p *pass, t int32) (grown int64) {
 }
 
 // find finds the type in a pass.
-func (b *typeBuilder) find(p *pass) passType {
-	for i, m := range p.templates {
-		if m != nil && m.dictionary == b.dictionary && p.entities[i] != nil {
-			return passType{m, p.entities[i]}
-		}
-	}
-	return passType{}
-}
-
-// columnsByMetric returns a frame's columns by metric of the dictionary; nil if there are none.
-func (b *typeBuilder) columnsByMetric(p *pass, at passType) (list []*metricColumns) {
-	if at.metrics == nil {
-		return nil
-	}
-	each := func(groups []frame.Group, take func(s *metricColumns, c *frame.Column)) {
-		for g := range groups {
-			if p.templates[groups[g].Template] != at.metrics {
-				continue
-			}
-			if list == nil {
-				list = make([]*metricColumns, len(b.dictionary.Metrics))
-			}
-			for i := range groups[g].Columns {
-				c := &groups[g].Columns[i]
-				m := at.metrics.toDictionary[c.Metric]
-				if list[m] == nil {
-					list[m] = &metricColumns{}
-				}
-				take(list[m], c)
-			}
-		}
-	}
-	each(p.Presence, func(s *metricColumns, c *frame.Column) { s.presence = c })
-	each(p.Values, func(s *metricColumns, c *frame.Column) { s.values = c })
-	return list
+func (b *typeBuilder) find(p *pass) (at passType) {
+	at.metrics, at.entities = p.find(b.dictionary)
+	return at
 }
 
 func metricColumnsOf(list []*metricColumns, metric int) metricColumns {
@@ -150,7 +118,7 @@ func (b *typeBuilder) enterLive(r *entityMap, t int32) {
 		return
 	}
 	b.entities = r
-	b.now = grown(b.now, len(b.dictionary.Rows))
+	b.now = grown(b.now, len(b.dictionary.result.Rows))
 	for row := range b.now {
 		if there := r.entity(int32(row)) >= 0; there != b.now[row] {
 			b.now[row] = there
@@ -163,9 +131,9 @@ func (b *typeBuilder) enterLive(r *entityMap, t int32) {
 func (b *typeBuilder) enterColumns(p *pass, at passType, t int32) {
 	var list []*metricColumns
 	if p != p.key {
-		list = b.columnsByMetric(p, at)
+		list = p.columnsByMetric(at.metrics)
 	}
-	b.columns = grown(b.columns, len(b.dictionary.Metrics))
+	b.columns = grown(b.columns, len(b.dictionary.result.Metrics))
 	for metric, c := range b.columns {
 		s, base := metricColumnsOf(list, metric), metricColumnsOf(b.keyColumns, metric)
 		if c == nil {
@@ -179,20 +147,20 @@ func (b *typeBuilder) enterColumns(p *pass, at passType, t int32) {
 		}
 		b.enterColumn(c, metric, p, at, s, base, t)
 	}
-	b.known = len(b.dictionary.Metrics)
+	b.known = len(b.dictionary.result.Metrics)
 }
 
 // begin makes the builder of a column of which nothing was said so far. Until now it was present
 // wherever the entity was live, or nowhere, if its template did not have it.
 func (b *typeBuilder) begin(metric int) *columnBuilder {
 	c := &columnBuilder{}
-	if m := &b.dictionary.Metrics[metric]; m.Kind.IsHistogram() {
-		c.cells = newHistogramCells(m)
+	if m := &b.dictionary.result.Metrics[metric]; m.Kind.IsHistogram() {
+		c.values = newHistogramCells(m)
 	} else {
-		c.cells = newScalarCells(m)
+		c.values = newScalarCells(m)
 	}
 	if metric < b.known {
-		c.edges = edges{row: slices.Clone(b.live.row), at: slices.Clone(b.live.at)}
+		c.comings = edges{row: slices.Clone(b.live.row), at: slices.Clone(b.live.at)}
 		c.now = slices.Clone(b.now)
 	}
 	return c
@@ -203,11 +171,11 @@ func (b *typeBuilder) enterColumn(c *columnBuilder, metric int, p *pass, at pass
 	s, base metricColumns,
 	t int32) {
 	if at.entities == nil && c.entities == nil && c.key != nil {
-		c.useValues(nil)
+		c.values.useValues(nil)
 		return
 	}
-	rows := len(b.dictionary.Rows)
-	c.grow(rows)
+	rows := len(b.dictionary.result.Rows)
+	c.values.grow(rows)
 	c.now = grown(c.now, rows)
 	for len(c.lookedAt) < rows {
 		c.lookedAt = append(c.lookedAt, -1)
@@ -217,10 +185,10 @@ func (b *typeBuilder) enterColumn(c *columnBuilder, metric int, p *pass, at pass
 		c.key = p.key
 		r := b.find(p.key).entities
 		c.absent = absentIn(c.absent, base.presence, r)
-		c.useKeyFrame(base.values, r)
+		c.values.useKeyFrame(base.values, r)
 	}
 	c.presenceChanged = s.presence != nil
-	c.useValues(s.values)
+	c.values.useValues(s.values)
 	if full {
 		b.fullStep(t, at, metric, s, c)
 	} else {
@@ -237,28 +205,17 @@ func absentIn(absent []bool, c *frame.Column, r *entityMap) []bool {
 	}
 	absent = append(absent, make([]bool, r.keyEntities)...)
 	if c != nil {
-		eachSelected(c, r, func(_ int, e int32) { absent[e] = true })
+		for _, e := range r.selected(c) {
+			absent[e] = true
+		}
 	}
 	return absent
-}
-
-// eachSelected calls f with the position and number of each entity that a column speaks of.
-func eachSelected(c *frame.Column, r *entityMap, f func(i int, entity int32)) {
-	if c.All {
-		for i, e := range r.live {
-			f(i, e)
-		}
-		return
-	}
-	for i, e := range c.Entities {
-		f(i, int32(e))
-	}
 }
 
 // fullStep looks at every row.
 func (b *typeBuilder) fullStep(t int32, at passType, metric int, s metricColumns,
 	c *columnBuilder) {
-	rows := len(b.dictionary.Rows)
+	rows := len(b.dictionary.result.Rows)
 	b.state, b.entry = grown(b.state, rows), grown(b.entry, rows)
 	clear(b.state)
 	c.touched = c.touched[:0]
@@ -271,29 +228,29 @@ func (b *typeBuilder) fullStep(t int32, at passType, metric int, s metricColumns
 			}
 		}
 		if s.presence != nil {
-			eachSelected(s.presence, at.entities, func(_ int, entity int32) {
+			for _, entity := range at.entities.selected(s.presence) {
 				b.state[at.entities.rows[entity]] ^= 1
-			})
+			}
 		}
 		if s.values != nil {
-			eachSelected(s.values, at.entities, func(i int, entity int32) {
+			for i, entity := range at.entities.selected(s.values) {
 				row := at.entities.rows[entity]
 				b.entry[row] = int32(i)
 				c.touched = append(c.touched, row)
-			})
+			}
 		}
 	}
 	for row := range b.state {
 		there := b.state[row] == 1
 		if there != c.now[row] {
 			c.now[row] = there
-			c.edges.add(int32(row), t)
+			c.comings.add(int32(row), t)
 			if !there {
-				c.detach(int32(row))
+				c.values.detach(int32(row))
 			}
 		}
 		if there {
-			c.set(int32(row), t, at.entities.keyEntity(int32(row)), b.entry[row])
+			c.values.set(int32(row), t, at.entities.keyEntity(int32(row)), b.entry[row])
 		}
 	}
 }
@@ -302,16 +259,16 @@ func (b *typeBuilder) fullStep(t int32, at passType, metric int, s metricColumns
 func (c *columnBuilder) sparseStep(t int32, r *entityMap, values *frame.Column) {
 	before := len(c.touched)
 	if values != nil {
-		eachSelected(values, r, func(i int, entity int32) {
+		for i, entity := range r.selected(values) {
 			row := r.rows[entity]
-			c.set(row, t, r.keyEntity(row), int32(i))
+			c.values.set(row, t, r.keyEntity(row), int32(i))
 			c.lookedAt[row] = t
 			c.touched = append(c.touched, row)
-		})
+		}
 	}
 	for _, row := range c.touched[:before] {
 		if c.lookedAt[row] != t {
-			c.set(row, t, r.keyEntity(row), -1)
+			c.values.set(row, t, r.keyEntity(row), -1)
 		}
 	}
 	c.touched = append(c.touched[:0], c.touched[before:]...)
@@ -326,8 +283,8 @@ func (b *typeBuilder) finish(t *Type) {
 		if c == nil {
 			continue
 		}
-		out := c.column(order)
-		if own := c.edges.sorted(order); !own.equal(t.live) {
+		out := c.values.column(order)
+		if own := c.comings.sorted(order); !own.equal(t.live) {
 			if out == nil {
 				out = &column{}
 			}

@@ -35,7 +35,7 @@ func UnionWanted(start, length int64, list []*Window,
 	for _, g := range groups {
 		d := g.dictionary(&out.Node, groups)
 		t := &Type{Dictionary: d, columns: make([]*column, len(d.Metrics))}
-		j := joiner{Type: t, timeline: l, runs: runs, sources: g.sources}
+		j := joiner{typ: t, timeline: l, runs: runs, sources: g.sources}
 		j.cursors = make([]sourceCursor, len(list))
 		t.live = j.liveOf()
 		for m := range t.columns {
@@ -59,10 +59,10 @@ func Merge(a, b *Window) *Window {
 
 // timeline is the instants of a union, and those of its windows among them.
 type timeline struct {
-	list   []*Window
-	within [][2]int // by window: the range of its instants that are in the span
-	times  []int64
-	some   *selectedRuns
+	list    []*Window
+	within  [][2]int // by window: the range of its instants that are in the span
+	times   []int64
+	partial *selectedRuns // the latest that left out windows
 }
 
 // selectedRuns are the runs without some windows, kept for the next column that was not read in
@@ -123,8 +123,8 @@ func (l *timeline) node() (n Node) {
 
 // runs says who says what is at each instant, without the windows that are to be skipped.
 func (l *timeline) runs(skip []bool) []run {
-	if skip != nil && l.some != nil && slices.Equal(l.some.skip, skip) {
-		return l.some.runs
+	if skip != nil && l.partial != nil && slices.Equal(l.partial.skip, skip) {
+		return l.partial.runs
 	}
 	owner := make([]int32, len(l.times)) // number of a window + 1
 	own := make([]int32, len(l.times))   // its instant
@@ -167,7 +167,7 @@ func (l *timeline) runs(skip []bool) []run {
 		}
 	}
 	if skip != nil {
-		l.some = &selectedRuns{slices.Clone(skip), runs}
+		l.partial = &selectedRuns{slices.Clone(skip), runs}
 	}
 	return runs
 }

@@ -11,7 +11,7 @@ import (
 // and in a row from run to run, where a change of a source is a change of the union, but for the
 // first.
 type joiner struct {
-	*Type    // of the union
+	typ      *Type // of the union
 	timeline *timeline
 	runs     []run           // if each source's column was read
 	sources  []source        // by window
@@ -66,7 +66,7 @@ type sourceCursor struct {
 const noRow = math.MaxInt32
 
 func (s *source) cursor(c *column) sourceCursor {
-	r := sourceCursor{has: true, column: c, live: s.presenceOf(c), rows: s.rows, byRow: s.byRow}
+	r := sourceCursor{has: true, column: c, live: s.typ.presenceOf(c), rows: s.rows, byRow: s.byRow}
 	r.setPending()
 	return r
 }
@@ -151,8 +151,8 @@ func (r *sourceCursor) until(from int, instant int32) int {
 func (j *joiner) liveOf() *presence {
 	for i := range j.sources {
 		j.cursors[i] = sourceCursor{}
-		if s := &j.sources[i]; s.Type != nil {
-			j.cursors[i] = sourceCursor{has: true, live: s.live, byRow: s.byRow}
+		if s := &j.sources[i]; s.typ != nil {
+			j.cursors[i] = sourceCursor{has: true, live: s.typ.live, byRow: s.byRow}
 		}
 	}
 	return j.presence(j.runs)
@@ -167,7 +167,7 @@ func (j *joiner) column(metric int) *column {
 	for i := range j.sources {
 		s, counts := &j.sources[i], j.timeline.within[i][0] < j.timeline.within[i][1]
 		j.cursors[i] = sourceCursor{}
-		if s.Type == nil {
+		if s.typ == nil {
 			continue
 		}
 		n := s.metric(metric)
@@ -175,7 +175,7 @@ func (j *joiner) column(metric int) *column {
 			zero, own = false, true
 			continue
 		}
-		c := s.columns[n]
+		c := s.typ.columns[n]
 		if c == unknown {
 			if skip == nil {
 				skip = make([]bool, len(j.sources))
@@ -195,13 +195,13 @@ func (j *joiner) column(metric int) *column {
 		return nil
 	}
 	runs, noBuckets := j.runsOf(skip)
-	j.join(&j.Metrics[metric], runs, noBuckets)
+	j.join(&j.typ.Metrics[metric], runs, noBuckets)
 	c := j.build(noBuckets)
 	if own {
 		for i := range j.cursors {
 			j.cursors[i].nextLive = 0
 		}
-		if p := j.presence(runs); !p.equal(j.live) {
+		if p := j.presence(runs); !p.equal(j.typ.live) {
 			c = j.withPresence(c, p)
 		}
 	}
@@ -214,13 +214,13 @@ func (j *joiner) partial(c *column, runs []run) *column {
 		if runs[i].window < 0 {
 			continue
 		}
-		if of := j.cursors[runs[i].window].column; of != nil && of.partial {
-			some := column{}
+		if from := j.cursors[runs[i].window].column; from != nil && from.partial {
+			marked := column{}
 			if c != nil {
-				some = *c
+				marked = *c
 			}
-			some.partial = true
-			return &some
+			marked.partial = true
+			return &marked
 		}
 	}
 	return c
@@ -228,7 +228,7 @@ func (j *joiner) partial(c *column, runs []run) *column {
 
 // withPresence returns the column with a presence of its own.
 func (j *joiner) withPresence(c *column, p *presence) *column {
-	if c == nil && p.none(len(j.Rows)) {
+	if c == nil && p.none(len(j.typ.Rows)) {
 		if j.absent == nil {
 			j.absent = &column{present: p}
 		}
@@ -248,16 +248,16 @@ func (j *joiner) join(m *Metric, runs []run, noBuckets bool) {
 	o.bucketEnd, o.bucket, o.count = o.bucketEnd[:0], o.bucket[:0], o.count[:0]
 	j.rows, j.end, j.texts, j.totals = j.rows[:0], j.end[:0], nil, j.totals[:0]
 	o.hist = m.Kind.IsHistogram()
-	of := j.scalars
+	joinRow := j.scalars
 	switch {
 	case noBuckets:
-		of = j.countsOnly
+		joinRow = j.countsOnly
 	case o.hist:
 		j.beginHistograms(m, runs)
-		of = j.histograms
+		joinRow = j.histograms
 	case m.Kind == frame.String:
 		j.beginTexts()
-		of = j.textsOf
+		joinRow = j.textsOf
 	}
 	j.active = j.active[:0]
 	for i := range runs {
@@ -274,7 +274,7 @@ func (j *joiner) join(m *Metric, runs []run, noBuckets bool) {
 			return
 		}
 		before := len(o.at)
-		of(row, runs)
+		joinRow(row, runs)
 		if len(o.at) > before {
 			j.rows, j.end = append(j.rows, row), append(j.end, int32(len(o.at)))
 		}

@@ -1,13 +1,14 @@
 package window
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
 
 // source is a type as one of the windows of a union has it, and how its numbers translate.
 type source struct {
-	*Type            // nil: the window has no such type
+	typ      *Type   // nil: the window has no such type
 	rows     []int32 // its row → the union's; nil: they are the same
 	byRow    []int32 // the union's row → its row, −1: it has none; nil: they are the same
 	byMetric []int32 // the union's metric → its metric, −1: it has none; nil: they are the same
@@ -41,8 +42,8 @@ func groupTypes(list []*Window) (all []*typeGroup) {
 			}
 			g := all[n]
 			g.hashed = g.hashed || t.Key != t.Dictionary.Type
-			if g.sources[i].Type == nil {
-				g.sources[i].Type = t
+			if g.sources[i].typ == nil {
+				g.sources[i].typ = t
 			}
 		}
 	}
@@ -77,43 +78,45 @@ func (g *typeGroup) dictionary(node *Node, all []*typeGroup) *Dictionary {
 		d.Key = hashed(d.Type, d.Labels, d.Cluster, d.Datacenter, d.Rack)
 	}
 	before := g.first
-	g.each(func(s *source) {
-		if s.Dictionary != before {
-			d.Rows = uniteRows(d.Rows, s.Rows)
-			d.Metrics = uniteMetrics(d.Metrics, s.Metrics)
+	for s := range g.described() {
+		if s.typ.Dictionary != before {
+			d.Rows = uniteRows(d.Rows, s.typ.Rows)
+			d.Metrics = uniteMetrics(d.Metrics, s.typ.Metrics)
 		}
-		before = s.Dictionary
-	})
+		before = s.typ.Dictionary
+	}
 	var known *Dictionary
 	var last *source
-	g.each(func(s *source) {
-		if last != nil && last.Dictionary == s.Dictionary {
+	for s := range g.described() {
+		if last != nil && last.typ.Dictionary == s.typ.Dictionary {
 			s.rows, s.byRow, s.byMetric = last.rows, last.byRow, last.byMetric
-			return
+			continue
 		}
 		s.translate(d)
 		last = s
-		if s.rows == nil && s.byMetric == nil && s.is(d) {
-			known = s.Dictionary
+		if s.rows == nil && s.byMetric == nil && alike(s.typ.Dictionary, d) {
+			known = s.typ.Dictionary
 		}
-	})
+	}
 	if known != nil {
 		return known
 	}
 	return d
 }
 
-// each calls f for each window's source.
-func (g *typeGroup) each(f func(s *source)) {
-	for i := range g.sources {
-		if g.sources[i].Type != nil {
-			f(&g.sources[i])
+// described are the sources of the windows that have the type.
+func (g *typeGroup) described() iter.Seq[*source] {
+	return func(yield func(*source) bool) {
+		for i := range g.sources {
+			if s := &g.sources[i]; s.typ != nil && !yield(s) {
+				return
+			}
 		}
 	}
 }
 
-// is reports whether all but rows and metrics is the same.
-func (d *Dictionary) is(o *Dictionary) bool {
+// alike reports whether all but rows and metrics of two dictionaries is the same.
+func alike(d, o *Dictionary) bool {
 	return d.Node == o.Node && d.Cluster == o.Cluster && d.Datacenter == o.Datacenter &&
 		d.Rack == o.Rack && d.Key == o.Key && d.Type == o.Type && slices.Equal(d.Labels, o.Labels)
 }
@@ -121,7 +124,9 @@ func (d *Dictionary) is(o *Dictionary) bool {
 // uniteRows returns the rows of both lists. It is one of the lists if that has all.
 func uniteRows(a, b [][]string) [][]string {
 	n := 0
-	eachRow(a, b, func(int, int) { n++ })
+	for range rowPairs(a, b) {
+		n++
+	}
 	switch n {
 	case len(a):
 		return a
@@ -129,38 +134,44 @@ func uniteRows(a, b [][]string) [][]string {
 		return b
 	}
 	out := make([][]string, 0, n)
-	eachRow(a, b, func(i, j int) {
+	for i, j := range rowPairs(a, b) {
 		if i < 0 {
 			out = append(out, b[j])
 		} else {
 			out = append(out, a[i])
 		}
-	})
+	}
 	return out
 }
 
-// eachRow calls f for each row of two ascending lists, with its index in both; −1: it is not there.
-func eachRow(a, b [][]string, f func(i, j int)) {
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		order := 0
-		switch {
-		case i == len(a):
-			order = 1
-		case j == len(b):
-			order = -1
-		default:
-			order = slices.CompareFunc(a[i], b[j], strings.Compare)
-		}
-		switch {
-		case order < 0:
-			f(i, -1)
-			i++
-		case order > 0:
-			f(-1, j)
-			j++
-		default:
-			f(i, j)
-			i, j = i+1, j+1
+// rowPairs are the rows of two ascending lists, each with its index in both; −1: it is not there.
+func rowPairs(a, b [][]string) iter.Seq2[int, int] {
+	return func(yield func(i, j int) bool) {
+		for i, j := 0, 0; i < len(a) || j < len(b); {
+			order := 0
+			switch {
+			case i == len(a):
+				order = 1
+			case j == len(b):
+				order = -1
+			default:
+				order = slices.CompareFunc(a[i], b[j], strings.Compare)
+			}
+			var more bool
+			switch {
+			case order < 0:
+				more = yield(i, -1)
+				i++
+			case order > 0:
+				more = yield(-1, j)
+				j++
+			default:
+				more = yield(i, j)
+				i, j = i+1, j+1
+			}
+			if !more {
+				return
+			}
 		}
 	}
 }
@@ -169,7 +180,7 @@ func eachRow(a, b [][]string, f func(i, j int)) {
 func uniteMetrics(a, b []Metric) []Metric {
 	next := 0
 	for i := range b {
-		n := find(a, &b[i], next)
+		n := findMetric(a, &b[i], next)
 		if n < 0 {
 			n = len(a)
 			a = append(a, b[i])
@@ -179,34 +190,34 @@ func uniteMetrics(a, b []Metric) []Metric {
 	return a
 }
 
-// find returns the number of a metric in a list, −1 if there is none. It looks at next first.
-func find(list []Metric, m *Metric, next int) int {
-	if next < len(list) && list[next].same(m) {
+// findMetric returns the number of a metric in a list, −1 if there is none. It looks at next first.
+func findMetric(list []Metric, m *Metric, next int) int {
+	if next < len(list) && list[next].Same(m) {
 		return next
 	}
-	return slices.IndexFunc(list, func(o Metric) bool { return o.same(m) })
+	return slices.IndexFunc(list, func(o Metric) bool { return o.Same(m) })
 }
 
 // translate sets how the source's numbers and those of the union's dictionary translate.
 func (s *source) translate(d *Dictionary) {
-	if len(s.Rows) < len(d.Rows) { // else they are the same
-		s.rows, s.byRow = make([]int32, len(s.Rows)), make([]int32, len(d.Rows))
-		eachRow(d.Rows, s.Rows, func(i, j int) {
+	if len(s.typ.Rows) < len(d.Rows) { // else they are the same
+		s.rows, s.byRow = make([]int32, len(s.typ.Rows)), make([]int32, len(d.Rows))
+		for i, j := range rowPairs(d.Rows, s.typ.Rows) {
 			s.byRow[i] = int32(j)
 			if j >= 0 {
 				s.rows[j] = int32(i)
 			}
-		})
+		}
 	}
 	s.byMetric = inverse(nil, len(d.Metrics))
-	next, same := 0, len(s.Metrics) == len(d.Metrics)
-	for i := range s.Metrics {
-		n := find(d.Metrics, &s.Metrics[i], next)
+	next, identical := 0, len(s.typ.Metrics) == len(d.Metrics)
+	for i := range s.typ.Metrics {
+		n := findMetric(d.Metrics, &s.typ.Metrics[i], next)
 		s.byMetric[n] = int32(i)
-		same = same && n == i
+		identical = identical && n == i
 		next = n + 1
 	}
-	if same {
+	if identical {
 		s.byMetric = nil
 	}
 }

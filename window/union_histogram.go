@@ -2,7 +2,7 @@ package window
 
 // beginHistograms prepares for a column of histograms.
 func (j *joiner) beginHistograms(m *Metric, runs []run) {
-	n := m.buckets()
+	n := m.Buckets()
 	j.last, j.counts = grown(j.last, n), grown(j.counts, n)
 	for i := range runs {
 		u := &runs[i]

@@ -6,10 +6,10 @@ func (j *joiner) presence(runs []run) *presence {
 		return nil
 	}
 	j.rows, j.end, j.edges = j.rows[:0], j.end[:0], j.edges[:0]
-	for row := range int32(len(j.Rows)) {
+	for row := range int32(len(j.typ.Rows)) {
 		before := len(j.edges)
 		j.edgesOf(row, runs)
-		if of := j.edges[before:]; len(of) == 1 && of[0] == 0 { // always there
+		if own := j.edges[before:]; len(own) == 1 && own[0] == 0 { // always there
 			j.edges = j.edges[:before]
 			continue
 		}

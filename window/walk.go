@@ -6,7 +6,7 @@ import "github.com/prometheus/prometheus/model/labels"
 // rows in any order. It copies nothing, so it is what a whole window is read by; Select is for
 // the series somebody asked for.
 type Cells struct {
-	cursor
+	at      *cursor
 	times   []int64
 	changed bool
 }
@@ -17,50 +17,50 @@ func (w *Window) Cells(t *Type, m int) *Cells {
 	if t.columns[m] == unknown || t.columns[m].noBuckets() {
 		return nil
 	}
-	return &Cells{cursor: *newCursor(t, m, int32(len(w.Times))), times: w.Times}
+	return &Cells{at: newCursor(t, m, int32(len(w.Times))), times: w.Times}
 }
 
 // Zero reports whether every value of the column is zero (no text, no counts), and there is one
 // wherever the entity is live.
-func (c *Cells) Zero() bool { return c.column == nil }
+func (c *Cells) Zero() bool { return c.at.column == nil }
 
 // Row goes before the first value of a row. It returns at how many instants the row has a value,
 // and whether all of these are zero.
 func (c *Cells) Row(row int) (instants int, zero bool) {
-	c.row(int32(row))
-	return c.live.instants(int32(row), c.instants), c.change == c.last
+	c.at.row(int32(row))
+	return c.at.live.instants(int32(row), c.at.instants), c.at.change == c.at.last
 }
 
 // Next goes to the row's next value in time and reports whether there is one.
 func (c *Cells) Next() bool {
-	before := c.change
-	there := c.next(0, c.cursor.instants)
-	c.changed = c.change > before
+	before := c.at.change
+	there := c.at.next(0, c.at.instants)
+	c.changed = c.at.change > before
 	return there
 }
 
 // At returns the value's time, milliseconds since the Unix epoch.
-func (c *Cells) At() int64 { return c.times[c.instant] }
+func (c *Cells) At() int64 { return c.times[c.at.instant] }
 
 // Word returns the value: an integer, a double's bits, or a histogram's sum. Texts have none.
-func (c *Cells) Word() int64 { return c.word }
+func (c *Cells) Word() int64 { return c.at.word }
 
 // Changed reports whether the value differs from the row's value before; before the first one it
 // is zero.
 func (c *Cells) Changed() bool { return c.changed }
 
 // Counts returns a histogram's counts by bucket, until the next call of Next or Row.
-func (c *Cells) Counts() []int64 { return c.counts }
+func (c *Cells) Counts() []int64 { return c.at.counts }
 
-// instants returns at how many of so many instants a row is there.
-func (p *presence) instants(row, of int32) int {
+// instants returns at how many of all instants a row is there.
+func (p *presence) instants(row, all int32) int {
 	edges, full := p.of(row)
 	if full {
-		return int(of)
+		return int(all)
 	}
 	n := int32(0)
 	for i := 0; i < len(edges); i += 2 {
-		end := of
+		end := all
 		if i+1 < len(edges) {
 			end = edges[i+1]
 		}
@@ -77,13 +77,6 @@ func (w *Window) LiveInstants(t *Type) []uint32 {
 	}
 	return list
 }
-
-// Same reports whether values of the two metrics can stand in one series: name, kind, unit,
-// exponent and bounds are the same.
-func (m *Metric) Same(o *Metric) bool { return m.same(o) }
-
-// Buckets returns how many buckets a value has; 0 if it is no histogram.
-func (m *Metric) Buckets() int { return m.buckets() }
 
 // SeriesLabels returns the labels of the series that a metric and a row make. b is scratch.
 func (d *Dictionary) SeriesLabels(b *labels.ScratchBuilder, metric int, row int32) labels.Labels {

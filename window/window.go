@@ -104,24 +104,25 @@ func (t *Type) presenceOf(c *column) *presence {
 	return c.present
 }
 
-// same reports whether values of the two metrics can stand in one series.
-func (m *Metric) same(o *Metric) bool {
+// Same reports whether values of the two metrics can stand in one series: name, kind, unit,
+// exponent and bounds are the same.
+func (m *Metric) Same(o *Metric) bool {
 	if m == o {
 		return true
 	}
 	return m.Name == o.Name && m.Kind == o.Kind && m.Unit == o.Unit && m.Exponent == o.Exponent &&
-		m.HasSum == o.HasSum && sameBounds(m.Bounds, o.Bounds)
+		m.HasSum == o.HasSum && equalBounds(m.Bounds, o.Bounds)
 }
 
-func sameBounds(a, b *frame.Bounds) bool {
+func equalBounds(a, b *frame.Bounds) bool {
 	if a == b || a == nil || b == nil {
 		return a == b
 	}
 	return a.Exponent == b.Exponent && slices.Equal(a.Upper, b.Upper)
 }
 
-// buckets returns how many buckets a value has.
-func (m *Metric) buckets() int {
+// Buckets returns how many buckets a value has; 0 if it is no histogram.
+func (m *Metric) Buckets() int {
 	if m.Bounds == nil {
 		return 0
 	}
