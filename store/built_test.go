@@ -9,6 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -48,7 +50,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 		for have := 1 + random.IntN(2); have <= len(frames); have += 1 + random.IntN(3) {
 			some := frames[:have]
 			got, gotReport, err := s.Build(lease, node, start, some, want, "some")
-			whole, report, failed := window.BuildWanted(lease, node, some, want)
+			whole, report, failed := building.Wanted(lease, node, some, want)
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
@@ -74,7 +76,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 }
 
 func samplesOf(t *rapid.T, w *window.Window) windowtest.Samples {
-	list, err := windowtest.Of(w.Select(0, 1<<60))
+	list, err := windowtest.Of(selecting.Select(w, 0, 1<<60))
 	if err != nil {
 		t.Fatal(err)
 	}

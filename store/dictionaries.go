@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Who keeps all dictionaries in memory (package query/index) reads each node's once, and from then
@@ -52,7 +53,7 @@ func (c *Config) seriesLayout() *rows.Table {
 
 // recordWritten writes to series_written that dictionaries of a node's span are there now.
 func (s *dictionaryRows) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
-	list []window.EncodedDictionary) error {
+	list []blobs.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -201,7 +202,7 @@ func (s *dictionaryRows) take(node uuid.UUID, hash window.Hash, blob []byte,
 	take func(window.Hash, *window.Dictionary)) {
 	d, err := decodeDictionary("", hash, blob)
 	if err == nil && d.Node != node {
-		err = fmt.Errorf("%w: it is of node %s", window.ErrMalformed, d.Node)
+		err = fmt.Errorf("%w: it is of node %s", blobs.ErrMalformed, d.Node)
 	}
 	if err != nil {
 		s.metrics.Damaged.Inc()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // A node has some 40 dictionaries, in its day's partition of series and in each rollup's partition
@@ -111,12 +112,12 @@ type dictionaryRows struct {
 // as their size allows, and the receipt after that. report, which may be nil, is called in between
 // with what was written.
 func (s *dictionaryRows) writeMissing(ctx context.Context, w rows.Work, h dictionaryPartition,
-	list []window.EncodedDictionary, report func([]window.EncodedDictionary) error) error {
+	list []blobs.EncodedDictionary, report func([]blobs.EncodedDictionary) error) error {
 	known, err := s.knownIn(ctx, w, h)
 	if err != nil {
 		return err
 	}
-	var missing []window.EncodedDictionary
+	var missing []blobs.EncodedDictionary
 	for _, d := range list {
 		if _, found := slices.BinarySearchFunc(known, d.Hash, compareHashes); !found {
 			missing = append(missing, d)
@@ -217,9 +218,9 @@ func receiptOf(b []byte, ttl int64) []window.Hash {
 // write writes those of the dictionaries of a node's span that are not there, and then that it did:
 // see dictionaries.go.
 func (s *dictionaryRows) write(ctx context.Context, w rows.Work, n window.Node, start int64,
-	list []window.EncodedDictionary) error {
+	list []blobs.EncodedDictionary) error {
 	return s.writeMissing(ctx, w, s.dayPartition(n.Account, n.ID, dayOf(start)), list,
-		func(written []window.EncodedDictionary) error {
+		func(written []blobs.EncodedDictionary) error {
 			return s.recordWritten(ctx, w, n, start, written)
 		})
 }
