@@ -101,7 +101,8 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 		}
 	}
 	// A node whose frame cannot be read is there all the same: up and its age come from the header.
-	if n.unread = memory.Refused(err); err != nil && !n.unread && !errors.Is(err, following.ErrNoKey) {
+	n.unread = memory.Refused(err)
+	if err != nil && !n.unread && !errors.Is(err, following.ErrNoKey) {
 		return err
 	}
 	n.heard(h.At, from-c.scope.keep.Milliseconds())

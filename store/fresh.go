@@ -135,7 +135,7 @@ const (
 )
 
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
-// frame, its key frame before it: enough for building.Window and Latest; and when the node was heard
+// frame, its key frame before it: enough for a window and its newest values; and when the node was heard
 // of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
 // key frame is not there it is the newest that can be read, and newer says so. None: no frames and
 // no error.

@@ -425,7 +425,8 @@ func (m *hourMaker) rollups(united *window.Window,
 	windows := others
 	if united != nil {
 		for i := range windowsInHour {
-			if w := uniting.Slice(united, m.start+int64(i)*windowMillis, windowMillis); len(w.Times) > 0 {
+			w := uniting.Slice(united, m.start+int64(i)*windowMillis, windowMillis)
+			if len(w.Times) > 0 {
 				windows = append(windows, w)
 			}
 		}

@@ -90,7 +90,8 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	from = report.From
 	parts := make([][]window.Series, len(windows))
 	for i, w := range windows {
-		if parts[i], err = selecting.SelectWithin(ctx, w, r.task.lease, from, to, matchers...); err != nil {
+		parts[i], err = selecting.SelectWithin(ctx, w, r.task.lease, from, to, matchers...)
+		if err != nil {
 			return nil, report, fmt.Errorf("store: read: %w", err)
 		}
 	}

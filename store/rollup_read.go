@@ -239,7 +239,8 @@ func (r *rollupReader) closed(ctx context.Context,
 			if k.Window == nil {
 				continue
 			}
-			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named) // kept are others, too
+			// kept are others, too
+			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named)
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return

@@ -153,8 +153,8 @@ func TestPieces(t *testing.T) {
 				t.Errorf("%s of row %d: %v %v %s", name, row, errA, errB, diff)
 			}
 			others := len(selecting.Select(one, 0, 1<<60, named))
-			if whole := len(selecting.Select(w, 0, 1<<60, named)); name != "reads" && others >= whole ||
-				name == "reads" && others != whole {
+			whole := len(selecting.Select(w, 0, 1<<60, named))
+			if name != "reads" && others >= whole || name == "reads" && others != whole {
 				t.Errorf("%s of row %d: %d series come with it, there are %d", name, row,
 					others, whole)
 			}

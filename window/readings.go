@@ -32,8 +32,8 @@ func (w *Window) Restrict(types []int, want func(d *Dictionary, metric int) bool
 	return &out
 }
 
-// JoinColumns returns the window with the types and the columns that another window of the same head
-// has read. Where both have read a column, it is o's. The two share their memory with it.
+// JoinColumns returns the window with the types and the columns that another window of one head has
+// read. Where both have read a column, it is o's. The two share their memory with it.
 func (w *Window) JoinColumns(o *Window) *Window {
 	out := *w
 	out.Node.ID = o.Node.ID

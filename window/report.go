@@ -1,7 +1,7 @@
 package window
 
-// Report counts what package building made of the frames it was given. Frames − Duplicates − Corrupt −
-// MissingKey − Excess are the window's instants.
+// Report counts what package building made of the frames it was given. Frames − Duplicates −
+// Corrupt − MissingKey − Excess are the window's instants.
 type Report struct {
 	Frames     int
 	Duplicates int // of an instant that another frame had given already

@@ -26,7 +26,8 @@ func TestUnionWithoutBuckets(t *testing.T) {
 		whole := uniting.Windows(hour, window.HourMillis, list)
 		var some, bare []*window.Window
 		for _, w := range list {
-			read := keep(blobs.Encode(w, window.Report{})).openSome(t, w.Start, func(p *blobs.Part) bool {
+			stored := keep(blobs.Encode(w, window.Report{}))
+			read := stored.openSome(t, w.Start, func(p *blobs.Part) bool {
 				return p.Facet == blobs.Values
 			})
 			if bare = append(bare, read); pick(2) == 0 {
@@ -37,7 +38,8 @@ func TestUnionWithoutBuckets(t *testing.T) {
 		for _, united := range []*window.Window{
 			uniting.Windows(hour, window.HourMillis, some),
 			uniting.Windows(hour, window.HourMillis, bare),
-			uniting.Slice(uniting.Windows(hour, window.HourMillis, bare), hour, window.HourMillis-1),
+			uniting.Slice(uniting.Windows(hour, window.HourMillis, bare), hour,
+				window.HourMillis-1),
 		} {
 			sameCounts(t, all(united), all(whole))
 		}

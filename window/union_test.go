@@ -141,7 +141,8 @@ func TestUnion(t *testing.T) {
 		for range 3 {
 			mustEqual(t, "in other groups", grouped(pick, list), u)
 		}
-		mustEqual(t, "united again", uniting.Windows(hour, window.HourMillis, []*window.Window{u}), u)
+		mustEqual(t, "united again",
+			uniting.Windows(hour, window.HourMillis, []*window.Window{u}), u)
 		mustEqual(t, "with one of its windows", uniting.Windows(hour, window.HourMillis,
 			[]*window.Window{u, list[pick(len(list))]}), u)
 	})
@@ -353,7 +354,8 @@ func TestUnionSharesDictionaries(t *testing.T) {
 			t.Errorf("type %s has a dictionary of its own", of.Key)
 		}
 	}
-	if s := uniting.Slice(u, hour, frame.WindowMillis); s.Types[0].Dictionary != u.Types[0].Dictionary {
+	s := uniting.Slice(u, hour, frame.WindowMillis)
+	if s.Types[0].Dictionary != u.Types[0].Dictionary {
 		t.Error("a slice has a dictionary of its own")
 	}
 	if uniting.Slice(u, hour, window.HourMillis) != u {

@@ -1,7 +1,7 @@
 // Package window is the type between frames, stores and queries: what one node said in five minutes
-// or in an hour, by columns. Start with Window. This room has what all others speak of (whose values
-// they are, metrics, dictionaries, series), and the rooms below it do one thing each, here in the
-// order in which data passes them:
+// or in an hour, by columns. Start with Window. This room has what all others speak of (whose
+// values they are, metrics, dictionaries, series), and the rooms below it do one thing each, here
+// in the order in which data passes them:
 //
 //	columns    one metric of all entities, by its changes, and when each entity was there
 //	numbering  decoded frames, their metrics and entities numbered as in a dictionary

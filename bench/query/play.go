@@ -117,7 +117,8 @@ func (p *player) some(b *batch, i int) error {
 			}
 			frames = append(frames, f)
 		}
-		built, report, err := building.Window(window.Node{Account: p.account, ID: n.node.ID}, frames)
+		built, report, err := building.Window(
+			window.Node{Account: p.account, ID: n.node.ID}, frames)
 		if err != nil || report.Corrupt+report.MissingKey+report.Duplicates+report.Excess > 0 {
 			return fmt.Errorf("the generator's frames do not read back: %+v, %w", report, err)
 		}

@@ -17,7 +17,7 @@ func (e *partEncoder) starts() (starts []int32) {
 	begin, i, j := int32(0), 0, 0
 	for row := range int32(len(e.typ.Rows)) {
 		var own [2]int
-		if e.column.Present != nil && j < len(e.column.Present.Rows) && e.column.Present.Rows[j] == row {
+		if p := e.column.Present; p != nil && j < len(p.Rows) && p.Rows[j] == row {
 			own[Values] += rowNumberBytes + 3*len(e.column.Present.EdgesAt(j))
 			j++
 		}

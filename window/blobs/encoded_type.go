@@ -12,7 +12,8 @@ type encodedType struct {
 	encoded    EncodedDictionary
 	live       *columns.Presence
 	states     []uint64
-	starts     map[int][]int32 // by metric that is cut: the first rows of its pieces but the first one
+	// by metric that is cut: the first rows of its pieces but the first one
+	starts map[int][]int32
 }
 
 // append appends what a reader needs together with the dictionary.

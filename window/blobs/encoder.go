@@ -1,6 +1,6 @@
 // Package blobs is how a window is stored: a head, dictionaries and parts, of which each metric has
-// its own, so that one is read without the others. window/COLUMNS.md describes the bytes. Start with
-// Encode and FromParts; Head says which parts there are, and Encoder takes a window in pieces.
+// its own, so that one is read without the others. window/COLUMNS.md describes the bytes. Start
+// with Encode and FromParts; Head says which parts there are, and Encoder takes a window in pieces.
 //
 // Equal windows give equal bytes. Whatever bytes it is given, it takes bounded memory, and what
 // cannot be decoded is told and left out.

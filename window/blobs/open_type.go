@@ -23,7 +23,8 @@ func (t *HeadType) open(find window.Dictionaries, instants int) (openType, error
 		return openType{}, fmt.Errorf("%w: the head knows %d metrics of type %s, the dictionary %d",
 			ErrMalformed, t.metrics, t.Key, len(d.Metrics))
 	}
-	o := openType{typ: &window.Type{Dictionary: d, Columns: make([]*columns.Column, len(d.Metrics))}}
+	o := openType{
+		typ: &window.Type{Dictionary: d, Columns: make([]*columns.Column, len(d.Metrics))}}
 	r := read(t.rest)
 	for m, starts := range t.cutMetrics(&r, len(d.Rows)) {
 		if !t.Stored(m) {

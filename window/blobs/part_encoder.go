@@ -152,7 +152,8 @@ func (e *partEncoder) appendFirst(dst []byte, p piece, from, to int) []byte {
 		for end < to && e.column.Rows[end] == e.column.Rows[end-1]+1 && e.beginsAtFirst(end) {
 			end++
 		}
-		dst = codec.AppendUvarint(codec.AppendUvarint(dst, uint64(e.column.Rows[i]-next)), uint64(end-i))
+		dst = codec.AppendUvarint(dst, uint64(e.column.Rows[i]-next))
+		dst = codec.AppendUvarint(dst, uint64(end-i))
 		next = e.column.Rows[end-1] + 1
 		for ; i < end; i++ {
 			change, _ := e.column.ChangesOf(i)

@@ -2,8 +2,8 @@ package blobs
 
 import "github.com/ringwatch/ringwatch/window/columns"
 
-// piecePresence collects the presence of those pieces of a column that are read. Rows of the others are
-// never there.
+// piecePresence collects the presence of those pieces of a column that are read. Rows of the others
+// are never there.
 type piecePresence struct {
 	starts []int32
 	rows   int

@@ -19,7 +19,7 @@ type pieceReader struct {
 	present *columns.Presence // the column's, the type's if it has none of its own
 	own     bool              // the column has its own
 	texts   int               // texts[texts] is the piece's text 0
-	unit    int64             // integers: what the differences after the first instants are counted in
+	unit    int64             // integers: what differences after the first instants are counted in
 }
 
 // read reads a piece's values and, if buckets has any, its buckets among these, which are in order.

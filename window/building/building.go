@@ -1,5 +1,5 @@
-// Package building makes a window of frames. Start with Window. Frames are sorted by time, each is a
-// pass (package numbering), and a builder for each entity type enters passes in its columns. It
+// Package building makes a window of frames. Start with Window. Frames are sorted by time, each is
+// a pass (package numbering), and a builder for each entity type enters passes in its columns. It
 // costs what the frames say, and not what there is.
 package building
 

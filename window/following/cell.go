@@ -11,7 +11,8 @@ import (
 
 // Cell is the value of one metric of one entity at one instant.
 type Cell struct {
-	Of          *window.Dictionary // its Rows and Metrics grow; its cluster and rack are the frame's
+	// Of has Rows and Metrics that grow; its cluster and rack are the frame's.
+	Of          *window.Dictionary
 	Row, Metric int
 
 	Int       int64 // counters and gauges

@@ -124,7 +124,8 @@ func (f *Follower) keep(id numbering.KeyID, decoded *frame.Frame) *keyFrame {
 				k.absent[m][metric] = gone
 			}
 			if s.Values != nil {
-				k.base[m][metric] = keyColumnOf(s.Values, r, m.Dictionary.Result.Metrics[metric].Kind)
+				kind := m.Dictionary.Result.Metrics[metric].Kind
+				k.base[m][metric] = keyColumnOf(s.Values, r, kind)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ type Entities struct {
 	byRow []int32
 }
 
-// entityMapBytes is what an entity takes in an entityMap, and in what compares that.
-const entityMapBytes = 16
+// entityBytes is what an entity takes in an Entities, and in what compares that.
+const entityBytes = 16
 
 // Entity returns the number of the entity that is live in a row, −1 for none.
 func (r *Entities) Entity(row int32) int32 {

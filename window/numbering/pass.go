@@ -86,7 +86,7 @@ func (p *Pass) Resolve(ds *Dictionaries) {
 		}
 	}
 	for i, r := range p.Entities {
-		if r == nil || !isKey && r == p.Key.entityMapOf(i) {
+		if r == nil || !isKey && r == p.Key.entitiesOf(i) {
 			continue
 		}
 		if last := p.Key.last[i]; last != nil && last.dictionary == p.Templates[i].Dictionary &&
@@ -95,7 +95,7 @@ func (p *Pass) Resolve(ds *Dictionaries) {
 			continue
 		}
 		r.dictionary = p.Templates[i].Dictionary
-		ds.Bytes += int64(len(r.Rows)) * entityMapBytes
+		ds.Bytes += int64(len(r.Rows)) * entityBytes
 		for e, row := range r.Rows {
 			if row >= 0 {
 				r.Live = append(r.Live, int32(e))
@@ -109,13 +109,13 @@ func (p *Pass) Resolve(ds *Dictionaries) {
 	}
 }
 
-// ownEntities returns a template's entityMap that is this pass's alone, so that it may be changed.
+// ownEntities returns a template's Entities that is this pass's alone, so that it may be changed.
 func (p *Pass) ownEntities(template int) *Entities {
 	r := p.Entities[template]
 	switch {
 	case r == nil:
 		r = &Entities{}
-	case p.Key != p && r == p.Key.entityMapOf(template):
+	case p.Key != p && r == p.Key.entitiesOf(template):
 		r = &Entities{KeyEntities: r.KeyEntities, Rows: slices.Clone(r.Rows)}
 	default:
 		return r
@@ -124,7 +124,7 @@ func (p *Pass) ownEntities(template int) *Entities {
 	return r
 }
 
-func (p *Pass) entityMapOf(template int) *Entities {
+func (p *Pass) entitiesOf(template int) *Entities {
 	if template < len(p.Entities) {
 		return p.Entities[template]
 	}

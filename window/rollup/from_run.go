@@ -93,8 +93,8 @@ func (r *Run) Restrict(want func(*window.Dictionary) bool) *Run {
 	return out
 }
 
-// JoinTypes returns the run with the types and the metrics that another reading of it has. Where both
-// have a metric, it is o's. The two share their memory with it.
+// JoinTypes returns the run with the types and the metrics that another reading of it has. Where
+// both have a metric, it is o's. The two share their memory with it.
 func (r *Run) JoinTypes(o *Run) *Run {
 	out := &Run{o.head, slices.Clone(o.types)}
 	for i, had := range r.types {

@@ -133,8 +133,8 @@ func history(pick windowtest.Pick) []*window.Window {
 	var list []*window.Window
 	for start := frame.WindowOf(begin); start < end; start += frame.WindowMillis {
 		if len(frames[start]) > 0 {
-			if w, _, err := building.Window(window.Node{Account: "acme"}, frames[start]); err == nil &&
-				len(w.Times) > 0 {
+			w, _, err := building.Window(window.Node{Account: "acme"}, frames[start])
+			if err == nil && len(w.Times) > 0 {
 				list = append(list, w)
 			}
 		}

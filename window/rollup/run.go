@@ -22,7 +22,7 @@ const maxPeriods = 64
 type Encoded struct {
 	Head         []byte
 	Dictionaries []blobs.EncodedDictionary
-	Parts        []blobs.Part // of metrics that the head does not answer for; all window.Values
+	Parts        []blobs.Part // of metrics that the head does not answer for; all blobs.Values
 }
 
 // Period is what a run's head says of a period that is there.

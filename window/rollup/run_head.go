@@ -59,7 +59,7 @@ func (t *RunType) firsts(m int) []int32 {
 
 // PartsOf returns the parts that answer for metric m of type number t, ascending: those that have
 // any of the rows, all if rows is nil. A run's parts have all facets in one, which is
-// window.Values.
+// blobs.Values.
 func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32,
 	facets ...blobs.Facet) (list []blobs.PartID) {
 	if t < 0 || t >= len(h.Types) || !h.Types[t].Stored(m) ||

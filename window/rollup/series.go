@@ -24,7 +24,7 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 // SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil:
 // any), which is asked as the answer grows. Then it returns ctx's or the allowance's error soon,
 // however long matching would take. facets are what is needed of histograms: without
-// window.Buckets their counts are those of all buckets; none: all.
+// blobs.Buckets their counts are those of all buckets; none: all.
 func SelectContext(
 	ctx context.Context, allow window.Allowance, facets []blobs.Facet, rollups []*Rollup,
 	from, to int64, matchers ...*labels.Matcher,

@@ -1,6 +1,6 @@
 // Package uniting makes one window of several of one node: an hour of those of five minutes, or a
-// window of what was there and what came late. Start with Windows. A timeline says whose window says
-// what at which instant; by that the columns of a type are joined row by row.
+// window of what was there and what came late. Start with Windows. A timeline says whose window
+// says what at which instant; by that the columns of a type are joined row by row.
 package uniting
 
 import (
