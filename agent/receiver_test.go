@@ -17,6 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // patience bounds every wait.
@@ -153,14 +155,14 @@ type state struct {
 }
 
 func stateOf(key, newest []byte) (*state, error) {
-	w, report, err := window.Build(window.Node{}, [][]byte{key, newest})
+	w, report, err := building.Window(window.Node{}, [][]byte{key, newest})
 	if err != nil {
 		return nil, err
 	}
 	if report.Corrupt+report.MissingKey > 0 {
 		return nil, fmt.Errorf("a window of one frame and its key: %+v", report)
 	}
-	latest := w.Latest()
+	latest := selecting.Latest(w)
 	s := &state{at: w.Times[len(w.Times)-1], node: w.Node, series: make(map[string]*window.Series,
 		len(latest))}
 	for i := range latest {

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // form is how an answer is written.
@@ -203,7 +204,7 @@ func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Wind
 	as *profile.Profile) error {
 	var series []window.Series
 	err := query.OnCPU(ctx, func() (err error) {
-		series, err = w.LatestContext(ctx, memory.Of(ctx))
+		series, err = selecting.LatestWithin(ctx, w, memory.Of(ctx))
 		return err
 	})
 	if err != nil {

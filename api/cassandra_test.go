@@ -25,7 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -56,7 +56,7 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, err
 }
 
 func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
 	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
 		matchers...)
 	return query.Windows{List: list, From: report.From, Instants: report.Instants,

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // getPrometheus answers /v1/nodes/{id}/prometheus: everything newest, as exposition text, under
@@ -77,7 +78,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if s.deps.Reader.StateAt(now, w.Seen, w.Node.Interval) == query.StateDown {
 			continue
 		}
-		series, err := w.LatestContext(r.Context(), memory.Of(r.Context()))
+		series, err := selecting.LatestWithin(r.Context(), w.Window, memory.Of(r.Context()))
 		if err != nil {
 			return err
 		}

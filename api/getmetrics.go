@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // nodeSeries is one element of an answer.
@@ -135,7 +136,7 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node,
 			return nil, state.Missing, err
 		}
 		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
-			return state.LatestContext(ctx, memory.Of(ctx), m...)
+			return selecting.LatestWithin(ctx, state.Window, memory.Of(ctx), m...)
 		})
 		return series, state.Missing, err
 	}

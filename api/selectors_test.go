@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // newAlone makes an account of one node in a store in memory, without Redis and without a server.
@@ -40,7 +41,7 @@ func tablesIndex(t *testing.T, account string, now int64, tables int) *index.Ind
 	}
 	d.Metrics = []window.Metric{{Type: "table", Name: "reads", Unit: "u"}}
 	x := index.New(0)
-	h := window.HashOf(d.Append(nil))
+	h := window.HashOf(blobs.AppendDictionary(nil, d))
 	id := window.DictionaryID{Node: d.Node, Day: now, Key: d.Key, Hash: h}
 	if left := x.Add(account, d.Node, []window.DictionaryID{id},
 		map[window.Hash]*window.Dictionary{h: d}); left > 0 {

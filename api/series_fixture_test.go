@@ -32,7 +32,7 @@ import (
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -80,7 +80,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 	f.restart(f.source())
 	sources := realStore{f.db}.sources()
 	sources.Rollups = func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
-		from, to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
+		from, to int64, facets []blobs.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
 		[]string, error) {
 		list, report, err := realStore{f.db}.reader(ctx, account).ReadRollup(ctx, account, node,
 			level, from, to, facets, matchers...)

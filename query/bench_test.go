@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 )
 
 // benchFleet is a fleet like a recorded one whose newest frames are at hand: it is query.Store and
@@ -50,7 +50,7 @@ func newBenchFleet(b testing.TB, nodes, tables, frames int) *benchFleet {
 			list = [][]byte{list[0], list[frames-1]}
 		}
 		f.frames[n.ID] = list
-		w, _, err := window.Build(query.Node{Account: querytest.Account}, list[:1])
+		w, _, err := building.Window(query.Node{Account: querytest.Account}, list[:1])
 		if err != nil {
 			b.Fatal(err)
 		}

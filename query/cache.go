@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // What earlier questions found out is kept in four caches, each bounded in bytes. None of them
@@ -106,7 +107,7 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*lates
 			of.version = StateVersion{Seen: state.Seen, Interval: state.Node.Interval,
 				Recent: state.Recent}
 			for _, m := range q.selectors {
-				list, err := state.LatestContext(ctx, memory.Of(ctx), m...)
+				list, err := selecting.LatestWithin(ctx, state.Window, memory.Of(ctx), m...)
 				if err != nil {
 					return nil, err
 				}

@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // hangingStore is a store of many nodes that answers no reading before its context ends.
@@ -27,7 +27,7 @@ type hangingStore struct {
 }
 
 func (s *hangingStore) Windows(ctx context.Context, _ string, _ uuid.UUID, _, _ int64,
-	_ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+	_ []blobs.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	if s.begun.Add(1) == 8 {
 		s.hangs()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // collector gathers one node's series.
@@ -110,12 +111,12 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
 func (c *collector) addLazy(ctx context.Context, w *Windows, silent []gap, p *piece) error {
-	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
+	list, err := selecting.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
 	if err != nil {
 		return err
 	}
 	// The engine adds up in this order.
-	if err := sortStable(ctx, list, func(a, b window.Line) int {
+	if err := sortStable(ctx, list, func(a, b selecting.Line) int {
 		return labels.Compare(a.Labels, b.Labels)
 	}); err != nil {
 		return err

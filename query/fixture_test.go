@@ -19,6 +19,8 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -150,18 +152,18 @@ func (f *fixture) direct(from, to int64, selectors [][]*labels.Matcher) query.Va
 	slices.Sort(v.Instants)
 	var parts [][]window.Series
 	for _, g := range groups {
-		w, _, err := window.Build(window.Node{Account: f.account(), ID: f.node.ID}, g)
+		w, _, err := building.Window(window.Node{Account: f.account(), ID: f.node.ID}, g)
 		if err != nil {
 			f.Fatal(err)
 		}
 		if len(selectors) == 0 {
-			parts = append(parts, w.Select(from, to))
+			parts = append(parts, selecting.Select(w, from, to))
 		}
 		for _, m := range selectors {
-			parts = append(parts, w.Select(from, to, m...))
+			parts = append(parts, selecting.Select(w, from, to, m...))
 		}
 	}
-	v.Series = window.Join(parts...)
+	v.Series = selecting.Join(parts...)
 	return v
 }
 

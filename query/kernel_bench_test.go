@@ -17,6 +17,8 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 )
 
 // columns are a store of nodes whose series are at hand: what is measured with it is what an answer
@@ -26,8 +28,8 @@ type columns struct {
 	nodes  []query.Node
 	of     map[uuid.UUID][]*window.Window
 	at     []int64
-	reads  func()                         // is called by each reading; nil: nothing is
-	facets atomic.Pointer[[]window.Facet] // those of the last reading
+	reads  func()                        // is called by each reading; nil: nothing is
+	facets atomic.Pointer[[]blobs.Facet] // those of the last reading
 }
 
 // newColumns makes so many nodes with so many counters and histograms each, over 6 h at 20 s.
@@ -88,7 +90,7 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 			if j+1 < len(c.at) && frame.WindowOf(c.at[j+1]) == frame.WindowOf(at) {
 				continue
 			}
-			w, report, err := window.Build(n, frames)
+			w, report, err := building.Window(n, frames)
 			if err != nil || report.Lost() > 0 {
 				t.Fatal(report, err)
 			}
@@ -101,7 +103,7 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
 
 func (c *columns) Windows(
-	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []window.Facet,
+	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []blobs.Facet,
 	_ ...*labels.Matcher,
 ) (query.Windows, error) {
 	c.facets.Store(&facets)

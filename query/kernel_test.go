@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // TestKernels asks for aggregations of functions, and for what may stand around them, with kernels
@@ -241,9 +241,9 @@ func TestKernelsHold(t *testing.T) {
 func TestKernelsCount(t *testing.T) {
 	c := newColumns(t, 1, 1)
 	e := c.engine(t, func(*query.Config) {})
-	for expr, want := range map[string][]window.Facet{
-		"count(latency_seconds)":                    {window.Values},
-		"sum(count_over_time(latency_seconds[1m]))": {window.Values},
+	for expr, want := range map[string][]blobs.Facet{
+		"count(latency_seconds)":                    {blobs.Values},
+		"sum(count_over_time(latency_seconds[1m]))": {blobs.Values},
 		"sum(rate(latency_seconds[1m]))":            nil, "count(rate(latency_seconds[1m]))": nil,
 	} {
 		a, err := e.Range(t.Context(), querytest.Principal(t, querytest.Account), expr,

@@ -4,6 +4,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/kernel"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // kernelScratch is what one node's computing uses again for each series.
@@ -12,7 +13,7 @@ type kernelScratch struct {
 	kernel.Columns
 	histograms kernel.Histograms
 	iterator   *iterator
-	line       window.Samples
+	line       selecting.Samples
 }
 
 // histogramsOf returns the samples of a series of histograms, if they are wanted where it ended,

@@ -14,7 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
@@ -66,7 +66,7 @@ func (q *queryable) kernel(
 		return nil, nil, errUseEngine
 	}
 	if k.onlyCounts() && s.ofSamples() {
-		s.plan.facets = []window.Facet{window.Values}
+		s.plan.facets = []blobs.Facet{blobs.Values}
 	}
 	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
 		warned: map[string]bool{}}

@@ -7,14 +7,14 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // lazySamples is a view of a series as it stands in windows, for kernels: its values are read when
 // they are needed, and are nobody's afterwards. For Prometheus's engine, which goes to and fro, it
 // reads them once and holds them.
 type lazySamples struct {
-	*window.Line
+	*selecting.Line
 	view
 	from, to int64 // ms, both inclusive
 	// For who asks where the series ended: the node's instants, and where it was silent.
@@ -46,7 +46,7 @@ func (l *lazySamples) histogram(i int, into *histogram.FloatHistogram) *histogra
 
 // numbers reads the values of a view that is no histogram, and after them, if ends are wanted,
 // PromQL's stale markers. The lists are scratch and may be grown.
-func (l *lazySamples) numbers(v *window.Samples, ends bool, times []int64,
+func (l *lazySamples) numbers(v *selecting.Samples, ends bool, times []int64,
 	values []float64) ([]int64, []float64) {
 	l.Read(v, l.from, l.to, l.suffix == suffixBucket)
 	times, values = append(times[:0], v.At...), values[:0]

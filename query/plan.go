@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // plan is what a selector's matchers ask of the sources, and which series of what they give it is
@@ -25,7 +26,7 @@ type plan struct {
 	// classic of the histograms whose classic series may be meant (nil: of none).
 	own, ownTexts, classic []*labels.Matcher
 
-	facets []window.Facet // what is needed of histograms; nil: all
+	facets []blobs.Facet // what is needed of histograms; nil: all
 }
 
 // newPlan makes a plan. known lists the metrics that the account has; it is asked only for regular
@@ -76,7 +77,7 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 			p.once = [][]*labels.Matcher{append([]*labels.Matcher{both}, stored...)}
 		}
 		if !strings.HasSuffix(p.names[0].Value, suffixBucket) {
-			p.facets = []window.Facet{window.Values}
+			p.facets = []blobs.Facet{blobs.Values}
 		}
 	}
 	return p

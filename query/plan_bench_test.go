@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // listedFleet is a fleet of which only the list is known. It is query.Store.
@@ -62,7 +63,7 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 			}
 			dictionaries[place] = d
 		}
-		h := window.HashOf(d.Append(nil))
+		h := window.HashOf(blobs.AppendDictionary(nil, d))
 		f.index.Add(querytest.Account, n.ID,
 			[]window.DictionaryID{{Node: n.ID, Day: origin, Key: "table", Hash: h}},
 			map[window.Hash]*window.Dictionary{h: d})

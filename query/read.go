@@ -13,6 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // staleSlack is how much later than two intervals a newest frame may be before the store is asked
@@ -113,7 +116,7 @@ func latestWindow(
 	}
 	var w *window.Window
 	err := OnCPU(ctx, func() (err error) {
-		w, err = readable(window.BuildWanted(memory.Until(ctx, lease),
+		w, err = readable(building.Wanted(memory.Until(ctx, lease),
 			Node{Account: accountName, ID: n.ID}, frames, want))
 		return err
 	})
@@ -145,7 +148,7 @@ func readable(w *window.Window, report window.Report, err error) (*window.Window
 // (none: everything), of histograms these facets (none: all).
 type rangeRead struct {
 	from, to  int64
-	facets    []window.Facet
+	facets    []blobs.Facet
 	selectors [][]*labels.Matcher
 }
 
@@ -320,13 +323,13 @@ func (w *Windows) Series(ctx context.Context, from, to int64,
 	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		parts := make([][]window.Series, 0, len(w.List))
 		for _, of := range w.List {
-			part, err := of.SelectContext(ctx, memory.Of(ctx), from, to, m...)
+			part, err := selecting.SelectWithin(ctx, of, memory.Of(ctx), from, to, m...)
 			if err != nil {
 				return nil, err
 			}
 			parts = append(parts, part)
 		}
-		return window.Join(parts...), nil
+		return selecting.Join(parts...), nil
 	})
 }
 
@@ -360,6 +363,6 @@ func Union(
 			return nil, err
 		}
 	}
-	return window.Join(slices.DeleteFunc(parts,
+	return selecting.Join(slices.DeleteFunc(parts,
 		func(p []window.Series) bool { return len(p) == 0 })...), nil
 }

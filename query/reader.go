@@ -43,6 +43,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -84,14 +86,14 @@ type Store interface {
 	// Windows returns windows that have at least what matches all matchers, from from to to, both
 	// inclusive, of histograms these facets (none: all); see Windows.
 	Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-		facets []window.Facet, matchers ...*labels.Matcher) (Windows, error)
+		facets []blobs.Facet, matchers ...*labels.Matcher) (Windows, error)
 }
 
 // Rollups returns a node's rollups of one level for periods that hold instants from from to to, in
 // ms, sorted by labels, and in words what is stored of them and cannot be read. facets are what is
 // needed of histograms; none: all.
 type Rollups func(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
-	from, to int64, facets []window.Facet, matchers ...*labels.Matcher) (
+	from, to int64, facets []blobs.Facet, matchers ...*labels.Matcher) (
 	series []rollup.Series, missing []string, err error)
 
 // Windows are what a node sent in a time range. They are shared, nobody changes them.
@@ -177,7 +179,7 @@ type Sources struct {
 	// Roster knows which nodes have left; nil: none has.
 	Roster *roster.Roster
 
-	// Build is window.BuildWanted for who may have built the same before: of frames of one window,
+	// Build is building.Wanted for who may have built the same before: of frames of one window,
 	// which begins at start, in ms; wanted names what want wants. What it returns is shared. nil:
 	// every window is built anew.
 	Build func(allow window.Allowance, node Node, start int64, frames [][]byte, want *frame.Wanted,
@@ -230,7 +232,7 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 	if s.Build == nil {
 		r.sources.Build = func(allow window.Allowance, node Node, _ int64, frames [][]byte,
 			want *frame.Wanted, _ string) (*window.Window, window.Report, error) {
-			return window.BuildWanted(allow, node, frames, want)
+			return building.Wanted(allow, node, frames, want)
 		}
 	}
 	r.nodes.init(c.Clock, s.Store)

@@ -23,7 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // heardFleet is a fleet whose frames come to a store and to a real Redis, and which counts what is
@@ -110,7 +110,7 @@ func (f *heardFleet) times(from, to int64) map[uuid.UUID][]int64 {
 }
 
 func (f *heardFleet) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []window.Facet, m ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, m ...*labels.Matcher) (query.Windows, error) {
 	f.windows.Add(1)
 	return f.Memory.Windows(ctx, account, node, from, to, facets, m...)
 }

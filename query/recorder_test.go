@@ -21,7 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // ruled is a fleet of four nodes in fleet-0 and fleet-1 and what rules recorded of it.
@@ -44,7 +44,7 @@ type askedStore struct {
 }
 
 func (s *askedStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
 	s.mu.Lock()
 	s.read[node] = true
 	s.mu.Unlock()

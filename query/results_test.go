@@ -20,7 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -114,7 +114,7 @@ func (s *arriving) unchanged(_ context.Context, _ string, _ func(string) bool,
 
 func (s *arriving) Rollups(ctx context.Context, a string, node uuid.UUID, level rollup.Level,
 	from, to int64,
-	facets []window.Facet, m ...*labels.Matcher) ([]rollup.Series, []string, error) {
+	facets []blobs.Facet, m ...*labels.Matcher) ([]rollup.Series, []string, error) {
 	return s.Memory.Rollups(ctx, a, node, level, from, to, facets, m...)
 }
 

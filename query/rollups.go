@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -13,7 +13,7 @@ import (
 // facets; none: all.
 type RollupSelector struct {
 	Matchers []*labels.Matcher
-	Facets   []window.Facet
+	Facets   []blobs.Facet
 }
 
 // AllFacets asks for all that selectors select, with all facets.
@@ -59,7 +59,7 @@ func (r *Reader) Rollups(
 // known reports whether a series is in the list, where it can be at those places only.
 func known(list []rollup.Series, places []int, s *rollup.Series) bool {
 	for _, i := range places {
-		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Same(s.Metric) {
+		if labels.Equal(list[i].Labels, s.Labels) && list[i].Metric.Equal(s.Metric) {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // readings are the readings under way, by what they read.
@@ -344,7 +345,7 @@ func readingKey(what, account string, n *Node, q rangeRead) string {
 // both inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A
 // range that the recent source surely has whole is its, the older part of another is the store's.
 func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64,
-	facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
+	facets []blobs.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	q := rangeRead{from, to, facets, selectors}
 	return ShareRead(ctx, r, account, readingKey("range", account, n, q),
 		func(ctx context.Context) (Windows, error) { return r.readRange(ctx, account, n, q) })

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // sent is a frame with its time.
@@ -203,7 +204,7 @@ func (l *line) handOn(next *Rules, low int64) {
 // recorded returns what was published, by series and instant.
 func (l *line) recorded() map[string]map[int64]float64 {
 	l.t.Helper()
-	followers := map[uuid.UUID]*window.Follower{}
+	followers := map[uuid.UUID]*following.Follower{}
 	all := map[string]map[int64]float64{}
 	for _, s := range l.published {
 		h, _, err := frame.Parse(s.bytes)
@@ -212,10 +213,10 @@ func (l *line) recorded() map[string]map[int64]float64 {
 		}
 		f := followers[h.Node]
 		if f == nil {
-			f = window.NewFollower(window.Node{}, nil)
+			f = following.New(window.Node{}, nil)
 			followers[h.Node] = f
 		}
-		if _, err := f.Frame(nil, s.bytes, func(c *window.Cell) {
+		if _, err := f.Frame(nil, s.bytes, func(c *following.Cell) {
 			key := c.Labels().String()
 			if all[key] == nil {
 				all[key] = map[int64]float64{}

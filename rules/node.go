@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // missedIntervals is how many intervals a node may be silent before its series count as gone, as
@@ -43,8 +44,8 @@ type node struct {
 	end   *roster.End // nil: it has not left
 	left  bool        // its series have ended for that
 
-	follower *window.Follower // nil: nothing has come since the process has the cluster
-	kept     []int64          // bytes of the key frames that the follower keeps
+	follower *following.Follower // nil: nothing has come since the process has the cluster
+	kept     []int64             // bytes of the key frames that the follower keeps
 	series   map[*window.Dictionary][][]*memSeries
 	list     []*memSeries // those that are there
 	own      map[string]*memSeries
@@ -70,7 +71,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	}
 	if n.follower == nil {
 		c.lease.Return(n.forget())
-		n.follower = window.NewFollower(window.Node{Account: c.account, ID: n.id}, c.wanted)
+		n.follower = following.New(window.Node{Account: c.account, ID: n.id}, c.wanted)
 		n.series, n.mapped = map[*window.Dictionary][][]*memSeries{}, nil
 	}
 	n.pass++
@@ -79,7 +80,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	taken := countingLease{lease: c.lease}
 	over := n.end != nil && n.end.Why == roster.Decommissioned && heard > n.end.At
 	mode := ""
-	pass, err := n.follower.Frame(&taken, b, func(v *window.Cell) {
+	pass, err := n.follower.Frame(&taken, b, func(v *following.Cell) {
 		of := c.seriesFor(n, v)
 		if of.saysMode {
 			mode = v.Text
@@ -94,13 +95,14 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	case err != nil || !h.IsKey():
 		c.lease.Give(taken.bytes)
 	case taken.bytes > 0: // else it was known
-		if n.kept = append(n.kept, taken.bytes); len(n.kept) > window.FollowedKeys {
+		if n.kept = append(n.kept, taken.bytes); len(n.kept) > following.KeyFrames {
 			c.lease.Return(n.kept[0])
 			n.kept = n.kept[1:]
 		}
 	}
 	// A node whose frame cannot be read is there all the same: up and its age come from the header.
-	if n.unread = memory.Refused(err); err != nil && !n.unread && !errors.Is(err, window.ErrNoKey) {
+	n.unread = memory.Refused(err)
+	if err != nil && !n.unread && !errors.Is(err, following.ErrNoKey) {
 		return err
 	}
 	n.heard(h.At, from-c.scope.keep.Milliseconds())
@@ -254,7 +256,7 @@ func sameIdentity(a, b *frame.Identity) bool {
 
 // seriesFor returns the series in memory of a value. It is made if a selector means it; noSeries
 // if none does.
-func (c *cluster) seriesFor(n *node, v *window.Cell) *memSeries {
+func (c *cluster) seriesFor(n *node, v *following.Cell) *memSeries {
 	byMetric := n.series[v.Of]
 	for len(byMetric) <= v.Metric {
 		byMetric = append(byMetric, nil)
@@ -348,7 +350,7 @@ func (c *cluster) takeMemory(bytes int64) bool {
 // shared returns the first metric that is the same: a fleet's nodes have the same ones.
 func (c *cluster) shared(m *window.Metric) *window.Metric {
 	for _, known := range c.metrics[m.Name] {
-		if known.Same(m) {
+		if known.Equal(m) {
 			return known
 		}
 	}

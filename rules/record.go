@@ -21,6 +21,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // recorder collects what a group records at an instant and makes a frame of it: that of a virtual
@@ -36,7 +37,7 @@ type recorder struct {
 
 	// Until the first evaluation after a restart:
 	until  int64               // what was recorded by then is read from the stream, in ms
-	reader *window.Follower    // of it
+	reader *following.Follower // of it
 	series map[*memSeries]bool // that the newest frame had
 }
 
@@ -55,12 +56,12 @@ func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 		return nil // it is in memory
 	}
 	if g.reader == nil {
-		g.reader = window.NewFollower(window.Node{Account: c.account, ID: h.Node}, c.wanted)
+		g.reader = following.New(window.Node{Account: c.account, ID: h.Node}, c.wanted)
 	}
 	taken := countingLease{lease: c.lease}
 	defer func() { c.lease.Give(taken.bytes) }()
 	now := map[*memSeries]bool{}
-	_, err := g.reader.Frame(&taken, b, func(v *window.Cell) {
+	_, err := g.reader.Frame(&taken, b, func(v *following.Cell) {
 		l := v.Labels()
 		if of := c.recordedSeries(l, g); of != noSeries {
 			of.add(h.At, sampleValue{double: v.Double}, c.horizon)

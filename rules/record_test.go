@@ -14,6 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // TestRecordedLabelsAreRead: the frame of what a group records says the label sets that the rules
@@ -55,11 +57,11 @@ func TestRecordedLabelsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, _, err := window.Build(window.Node{Account: "acme", ID: r.id}, [][]byte{b})
+		w, _, err := building.Window(window.Node{Account: "acme", ID: r.id}, [][]byte{b})
 		if err != nil {
 			t.Fatal(err)
 		}
-		list := w.Select(0, math.MaxInt64)
+		list := selecting.Select(w, 0, math.MaxInt64)
 		if len(list) != len(want) || w.Node.Cluster != cluster {
 			t.Errorf("%d series of %q are read, not %d", len(list), w.Node.Cluster, len(want))
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // Windows that are not closed are asked for more often than any others, and a node adds a frame to
@@ -27,13 +29,13 @@ type built struct {
 // frameSeed makes sums that nobody can foretell who sends frames.
 var frameSeed = maphash.MakeSeed()
 
-// Build is window.BuildWanted for frames of one window, which begins at start (ms). wanted names
+// Build is building.Wanted for frames of one window, which begins at start (ms). wanted names
 // what want wants: who names the same wants the same. What is kept is shared, and nobody changes
 // it.
 func (s *Store) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
 	want *frame.Wanted, wanted string) (*window.Window, window.Report, error) {
 	if s.kept == nil {
-		return window.BuildWanted(allow, node, frames, want)
+		return building.Wanted(allow, node, frames, want)
 	}
 	id := spanID{account: node.Account, node: node.ID, start: start, length: calendar.WindowMillis,
 		in: builtOf + wanted}
@@ -65,7 +67,7 @@ func (s *Store) Build(allow window.Allowance, node window.Node, start int64, fra
 			return grown.window, grown.report, nil
 		}
 	}
-	w, rep, err := window.BuildWanted(allow, node, frames, want)
+	w, rep, err := building.Wanted(allow, node, frames, want)
 	if err == nil {
 		s.keepBuilt(id, &built{window: w, report: rep, frames: sums})
 	}
@@ -103,14 +105,14 @@ func (of *built) grown(allow window.Allowance, node window.Node, all, more [][]b
 			more = append(more, b)
 		}
 	}
-	w, rep, err := window.BuildWanted(allow, node, more, want)
+	w, rep, err := building.Wanted(allow, node, more, want)
 	if err != nil || rep.Lost()+rep.Duplicates > 0 {
 		return nil, err
 	}
 	if err := allow.Take(of.window.Bytes() + w.Bytes()); err != nil {
 		return nil, err
 	}
-	both := window.Union(of.window.Start, of.window.Length, []*window.Window{of.window, w})
+	both := uniting.Windows(of.window.Start, of.window.Length, []*window.Window{of.window, w})
 	if len(both.Times) != len(of.window.Times)+news || len(both.Times) > window.MaxInstants {
 		return nil, nil
 	}

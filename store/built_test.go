@@ -10,6 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -49,7 +51,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 		for have := 1 + random.IntN(2); have <= len(frames); have += 1 + random.IntN(3) {
 			some := frames[:have]
 			got, gotReport, err := s.Build(lease, node, start, some, want, "some")
-			whole, report, failed := window.BuildWanted(lease, node, some, want)
+			whole, report, failed := building.Wanted(lease, node, some, want)
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
@@ -75,7 +77,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 }
 
 func samplesOf(t *rapid.T, w *window.Window) windowtest.Samples {
-	list, err := windowtest.Of(w.Select(0, 1<<60))
+	list, err := windowtest.Of(selecting.Select(w, 0, 1<<60))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // closeWindow is Writer.CloseWindow.
@@ -38,7 +41,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	if len(frames) == 0 {
 		return "empty", nil
 	}
-	w, rep, err := window.BuildKnown(s.lease, window.Node{Account: account, ID: node}, frames,
+	w, rep, err := building.Known(s.lease, window.Node{Account: account, ID: node}, frames,
 		s.sent.Of(account))
 	if errors.Is(err, frame.ErrMemory) {
 		return "", err
@@ -66,7 +69,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 		for _, err := range k.Damage {
 			s.metrics.Damaged.Inc()
 			// a newer program has closed it, with these frames or more
-			if k.Start == start && errors.Is(err, window.ErrVersion) {
+			if k.Start == start && errors.Is(err, blobs.ErrVersion) {
 				s.log.Warn("store: left a window to the newer program that closed it", "node", node,
 					"error", err)
 				return "unchanged", nil
@@ -101,7 +104,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 			if err := s.lease.Take(s.lease.Taken()); err != nil {
 				return "", err
 			}
-			w = window.Union(start, calendar.WindowMillis, []*window.Window{w, k.Window})
+			w = uniting.Windows(start, calendar.WindowMillis, []*window.Window{w, k.Window})
 			result = "merged"
 		}
 	}

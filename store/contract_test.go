@@ -22,6 +22,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -78,7 +80,7 @@ func readableAt(t *testing.T, frames [][]byte) (instants []int64) {
 		groups[start] = append(groups[start], b)
 	}
 	for _, group := range groups {
-		w, _, err := window.Build(window.Node{}, group)
+		w, _, err := building.Window(window.Node{}, group)
 		if err == nil {
 			instants = append(instants, w.Times...)
 		}
@@ -289,11 +291,11 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, _, err := window.Build(window.Node{}, frames)
+			w, _, err := building.Window(window.Node{}, frames)
 			if err != nil || len(frames) > 2 {
 				t.Fatal(len(frames), err)
 			}
-			got, err := windowtest.Of(w.Latest())
+			got, err := windowtest.Of(selecting.Latest(w))
 			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
 				t.Fatalf("latest: %v %s", err, d)
 			}
@@ -503,7 +505,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, rep, err := window.Build(window.Node{Account: "acme"}, frames)
+	old, rep, err := building.Window(window.Node{Account: "acme"}, frames)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -63,7 +63,7 @@ const fewRows = 200
 type finalRunsReader struct {
 	*rollupReader
 	table  rollupTable
-	facets []window.Facet
+	facets []blobs.Facet
 	names  []*labels.Matcher // those of the matchers that are of the metric's name
 	chosen []*labels.Matcher // these or all: by which columns are chosen
 	spans  *keptSpans        // of the runs
@@ -74,10 +74,10 @@ type finalRunsReader struct {
 // finalColumns returns columns of final runs, from the run that holds from on, and where they end,
 // in ms. What comes after that is to be read.
 func (r *rollupReader) finalColumns(
-	ctx context.Context, level rollup.Level, from, to int64, facets []window.Facet,
+	ctx context.Context, level rollup.Level, from, to int64, facets []blobs.Facet,
 ) (*rollup.Columns, int64, error) {
-	if len(facets) > 0 && !slices.Contains(facets, window.Buckets) {
-		facets = []window.Facet{window.Values}
+	if len(facets) > 0 && !slices.Contains(facets, blobs.Buckets) {
+		facets = []blobs.Facet{blobs.Values}
 	} else {
 		facets = nil
 	}

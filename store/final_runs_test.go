@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -95,14 +95,14 @@ func (q *rollupQuestions) ask(n int) {
 		span := 10 * rollup.Hour.Millis
 		from := q.begin - rollup.Hour.Millis + q.random.Int64N(span)
 		to := from + q.random.Int64N(span)
-		facets := [][]window.Facet{nil, {window.Values}}[q.random.IntN(2)]
+		facets := [][]blobs.Facet{nil, {blobs.Values}}[q.random.IntN(2)]
 		q.agree(level, from, to, facets, q.matchers())
 	}
 }
 
 // agree compares an answer with what is kept and one without.
 func (q *rollupQuestions) agree(
-	level rollup.Level, from, to int64, facets []window.Facet, by []*labels.Matcher,
+	level rollup.Level, from, to int64, facets []blobs.Facet, by []*labels.Matcher,
 ) {
 	q.t.Helper()
 	warm, _ := q.read(level, from, to, facets, by)
@@ -147,7 +147,7 @@ func (q *rollupQuestions) matchers() (list []*labels.Matcher) {
 
 // read reads, and returns how many periods were kept.
 func (q *rollupQuestions) read(
-	level rollup.Level, from, to int64, facets []window.Facet, by []*labels.Matcher,
+	level rollup.Level, from, to int64, facets []blobs.Facet, by []*labels.Matcher,
 ) (rolluptest.Points, int) {
 	q.t.Helper()
 	list, report, err := reading(q.s).ReadRollup(q.t.Context(), "acme", q.node.ID, level, from, to,

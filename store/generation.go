@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Generation is one layout of closed windows in Cassandra. Several live side by side; the cutover
@@ -41,7 +42,7 @@ type Query struct {
 	Node      uuid.UUID
 	From, To  int64             // first and last window, by their starts
 	Matchers  []*labels.Matcher // StoredSpan.Window has at least what matches
-	Facets    []window.Facet    // of histograms; nil: all
+	Facets    []blobs.Facet     // of histograms; nil: all
 	HeadsOnly bool              // only StoredSpan.Head is wanted
 	Keep      bool              // what is kept of spans may answer, and what is read is kept
 	// Late returns windows that may have been written again since their hour was made; nil: there
@@ -78,7 +79,7 @@ type StoredSpan struct {
 	Start, Length int64
 	Stamp         int64          // when it was read what it was made of, µs; 0: nobody knows
 	Stamps        []int64        // of an hour: the same of each window in it
-	Head          *window.Head   // nil: it cannot be decoded
+	Head          *blobs.Head    // nil: it cannot be decoded
 	Window        *window.Window // nil: as Head, or the query was HeadsOnly
 	Damage        []error        // what could not be decoded or was not there
 	Kept          bool           // nothing was read for it: this process had it

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -40,7 +41,7 @@ type spanID struct {
 // nothing is stored has no head: nothing will be without a mark, or until then.
 type keptSpan struct {
 	stored *storedHead
-	head   *window.Head    // of a window or an hour
+	head   *blobs.Head     // of a window or an hour
 	run    *rollup.RunHead // of a run of rollups
 	built  *built          // of frames; the others are nil then
 	final  *finalRuns      // columns of final runs; the others are nil then
@@ -49,7 +50,7 @@ type keptSpan struct {
 
 	mu    sync.Mutex
 	of    keptColumns // nil: no column was read
-	has   map[keptColumn][]window.PartID
+	has   map[keptColumn][]blobs.PartID
 	asked map[string]bool // questions of which all columns are kept
 }
 
@@ -64,7 +65,7 @@ type keptColumns interface {
 type windowColumns struct{ *window.Window }
 
 func (c windowColumns) and(more keptColumns) keptColumns {
-	return windowColumns{c.With(more.(windowColumns).Window)}
+	return windowColumns{c.JoinColumns(more.(windowColumns).Window)}
 }
 
 // keptColumn names a column of a span: the number of its type in the head, and the metric's.
@@ -159,12 +160,12 @@ func (k *keptSpans) set(start, length int64, span *keptSpan) {
 }
 
 // put keeps the head of a span that was read after the query began, if it can be read.
-func (k *keptSpans) put(start, length int64, stored *storedHead, head *window.Head) *keptSpan {
+func (k *keptSpans) put(start, length int64, stored *storedHead, head *blobs.Head) *keptSpan {
 	if k == nil || head == nil || k.early(stored) {
 		return nil
 	}
 	return k.keep(start, length,
-		&keptSpan{stored: stored, head: head, has: map[keptColumn][]window.PartID{}})
+		&keptSpan{stored: stored, head: head, has: map[keptColumn][]blobs.PartID{}})
 }
 
 // putNone keeps that nothing is stored of a span, until then (ms; 0: until there is a mark).
@@ -218,14 +219,14 @@ func (s *keptSpan) weight() int {
 }
 
 // holds reports whether all of these parts of a column are kept.
-func (s *keptSpan) holds(c keptColumn, ids []window.PartID) bool {
+func (s *keptSpan) holds(c keptColumn, ids []blobs.PartID) bool {
 	if s == nil {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have, is := s.has[c]
-	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id window.PartID) bool {
+	return is && len(have) >= len(ids) && !slices.ContainsFunc(ids, func(id blobs.PartID) bool {
 		return !slices.Contains(have, id)
 	})
 }
@@ -270,7 +271,7 @@ func (s *keptSpan) columns() keptColumns {
 
 // add keeps columns that were read without damage, and returns them with those that were kept.
 func (k *keptSpans) add(
-	start, length int64, span *keptSpan, of keptColumns, read map[keptColumn][]window.PartID,
+	start, length int64, span *keptSpan, of keptColumns, read map[keptColumn][]blobs.PartID,
 ) keptColumns {
 	span.mu.Lock()
 	if span.of != nil {

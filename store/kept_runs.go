@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store/calendar"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -22,7 +22,7 @@ const runLooked = 10 * time.Minute
 type runColumns struct{ *rollup.Run }
 
 func (c runColumns) and(more keptColumns) keptColumns {
-	return runColumns{c.With(more.(runColumns).Run)}
+	return runColumns{c.JoinTypes(more.(runColumns).Run)}
 }
 
 // keptRunHeads returns the heads of the runs that begin at from ≤ start ≤ to, those that are kept
@@ -62,7 +62,7 @@ func (s task) keptRunHeads(
 			k.keep(at, t.run, &keptSpan{until: k.runUntil(t, at)})
 		case h.run != nil && !k.early(h.storedHead):
 			k.keep(at, t.run, &keptSpan{stored: h.storedHead, run: h.run, until: k.runUntil(t, at),
-				has: map[keptColumn][]window.PartID{}})
+				has: map[keptColumn][]blobs.PartID{}})
 		}
 	}
 	return heads, err

@@ -15,7 +15,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -104,7 +106,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if built, _, err := window.Build(window.Node{}, latest); err != nil ||
+	if built, _, err := building.Window(window.Node{}, latest); err != nil ||
 		built.Times[len(built.Times)-1] != newest {
 		t.Fatalf("the newest values are not the late frame's: %v", err)
 	}
@@ -265,11 +267,11 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			}); err != nil {
 			t.Fatal(err)
 		}
-		built, _, err := window.Build(window.Node{}, [][]byte{key, sent.Bytes})
+		built, _, err := building.Window(window.Node{}, [][]byte{key, sent.Bytes})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, series := range built.Latest() {
+		for _, series := range selecting.Latest(built) {
 			of := labels.NewBuilder(series.Labels).Del(labels.MetricName, "cluster", "datacenter",
 				"rack", "node").Labels()
 			if !known[series.Metric.Name+of.String()] {

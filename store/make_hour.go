@@ -17,7 +17,9 @@ import (
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // An hour is made of what is stored of it: its closed windows, and the hour as it was made before,
@@ -41,9 +43,9 @@ type hourSource struct {
 	bytes         int64
 
 	whole *window.Window // of generations that keep samples; else head, find and parts
-	head  *window.Head
+	head  *blobs.Head
 	find  window.Dictionaries
-	parts map[window.PartID][]byte
+	parts map[blobs.PartID][]byte
 }
 
 // hourMaker makes one hour.
@@ -77,7 +79,7 @@ func (s task) makeHour(ctx context.Context, account string, node uuid.UUID, star
 
 func (m *hourMaker) make(ctx context.Context) (string, error) {
 	if err := m.find(ctx); err != nil {
-		if errors.Is(err, window.ErrVersion) || errors.Is(err, layout.ErrVersion) ||
+		if errors.Is(err, blobs.ErrVersion) || errors.Is(err, layout.ErrVersion) ||
 			errors.Is(err, rollup.ErrVersion) {
 			m.log.Warn("store: left an hour to the newer program that wrote it", "node", m.node,
 				"hour", calendar.Text(m.start), "error", err)
@@ -167,7 +169,7 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			return err
 		}
 		if m.hour = hours[m.start]; m.hour != nil && m.hour.damage != nil {
-			if errors.Is(m.hour.damage, window.ErrVersion) ||
+			if errors.Is(m.hour.damage, blobs.ErrVersion) ||
 				errors.Is(m.hour.damage, layout.ErrVersion) {
 				return m.hour.damage
 			}
@@ -180,7 +182,7 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 	}
 	for _, start := range slices.Sorted(maps.Keys(heads)) {
 		h := heads[start]
-		if errors.Is(h.damage, window.ErrVersion) || errors.Is(h.damage, layout.ErrVersion) {
+		if errors.Is(h.damage, blobs.ErrVersion) || errors.Is(h.damage, layout.ErrVersion) {
 			return h.damage
 		}
 		if h.damage != nil {
@@ -198,7 +200,7 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			stamps: stamps, times: h.window.Times, node: h.window.Node,
 			report: h.window.Report, bytes: h.row.Bytes, head: h.window,
 			find:  m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(start)).Find,
-			parts: map[window.PartID][]byte{}})
+			parts: map[blobs.PartID][]byte{}})
 	}
 	return nil
 }
@@ -321,7 +323,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 		if full = m.lease.Take(int64(len(b))); full != nil {
 			return false
 		}
-		if err := layout.ReadParts(b, nil, func(p window.StoredPart) {
+		if err := layout.ReadParts(b, nil, func(p blobs.StoredPart) {
 			s.parts[p.PartID] = p.Blob
 		}); err != nil {
 			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
@@ -336,14 +338,14 @@ var errRewritten error = &rows.Error{Err: errors.New("it was being written"), Re
 
 // loadHour reads the parts of the stored hour.
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
-	s.parts = map[window.PartID][]byte{}
+	s.parts = map[blobs.PartID][]byte{}
 	var want layout.Wanted
 	choose(headTypes(s.head), s.find, newMatches(ctx, nil), nil,
-		func(key, metric string, small bool, ids []window.PartID) {
+		func(key, metric string, small bool, ids []blobs.PartID) {
 			want.Add(m.hour.at(), key, metric, small, ids...)
 		})
 	return m.spanParts(ctx, m.hour.spanPartition, m.start, m.start, &want, 1,
-		func(_ int64, p window.StoredPart) { s.parts[p.PartID] = p.Blob },
+		func(_ int64, p blobs.StoredPart) { s.parts[p.PartID] = p.Blob },
 		func(_ int64, err error) { m.damaged(err) })
 }
 
@@ -375,7 +377,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 			}
 			var united *window.Window
 			if len(raw) > 0 {
-				united = window.UnionWanted(m.start, window.HourMillis, raw,
+				united = uniting.Wanted(m.start, window.HourMillis, raw,
 					func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] })
 			}
 			if hour != nil {
@@ -427,7 +429,7 @@ func (m *hourMaker) rollups(united *window.Window,
 	if united != nil {
 		for i := range windowsInHour {
 			start := m.start + int64(i)*calendar.WindowMillis
-			if w := united.Slice(start, calendar.WindowMillis); len(w.Times) > 0 {
+			if w := uniting.Slice(united, start, calendar.WindowMillis); len(w.Times) > 0 {
 				windows = append(windows, w)
 			}
 		}
@@ -447,7 +449,7 @@ func (m *hourMaker) rollups(united *window.Window,
 // hourWriter writes an hour as it is encoded.
 type hourWriter struct {
 	spanWriter
-	encoder *window.Encoder
+	encoder *blobs.Encoder
 	report  window.Report
 	stamps  []int64
 }
@@ -505,7 +507,7 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
-	h.encoder = window.NewEncoder(node, m.start, window.HourMillis, times, h.report)
+	h.encoder = blobs.NewEncoder(node, m.start, window.HourMillis, times, h.report)
 	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
 		m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
 		ttl: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}

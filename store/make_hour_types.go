@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // baseType is the type of entities that a dictionary's key is about.
@@ -108,7 +109,7 @@ func (m *hourMaker) windows(g *group, sources []*hourSource,
 	var list []*window.Window
 	for _, s := range sources {
 		numbers := []int{} // not nil, which is all
-		var parts []window.StoredPart
+		var parts []blobs.StoredPart
 		var w *window.Window
 		for _, mb := range g.members {
 			if mb.source != s {
@@ -125,7 +126,7 @@ func (m *hourMaker) windows(g *group, sources []*hourSource,
 				}
 				for _, id := range s.head.PartsOf(mb.number, mb.dictionary, i, nil) {
 					if b, found := s.parts[id]; found {
-						parts = append(parts, window.StoredPart{PartID: id, Blob: b})
+						parts = append(parts, blobs.StoredPart{PartID: id, Blob: b})
 					} else {
 						m.damaged(fmt.Errorf("a part of %s of type %s is not there",
 							mb.dictionary.Metrics[i].Name, t.Key))
@@ -134,10 +135,10 @@ func (m *hourMaker) windows(g *group, sources []*hourSource,
 			}
 		}
 		if s.whole != nil {
-			w = s.whole.Only(numbers, only)
+			w = s.whole.Restrict(numbers, only)
 		} else {
 			var damage []error
-			w, damage = window.FromParts(m.account, s.head, numbers, s.find, parts)
+			w, damage = blobs.FromParts(m.account, s.head, numbers, s.find, parts)
 			for _, err := range damage {
 				m.damaged(err)
 			}

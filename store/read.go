@@ -16,6 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // ReadReport says what an answer was made of.
@@ -89,11 +91,12 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	from = report.From
 	parts := make([][]window.Series, len(windows))
 	for i, w := range windows {
-		if parts[i], err = w.SelectContext(ctx, r.task.lease, from, to, matchers...); err != nil {
+		parts[i], err = selecting.SelectWithin(ctx, w, r.task.lease, from, to, matchers...)
+		if err != nil {
 			return nil, report, fmt.Errorf("store: read: %w", err)
 		}
 	}
-	return window.Join(parts...), report, nil
+	return selecting.Join(parts...), report, nil
 }
 
 // Windows returns what is stored of a node from ≤ at ≤ to (milliseconds since the Unix epoch), with
@@ -105,7 +108,7 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // frames from both. facets are what is needed of histograms; none: all. What cannot be decoded is
 // left out and reported; the error is Cassandra's.
 func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
 	s := r.task
 	var report ReadReport
 	now := s.clock.Millis()
@@ -166,7 +169,7 @@ type windowsReader struct {
 	account  string
 	node     uuid.UUID
 	from, to int64
-	facets   []window.Facet // of histograms; nil: all
+	facets   []blobs.Facet // of histograms; nil: all
 	matchers []*labels.Matcher
 
 	silent *keptSpans // windows in which nothing was said; nil: that is not kept

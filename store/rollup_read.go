@@ -17,7 +17,10 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // finalMillis is how long after its end a period may still change without a mark: frames are
@@ -36,7 +39,7 @@ const pendingMillis = 2 * calendar.DayMillis
 // Cassandra's.
 func (r Reader) ReadRollup(
 	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher,
+	facets []blobs.Facet, matchers ...*labels.Matcher,
 ) ([]rollup.Series, ReadReport, error) {
 	s := r.task
 	var report ReadReport
@@ -180,7 +183,7 @@ func (r *rollupReader) open(ctx context.Context, found map[int64]*rollup.Rollup,
 	for _, start := range missing {
 		w := windows[start]
 		if f := fresh[start]; f != nil && w != nil {
-			w = window.Union(start, frame.WindowMillis, []*window.Window{f, w})
+			w = uniting.Windows(start, frame.WindowMillis, []*window.Window{f, w})
 		} else if f != nil {
 			w = f
 		}
@@ -237,17 +240,17 @@ func (r *rollupReader) closed(ctx context.Context,
 			if k.Window == nil {
 				continue
 			}
-			k.Window = k.Window.Only(matchingTypes(m, k.Window), r.named) // kept are others, too
+			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named) // kept are others, too
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return
 				}
 				w := k.Window
 				if k.Length != calendar.WindowMillis {
-					w = w.Slice(start, calendar.WindowMillis)
+					w = uniting.Slice(w, start, calendar.WindowMillis)
 				}
 				if before := found[start]; before != nil {
-					w = window.Union(start, calendar.WindowMillis, []*window.Window{before, w})
+					w = uniting.Windows(start, calendar.WindowMillis, []*window.Window{before, w})
 				}
 				found[start] = w
 			})
@@ -291,7 +294,7 @@ func (r *rollupReader) unclosed(ctx context.Context,
 			if err != nil || len(frames) == 0 {
 				return err
 			}
-			w, rep, err := window.BuildKnown(memory.Until(gctx, r.lease),
+			w, rep, err := building.Known(memory.Until(gctx, r.lease),
 				window.Node{Account: r.account, ID: r.node}, frames, r.sent.Of(r.account))
 			if errors.Is(err, frame.ErrMemory) {
 				return err

@@ -19,8 +19,10 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -340,11 +342,11 @@ func direct(t *testing.T, frames [][]byte) []window.Series {
 	}
 	var parts [][]window.Series
 	for _, list := range windows {
-		w, _, err := window.Build(window.Node{}, list)
+		w, _, err := building.Window(window.Node{}, list)
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts = append(parts, w.Select(0, math.MaxInt64))
+		parts = append(parts, selecting.Select(w, 0, math.MaxInt64))
 	}
 	slices.SortFunc(parts, func(a, b []window.Series) int {
 		switch {
@@ -353,7 +355,7 @@ func direct(t *testing.T, frames [][]byte) []window.Series {
 		}
 		return cmp.Compare(a[0].At[0], b[0].At[0])
 	})
-	return window.Join(parts...)
+	return selecting.Join(parts...)
 }
 
 // TestRollupsEqualDirectComputation: whatever is lost, late, repeated, shuffled or killed on the

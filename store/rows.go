@@ -12,6 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // sampled is what v1 and v2 have in common: a row per sample, in partitions of one window, and a
@@ -71,7 +73,7 @@ func service(d *window.Dictionary, prefix string, row int) string {
 // Write writes dictionaries, then a row per sample, then meta.
 func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report,
 	stamp int64) error {
-	enc := w.Encode(rep)
+	enc := blobs.Encode(w, rep)
 	if err := g.series.Write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
@@ -89,7 +91,7 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 		list, size = nil, 0
 	}
 	samples := 0
-	w.Walk(func(d *window.Dictionary, metric, row int, s *window.Series) {
+	selecting.Walk(w, func(d *window.Dictionary, metric, row int, s *window.Series) {
 		if gctx.Err() != nil {
 			return
 		}
@@ -162,7 +164,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
 			return false
 		}
 		var err error
-		if k.Head, err = window.DecodeHead(k.Start, b); err != nil {
+		if k.Head, err = blobs.DecodeHead(k.Start, b); err != nil {
 			k.Damage = []error{fmt.Errorf("head of window %d: %w", k.Start, err)}
 		}
 		list = append(list, k)
@@ -221,7 +223,7 @@ func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error 
 			return err
 		}
 	}
-	w, damage := window.FromSamples(q.Account, k.Head, f.Find,
+	w, damage := blobs.FromSamples(q.Account, k.Head, f.Find,
 		func(d *window.Dictionary, m int) bool { return metrics[d][m] != nil },
 		func(d *window.Dictionary, m, row int) *window.Series { return metrics[d][m][row] })
 	w.Node.ID = q.Node

@@ -200,7 +200,7 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if of == nil { // nothing matches
 			of = runColumns{rollup.EmptyRun(h.run)}
 		}
-		run := of.(runColumns).Run.Only(m.any) // kept are others, too
+		run := of.(runColumns).Run.Restrict(m.any) // kept are others, too
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // sampleRow is a row as it is read; what is null stays empty.
@@ -98,7 +99,7 @@ func (r *sampleRow) appendTo(s *window.Series) error {
 	return nil
 }
 
-var errSample = fmt.Errorf("%w: a sample without a value of its kind", window.ErrMalformed)
+var errSample = fmt.Errorf("%w: a sample without a value of its kind", blobs.ErrMalformed)
 
 // appendHistogram appends the sum and, for each bucket that is not empty, its distance to the one
 // before and its count.

@@ -7,6 +7,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -14,8 +15,8 @@ import (
 type spanPlan struct {
 	types []int
 	// also what is kept; the type itself (metric −1) has no parts
-	need   map[keptColumn][]window.PartID
-	parts  []window.StoredPart
+	need   map[keptColumn][]blobs.PartID
+	parts  []blobs.StoredPart
 	damage []error
 
 	span *keptSpan // nil: nothing of it is kept
@@ -23,11 +24,11 @@ type spanPlan struct {
 }
 
 func newSpanPlan(span *keptSpan) *spanPlan {
-	return &spanPlan{span: span, need: map[keptColumn][]window.PartID{}}
+	return &spanPlan{span: span, need: map[keptColumn][]blobs.PartID{}}
 }
 
 // needParts adds parts of a column to what is needed, and reports whether they are to be read.
-func (c *spanPlan) needParts(ids []window.PartID) bool {
+func (c *spanPlan) needParts(ids []blobs.PartID) bool {
 	column := keptColumn{ids[0].Type, ids[0].Metric}
 	c.need[column] = ids
 	if c.span.holds(column, ids) {
@@ -76,11 +77,11 @@ func (c *spanPlan) columns(k *keptSpans, start, length int64,
 
 // window is columns of a window or an hour.
 func (c *spanPlan) window(
-	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *window.Head,
+	ctx context.Context, k *keptSpans, q *Query, start, length int64, head *blobs.Head,
 	find window.Dictionaries,
 ) (w *window.Window, damage []error, known bool, err error) {
 	of, damage, known, err := c.columns(k, start, length, func() (keptColumns, []error, error) {
-		w, damage, err := window.FromPartsContext(ctx, q.Account, head, c.types, find, c.parts)
+		w, damage, err := blobs.FromPartsContext(ctx, q.Account, head, c.types, find, c.parts)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +97,7 @@ func (c *spanPlan) window(
 }
 
 // headWindow is a window or an hour without columns.
-func headWindow(q *Query, start, length int64, head *window.Head) *window.Window {
+func headWindow(q *Query, start, length int64, head *blobs.Head) *window.Window {
 	w := &window.Window{Node: head.Node, Start: start, Length: length, Times: head.Times}
 	w.Node.Account, w.Node.ID = q.Account, q.Node
 	return w
@@ -120,11 +121,11 @@ type spanType struct {
 type spanTypes struct {
 	list  []spanType
 	parts func(t int, d *window.Dictionary, metric int, rows []int32,
-		facets ...window.Facet) []window.PartID
+		facets ...blobs.Facet) []blobs.PartID
 }
 
 // headTypes are those of a window or an hour.
-func headTypes(head *window.Head) spanTypes {
+func headTypes(head *blobs.Head) spanTypes {
 	list := make([]spanType, len(head.Types))
 	for i := range list {
 		t := &head.Types[i]
@@ -145,8 +146,8 @@ func runTypes(head *rollup.RunHead) spanTypes {
 
 // choose calls want for the parts of a span that can match, and returns which types those are of.
 func choose(
-	types spanTypes, find window.Dictionaries, m *matches, facets []window.Facet,
-	want func(key, metric string, small bool, ids []window.PartID),
+	types spanTypes, find window.Dictionaries, m *matches, facets []blobs.Facet,
+	want func(key, metric string, small bool, ids []blobs.PartID),
 ) []int {
 	chosen := []int{} // not nil, which is all
 	for i := range types.list {
@@ -182,7 +183,7 @@ type plannedSpan struct {
 // readPlanned reads the spans of one partition into their plans: what of them can match and is not
 // kept. cost is as spanParts has it.
 func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan, m *matches,
-	facets []window.Facet, cost int64) error {
+	facets []blobs.Facet, cost int64) error {
 	var want layout.Wanted
 	byRows := map[int64]*spanPlan{} // by where their rows are
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
@@ -192,7 +193,7 @@ func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan
 			continue
 		}
 		h.plan.needTypes(choose(h.types, h.finder.Find, m, facets,
-			func(key, metric string, small bool, ids []window.PartID) {
+			func(key, metric string, small bool, ids []blobs.PartID) {
 				if h.plan.needParts(ids) {
 					want.Add(h.at(), key, metric, small, ids...)
 					from, to = min(from, h.start), max(to, h.start)
@@ -206,7 +207,7 @@ func (s task) readPlanned(ctx context.Context, k *keptSpans, spans []plannedSpan
 		return err // not all were matched
 	}
 	return s.spanParts(ctx, spans[0].spanPartition, from, to, &want, cost,
-		func(at int64, part window.StoredPart) {
+		func(at int64, part blobs.StoredPart) {
 			byRows[at].parts = append(byRows[at].parts, part)
 		}, func(at int64, err error) { byRows[at].damage = append(byRows[at].damage, err) })
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Hours and runs of rollups lie in tables of one form: in a node's partition a row for each part of
@@ -66,7 +67,7 @@ type spanWriter struct {
 }
 
 // add writes the rows of some parts, some of them later.
-func (w *spanWriter) add(ctx context.Context, parts []window.Part) error {
+func (w *spanWriter) add(ctx context.Context, parts []blobs.Part) error {
 	return w.queue(ctx, w.packer.Add(parts))
 }
 
@@ -171,7 +172,7 @@ const partsInQuery = 64
 // part comes to when it is decoded; the task's lease gives that. bad is called with what cannot be
 // read or is not there.
 func (s task) spanParts(ctx context.Context, p spanPartition, from, to int64, want *layout.Wanted,
-	cost int64, take func(at int64, part window.StoredPart), bad func(at int64, err error)) error {
+	cost int64, take func(at int64, part blobs.StoredPart), bad func(at int64, err error)) error {
 	var full error
 	for typ, names := range want.Rows() {
 		slices.Sort(names)
@@ -187,7 +188,7 @@ func (s task) spanParts(ctx context.Context, p spanPartition, from, to int64, wa
 				if !scan(&part, &at, &b) {
 					return false
 				}
-				err := want.Take(typ, part, at, b, func(sp window.StoredPart) {
+				err := want.Take(typ, part, at, b, func(sp blobs.StoredPart) {
 					if full = cmp.Or(full, s.lease.Take(cost*int64(len(sp.Blob)))); full == nil {
 						take(at, sp)
 					}

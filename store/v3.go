@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // v3 keeps a closed window in a few rows (v3_windows), which live for as long as hours need them,
@@ -58,7 +59,7 @@ func (v3) Tables(c *Config) []*rows.Table {
 // Write writes dictionaries, then the rows of the parts, then the head row: who sees that finds the
 // rest. A window of usual size is one mutation.
 func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
-	enc := w.Encode(rep)
+	enc := blobs.Encode(w, rep)
 	if err := g.series.Write(ctx, g.work, w.Node, w.Start, enc.Dictionaries); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 // windowHead is the head row of a window.
 type windowHead struct {
 	storedHead
-	window *window.Head // nil: it cannot be read
+	window *blobs.Head // nil: it cannot be read
 }
 
 // windowHeads returns the head rows of windows of one hour from … to.
@@ -108,7 +109,7 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID,
 			return false
 		}
 		if h.row, h.damage = layout.ReadHead(b); h.damage == nil {
-			h.window, h.damage = window.DecodeHead(h.start, h.row.Blob)
+			h.window, h.damage = blobs.DecodeHead(h.start, h.row.Blob)
 		}
 		if h.damage != nil {
 			h.damage = fmt.Errorf("head of window %d: %w", h.start, h.damage)
@@ -122,8 +123,8 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID,
 // windowParts reads parts of windows of one hour and calls take with each window's start. want has
 // what is asked for, by window.
 func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hour int64,
-	heads map[int64]*windowHead, want map[int64]map[window.PartID]bool,
-	take func(start int64, part window.StoredPart), bad func(start int64, err error)) error {
+	heads map[int64]*windowHead, want map[int64]map[blobs.PartID]bool,
+	take func(start int64, part blobs.StoredPart), bad func(start int64, err error)) error {
 	byAt := map[int64]*windowHead{}
 	var numbers []int
 	left := map[[2]int64]bool{} // rows by window and number
@@ -167,8 +168,8 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		}
 		delete(left, row)
 		ids := want[h.start]
-		err := layout.ReadParts(b, func(id window.PartID) bool { return ids[id] },
-			func(part window.StoredPart) {
+		err := layout.ReadParts(b, func(id blobs.PartID) bool { return ids[id] },
+			func(part blobs.StoredPart) {
 				if full == nil {
 					full = g.lease.Take(columnCost * int64(len(part.Blob)))
 				}
@@ -193,7 +194,7 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 // hourHead is the head row of an hour.
 type hourHead struct {
 	*storedHead
-	hour *window.Head // nil: it cannot be read
+	hour *blobs.Head // nil: it cannot be read
 }
 
 // hourHeads returns the heads of a node's hours from … to.
@@ -212,7 +213,7 @@ func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID,
 	for start, row := range stored {
 		h := &hourHead{storedHead: row}
 		if row.damage == nil {
-			h.hour, row.damage = window.DecodeHead(start, row.row.Blob)
+			h.hour, row.damage = blobs.DecodeHead(start, row.row.Blob)
 		}
 		if row.damage != nil {
 			row.damage = fmt.Errorf("head of hour %s: %w", calendar.Text(start), row.damage)
@@ -317,7 +318,7 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	}
 	f := g.series.Finder(ctx, g.work, q.Account, q.Node, calendar.Day(hour))
 	m := newMatches(ctx, q.Matchers)
-	want := map[int64]map[window.PartID]bool{}
+	want := map[int64]map[blobs.PartID]bool{}
 	spans := map[int64]*spanPlan{}
 	for start, h := range heads {
 		if h.window == nil || q.HeadsOnly {
@@ -332,12 +333,12 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 			continue
 		}
 		c.needTypes(choose(headTypes(h.window), f.Find, m, q.Facets,
-			func(_, _ string, _ bool, ids []window.PartID) {
+			func(_, _ string, _ bool, ids []blobs.PartID) {
 				if !c.needParts(ids) {
 					return
 				}
 				if want[start] == nil {
-					want[start] = map[window.PartID]bool{}
+					want[start] = map[blobs.PartID]bool{}
 				}
 				for _, id := range ids {
 					want[start][id] = true
@@ -351,7 +352,7 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 		return err // not all were matched
 	}
 	err = g.windowParts(ctx, q.Account, q.Node, hour, heads, want,
-		func(start int64, part window.StoredPart) {
+		func(start int64, part blobs.StoredPart) {
 			spans[start].parts = append(spans[start].parts, part)
 		}, func(start int64, err error) { spans[start].damage = append(spans[start].damage, err) })
 	if err != nil {

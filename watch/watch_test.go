@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/watch/reading"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // reader is one that does as it is told.
@@ -32,7 +33,7 @@ func (r *reader) Close()                                             { r.closed(
 // line takes frames and remembers the newest values of each series.
 type line struct {
 	mu        sync.Mutex
-	followers map[uuid.UUID]*window.Follower
+	followers map[uuid.UUID]*following.Follower
 	values    map[string]float64 // by labels
 	frames    map[uuid.UUID]int
 	facts     map[uuid.UUID]frame.Identity
@@ -41,7 +42,7 @@ type line struct {
 }
 
 func newLine() *line {
-	return &line{followers: map[uuid.UUID]*window.Follower{}, values: map[string]float64{},
+	return &line{followers: map[uuid.UUID]*following.Follower{}, values: map[string]float64{},
 		frames: map[uuid.UUID]int{}, facts: map[uuid.UUID]frame.Identity{}}
 }
 
@@ -56,7 +57,7 @@ func (l *line) put(t *testing.T) func(uuid.UUID, []byte, func()) {
 		}
 		f := l.followers[node]
 		if f == nil {
-			f = window.NewFollower(window.Node{Account: "a", ID: node}, nil)
+			f = following.New(window.Node{Account: "a", ID: node}, nil)
 			l.followers[node] = f
 		}
 		for series := range l.values {
@@ -64,7 +65,7 @@ func (l *line) put(t *testing.T) func(uuid.UUID, []byte, func()) {
 				delete(l.values, series)
 			}
 		}
-		if _, err := f.Frame(nil, b, func(c *window.Cell) {
+		if _, err := f.Frame(nil, b, func(c *following.Cell) {
 			l.values[c.Labels().String()] = c.Double
 		}); err != nil {
 			t.Error(err)

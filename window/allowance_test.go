@@ -11,6 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // most is a lease that remembers the most that was taken of it at once.
@@ -44,7 +46,7 @@ func TestBuildWithin(t *testing.T) {
 	for name, of := range map[string][][]byte{"hostile": hostile, "ordinary": frames} {
 		t.Run(name, func(t *testing.T) {
 			free := &most{Lease: memory.Bounded(1 << 40)}
-			w, rep, err := window.BuildWithin(free, window.Node{}, of)
+			w, rep, err := building.Within(free, window.Node{}, of)
 			if err != nil || rep.Lost() > 0 || len(w.Times) != len(of) {
 				t.Fatal(rep, err)
 			}
@@ -61,7 +63,7 @@ func TestBuildWithin(t *testing.T) {
 			for _, part := range []int64{2, 4} {
 				bound := free.bytes / part
 				took := memorytest.Allocated(func() {
-					if _, _, err := window.BuildWithin(memory.Bounded(bound), window.Node{},
+					if _, _, err := building.Within(memory.Bounded(bound), window.Node{},
 						of); !errors.Is(err, frame.ErrMemory) ||
 						!errors.Is(err, memory.ErrTooLarge) {
 						t.Errorf("with %d bytes: %v", bound, err)
@@ -72,7 +74,7 @@ func TestBuildWithin(t *testing.T) {
 					t.Errorf("it took %d bytes and was allowed %d", took, bound)
 				}
 			}
-			if _, _, err := window.BuildWithin(memory.Bounded(free.bytes), window.Node{},
+			if _, _, err := building.Within(memory.Bounded(free.bytes), window.Node{},
 				of); err != nil {
 				t.Errorf("what was enough is not: %v", err)
 			}
@@ -98,7 +100,7 @@ func TestManyKeyFrames(t *testing.T) {
 	var took [2]int64
 	for i, frames := range [][][]byte{deltas, keys} {
 		allow := &most{Lease: memory.Bounded(1 << 40)}
-		if _, rep, err := window.BuildWithin(allow, window.Node{}, frames); err != nil ||
+		if _, rep, err := building.Within(allow, window.Node{}, frames); err != nil ||
 			rep.Lost() > 0 {
 			t.Fatal(rep, err)
 		}
@@ -128,7 +130,7 @@ func TestSelectWithin(t *testing.T) {
 			var list []window.Series
 			took := memorytest.Allocated(func() {
 				var err error
-				if list, err = w.SelectContext(t.Context(), free, 0, 1<<60); err != nil {
+				if list, err = selecting.SelectWithin(t.Context(), w, free, 0, 1<<60); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -138,7 +140,7 @@ func TestSelectWithin(t *testing.T) {
 			}
 			bound := free.Taken() / 4
 			took = memorytest.Allocated(func() {
-				if list, err := w.SelectContext(t.Context(), memory.Bounded(bound), 0,
+				if list, err := selecting.SelectWithin(t.Context(), w, memory.Bounded(bound), 0,
 					1<<60); !errors.Is(err, memory.ErrTooLarge) || list != nil {
 					t.Errorf("with %d bytes: %v", bound, err)
 				}

@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // benchFrames are a window of a node with 200 tables of 60 counters and gauges and 20 histograms
@@ -155,10 +156,10 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	eachBusy(b, func(b *testing.B, frames [][]byte) {
 		w, rep := mustBuild(b, frames)
-		var enc window.Encoded
+		var enc blobs.Encoded
 		b.ReportAllocs()
 		for b.Loop() {
-			enc = w.Encode(rep)
+			enc = blobs.Encode(w, rep)
 		}
 		size, in := len(enc.Head), 0
 		for _, p := range enc.Parts {
@@ -178,11 +179,11 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkFromParts(b *testing.B) {
 	eachBusy(b, func(b *testing.B, frames [][]byte) {
 		w, rep := mustBuild(b, frames)
-		k := keep(w.Encode(rep))
+		k := keep(blobs.Encode(w, rep))
 		h, parts := k.head(b, w.Start), k.parts(nil)
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, damage := window.FromParts("acme", h, nil, k.find, parts); len(damage) > 0 {
+			if _, damage := blobs.FromParts("acme", h, nil, k.find, parts); len(damage) > 0 {
 				b.Fatal(damage)
 			}
 		}
@@ -197,7 +198,7 @@ func BenchmarkSelectOneMetric(b *testing.B) {
 			"cassandra_table_latency_3")
 		b.ReportAllocs()
 		for b.Loop() {
-			w.Select(0, 1<<60, m)
+			selecting.Select(w, 0, 1<<60, m)
 		}
 	})
 }
@@ -207,7 +208,7 @@ func BenchmarkLatest(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			w, _ := mustBuild(b, [][]byte{frames[0], frames[len(frames)-1]})
-			w.Latest()
+			selecting.Latest(w)
 		}
 	})
 }

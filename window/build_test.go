@@ -12,6 +12,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -40,7 +43,7 @@ func history(pick windowtest.Pick) (*windowtest.Node, []windowtest.Sent) {
 
 func mustBuild(t testing.TB, frames [][]byte) (*window.Window, window.Report) {
 	t.Helper()
-	w, rep, err := window.Build(window.Node{Account: "acme"}, frames)
+	w, rep, err := building.Window(window.Node{Account: "acme"}, frames)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,7 @@ func check(t *rapid.T, what string, got []window.Series, want windowtest.Samples
 	}
 }
 
-func all(w *window.Window) []window.Series { return w.Select(0, 1<<60) }
+func all(w *window.Window) []window.Series { return selecting.Select(w, 0, 1<<60) }
 
 func TestBuildSelectEqualsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,7 +105,7 @@ func TestBuildSelectEqualsModel(t *testing.T) {
 		if len(frames) == rep.Corrupt {
 			return
 		}
-		w, got, err := window.Build(window.Node{Account: "acme"}, frames)
+		w, got, err := building.Window(window.Node{Account: "acme"}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,7 @@ func TestBuildSelectEqualsModel(t *testing.T) {
 			t.Fatalf("report %+v, want %+v", got, rep)
 		}
 		check(t, "all", all(w), want)
-		check(t, "latest", w.Latest(), newest)
+		check(t, "latest", selecting.Latest(w), newest)
 		// Any part of the time, whole and joined.
 		from := sent[pick(len(sent))].At + int64(pick(3)) - 1
 		part, rest := windowtest.Samples{}, windowtest.Samples{}
@@ -123,9 +126,10 @@ func TestBuildSelectEqualsModel(t *testing.T) {
 				side.Add(windowtest.Samples{series: {at: v}})
 			}
 		}
-		check(t, "part", w.Select(from, last-1), part)
-		check(t, "joined", window.Join(w.Select(from, last-1), w.Select(0, from+7),
-			w.Select(last-9, 1<<60)), want)
+		check(t, "part", selecting.Select(w, from, last-1), part)
+		check(t, "joined", selecting.Join(selecting.Select(w, from, last-1),
+			selecting.Select(w, 0, from+7),
+			selecting.Select(w, last-9, 1<<60)), want)
 		// Matchers.
 		for _, m := range []*labels.Matcher{
 			labels.MustNewMatcher(labels.MatchRegexp, "__name__", "table_.*|node_1"),
@@ -146,7 +150,7 @@ func TestBuildSelectEqualsModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, fmt.Sprint(m), w.Select(0, 1<<60, m), of)
+			check(t, fmt.Sprint(m), selecting.Select(w, 0, 1<<60, m), of)
 		}
 	})
 }
@@ -159,11 +163,11 @@ func TestBuildRefuses(t *testing.T) {
 		"two nodes":   b.Step(frame.WindowOf(start)+1, true).Bytes,
 		"two windows": a.Step(frame.WindowOf(start)+frame.WindowMillis, true).Bytes,
 	} {
-		if _, _, err := window.Build(window.Node{}, [][]byte{first, other}); err == nil {
+		if _, _, err := building.Window(window.Node{}, [][]byte{first, other}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, rep, err := window.Build(window.Node{}, [][]byte{{1, 2, 3}}); err == nil ||
+	if _, rep, err := building.Window(window.Node{}, [][]byte{{1, 2, 3}}); err == nil ||
 		rep.Corrupt != 1 {
 		t.Errorf("no frame at all: %v %+v", err, rep)
 	}
@@ -208,7 +212,7 @@ func mustBuildRapid(t *rapid.T, frames [][]byte,
 	if want != nil {
 		of = frame.NewWanted(want, known)
 	}
-	w, rep, err := window.BuildWanted(nil, window.Node{Account: "acme"}, frames, of)
+	w, rep, err := building.Wanted(nil, window.Node{Account: "acme"}, frames, of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +228,17 @@ func TestBuildKnown(t *testing.T) {
 		for _, s := range sent {
 			frames = append(frames, s.Bytes)
 		}
-		want, wantReport, err := window.Build(window.Node{Account: "acme"}, frames)
+		want, wantReport, err := building.Window(window.Node{Account: "acme"}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 2 { // the second time all dictionaries are known
-			got, report, err := window.BuildKnown(nil, window.Node{Account: "acme"}, frames, known)
+			got, report, err := building.Known(nil, window.Node{Account: "acme"}, frames, known)
 			if err != nil || report != wantReport {
 				t.Fatalf("%+v, %v; want %+v", report, err, wantReport)
 			}
-			if a, b := fmt.Sprint(got.Encode(report)), fmt.Sprint(want.Encode(report)); a != b {
+			a, b := fmt.Sprint(blobs.Encode(got, report)), fmt.Sprint(blobs.Encode(want, report))
+			if a != b {
 				t.Fatalf("got\n%s\nwant\n%s", a, b)
 			}
 		}

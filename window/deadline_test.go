@@ -10,6 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // ending is a context that ends when it has been asked so many times.
@@ -30,13 +32,13 @@ func (e *ending) Err() error {
 func TestSelectEndsWithContext(t *testing.T) {
 	n := frametest.New("c", 1, 50)
 	n.Step()
-	w, _, err := window.Build(window.Node{Account: "acme"}, [][]byte{n.Frame(5000)})
+	w, _, err := building.Window(window.Node{Account: "acme"}, [][]byte{n.Frame(5000)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := labels.MustNewMatcher(labels.MatchRegexp, "table", ".*[0-9a-z]+.*")
 	whole := &ending{Context: t.Context(), left: 1 << 30}
-	series, err := w.LatestContext(whole, nil, m)
+	series, err := selecting.LatestWithin(whole, w, nil, m)
 	if err != nil || len(series) == 0 {
 		t.Fatal(len(series), err)
 	}
@@ -47,7 +49,7 @@ func TestSelectEndsWithContext(t *testing.T) {
 	for left := range asked {
 		t.Run(fmt.Sprint(left), func(t *testing.T) {
 			ctx := &ending{Context: t.Context(), left: left}
-			if series, err := w.LatestContext(ctx, nil,
+			if series, err := selecting.LatestWithin(ctx, w, nil,
 				m); !errors.Is(err, context.DeadlineExceeded) || series != nil {
 				t.Errorf("%d series, %v", len(series), err)
 			}

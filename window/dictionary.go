@@ -3,11 +3,9 @@ package window
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -39,181 +37,63 @@ func (d *Dictionary) MetricKey(i int) string {
 			if m.Bounds != nil {
 				bounds = *m.Bounds
 			}
-			return hashed(m.Name, m.Kind, m.Unit, m.Exponent, m.HasSum, bounds)
+			return HashedKey(m.Name, m.Kind, m.Unit, m.Exponent, m.HasSum, bounds)
 		}
 	}
 	return m.Name
 }
 
-func hashed(name string, of ...any) string {
+// HashedKey returns a name with a hash of what else tells it apart.
+func HashedKey(name string, facts ...any) string {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%#v", of)
+	fmt.Fprintf(h, "%#v", facts)
 	return fmt.Sprintf("%s#%016x", name, h.Sum64())
 }
 
-// dictionaryBuilder is a dictionary while its entities are collected: rows have provisional numbers
-// in order of appearance.
-type dictionaryBuilder struct {
-	*Dictionary
-	index    map[string]int32 // row → provisional number
-	order    []int32          // provisional number → final number
-	reported int              // rows that newBytes has counted
+// fixed returns a label that all entities of the dictionary share.
+// What a recorder computes has no labels but those that rules gave it.
+func (d *Dictionary) fixed(name string) (string, bool) {
+	if frame.IsRecorder(d.Node) {
+		return "", false
+	}
+	switch name {
+	case "cluster":
+		return d.Cluster, true
+	case "datacenter":
+		return d.Datacenter, true
+	case "rack":
+		return d.Rack, true
+	case "node":
+		return d.Node.String(), true
+	}
+	return "", false
 }
 
-// rowBytes is what a row takes while it is collected, apart from its labels.
-const rowBytes = 160
-
-// newBytes returns what the rows take that came since it was called last.
-func (d *dictionaryBuilder) newBytes() (bytes int64) {
-	for _, row := range d.Rows[d.reported:] {
-		bytes += rowBytes
-		for _, value := range row {
-			bytes += 16 + int64(len(value))
+// LabelsOf returns the labels of a series of a node with this id. Empty values are left out, as
+// Prometheus does.
+func (d *Dictionary) LabelsOf(b *labels.ScratchBuilder, node string, metric int,
+	row int32) labels.Labels {
+	b.Reset()
+	add := func(name, value string) {
+		if value != "" {
+			b.Add(name, value)
 		}
 	}
-	d.reported = len(d.Rows)
-	return bytes
+	add(labels.MetricName, d.Metrics[metric].Name)
+	if !frame.IsRecorder(d.Node) {
+		add("cluster", d.Cluster)
+		add("datacenter", d.Datacenter)
+		add("rack", d.Rack)
+		add("node", node)
+	}
+	for i, name := range d.Labels {
+		add(name, d.Rows[row][i])
+	}
+	b.Sort()
+	return b.Labels()
 }
 
-// row returns the provisional number of an entity.
-func (d *dictionaryBuilder) row(values []string) int32 {
-	k := RowKey(values)
-	n, found := d.index[k]
-	if !found {
-		n = int32(len(d.Rows))
-		d.index[k] = n
-		d.Rows = append(d.Rows, values)
-	}
-	return n
-}
-
-// RowKey is a map key for label values. A label value may hold any byte, so lengths keep
-// ("a","b") and ("ab","") apart.
-func RowKey(values []string) string {
-	if len(values) == 1 {
-		return values[0]
-	}
-	var b strings.Builder
-	for _, v := range values {
-		b.WriteString(strconv.Itoa(len(v)))
-		b.WriteByte(':')
-		b.WriteString(v)
-	}
-	return b.String()
-}
-
-// SortRows returns rows of label values in ascending order, as Dictionary.Rows has them, and by
-// index of each given row its index among the sorted ones.
-func SortRows(rows [][]string) (sorted [][]string, order []int32) {
-	from := make([]int32, len(rows))
-	for i := range from {
-		from[i] = int32(i)
-	}
-	slices.SortFunc(from, func(a, b int32) int { return slices.Compare(rows[a], rows[b]) })
-	sorted, order = make([][]string, len(from)), make([]int32, len(from))
-	for to, i := range from {
-		sorted[to], order[i] = rows[i], int32(to)
-	}
-	return sorted, order
-}
-
-// dictionaryBuilders are the dictionaries of a window while they are collected.
-type dictionaryBuilders struct {
-	list   []*dictionaryBuilder
-	bounds []*frame.Bounds
-	bytes  int64 // that rows and entity maps take, for who counts
-	want   *frame.Wanted
-}
-
-// of returns the builder for a type with these labels.
-func (ds *dictionaryBuilders) of(typ string, labels []string) *dictionaryBuilder {
-	for _, d := range ds.list {
-		if d.Type == typ && slices.Equal(d.Labels, labels) {
-			return d
-		}
-	}
-	d := &dictionaryBuilder{Dictionary: &Dictionary{Key: typ, Type: typ, Labels: labels},
-		index: map[string]int32{}}
-	ds.list = append(ds.list, d)
-	return d
-}
-
-// metric returns the number of a metric in the dictionary; it is added if there is none of the same
-// definition.
-func (d *dictionaryBuilder) metric(m Metric) int32 {
-	for i := range d.Metrics {
-		if d.Metrics[i].same(&m) {
-			return int32(i)
-		}
-	}
-	d.Metrics = append(d.Metrics, m)
-	return int32(len(d.Metrics) - 1)
-}
-
-// metrics returns, by metric of a template, the metric's number in the dictionary; −1: it is not
-// wanted.
-func (ds *dictionaryBuilders) metrics(d *dictionaryBuilder, t *frame.Template,
-	boundsOf func(int) *frame.Bounds) []int32 {
-	numbers := make([]int32, len(t.Metrics))
-	first := len(d.Metrics) == 0
-	for i := range t.Metrics {
-		if !ds.want.Metric(t.Metrics[i].Name) {
-			numbers[i] = -1
-			continue
-		}
-		m := Metric{Type: t.Type, Name: t.Metrics[i].Name, Kind: t.Metrics[i].Kind,
-			Unit: t.Metrics[i].Unit, Exponent: t.Metrics[i].Exponent, HasSum: t.Metrics[i].HasSum}
-		if m.Kind.IsHistogram() {
-			m.Bounds = ds.shared(boundsOf(t.Metrics[i].Bounds))
-		}
-		if first { // a template's names are unique, so there is nothing to compare with
-			if d.Metrics == nil {
-				d.Metrics = make([]Metric, 0, ds.wanted(t.Metrics[i:]))
-			}
-			numbers[i] = int32(len(d.Metrics))
-			d.Metrics = append(d.Metrics, m)
-		} else {
-			numbers[i] = d.metric(m)
-		}
-	}
-	return numbers
-}
-
-// wanted counts the metrics that are wanted: a Follower keeps them for as long as it lives.
-func (ds *dictionaryBuilders) wanted(list []frame.Metric) (n int) {
-	for i := range list {
-		if ds.want.Metric(list[i].Name) {
-			n++
-		}
-	}
-	return n
-}
-
-// shared returns the first bounds equal to b.
-func (ds *dictionaryBuilders) shared(b *frame.Bounds) *frame.Bounds {
-	for _, known := range ds.bounds {
-		if sameBounds(known, b) {
-			return known
-		}
-	}
-	ds.bounds = append(ds.bounds, b)
-	return b
-}
-
-// finish sorts the rows of all dictionaries and returns them as types by ascending key.
-func (ds *dictionaryBuilders) finish(node *Node) []*Type {
-	types := make([]*Type, 0, len(ds.list))
-	for _, d := range ds.list {
-		if slices.ContainsFunc(ds.list, func(o *dictionaryBuilder) bool {
-			return o != d && o.Type == d.Type
-		}) {
-			d.Key = hashed(d.Type, d.Labels)
-		}
-		d.Rows, d.order = SortRows(d.Rows)
-		d.Node, d.Cluster, d.Datacenter, d.Rack = node.ID, node.Cluster, node.Datacenter, node.Rack
-		types = append(types,
-			&Type{Dictionary: d.Dictionary, columns: make([]*column, len(d.Metrics))})
-	}
-	slices.SortFunc(types, func(a, b *Type) int { return strings.Compare(a.Key, b.Key) })
-	return types
+// SeriesLabels returns the labels of the series that a metric and a row make. b is scratch.
+func (d *Dictionary) SeriesLabels(b *labels.ScratchBuilder, metric int, row int32) labels.Labels {
+	return d.LabelsOf(b, d.Node.String(), metric, row)
 }

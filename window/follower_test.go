@@ -10,15 +10,16 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 var metricName = regexp.MustCompile(`__name__="([^"]*)"`)
 
 // follow returns what a Follower says of a frame.
-func follow(f *window.Follower, b []byte) (windowtest.Samples, error) {
+func follow(f *following.Follower, b []byte) (windowtest.Samples, error) {
 	var list []window.Series
-	pass, err := f.Frame(nil, b, func(c *window.Cell) {
+	pass, err := f.Frame(nil, b, func(c *following.Cell) {
 		m := &c.Of.Metrics[c.Metric]
 		one := window.Series{Labels: c.Labels(), Metric: m}
 		switch m.Kind {
@@ -52,8 +53,8 @@ func TestFollowerProperty(t *testing.T) {
 		_, sent := history(picker(rt))
 		pick := picker(rt)
 		half := func(name string) bool { return len(name)%2 == 0 }
-		all := window.NewFollower(window.Node{}, nil)
-		some := window.NewFollower(window.Node{}, frame.NewWanted(half, nil))
+		all := following.New(window.Node{}, nil)
+		some := following.New(window.Node{}, frame.NewWanted(half, nil))
 		for _, s := range sent {
 			got, err := follow(all, s.Bytes)
 			if err != nil {
@@ -100,7 +101,7 @@ func TestFollowerForgets(t *testing.T) {
 		if len(deltas) == 0 {
 			return
 		}
-		f := window.NewFollower(window.Node{}, nil)
+		f := following.New(window.Node{}, nil)
 		if _, err := f.Frame(nil, deltas[0].Bytes, nil); err == nil {
 			rt.Fatal("a delta frame was read without its key frame")
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -34,7 +35,7 @@ func eachDamage(b []byte, f func(what string, b []byte)) {
 func damagedWindow(t tester, seed uint64) (*window.Window, *kept) {
 	pick := windowtest.Pick(rand.New(rand.NewPCG(seed, 1)).IntN)
 	w, rep, _ := span(t, pick, seed%2 == 0)
-	return w, keep(w.Encode(rep))
+	return w, keep(blobs.Encode(w, rep))
 }
 
 // TestDamagedHead: a head with any byte changed is an error, or a window.
@@ -43,14 +44,14 @@ func TestDamagedHead(t *testing.T) {
 		w, k := damagedWindow(t, seed)
 		eachDamage(k.Head, func(what string, b []byte) {
 			blobBound.Within(t, len(b)+len(k.Parts)*256, func() {
-				h, err := window.DecodeHead(w.Start, b)
+				h, err := blobs.DecodeHead(w.Start, b)
 				if err != nil {
-					if !errors.Is(err, window.ErrMalformed) && !errors.Is(err, window.ErrVersion) {
+					if !errors.Is(err, blobs.ErrMalformed) && !errors.Is(err, blobs.ErrVersion) {
 						t.Errorf("%s: %v", what, err)
 					}
 					return
 				}
-				got, _ := window.FromParts("acme", h, nil, k.find, k.parts(nil))
+				got, _ := blobs.FromParts("acme", h, nil, k.find, k.parts(nil))
 				if _, err := windowtest.Of(all(got)); err != nil {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -64,7 +65,7 @@ func TestDamagedHead(t *testing.T) {
 		})
 		b := bytes.Clone(k.Head)
 		b[0]++
-		if _, err := window.DecodeHead(w.Start, b); !errors.Is(err, window.ErrVersion) {
+		if _, err := blobs.DecodeHead(w.Start, b); !errors.Is(err, blobs.ErrVersion) {
 			t.Errorf("of another version: %v", err)
 		}
 	}
@@ -79,7 +80,7 @@ func TestDamagedParts(t *testing.T) {
 		for _, hurt := range k.Parts {
 			d := k.dictionaries[h.Types[hurt.Type].Hash]
 			name := d.Metrics[hurt.PartID.Metric].Name
-			rest := k.openSome(t, w.Start, func(p *window.Part) bool {
+			rest := k.openSome(t, w.Start, func(p *blobs.Part) bool {
 				return p.Type != hurt.Type || p.PartID.Metric != hurt.PartID.Metric
 			})
 			want, err := windowtest.Of(all(rest))
@@ -88,13 +89,13 @@ func TestDamagedParts(t *testing.T) {
 			}
 			eachDamage(hurt.Blob, func(what string, b []byte) {
 				parts := k.parts(nil)
-				i := slices.IndexFunc(parts, func(p window.StoredPart) bool {
+				i := slices.IndexFunc(parts, func(p blobs.StoredPart) bool {
 					return p.PartID == hurt.PartID
 				})
 				parts[i].Blob = b
-				got, damage := window.FromParts("acme", h, nil, k.find, parts)
+				got, damage := blobs.FromParts("acme", h, nil, k.find, parts)
 				if len(damage) > 1 ||
-					len(damage) == 1 && !errors.Is(damage[0], window.ErrMalformed) {
+					len(damage) == 1 && !errors.Is(damage[0], blobs.ErrMalformed) {
 					t.Fatalf("%+v %s: %v", hurt.PartID, what, damage)
 				}
 				var others []window.Series
@@ -122,31 +123,31 @@ func TestDamagedParts(t *testing.T) {
 func TestWrongParts(t *testing.T) {
 	w, k := damagedWindow(t, 3)
 	h := k.head(t, w.Start)
-	i := slices.IndexFunc(k.Parts, func(p window.Part) bool { return p.Facet == window.Buckets })
+	i := slices.IndexFunc(k.Parts, func(p blobs.Part) bool { return p.Facet == blobs.Buckets })
 	if i < 0 {
 		t.Fatal("the window has no histogram")
 	}
 	buckets := k.Parts[i].PartID
 	values := buckets
-	values.Facet = window.Values
-	of := k.named([]window.PartID{values, buckets})
-	edit := func(p window.StoredPart, f func(*window.PartID)) window.StoredPart {
+	values.Facet = blobs.Values
+	of := k.named([]blobs.PartID{values, buckets})
+	edit := func(p blobs.StoredPart, f func(*blobs.PartID)) blobs.StoredPart {
 		f(&p.PartID)
 		return p
 	}
-	for name, list := range map[string][]window.StoredPart{
+	for name, list := range map[string][]blobs.StoredPart{
 		"buckets alone":        {of[1]},
 		"values twice":         {of[0], of[0], of[1]},
-		"an unknown type":      {edit(of[0], func(p *window.PartID) { p.Type = len(h.Types) })},
-		"a negative type":      {edit(of[0], func(p *window.PartID) { p.Type = -1 })},
-		"an unknown metric":    {edit(of[0], func(p *window.PartID) { p.Metric = 1000 })},
-		"an unknown piece":     {edit(of[0], func(p *window.PartID) { p.Piece = 1 })},
-		"a negative piece":     {edit(of[0], func(p *window.PartID) { p.Piece = -1 })},
-		"an unknown facet":     {of[0], edit(of[1], func(p *window.PartID) { p.Facet = 7 })},
-		"buckets of no values": {of[0], of[1], edit(of[1], func(p *window.PartID) { p.Piece = 1 })},
+		"an unknown type":      {edit(of[0], func(p *blobs.PartID) { p.Type = len(h.Types) })},
+		"a negative type":      {edit(of[0], func(p *blobs.PartID) { p.Type = -1 })},
+		"an unknown metric":    {edit(of[0], func(p *blobs.PartID) { p.Metric = 1000 })},
+		"an unknown piece":     {edit(of[0], func(p *blobs.PartID) { p.Piece = 1 })},
+		"a negative piece":     {edit(of[0], func(p *blobs.PartID) { p.Piece = -1 })},
+		"an unknown facet":     {of[0], edit(of[1], func(p *blobs.PartID) { p.Facet = 7 })},
+		"buckets of no values": {of[0], of[1], edit(of[1], func(p *blobs.PartID) { p.Piece = 1 })},
 	} {
-		got, damage := window.FromParts("acme", h, nil, k.find, list)
-		if len(damage) != 1 || !errors.Is(damage[0], window.ErrMalformed) {
+		got, damage := blobs.FromParts("acme", h, nil, k.find, list)
+		if len(damage) != 1 || !errors.Is(damage[0], blobs.ErrMalformed) {
 			t.Errorf("%s: %v", name, damage)
 		}
 		if _, err := windowtest.Of(all(got)); err != nil {
@@ -154,9 +155,9 @@ func TestWrongParts(t *testing.T) {
 		}
 	}
 	none := func(string, window.Hash) (*window.Dictionary, error) {
-		return nil, window.ErrDictionary
+		return nil, blobs.ErrDictionary
 	}
-	if got, damage := window.FromParts("acme", h, nil, none,
+	if got, damage := blobs.FromParts("acme", h, nil, none,
 		k.parts(nil)); len(damage) != len(h.Types) || len(got.Types) > 0 {
 		t.Errorf("without dictionaries: %v", damage)
 	}
@@ -165,15 +166,15 @@ func TestWrongParts(t *testing.T) {
 // TestPartsWithoutInstants: a head without instants has no values, however many a part says it has.
 func TestPartsWithoutInstants(t *testing.T) {
 	w, rep := mustBuild(t, manyTables(t, 3, 2))
-	k := keep(w.Encode(rep))
+	k := keep(blobs.Encode(w, rep))
 	h := k.head(t, w.Start)
 	h.Times = nil
 	id := h.PartsOf(0, w.Types[0].Dictionary, 0, nil)[0]
 	// Presence as the head says, units of 1, three rows of zero; one row changes, at 2^40 instants.
 	b := []byte{0, 1, 3, 0, 1, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0, 2}
-	got, damage := window.FromParts("acme", h, nil, k.find,
-		[]window.StoredPart{{PartID: id, Blob: b}})
-	if len(damage) != 1 || !errors.Is(damage[0], window.ErrMalformed) || len(all(got)) > 0 {
+	got, damage := blobs.FromParts("acme", h, nil, k.find,
+		[]blobs.StoredPart{{PartID: id, Blob: b}})
+	if len(damage) != 1 || !errors.Is(damage[0], blobs.ErrMalformed) || len(all(got)) > 0 {
 		t.Error(damage)
 	}
 }
@@ -202,11 +203,11 @@ func mutate(pick windowtest.Pick, b []byte) []byte {
 func TestBrokenBlobsAreErrorsOrWindows(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
 		_ windowtest.Samples) {
-		k := keep(w.Encode(rep))
+		k := keep(blobs.Encode(w, rep))
 		if pick(3) == 0 {
 			k.Head = mutate(pick, k.Head)
 		}
-		h, err := window.DecodeHead(w.Start, k.Head)
+		h, err := blobs.DecodeHead(w.Start, k.Head)
 		if err != nil {
 			return
 		}
@@ -216,11 +217,11 @@ func TestBrokenBlobsAreErrorsOrWindows(t *testing.T) {
 				parts[i].Blob = mutate(pick, parts[i].Blob)
 			}
 		}
-		got, _ := window.FromParts("acme", h, nil, k.find, parts)
+		got, _ := blobs.FromParts("acme", h, nil, k.find, parts)
 		if _, err := windowtest.Of(all(got)); err != nil {
 			t.Fatal(err)
 		}
-		again := keep(got.Encode(rep)).open(t, w.Start)
+		again := keep(blobs.Encode(got, rep)).open(t, w.Start)
 		before, _ := windowtest.Of(all(got))
 		check(t, "written again", all(again), before)
 	})
@@ -239,8 +240,8 @@ func FuzzBlobs(f *testing.F) {
 	for _, d := range k.Dictionaries {
 		f.Add(byte(1), d.Blob)
 	}
-	metrics := map[byte]window.PartID{}
-	number := func(p window.PartID) byte {
+	metrics := map[byte]blobs.PartID{}
+	number := func(p blobs.PartID) byte {
 		for n, known := range metrics {
 			if known.Type == p.Type && known.Metric == p.Metric {
 				return n
@@ -253,7 +254,7 @@ func FuzzBlobs(f *testing.F) {
 	for i, p := range k.Parts {
 		what := 2 + 3*number(p.PartID)
 		switch {
-		case p.Facet == window.Buckets:
+		case p.Facet == blobs.Buckets:
 			f.Add(what, both(k.Parts[i-1].Blob, p.Blob))
 		default:
 			f.Add(what, both(p.Blob, nil))
@@ -265,26 +266,26 @@ func FuzzBlobs(f *testing.F) {
 		blobBound.Within(t, len(b), func() {
 			switch what % 3 {
 			case 0:
-				if h, err := window.DecodeHead(w.Start, b); err == nil {
-					got, damage = window.FromParts("", h, nil, k.find, k.parts(nil))
+				if h, err := blobs.DecodeHead(w.Start, b); err == nil {
+					got, damage = blobs.FromParts("", h, nil, k.find, k.parts(nil))
 				}
 			case 1:
-				window.DecodeDictionary(b)
+				blobs.DecodeDictionary(b)
 			case 2:
 				id := metrics[what/3%byte(len(metrics))]
-				id.Facet, id.Piece = window.Values, 0
+				id.Facet, id.Piece = blobs.Values, 0
 				values, buckets := apart(b)
-				parts := []window.StoredPart{{PartID: id, Blob: values}}
+				parts := []blobs.StoredPart{{PartID: id, Blob: values}}
 				if buckets != nil {
-					id.Facet = window.Buckets
-					parts = append(parts, window.StoredPart{PartID: id, Blob: buckets})
+					id.Facet = blobs.Buckets
+					parts = append(parts, blobs.StoredPart{PartID: id, Blob: buckets})
 				}
-				got, damage = window.FromParts("", h, nil, k.find, parts)
+				got, damage = blobs.FromParts("", h, nil, k.find, parts)
 			}
 		})
 		if what%3 == 1 {
-			if d, err := window.DecodeDictionary(b); err == nil {
-				again, err := window.DecodeDictionary(d.Append(nil))
+			if d, err := blobs.DecodeDictionary(b); err == nil {
+				again, err := blobs.DecodeDictionary(blobs.AppendDictionary(nil, d))
 				if err != nil || !reflect.DeepEqual(again, d) {
 					t.Fatalf("%v: %+v became %+v", err, d, again)
 				}
@@ -304,7 +305,7 @@ func FuzzBlobs(f *testing.F) {
 				return
 			}
 		}
-		after, err := windowtest.Of(all(keep(got.Encode(window.Report{})).open(t, w.Start)))
+		after, err := windowtest.Of(all(keep(blobs.Encode(got, window.Report{})).open(t, w.Start)))
 		if d := windowtest.Diff(after, before); err != nil || d != "" {
 			t.Fatal(err, d)
 		}

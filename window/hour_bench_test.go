@@ -11,6 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // recordedHour returns an hour of a node with ten tables at 20 s that is like a recorded one, and
@@ -36,7 +38,7 @@ func recordedHour(b *testing.B, name string) (hour *window.Window, windows []*wi
 		w, _ := mustBuild(b, frames)
 		windows = append(windows, w)
 	}
-	return window.Union(begin, window.HourMillis, windows), windows
+	return uniting.Windows(begin, window.HourMillis, windows), windows
 }
 
 func eachRecording(b *testing.B, f func(b *testing.B, hour *window.Window,
@@ -51,26 +53,26 @@ func eachRecording(b *testing.B, f func(b *testing.B, hour *window.Window,
 
 func BenchmarkEncodeHour(b *testing.B) {
 	eachRecording(b, func(b *testing.B, hour *window.Window, windows []*window.Window) {
-		var enc window.Encoded
+		var enc blobs.Encoded
 		b.ReportAllocs()
 		for b.Loop() {
-			enc = hour.Encode(window.Report{})
+			enc = blobs.Encode(hour, window.Report{})
 		}
 		b.ReportMetric(float64(len(enc.Parts)), "parts")
 		b.ReportMetric(float64(len(enc.Head)), "headB")
-		of := []window.Encoded{enc}
+		of := []blobs.Encoded{enc}
 		b.ReportMetric(float64(rawBytes(of)), "hourB")
 		b.ReportMetric(float64(packedBytes(b, of)), "hour-zstdB")
 		of = nil
 		for _, w := range windows {
-			of = append(of, w.Encode(window.Report{}))
+			of = append(of, blobs.Encode(w, window.Report{}))
 		}
 		b.ReportMetric(float64(rawBytes(of)), "windowsB")
 		b.ReportMetric(float64(packedBytes(b, of)), "windows-zstdB")
 	})
 }
 
-func rawBytes(list []window.Encoded) (n int) {
+func rawBytes(list []blobs.Encoded) (n int) {
 	for _, e := range list {
 		n += len(e.Head)
 		for _, p := range e.Parts {
@@ -82,19 +84,19 @@ func rawBytes(list []window.Encoded) (n int) {
 
 // packedBytes returns what blobs take as SSTables have them: parts of the same name side by side,
 // zstd level 3 in chunks of 64 KiB.
-func packedBytes(b *testing.B, list []window.Encoded) (n int) {
+func packedBytes(b *testing.B, list []blobs.Encoded) (n int) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault),
 		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		b.Fatal(err)
 	}
-	var parts []window.Part
+	var parts []blobs.Part
 	var all []byte
 	for _, e := range list {
 		parts = append(parts, e.Parts...)
 		all = append(all, e.Head...)
 	}
-	slices.SortStableFunc(parts, func(a, b window.Part) int {
+	slices.SortStableFunc(parts, func(a, b blobs.Part) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Metric, b.Metric),
 			a.Compare(b.PartID))
 	})
@@ -109,10 +111,10 @@ func packedBytes(b *testing.B, list []window.Encoded) (n int) {
 
 func BenchmarkDecodeHead(b *testing.B) {
 	eachRecording(b, func(b *testing.B, hour *window.Window, _ []*window.Window) {
-		k := keep(hour.Encode(window.Report{}))
+		k := keep(blobs.Encode(hour, window.Report{}))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := window.DecodeHead(hour.Start, k.Head); err != nil {
+			if _, err := blobs.DecodeHead(hour.Start, k.Head); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -126,12 +128,12 @@ func BenchmarkDecodeHead(b *testing.B) {
 func BenchmarkReadMetric(b *testing.B) {
 	for _, c := range []struct {
 		name   string
-		facets []window.Facet
+		facets []blobs.Facet
 	}{
 		{"cassandra_thread_pool_completed_tasks_total", nil},
 		{"jvm_memory_pool_used_bytes", nil},
 		{"cassandra_table_write_latency_seconds", nil},
-		{"cassandra_table_write_latency_seconds", []window.Facet{window.Values}},
+		{"cassandra_table_write_latency_seconds", []blobs.Facet{blobs.Values}},
 	} {
 		b.Run(fmt.Sprint(c.name, c.facets), func(b *testing.B) {
 			eachRecording(b, func(b *testing.B, hour *window.Window, _ []*window.Window) {
@@ -141,8 +143,8 @@ func BenchmarkReadMetric(b *testing.B) {
 	}
 }
 
-func readMetric(b *testing.B, hour *window.Window, name string, facets []window.Facet) {
-	k := keep(hour.Encode(window.Report{}))
+func readMetric(b *testing.B, hour *window.Window, name string, facets []blobs.Facet) {
+	k := keep(blobs.Encode(hour, window.Report{}))
 	h := k.head(b, hour.Start)
 	for i, t := range hour.Types {
 		for m := range t.Metrics {
@@ -156,7 +158,7 @@ func readMetric(b *testing.B, hour *window.Window, name string, facets []window.
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, damage := window.FromParts("acme", h, []int{i}, k.find,
+				if _, damage := blobs.FromParts("acme", h, []int{i}, k.find,
 					parts); len(damage) > 0 {
 					b.Fatal(damage)
 				}

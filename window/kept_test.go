@@ -10,23 +10,26 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 // kept is a window's blobs as a store would find them.
 type kept struct {
-	window.Encoded
+	blobs.Encoded
 	dictionaries map[window.Hash]*window.Dictionary
 }
 
-func keep(e window.Encoded) *kept {
+func keep(e blobs.Encoded) *kept {
 	k := &kept{e, map[window.Hash]*window.Dictionary{}}
 	for _, d := range e.Dictionaries {
 		if window.HashOf(d.Blob) != d.Hash {
 			panic("the hash of " + d.Key + " is wrong")
 		}
 		var err error
-		if k.dictionaries[d.Hash], err = window.DecodeDictionary(d.Blob); err != nil {
+		if k.dictionaries[d.Hash], err = blobs.DecodeDictionary(d.Blob); err != nil {
 			panic(err)
 		}
 	}
@@ -36,24 +39,24 @@ func keep(e window.Encoded) *kept {
 func (k *kept) find(key string, h window.Hash) (*window.Dictionary, error) {
 	d := k.dictionaries[h]
 	if d == nil {
-		return nil, fmt.Errorf("%w: %s %s", window.ErrDictionary, key, h)
+		return nil, fmt.Errorf("%w: %s %s", blobs.ErrDictionary, key, h)
 	}
 	return d, nil
 }
 
 // parts returns the parts that are wanted; nil wants all.
-func (k *kept) parts(want func(p *window.Part) bool) (list []window.StoredPart) {
+func (k *kept) parts(want func(p *blobs.Part) bool) (list []blobs.StoredPart) {
 	for i := range k.Parts {
 		if p := &k.Parts[i]; want == nil || want(p) {
-			list = append(list, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
+			list = append(list, blobs.StoredPart{PartID: p.PartID, Blob: p.Blob})
 		}
 	}
 	return list
 }
 
 // named returns the blobs of some parts.
-func (k *kept) named(ids []window.PartID) []window.StoredPart {
-	return k.parts(func(p *window.Part) bool { return slices.Contains(ids, p.PartID) })
+func (k *kept) named(ids []blobs.PartID) []blobs.StoredPart {
+	return k.parts(func(p *blobs.Part) bool { return slices.Contains(ids, p.PartID) })
 }
 
 // tester is what a *testing.T and a *rapid.T have in common.
@@ -63,9 +66,9 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-func (k *kept) head(t tester, start int64) *window.Head {
+func (k *kept) head(t tester, start int64) *blobs.Head {
 	t.Helper()
-	h, err := window.DecodeHead(start, k.Head)
+	h, err := blobs.DecodeHead(start, k.Head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +82,9 @@ func (k *kept) open(t tester, start int64) *window.Window {
 }
 
 // openSome makes the window of those parts that are wanted; nil wants all.
-func (k *kept) openSome(t tester, start int64, want func(p *window.Part) bool) *window.Window {
+func (k *kept) openSome(t tester, start int64, want func(p *blobs.Part) bool) *window.Window {
 	t.Helper()
-	w, damage := window.FromParts("acme", k.head(t, start), nil, k.find, k.parts(want))
+	w, damage := blobs.FromParts("acme", k.head(t, start), nil, k.find, k.parts(want))
 	if len(damage) > 0 {
 		t.Fatal(damage)
 	}
@@ -114,7 +117,7 @@ func span(t tester, pick windowtest.Pick,
 				at += int64(pick(20))
 			}
 		}
-		one, r, err := window.Build(window.Node{Account: "acme"}, frames)
+		one, r, err := building.Window(window.Node{Account: "acme"}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +126,7 @@ func span(t tester, pick windowtest.Pick,
 		rep = r
 	}
 	if whole {
-		return window.Union(begin, window.HourMillis, list), rep, want
+		return uniting.Windows(begin, window.HourMillis, list), rep, want
 	}
 	return list[0], rep, want
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // readLines reads all values of lines, as series.
-func readLines(t *rapid.T, list []window.Line, from, to int64, buckets bool) []window.Series {
+func readLines(t *rapid.T, list []selecting.Line, from, to int64, buckets bool) []window.Series {
 	var out []window.Series
-	var v window.Samples
+	var v selecting.Samples
 	for i := range list {
 		l := &list[i]
 		l.Read(&v, from, to, buckets)
@@ -47,7 +48,7 @@ func readLines(t *rapid.T, list []window.Line, from, to int64, buckets bool) []w
 	return out
 }
 
-func histogramsOf(t *rapid.T, m *window.Metric, v *window.Samples,
+func histogramsOf(t *rapid.T, m *window.Metric, v *selecting.Samples,
 	buckets bool) (list []window.Histogram) {
 	if v.NoBuckets == buckets || v.NoBuckets && len(v.BucketEnd) > 0 {
 		t.Fatalf("bare %v, buckets wanted %v", v.NoBuckets, buckets)
@@ -89,7 +90,7 @@ func seriesDiffer(got, want []window.Series) string {
 	}
 	for i := range got {
 		a, b := &got[i], &want[i]
-		if !labels.Equal(a.Labels, b.Labels) || !a.Metric.Same(b.Metric) ||
+		if !labels.Equal(a.Labels, b.Labels) || !a.Metric.Equal(b.Metric) ||
 			!slices.Equal(a.At, b.At) ||
 			!slices.Equal(a.Ints, b.Ints) || !slices.Equal(a.Strings, b.Strings) ||
 			!slices.EqualFunc(a.Doubles, b.Doubles, func(x, y float64) bool {
@@ -127,10 +128,10 @@ func TestLinesAreSeries(t *testing.T) {
 		}
 		var parts [][]window.Series
 		for _, w := range list {
-			parts = append(parts, w.Select(from, to, by...))
+			parts = append(parts, selecting.Select(w, from, to, by...))
 		}
-		want := window.Join(parts...)
-		lines, err := window.Lines(context.Background(), memory.Bounded(1<<40), list, by...)
+		want := selecting.Join(parts...)
+		lines, err := selecting.Lines(context.Background(), memory.Bounded(1<<40), list, by...)
 		if err != nil {
 			t.Fatal(err)
 		}

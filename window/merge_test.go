@@ -6,6 +6,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -34,15 +38,15 @@ func TestMergeIsTheUnion(t *testing.T) {
 				}
 			}
 		}
-		a, repA, errA := window.Build(window.Node{Account: "acme"}, parts[0])
-		b, _, errB := window.Build(window.Node{Account: "acme"}, parts[1])
+		a, repA, errA := building.Window(window.Node{Account: "acme"}, parts[0])
+		b, _, errB := building.Window(window.Node{Account: "acme"}, parts[1])
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		check(t, "merged", all(window.Merge(a, b)), want)
-		check(t, "merged the other way", all(window.Merge(b, a)), want)
-		check(t, "latest", window.Merge(a, b).Latest(), sent[len(sent)-1].Samples)
-		got := keep(window.Merge(b, a).Encode(repA)).open(t, a.Start)
+		check(t, "merged", all(uniting.Merge(a, b)), want)
+		check(t, "merged the other way", all(uniting.Merge(b, a)), want)
+		check(t, "latest", selecting.Latest(uniting.Merge(a, b)), sent[len(sent)-1].Samples)
+		got := keep(blobs.Encode(uniting.Merge(b, a), repA)).open(t, a.Start)
 		check(t, "stored", all(got), want)
 	})
 }

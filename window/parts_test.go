@@ -9,15 +9,19 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 func TestPartsGiveTheWindowBack(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
 		want windowtest.Samples) {
-		enc := w.Encode(rep)
+		enc := blobs.Encode(w, rep)
 		k := keep(enc)
-		if !slices.IsSortedFunc(enc.Parts, func(a, b window.Part) int {
+		if !slices.IsSortedFunc(enc.Parts, func(a, b blobs.Part) int {
 			return a.Compare(b.PartID)
 		}) {
 			t.Fatal("parts are not in order")
@@ -34,7 +38,7 @@ func TestPartsGiveTheWindowBack(t *testing.T) {
 			got.Length != w.Length {
 			t.Fatalf("node %+v", got.Node)
 		}
-		if again := got.Encode(rep); !reflect.DeepEqual(again, enc) {
+		if again := blobs.Encode(got, rep); !reflect.DeepEqual(again, enc) {
 			t.Fatal("the window read back encodes otherwise")
 		}
 		// The same from parts in any order.
@@ -43,7 +47,7 @@ func TestPartsGiveTheWindowBack(t *testing.T) {
 			j := pick(i + 1)
 			parts[i], parts[j] = parts[j], parts[i]
 		}
-		got, damage := window.FromParts("acme", h, nil, k.find, parts)
+		got, damage := blobs.FromParts("acme", h, nil, k.find, parts)
 		if len(damage) > 0 {
 			t.Fatal(damage)
 		}
@@ -56,7 +60,7 @@ func TestPartsGiveTheWindowBack(t *testing.T) {
 func TestPartsOfOneMetric(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
 		_ windowtest.Samples) {
-		k := keep(w.Encode(rep))
+		k := keep(blobs.Encode(w, rep))
 		h := k.head(t, w.Start)
 		whole, err := windowtest.Of(all(w))
 		if err != nil {
@@ -76,11 +80,11 @@ func TestPartsOfOneMetric(t *testing.T) {
 					}
 				}
 				if len(found) != len(ids) || (len(ids) > 0) != h.Types[i].Stored(m) ||
-					h.Types[i].Small(m) != (small > 0 && small <= window.SmallBytes) {
+					h.Types[i].Small(m) != (small > 0 && small <= blobs.SmallBytes) {
 					t.Fatalf("metric %d of type %s: parts %v, %d found, %d bytes", m, typ.Key, ids,
 						len(found), small)
 				}
-				got, damage := window.FromParts("acme", h, []int{i}, k.find, found)
+				got, damage := blobs.FromParts("acme", h, []int{i}, k.find, found)
 				if len(damage) > 0 || len(got.Types) != 1 {
 					t.Fatal(damage)
 				}
@@ -104,7 +108,7 @@ func TestPartsOfOneMetric(t *testing.T) {
 // sameCells fails unless a metric has the same values in both windows.
 func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, same *window.Type,
 	m int) {
-	x, y := a.Cells(of, m), b.Cells(same, m)
+	x, y := selecting.CellsOf(a, of, m), selecting.CellsOf(b, same, m)
 	if x == nil || y == nil {
 		t.Fatalf("metric %d of type %s is not there", m, of.Key)
 	}
@@ -129,10 +133,10 @@ func sameCells(t *rapid.T, a *window.Window, of *window.Type, b *window.Window, 
 func TestValuesAlone(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, _ windowtest.Pick, w *window.Window, rep window.Report,
 		_ windowtest.Samples) {
-		enc := w.Encode(rep)
+		enc := blobs.Encode(w, rep)
 		k := keep(enc)
-		bare := k.openSome(t, w.Start, func(p *window.Part) bool {
-			return p.Facet == window.Values
+		bare := k.openSome(t, w.Start, func(p *blobs.Part) bool {
+			return p.Facet == blobs.Values
 		})
 		got, want := all(bare), all(w)
 		if len(got) != len(want) {
@@ -154,19 +158,19 @@ func TestValuesAlone(t *testing.T) {
 		}
 		// What has no buckets is not written, walked or merged as if they were empty.
 		h := k.head(t, w.Start)
-		for _, p := range bare.Encode(rep).Parts {
+		for _, p := range blobs.Encode(bare, rep).Parts {
 			if k.dictionaries[h.Types[p.Type].Hash].Metrics[p.PartID.Metric].Kind.IsHistogram() {
 				bareBuckets(t, enc, p)
 			}
 		}
-		bare.Walk(func(_ *window.Dictionary, _, _ int, s *window.Series) {
+		selecting.Walk(bare, func(_ *window.Dictionary, _, _ int, s *window.Series) {
 			for _, of := range s.Histograms {
 				if of.Total != 0 {
 					t.Fatal("a histogram without buckets is walked")
 				}
 			}
 		})
-		merged := all(window.Merge(bare, w))
+		merged := all(uniting.Merge(bare, w))
 		of, err := windowtest.Of(merged)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +183,7 @@ func TestValuesAlone(t *testing.T) {
 }
 
 // bareBuckets fails unless a part that is written of a window without buckets is one of the whole.
-func bareBuckets(t *rapid.T, whole window.Encoded, p window.Part) {
+func bareBuckets(t *rapid.T, whole blobs.Encoded, p blobs.Part) {
 	for _, o := range whole.Parts {
 		if o.PartID == p.PartID {
 			if !slices.Equal(o.Blob, p.Blob) {
@@ -195,17 +199,17 @@ func bareBuckets(t *rapid.T, whole window.Encoded, p window.Part) {
 func TestChunksEqualTheWhole(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
 		_ windowtest.Samples) {
-		want := w.Encode(rep)
+		want := blobs.Encode(w, rep)
 		k := keep(want)
 		h := k.head(t, w.Start)
 		chunks := 1 + pick(4)
-		of := func(p *window.Part) int { return (p.PartID.Metric*7 + p.Type) % chunks }
+		of := func(p *blobs.Part) int { return (p.PartID.Metric*7 + p.Type) % chunks }
 		byType := pick(2) == 0
-		e := window.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
-		var parts []window.Part
+		e := blobs.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
+		var parts []blobs.Part
 		add := func(types []int, chunk int) {
-			some, damage := window.FromParts("acme", h, types, k.find,
-				k.parts(func(p *window.Part) bool {
+			some, damage := blobs.FromParts("acme", h, types, k.find,
+				k.parts(func(p *blobs.Part) bool {
 					return of(p) == chunk && (types == nil || types[0] == p.Type)
 				}))
 			if len(damage) > 0 {
@@ -228,7 +232,7 @@ func TestChunksEqualTheWhole(t *testing.T) {
 			t.Fatal(e.Err())
 		}
 		got := e.Finish()
-		slices.SortFunc(parts, func(a, b window.Part) int { return a.Compare(b.PartID) })
+		slices.SortFunc(parts, func(a, b blobs.Part) int { return a.Compare(b.PartID) })
 		got.Parts = parts
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("%d chunks differ from the whole", chunks)
@@ -252,7 +256,7 @@ func TestEncoderRefuses(t *testing.T) {
 		fewer.Types = append(fewer.Types, &of)
 	}
 	for name, second := range map[string]*window.Window{"instants": &other, "entities": &fewer} {
-		e := window.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
+		e := blobs.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
 		e.Add(w)
 		if parts := e.Add(second); len(parts) > 0 || e.Err() == nil || e.Finish().Head != nil {
 			t.Errorf("other %s: %d parts, %v", name, len(parts), e.Err())
@@ -264,7 +268,7 @@ func TestEncoderRefuses(t *testing.T) {
 	back := *w
 	back.Types = slices.Clone(w.Types)
 	slices.Reverse(back.Types)
-	e := window.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
+	e := blobs.NewEncoder(w.Node, w.Start, w.Length, w.Times, rep)
 	if parts := e.Add(&back); len(parts) > 0 || e.Err() == nil {
 		t.Errorf("types in descending order: %d parts, %v", len(parts), e.Err())
 	}
@@ -279,16 +283,16 @@ func TestSamplesGiveTheWindowBack(t *testing.T) {
 			metric, row int
 		}
 		found := map[cell]*window.Series{}
-		w.Walk(func(d *window.Dictionary, metric, row int, s *window.Series) {
+		selecting.Walk(w, func(d *window.Dictionary, metric, row int, s *window.Series) {
 			of := *s
 			of.At, of.Ints, of.Doubles = slices.Clone(s.At), slices.Clone(s.Ints),
 				slices.Clone(s.Doubles)
 			of.Strings, of.Histograms = slices.Clone(s.Strings), slices.Clone(s.Histograms)
 			found[cell{d.Key, metric, row}] = &of
 		})
-		enc := w.Encode(rep)
+		enc := blobs.Encode(w, rep)
 		k := keep(enc)
-		got, damage := window.FromSamples("acme", k.head(t, w.Start), k.find,
+		got, damage := blobs.FromSamples("acme", k.head(t, w.Start), k.find,
 			func(*window.Dictionary, int) bool { return true },
 			func(d *window.Dictionary, metric, row int) *window.Series {
 				return found[cell{d.Key, metric, row}]
@@ -297,7 +301,7 @@ func TestSamplesGiveTheWindowBack(t *testing.T) {
 			t.Fatal(damage)
 		}
 		check(t, "from samples", all(got), want)
-		if !reflect.DeepEqual(got.Encode(rep), enc) {
+		if !reflect.DeepEqual(blobs.Encode(got, rep), enc) {
 			t.Fatal("the window of samples encodes otherwise")
 		}
 	})
@@ -311,7 +315,7 @@ func TestFramesInAnyOrderGiveEqualBytes(t *testing.T) {
 		for _, s := range sent {
 			frames = append(frames, s.Bytes)
 		}
-		w, rep, err := window.Build(window.Node{Account: "acme"}, frames)
+		w, rep, err := building.Window(window.Node{Account: "acme"}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,11 +326,11 @@ func TestFramesInAnyOrderGiveEqualBytes(t *testing.T) {
 			j := pick(i + 1)
 			frames[i], frames[j] = frames[j], frames[i]
 		}
-		again, _, err := window.Build(window.Node{Account: "acme"}, append(frames, frames[0]))
+		again, _, err := building.Window(window.Node{Account: "acme"}, append(frames, frames[0]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(w.Encode(rep), again.Encode(rep)) {
+		if !reflect.DeepEqual(blobs.Encode(w, rep), blobs.Encode(again, rep)) {
 			t.Fatal("another order of frames gives other bytes")
 		}
 	})

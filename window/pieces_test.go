@@ -10,6 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -97,7 +99,7 @@ func manyTables(t testing.TB, tables, instants int) (frames [][]byte) {
 func TestPieces(t *testing.T) {
 	const tables = 3000
 	w, rep := mustBuild(t, manyTables(t, tables, 12))
-	enc := w.Encode(rep)
+	enc := blobs.Encode(w, rep)
 	k := keep(enc)
 	h := k.head(t, w.Start)
 	d := w.Types[0].Dictionary
@@ -106,7 +108,7 @@ func TestPieces(t *testing.T) {
 	}
 	count := map[string][2]int{}
 	for _, p := range enc.Parts {
-		if len(p.Blob) > window.PieceBytes || p.Small {
+		if len(p.Blob) > blobs.PieceBytes || p.Small {
 			t.Errorf("%s, piece %d, has %d bytes", p.Metric, p.Piece, len(p.Blob))
 		}
 		n := count[p.Metric]
@@ -127,7 +129,7 @@ func TestPieces(t *testing.T) {
 	if diff := windowtest.Diff(got, want); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
-	if !reflect.DeepEqual(back.Encode(rep), enc) {
+	if !reflect.DeepEqual(blobs.Encode(back, rep), enc) {
 		t.Error("the window read back encodes otherwise")
 	}
 	for _, row := range []int32{0, 3, 777, 1503, tables - 1} {
@@ -138,26 +140,26 @@ func TestPieces(t *testing.T) {
 				len(ids) != 2 && want {
 				t.Fatalf("%s of row %d: parts %v", name, row, ids)
 			}
-			one, damage := window.FromParts("acme", h, nil, k.find, k.named(ids))
+			one, damage := blobs.FromParts("acme", h, nil, k.find, k.named(ids))
 			if len(damage) > 0 {
 				t.Fatal(damage)
 			}
 			is := equals("table", d.Rows[row][0])
 			named := equals("__name__", name)
-			a, errA := windowtest.Of(one.Select(0, 1<<60, is, named))
-			b, errB := windowtest.Of(w.Select(0, 1<<60, is, named))
+			a, errA := windowtest.Of(selecting.Select(one, 0, 1<<60, is, named))
+			b, errB := windowtest.Of(selecting.Select(w, 0, 1<<60, is, named))
 			if diff := windowtest.Diff(a, b); errA != nil || errB != nil || diff != "" ||
 				len(a) != 1 {
 				t.Errorf("%s of row %d: %v %v %s", name, row, errA, errB, diff)
 			}
-			others := len(one.Select(0, 1<<60, named))
-			if whole := len(w.Select(0, 1<<60, named)); name != "reads" && others >= whole ||
-				name == "reads" && others != whole {
+			others := len(selecting.Select(one, 0, 1<<60, named))
+			whole := len(selecting.Select(w, 0, 1<<60, named))
+			if name != "reads" && others >= whole || name == "reads" && others != whole {
 				t.Errorf("%s of row %d: %d series come with it, there are %d", name, row,
 					others, whole)
 			}
 			// A column of which pieces are missing is not written.
-			for _, p := range one.Encode(rep).Parts {
+			for _, p := range blobs.Encode(one, rep).Parts {
 				if name != "reads" {
 					t.Errorf("part %+v of a column with one piece is written", p.PartID)
 				}
@@ -165,21 +167,21 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	// Two entities that are far apart come with two pieces.
-	ids := h.PartsOf(0, d, number("latency"), []int32{tables - 1, 0}, window.Values)
+	ids := h.PartsOf(0, d, number("latency"), []int32{tables - 1, 0}, blobs.Values)
 	if len(ids) != 2 || ids[0].Piece != 0 || ids[1].Piece != count["latency"][0]-1 {
 		t.Errorf("parts %v", ids)
 	}
 	// A piece that is damaged is left out, and its neighbours are there.
-	parts := k.parts(func(p *window.Part) bool { return p.Metric == "latency" })
-	hurt := slices.IndexFunc(parts, func(p window.StoredPart) bool {
-		return p.Facet == window.Buckets && p.Piece == 1
+	parts := k.parts(func(p *blobs.Part) bool { return p.Metric == "latency" })
+	hurt := slices.IndexFunc(parts, func(p blobs.StoredPart) bool {
+		return p.Facet == blobs.Buckets && p.Piece == 1
 	})
 	parts[hurt].Blob = parts[hurt].Blob[:100]
-	some, damage := window.FromParts("acme", h, nil, k.find, parts)
+	some, damage := blobs.FromParts("acme", h, nil, k.find, parts)
 	if len(damage) != 1 {
 		t.Fatal(damage)
 	}
-	left, err := windowtest.Of(some.Select(0, 1<<60, equals("__name__", "latency")))
+	left, err := windowtest.Of(selecting.Select(some, 0, 1<<60, equals("__name__", "latency")))
 	if err != nil || len(left) == 0 || len(left) >= tables {
 		t.Fatalf("%d series: %v", len(left), err)
 	}
@@ -193,23 +195,23 @@ func TestPieces(t *testing.T) {
 // TestDamagedPieces: a head that lies about where pieces begin is an error, or pieces are left out.
 func TestDamagedPieces(t *testing.T) {
 	w, rep := mustBuild(t, manyTables(t, 1500, 6))
-	k := keep(w.Encode(rep))
-	parts := k.parts(func(p *window.Part) bool { return p.Metric == "state" })
+	k := keep(blobs.Encode(w, rep))
+	parts := k.parts(func(p *blobs.Part) bool { return p.Metric == "state" })
 	if len(parts) < 2 {
 		t.Fatalf("%d pieces", len(parts))
 	}
 	for i := range parts { // short ones, for what counts is where they stand
 		parts[i].Blob = parts[i].Blob[:min(len(parts[i].Blob), 5000)]
 	}
-	whole := k.parts(func(p *window.Part) bool { return p.Metric == "state" && p.Piece == 1 })
+	whole := k.parts(func(p *blobs.Part) bool { return p.Metric == "state" && p.Piece == 1 })
 	d := w.Types[0].Dictionary
 	eachDamage(k.Head, func(what string, b []byte) {
-		h, err := window.DecodeHead(w.Start, b)
+		h, err := blobs.DecodeHead(w.Start, b)
 		if err != nil || len(h.Types) != 1 {
 			return
 		}
-		for _, of := range [][]window.StoredPart{parts, whole} {
-			got, _ := window.FromParts("acme", h, nil, k.find, of)
+		for _, of := range [][]blobs.StoredPart{parts, whole} {
+			got, _ := blobs.FromParts("acme", h, nil, k.find, of)
 			if _, err := windowtest.Of(all(got)); err != nil {
 				t.Errorf("%s: %v", what, err)
 			}

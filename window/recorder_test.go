@@ -10,6 +10,11 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/following"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -69,7 +74,7 @@ func TestRecordedIsRead(t *testing.T) {
 			parts[side] = append(parts[side], last.Bytes)
 			at += r.Interval
 		}
-		w, rep, err := window.Build(window.Node{Account: "acme", ID: r.ID()}, frames)
+		w, rep, err := building.Window(window.Node{Account: "acme", ID: r.ID()}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,23 +82,23 @@ func TestRecordedIsRead(t *testing.T) {
 			t.Fatalf("the cluster is %q", w.Node.Cluster)
 		}
 		check(t, "built", all(w), want)
-		check(t, "latest", w.Latest(), last.Samples)
-		back := keep(w.Encode(rep)).open(t, w.Start)
+		check(t, "latest", selecting.Latest(w), last.Samples)
+		back := keep(blobs.Encode(w, rep)).open(t, w.Start)
 		check(t, "from parts", all(back), want)
 		if len(parts[0]) > 0 && len(parts[1]) > 0 {
 			var sides [2]*window.Window
 			for i := range sides {
-				if sides[i], _, err = window.Build(window.Node{Account: "acme", ID: r.ID()},
+				if sides[i], _, err = building.Window(window.Node{Account: "acme", ID: r.ID()},
 					parts[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			check(t, "merged", all(window.Merge(sides[0], sides[1])), want)
+			check(t, "merged", all(uniting.Merge(sides[0], sides[1])), want)
 		}
-		f := window.NewFollower(window.Node{Account: "acme", ID: r.ID()}, nil)
+		f := following.New(window.Node{Account: "acme", ID: r.ID()}, nil)
 		followed := map[string]bool{}
 		for _, b := range frames {
-			if _, err := f.Frame(nil, b, func(c *window.Cell) {
+			if _, err := f.Frame(nil, b, func(c *following.Cell) {
 				followed[c.Labels().String()] = true
 			}); err != nil {
 				t.Fatal(err)
@@ -112,8 +117,8 @@ func TestRecordedIsRead(t *testing.T) {
 		for range 10 {
 			by := recordedMatchers(pick)
 			of := matching(t, want, whole, by)
-			check(t, "selected", back.Select(0, 1<<60, by...), of)
-			check(t, "selected of the frames", w.Select(0, 1<<60, by...), of)
+			check(t, "selected", selecting.Select(back, 0, 1<<60, by...), of)
+			check(t, "selected of the frames", selecting.Select(w, 0, 1<<60, by...), of)
 		}
 	})
 }

@@ -1,47 +1,6 @@
-// Package window is the type between frames, stores and queries: frames go in, columns and series
-// come out. Start with Window: what one node said in five minutes or in an hour.
-//
-//	frames ──Build──▶ Window ──Encode──▶ head, dictionaries, parts   (COLUMNS.md)
-//	                  │    ▲                          │
-//	                  │    └────────FromParts─────────┘
-//	                  ├──Select──▶ Series, for the series somebody asked for
-//	                  ├──Lines───▶ Line, Samples: series over several windows
-//	                  └──Cells───▶ every value, for rollups
-//
-// What it promises: frames may come in any order and repeatedly, and the window is the same. A
-// Window is immutable. Equal windows give equal bytes. Values stay what the agent counted: integers
-// with an exponent, bucket counts, doubles, texts; rates, percentiles and floats are made where
-// they are asked for. Whatever bytes a decoder is given, the memory it takes is bounded.
-//
-// It has no clock and no I/O, and of our packages it imports frame and frame/codec alone.
 package window
 
-import (
-	"github.com/google/uuid"
-	"github.com/prometheus/prometheus/model/labels"
-
-	"github.com/ringwatch/ringwatch/frame"
-)
-
-// Node says whose values a window holds.
-type Node struct {
-	Account  string
-	Cluster  string
-	ID       uuid.UUID
-	Interval int64 // milliseconds between frames as configured
-	frame.Identity
-}
-
-// Metric is what the values of a series are.
-type Metric struct {
-	Type     string // entity type
-	Name     string
-	Kind     frame.Kind
-	Unit     string
-	Exponent int           // an integer value v stands for v × 10^Exponent
-	Bounds   *frame.Bounds // histograms; a value has len(Bounds.Upper)+1 buckets
-	HasSum   bool          // histograms: Sum is meant
-}
+import "github.com/prometheus/prometheus/model/labels"
 
 // Series is one entity's metric at some instants, in ascending order of time, each at most once.
 // Which of the value slices is set follows from Metric.Kind; it is as long as At.
@@ -57,60 +16,102 @@ type Series struct {
 
 // Between returns the values i to j-1 of a series, which share its memory.
 func (s *Series) Between(i, j int) Series {
-	of := *s
-	of.At = s.At[i:j]
+	between := *s
+	between.At = s.At[i:j]
 	switch {
 	case s.Ints != nil:
-		of.Ints = s.Ints[i:j]
+		between.Ints = s.Ints[i:j]
 	case s.Doubles != nil:
-		of.Doubles = s.Doubles[i:j]
+		between.Doubles = s.Doubles[i:j]
 	case s.Histograms != nil:
-		of.Histograms = s.Histograms[i:j]
+		between.Histograms = s.Histograms[i:j]
 	case s.Strings != nil:
-		of.Strings = s.Strings[i:j]
+		between.Strings = s.Strings[i:j]
 	}
-	return of
+	return between
 }
 
-// Histogram is the value of a histogram at an instant: counts per bucket (not cumulative over
-// buckets) and their sum, an integer scaled by Metric.Exponent. Most buckets are empty, so only
-// the others are there. The lists may be shared between values: do not change them.
-//
-// One that was read without its buckets has Total instead.
-type Histogram struct {
-	Size   int      // buckets that there are, the one above the last bound among them
-	Filled []uint16 // numbers of those that are not empty, ascending
-	Counts []int64  // theirs
-	Sum    int64
-	Total  int64 // if buckets were not read: the count; else 0
-}
-
-// NewHistogram returns the histogram of counts by bucket, empty ones among them.
-func NewHistogram(counts []int64, sum int64) Histogram {
-	h := Histogram{Size: len(counts), Sum: sum}
-	for b, n := range counts {
-		if n != 0 {
-			h.Filled, h.Counts = append(h.Filled, uint16(b)), append(h.Counts, n)
+// Union returns the instants of both; s wins where both have one.
+func (s *Series) Union(o *Series) Series {
+	if len(o.At) == 0 {
+		return *s
+	}
+	if len(s.At) == 0 || s.At[len(s.At)-1] < o.At[0] { // windows in order: the usual case
+		u := *s
+		u.appendFrom(o, 0, len(o.At))
+		return u
+	}
+	u := Series{Labels: s.Labels, Metric: s.Metric, At: make([]int64, 0, len(s.At)+len(o.At))}
+	for i, j := 0, 0; i < len(s.At) || j < len(o.At); {
+		switch {
+		case j == len(o.At) || i < len(s.At) && s.At[i] < o.At[j]:
+			u.appendFrom(s, i, i+1)
+			i++
+		case i == len(s.At) || o.At[j] < s.At[i]:
+			u.appendFrom(o, j, j+1)
+			j++
+		default:
+			u.appendFrom(s, i, i+1)
+			i, j = i+1, j+1
 		}
 	}
-	return h
+	return u
 }
 
-// Dense appends the counts of all buckets, empty ones among them, to dst.
-func (h *Histogram) Dense(dst []int64) []int64 {
-	from := len(dst)
-	dst = append(dst, make([]int64, h.Size)...)
-	for i, b := range h.Filled {
-		dst[from+int(b)] = h.Counts[i]
+// Clip sees to it that appending to the series copies it.
+func (s *Series) Clip() {
+	n := len(s.At)
+	s.At = s.At[:n:n]
+	s.Ints, s.Doubles = s.Ints[:len(s.Ints):len(s.Ints)], s.Doubles[:len(s.Doubles):len(s.Doubles)]
+	s.Histograms, s.Strings = s.Histograms[:len(s.Histograms):len(s.Histograms)], s.Strings[:len(
+		s.Strings):len(s.Strings)]
+}
+
+// take appends values i … j−1 of o, which is of the same metric.
+func (s *Series) appendFrom(o *Series, i, j int) {
+	s.At = append(s.At, o.At[i:j]...)
+	switch {
+	case o.Ints != nil:
+		s.Ints = append(s.Ints, o.Ints[i:j]...)
+	case o.Doubles != nil:
+		s.Doubles = append(s.Doubles, o.Doubles[i:j]...)
+	case o.Histograms != nil:
+		s.Histograms = append(s.Histograms, o.Histograms[i:j]...)
+	case o.Strings != nil:
+		s.Strings = append(s.Strings, o.Strings[i:j]...)
 	}
-	return dst
 }
 
-// Count returns the number of observations.
-func (h *Histogram) Count() int64 {
-	n := h.Total
-	for _, c := range h.Counts {
-		n += c
+// What series take, in bytes. A list that grows has as much again.
+const (
+	seriesBytes    = 2 * 192 // without labels and values
+	labelBytes     = 24      // of one label, without its text
+	pointBytes     = 2 * 16
+	histogramBytes = 2*80 + 96
+	filledBytes    = 10
+)
+
+// LabelsBytes returns what labels take in memory.
+func LabelsBytes(l labels.Labels) (n int64) {
+	l.Range(func(l labels.Label) { n += labelBytes + int64(len(l.Name)+len(l.Value)) })
+	return n
+}
+
+// Bytes returns what a series takes, its labels and values among it.
+func (s *Series) Bytes() int64 {
+	n := seriesBytes + pointBytes*int64(len(s.At))
+	n += LabelsBytes(s.Labels)
+	for i := range s.Histograms {
+		n += histogramBytes
+		if h := &s.Histograms[i]; i == 0 ||
+			len(h.Counts) > 0 &&
+				(len(s.Histograms[i-1].Counts) == 0 ||
+					&h.Counts[0] != &s.Histograms[i-1].Counts[0]) {
+			n += filledBytes * int64(len(h.Counts))
+		}
+	}
+	for _, text := range s.Strings {
+		n += int64(len(text))
 	}
 	return n
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/uniting"
 )
 
 // hourOfTables is twelve windows of a node that lives as a recorded one does.
@@ -58,7 +60,7 @@ func eachHour(b *testing.B, f func(b *testing.B, list []*window.Window)) {
 func BenchmarkUnion(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
 		for b.Loop() {
-			window.Union(hour, window.HourMillis, list)
+			uniting.Windows(hour, window.HourMillis, list)
 		}
 	})
 }
@@ -66,19 +68,19 @@ func BenchmarkUnion(b *testing.B) {
 // BenchmarkUnionLate adds a frame that was late to an hour.
 func BenchmarkUnionLate(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
-		late := list[5].Slice(list[5].Times[3], 1)
+		late := uniting.Slice(list[5], list[5].Times[3], 1)
 		var rest []*window.Window
 		for i, w := range list {
 			if i == 5 {
-				rest = append(rest, w.Slice(w.Start, w.Times[3]-w.Start),
-					w.Slice(w.Times[4], w.Start+w.Length-w.Times[4]))
+				rest = append(rest, uniting.Slice(w, w.Start, w.Times[3]-w.Start),
+					uniting.Slice(w, w.Times[4], w.Start+w.Length-w.Times[4]))
 			} else {
 				rest = append(rest, w)
 			}
 		}
-		u := window.Union(hour, window.HourMillis, rest)
+		u := uniting.Windows(hour, window.HourMillis, rest)
 		for b.Loop() {
-			window.Union(hour, window.HourMillis, []*window.Window{u, late})
+			uniting.Windows(hour, window.HourMillis, []*window.Window{u, late})
 		}
 	})
 }
@@ -86,10 +88,10 @@ func BenchmarkUnionLate(b *testing.B) {
 // BenchmarkSlice takes an hour apart into twelve windows.
 func BenchmarkSlice(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
-		u := window.Union(hour, window.HourMillis, list)
+		u := uniting.Windows(hour, window.HourMillis, list)
 		for b.Loop() {
 			for _, w := range list {
-				u.Slice(w.Start, w.Length)
+				uniting.Slice(u, w.Start, w.Length)
 			}
 		}
 	})
@@ -100,7 +102,7 @@ func BenchmarkDecodeWindows(b *testing.B) {
 	eachHour(b, func(b *testing.B, list []*window.Window) {
 		var all []*kept
 		for _, w := range list {
-			all = append(all, keep(w.Encode(window.Report{})))
+			all = append(all, keep(blobs.Encode(w, window.Report{})))
 		}
 		for b.Loop() {
 			for i, w := range list {

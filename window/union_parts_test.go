@@ -8,6 +8,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -20,11 +23,12 @@ func TestUnionWithoutBuckets(t *testing.T) {
 		if len(list) == 0 {
 			return
 		}
-		whole := window.Union(hour, window.HourMillis, list)
+		whole := uniting.Windows(hour, window.HourMillis, list)
 		var some, bare []*window.Window
 		for _, w := range list {
-			read := keep(w.Encode(window.Report{})).openSome(t, w.Start, func(p *window.Part) bool {
-				return p.Facet == window.Values
+			stored := keep(blobs.Encode(w, window.Report{}))
+			read := stored.openSome(t, w.Start, func(p *blobs.Part) bool {
+				return p.Facet == blobs.Values
 			})
 			if bare = append(bare, read); pick(2) == 0 {
 				read = w
@@ -32,15 +36,16 @@ func TestUnionWithoutBuckets(t *testing.T) {
 			some = append(some, read)
 		}
 		for _, united := range []*window.Window{
-			window.Union(hour, window.HourMillis, some),
-			window.Union(hour, window.HourMillis, bare),
-			window.Union(hour, window.HourMillis, bare).Slice(hour, window.HourMillis-1),
+			uniting.Windows(hour, window.HourMillis, some),
+			uniting.Windows(hour, window.HourMillis, bare),
+			uniting.Slice(uniting.Windows(hour, window.HourMillis, bare), hour,
+				window.HourMillis-1),
 		} {
 			sameCounts(t, all(united), all(whole))
 		}
-		both := window.Union(hour, window.HourMillis, slices.Concat(bare, list))
+		both := uniting.Windows(hour, window.HourMillis, slices.Concat(bare, list))
 		check(t, "read twice", all(both), want)
-		mustEqual(t, "read twice, made of its cells", both, window.Canonical(both))
+		mustEqual(t, "read twice, made of its cells", both, windowtest.Canonical(both))
 	})
 }
 
@@ -71,23 +76,23 @@ func sameCounts(t *rapid.T, got, want []window.Series) {
 // and is not written as if it had the others.
 func TestUnionOfPieces(t *testing.T) {
 	w, rep := mustBuild(t, manyTables(t, 3000, 12))
-	k := keep(w.Encode(rep))
+	k := keep(blobs.Encode(w, rep))
 	h := k.head(t, w.Start)
 	d := w.Types[0].Dictionary
 	m := slices.IndexFunc(d.Metrics, func(m window.Metric) bool { return m.Name == "latency" })
 	const row = 1700
 	parts := k.named(h.PartsOf(0, d, m, []int32{row}))
-	some, damage := window.FromParts("acme", h, nil, k.find, parts)
+	some, damage := blobs.FromParts("acme", h, nil, k.find, parts)
 	if len(damage) > 0 {
 		t.Fatal(damage)
 	}
 	for name, u := range map[string]*window.Window{
-		"union": window.Union(hour, window.HourMillis, []*window.Window{some}),
-		"slice": some.Slice(w.Start, frame.WindowMillis-1),
+		"union": uniting.Windows(hour, window.HourMillis, []*window.Window{some}),
+		"slice": uniting.Slice(some, w.Start, frame.WindowMillis-1),
 	} {
 		want := equals("table", d.Rows[row][0])
 		of := equals("__name__", "latency")
-		got, all := u.Select(0, 1<<60, want, of), w.Select(0, 1<<60, want, of)
+		got, all := selecting.Select(u, 0, 1<<60, want, of), selecting.Select(w, 0, 1<<60, want, of)
 		if len(got) != 1 || !slices.Equal(got[0].At, all[0].At) {
 			t.Fatalf("%s: %d series of a table", name, len(got))
 		}
@@ -97,7 +102,7 @@ func TestUnionOfPieces(t *testing.T) {
 				t.Fatalf("%s: %v, want %v", name, a, b)
 			}
 		}
-		for _, p := range u.Encode(rep).Parts {
+		for _, p := range blobs.Encode(u, rep).Parts {
 			if p.Metric == "latency" {
 				t.Fatalf("%s: a column that is not whole is written", name)
 			}

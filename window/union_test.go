@@ -10,6 +10,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -44,7 +47,7 @@ func built(t *rapid.T, of []windowtest.Sent, all []windowtest.Sent) *window.Wind
 			}
 		}
 	}
-	w, rep, err := window.Build(window.Node{Account: "acme"}, frames)
+	w, rep, err := building.Window(window.Node{Account: "acme"}, frames)
 	if err != nil || rep.Lost() > 0 {
 		t.Fatal(rep, err)
 	}
@@ -90,7 +93,7 @@ func grouped(pick windowtest.Pick, list []*window.Window) *window.Window {
 	for len(list) > 1 {
 		n := 2 + pick(len(list)-1)
 		i := pick(len(list) - n + 1)
-		u := window.Union(hour, window.HourMillis, list[i:i+n])
+		u := uniting.Windows(hour, window.HourMillis, list[i:i+n])
 		list = slices.Replace(list, i, i+n, u)
 	}
 	return list[0]
@@ -129,17 +132,18 @@ func TestUnion(t *testing.T) {
 		if len(list) < 2 {
 			return
 		}
-		u := window.Union(hour, window.HourMillis, list)
+		u := uniting.Windows(hour, window.HourMillis, list)
 		if u.Start != hour || u.Length != window.HourMillis || u.Node.Account != "acme" {
 			t.Fatalf("%+v at %d for %d", u.Node, u.Start, u.Length)
 		}
 		check(t, "united", all(u), want)
-		mustEqual(t, "made of its cells", u, window.Canonical(u))
+		mustEqual(t, "made of its cells", u, windowtest.Canonical(u))
 		for range 3 {
 			mustEqual(t, "in other groups", grouped(pick, list), u)
 		}
-		mustEqual(t, "united again", window.Union(hour, window.HourMillis, []*window.Window{u}), u)
-		mustEqual(t, "with one of its windows", window.Union(hour, window.HourMillis,
+		mustEqual(t, "united again",
+			uniting.Windows(hour, window.HourMillis, []*window.Window{u}), u)
+		mustEqual(t, "with one of its windows", uniting.Windows(hour, window.HourMillis,
 			[]*window.Window{u, list[pick(len(list))]}), u)
 	})
 }
@@ -180,12 +184,12 @@ func TestUnionEarlierWins(t *testing.T) {
 		if len(list) == 0 {
 			return
 		}
-		u := window.Union(hour, frame.WindowMillis, list)
+		u := uniting.Windows(hour, frame.WindowMillis, list)
 		check(t, "united", all(u), want)
 		if u.Node.Interval != interval {
 			t.Fatalf("the interval is %d, the newest frame's is %d", u.Node.Interval, interval)
 		}
-		mustEqual(t, "made of its cells", u, window.Canonical(u))
+		mustEqual(t, "made of its cells", u, windowtest.Canonical(u))
 	})
 }
 
@@ -198,7 +202,7 @@ func TestUnionOfSomeMetrics(t *testing.T) {
 		if len(list) == 0 {
 			return
 		}
-		whole := window.Union(hour, window.HourMillis, list)
+		whole := uniting.Windows(hour, window.HourMillis, list)
 		const times = 3
 		turn := map[string]int{}
 		turnOf := func(d *window.Dictionary, metric int) int {
@@ -216,10 +220,10 @@ func TestUnionOfSomeMetrics(t *testing.T) {
 			}
 			var some []*window.Window
 			for _, w := range list {
-				some = append(some, window.Only(w, also))
+				some = append(some, windowtest.Unread(w, also))
 			}
-			mustEqual(t, "some metrics", window.UnionWanted(hour, window.HourMillis, some, now),
-				window.Only(whole, now))
+			mustEqual(t, "some metrics", uniting.Wanted(hour, window.HourMillis, some, now),
+				windowtest.Unread(whole, now))
 		}
 	})
 }
@@ -240,7 +244,7 @@ func TestUnionOfUnread(t *testing.T) {
 		elsewhere := map[string]bool{}
 		for i, w := range list {
 			unread := pick(3)
-			list[i] = window.Only(w, func(*window.Dictionary, int) bool {
+			list[i] = windowtest.Unread(w, func(*window.Dictionary, int) bool {
 				return pick(3) >= unread
 			})
 			within := w.Times[0] < hour+length
@@ -248,21 +252,21 @@ func TestUnionOfUnread(t *testing.T) {
 				for m := range t.Metrics {
 					key := definition(t.Dictionary, m)
 					if within {
-						said[key], read[key] = true, read[key] || window.Known(t, m)
+						said[key], read[key] = true, read[key] || windowtest.Known(t, m)
 					} else {
-						elsewhere[key] = elsewhere[key] || window.Known(t, m)
+						elsewhere[key] = elsewhere[key] || windowtest.Known(t, m)
 					}
 				}
 			}
-			samples, err := windowtest.Of(list[i].Select(hour, hour+length-1))
+			samples, err := windowtest.Of(selecting.Select(list[i], hour, hour+length-1))
 			if err != nil {
 				t.Fatal(err)
 			}
 			want.Add(samples)
 		}
-		u := window.Union(hour, length, list)
+		u := uniting.Windows(hour, length, list)
 		check(t, "united", all(u), want)
-		mustEqual(t, "made of its cells", u, window.Canonical(u))
+		mustEqual(t, "made of its cells", u, windowtest.Canonical(u))
 		for _, of := range u.Types {
 			for m := range of.Metrics {
 				key := definition(of.Dictionary, m)
@@ -270,7 +274,7 @@ func TestUnionOfUnread(t *testing.T) {
 				if !said[key] { // it has no value, if that was read
 					known = elsewhere[key]
 				}
-				if window.Known(of, m) != known {
+				if windowtest.Known(of, m) != known {
 					t.Fatalf("%s is known: %v", key, !known)
 				}
 			}
@@ -296,12 +300,12 @@ func TestSlice(t *testing.T) {
 		if len(list) == 0 {
 			return
 		}
-		u := window.Union(hour, window.HourMillis, list)
+		u := uniting.Windows(hour, window.HourMillis, list)
 		from, length := int64(hour), int64(0)
 		var parts []*window.Window
 		for ; from < hour+window.HourMillis; from += length {
 			length = []int64{frame.WindowMillis, 5001, 20_000, window.HourMillis}[pick(4)]
-			s := u.Slice(from, length)
+			s := uniting.Slice(u, from, length)
 			if s.Start != from || s.Length != length {
 				t.Fatalf("%d for %d", s.Start, s.Length)
 			}
@@ -313,7 +317,7 @@ func TestSlice(t *testing.T) {
 					t.Fatalf("type %s has a dictionary of its own", of.Key)
 				}
 				one.Types = []*window.Type{of}
-				if d := one.Slice(from, length).Types[0].Dictionary; d != of.Dictionary {
+				if d := uniting.Slice(&one, from, length).Types[0].Dictionary; d != of.Dictionary {
 					t.Fatalf("type %s alone has a dictionary of its own: %s", of.Key, d.Key)
 				}
 			}
@@ -326,10 +330,10 @@ func TestSlice(t *testing.T) {
 				}
 			}
 			check(t, "slice", all(s), within)
-			mustEqual(t, "slice made of its cells", s, window.Canonical(s))
+			mustEqual(t, "slice made of its cells", s, windowtest.Canonical(s))
 			parts = append(parts, s)
 		}
-		mustEqual(t, "slices united", window.Union(hour, window.HourMillis, parts), u)
+		mustEqual(t, "slices united", uniting.Windows(hour, window.HourMillis, parts), u)
 	})
 }
 
@@ -342,7 +346,7 @@ func TestUnionSharesDictionaries(t *testing.T) {
 		w, _ := mustBuild(t, [][]byte{n.Step(hour+i*frame.WindowMillis, false).Bytes})
 		list = append(list, w)
 	}
-	u := window.Union(hour, window.HourMillis, list)
+	u := uniting.Windows(hour, window.HourMillis, list)
 	for i, of := range u.Types {
 		if !slices.ContainsFunc(list, func(w *window.Window) bool {
 			return len(w.Types) > i && w.Types[i].Dictionary == of.Dictionary
@@ -350,10 +354,11 @@ func TestUnionSharesDictionaries(t *testing.T) {
 			t.Errorf("type %s has a dictionary of its own", of.Key)
 		}
 	}
-	if s := u.Slice(hour, frame.WindowMillis); s.Types[0].Dictionary != u.Types[0].Dictionary {
+	s := uniting.Slice(u, hour, frame.WindowMillis)
+	if s.Types[0].Dictionary != u.Types[0].Dictionary {
 		t.Error("a slice has a dictionary of its own")
 	}
-	if u.Slice(hour, window.HourMillis) != u {
+	if uniting.Slice(u, hour, window.HourMillis) != u {
 		t.Error("the whole of a window is another window")
 	}
 }

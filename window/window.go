@@ -1,10 +1,25 @@
+// Package window is the type between frames, stores and queries: what one node said in five minutes
+// or in an hour, by columns. Start with Window. This room has what all others speak of (whose
+// values they are, metrics, dictionaries, series), and the rooms below it do one thing each, here
+// in the order in which data passes them:
+//
+//	columns    one metric of all entities, by its changes, and when each entity was there
+//	numbering  decoded frames, their metrics and entities numbered as in a dictionary
+//	building   frames → Window
+//	following  frames → the values of wanted metrics, frame by frame, for who keeps no window
+//	uniting    several windows → one: an hour, or what came late
+//	blobs      Window → head, dictionaries, parts (COLUMNS.md) → Window
+//	selecting  Window → Series that somebody asked for, Line over several windows, Cells of all
+//	rollup     Window → what is kept for years
+//	events     what happened on nodes, and how it is asked for; it needs none of the others
+//
+// What they promise: frames may come in any order and repeatedly, and the window is the same. A
+// Window is immutable. Equal windows give equal bytes. Values stay what the agent counted: integers
+// with an exponent, bucket counts, doubles, texts; rates, percentiles and floats are made where
+// they are asked for. Whatever bytes a decoder is given, the memory it takes is bounded.
+//
+// They have no clock and no I/O, and of our packages they import frame and frame/codec alone.
 package window
-
-import (
-	"slices"
-
-	"github.com/ringwatch/ringwatch/frame"
-)
 
 // MaxInstants is how many instants a window may have. It bounds what a few hostile bytes can make
 // a decoder allocate; at one frame a second a window has 300.
@@ -23,107 +38,23 @@ type Window struct {
 	Types  []*Type // by ascending Dictionary.Key
 }
 
-// Type is all that a window holds of one entity type.
-type Type struct {
-	*Dictionary
-	live    *presence // when each entity was there
-	columns []*column // by number of metric; nil is a column whose every live cell is zero
-}
-
-// column holds one metric of all entities of a type. A row (entity) without changes is zero at
-// every instant where it is present.
-//
-// A change says which value a row has from an instant on. Changes are only at instants where the
-// cell is present and only where the value differs from that of the last instant where it was,
-// zero before the first: so a column has one form, and what stands still has one entry.
-type column struct {
-	present *presence // nil: present wherever the entity is live
-	rows    []int32   // rows with changes, ascending
-	// by index in rows: where its changes end; they begin where those of the row before end
-	end []int32
-	at  []int32 // instant of each change, as index in Window.Times, ascending in a row
-	// value of each change: integer, double's bits or index in texts. In histograms the
-	// difference of the sum
-	words []int64
-	texts []string // strings only; texts[0] is ""
-
-	// Histograms only: how the counts differ from those before the change.
-	bucketEnd []int32 // by change
-	bucket    []uint16
-	count     []int64
-
-	totals  []int64 // histograms whose buckets were not read: how the count differs, by change
-	partial bool    // pieces were not read: their rows are never there
-}
-
-// unknown stands for a column that was not read. It has no values, and it is not written.
-var unknown = &column{}
-
-// whole reports whether all of the column is known. One that is not is not written.
-func (c *column) whole() bool { return c != unknown && (c == nil || c.totals == nil && !c.partial) }
-
-// noBuckets reports whether the column is a histogram's that was read without its buckets.
-func (c *column) noBuckets() bool { return c != nil && c.totals != nil }
-
-// total returns how the count of a histogram differs from that before the change.
-func (c *column) total(change int) (n int64) {
-	if c.totals != nil {
-		return c.totals[change]
-	}
-	from, to := c.buckets(change)
-	for _, d := range c.count[from:to] {
-		n += d
+// Bytes returns what the window's columns take, without its dictionaries and the head's bytes.
+func (w *Window) Bytes() int64 {
+	n := int64(120 + 8*cap(w.Times))
+	for _, t := range w.Types {
+		n += 100 + 8*int64(len(t.Columns)) + t.Live.Bytes()
+		for _, c := range t.Columns {
+			n += c.Bytes()
+		}
 	}
 	return n
 }
 
-// changes returns the range of changes of a row that is number i in c.rows.
-func (c *column) changes(i int) (from, to int) {
-	if i > 0 {
-		from = int(c.end[i-1])
+// LiveInstants returns by row at how many of the window's instants the entity was there.
+func (w *Window) LiveInstants(t *Type) []uint32 {
+	list := make([]uint32, len(t.Rows))
+	for row := range list {
+		list[row] = uint32(t.Live.Instants(int32(row), int32(len(w.Times))))
 	}
-	return from, int(c.end[i])
-}
-
-// buckets returns the range of bucket differences of a change.
-func (c *column) buckets(change int) (from, to int) {
-	if change > 0 {
-		from = int(c.bucketEnd[change-1])
-	}
-	return from, int(c.bucketEnd[change])
-}
-
-// find returns where a row stands in c.rows.
-func (c *column) find(row int32) (int, bool) { return slices.BinarySearch(c.rows, row) }
-
-// presenceOf returns the column's presence, which is the type's if it has none of its own.
-func (t *Type) presenceOf(c *column) *presence {
-	if c == nil || c.present == nil {
-		return t.live
-	}
-	return c.present
-}
-
-// same reports whether values of the two metrics can stand in one series.
-func (m *Metric) same(o *Metric) bool {
-	if m == o {
-		return true
-	}
-	return m.Name == o.Name && m.Kind == o.Kind && m.Unit == o.Unit && m.Exponent == o.Exponent &&
-		m.HasSum == o.HasSum && sameBounds(m.Bounds, o.Bounds)
-}
-
-func sameBounds(a, b *frame.Bounds) bool {
-	if a == b || a == nil || b == nil {
-		return a == b
-	}
-	return a.Exponent == b.Exponent && slices.Equal(a.Upper, b.Upper)
-}
-
-// buckets returns how many buckets a value has.
-func (m *Metric) buckets() int {
-	if m.Bounds == nil {
-		return 0
-	}
-	return len(m.Bounds.Upper) + 1
+	return list
 }

@@ -6,6 +6,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/selecting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestWith(t *testing.T) {
 	eachSpan(t, func(t *rapid.T, pick windowtest.Pick, w *window.Window, rep window.Report,
 		_ windowtest.Samples) {
-		e := w.Encode(rep)
+		e := blobs.Encode(w, rep)
 		k := keep(e)
 		first := map[[2]int]bool{}
 		for _, p := range e.Parts {
@@ -33,8 +35,8 @@ func TestWith(t *testing.T) {
 					types = append(types, i)
 				}
 			}
-			part, damage := window.FromParts("acme", k.head(t, w.Start), types, k.find,
-				k.parts(func(p *window.Part) bool {
+			part, damage := blobs.FromParts("acme", k.head(t, w.Start), types, k.find,
+				k.parts(func(p *blobs.Part) bool {
 					return first[[2]int{p.PartID.Type, p.PartID.Metric}] == turn
 				}))
 			if len(damage) > 0 {
@@ -42,7 +44,7 @@ func TestWith(t *testing.T) {
 			}
 			return part
 		}
-		both := of(true).With(of(false))
+		both := of(true).JoinColumns(of(false))
 		if d := seriesDiffer(all(both), all(w)); d != "" {
 			t.Fatal(d)
 		}
@@ -50,7 +52,7 @@ func TestWith(t *testing.T) {
 			return
 		}
 		at := w.Times[pick(len(w.Times))] + int64(pick(2))
-		if d := seriesDiffer(all(both.Before(at)), w.Select(0, at-1)); d != "" {
+		if d := seriesDiffer(all(both.Before(at)), selecting.Select(w, 0, at-1)); d != "" {
 			t.Fatal("before an instant: " + d)
 		}
 		if both.Bytes() < int64(8*len(w.Times)) {

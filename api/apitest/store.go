@@ -18,6 +18,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -121,7 +123,7 @@ func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
 	}
 	var all []*window.Window
 	for _, g := range groups {
-		w, _, err := window.Build(window.Node{Account: k.account, ID: k.node}, g)
+		w, _, err := building.Window(window.Node{Account: k.account, ID: k.node}, g)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +205,7 @@ func (s *Store) LastSeen(_ context.Context, account string,
 
 // Windows implements query.Store.
 func (s *Store) Windows(
-	_ context.Context, account string, node uuid.UUID, from, to int64, _ []window.Facet,
+	_ context.Context, account string, node uuid.UUID, from, to int64, _ []blobs.Facet,
 	_ ...*labels.Matcher,
 ) (query.Windows, error) {
 	s.mu.Lock()
@@ -227,7 +229,7 @@ func (s *Store) Windows(
 // Rollups is query.Sources.Rollups: what the frames give.
 func (s *Store) Rollups(
 	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher,
+	facets []blobs.Facet, matchers ...*labels.Matcher,
 ) ([]rollup.Series, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -250,7 +250,7 @@ func (f *fleet) stored(ctx context.Context, nodes []*node) error {
 		}
 		for _, level := range []rollup.Level{rollup.FiveMinutes, rollup.Hour} {
 			got, _, err := reader.ReadRollup(ctx, n.account, n.ID, level, from, to,
-				[]window.Facet{}, ids)
+				[]blobs.Facet{}, ids)
 			if err != nil {
 				return err
 			}

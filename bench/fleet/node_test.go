@@ -9,6 +9,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // TestFleetIsLikeItsRecording: frames decode, counters never fall, nodes differ, and the same
@@ -44,13 +46,13 @@ func TestFleetIsLikeItsRecording(t *testing.T) {
 		}
 		var parts [][]window.Series
 		for _, part := range ByWindow(frames) {
-			w, rep, err := window.Build(window.Node{Account: "a"}, part)
+			w, rep, err := building.Window(window.Node{Account: "a"}, part)
 			if err != nil || rep.Corrupt+rep.MissingKey+rep.Duplicates > 0 {
 				t.Fatalf("%s: %v %+v", name, err, rep)
 			}
-			parts = append(parts, w.Select(0, math.MaxInt64))
+			parts = append(parts, selecting.Select(w, 0, math.MaxInt64))
 		}
-		all := window.Join(parts...)
+		all := selecting.Join(parts...)
 		for _, x := range all {
 			if x.Metric.Kind != frame.Counter {
 				continue
@@ -101,12 +103,12 @@ func TestNodesCanDiffer(t *testing.T) {
 			frames = append(frames, slices.Clone(b))
 			n.Step()
 		}
-		w, _, err := window.Build(window.Node{Account: "a"}, frames)
+		w, _, err := building.Window(window.Node{Account: "a"}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum := 0.0
-		for _, x := range w.Select(0, math.MaxInt64) {
+		for _, x := range selecting.Select(w, 0, math.MaxInt64) {
 			switch x.Metric.Name {
 			case "cassandra_client_request_latency_seconds":
 				first, last := x.Histograms[0], x.Histograms[len(x.Histograms)-1]
@@ -158,11 +160,11 @@ func TestCopiesAreNodesOfTheirOwn(t *testing.T) {
 		if err != nil || h.Node != IDOf(1, i) || h.At != start+frame.WindowMillis+3*20_000+later {
 			t.Fatalf("node %d says it is %v at %d: %v", i, h.Node, h.At, err)
 		}
-		w, rep, err := window.Build(window.Node{Account: "a", ID: h.Node}, frames)
+		w, rep, err := building.Window(window.Node{Account: "a", ID: h.Node}, frames)
 		if err != nil || rep.Lost() > 0 || len(w.Times) != c.Ticks {
 			t.Fatalf("node %d has %d instants: %v %+v", i, len(w.Times), err, rep)
 		}
-		return w.Select(0, math.MaxInt64)
+		return selecting.Select(w, 0, math.MaxInt64)
 	}
 	original, copied := values(1, 0), values(5, 700)
 	if len(original) == 0 || len(original) != len(copied) {

@@ -13,6 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // recordedMillis is the interval of the recordings.
@@ -106,11 +108,11 @@ func Read(file, name string, tables int, interval int64) (*Shape, error) {
 	var last *window.Window
 	var times []int64
 	for _, start := range starts {
-		w, _, err := window.Build(window.Node{Account: "bench", ID: uuid.Nil}, byWindow[start])
+		w, _, err := building.Window(window.Node{Account: "bench", ID: uuid.Nil}, byWindow[start])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		parts = append(parts, w.Select(0, math.MaxInt64))
+		parts = append(parts, selecting.Select(w, 0, math.MaxInt64))
 		times = append(times, w.Times...)
 		last = w
 	}
@@ -123,7 +125,7 @@ func Read(file, name string, tables int, interval int64) (*Shape, error) {
 		return nil, fmt.Errorf("%s: %d frames are too few", file, len(frames))
 	}
 	found := map[string]*window.Series{}
-	all := window.Join(parts...)
+	all := selecting.Join(parts...)
 	for i := range all {
 		found[seriesKey(&all[i])] = &all[i]
 	}

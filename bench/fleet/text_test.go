@@ -11,6 +11,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // parsed reads an exposition, by labels.
@@ -58,13 +60,13 @@ func TestText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, _, err := window.Build(window.Node{Account: "a"}, [][]byte{b})
+		w, _, err := building.Window(window.Node{Account: "a"}, [][]byte{b})
 		if err != nil {
 			t.Fatal(err)
 		}
 		found := parsed(t, n.Text(nil))
 		values := 0
-		for _, x := range w.Latest() {
+		for _, x := range selecting.Latest(w) {
 			l := labels.NewBuilder(x.Labels).Del("cluster", "datacenter", "rack", "node")
 			var want float64
 			switch {

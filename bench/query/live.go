@@ -15,6 +15,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // live writes each frame into all sides when it is due. Whoever holds the lock knows that all
@@ -208,12 +210,12 @@ func (l *live) one(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	w, _, err := window.Build(window.Node{Account: l.account, ID: n.ID}, frames)
+	w, _, err := building.Window(window.Node{Account: l.account, ID: n.ID}, frames)
 	if err != nil {
 		return err
 	}
 	// Of this instant alone: what was a moment before may be gone.
-	list := w.Latest()
+	list := selecting.Latest(w)
 	one := &window.Window{Node: w.Node, Start: w.Start, Times: []int64{h.At}}
 	g := l.goes(i, one, list)
 	l.newest[i] = w

@@ -11,6 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // player makes the frames of a set's nodes, each node's an interval apart and at its own time.
@@ -76,7 +78,7 @@ func (p *player) goes(i int, w *window.Window, list []window.Series) (g gone) {
 			}
 		}
 		g.at = []int64{before.Times[len(before.Times)-1], w.Times[0]}
-		g.series = slices.DeleteFunc(before.Latest(), func(s window.Series) bool {
+		g.series = slices.DeleteFunc(selecting.Latest(before), func(s window.Series) bool {
 			return there[s.Labels.Hash()]
 		})
 	}
@@ -115,15 +117,16 @@ func (p *player) some(b *batch, i int) error {
 			}
 			frames = append(frames, f)
 		}
-		built, report, err := window.Build(window.Node{Account: p.account, ID: n.node.ID}, frames)
+		built, report, err := building.Window(
+			window.Node{Account: p.account, ID: n.node.ID}, frames)
 		if err != nil || report.Corrupt+report.MissingKey+report.Duplicates+report.Excess > 0 {
 			return fmt.Errorf("the generator's frames do not read back: %+v, %w", report, err)
 		}
 		n.windows, n.frames, n.times = append(n.windows, built), append(n.frames,
 			frames), append(n.times, built.Times...)
-		parts = append(parts, built.Select(0, 1<<60))
+		parts = append(parts, selecting.Select(built, 0, 1<<60))
 	}
-	n.series = window.Join(parts...)
+	n.series = selecting.Join(parts...)
 	n.gone = p.goes(i, n.windows[0], parts[0])
 	p.newest[i] = n.windows[len(n.windows)-1]
 	b.nodes[i] = n

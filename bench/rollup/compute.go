@@ -6,6 +6,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -33,7 +35,7 @@ func compute(hour [][][]byte) (*pure, error) {
 		}
 		var windows []*window.Window
 		for _, frames := range hour {
-			w, _, err := window.Build(window.Node{}, frames)
+			w, _, err := building.Window(window.Node{}, frames)
 			if err != nil {
 				return nil, err
 			}
@@ -41,7 +43,7 @@ func compute(hour [][][]byte) (*pure, error) {
 		}
 		lap(0, len(hour))
 		for _, w := range windows {
-			w.Encode(window.Report{})
+			blobs.Encode(w, window.Report{})
 		}
 		lap(1, len(hour))
 		for _, w := range windows {
@@ -80,7 +82,7 @@ func merge(level rollup.Level, start int64, finer rollup.Level,
 	run rollup.Encoded) (*rollup.Rollup, error) {
 	known := map[window.Hash]*window.Dictionary{}
 	for _, d := range run.Dictionaries {
-		dict, err := window.DecodeDictionary(d.Blob)
+		dict, err := blobs.DecodeDictionary(d.Blob)
 		if err != nil {
 			return nil, err
 		}
@@ -90,15 +92,15 @@ func merge(level rollup.Level, start int64, finer rollup.Level,
 		if d := known[h]; d != nil {
 			return d, nil
 		}
-		return nil, window.ErrDictionary
+		return nil, blobs.ErrDictionary
 	}
 	head, err := rollup.DecodeRunHead(finer, start, run.Head)
 	if err != nil {
 		return nil, err
 	}
-	var parts []window.StoredPart
+	var parts []blobs.StoredPart
 	for _, p := range run.Parts {
-		parts = append(parts, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
+		parts = append(parts, blobs.StoredPart{PartID: p.PartID, Blob: p.Blob})
 	}
 	list, damage := rollup.FromRun(head, nil, find, parts)
 	if len(damage) > 0 {

@@ -24,7 +24,9 @@ import (
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 const (
@@ -152,11 +154,11 @@ func hourOf(frames [][]byte) ([][][]byte, int, error) {
 		}
 		hour = append(hour, encoded)
 	}
-	w, _, err := window.Build(window.Node{}, hour[0])
+	w, _, err := building.Window(window.Node{}, hour[0])
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, s := range w.Select(0, math.MaxInt64) {
+	for _, s := range selecting.Select(w, 0, math.MaxInt64) {
 		if s.Metric.Kind != frame.String {
 			count++
 		}

@@ -22,6 +22,8 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // compared is a smaller fleet's cycle, of the role and of a Prometheus.
@@ -226,11 +228,11 @@ func (f *feed) one(ctx context.Context, b []byte) error {
 	} else {
 		frames = [][]byte{f.keys[h.Node], b}
 	}
-	w, _, err := window.Build(window.Node{Account: accountName, ID: h.Node}, frames)
+	w, _, err := building.Window(window.Node{Account: accountName, ID: h.Node}, frames)
 	if err != nil {
 		return err
 	}
-	list := w.Latest()
+	list := selecting.Latest(w)
 	if err := f.Write(ctx, list, nil); err != nil {
 		return err
 	}

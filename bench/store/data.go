@@ -12,6 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 const (
@@ -88,7 +90,7 @@ func (d *dataset) make(shape *fleet.Shape, seed uint64, i int) error {
 		if err != nil {
 			return err
 		}
-		d.counts[i][at] = int64(countPoints(w.Select(d.start, d.end)))
+		d.counts[i][at] = int64(countPoints(selecting.Select(w, d.start, d.end)))
 	}
 	bench.Progress("made node %d of %d", i+1, len(d.frames))
 	return nil
@@ -145,7 +147,7 @@ func (d *dataset) windows(start int64) (list []*window.Window, err error) {
 }
 
 func build(node uuid.UUID, frames [][]byte) (*window.Window, error) {
-	w, rep, err := window.Build(window.Node{Account: account, ID: node}, frames)
+	w, rep, err := building.Window(window.Node{Account: account, ID: node}, frames)
 	if err == nil && rep.Corrupt+rep.MissingKey+rep.Duplicates+rep.Excess > 0 {
 		err = fmt.Errorf("the generator's frames do not read back: %+v", rep)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // peer is a Prometheus or a VictoriaMetrics as a side.
@@ -23,7 +24,7 @@ func (p *peer) rows() float64 { return 0 }
 
 func (p *peer) write(ctx context.Context, _ *dataset, _ int64, windows []*window.Window) error {
 	for _, w := range windows {
-		if err := p.Write(ctx, w.Select(0, 1<<60), nil); err != nil {
+		if err := p.Write(ctx, selecting.Select(w, 0, 1<<60), nil); err != nil {
 			return err
 		}
 	}

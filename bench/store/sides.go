@@ -20,7 +20,9 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // side is what is compared: a generation of the store, or a peer. Reads return how many series and
@@ -188,11 +190,11 @@ func (g *generation) latest(ctx context.Context, d *dataset, node int) (series,
 	if err != nil || len(frames) == 0 {
 		return 0, 0, fmt.Errorf("no latest frames: %w", err)
 	}
-	w, _, err := window.Build(window.Node{Account: account, ID: d.nodes[node]}, frames)
+	w, _, err := building.Window(window.Node{Account: account, ID: d.nodes[node]}, frames)
 	if err != nil {
 		return 0, 0, err
 	}
-	n := len(w.Latest())
+	n := len(selecting.Latest(w))
 	return n, n, nil
 }
 

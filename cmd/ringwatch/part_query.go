@@ -19,7 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/events"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -76,7 +76,7 @@ func (s apiStore) reader(ctx context.Context, account string) store.Reader {
 }
 
 func (s apiStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
 	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
 		matchers...)
 	return query.Windows{List: list, From: report.From, Instants: report.Instants,
@@ -117,7 +117,7 @@ func (s apiStore) Events(ctx context.Context, account string,
 // ReadRollup is store.Reader.ReadRollup with its report in words.
 func (s apiStore) ReadRollup(
 	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
-	facets []window.Facet, matchers ...*labels.Matcher,
+	facets []blobs.Facet, matchers ...*labels.Matcher,
 ) ([]rollup.Series, []string, error) {
 	series, report, err := s.reader(ctx, account).ReadRollup(ctx, account, node, level, from, to,
 		facets, matchers...)

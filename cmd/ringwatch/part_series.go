@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // seriesParts makes the index of series and what fills it from the store.
@@ -130,8 +131,8 @@ func addNewest(
 	}
 	var ids []window.DictionaryID
 	dictionaries := map[window.Hash]*window.Dictionary{}
-	for _, d := range state.Encode(window.Report{}).Dictionaries {
-		if dictionaries[d.Hash], err = window.DecodeDictionary(d.Blob); err != nil {
+	for _, d := range blobs.Encode(state.Window, window.Report{}).Dictionaries {
+		if dictionaries[d.Hash], err = blobs.DecodeDictionary(d.Blob); err != nil {
 			return err
 		}
 		day := state.Start - state.Start%(24*60*60_000)

@@ -27,6 +27,7 @@ import (
 	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // rulesLine is ingest and rules as processes, a Kafka, a Redis and an Alertmanager, and a few nodes
@@ -279,8 +280,8 @@ func (l *rulesLine) frames(ctx context.Context) {
 				return
 			}
 			who, _, _ := strings.Cut(string(r.Key), "/")
-			f := window.NewFollower(window.Node{}, nil) // such a frame stands alone
-			_, _ = f.Frame(nil, r.Value, func(c *window.Cell) {
+			f := following.New(window.Node{}, nil) // such a frame stands alone
+			_, _ = f.Frame(nil, r.Value, func(c *following.Cell) {
 				of := c.Labels()
 				if of.Get("__name__") == "ALERTS" && of.Get("alertstate") == "pending" {
 					l.mu.Lock()

@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/kafka"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // tailCmd reads Kafka and not the API, where there is a Kafka: it works while the API and all
@@ -131,7 +132,7 @@ type tailKey struct {
 // tailNode is what is known of a node.
 type tailNode struct {
 	address  string // from its last key frame
-	follower *window.Follower
+	follower *following.Follower
 }
 
 const (
@@ -224,7 +225,7 @@ func (t *tail) frame(r stream.Record) error {
 			}
 		}
 		allow := frameBytes(tailFrameBytes)
-		if _, err := n.follower.Frame(&allow, r.Value, func(c *window.Cell) {
+		if _, err := n.follower.Frame(&allow, r.Value, func(c *following.Cell) {
 			shown.Values = append(shown.Values, valueOf(c))
 		}); err != nil {
 			shown.Error = err.Error()
@@ -265,13 +266,13 @@ func (t *tail) follow(n *tailNode, account string, id uuid.UUID) error {
 			"--match shows the values of %d nodes at most: choose some with --cluster or --node",
 			tailFollowed)}
 	}
-	n.follower = window.NewFollower(window.Node{Account: account, ID: id},
+	n.follower = following.New(window.Node{Account: account, ID: id},
 		frame.NewWanted(t.matches, nil))
 	return nil
 }
 
 // valueOf returns a cell's value. The labels that say which node it is are the frame's.
-func valueOf(c *window.Cell) tailValue {
+func valueOf(c *following.Cell) tailValue {
 	v := tailValue{Series: c.Labels()}
 	m := &c.Of.Metrics[c.Metric]
 	switch m.Kind {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -29,7 +30,7 @@ func consume(ctx context.Context, out io.Writer, topic string, brokers ...string
 	}
 	defer client.Close()
 	load := frame.NewWanted(func(metric string) bool { return metric == "os_load1" }, nil)
-	nodes := map[string]*window.Follower{} // each keeps its node's last key frames
+	nodes := map[string]*following.Follower{} // each keeps its node's last key frames
 	for {
 		// the offsets of the poll before are committed now and then
 		fetches := client.PollFetches(ctx)
@@ -43,9 +44,9 @@ func consume(ctx context.Context, out io.Writer, topic string, brokers ...string
 			}
 			node := string(r.Key) + h.Node.String()
 			if nodes[node] == nil {
-				nodes[node] = window.NewFollower(window.Node{}, load)
+				nodes[node] = following.New(window.Node{}, load)
 			}
-			_, err = nodes[node].Frame(nil, r.Value, func(c *window.Cell) {
+			_, err = nodes[node].Frame(nil, r.Value, func(c *following.Cell) {
 				m := c.Of.Metrics[c.Metric]
 				fmt.Fprintln(out, h.Time(), c.Labels(), frame.Scale(c.Int, m.Exponent))
 			})

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // counted is what Cardinality says, counted series by series.
@@ -76,7 +77,7 @@ func TestCardinalityOfAFleet(t *testing.T) {
 		n := d
 		n.Node = uuid.UUID{byte(i >> 8), byte(i)}
 		var ids []window.DictionaryID
-		hash := window.HashOf(n.Append(nil))
+		hash := window.HashOf(blobs.AppendDictionary(nil, &n))
 		for day := range 2 + int64(i%300) { // so there are 300 histories
 			ids = append(ids, window.DictionaryID{Node: n.Node, Day: now - day*dayMillis,
 				Key: n.Key, Hash: hash})

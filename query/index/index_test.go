@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // day0 is when the tests' histories begin.
@@ -30,7 +31,7 @@ type fact struct {
 
 func factOf(account string, day int64, d *window.Dictionary) fact {
 	return fact{account, day, d, window.DictionaryID{Node: d.Node, Day: day, Key: d.Key,
-		Hash: window.HashOf(d.Append(nil))}}
+		Hash: window.HashOf(blobs.AppendDictionary(nil, d))}}
 }
 
 // world makes dictionaries of few words, so that everything is alike by chance.

@@ -72,7 +72,7 @@ func (b *NodeSeries) Place() (list []labels.Label) {
 // NumEntities returns how many entities there are.
 func (b *NodeSeries) NumEntities() int { return len(b.entities) }
 
-// Series iterates over the label sets, as window.Window.Select has them.
+// Series iterates over the label sets, as selecting.Select has them.
 func (b *NodeSeries) Series() iter.Seq[labels.Labels] {
 	return func(yield func(labels.Labels) bool) {
 		build := labels.NewScratchBuilder(8)

@@ -14,6 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -51,7 +53,7 @@ func NewMemory(t testing.TB, frames Frames) *Memory {
 			byWindow[h.Window()] = append(byWindow[h.Window()], b)
 		}
 		for _, of := range byWindow {
-			w, _, err := window.Build(query.Node{Account: Account, ID: id}, of)
+			w, _, err := building.Window(query.Node{Account: Account, ID: id}, of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +95,7 @@ func (s *Memory) Index() *index.Index {
 	for id, list := range s.windows {
 		for _, w := range list {
 			for _, t := range w.Types {
-				h := window.HashOf(t.Dictionary.Append(nil))
+				h := window.HashOf(blobs.AppendDictionary(nil, t.Dictionary))
 				x.Add(Account, id, []window.DictionaryID{{Node: id, Day: w.Start, Key: t.Key,
 					Hash: h}}, map[window.Hash]*window.Dictionary{h: t.Dictionary})
 			}
@@ -142,7 +144,7 @@ func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[u
 
 // Windows implements query.Store.
 func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to int64,
-	_ []window.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+	_ []blobs.Facet, _ ...*labels.Matcher) (query.Windows, error) {
 	from = max(from, s.RawFrom)
 	v := query.Windows{From: from}
 	for _, w := range s.windows[node] {
@@ -161,7 +163,7 @@ func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to i
 
 // Rollups is query.Sources.Rollups.
 func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
-	to int64, facets []window.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
+	to int64, facets []blobs.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
 	[]string, error) {
 	if since, is := s.RollupFrom[level]; is {
 		from = max(from, since)

@@ -16,6 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 )
 
 // Who asks which series there are looks into dictionaries, and those are written when a window is
@@ -217,15 +219,15 @@ func (s *Announcer) Delta(ctx context.Context, w rows.Work, account string, h *f
 // what fails is left to closing the window. The caller has a slot.
 func (s *Announcer) announce(ctx context.Context, work rows.Work, account string, node uuid.UUID,
 	frames ...[]byte) bool {
-	w, _, err := window.BuildKnown(memory.Bounded(announceMemory),
+	w, _, err := building.Known(memory.Bounded(announceMemory),
 		window.Node{Account: account, ID: node}, frames, s.sent.Of(account))
 	if err != nil {
 		return false
 	}
-	list := make([]window.EncodedDictionary, 0, len(w.Types))
+	list := make([]blobs.EncodedDictionary, 0, len(w.Types))
 	for _, t := range w.Types {
-		blob := t.Dictionary.Append(nil)
-		list = append(list, window.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob),
+		blob := blobs.AppendDictionary(nil, t.Dictionary)
+		list = append(list, blobs.EncodedDictionary{Key: t.Key, Hash: window.HashOf(blob),
 			Blob: blob})
 	}
 	if err := s.dictionaries.Write(ctx, work, w.Node, w.Start, list); err != nil {

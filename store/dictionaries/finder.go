@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Finder finds dictionaries in one partition, each always as the same pointer. It is for one
@@ -75,12 +76,12 @@ func (s *Table) FinderIn(ctx context.Context, w rows.Work, account string, node 
 // that the hash names.
 func decodeDictionary(key string, hash window.Hash, blob []byte) (*window.Dictionary, error) {
 	if blob == nil {
-		return nil, fmt.Errorf("%w: %s of type %s", window.ErrDictionary, hash, key)
+		return nil, fmt.Errorf("%w: %s of type %s", blobs.ErrDictionary, hash, key)
 	}
 	if window.HashOf(blob) != hash {
-		return nil, fmt.Errorf("%w: dictionary %s has other content", window.ErrMalformed, hash)
+		return nil, fmt.Errorf("%w: dictionary %s has other content", blobs.ErrMalformed, hash)
 	}
-	return window.DecodeDictionary(blob)
+	return blobs.DecodeDictionary(blob)
 }
 
 // dictionaryWeight is what a decoded dictionary weighs among dictionaryValues.

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Who keeps all dictionaries in memory (package query/index) reads each node's once, and from then
@@ -62,7 +63,7 @@ func Layout(ttl time.Duration) *rows.Table {
 
 // recordWritten writes to series_written that dictionaries of a node's span are there now.
 func (s *Table) recordWritten(ctx context.Context, w rows.Work, n window.Node, start int64,
-	list []window.EncodedDictionary) error {
+	list []blobs.EncodedDictionary) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -191,7 +192,7 @@ func (s *Table) take(node uuid.UUID, hash window.Hash, blob []byte,
 	take func(window.Hash, *window.Dictionary)) {
 	d, err := decodeDictionary("", hash, blob)
 	if err == nil && d.Node != node {
-		err = fmt.Errorf("%w: it is of node %s", window.ErrMalformed, d.Node)
+		err = fmt.Errorf("%w: it is of node %s", blobs.ErrMalformed, d.Node)
 	}
 	if err != nil {
 		s.metrics.Damaged.Inc()

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // writtenBytes bounds what a process knows of what is written. A partition takes 200 bytes and 8
@@ -60,12 +61,12 @@ func New(engine rows.Engine, ttl time.Duration, clock *calendar.Clock,
 // as their size allows, and the receipt after that. report, which may be nil, is called in between
 // with what was written.
 func (s *Table) WriteMissing(ctx context.Context, w rows.Work, h Partition,
-	list []window.EncodedDictionary, report func([]window.EncodedDictionary) error) error {
+	list []blobs.EncodedDictionary, report func([]blobs.EncodedDictionary) error) error {
 	known, err := s.knownIn(ctx, w, h)
 	if err != nil {
 		return err
 	}
-	var missing []window.EncodedDictionary
+	var missing []blobs.EncodedDictionary
 	for _, d := range list {
 		if _, found := slices.BinarySearchFunc(known, d.Hash, compareHashes); !found {
 			missing = append(missing, d)
@@ -136,9 +137,9 @@ func (s *Table) remember(h Partition, known []window.Hash) {
 // Write writes those of the dictionaries of a node's span that are not there, and then that it did:
 // see list.go.
 func (s *Table) Write(ctx context.Context, w rows.Work, n window.Node, start int64,
-	list []window.EncodedDictionary) error {
+	list []blobs.EncodedDictionary) error {
 	return s.WriteMissing(ctx, w, s.dayPartition(n.Account, n.ID, calendar.Day(start)), list,
-		func(written []window.EncodedDictionary) error {
+		func(written []blobs.EncodedDictionary) error {
 			return s.recordWritten(ctx, w, n, start, written)
 		})
 }

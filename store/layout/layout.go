@@ -20,7 +20,7 @@ import (
 	"strconv"
 
 	"github.com/ringwatch/ringwatch/frame/codec"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 var (
@@ -43,7 +43,7 @@ const (
 
 // Order compares parts as the rows of a window hold them: all values, then all buckets, so that who
 // asks for rates and averages does not read buckets.
-func Order(a, b window.PartID) int {
+func Order(a, b blobs.PartID) int {
 	return cmp.Or(cmp.Compare(a.Facet, b.Facet), cmp.Compare(a.Type, b.Type),
 		cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Piece, b.Piece))
 }
@@ -56,8 +56,8 @@ type Head struct {
 	// hours: by window, when the frames were read that it is made of, µs since the Unix epoch; 0:
 	// there are none
 	Stamps []int64
-	First  []window.PartID // windows: the first part of each row after the head
-	Blob   []byte          // the span's own head
+	First  []blobs.PartID // windows: the first part of each row after the head
+	Blob   []byte         // the span's own head
 }
 
 // Append appends the head row.
@@ -95,22 +95,22 @@ func ReadHead(b []byte) (h Head, err error) {
 	return h, r.Err
 }
 
-func appendID(dst []byte, id window.PartID) []byte {
+func appendID(dst []byte, id blobs.PartID) []byte {
 	dst = codec.AppendUvarint(dst, uint64(id.Type))
 	dst = codec.AppendUvarint(dst, uint64(id.Metric))
 	return codec.AppendUvarint(dst, uint64(id.Piece)<<1|uint64(id.Facet))
 }
 
-func readID(r *codec.Reader) (id window.PartID) {
+func readID(r *codec.Reader) (id blobs.PartID) {
 	const most = 1 << 24
 	id.Type, id.Metric = r.Number("a type", most), r.Number("a metric", most)
 	n := r.Number("a piece", 2*most)
-	id.Piece, id.Facet = n>>1, window.Facet(n&1)
+	id.Piece, id.Facet = n>>1, blobs.Facet(n&1)
 	return id
 }
 
 // AppendParts appends a row of several parts.
-func AppendParts(dst []byte, parts []window.Part) []byte {
+func AppendParts(dst []byte, parts []blobs.Part) []byte {
 	dst = codec.AppendUvarint(append(dst, partsVersion), uint64(len(parts)))
 	for i := range parts {
 		dst = appendID(dst, parts[i].PartID)
@@ -124,7 +124,7 @@ func AppendParts(dst []byte, parts []window.Part) []byte {
 
 // ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a
 // part of b. The error wraps ErrVersion or ErrMalformed; what was found before is right.
-func ReadParts(b []byte, want func(window.PartID) bool, take func(window.StoredPart)) error {
+func ReadParts(b []byte, want func(blobs.PartID) bool, take func(blobs.StoredPart)) error {
 	r := codec.New(b, &errs)
 	r.Version(partsVersion)
 	n := r.Count("parts", maxParts)
@@ -143,7 +143,7 @@ func ReadParts(b []byte, want func(window.PartID) bool, take func(window.StoredP
 			r.Fail("a part of %d bytes, %d are left", size, len(r.Rest))
 			break
 		}
-		part := window.StoredPart{PartID: id, Blob: r.Take(int(size))}
+		part := blobs.StoredPart{PartID: id, Blob: r.Take(int(size))}
 		if want == nil || want(id) {
 			take(part)
 		}
@@ -162,8 +162,8 @@ const leastRow = 4 << 10
 
 // WindowRows distributes a window's parts over rows, which First of the head names. It puts the
 // parts in Order.
-func WindowRows(parts []window.Part) (rows [][]byte, first []window.PartID) {
-	slices.SortFunc(parts, func(a, b window.Part) int { return Order(a.PartID, b.PartID) })
+func WindowRows(parts []blobs.Part) (rows [][]byte, first []blobs.PartID) {
+	slices.SortFunc(parts, func(a, b blobs.Part) int { return Order(a.PartID, b.PartID) })
 	total := 0
 	for i := range parts {
 		total += len(parts[i].Blob)
@@ -193,7 +193,7 @@ func WindowRows(parts []window.Part) (rows [][]byte, first []window.PartID) {
 
 // RowOf returns which of a window's rows after the head a part is in, from 0; −1: it cannot be in
 // any.
-func (h *Head) RowOf(id window.PartID) int {
+func (h *Head) RowOf(id blobs.PartID) int {
 	row := -1
 	for i, first := range h.First {
 		if Order(first, id) > 0 {
@@ -216,13 +216,13 @@ type Row struct {
 const Pack = ""
 
 // RowName returns the Part of the row that has a part. metric is the dictionary's key of it.
-func RowName(metric string, id window.PartID, small bool) string {
+func RowName(metric string, id blobs.PartID, small bool) string {
 	switch {
 	case small:
 		return Pack
-	case id.Facet == window.Buckets && id.Piece > 0:
+	case id.Facet == blobs.Buckets && id.Piece > 0:
 		return metric + "{buckets}{" + strconv.Itoa(id.Piece) + "}"
-	case id.Facet == window.Buckets:
+	case id.Facet == blobs.Buckets:
 		return metric + "{buckets}"
 	case id.Piece > 0:
 		return metric + "{" + strconv.Itoa(id.Piece) + "}"
@@ -234,11 +234,11 @@ func RowName(metric string, id window.PartID, small bool) string {
 // the type's end.
 type Packer struct {
 	key   string
-	small []window.Part
+	small []blobs.Part
 }
 
 // Add returns the rows that are complete with these parts.
-func (p *Packer) Add(parts []window.Part) []Row {
+func (p *Packer) Add(parts []blobs.Part) []Row {
 	var rows []Row
 	for _, part := range parts {
 		if part.Key != p.key {
@@ -266,7 +266,7 @@ func (p *Packer) Flush() []Row {
 
 // Wanted is which parts of spans are asked for, by the rows that have them.
 type Wanted struct {
-	rows map[rowKey]map[window.PartID]bool
+	rows map[rowKey]map[blobs.PartID]bool
 }
 
 type rowKey struct {
@@ -275,14 +275,14 @@ type rowKey struct {
 }
 
 // Add asks for a part of the span whose rows are at at, its start and its edition.
-func (w *Wanted) Add(at int64, typ, metric string, small bool, ids ...window.PartID) {
+func (w *Wanted) Add(at int64, typ, metric string, small bool, ids ...blobs.PartID) {
 	if w.rows == nil {
-		w.rows = map[rowKey]map[window.PartID]bool{}
+		w.rows = map[rowKey]map[blobs.PartID]bool{}
 	}
 	for _, id := range ids {
 		k := rowKey{typ, RowName(metric, id, small), at}
 		if w.rows[k] == nil {
-			w.rows[k] = map[window.PartID]bool{}
+			w.rows[k] = map[blobs.PartID]bool{}
 		}
 		w.rows[k][id] = true
 	}
@@ -303,7 +303,7 @@ func (w *Wanted) Rows() map[string][]string {
 
 // Take takes what is asked for from a row that was found, which is done then. A row that nobody
 // asks for is left.
-func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(window.StoredPart)) error {
+func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(blobs.StoredPart)) error {
 	k := rowKey{typ, part, at}
 	ids := w.rows[k]
 	if ids == nil {
@@ -312,11 +312,11 @@ func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(window.Sto
 	delete(w.rows, k)
 	if part != Pack {
 		for id := range ids { // one
-			take(window.StoredPart{PartID: id, Blob: b})
+			take(blobs.StoredPart{PartID: id, Blob: b})
 		}
 		return nil
 	}
-	err := ReadParts(b, func(id window.PartID) bool { return ids[id] }, func(p window.StoredPart) {
+	err := ReadParts(b, func(id blobs.PartID) bool { return ids[id] }, func(p blobs.StoredPart) {
 		delete(ids, p.PartID)
 		take(p)
 	})

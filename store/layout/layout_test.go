@@ -8,35 +8,35 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // someParts are parts of several types as an encoder gives them, a third of them small.
-func someParts(r *rand.Rand, n int) []window.Part {
-	var list []window.Part
-	id := window.PartID{}
+func someParts(r *rand.Rand, n int) []blobs.Part {
+	var list []blobs.Part
+	id := blobs.PartID{}
 	for range n {
 		switch r.IntN(6) {
 		case 0:
-			id = window.PartID{Type: id.Type + 1}
+			id = blobs.PartID{Type: id.Type + 1}
 		case 1:
-			if id.Facet == window.Values {
-				id.Facet = window.Buckets
+			if id.Facet == blobs.Values {
+				id.Facet = blobs.Buckets
 				break
 			}
 			fallthrough
 		default:
-			id = window.PartID{Type: id.Type, Metric: id.Metric + 1 + r.IntN(3)}
+			id = blobs.PartID{Type: id.Type, Metric: id.Metric + 1 + r.IntN(3)}
 		}
 		b := make([]byte, r.IntN(3000))
-		small := id.Facet == window.Values && r.IntN(3) == 0
+		small := id.Facet == blobs.Values && r.IntN(3) == 0
 		if small {
 			b = b[:r.IntN(min(len(b)+1, 60))]
 		}
 		for i := range b {
 			b[i] = byte(r.Uint32())
 		}
-		list = append(list, window.Part{PartID: id, Key: fmt.Sprint("type", id.Type),
+		list = append(list, blobs.Part{PartID: id, Key: fmt.Sprint("type", id.Type),
 			Metric: fmt.Sprint("metric", id.Metric), Small: small, Blob: b})
 	}
 	return list
@@ -46,7 +46,7 @@ func TestWindowRows(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		parts := someParts(r, r.IntN(200))
-		want := map[window.PartID][]byte{}
+		want := map[blobs.PartID][]byte{}
 		for _, p := range parts {
 			want[p.PartID] = p.Blob
 		}
@@ -66,9 +66,9 @@ func TestWindowRows(t *testing.T) {
 			if row < 0 {
 				t.Fatalf("%+v is in no row", id)
 			}
-			var found []window.StoredPart
-			if err := ReadParts(rows[row], func(o window.PartID) bool { return o == id },
-				func(p window.StoredPart) { found = append(found, p) }); err != nil {
+			var found []blobs.StoredPart
+			if err := ReadParts(rows[row], func(o blobs.PartID) bool { return o == id },
+				func(p blobs.StoredPart) { found = append(found, p) }); err != nil {
 				t.Fatal(err)
 			}
 			if len(found) != 1 || !bytes.Equal(found[0].Blob, b) {
@@ -100,7 +100,7 @@ func TestHourRows(t *testing.T) {
 		}
 		const at = 12345
 		var want Wanted
-		asked := map[window.PartID][]byte{}
+		asked := map[blobs.PartID][]byte{}
 		for _, part := range parts {
 			if r.IntN(2) == 0 {
 				want.Add(at, part.Key, part.Metric, part.Small, part.PartID)
@@ -110,7 +110,7 @@ func TestHourRows(t *testing.T) {
 		named := want.Rows()
 		for _, row := range rows {
 			before := len(asked)
-			err := want.Take(row.Type, row.Part, at, row.Blob, func(p window.StoredPart) {
+			err := want.Take(row.Type, row.Part, at, row.Blob, func(p blobs.StoredPart) {
 				if b, is := asked[p.PartID]; !is || !bytes.Equal(b, p.Blob) {
 					t.Fatalf("%+v was not asked for, or is other", p.PartID)
 				}
@@ -122,7 +122,7 @@ func TestHourRows(t *testing.T) {
 			if (len(asked) < before) != slices.Contains(named[row.Type], row.Part) {
 				t.Fatalf("row %s of %s is named wrongly", row.Part, row.Type)
 			}
-			if err := want.Take(row.Type, row.Part, at+1, row.Blob, func(window.StoredPart) {
+			if err := want.Take(row.Type, row.Part, at+1, row.Blob, func(blobs.StoredPart) {
 				t.Fatal("of another edition")
 			}); err != nil {
 				t.Fatal(err)
@@ -190,7 +190,7 @@ func checkHead(t *testing.T, b []byte) {
 
 func checkParts(t *testing.T, b []byte) {
 	total := 0
-	err := ReadParts(b, nil, func(p window.StoredPart) { total += len(p.Blob) })
+	err := ReadParts(b, nil, func(p blobs.StoredPart) { total += len(p.Blob) })
 	if err != nil && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/watch/reading"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 var target = reading.Target{Kind: reading.Redis, Cluster: "shop", Datacenter: "dc1", Rack: "r1",
@@ -25,12 +26,12 @@ type state map[string]string
 
 // readers decodes frames as those who read them do.
 type readers struct {
-	follower *window.Follower
+	follower *following.Follower
 	keys     int
 }
 
 func newReaders() *readers {
-	return &readers{follower: window.NewFollower(window.Node{Account: "a", ID: target.ID()}, nil)}
+	return &readers{follower: following.New(window.Node{Account: "a", ID: target.ID()}, nil)}
 }
 
 func (r *readers) read(t *testing.T, b []byte) state {
@@ -43,7 +44,7 @@ func (r *readers) read(t *testing.T, b []byte) state {
 		r.keys++
 	}
 	got := state{}
-	if _, err := r.follower.Frame(nil, b, func(c *window.Cell) {
+	if _, err := r.follower.Frame(nil, b, func(c *following.Cell) {
 		m := c.Of.Metrics[c.Metric]
 		var v any
 		switch m.Kind {

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/watch/send"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/following"
 )
 
 // ingest is one that answers as it is told, and keeps what it took.
@@ -124,7 +125,7 @@ func (r *rig) ledger(t *testing.T) {
 }
 
 // read returns the series of a frame as readers see them.
-func read(t *testing.T, b []byte) map[string]*window.Cell {
+func read(t *testing.T, b []byte) map[string]*following.Cell {
 	t.Helper()
 	h, _, err := frame.Parse(b)
 	if err != nil {
@@ -133,9 +134,9 @@ func read(t *testing.T, b []byte) map[string]*window.Cell {
 	if !h.IsKey() || !frame.IsProcess(h.Node) || h.Cluster != "ringwatch-self" {
 		t.Fatalf("%+v", h)
 	}
-	got := map[string]*window.Cell{}
-	follower := window.NewFollower(window.Node{Account: "a", ID: h.Node}, nil)
-	if _, err := follower.Frame(nil, b, func(v *window.Cell) {
+	got := map[string]*following.Cell{}
+	follower := following.New(window.Node{Account: "a", ID: h.Node}, nil)
+	if _, err := follower.Frame(nil, b, func(v *following.Cell) {
 		one := *v
 		got[v.Labels().String()] = &one
 	}); err != nil {

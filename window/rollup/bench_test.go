@@ -13,6 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -38,7 +40,7 @@ func recorded(tb testing.TB, name string, tables int,
 		n.Step()
 	}
 	for at := start; at < start+rollup.Hour.Millis; at += frame.WindowMillis {
-		w, _, err := window.Build(window.Node{Account: "acme"}, frames[at])
+		w, _, err := building.Window(window.Node{Account: "acme"}, frames[at])
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -106,7 +108,7 @@ var benchMetrics = []string{"cassandra_table_all_memtables_live_data_size_bytes"
 
 // one returns a run's head and the parts of one metric.
 func one(b *testing.B, s *stored, start int64,
-	name string) (*rollup.RunHead, []int, []window.StoredPart) {
+	name string) (*rollup.RunHead, []int, []blobs.StoredPart) {
 	h, err := rollup.DecodeRunHead(s.Level, start, s.heads[start])
 	if err != nil {
 		b.Fatal(err)
@@ -119,7 +121,7 @@ func one(b *testing.B, s *stored, start int64,
 		for m := range d.Metrics {
 			if d.Metrics[m].Name == name {
 				return h, []int{i}, slices.DeleteFunc(slices.Clone(s.parts[start]),
-					func(p window.StoredPart) bool { return p.Type != i || p.Metric != m })
+					func(p blobs.StoredPart) bool { return p.Type != i || p.Metric != m })
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // FromWindow returns the rollup of a window's five minutes. Its cost is the window's values that
@@ -57,7 +58,7 @@ type windowBuilder struct {
 	out   *Type
 	types []*window.Type
 	maps  []*mapping
-	of    []*window.Cells // scratch: the walks that have values of a row
+	of    []*selecting.Cells // scratch: the walks that have values of a row
 	arena
 }
 
@@ -93,7 +94,7 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 	if kind == frame.String {
 		return unknown
 	}
-	var walks []*window.Cells
+	var walks []*selecting.Cells
 	var maps []*mapping
 	zero, known := true, false
 	for i, t := range b.types {
@@ -102,7 +103,7 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 			zero = false
 			continue
 		}
-		c := w.Cells(t, own)
+		c := selecting.CellsOf(w, t, own)
 		if c == nil {
 			zero = false
 			continue
@@ -155,14 +156,14 @@ func (b *windowBuilder) column(w *window.Window, metric int) *column {
 
 // compact leaves out counts that are those of the entities, and columns that say nothing.
 func (c *column) compact(live []uint32) *column {
-	same := true
+	alike := true
 	for i, n := range c.counts {
 		if n != live[i] {
-			same = false
+			alike = false
 			break
 		}
 	}
-	if same {
+	if alike {
 		c.counts = nil
 		if len(c.rows) == 0 {
 			return nil
@@ -186,8 +187,8 @@ type aggregator struct {
 
 // row returns what the samples of one series give. It is usually one walk; more if entities that
 // are one series were described differently within the window. Where two walks know an instant the
-// first wins, as in window.Select.
-func (f *aggregator) row(of []*window.Cells) (cell, uint32) {
+// first wins, as in selecting.Select.
+func (f *aggregator) row(of []*selecting.Cells) (cell, uint32) {
 	if len(of) == 1 {
 		c := of[0]
 		n := uint32(0)
@@ -236,7 +237,7 @@ func (f *aggregator) begin() {
 }
 
 // add adds the walk's value, which follows the one that was added before in the same walk.
-func (f *aggregator) add(out *cell, c *window.Cells, first bool) {
+func (f *aggregator) add(out *cell, c *selecting.Cells, first bool) {
 	if f.size > 0 && !first && !c.Changed() && f.kind == frame.Histogram {
 		return // nothing increased
 	}
@@ -244,7 +245,7 @@ func (f *aggregator) add(out *cell, c *window.Cells, first bool) {
 }
 
 // addAny adds the walk's value.
-func (f *aggregator) addAny(out *cell, c *window.Cells, first bool) {
+func (f *aggregator) addAny(out *cell, c *selecting.Cells, first bool) {
 	word := c.Word()
 	if f.size > 0 {
 		f.histogram(out, word, c.Counts(), first)

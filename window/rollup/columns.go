@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Columns are the series of successive rollups of one node and level, the values of each side by
@@ -70,8 +71,8 @@ func (r *increases) add(first, last, rise int64) {
 
 // NewColumns returns columns of nothing. facets are what is needed of histograms, as SelectContext
 // has them.
-func NewColumns(facets []window.Facet) *Columns {
-	return &Columns{noBuckets: len(facets) > 0 && !slices.Contains(facets, window.Buckets)}
+func NewColumns(facets []blobs.Facet) *Columns {
+	return &Columns{noBuckets: len(facets) > 0 && !slices.Contains(facets, blobs.Buckets)}
 }
 
 // Extend returns the columns with what rollups of later periods, in any order, each period once,
@@ -213,9 +214,9 @@ func (e *extender) seriesOf(metric int, row int32, more int) *columnSeries {
 	hash := l.Hash()
 	for _, i := range e.known[hash] {
 		of := e.out.series[i]
-		if of.typ == e.Type && of.metric.Same(m) && labels.Equal(of.labels, l) {
+		if of.typ == e.Type && of.metric.Equal(m) && labels.Equal(of.labels, l) {
 			e.take((len(of.start) + more) * pointBytes)
-			e.out.series[i] = of.with(more)
+			e.out.series[i] = of.extended(more)
 			return e.out.series[i]
 		}
 	}
@@ -225,21 +226,21 @@ func (e *extender) seriesOf(metric int, row int32, more int) *columnSeries {
 		of.allBuckets = &increases{}
 	}
 	e.known[hash] = append(e.known[hash], len(e.out.series))
-	e.out.series = append(e.out.series, of.with(more))
+	e.out.series = append(e.out.series, of.extended(more))
 	return e.out.series[len(e.out.series)-1]
 }
 
-// with returns a copy whose lists have room for so many periods more.
-func (l *columnSeries) with(more int) *columnSeries {
+// extended returns a copy whose lists have room for so many periods more.
+func (l *columnSeries) extended(more int) *columnSeries {
 	out := *l
 	out.start, out.count = room(l.start, more), room(l.count, more)
-	out.increases = l.increases.with(more)
+	out.increases = l.increases.extended(more)
 	out.restarts = slices.Clip(l.restarts)
 	switch kind := l.metric.Kind; {
 	case kind == frame.Gauge || kind == frame.GaugeDouble:
 		out.min, out.max, out.sum = room(l.min, more), room(l.max, more), room(l.sum, more)
 	case l.allBuckets != nil:
-		r := l.allBuckets.with(more)
+		r := l.allBuckets.extended(more)
 		out.allBuckets = &r
 	case kind.IsHistogram():
 		out.hist = room(l.hist, more)
@@ -247,7 +248,7 @@ func (l *columnSeries) with(more int) *columnSeries {
 	return &out
 }
 
-func (r *increases) with(more int) increases {
+func (r *increases) extended(more int) increases {
 	out := increases{first: room(r.first, more), last: room(r.last, more)}
 	if r.rise != nil {
 		out.rise = room(r.rise, more)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -17,7 +17,7 @@ func TestColumnsGrow(t *testing.T) {
 	r := rand.New(rand.NewPCG(20261125, 1))
 	compared := 0
 	eachRun(t, 40, 37, func(level rollup.Level, start int64, list []*rollup.Rollup) {
-		for _, facets := range [][]window.Facet{nil, {window.Values}} {
+		for _, facets := range [][]blobs.Facet{nil, {blobs.Values}} {
 			c := rollup.NewColumns(facets)
 			begin := start
 			for i := 0; i < len(list); {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // openType is one type of a run that was read. Its periods' types share it.
@@ -43,7 +44,7 @@ type Run struct {
 
 // FromRun returns the rollups of a run, as OpenRun reads it.
 func FromRun(
-	h *RunHead, types []int, find window.Dictionaries, parts []window.StoredPart,
+	h *RunHead, types []int, find window.Dictionaries, parts []blobs.StoredPart,
 ) ([]*Rollup, []error) {
 	run, damage, _ := OpenRun(nil, h, types, find, parts) // nothing refuses
 	return run.Rollups(), damage
@@ -55,11 +56,11 @@ func FromRun(
 // is left out, and damage says why. The memory comes from the allowance, which is asked as the run
 // grows; nil gives any. The error is the allowance's.
 func OpenRun(allow window.Allowance, h *RunHead, types []int, find window.Dictionaries,
-	parts []window.StoredPart) (run *Run, damage []error, err error) {
+	parts []blobs.StoredPart) (run *Run, damage []error, err error) {
 	o := opener{head: h, batchedAllowance: batchedAllowance{allow: allow},
 		slots: int(h.Length / h.Millis)}
 	o.open(types, find)
-	compare := func(a, b window.StoredPart) int { return a.Compare(b.PartID) }
+	compare := func(a, b blobs.StoredPart) int { return a.Compare(b.PartID) }
 	if !slices.IsSortedFunc(parts, compare) {
 		parts = slices.SortedFunc(slices.Values(parts), compare)
 	}
@@ -80,9 +81,9 @@ func OpenRun(allow window.Allowance, h *RunHead, types []int, find window.Dictio
 // EmptyRun is a run of which no type was read.
 func EmptyRun(h *RunHead) *Run { return &Run{h, make([]*openType, len(h.Types))} }
 
-// Only returns the run with the types whose dictionaries are wanted. What is merged of several
+// Restrict returns the run with the types whose dictionaries are wanted. What is merged of several
 // runs lacks a metric that any of them has a type of, but has not read.
-func (r *Run) Only(want func(*window.Dictionary) bool) *Run {
+func (r *Run) Restrict(want func(*window.Dictionary) bool) *Run {
 	out := &Run{r.head, slices.Clone(r.types)}
 	for i, t := range out.types {
 		if t != nil && !want(t.dictionary) {
@@ -92,22 +93,22 @@ func (r *Run) Only(want func(*window.Dictionary) bool) *Run {
 	return out
 }
 
-// With returns the run with the types and the metrics that another reading of it has. Where both
-// have a metric, it is o's. The two share their memory with it.
-func (r *Run) With(o *Run) *Run {
+// JoinTypes returns the run with the types and the metrics that another reading of it has. Where
+// both have a metric, it is o's. The two share their memory with it.
+func (r *Run) JoinTypes(o *Run) *Run {
 	out := &Run{o.head, slices.Clone(o.types)}
 	for i, had := range r.types {
 		switch {
 		case out.types[i] == nil:
 			out.types[i] = had
 		case had != nil:
-			out.types[i] = had.with(out.types[i])
+			out.types[i] = had.joined(out.types[i])
 		}
 	}
 	return out
 }
 
-func (o *openType) with(more *openType) *openType {
+func (o *openType) joined(more *openType) *openType {
 	out := *more
 	out.read, out.columns = nil, nil
 	i, j := 0, 0
@@ -151,8 +152,8 @@ func columnsBytes(periods []column) (n int64) {
 		c := &periods[i]
 		n += 80 + 4*int64(cap(c.counts)+cap(c.rows)) + 8*int64(cap(c.cells))
 		for j, of := range c.cells {
-			same := i > 0 && j < len(periods[i-1].cells) && periods[i-1].cells[j] == of
-			if of != &zeroCell && !same {
+			repeated := i > 0 && j < len(periods[i-1].cells) && periods[i-1].cells[j] == of
+			if of != &zeroCell && !repeated {
 				n += int64(of.bytes())
 			}
 		}
@@ -246,8 +247,8 @@ func (r *reader) live(o *opener, rows int) [][]uint32 {
 	}
 	for slot, u := range usual {
 		if n == 0 {
-			if same := slices.Index(usual[:slot], u); same >= 0 {
-				live[slot] = live[same]
+			if earlier := slices.Index(usual[:slot], u); earlier >= 0 {
+				live[slot] = live[earlier]
 				continue
 			}
 		}
@@ -288,7 +289,7 @@ func (r *reader) count(from int64, period int) int64 {
 }
 
 // metric reads the parts of one metric.
-func (o *opener) metric(parts []window.StoredPart) {
+func (o *opener) metric(parts []blobs.StoredPart) {
 	id := parts[0].PartID
 	if id.Type < 0 || id.Type >= len(o.types) {
 		o.damaged(id, fmt.Errorf("%w: the head knows %d types", ErrMalformed, len(o.types)))
@@ -308,7 +309,7 @@ func (o *opener) metric(parts []window.StoredPart) {
 			batchedAllowance: &o.batchedAllowance}}
 	read, next := 0, 0
 	for _, p := range parts {
-		if p.Facet != window.Values || p.Piece < 0 || p.Piece > len(firsts) || p.Piece < next {
+		if p.Facet != blobs.Values || p.Piece < 0 || p.Piece > len(firsts) || p.Piece < next {
 			o.damaged(p.PartID, fmt.Errorf("%w: the head knows no such part, or it comes twice",
 				ErrMalformed))
 			continue
@@ -329,7 +330,7 @@ func (o *opener) metric(parts []window.StoredPart) {
 	}
 }
 
-func (o *opener) damaged(id window.PartID, err error) {
+func (o *opener) damaged(id blobs.PartID, err error) {
 	o.damage = append(o.damage, fmt.Errorf("part %d of metric %d of type %d: %w", id.Piece,
 		id.Metric, id.Type, err))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory/memorytest"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 )
@@ -30,7 +30,7 @@ func FuzzBlobs(f *testing.F) {
 		if what%2 == 1 {
 			p := parts[int(what/2)%len(parts)]
 			p.Blob = b
-			parts = []window.StoredPart{p}
+			parts = []blobs.StoredPart{p}
 		}
 		var got []*rollup.Rollup
 		bound.Within(t, len(b), func() {

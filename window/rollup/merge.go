@@ -16,9 +16,9 @@ func Merge(level Level, start int64, parts []*Rollup) *Rollup {
 		r.Instants += p.Instants
 		r.Parts = append(r.Parts, Part{p.Start, p.Instants})
 	}
-	var kept arena
+	var cells arena
 	for _, g := range unite(dictionariesOf(parts)) {
-		m := merger{group: g, arena: &kept,
+		m := merger{group: g, arena: &cells,
 			out: &Type{Dictionary: g.Dictionary, live: make([]uint32, len(g.Rows)),
 				columns: make([]*column, len(g.Metrics))}}
 		for i, p := range parts {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -27,7 +28,7 @@ func TestRecordedInRollups(t *testing.T) {
 		}
 		var windows []*window.Window
 		for _, of := range frames {
-			w, _, err := window.Build(window.Node{Account: "acme", ID: r.ID()}, of)
+			w, _, err := building.Window(window.Node{Account: "acme", ID: r.ID()}, of)
 			if err != nil {
 				t.Fatal(err)
 			}

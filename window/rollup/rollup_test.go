@@ -13,8 +13,12 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
+	"github.com/ringwatch/ringwatch/window/selecting"
+	"github.com/ringwatch/ringwatch/window/uniting"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -26,13 +30,13 @@ var begin = rollup.Day.Start(1_790_000_000_000) - 90*60_000
 type stored struct {
 	rollup.Level
 	heads        map[int64][]byte
-	parts        map[int64][]window.StoredPart
+	parts        map[int64][]blobs.StoredPart
 	dictionaries map[window.Hash][]byte
 	decoded      map[window.Hash]*window.Dictionary
 }
 
 func newStored(level rollup.Level) *stored {
-	return &stored{level, map[int64][]byte{}, map[int64][]window.StoredPart{},
+	return &stored{level, map[int64][]byte{}, map[int64][]blobs.StoredPart{},
 		map[window.Hash][]byte{}, map[window.Hash]*window.Dictionary{}}
 }
 
@@ -69,9 +73,9 @@ func (s *stored) keep(start int64, e rollup.Encoded) {
 	s.parts[start] = partsOf(e)
 }
 
-func partsOf(e rollup.Encoded) (list []window.StoredPart) {
+func partsOf(e rollup.Encoded) (list []blobs.StoredPart) {
 	for _, p := range e.Parts {
-		list = append(list, window.StoredPart{PartID: p.PartID, Blob: p.Blob})
+		list = append(list, blobs.StoredPart{PartID: p.PartID, Blob: p.Blob})
 	}
 	return list
 }
@@ -82,9 +86,9 @@ func (s *stored) find(_ string, hash window.Hash) (*window.Dictionary, error) {
 	}
 	b, found := s.dictionaries[hash]
 	if !found {
-		return nil, window.ErrDictionary
+		return nil, blobs.ErrDictionary
 	}
-	d, err := window.DecodeDictionary(b)
+	d, err := blobs.DecodeDictionary(b)
 	s.decoded[hash] = d
 	return d, err
 }
@@ -129,8 +133,8 @@ func history(pick windowtest.Pick) []*window.Window {
 	var list []*window.Window
 	for start := frame.WindowOf(begin); start < end; start += frame.WindowMillis {
 		if len(frames[start]) > 0 {
-			if w, _, err := window.Build(window.Node{Account: "acme"}, frames[start]); err == nil &&
-				len(w.Times) > 0 {
+			w, _, err := building.Window(window.Node{Account: "acme"}, frames[start])
+			if err == nil && len(w.Times) > 0 {
 				list = append(list, w)
 			}
 		}
@@ -141,9 +145,9 @@ func history(pick windowtest.Pick) []*window.Window {
 func all(windows []*window.Window) []window.Series {
 	var parts [][]window.Series
 	for _, w := range windows {
-		parts = append(parts, w.Select(0, math.MaxInt64))
+		parts = append(parts, selecting.Select(w, 0, math.MaxInt64))
 	}
-	return window.Join(parts...)
+	return selecting.Join(parts...)
 }
 
 // levels computes all levels, each from what the finer one stored.
@@ -349,12 +353,12 @@ func TestBounds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, _, err := window.Build(window.Node{}, [][]byte{b})
+				w, _, err := building.Window(window.Node{}, [][]byte{b})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if n := len(windows); n > 0 && windows[n-1].Start == w.Start {
-					windows[n-1] = window.Merge(windows[n-1], w)
+					windows[n-1] = uniting.Merge(windows[n-1], w)
 				} else {
 					windows = append(windows, w)
 				}

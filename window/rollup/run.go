@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/codec"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // A run is successive periods of one level of one node, stored together: the twelve of five minutes
@@ -20,8 +21,8 @@ const maxPeriods = 64
 // answer for the metrics of these parts.
 type Encoded struct {
 	Head         []byte
-	Dictionaries []window.EncodedDictionary
-	Parts        []window.Part // of metrics that the head does not answer for; all window.Values
+	Dictionaries []blobs.EncodedDictionary
+	Parts        []blobs.Part // of metrics that the head does not answer for; all blobs.Values
 }
 
 // Period is what a run's head says of a period that is there.
@@ -61,7 +62,7 @@ type RunEncoder struct {
 
 // runType is what the head says of a type.
 type runType struct {
-	dictionary window.EncodedDictionary
+	dictionary blobs.EncodedDictionary
 	live       [][]uint32      // by slot and row; nil: the type is not there
 	states     []byte          // by metric
 	encoded    []bool          // by metric: it was encoded
@@ -86,7 +87,7 @@ func NewRunEncoder(level Level, start, length int64) *RunEncoder {
 // Heads answer for metrics that are zero or absent, so that one may be known in some periods
 // although nobody has read it in the others. Such a metric is encoded only if it is among names,
 // where there are any.
-func (e *RunEncoder) Add(list []*Rollup, names ...string) (parts []window.Part) {
+func (e *RunEncoder) Add(list []*Rollup, names ...string) (parts []blobs.Part) {
 	by := make([]*Rollup, len(e.periods))
 	for _, r := range list {
 		slot := (r.Start - e.start) / e.level.Millis
@@ -137,14 +138,14 @@ func (e *RunEncoder) number(in *runInput) int {
 	if n, found := e.numbers[in.Dictionary]; found {
 		return n
 	}
-	b := in.Dictionary.Append(nil)
+	b := blobs.AppendDictionary(nil, in.Dictionary)
 	hash := window.HashOf(b)
 	n := slices.IndexFunc(e.types, func(t *runType) bool {
 		return t.dictionary.Key == in.Key && t.dictionary.Hash == hash
 	})
 	if n < 0 {
 		n = len(e.types)
-		t := &runType{dictionary: window.EncodedDictionary{Key: in.Key, Hash: hash, Blob: b},
+		t := &runType{dictionary: blobs.EncodedDictionary{Key: in.Key, Hash: hash, Blob: b},
 			live:   in.liveCounts(),
 			states: make([]byte, len(in.Metrics)), encoded: make([]bool, len(in.Metrics)),
 			pieces: map[int][]int32{}}
@@ -158,7 +159,7 @@ func (e *RunEncoder) number(in *runInput) int {
 }
 
 // append encodes one metric, if the rollups know it.
-func (t *runType) append(parts []window.Part, in *runInput, number, metric int) []window.Part {
+func (t *runType) append(parts []blobs.Part, in *runInput, number, metric int) []blobs.Part {
 	if t.encoded[metric] {
 		return parts
 	}
@@ -167,7 +168,7 @@ func (t *runType) append(parts []window.Part, in *runInput, number, metric int) 
 		return parts
 	}
 	t.encoded[metric] = true
-	if state == stateStored && len(bytes) <= window.SmallBytes {
+	if state == stateStored && len(bytes) <= blobs.SmallBytes {
 		state = stateSmall
 	}
 	t.states[metric] = state
@@ -177,7 +178,7 @@ func (t *runType) append(parts []window.Part, in *runInput, number, metric int) 
 	key := in.MetricKey(metric)
 	add := func(piece int, b []byte) {
 		parts = append(parts,
-			window.Part{PartID: window.PartID{Type: number, Metric: metric, Facet: window.Values,
+			blobs.Part{PartID: blobs.PartID{Type: number, Metric: metric, Facet: blobs.Values,
 				Piece: piece},
 				Key: t.dictionary.Key, Metric: key, Small: state == stateSmall, Blob: b})
 	}
@@ -276,14 +277,14 @@ func appendLive(dst []byte, live [][]uint32) []byte {
 	var others []byte
 	n, next := 0, 0
 	for row := range rows {
-		same, none := true, true
+		usually, none := true, true
 		for slot, counts := range live {
 			if counts != nil {
-				same = same && counts[row] == usual[slot]
+				usually = usually && counts[row] == usual[slot]
 				none = none && counts[row] == 0
 			}
 		}
-		if same {
+		if usually {
 			continue
 		}
 		n++
@@ -311,13 +312,13 @@ func mostFrequent(counts []uint32) uint32 {
 	if len(counts) == 0 {
 		return 0
 	}
-	same := true
+	uniform := true
 	for _, n := range counts {
-		if same = n == counts[0]; !same {
+		if uniform = n == counts[0]; !uniform {
 			break
 		}
 	}
-	if same {
+	if uniform {
 		return counts[0]
 	}
 	frequent := map[uint32]int{}

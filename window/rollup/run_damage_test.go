@@ -10,6 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -24,7 +26,7 @@ func damagedRun(t testing.TB) (s *stored, start int64, list []*rollup.Rollup) {
 		for i := range int64(12) {
 			frames = append(frames, n.Step(at+i*5000, false).Bytes)
 		}
-		w, _, err := window.Build(window.Node{}, frames)
+		w, _, err := building.Window(window.Node{}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +43,7 @@ func damagedRun(t testing.TB) (s *stored, start int64, list []*rollup.Rollup) {
 // known reports whether an error is one that a reader tells from others.
 func known(err error) bool {
 	return errors.Is(err, rollup.ErrMalformed) || errors.Is(err, rollup.ErrVersion) ||
-		errors.Is(err, window.ErrDictionary)
+		errors.Is(err, blobs.ErrDictionary)
 }
 
 // TestDamagedParts: cut and with bits flipped, a part is left out and named, or it says something;
@@ -145,15 +147,15 @@ func TestPartsThatAreNot(t *testing.T) {
 	}
 	want := points(t, list...)
 	p := s.parts[start][1]
-	for name, change := range map[string]func(p *window.StoredPart){
-		"twice":          func(*window.StoredPart) {},
-		"another piece":  func(p *window.StoredPart) { p.Piece = 1 },
-		"no piece":       func(p *window.StoredPart) { p.Piece = -1 },
-		"another facet":  func(p *window.StoredPart) { p.Facet = window.Buckets },
-		"another metric": func(p *window.StoredPart) { p.Metric = 1000 },
-		"no metric":      func(p *window.StoredPart) { p.Metric = -1 },
-		"another type":   func(p *window.StoredPart) { p.Type = len(h.Types) },
-		"no type":        func(p *window.StoredPart) { p.Type = -1 },
+	for name, change := range map[string]func(p *blobs.StoredPart){
+		"twice":          func(*blobs.StoredPart) {},
+		"another piece":  func(p *blobs.StoredPart) { p.Piece = 1 },
+		"no piece":       func(p *blobs.StoredPart) { p.Piece = -1 },
+		"another facet":  func(p *blobs.StoredPart) { p.Facet = blobs.Buckets },
+		"another metric": func(p *blobs.StoredPart) { p.Metric = 1000 },
+		"no metric":      func(p *blobs.StoredPart) { p.Metric = -1 },
+		"another type":   func(p *blobs.StoredPart) { p.Type = len(h.Types) },
+		"no type":        func(p *blobs.StoredPart) { p.Type = -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := p
@@ -169,10 +171,10 @@ func TestPartsThatAreNot(t *testing.T) {
 		})
 	}
 	lost := func(string, window.Hash) (*window.Dictionary, error) {
-		return nil, window.ErrDictionary
+		return nil, blobs.ErrDictionary
 	}
 	got, damage := rollup.FromRun(h, nil, lost, s.parts[start])
-	if len(damage) != len(h.Types) || !errors.Is(damage[0], window.ErrDictionary) ||
+	if len(damage) != len(h.Types) || !errors.Is(damage[0], blobs.ErrDictionary) ||
 		len(points(t, got...)) > 0 {
 		t.Fatal("without dictionaries:", damage)
 	}

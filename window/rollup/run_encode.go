@@ -5,7 +5,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/codec"
-	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // What a run's head says of a metric.
@@ -299,7 +299,7 @@ func (w *runWriter) flush() {
 func (w *runWriter) entry(row int, kind byte, content []byte) {
 	const most = 2 * 5 // bytes of the number of entries and of a gap
 	if n := len(w.pieces); n == 0 ||
-		len(w.body)-w.pieces[n-1].at+len(content)+most > window.PieceBytes {
+		len(w.body)-w.pieces[n-1].at+len(content)+most > blobs.PieceBytes {
 		p := runPiece{row: int32(row), at: len(w.body)}
 		if w.next = row; n == 0 {
 			p.row, w.next = 0, 0

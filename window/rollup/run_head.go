@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // RunHead is what a run's head says, without its dictionaries.
@@ -58,11 +59,11 @@ func (t *RunType) firsts(m int) []int32 {
 
 // PartsOf returns the parts that answer for metric m of type number t, ascending: those that have
 // any of the rows, all if rows is nil. A run's parts have all facets in one, which is
-// window.Values.
+// blobs.Values.
 func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32,
-	facets ...window.Facet) (list []window.PartID) {
+	facets ...blobs.Facet) (list []blobs.PartID) {
 	if t < 0 || t >= len(h.Types) || !h.Types[t].Stored(m) ||
-		len(facets) > 0 && !slices.Contains(facets, window.Values) {
+		len(facets) > 0 && !slices.Contains(facets, blobs.Values) {
 		return nil
 	}
 	firsts := h.Types[t].firsts(m)
@@ -74,7 +75,7 @@ func (h *RunHead) PartsOf(t int, _ *window.Dictionary, m int, rows []int32,
 			}
 		}
 		if has {
-			list = append(list, window.PartID{Type: t, Metric: m, Facet: window.Values,
+			list = append(list, blobs.PartID{Type: t, Metric: m, Facet: blobs.Values,
 				Piece: piece})
 		}
 	}

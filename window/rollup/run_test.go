@@ -11,6 +11,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
+	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/rollup"
 	"github.com/ringwatch/ringwatch/window/rollup/rolluptest"
 )
@@ -111,7 +113,7 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 			}
 			if !h.Types[p.Type].Stored(p.PartID.Metric) ||
 				h.Types[p.Type].Small(p.PartID.Metric) != p.Small ||
-				p.Small != (len(p.Blob) <= window.SmallBytes) {
+				p.Small != (len(p.Blob) <= blobs.SmallBytes) {
 				t.Fatalf("part %+v of %d bytes is not as the head says", p.PartID, len(p.Blob))
 			}
 			if ids := h.PartsOf(p.Type, d, p.PartID.Metric, nil); len(ids) != 1 ||
@@ -142,7 +144,7 @@ func TestRunsOfSomeMetrics(t *testing.T) {
 func TestRunsGrow(t *testing.T) {
 	eachRun(t, 10, 35, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		e, s, h := storedRun(t, level, start, list)
-		open := func(types []int, parts []window.StoredPart) *rollup.Run {
+		open := func(types []int, parts []blobs.StoredPart) *rollup.Run {
 			run, damage, err := rollup.OpenRun(nil, h, types, s.find, parts)
 			if len(damage) > 0 || err != nil {
 				t.Fatal(damage, err)
@@ -151,14 +153,14 @@ func TestRunsGrow(t *testing.T) {
 		}
 		all := open([]int{}, nil)
 		for i := range h.Types { // metrics that the head answers for
-			all = all.With(open([]int{i}, nil))
+			all = all.JoinTypes(open([]int{i}, nil))
 		}
 		before := all.Bytes()
 		for _, i := range rand.Perm(len(e.Parts)) {
 			p := partsOf(rollup.Encoded{Parts: e.Parts[i : i+1]})
-			all = all.With(open([]int{e.Parts[i].Type}, p))
+			all = all.JoinTypes(open([]int{e.Parts[i].Type}, p))
 			if i%3 == 0 {
-				all = all.With(open([]int{e.Parts[i].Type}, p))
+				all = all.JoinTypes(open([]int{e.Parts[i].Type}, p))
 			}
 		}
 		if d := rolluptest.Diff(points(t, all.Rollups()...), points(t, list...)); d != "" {
@@ -177,7 +179,7 @@ func TestTotalsOfHistograms(t *testing.T) {
 	histograms := 0
 	eachRun(t, 20, 36, func(level rollup.Level, start int64, list []*rollup.Rollup) {
 		whole := rollup.Select(list, 0, math.MaxInt64)
-		totals, err := rollup.SelectContext(t.Context(), nil, []window.Facet{window.Values}, list,
+		totals, err := rollup.SelectContext(t.Context(), nil, []blobs.Facet{blobs.Values}, list,
 			0, math.MaxInt64)
 		if err != nil || len(totals) != len(whole) {
 			t.Fatalf("%d series, want %d: %v", len(totals), len(whole), err)
@@ -229,7 +231,7 @@ func TestRunInChunks(t *testing.T) {
 		slices.Sort(names)
 		names = slices.Compact(names)
 		enc := rollup.NewRunEncoder(level, start, length)
-		var parts []window.Part
+		var parts []blobs.Part
 		for chunk := range slices.Chunk(names, 2) {
 			var some []*rollup.Rollup
 			for i, r := range list {
@@ -238,7 +240,7 @@ func TestRunInChunks(t *testing.T) {
 					t.Fatal(err)
 				}
 				of := slices.DeleteFunc(slices.Clone(single[i].parts[r.Start]),
-					func(p window.StoredPart) bool {
+					func(p blobs.StoredPart) bool {
 						d, err := single[i].find("", h.Types[p.Type].Hash)
 						return err != nil || !slices.Contains(chunk, d.Metrics[p.Metric].Name)
 					})
@@ -251,7 +253,7 @@ func TestRunInChunks(t *testing.T) {
 			parts = append(parts, enc.Add(some, chunk...)...)
 		}
 		got := enc.Finish()
-		slices.SortFunc(parts, func(a, b window.Part) int {
+		slices.SortFunc(parts, func(a, b blobs.Part) int {
 			if a.Type != b.Type {
 				return a.Type - b.Type
 			}
@@ -292,7 +294,7 @@ func large(t testing.TB, tables int) (list []*window.Window) {
 			}
 			frames = append(frames, b)
 		}
-		w, _, err := window.Build(window.Node{}, frames)
+		w, _, err := building.Window(window.Node{}, frames)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +317,7 @@ func TestRunInPieces(t *testing.T) {
 		t.Fatalf("%d parts", len(e.Parts))
 	}
 	for i, p := range e.Parts {
-		if p.Piece != i || p.Small || len(p.Blob) > window.PieceBytes {
+		if p.Piece != i || p.Small || len(p.Blob) > blobs.PieceBytes {
 			t.Fatalf("part %d: %+v of %d bytes", i, p.PartID, len(p.Blob))
 		}
 	}
@@ -329,7 +331,7 @@ func TestRunInPieces(t *testing.T) {
 	whole := points(t, list...)
 	seen := 0
 	for piece, p := range s.parts[start] {
-		got, damage := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
+		got, damage := rollup.FromRun(h, nil, s.find, []blobs.StoredPart{p})
 		if len(damage) > 0 {
 			t.Fatal(damage)
 		}
@@ -364,7 +366,7 @@ func TestRunInPieces(t *testing.T) {
 			t.Fatal(damage)
 		}
 		some := points(t, got...)
-		alone, _ := rollup.FromRun(h, nil, s.find, []window.StoredPart{p})
+		alone, _ := rollup.FromRun(h, nil, s.find, []blobs.StoredPart{p})
 		lost := points(t, alone...)
 		if len(some)+len(lost) != len(whole) {
 			t.Fatalf("without piece %d of %d series there are %d of %d", piece, len(lost),
@@ -380,7 +382,7 @@ func TestRunInPieces(t *testing.T) {
 		ids[1].Piece != len(e.Parts)-1 {
 		t.Fatalf("the parts of the first and the last row are %+v", ids)
 	}
-	if ids := h.PartsOf(0, nil, 0, nil, window.Buckets); ids != nil {
+	if ids := h.PartsOf(0, nil, 0, nil, blobs.Buckets); ids != nil {
 		t.Fatalf("a counter's buckets are in %+v", ids)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
+	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
 // Select returns the series that match from rollups of one level, in any order, each period once,
@@ -23,9 +24,9 @@ func Select(rollups []*Rollup, from, to int64, matchers ...*labels.Matcher) []Se
 // SelectContext is Select until ctx ends, and within the memory that the allowance gives (nil:
 // any), which is asked as the answer grows. Then it returns ctx's or the allowance's error soon,
 // however long matching would take. facets are what is needed of histograms: without
-// window.Buckets their counts are those of all buckets; none: all.
+// blobs.Buckets their counts are those of all buckets; none: all.
 func SelectContext(
-	ctx context.Context, allow window.Allowance, facets []window.Facet, rollups []*Rollup,
+	ctx context.Context, allow window.Allowance, facets []blobs.Facet, rollups []*Rollup,
 	from, to int64, matchers ...*labels.Matcher,
 ) ([]Series, error) {
 	c, err := NewColumns(facets).Extend(ctx, allow, rollups, matchers...)

@@ -95,7 +95,7 @@ func uniteOne(key string, ds []*window.Dictionary) *group {
 func sameDictionary(a, b *window.Dictionary) bool {
 	return slices.Equal(a.Labels, b.Labels) && len(a.Rows) == len(b.Rows) &&
 		slices.EqualFunc(a.Metrics, b.Metrics, func(a, b window.Metric) bool {
-			return a.Same(&b)
+			return a.Equal(&b)
 		}) &&
 		slices.EqualFunc(a.Rows, b.Rows, slices.Equal[[]string])
 }
@@ -170,7 +170,7 @@ func uniteDifferent(key string, ds []*window.Dictionary) *group {
 // definition.
 func metricIn(d *window.Dictionary, m *window.Metric) int32 {
 	for i := range d.Metrics {
-		if d.Metrics[i].Same(m) {
+		if d.Metrics[i].Equal(m) {
 			return int32(i)
 		}
 	}
