@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -242,7 +243,7 @@ func (e *exposition) histogram(s *window.Series) {
 	var le []byte
 	e.counts = h.Dense(e.counts[:0])
 	next := 0
-	for _, b := range query.ExposedBuckets(h.Size - 1) {
+	for _, b := range series.ExposedBuckets(h.Size - 1) {
 		for ; next <= b; next++ {
 			total += e.counts[next]
 		}

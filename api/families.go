@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -67,8 +68,8 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		e   *encoded
 		err error
 	}
-	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
-		ctx, end := s.deps.Reader.Part(ctx)
+	next := share.InOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
+		ctx, end := s.deps.Reader.Shared.Part(ctx)
 		defer end() // what is encoded holds nothing of what was read
 		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f, as)
 		return read{e, err}

@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -75,7 +76,7 @@ func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p accoun
 	q *metricsQuery, nodes []Node, size *budget) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	next := query.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
+	next := share.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
 		series, lost, err := s.select1(ctx, p, &nodes[i], q)
 		return nodeSeries{node: &nodes[i], series: slices.DeleteFunc(series, neverCounted),
 			missing: lost, err: err}

@@ -8,6 +8,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -92,7 +93,7 @@ func (s *latestCache) get(k latestKey) *latestSeries {
 // latestSeries reads what a question selects of a node's latest state.
 func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*latestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
-	return ShareRead(ctx, r, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
+	return share.Read(ctx, r.Shared, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
 		func(ctx context.Context) (*latestSeries, error) {
 			state, err := r.readLatest(ctx, q.account, n, q.want)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -17,8 +18,8 @@ type collector struct {
 	*selection
 	node     *Node
 	lease    *memory.Lease // of the values
-	list     []*oneSeries
-	byLabels map[uint64][]*oneSeries
+	list     []*series.Series
+	byLabels map[uint64][]*series.Series
 	bounds   map[*frame.Bounds][]float64
 }
 
@@ -58,7 +59,7 @@ func (s *selection) seen(
 		return nil, false, nil // the instant lies before it
 	case t < s.hints.Start:
 		return nil, true, nil // nothing lives on
-	case t+missedIntervals*max(state.interval, n.Interval) <= at:
+	case t+series.MissedIntervals*max(state.interval, n.Interval) <= at:
 		return nil, false, nil // it may be silent: that depends on the frame before, too
 	}
 	return state.lists, true, nil
@@ -82,7 +83,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	}
 	from := p.from
 	if c.hints.Range == 0 { // range windows do not see ends
-		from -= lead(max(c.lookback, c.config.Lookback.Milliseconds()))
+		from -= series.Lead(max(c.lookback, c.config.Lookback.Milliseconds()))
 	}
 	windows, err := c.reader.Windows(ctx, c.who.Account, c.node, from, p.to, c.plan.facets,
 		c.plan.once)
@@ -90,7 +91,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 		return err
 	}
 	c.addMissing(windows.Missing)
-	silent := gapsIn(windows.Instants, c.node.Interval, from, p.to)
+	silent := series.GapsIn(windows.Instants, c.node.Interval, from, p.to)
 	if c.streamed && len(c.pieces) == 1 && len(c.plan.once) == 1 {
 		return c.addLazy(ctx, &windows, silent, p)
 	}
@@ -109,13 +110,13 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) addLazy(ctx context.Context, w *Windows, silent []gap, p *piece) error {
+func (c *collector) addLazy(ctx context.Context, w *Windows, silent []series.Gap, p *piece) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
 	if err != nil {
 		return err
 	}
 	// The engine adds up in this order.
-	if err := sortStable(ctx, list, func(a, b window.Line) int {
+	if err := series.SortStable(ctx, list, func(a, b window.Line) int {
 		return labels.Compare(a.Labels, b.Labels)
 	}); err != nil {
 		return err
@@ -129,16 +130,16 @@ func (c *collector) addLazy(ctx context.Context, w *Windows, silent []gap, p *pi
 			}
 			continue
 		}
-		c.plan.views(l.Labels, l.Metric, func(of labels.Labels, v view) {
+		c.plan.views(l.Labels, l.Metric, func(of labels.Labels, v series.View) {
 			if err != nil {
 				return
 			}
-			one := &lazySamples{Line: l, view: v, from: from, to: p.to, instants: w.Instants,
-				gaps: silent}
-			if one.isHistogram() {
-				one.upper = c.upper(l.Metric.Bounds)
+			one := &series.Lazy{Line: l, View: v, From: from, To: p.to, Instants: w.Instants,
+				Gaps: silent}
+			if one.IsHistogram() {
+				one.Upper = c.upper(l.Metric.Bounds)
 			}
-			err = c.put(of, part{samples: one}, 0)
+			err = c.put(of, series.Segment{Samples: one}, 0)
 		})
 		if err != nil {
 			return err
@@ -160,33 +161,25 @@ func since(s window.Series, from int64) window.Series {
 	return s
 }
 
-// What a series of an answer takes, in bytes, beside its values.
-const (
-	seriesCost = 400
-	sampleCost = 16
-	filledCost = 10
-	histCost   = 72
-)
-
 // add takes the views of a stored series that are asked for.
-func (c *collector) add(s *window.Series, instants []int64, silent []gap) error {
+func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap) error {
 	if s.Metric.Kind == frame.String {
 		var failed error
 		c.plan.texts(s, func(l labels.Labels, at []int64) {
 			if failed == nil {
-				failed = c.put(l, part{samples: ones(at), ends: endsOf(at, instants, silent)},
+				failed = c.put(l, series.Segment{Samples: series.Presence(at), Ends: series.EndsOf(at, instants, silent)},
 					int64(len(at))*8)
 			}
 		})
 		return failed
 	}
-	ends := endsOf(s.At, instants, silent)
-	cost := int64(len(s.At)) * sampleCost
+	ends := series.EndsOf(s.At, instants, silent)
+	cost := int64(len(s.At)) * series.SampleCost
 	for i := range s.Histograms {
-		cost += histCost + filledCost*int64(len(s.Histograms[i].Filled))
+		cost += series.HistogramCost + series.FilledCost*int64(len(s.Histograms[i].Filled))
 	}
 	var failed error
-	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
@@ -194,7 +187,7 @@ func (c *collector) add(s *window.Series, instants []int64, silent []gap) error 
 		if s.Metric.Kind.IsHistogram() {
 			upper = c.upper(s.Metric.Bounds)
 		}
-		of := part{samples: samplesOf(s, v, upper), ends: ends}
+		of := series.Segment{Samples: series.SamplesOf(s, v, upper), Ends: ends}
 		failed = c.put(l, of, cost)
 		cost = 0 // the views share the values
 	})
@@ -204,14 +197,14 @@ func (c *collector) add(s *window.Series, instants []int64, silent []gap) error 
 // addRolled takes the views of a series of rollups that are asked for.
 func (c *collector) addRolled(s *rollup.Series, p *piece) error {
 	var failed error
-	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
 		of := rollupSamples(s, v, &c.windows, p.to, c.now, c.after(l, p.to))
-		cost := int64(of.len()) * sampleCost
-		for _, h := range of.samples.(*points).native {
-			cost += histCost + 16*int64(len(h.PositiveBuckets))
+		cost := int64(of.Len()) * series.SampleCost
+		for _, h := range of.Samples.(*series.Points).Native {
+			cost += series.HistogramCost + 16*int64(len(h.PositiveBuckets))
 		}
 		failed = c.put(l, of, cost)
 	})
@@ -225,40 +218,40 @@ func (c *collector) upper(b *frame.Bounds) []float64 {
 	if c.bounds == nil {
 		c.bounds = map[*frame.Bounds][]float64{}
 	}
-	list := upperBounds(b)
+	list := series.UpperBounds(b)
 	c.bounds[b] = list
 	return list
 }
 
 // after returns what follows an instant of the series with the labels; nil if nothing is known.
-func (c *collector) after(l labels.Labels, at int64) *part {
+func (c *collector) after(l labels.Labels, at int64) *series.Segment {
 	for _, known := range c.byLabels[l.Hash()] {
-		if labels.Equal(known.labels, l) && known.parts[0].at(0) > at {
-			return &known.parts[0]
+		if labels.Equal(known.Metric, l) && known.Segments[0].Time(0) > at {
+			return &known.Segments[0]
 		}
 	}
 	return nil
 }
 
 // put adds a part to the series with the labels. Its memory is the query's until that ends.
-func (c *collector) put(l labels.Labels, of part, cost int64) error {
-	if _, is := of.samples.(*lazySamples); !is && of.len() == 0 {
+func (c *collector) put(l labels.Labels, of series.Segment, cost int64) error {
+	if _, is := of.Samples.(*series.Lazy); !is && of.Len() == 0 {
 		return nil
 	}
-	if err := c.lease.Take(cost + seriesCost); err != nil {
+	if err := c.lease.Take(cost + series.SeriesCost); err != nil {
 		return err
 	}
 	hash := l.Hash()
 	for _, known := range c.byLabels[hash] {
-		if labels.Equal(known.labels, l) {
-			known.parts = append(known.parts, of)
-			slices.SortStableFunc(known.parts, func(a, b part) int {
-				return int(a.at(0) - b.at(0))
+		if labels.Equal(known.Metric, l) {
+			known.Segments = append(known.Segments, of)
+			slices.SortStableFunc(known.Segments, func(a, b series.Segment) int {
+				return int(a.Time(0) - b.Time(0))
 			})
 			return nil
 		}
 	}
-	one := &oneSeries{labels: l, parts: []part{of}, ctx: c.ctx}
+	one := &series.Series{Metric: l, Segments: []series.Segment{of}, Context: c.ctx}
 	c.byLabels[hash] = append(c.byLabels[hash], one)
 	c.list = append(c.list, one)
 	if c.streamed {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // downNodes remembers when the store last heard of nodes that are down. Without it each request of
@@ -80,7 +82,7 @@ func (r *Reader) askStore(
 	ctx context.Context, account string, nodes []uuid.UUID, now int64,
 ) (map[uuid.UUID]int64, error) {
 	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
-	stored, err := ShareRead(ctx, r, account, key, func(ctx context.Context) (storedSeen, error) {
+	stored, err := share.Read(ctx, r.Shared, account, key, func(ctx context.Context) (storedSeen, error) {
 		seen, err := r.sources.LastSeen(ctx, account, nodes)
 		if err == nil {
 			r.down.put(account, nodes, seen, now)

@@ -51,7 +51,7 @@ func (f *fleet) sources() query.Sources { return query.Sources{Store: f, LastSee
 // states returns what /v1/nodes says of all nodes, and when they were heard of.
 func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map[uuid.UUID]int64) {
 	f.Helper()
-	ctx, end := r.Scope(f.Context(), f.account())
+	ctx, end := r.Shared.Scope(f.Context(), f.account())
 	defer end()
 	nodes, err := r.Nodes(ctx, f.principal(), f.config.NodesTTL)
 	if err != nil {

@@ -21,7 +21,9 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -127,8 +129,8 @@ type Engine struct {
 	selectors *selector.Parser
 	parser    parser.Parser
 	promql    *promql.Engine
-	queue     *queue
-	cpu       cpuSlots
+	queue     *limit.Queue
+	cpu       share.CPU
 	features  features.Collector
 	tracker   *promql.ActiveQueryTracker
 	log       *logging.JSONFileLogger
@@ -165,8 +167,8 @@ func NewEngine(
 	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
 	}
-	e.cpu = newCPUSlots()
-	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
+	e.cpu = share.NewCPU()
+	e.queue = limit.NewQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
 	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 	e.parser.RegisterFeatures(e.features)
 	opts := promql.EngineOpts{
@@ -316,7 +318,7 @@ func (e *Engine) Range(
 	o Options,
 ) (*Answer, error) {
 	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
-		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
+		return nil, &limit.Error{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
 			Unit: "steps", Remedy: "use a wider step or less time"}
 	}
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
@@ -357,12 +359,12 @@ func (e *Engine) run(
 		o.Timeout = e.config.Timeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	leave, err := e.queue.enter(ctx, who.Account, e.wide(ctx, who, tree))
+	leave, err := e.queue.Enter(ctx, who.Account, e.wide(ctx, who, tree))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.reader.Scope(e.cpu.within(ctx), who.Account)
+	ctx, shut := e.reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
 		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
@@ -449,11 +451,11 @@ func doneWithin(d time.Duration, done <-chan struct{}) bool {
 func (e *Engine) Queryable(
 	ctx context.Context, who account.Principal, lookback time.Duration,
 ) (storage.Queryable, context.Context, func(), error) {
-	leave, err := e.queue.enter(ctx, who.Account, false)
+	leave, err := e.queue.Enter(ctx, who.Account, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, shut := e.reader.Scope(ctx, who.Account)
+	ctx, shut := e.reader.Shared.Scope(ctx, who.Account)
 	return &queryable{Engine: e, ctx: ctx, who: who,
 		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
 }
@@ -465,8 +467,8 @@ func (e *Engine) Queryable(
 func (e *Engine) Begin(
 	ctx context.Context, accountName string,
 ) (of context.Context, end func(), err error) {
-	end, err = e.queue.enter(ctx, accountName, false)
-	return e.cpu.within(ctx), end, err
+	end, err = e.queue.Enter(ctx, accountName, false)
+	return e.cpu.Within(ctx), end, err
 }
 
 // unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.

@@ -10,11 +10,7 @@ import (
 )
 
 // Running returns how many queries hold a place.
-func (e *Engine) Running() int {
-	e.queue.mu.Lock()
-	defer e.queue.mu.Unlock()
-	return e.queue.running
-}
+func (e *Engine) Running() int { return e.queue.Running() }
 
 // Alone lets Prometheus's engine compute everything, as if there were no kernels.
 func (e *Engine) Alone() { e.noKernels = true }
@@ -36,14 +32,4 @@ func (e *Engine) Planned(
 func (e *Engine) Wide(ctx context.Context, who account.Principal, expr string) (bool, error) {
 	tree, err := e.Parse(ctx, expr)
 	return err == nil && e.wide(ctx, who, tree), err
-}
-
-// Waiting returns how many wait for a reading.
-func Waiting(r *Reader, key string) int {
-	r.shared.mu.Lock()
-	defer r.shared.mu.Unlock()
-	if f := r.shared.inFlight[key]; f != nil {
-		return len(f.waiting)
-	}
-	return 0
 }

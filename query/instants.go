@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // When nodes were heard of, over time, is what their own series are made of: up, and when each was
@@ -155,7 +156,7 @@ func (h *instantsQuery) node(
 	if h.whole[i] {
 		return append(instants, h.recent[i]...), nil
 	}
-	within, end := h.Part(ctx)
+	within, end := h.Shared.Part(ctx)
 	defer end()
 	windows, err := h.Windows(within, h.account, n, open, h.to, nil, noSeries)
 	if err != nil {
@@ -202,9 +203,9 @@ func (h *instantsQuery) read(
 	ctx context.Context, what string, n *Node, from, to int64, use func(*instantsRead),
 ) error {
 	q := rangeRead{from: from, to: to, selectors: noSeries}
-	within, end := h.Part(ctx)
+	within, end := h.Shared.Part(ctx)
 	defer end()
-	read, err := ShareRead(within, h.Reader, h.account, readingKey(what, h.account, n, q),
+	read, err := share.Read(within, h.Shared, h.account, readingKey(what, h.account, n, q),
 		func(ctx context.Context) (*instantsRead, error) {
 			read := instantsRead{began: h.config.Clock().UnixMilli()}
 			w, err := h.storeRange(ctx, h.account, n, q)

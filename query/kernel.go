@@ -8,8 +8,10 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/annotations"
 
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
@@ -49,6 +51,12 @@ func (q *queryable) compute(ctx context.Context, statement parser.Statement) err
 		g.LabelGrowth = NewLabelGrowth(root, g.span, g.steps, int(g.maxValue))
 	}
 	return nil
+}
+
+// computed is what a kernel has answered.
+type computed struct {
+	list     []*series.Series
+	warnings annotations.Annotations
 }
 
 // kernelRewriter walks over an expression.
@@ -126,20 +134,22 @@ func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 	// The matcher itself is the key, so nobody can write one.
 	m := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "kernel")
 	if p.computed == nil {
-		p.computed = map[*labels.Matcher]*seriesSet{}
+		p.computed = map[*labels.Matcher]computed{}
 	}
-	p.computed[m] = &seriesSet{begun: true, at: -1, list: list, warnings: warnings}
+	p.computed[m] = computed{list, warnings}
 	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m},
 		PosRange: k.expr.PositionRange()}
 }
 
 // kernelAnswer returns a kernel's answer to the selector that stands for its question.
 func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
-	s := *q.computed[matchers[0]]
-	if err := q.grown.read(matchers, s.list); err != nil {
-		s.err = sourceError{err}
-	}
-	return &s
+	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
+		of := q.computed[matchers[0]]
+		if err := q.grown.read(matchers, of.list); err != nil {
+			return nil, nil, sourceError{err}
+		}
+		return of.list, of.warnings, nil
+	})
 }
 
 // question returns what a kernel may answer; nil if it is nothing of that kind.

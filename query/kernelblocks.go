@@ -7,6 +7,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // How many series are computed before they are added up, and how many bytes these may take before
@@ -37,11 +39,11 @@ type row struct {
 }
 
 // source gives what is to be added up: rows, or series of which rows are to be computed.
-type source func(context.Context, *memory.Lease) ([]row, []*oneSeries, error)
+type source func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
 // ofNode is a node, whose newest state may be known.
 func (r *kernelRun) ofNode(n *Node, known *latestSeries) source {
-	return func(ctx context.Context, lease *memory.Lease) ([]row, []*oneSeries, error) {
+	return func(ctx context.Context, lease *memory.Lease) ([]row, []*series.Series, error) {
 		if known == nil && r.isInstant() {
 			lists, done, err := r.seen(ctx, n, nil)
 			if err != nil {
@@ -63,7 +65,7 @@ func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
 	blocks := make(chan block, blocksAhead)
 	r.streams.Go(func() {
 		defer close(blocks)
-		within, end := r.reader.Scope(ctx, r.who.Account)
+		within, end := r.reader.Shared.Scope(ctx, r.who.Account)
 		defer end()
 		send := func(b block) bool {
 			select {
@@ -96,7 +98,7 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 	scratch := r.scratch.Get().(*kernelScratch)
 	defer r.scratch.Put(scratch)
 	for next := 0; next < len(list) && err == nil; {
-		err = OnCPU(ctx, func() (err error) {
+		err = share.OnCPU(ctx, func() (err error) {
 			next, err = r.fill(ctx, &b, scratch, list, next)
 			return err
 		})
@@ -116,7 +118,7 @@ func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bo
 // fill computes the rows of series from one on until a block is full, and returns the next one. The
 // lease gives what the rows take.
 func (r *kernelRun) fill(
-	ctx context.Context, b *block, scratch *kernelScratch, list []*oneSeries, from int,
+	ctx context.Context, b *block, scratch *kernelScratch, list []*series.Series, from int,
 ) (next int, err error) {
 	for next = from; next < len(list) && !b.isFull(); next++ {
 		one, some, err := r.compute(ctx, scratch, list[next])
@@ -147,12 +149,12 @@ func (r *row) bytes() int64 {
 
 // compute returns what the question's function gives of a series, and whether that is anything.
 func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
-	s *oneSeries) (row, bool, error) {
-	one := row{labels: s.labels}
+	s *series.Series) (row, bool, error) {
+	one := row{labels: s.Metric}
 	if err := ctx.Err(); err != nil {
 		return one, false, err
 	}
-	if s.parts[0].isHistogram() && !r.k.onlyCounts() {
+	if s.Segments[0].IsHistogram() && !r.k.onlyCounts() {
 		some, err := r.histogramRow(ctx, scratch, s, &one)
 		return one, some, err
 	}
@@ -170,7 +172,7 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
 
 // histogramRow computes the row of a series of histograms.
 func (r *kernelRun) histogramRow(
-	ctx context.Context, scratch *kernelScratch, s *oneSeries, one *row,
+	ctx context.Context, scratch *kernelScratch, s *series.Series, one *row,
 ) (bool, error) {
 	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
 	if h == nil || !r.takesHistograms(r.k, m.Kind) {

@@ -1,8 +1,11 @@
 package query
 
 import (
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -11,31 +14,31 @@ type kernelScratch struct {
 	kernel.Slider
 	kernel.Columns
 	histograms kernel.Histograms
-	iterator   *iterator
+	iterator   *series.Iterator
 	line       window.Samples
 }
 
 // histogramsOf returns the samples of a series of histograms, if they are wanted where it ended,
 // its metric and bounds; nil if its parts must be joined.
 func (k *kernelScratch) histogramsOf(
-	s *oneSeries, ends bool,
+	s *series.Series, ends bool,
 ) (*kernel.Histograms, *window.Metric, []float64) {
-	if len(s.parts) > 1 {
+	if len(s.Segments) > 1 {
 		return nil, nil, nil
 	}
 	v, h := &k.line, &k.histograms
 	var m *window.Metric
 	var bounds []float64
-	switch of := s.parts[0].samples.(type) {
-	case *lazySamples:
-		of.Read(v, of.from, of.to, true)
-		m, bounds, h.Gone = of.Metric, of.upper, nil
+	switch of := s.Segments[0].Samples.(type) {
+	case *series.Lazy:
+		of.Line.Read(v, of.From, of.To, true)
+		m, bounds, h.Gone = of.Line.Metric, of.Upper, nil
 		if ends {
-			h.Gone = endsOf(v.At, of.instants, of.gaps)
+			h.Gone = series.EndsOf(v.At, of.Instants, of.Gaps)
 		}
-	case histograms:
+	case series.Histograms:
 		v.Of(of.Series)
-		m, bounds, h.Gone = of.Metric, of.bounds, s.parts[0].ends
+		m, bounds, h.Gone = of.Metric, of.Bounds, s.Segments[0].Ends
 	}
 	if m == nil || v.NoBuckets && len(v.At) > 0 {
 		return nil, nil, nil
@@ -43,35 +46,36 @@ func (k *kernelScratch) histogramsOf(
 	h.Times, h.Ends, h.Bucket, h.Delta = v.At, v.BucketEnd, v.Bucket, v.Delta
 	h.Counts, h.Sums = h.Counts[:0], h.Sums[:0]
 	for i, n := range v.Counts {
-		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, histogramSum(m, v.Words[i]))
+		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, series.HistogramSum(m, v.Words[i]))
 	}
 	return h, m, bounds
 }
 
 // columns returns a series' samples, and where it ended unless only samples are asked for. Of
 // histograms that are only counted each one is a number.
-func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Columns, error) {
+func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Columns, error) {
 	onlySamples := of.function != ""
-	if of, is := s.parts[0].samples.(*lazySamples); is && len(s.parts) == 1 {
-		k.Times, k.Values = of.numbers(&k.line, !onlySamples, k.Times, k.Values)
+	if of, is := s.Segments[0].Samples.(*series.Lazy); is && len(s.Segments) == 1 {
+		k.Times, k.Values = of.Numbers(&k.line, !onlySamples, k.Times, k.Values)
 		return k.Columns, nil
 	}
-	if of, is := s.parts[0].samples.(*points); is && len(s.parts) == 1 && len(of.native) == 0 &&
-		(onlySamples || len(s.parts[0].ends) == 0) {
-		return kernel.Columns{Times: of.times, Values: of.values}, nil
+	if of, is := s.Segments[0].Samples.(*series.Points); is && len(s.Segments) == 1 && len(of.Native) == 0 &&
+		(onlySamples || len(s.Segments[0].Ends) == 0) {
+		return kernel.Columns{Times: of.Times, Values: of.Values}, nil
 	}
-	if of, is := s.parts[0].samples.(floats); is && len(s.parts) == 1 &&
-		(onlySamples || len(s.parts[0].ends) == 0) {
+	if of, is := s.Segments[0].Samples.(series.Floats); is && len(s.Segments) == 1 &&
+		(onlySamples || len(s.Segments[0].Ends) == 0) {
 		return k.columnsOf(of), nil
 	}
 	times, values := k.Times[:0], k.Values[:0]
 	s.Iterator(k.iterator)
-	for it := k.iterator; it.Next() != 0; {
-		if it.parts[0].isHistogram() && !of.onlyCounts() {
+	it := k.iterator
+	for kind := it.Next(); kind != chunkenc.ValNone; kind = it.Next() {
+		if kind == chunkenc.ValFloatHistogram && !of.onlyCounts() {
 			return kernel.Columns{}, errUseEngine
 		}
 		t, v := it.AtT(), 0.0
-		if it.stale || !it.parts[0].isHistogram() {
+		if it.IsStale() || kind == chunkenc.ValFloat {
 			_, v = it.At()
 		}
 		if kernel.IsMissing(v) && onlySamples {
@@ -84,7 +88,7 @@ func (k *kernelScratch) columns(s *oneSeries, of *kernelQuestion) (kernel.Column
 }
 
 // columnsOf returns the samples of a counter or a gauge.
-func (k *kernelScratch) columnsOf(of floats) kernel.Columns {
+func (k *kernelScratch) columnsOf(of series.Floats) kernel.Columns {
 	if of.Metric.Kind == frame.GaugeDouble {
 		return kernel.Columns{Times: of.At, Values: of.Doubles}
 	}

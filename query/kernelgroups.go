@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -107,7 +108,7 @@ func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
 
 // hold takes the memory of a series of the answer.
 func (r *kernelRun) hold(bytes int64) error {
-	err := r.take(bytes + seriesCost)
+	err := r.take(bytes + series.SeriesCost)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (r *kernelRun) warn(name string) {
 
 // answer returns the groups as series with a value at each step; where a value is missing, the
 // series has ended.
-func (r *kernelRun) answer() ([]*oneSeries, error) {
+func (r *kernelRun) answer() ([]*series.Series, error) {
 	all := make([]int64, r.steps.N)
 	for i := range all {
 		all[i] = r.steps.At(i)
@@ -167,9 +168,9 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 	if r.k.operation.IsTopK() {
 		return r.topKAnswer(all)
 	}
-	list := make([]*oneSeries, len(r.order))
+	list := make([]*series.Series, len(r.order))
 	for i, g := range r.order {
-		var of part
+		var of series.Segment
 		var err error
 		switch {
 		case g.histograms != nil:
@@ -185,48 +186,48 @@ func (r *kernelRun) answer() ([]*oneSeries, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = &oneSeries{labels: g.labels, parts: []part{of}, ctx: r.selection.ctx}
+		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.ctx}
 	}
 	return list, nil
 }
 
-func (r *kernelRun) numberPart(row []float64, all []int64) (part, error) {
+func (r *kernelRun) numberPart(row []float64, all []int64) (series.Segment, error) {
 	if !slices.ContainsFunc(row, kernel.IsMissing) {
-		return part{samples: &points{times: all, values: row}}, nil
+		return series.Segment{Samples: &series.Points{Times: all, Values: row}}, nil
 	}
-	of := &points{}
+	of := &series.Points{}
 	var ends []int64
 	for i, v := range row {
 		switch {
 		case !kernel.IsMissing(v):
-			of.times, of.values = append(of.times, all[i]), append(of.values, v)
+			of.Times, of.Values = append(of.Times, all[i]), append(of.Values, v)
 		case i > 0 && !kernel.IsMissing(row[i-1]):
 			ends = append(ends, all[i])
 		}
 	}
-	return part{samples: of, ends: ends}, r.take(int64(16*len(of.times) + 8*len(ends)))
+	return series.Segment{Samples: of, Ends: ends}, r.take(int64(16*len(of.Times) + 8*len(ends)))
 }
 
 // ofGroups is the metric of what an aggregation gives: such histograms do not count.
 var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
 
-func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (part, error) {
-	of := &points{}
+func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (series.Segment, error) {
+	of := &series.Points{}
 	var ends []int64
 	there := false
 	for i, at := range all {
 		count, sum, buckets, is := g.histograms.At(i)
 		if is {
-			h := nativeDense(ofGroups, g.bounds, buckets, sum)
+			h := series.NativeDense(ofGroups, g.bounds, buckets, sum)
 			h.Count = count
-			if err := r.take(histCost + 16*int64(len(h.PositiveBuckets))); err != nil {
-				return part{}, err
+			if err := r.take(series.HistogramCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+				return series.Segment{}, err
 			}
-			of.times, of.native = append(of.times, at), append(of.native, h)
+			of.Times, of.Native = append(of.Times, at), append(of.Native, h)
 		} else if there {
 			ends = append(ends, at)
 		}
 		there = is
 	}
-	return part{samples: of, ends: ends}, nil
+	return series.Segment{Samples: of, Ends: ends}, nil
 }

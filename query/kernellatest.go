@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -28,10 +29,10 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 		if last := len(s.At) - 1; last < 0 || s.At[last] < r.hints.Start {
 			continue
 		}
-		r.plan.views(s.Labels, s.Metric, func(l labels.Labels, v view) {
+		r.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 			value := 0.0
-			if of := samplesOf(s, v, nil); !of.isHistogram() {
-				value = of.float(of.len() - 1)
+			if of := series.SamplesOf(s, v, nil); !of.IsHistogram() {
+				value = of.Value(of.Len() - 1)
 			} else if !r.k.onlyCounts() {
 				one, known := r.newestRow(l, s, &bounds)
 				if rows = append(rows, one); !known {
@@ -63,14 +64,14 @@ func (r *kernelRun) newestRow(l labels.Labels, s *window.Series, bounds *boundsO
 	}
 	h := &s.Histograms[0]
 	one := row{labels: l, histograms: r.rows.Get().(*kernel.HistogramRow)}
-	sum := histogramSum(s.Metric, h.Sum)
+	sum := series.HistogramSum(s.Metric, h.Sum)
 	if r.k.counts {
 		one.histograms.One(float64(h.Count()), sum, nil, nil)
 		return one, true
 	}
 	one.histograms.One(float64(h.Count()), sum, h.Filled, h.Counts)
 	if bounds.of != s.Metric.Bounds {
-		bounds.of, bounds.list = s.Metric.Bounds, upperBounds(s.Metric.Bounds)
+		bounds.of, bounds.list = s.Metric.Bounds, series.UpperBounds(s.Metric.Bounds)
 	}
 	one.bounds = bounds.list
 	return one, true

@@ -14,6 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -39,7 +41,7 @@ type kernelRun struct {
 // kernel answers a question. The error is errUseEngine if the engine is to answer it.
 func (q *queryable) kernel(
 	ctx context.Context, eval *parser.EvalStmt, k *kernelQuestion,
-) ([]*oneSeries, annotations.Annotations, error) {
+) ([]*series.Series, annotations.Annotations, error) {
 	steps := kernel.Steps{First: eval.Start.UnixMilli(), Every: 1, N: 1}
 	if eval.Interval > 0 {
 		steps.Every = eval.Interval.Milliseconds()
@@ -72,7 +74,7 @@ func (q *queryable) kernel(
 		warned: map[string]bool{}}
 	r.scratch.New = func() any {
 		return &kernelScratch{Slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
-			Width: k.width, Offset: offset}, iterator: &iterator{}}
+			Width: k.width, Offset: offset}, iterator: &series.Iterator{}}
 	}
 	list, err := r.run(ctx, nodes, first)
 	if err != nil {
@@ -89,17 +91,17 @@ func (q *queryable) kernel(
 
 // run reads, computes and adds up.
 func (r *kernelRun) run(ctx context.Context, nodes []Node,
-	first []*oneSeries) ([]*oneSeries, error) {
+	first []*series.Series) ([]*series.Series, error) {
 	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); r.streams.Wait() }()
 	if err := r.add(
-		r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*oneSeries, error) {
+		r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*series.Series, error) {
 			return nil, first, nil
 		})); err != nil {
 		return nil, err
 	}
-	newest, atOnce := make([]*latestSeries, len(nodes)), readAhead
+	newest, atOnce := make([]*latestSeries, len(nodes)), share.ReadAhead
 	if r.isInstant() {
 		r.question = r.reader.ask(r.who.Account, r.plan.read)
 		newest, atOnce = r.reader.current(ctx, r.question, nodes), statesAtOnce

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // topKSeries are the series that are among the first k of their group at any step so far.
@@ -17,7 +18,7 @@ type topKEntry struct {
 	labels labels.Labels
 	places int // at so many steps
 	// What is made of it for the answer: the values, and the step of the last one.
-	points *points
+	points *series.Points
 	ends   []int64
 	last   int
 }
@@ -61,7 +62,7 @@ func (r *kernelRun) dropFromStep(number int32) {
 	}
 	*s = topKEntry{}
 	r.top.free = append(r.top.free, number)
-	r.give(seriesCost)
+	r.give(series.SeriesCost)
 	r.series.Add(-1)
 	r.counted--
 }
@@ -71,7 +72,7 @@ const topKCost = 24
 
 // topKAnswer returns the series that are among the first at any step, with a value where they are.
 // Of one step they are in the engine's order: group by group, the first one first.
-func (r *kernelRun) topKAnswer(all []int64) ([]*oneSeries, error) {
+func (r *kernelRun) topKAnswer(all []int64) ([]*series.Series, error) {
 	var found []int32
 	for _, g := range r.order {
 		for i := range all {
@@ -93,12 +94,12 @@ func (r *kernelRun) topKAnswer(all []int64) ([]*oneSeries, error) {
 		r.give(g.topK.Bytes())
 		g.topK = nil
 	}
-	list := make([]*oneSeries, len(found))
+	list := make([]*series.Series, len(found))
 	for i, number := range found {
 		s := &r.top.list[number]
 		s.end(len(all), all)
-		list[i] = &oneSeries{labels: s.labels, parts: []part{{samples: s.points, ends: s.ends}},
-			ctx: r.selection.ctx}
+		list[i] = &series.Series{Metric: s.labels, Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
+			Context: r.selection.ctx}
 	}
 	return list, nil
 }
@@ -106,11 +107,11 @@ func (r *kernelRun) topKAnswer(all []int64) ([]*oneSeries, error) {
 // add adds the value of a step.
 func (s *topKEntry) add(v float64, step int, all []int64) {
 	if s.points == nil {
-		s.points = &points{times: make([]int64, 0, s.places), values: make([]float64, 0, s.places)}
+		s.points = &series.Points{Times: make([]int64, 0, s.places), Values: make([]float64, 0, s.places)}
 	} else {
 		s.end(step, all)
 	}
-	s.points.times, s.points.values = append(s.points.times, all[step]), append(s.points.values, v)
+	s.points.Times, s.points.Values = append(s.points.Times, all[step]), append(s.points.Values, v)
 	s.last = step
 }
 

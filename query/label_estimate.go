@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query/limit"
 )
 
 // labelEstimator walks over an expression from its selectors up, and computes what each part makes.
@@ -73,7 +75,7 @@ func tooLongLabel(unit string, needed, allowed float64, in parser.Node) error {
 	case *parser.BinaryExpr:
 		what = "group_left or group_right"
 	}
-	return &LimitError{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed),
+	return &limit.Error{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed),
 		Unit: unit, Remedy: "let " + what + " join or repeat less"}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // DefaultMaxLabelBytes is how long a value that a query makes of labels may be. Nodes send values
@@ -174,21 +176,21 @@ func (g *LabelBudget) Read(matchers []*labels.Matcher, list []storage.Series) er
 	}
 	for _, s := range list {
 		g.selected.add(s.Labels())
-		if of, is := s.(*oneSeries); is {
-			g.selected.buckets = max(g.selected.buckets, float64(of.buckets()))
+		if of, is := s.(*series.Series); is {
+			g.selected.buckets = max(g.selected.buckets, float64(of.Buckets()))
 		}
 	}
 	return g.grow(matchers, len(list))
 }
 
 // read is Read of a list of our own.
-func (g *LabelBudget) read(matchers []*labels.Matcher, list []*oneSeries) error {
+func (g *LabelBudget) read(matchers []*labels.Matcher, list []*series.Series) error {
 	if g == nil {
 		return nil
 	}
 	for _, s := range list {
-		g.selected.add(s.labels)
-		g.selected.buckets = max(g.selected.buckets, float64(s.buckets()))
+		g.selected.add(s.Metric)
+		g.selected.buckets = max(g.selected.buckets, float64(s.Buckets()))
 	}
 	return g.grow(matchers, len(list))
 }
@@ -213,7 +215,7 @@ func (g *LabelBudget) grow(matchers []*labels.Matcher, series int) error {
 		return err
 	}
 	if e.work > float64(g.work) {
-		return &LimitError{Limit: g.limit, Value: g.work.Milliseconds(),
+		return &limit.Error{Limit: g.limit, Value: g.work.Milliseconds(),
 			Needed: whole(e.work / 1e6), Unit: "ms of making labels",
 			Remedy: "select fewer series, or nest fewer functions that make labels"}
 	}

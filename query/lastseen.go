@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 
 	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // Claimed returns the nodes that several senders claim. Only the recent source knows; while it is
@@ -114,7 +116,7 @@ func (r *Reader) Unchanged(
 	}
 	ids := r.touch(account, nodes)
 	key := "newest/" + account + "/" + string(digest(ids))
-	seen, err := ShareRead(ctx, r, account, key,
+	seen, err := share.Read(ctx, r.Shared, account, key,
 		func(ctx context.Context) (map[uuid.UUID]int64, error) {
 			return r.sources.Recent.LastSeen(ctx, account, ids)
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -29,7 +30,7 @@ func NewSelector(matchers []*labels.Matcher) *Selector {
 // Wants reports whether a stored metric of the name may have series that are meant: itself, or one
 // of a histogram's classic ones.
 func (s *Selector) Wants(metric string) bool {
-	return s.plan.named(metric) || slices.ContainsFunc(suffixes[:],
+	return s.plan.named(metric) || slices.ContainsFunc(series.Suffixes[:],
 		func(suffix string) bool { return s.plan.named(metric + suffix) })
 }
 
@@ -38,7 +39,7 @@ func (s *Selector) Wants(metric string) bool {
 type Live struct {
 	of    *window.Series
 	plan  *plan
-	views []*oneSeries
+	views []*series.Series
 }
 
 // Live returns what the Selector sees of a series; nil if nothing. The series' labels and metric
@@ -51,9 +52,9 @@ func (s *Selector) Live(of *window.Series) *Live {
 		}
 		return l
 	}
-	s.plan.views(of.Labels, of.Metric, func(ls labels.Labels, v view) {
+	s.plan.views(of.Labels, of.Metric, func(ls labels.Labels, v series.View) {
 		l.views = append(l.views,
-			&oneSeries{labels: ls, parts: []part{{samples: s.samples(of, v)}}})
+			&series.Series{Metric: ls, Segments: []series.Segment{{Samples: s.samples(of, v)}}})
 	})
 	if len(l.views) == 0 {
 		return nil
@@ -63,38 +64,23 @@ func (s *Selector) Live(of *window.Series) *Live {
 
 // mayMean reports whether a text of a series may be meant: all but the label of the text fits.
 func (s *Selector) mayMean(l labels.Labels) bool {
-	text := textLabel(l)
+	text := series.TextLabel(l)
 	return !slices.ContainsFunc(s.plan.all, func(m *labels.Matcher) bool {
 		return m.Name != text && !m.Matches(l.Get(m.Name))
 	})
 }
 
-func (s *Selector) samples(of *window.Series, v view) samples {
+func (s *Selector) samples(of *window.Series, v series.View) series.Samples {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var upper []float64
 	if b := of.Metric.Bounds; b != nil {
 		if upper = s.upper[b]; upper == nil {
-			upper = upperBounds(b)
+			upper = series.UpperBounds(b)
 			s.upper[b] = upper
 		}
 	}
-	return samplesOf(of, v, upper)
-}
-
-// samplesOf returns a view of a stored series' values. upper are a histogram's bounds.
-func samplesOf(s *window.Series, v view, upper []float64) samples {
-	switch {
-	case v.suffix == suffixSum:
-		return sums{s}
-	case v.suffix == suffixCount:
-		return counts{s}
-	case v.suffix == suffixBucket:
-		return bucketCounts{s, uint16(v.bucket)}
-	case s.Metric.Kind.IsHistogram():
-		return histograms{s, upper}
-	}
-	return floats{s}
+	return series.SamplesOf(of, v, upper)
 }
 
 // Append appends the series to a list. ends are the instants, ascending and none of them a value's,
@@ -104,13 +90,13 @@ func (l *Live) Append(list []storage.Series, ends []int64) []storage.Series {
 	if l.of.Metric.Kind == frame.String {
 		l.views = l.views[:0]
 		l.plan.texts(l.of, func(ls labels.Labels, at []int64) {
-			l.views = append(l.views, &oneSeries{labels: ls,
-				parts: []part{{samples: ones(at), ends: textEnds(at, l.of.At, ends)}}})
+			l.views = append(l.views, &series.Series{Metric: ls,
+				Segments: []series.Segment{{Samples: series.Presence(at), Ends: textEnds(at, l.of.At, ends)}}})
 		})
 	}
 	for _, one := range l.views {
 		if l.of.Metric.Kind != frame.String {
-			one.parts[0].ends = ends
+			one.Segments[0].Ends = ends
 		}
 		list = append(list, one)
 	}
@@ -143,17 +129,17 @@ func textEnds(at, all, ends []int64) []int64 {
 // it needs beside that to walk over all values of the series' range, which it uses again for the
 // next series.
 func EngineBytes(of storage.Series, steps int64) (kept, walked int64) {
-	value, values := int64(sampleCost), int64(1)
-	if s, is := of.(*oneSeries); is {
+	value, values := int64(series.SampleCost), int64(1)
+	if s, is := of.(*series.Series); is {
 		values = 0
-		for i := range s.parts {
-			values += int64(s.parts[i].len())
+		for i := range s.Segments {
+			values += int64(s.Segments[i].Len())
 		}
-		if n := len(s.parts); n > 0 && s.parts[n-1].isHistogram() && s.parts[n-1].len() > 0 {
-			value = engineHist + engineFilled*int64(filledOf(s.parts[n-1].samples))
+		if n := len(s.Segments); n > 0 && s.Segments[n-1].IsHistogram() && s.Segments[n-1].Len() > 0 {
+			value = engineHist + engineFilled*int64(filledOf(s.Segments[n-1].Samples))
 		}
 	}
-	return seriesCost + 2*steps*value, values * value
+	return series.SeriesCost + 2*steps*value, values * value
 }
 
 // What a histogram takes as the engine has it, and each of its buckets: a count, and the half of a
@@ -164,8 +150,8 @@ const (
 )
 
 // filledOf returns how many buckets the newest of histograms has, or may have.
-func filledOf(s samples) int {
-	if of, is := s.(histograms); is {
+func filledOf(s series.Samples) int {
+	if of, is := s.(series.Histograms); is {
 		return len(of.Histograms[len(of.Histograms)-1].Filled)
 	}
 	return rolledFilled

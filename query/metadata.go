@@ -16,6 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -134,9 +136,9 @@ func (of *classics) names(m index.Metric) []classicName {
 	if known || !m.Kind.IsHistogram() || of.plan.named(m.Name) {
 		return list
 	}
-	for _, suffix := range suffixes {
+	for _, suffix := range series.Suffixes {
 		name := m.Name + suffix
-		if !of.plan.named(name) || suffix == suffixSum && !m.HasSum {
+		if !of.plan.named(name) || suffix == series.SuffixSum && !m.HasSum {
 			continue
 		}
 		for _, le := range leTexts(m, suffix) {
@@ -152,13 +154,13 @@ func (of *classics) names(m index.Metric) []classicName {
 // leTexts returns the values of le of a histogram's classic series; one is empty if it is none.
 func leTexts(m index.Metric, suffix string) (list []string) {
 	switch {
-	case suffix != suffixBucket:
+	case suffix != series.SuffixBucket:
 		return []string{""}
 	case m.Bounds == nil:
 		return nil
 	}
-	for _, bucket := range ExposedBuckets(len(m.Bounds.Upper)) {
-		list = append(list, leText(m.Bounds, bucket))
+	for _, bucket := range series.ExposedBuckets(len(m.Bounds.Upper)) {
+		list = append(list, series.BucketText(m.Bounds, bucket))
 	}
 	return list
 }
@@ -201,9 +203,9 @@ func (e *Engine) allClassics(
 	return list, nil
 }
 
-// Series returns the label sets of the series, sorted, at most limit if that is not 0.
+// Series returns the label sets of the series, sorted, at most so many if that is not 0.
 func (e *Engine) Series(
-	ctx context.Context, who account.Principal, c SeriesQuery, limit int,
+	ctx context.Context, who account.Principal, c SeriesQuery, most int,
 ) ([]labels.Labels, annotations.Annotations, error) {
 	found, plans, warnings, err := e.find(ctx, who, c)
 	if err != nil {
@@ -221,14 +223,14 @@ func (e *Engine) Series(
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	if limit == 0 && total > e.config.MaxSeries {
-		return nil, nil, &LimitError{Limit: "max_series", Value: e.config.MaxSeries,
+	if most == 0 && total > e.config.MaxSeries {
+		return nil, nil, &limit.Error{Limit: "max_series", Value: e.config.MaxSeries,
 			Needed: total,
 			Remedy: "narrow match[], for instance with cluster= or node=, or take the first ones " +
 				"with limit="}
 	}
-	if int64(limit) > e.config.MaxSeries {
-		limit = int(e.config.MaxSeries)
+	if int64(most) > e.config.MaxSeries {
+		most = int(e.config.MaxSeries)
 	}
 	var list []labels.Labels
 	seen := map[uint64]bool{}
@@ -237,7 +239,7 @@ func (e *Engine) Series(
 			seen[hash] = true
 			list = append(list, l)
 		}
-		return limit == 0 || len(list) <= limit
+		return most == 0 || len(list) <= most
 	}
 	for _, l := range e.virtualSeries(ctx, who, plans) {
 		take(l)
@@ -250,8 +252,8 @@ func (e *Engine) Series(
 		}
 	}
 	slices.SortFunc(list, labels.Compare)
-	if limit > 0 && len(list) > limit {
-		list = list[:limit]
+	if most > 0 && len(list) > most {
+		list = list[:most]
 		warnings.Add(ErrLimited)
 	}
 	for _, of := range classic {
@@ -313,7 +315,7 @@ func (p *plan) lists(l labels.Labels, m *window.Metric) bool {
 		return false
 	}
 	return !slices.ContainsFunc(p.all, func(of *labels.Matcher) bool {
-		if of.Name == ValueLabel && m.Kind == frame.String {
+		if of.Name == series.ValueLabel && m.Kind == frame.String {
 			return false
 		}
 		return !of.Matches(l.Get(of.Name))
@@ -381,9 +383,9 @@ func (e *Engine) LabelValues(
 	}
 	if name == labels.MetricName || name == labels.BucketLabel && len(plans) == 0 {
 		for _, m := range found.Metrics() {
-			for _, suffix := range suffixes {
+			for _, suffix := range series.Suffixes {
 				switch of := m.Name + suffix; {
-				case !m.Kind.IsHistogram() || suffix == suffixSum && !m.HasSum:
+				case !m.Kind.IsHistogram() || suffix == series.SuffixSum && !m.HasSum:
 				case name == labels.BucketLabel:
 					list = append(list, leTexts(m, suffix)...)
 				case len(plans) == 0 ||
@@ -413,7 +415,7 @@ func (e *Engine) Cardinality(
 	if err != nil {
 		return index.Cardinality{}, nil, err
 	}
-	ctx, end := e.reader.Scope(ctx, who.Account)
+	ctx, end := e.reader.Shared.Scope(ctx, who.Account)
 	defer end()
 	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
 		return index.Cardinality{}, nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -47,7 +48,7 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 			le = append(le, m)
 			continue
 		}
-		if m.Name == ValueLabel || strings.HasPrefix(m.Name, "exported_") {
+		if m.Name == series.ValueLabel || strings.HasPrefix(m.Name, "exported_") {
 			value = append(value, m)
 			continue
 		}
@@ -75,7 +76,7 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 			either); err == nil {
 			p.once = [][]*labels.Matcher{append([]*labels.Matcher{both}, stored...)}
 		}
-		if !strings.HasSuffix(p.names[0].Value, suffixBucket) {
+		if !strings.HasSuffix(p.names[0].Value, series.SuffixBucket) {
 			p.facets = []window.Facet{window.Values}
 		}
 	}
@@ -97,7 +98,7 @@ func (p *plan) rollups() []RollupSelector {
 func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matcher {
 	for _, m := range p.names {
 		if m.Type == labels.MatchEqual {
-			of, can := histogramName(m.Value)
+			of, can := series.HistogramName(m.Value)
 			if !can {
 				return nil
 			}
@@ -106,7 +107,7 @@ func (p *plan) histogramNames(known func() map[string]frame.Kind) *labels.Matche
 	}
 	var names []string
 	for name, kind := range known() {
-		if kind.IsHistogram() && !p.named(name) && slices.ContainsFunc(suffixes[:],
+		if kind.IsHistogram() && !p.named(name) && slices.ContainsFunc(series.Suffixes[:],
 			func(s string) bool { return p.named(name + s) }) {
 			names = append(names, regexp.QuoteMeta(name))
 		}
@@ -148,7 +149,7 @@ func (p *plan) kinds(known map[string]frame.Kind, visit func(k frame.Kind, class
 		if p.named(name) && kind != frame.String {
 			visit(kind, false)
 		}
-		if kind.IsHistogram() && slices.ContainsFunc(suffixes[:],
+		if kind.IsHistogram() && slices.ContainsFunc(series.Suffixes[:],
 			func(s string) bool { return p.named(name + s) }) {
 			visit(kind, true)
 		}
@@ -183,31 +184,31 @@ func (p *plan) meansBucket(le string) bool {
 
 // views calls visit with each series, of those that a stored one stands for, that is asked for: the
 // stored one itself, or the classic ones of a histogram.
-func (p *plan) views(l labels.Labels, m *window.Metric, visit func(labels.Labels, view)) {
+func (p *plan) views(l labels.Labels, m *window.Metric, visit func(labels.Labels, series.View)) {
 	if !m.Kind.IsHistogram() || p.named(m.Name) {
 		if p.means(l) {
-			visit(l, view{})
+			visit(l, series.View{})
 		}
 		return
 	}
 	b := labels.NewBuilder(l)
-	for _, suffix := range suffixes {
+	for _, suffix := range series.Suffixes {
 		name := m.Name + suffix
-		if !p.named(name) || suffix == suffixSum && !m.HasSum {
+		if !p.named(name) || suffix == series.SuffixSum && !m.HasSum {
 			continue
 		}
 		b.Reset(l)
 		b.Set(labels.MetricName, name)
-		if suffix != suffixBucket {
+		if suffix != series.SuffixBucket {
 			if of := b.Labels(); p.means(of) {
-				visit(of, view{suffix: suffix})
+				visit(of, series.View{Suffix: suffix})
 			}
 			continue
 		}
-		for _, bucket := range ExposedBuckets(len(m.Bounds.Upper)) {
-			b.Set(labels.BucketLabel, leText(m.Bounds, bucket))
+		for _, bucket := range series.ExposedBuckets(len(m.Bounds.Upper)) {
+			b.Set(labels.BucketLabel, series.BucketText(m.Bounds, bucket))
 			if of := b.Labels(); p.means(of) {
-				visit(of, view{suffix, bucket})
+				visit(of, series.View{suffix, bucket})
 			}
 		}
 	}
@@ -216,7 +217,7 @@ func (p *plan) views(l labels.Labels, m *window.Metric, visit func(labels.Labels
 // texts calls visit with each text that a series of texts had, if it is asked for, and the instants
 // at which it had it.
 func (p *plan) texts(s *window.Series, visit func(l labels.Labels, at []int64)) {
-	name := textLabel(s.Labels)
+	name := series.TextLabel(s.Labels)
 	var order []string
 	times := map[string][]int64{}
 	for i, text := range s.Strings {

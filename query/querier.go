@@ -18,6 +18,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges
@@ -46,7 +48,7 @@ type queryable struct {
 	read map[string]*reading // selectors that were read: a query may name one twice
 
 	// computed are the answers of kernels, by the matcher of the selector that asks for one.
-	computed map[*labels.Matcher]*seriesSet
+	computed map[*labels.Matcher]computed
 }
 
 // lease returns what the query takes its memory from.
@@ -55,7 +57,7 @@ func (q *queryable) lease() *memory.Lease { return memory.Of(q.ctx) }
 // reading is what one selector gave.
 type reading struct {
 	once     sync.Once
-	list     []*oneSeries
+	list     []*series.Series
 	warnings annotations.Annotations
 	err      error
 }
@@ -79,8 +81,10 @@ func (q *querier) Close() error { return nil }
 func (q *querier) Select(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers ...*labels.Matcher,
 ) storage.SeriesSet {
-	if len(matchers) > 0 && q.computed[matchers[0]] != nil {
-		return q.kernelAnswer(matchers)
+	if len(matchers) > 0 {
+		if _, is := q.computed[matchers[0]]; is {
+			return q.kernelAnswer(matchers)
+		}
 	}
 	if hints == nil {
 		hints = &storage.SelectHints{Start: q.from, End: q.to}
@@ -102,7 +106,7 @@ func (q *querier) Select(
 		q.read[key.String()] = s
 	}
 	q.mu.Unlock()
-	return &seriesSet{read: func() ([]*oneSeries, annotations.Annotations, error) {
+	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
 		s.once.Do(func() {
 			if s.list, s.warnings, s.err = q.answer(ctx, &h, w, matchers); s.err != nil {
 				s.err = sourceError{s.err}
@@ -110,7 +114,7 @@ func (q *querier) Select(
 		})
 		if sorted && s.err == nil {
 			list := slices.Clone(s.list)
-			if err := sortStable(ctx, list, byLabels); err != nil {
+			if err := series.SortStable(ctx, list, series.Compare); err != nil {
 				return nil, nil, sourceError{err}
 			}
 			s.list = list
@@ -125,7 +129,7 @@ func (q *querier) Select(
 			}
 		}
 		return list, s.warnings, err
-	}}
+	})
 }
 
 // selection is the reading of one selector.
@@ -151,7 +155,7 @@ type selection struct {
 func (q *queryable) selects(
 	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
 	streamed bool,
-) (s *selection, asked []Node, list []*oneSeries, err error) {
+) (s *selection, asked []Node, list []*series.Series, err error) {
 	now := q.config.Clock().UnixMilli()
 	s = &selection{queryable: q, hints: h, windows: w, now: now, lease: memory.Of(q.ctx),
 		streamed: streamed}
@@ -191,12 +195,12 @@ func (q *queryable) selects(
 // answer reads what a selector selects, node by node.
 func (q *queryable) answer(
 	ctx context.Context, h *storage.SelectHints, w windows, matchers []*labels.Matcher,
-) ([]*oneSeries, annotations.Annotations, error) {
+) ([]*series.Series, annotations.Annotations, error) {
 	s, asked, list, err := q.selects(ctx, h, w, matchers, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	answers := make([][]*oneSeries, len(asked))
+	answers := make([][]*series.Series, len(asked))
 	newest := make([]*latestSeries, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(rangesAtOnce)
@@ -272,7 +276,7 @@ func (s *selection) tooMany(n int64) error {
 
 func (e *Engine) tooManySeries(n int64) error {
 	if e.config.MaxSeries > 0 && n > e.config.MaxSeries {
-		return &LimitError{Limit: "max_series", Value: e.config.MaxSeries, Needed: n,
+		return &limit.Error{Limit: "max_series", Value: e.config.MaxSeries, Needed: n,
 			Remedy: "narrow the selector, for instance with cluster=, keyspace= or table="}
 	}
 	return nil
@@ -282,10 +286,10 @@ func (e *Engine) tooManySeries(n int64) error {
 // memory from the lease.
 func (s *selection) node(
 	ctx context.Context, n *Node, known *latestSeries, lease *memory.Lease,
-) ([]*oneSeries, error) {
-	ctx, end := s.reader.Scope(ctx, s.who.Account)
+) ([]*series.Series, error) {
+	ctx, end := s.reader.Shared.Scope(ctx, s.who.Account)
 	defer end()
-	c := collector{selection: s, node: n, lease: lease, byLabels: map[uint64][]*oneSeries{}}
+	c := collector{selection: s, node: n, lease: lease, byLabels: map[uint64][]*series.Series{}}
 	if s.isInstant() {
 		done, err := c.addLatest(ctx, known)
 		if done || err != nil {
@@ -299,14 +303,12 @@ func (s *selection) node(
 		}
 	}
 	if len(s.pieces) > 1 {
-		if err := sortStable(ctx, c.list, byLabels); err != nil {
+		if err := series.SortStable(ctx, c.list, series.Compare); err != nil {
 			return nil, err
 		}
 	}
 	return c.list, nil
 }
-
-func byLabels(a, b *oneSeries) int { return labels.Compare(a.labels, b.labels) }
 
 // LabelNames implements storage.LabelQuerier.
 func (q *querier) LabelNames(

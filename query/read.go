@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -112,7 +113,7 @@ func latestWindow(
 		return nil, err
 	}
 	var w *window.Window
-	err := OnCPU(ctx, func() (err error) {
+	err := share.OnCPU(ctx, func() (err error) {
 		w, err = readable(window.BuildWanted(memory.Until(ctx, lease),
 			Node{Account: accountName, ID: n.ID}, frames, want))
 		return err
@@ -252,7 +253,7 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
 	var all Windows
 	for _, start := range slices.Sorted(maps.Keys(byWindow)) {
 		var w *window.Window
-		err := OnCPU(ctx, func() (err error) {
+		err := share.OnCPU(ctx, func() (err error) {
 			w, err = readable(r.sources.Build(memory.Until(ctx, lease),
 				Node{Account: accountName, ID: n.ID}, start, byWindow[start], want, wanted))
 			return err

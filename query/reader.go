@@ -42,6 +42,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -204,7 +205,8 @@ type Reader struct {
 	metrics *metrics
 	nodes   nodeList
 	down    downNodes
-	shared  readings
+	// Shared are the readings that requests share, and the scopes of what they have read.
+	Shared *share.Readings
 
 	dictionaries dictionaries
 	latest       latestCache
@@ -234,6 +236,7 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 		}
 	}
 	r.nodes.init(c.Clock, s.Store)
+	r.Shared = share.NewReadings(s.Memory, c.Timeout, func() { r.metrics.flights.Inc() })
 	if r.latest, err = newLatestCache(c.KeptBytes); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
+
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // resultKey is all of a question that its steps' values follow from, but for the steps.
@@ -38,7 +40,7 @@ const (
 func pointsBytes(parts ...promql.Matrix) (bytes int64) {
 	for _, m := range parts {
 		for i := range m {
-			bytes += seriesCost + int64(m[i].Metric.ByteSize()) + pointCost*int64(len(m[i].Floats))
+			bytes += series.SeriesCost + int64(m[i].Metric.ByteSize()) + pointCost*int64(len(m[i].Floats))
 		}
 	}
 	return bytes

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // A dashboard asks the same panel again every few seconds, of a range that has moved by a step.
@@ -68,7 +69,7 @@ func (e *Engine) cacheableRange(
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
 	r.ahead = max(0, newest-r.from)
-	if first-lead(r.o.Lookback.Milliseconds())-virtualInterval <
+	if first-series.Lead(r.o.Lookback.Milliseconds())-virtualInterval <
 		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}

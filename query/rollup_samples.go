@@ -7,35 +7,9 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
-
-// points are samples that were computed. The values are floats, or histograms if there are any.
-type points struct {
-	times  []int64
-	values []float64
-	native []*histogram.FloatHistogram
-}
-
-func (p *points) len() int          { return len(p.times) }
-func (p *points) at(i int) int64    { return p.times[i] }
-func (p *points) isHistogram() bool { return len(p.native) > 0 }
-func (p *points) float(i int) float64 {
-	return p.values[i]
-}
-func (p *points) histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
-	if into == nil {
-		return p.native[i].Copy()
-	}
-	p.native[i].CopyTo(into)
-	return into
-}
-
-// view says as what a series' values are shown.
-type view struct {
-	suffix string // of the classic name; empty: the series itself
-	bucket int    // with _bucket: the last bucket that counts
-}
 
 // rollupSamples makes samples of a series' rollups, so that functions find in them what they
 // would find in the samples that the rollups sum up: a period's last value at its last
@@ -49,7 +23,7 @@ type view struct {
 // counter has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
-func rollupSamples(s *rollup.Series, v view, w *windows, until, now int64, next *part) part {
+func rollupSamples(s *rollup.Series, v series.View, w *windows, until, now int64, next *series.Segment) series.Segment {
 	m := s.Metric
 	r := rollupSampler{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis,
 		next: next}
@@ -64,37 +38,29 @@ func rollupSamples(s *rollup.Series, v view, w *windows, until, now int64, next 
 	switch {
 	case !m.Kind.IsHistogram() && m.Kind != frame.Counter:
 		r.gauge()
-	case !m.Kind.IsHistogram() || v.suffix == suffixSum:
+	case !m.Kind.IsHistogram() || v.Suffix == series.SuffixSum:
 		scaled := func(list []int64) func(int) float64 {
 			return func(i int) float64 { return frame.Scale(list[i], m.Exponent) }
 		}
 		r.counter(scaled(s.First), scaled(s.Last), scaled(s.Increase))
-	case v.suffix == suffixCount && s.FirstCount != nil:
+	case v.Suffix == series.SuffixCount && s.FirstCount != nil:
 		whole := func(list []int64) func(int) float64 {
 			return func(i int) float64 { return float64(list[i]) }
 		}
 		r.counter(whole(s.FirstCount), whole(s.LastCount), whole(s.CountIncrease))
-	case v.suffix == suffixCount || v.suffix == suffixBucket:
+	case v.Suffix == series.SuffixCount || v.Suffix == series.SuffixBucket:
 		upTo := m.Buckets()
-		if v.suffix == suffixBucket {
-			upTo = v.bucket + 1
+		if v.Suffix == series.SuffixBucket {
+			upTo = v.Bucket + 1
 		}
 		summed := func(lists [][]int64) func(int) float64 {
 			return func(i int) float64 { return total(lists[i][:upTo]) }
 		}
 		r.counter(summed(s.FirstCounts), summed(s.LastCounts), summed(s.Increases))
 	default:
-		r.histogram(upperBounds(m.Bounds))
+		r.histogram(series.UpperBounds(m.Bounds))
 	}
-	return part{samples: &r.out, ends: r.ends, increase: r.increase}
-}
-
-// increaseStart is how what rollups show to rate and increase begins: a number, or a histogram's
-// counts and sum.
-type increaseStart struct {
-	value   float64
-	counts  []float64
-	spacing int64 // of its samples, ms
+	return series.Segment{Samples: &r.out, Ends: r.ends, Increase: r.increase}
 }
 
 func total(counts []int64) (sum float64) {
@@ -113,10 +79,10 @@ type rollupSampler struct {
 	spacing      int64 // of samples within a period
 	periodStarts bool  // a period has a sample at its begin
 	native       bool  // the samples are histograms
-	next         *part
-	out          points
+	next         *series.Segment
+	out          series.Points
 	ends         []int64
-	increase     *increaseStart
+	increase     *series.IncreaseStart
 }
 
 // each visits the periods with the instants at which each has samples; the last is that of its
@@ -156,9 +122,9 @@ func (r *rollupSampler) reserve() {
 	if r.periodStarts {
 		n *= 2
 	}
-	r.out.times = make([]int64, 0, n)
+	r.out.Times = make([]int64, 0, n)
 	if !r.native {
-		r.out.values = make([]float64, 0, n)
+		r.out.Values = make([]float64, 0, n)
 	}
 }
 
@@ -171,8 +137,8 @@ func (r *rollupSampler) every(i int) int64 {
 	}
 	near := max(level/int64(r.series.Count[i]), 1000)
 	switch {
-	case r.isIncrease() && r.next.increase != nil:
-		near = r.next.increase.spacing
+	case r.isIncrease() && r.next.Increase != nil:
+		near = r.next.Increase.Spacing
 	case r.isIncrease():
 		near = max(near, r.width/partOfWindow)
 	case !r.ranged || r.function != "avg_over_time":
@@ -183,15 +149,15 @@ func (r *rollupSampler) every(i int) int64 {
 
 // takes reports whether there may be a sample at an instant.
 func (r *rollupSampler) takes(at int64) bool {
-	n := len(r.out.times)
-	return at <= r.until && (n == 0 || r.out.times[n-1] < at)
+	n := len(r.out.Times)
+	return at <= r.until && (n == 0 || r.out.Times[n-1] < at)
 }
 
 func (r *rollupSampler) add(at int64, v float64) {
 	if !r.takes(at) {
 		return
 	}
-	r.out.times, r.out.values = append(r.out.times, at), append(r.out.values, v)
+	r.out.Times, r.out.Values = append(r.out.Times, at), append(r.out.Values, v)
 }
 
 func (r *rollupSampler) gauge() {
@@ -230,8 +196,8 @@ func (r *rollupSampler) gauge() {
 	})
 }
 
-// share returns which part of what has run of a period has passed at an instant. end is its last.
-func share(start, at, end int64) float64 {
+// portion returns which part of what has run of a period has passed at an instant. end is its last.
+func portion(start, at, end int64) float64 {
 	return float64(at-start) / float64(end+1-start)
 }
 
@@ -245,15 +211,15 @@ func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 		top = last(0) - increase(0)
 		if r.next != nil {
 			top = last(len(s.Start) - 1)
-			if r.next.increase != nil {
-				top = r.next.increase.value
+			if r.next.Increase != nil {
+				top = r.next.Increase.Value
 			}
 			most = top
 			for i := range s.Start {
 				top -= increase(i)
 			}
 		}
-		r.increase = &increaseStart{value: top, spacing: r.spacing}
+		r.increase = &series.IncreaseStart{Value: top, Spacing: r.spacing}
 	}
 	from := 0.0
 	r.each(func(i int, times []int64) {
@@ -274,7 +240,7 @@ func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			r.add(at, from+(top-from)*share(s.Start[i], at, end))
+			r.add(at, from+(top-from)*portion(s.Start[i], at, end))
 		}
 		r.add(end, top)
 	})
@@ -291,12 +257,12 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		if !m.HasSum {
 			sum = math.NaN()
 		}
-		r.out.times = append(r.out.times, at)
-		h := nativeDense(m, bounds, counts, sum)
+		r.out.Times = append(r.out.Times, at)
+		h := series.NativeDense(m, bounds, counts, sum)
 		if r.isIncrease() && m.Kind == frame.Histogram {
 			h.CounterResetHint = histogram.NotCounterReset // though a bucket may rise from below 0
 		}
-		r.out.native = append(r.out.native, h)
+		r.out.Native = append(r.out.Native, h)
 	}
 	if m.Kind == frame.GaugeHistogram {
 		r.gauges(add)
@@ -311,8 +277,8 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		}
 		top, topSum = asFloats(s.LastCounts[end]), frame.Scale(s.Last[end], m.Exponent)
 		if r.next != nil {
-			if of := r.next.increase; of != nil && len(of.counts) == len(top) {
-				top, topSum = slices.Clone(of.counts), of.value
+			if of := r.next.Increase; of != nil && len(of.Counts) == len(top) {
+				top, topSum = slices.Clone(of.Counts), of.Value
 			}
 		}
 		for i := range fall {
@@ -321,7 +287,7 @@ func (r *rollupSampler) histogram(bounds []float64) {
 				top[b] -= float64(n)
 			}
 		}
-		r.increase = &increaseStart{value: topSum, counts: slices.Clone(top), spacing: r.spacing}
+		r.increase = &series.IncreaseStart{Value: topSum, Counts: slices.Clone(top), Spacing: r.spacing}
 	}
 	r.each(func(i int, times []int64) {
 		if r.isIncrease() && i == 0 {
@@ -346,12 +312,12 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		}
 		end := times[len(times)-1]
 		for _, at := range times[:len(times)-1] {
-			share := share(s.Start[i], at, end)
-			part := make([]float64, len(top))
-			for b := range part {
-				part[b] = from[b] + (top[b]-from[b])*share
+			passed := portion(s.Start[i], at, end)
+			between := make([]float64, len(top))
+			for b := range between {
+				between[b] = from[b] + (top[b]-from[b])*passed
 			}
-			add(at, part, fromSum+(topSum-fromSum)*share)
+			add(at, between, fromSum+(topSum-fromSum)*passed)
 		}
 		add(end, top, topSum)
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -21,23 +22,23 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second,
 		599 * time.Second} {
-		of := rollupSamples(&s, view{}, &windows{ranged: true, width: r.Milliseconds(),
+		of := rollupSamples(&s, series.View{}, &windows{ranged: true, width: r.Milliseconds(),
 			function: "rate"},
 			4*level.Millis, 10*level.Millis, nil)
-		apart := of.at(1) - of.at(0)
+		apart := of.Time(1) - of.Time(0)
 		if 2*apart > r.Milliseconds() {
 			t.Errorf("%s: samples are %d ms apart", r, apart)
 		}
-		for i := range of.len() {
+		for i := range of.Len() {
 			if i > 0 {
-				if d := of.at(i) - of.at(i-1); d < apart-2 || d > apart+2 {
+				if d := of.Time(i) - of.Time(i-1); d < apart-2 || d > apart+2 {
 					t.Errorf("%s: sample %d comes %d ms after the one before, the others %d", r, i,
 						d, apart)
 				}
 			}
-			if want := 0.002 * float64(of.at(i)); of.float(i) < want-0.01 ||
-				of.float(i) > want+0.01 {
-				t.Errorf("%s: at %d the value is %g, want %g", r, of.at(i), of.float(i), want)
+			if want := 0.002 * float64(of.Time(i)); of.Value(i) < want-0.01 ||
+				of.Value(i) > want+0.01 {
+				t.Errorf("%s: at %d the value is %g, want %g", r, of.Time(i), of.Value(i), want)
 			}
 		}
 	}
@@ -49,7 +50,7 @@ func TestRolledSamplesAreEven(t *testing.T) {
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
 	ask := &windows{ranged: true, width: level.Millis, function: "increase"}
-	series := func(m *window.Metric, list ...rollup.Point) *rollup.Series {
+	rolled := func(m *window.Metric, list ...rollup.Point) *rollup.Series {
 		s := &rollup.Series{Metric: m, Level: level}
 		for i := range list {
 			s.Append(&list[i])
@@ -57,54 +58,54 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 		return s
 	}
 	counter := &window.Metric{Name: "a_total", Kind: frame.Counter}
-	s := series(counter,
+	s := rolled(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600})
-	rises(t, "a counter", rollupSamples(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil),
+	rises(t, "a counter", rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis, nil),
 		1000, 1200)
-	s = series(counter,
+	s = rolled(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 102, Last: 700, Increase: 600})
-	rises(t, "a counter that began anew", rollupSamples(s, view{}, ask, 3*level.Millis,
+	rises(t, "a counter that began anew", rollupSamples(s, series.View{}, ask, 3*level.Millis,
 		10*level.Millis, nil),
 		-600, 1300)
 
 	bounds := &frame.Bounds{Upper: []int64{1}}
-	s = series(&window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true},
+	s = rolled(&window.Metric{Name: "b", Kind: frame.Histogram, Bounds: bounds, HasSum: true},
 		rollup.Point{Start: level.Millis, Count: 60, First: 52, Last: 80, Increase: 30,
 			FirstCounts: []int64{101, 11}, LastCounts: []int64{150, 20},
 			Increases: []int64{50, 10}},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
 			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}})
-	of := rollupSamples(s, view{}, ask, 3*level.Millis, 10*level.Millis, nil).samples.(*points)
-	if h := of.native[0]; h.Count != 110 || h.Sum != 50 {
+	of := rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis, nil).Samples.(*series.Points)
+	if h := of.Native[0]; h.Count != 110 || h.Sum != 50 {
 		t.Errorf("the histogram begins with %v", h)
 	}
-	for i := range of.len() - 1 {
-		if of.native[i+1].Count < of.native[i].Count {
-			t.Errorf("the histogram falls from %v to %v", of.native[i], of.native[i+1])
+	for i := range of.Len() - 1 {
+		if of.Native[i+1].Count < of.Native[i].Count {
+			t.Errorf("the histogram falls from %v to %v", of.Native[i], of.Native[i+1])
 		}
 	}
-	rises(t, "its count", rollupSamples(s, view{suffix: suffixCount}, ask, 3*level.Millis,
+	rises(t, "its count", rollupSamples(s, series.View{Suffix: series.SuffixCount}, ask, 3*level.Millis,
 		10*level.Millis, nil),
 		110, 65)
-	rises(t, "its sum", rollupSamples(s, view{suffix: suffixSum}, ask, 3*level.Millis,
+	rises(t, "its sum", rollupSamples(s, series.View{Suffix: series.SuffixSum}, ask, 3*level.Millis,
 		10*level.Millis, nil), 50,
 		40)
 }
 
 // rises checks with what value samples begin and how much they rise in all, as rate() counts it.
-func rises(t *testing.T, what string, of part, first, want float64) {
+func rises(t *testing.T, what string, of series.Segment, first, want float64) {
 	t.Helper()
-	if of.float(0) != first {
-		t.Errorf("%s begins with %g, want %g", what, of.float(0), first)
+	if of.Value(0) != first {
+		t.Errorf("%s begins with %g, want %g", what, of.Value(0), first)
 	}
 	sum := 0.0
-	for i := range of.len() - 1 {
-		if d := of.float(i+1) - of.float(i); d >= 0 {
+	for i := range of.Len() - 1 {
+		if d := of.Value(i+1) - of.Value(i); d >= 0 {
 			sum += d
 		} else {
-			sum += of.float(i + 1)
+			sum += of.Value(i + 1)
 		}
 	}
 	if sum != want {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query/limit"
 )
 
 // subqueryPoints returns how many points of subqueries an expression's evaluation looks at for a
@@ -51,7 +53,7 @@ func (e *Engine) boundSubqueries(expr parser.Expr, span time.Duration, steps flo
 	if n <= float64(e.config.MaxSubqueryPoints) {
 		return nil
 	}
-	return &LimitError{Limit: "max_subquery_points", Value: e.config.MaxSubqueryPoints,
+	return &limit.Error{Limit: "max_subquery_points", Value: e.config.MaxSubqueryPoints,
 		Needed: int64(min(n, math.MaxInt64/2)), Unit: "points of subqueries",
 		Remedy: "use a wider step after the colon, a shorter range before it, or fewer " +
 			"subqueries in each other"}

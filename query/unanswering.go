@@ -38,7 +38,7 @@ func (r *Reader) Unanswering(ctx context.Context, account string, nodes []Node,
 	for i, known := range r.current(ctx, q, watched) {
 		g.Go(func() error {
 			if known == nil {
-				ctx, end := r.Scope(ctx, account)
+				ctx, end := r.Shared.Scope(ctx, account)
 				defer end()
 				var err error
 				if known, err = r.latestSeries(ctx, q, &watched[i]); err != nil {

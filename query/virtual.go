@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // The names of series that are of no frame: what Ringwatch itself knows of a node. Only of a
@@ -88,7 +89,7 @@ const virtualInterval = 60_000
 
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to
 // a minute old; and what frames say for earlier ones, see Reader.Instants.
-func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, error) {
+func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*series.Series, error) {
 	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
 		info: s.plan.named(MetricInfo)}
 	if !v.up && !v.seen && !v.info {
@@ -108,7 +109,7 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*oneSeries, er
 			s.unseen.Store(true)
 		}
 	}
-	v.last, v.times, v.lists = last, s.virtualTimes(), make([][]*oneSeries, len(v.nodes))
+	v.last, v.times, v.lists = last, s.virtualTimes(), make([][]*series.Series, len(v.nodes))
 	if err := v.read(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ type virtual struct {
 	nodes          []*Node             // that have been heard of
 	last           map[uuid.UUID]int64 // when each was heard of
 	times          []int64
-	lists          [][]*oneSeries // by node
+	lists          [][]*series.Series // by node
 }
 
 // read makes all of them. What frames say is read only of nodes of which it is not known by when
@@ -165,7 +166,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	n := v.nodes[i]
 	beats, ends := v.untilLeft(n)
 	if v.info {
-		if err := v.take(i, InfoLabels(n), beats, ones(beats), ends); err != nil {
+		if err := v.take(i, InfoLabels(n), beats, series.Presence(beats), ends); err != nil {
 			return err
 		}
 	}
@@ -197,7 +198,7 @@ func (v *virtual) node(i int, instants []int64) error {
 
 // follow returns a value for each of the times: what value makes of the last instant that is not
 // later. The first of them has one.
-func follow(beats, instants []int64, value func(at, heard int64) float64) *points {
+func follow(beats, instants []int64, value func(at, heard int64) float64) *series.Points {
 	list := make([]float64, len(beats))
 	k := 0
 	for i, at := range beats {
@@ -206,19 +207,19 @@ func follow(beats, instants []int64, value func(at, heard int64) float64) *point
 		}
 		list[i] = value(at, instants[k])
 	}
-	return &points{times: beats, values: list}
+	return &series.Points{Times: beats, Values: list}
 }
 
 // take takes a series that is asked for, with its memory.
-func (v *virtual) take(i int, l labels.Labels, beats []int64, of samples, ends []int64) error {
+func (v *virtual) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
 	if len(beats) == 0 || !v.plan.means(l) {
 		return nil
 	}
-	if err := v.lease.Take(seriesCost + 8*int64(len(beats))); err != nil {
+	if err := v.lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
 		return err
 	}
-	v.lists[i] = append(v.lists[i], &oneSeries{labels: l, parts: []part{{samples: of, ends: ends}},
-		ctx: v.ctx})
+	v.lists[i] = append(v.lists[i], &series.Series{Metric: l, Segments: []series.Segment{{Samples: of, Ends: ends}},
+		Context: v.ctx})
 	return nil
 }
 

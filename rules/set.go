@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // set is the rules of one account, sorted by who evaluates them.
@@ -328,7 +329,7 @@ func (p *ruleScope) candidatesOf(metric string) *candidates {
 		}
 		i := slices.IndexFunc(s.matchers, func(m *labels.Matcher) bool {
 			return m.Type == labels.MatchEqual && m.Value != "" && m.Name != labels.MetricName &&
-				m.Name != labels.BucketLabel && m.Name != query.ValueLabel
+				m.Name != labels.BucketLabel && m.Name != series.ValueLabel
 		})
 		if i < 0 {
 			c.rest = append(c.rest, s)

@@ -1,4 +1,4 @@
-package query
+package limit
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// queue (one of the limiters that package access/limit lists) lets some queries run at once, and
+// Queue (one of the limiters that package access/limit lists) lets some queries run at once, and
 // each account in its turn: an account that asks for much waits for its own queries, not others
 // for it. A quarter of the places is for accounts of which no query runs, so that a few that ask
 // for much leave one to whoever comes next. Queries of very many nodes get half of an account's
 // places, so that its small ones do not wait behind them.
-type queue struct {
+type Queue struct {
 	slots      int // queries at once
-	kept       int // of them for accounts of which none runs
+	reserved   int // of them for accounts of which none runs
 	perAccount int // of them of one account
 	wide       int // of these for queries of very many nodes
 	maxWaiting int // queries of one account
@@ -38,14 +38,21 @@ type waiter struct {
 	wide bool
 }
 
-func newQueue(slots, perAccount, maxWaiting int) *queue {
-	return &queue{slots: slots, kept: slots / 4, perAccount: perAccount, wide: max(1, perAccount/2),
+func NewQueue(slots, perAccount, maxWaiting int) *Queue {
+	return &Queue{slots: slots, reserved: slots / 4, perAccount: perAccount, wide: max(1, perAccount/2),
 		maxWaiting: maxWaiting, accounts: map[string]*accountQueue{}}
 }
 
-// enter waits for a query's turn, no longer than ctx. done is to be called once when the query has
+// Running returns how many queries hold a place.
+func (q *Queue) Running() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.running
+}
+
+// Enter waits for a query's turn, no longer than ctx. done is to be called once when the query has
 // ended.
-func (q *queue) enter(ctx context.Context, accountName string, wide bool) (done func(), err error) {
+func (q *Queue) Enter(ctx context.Context, accountName string, wide bool) (done func(), err error) {
 	q.mu.Lock()
 	l := q.accounts[accountName]
 	if l == nil {
@@ -87,16 +94,16 @@ func (q *queue) enter(ctx context.Context, accountName string, wide bool) (done 
 }
 
 // room reports whether another query of an account may run. The caller holds the lock.
-func (q *queue) room(l *accountQueue, wide bool) bool {
+func (q *Queue) room(l *accountQueue, wide bool) bool {
 	slots := q.slots
 	if l.running > 0 {
-		slots -= q.kept
+		slots -= q.reserved
 	}
 	return q.running < slots && l.running < q.perAccount && !(wide && l.wide >= q.wide)
 }
 
 // leave ends a query. The caller holds the lock.
-func (q *queue) leave(accountName string, l *accountQueue, wide bool) {
+func (q *Queue) leave(accountName string, l *accountQueue, wide bool) {
 	q.running--
 	l.running--
 	if wide {
@@ -107,7 +114,7 @@ func (q *queue) leave(accountName string, l *accountQueue, wide bool) {
 }
 
 // tidy forgets what an account does not need any more. The caller holds the lock.
-func (q *queue) tidy(accountName string, l *accountQueue) {
+func (q *Queue) tidy(accountName string, l *accountQueue) {
 	if len(l.waiting) == 0 {
 		q.turns = slices.DeleteFunc(q.turns, func(a string) bool { return a == accountName })
 		if l.running == 0 {
@@ -118,7 +125,7 @@ func (q *queue) tidy(accountName string, l *accountQueue) {
 
 // admit lets as many run as there is room for, an account after the other. The caller holds the
 // lock.
-func (q *queue) admit() {
+func (q *Queue) admit() {
 	for i := 0; i < len(q.turns) && q.running < q.slots; {
 		name := q.turns[i]
 		l := q.accounts[name]

@@ -1,150 +1,16 @@
-package query
+package limit
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/value"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"pgregory.net/rapid"
 )
-
-// entry is what an iterator is at; stale at an end.
-type entry struct {
-	at    int64
-	v     float64
-	stale bool
-}
-
-// drawParts makes a series' parts, and the plain list that an iterator over them has to give: parts
-// in their order, each with its samples and ends by time, nothing that is not later than what was
-// before; no end if the next part has a sample by then.
-func drawParts(t *rapid.T) (parts []part, list []entry) {
-	begin := int64(0)
-	for p := range rapid.IntRange(0, 3).Draw(t, "parts") {
-		of := &points{}
-		var ends []int64
-		at := max(0, begin-int64(rapid.IntRange(0, 8).Draw(t, "overlap")))
-		for range rapid.IntRange(1, 12).Draw(t, "length") {
-			at += int64(rapid.IntRange(1, 4).Draw(t, "distance"))
-			if rapid.IntRange(0, 3).Draw(t, "end") == 0 {
-				ends = append(ends, at)
-			} else {
-				of.times, of.values = append(of.times, at), append(of.values,
-					float64(p)+float64(at)/1000)
-			}
-		}
-		begin = at
-		parts = append(parts, part{samples: of, ends: ends})
-	}
-	last := int64(math.MinInt64)
-	for i, p := range parts {
-		var own []entry
-		for j := range p.len() {
-			own = append(own, entry{p.at(j), p.float(j), false})
-		}
-		for _, at := range p.ends {
-			own = append(own, entry{at, 0, true})
-		}
-		slices.SortFunc(own, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-		for _, e := range own {
-			if e.stale && i+1 < len(parts) && parts[i+1].len() > 0 && parts[i+1].at(0) <= e.at ||
-				e.at <= last {
-				continue
-			}
-			list, last = append(list, e), e.at
-		}
-	}
-	return parts, list
-}
-
-// TestIteratorProperty walks over parts with Next and Seek in any order and compares with a list.
-func TestIteratorProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		parts, list := drawParts(t)
-		it := (&oneSeries{parts: parts}).Iterator(nil)
-		at := -1 // in the list
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			var kind chunkenc.ValueType
-			what := "Next"
-			if rapid.Bool().Draw(t, "seek") {
-				to := int64(rapid.IntRange(-2, 120).Draw(t, "to"))
-				if at >= 0 && rapid.Bool().Draw(t, "near") {
-					to = list[at].at + to%12 - 2
-				}
-				what = fmt.Sprint("Seek ", to)
-				kind = it.Seek(to)
-				for at = max(at, 0); at < len(list) && list[at].at < to; {
-					at++
-				}
-			} else {
-				kind = it.Next()
-				at++
-			}
-			if at >= len(list) {
-				if kind != chunkenc.ValNone {
-					t.Fatalf("%s at the end: %v at %d", what, kind, it.AtT())
-				}
-				return
-			}
-			gotAt, got := it.At()
-			want := list[at]
-			if kind != chunkenc.ValFloat || gotAt != want.at || it.AtT() != want.at ||
-				value.IsStaleNaN(got) != want.stale || !want.stale && got != want.v {
-				t.Fatalf("%s: %v, %d, %v, want %+v of %+v", what, kind, gotAt, got, want, list)
-			}
-		}
-	})
-}
-
-// TestEndsProperty compares endsOf with what the words say: of each instant without the series
-// after one with it, or when the node fell silent after it.
-func TestEndsProperty(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const interval = 10
-		from := int64(1000)
-		at := from + int64(rapid.IntRange(0, 20).Draw(t, "first"))
-		var instants, has []int64
-		for range rapid.IntRange(0, 20).Draw(t, "instants") {
-			instants = append(instants, at)
-			if rapid.IntRange(0, 2).Draw(t, "has") > 0 {
-				has = append(has, at)
-			}
-			at += int64(rapid.SampledFrom([]int{9, 10, 11, 20, 29, 30, 31, 60, 95}).Draw(t,
-				"distance"))
-		}
-		to := at + int64(rapid.IntRange(-5, 100).Draw(t, "to"))
-		var want []int64
-		before := from
-		for i, x := range instants {
-			there := slices.Contains(has, x)
-			next := int64(math.MaxInt64)
-			if i+1 < len(instants) {
-				next = instants[i+1]
-			}
-			switch silent := x + 3*max(interval, x-before); {
-			case !there:
-			case silent < next && silent <= to:
-				want = append(want, silent)
-			case next != math.MaxInt64 && !slices.Contains(has, next):
-				want = append(want, next)
-			}
-			before = x
-		}
-		if got := endsOf(has, instants, gapsIn(instants, interval, from, to)); !slices.Equal(got,
-			want) {
-			t.Fatalf("ends %v, want %v of %v in %v to %d", got, want, has, instants, to)
-		}
-	})
-}
 
 // asking is a query that waits in a queue or runs.
 type asking struct {
@@ -162,7 +28,7 @@ func TestQueueProperty(t *testing.T) {
 		slots := rapid.IntRange(1, 4).Draw(t, "slots")
 		each := rapid.IntRange(1, slots).Draw(t, "each")
 		waiting := rapid.IntRange(1, 3).Draw(t, "waiting")
-		q := newQueue(slots, each, waiting)
+		q := NewQueue(slots, each, waiting)
 		var all []*asking
 		// settle waits until every query that has been answered knows it.
 		settle := func() {
@@ -240,7 +106,7 @@ func TestQueueProperty(t *testing.T) {
 				q.mu.Unlock()
 				failed := make(chan error, 1)
 				go func() {
-					leave, err := q.enter(a.ctx, a.account, a.wide)
+					leave, err := q.Enter(a.ctx, a.account, a.wide)
 					if err != nil {
 						failed <- err
 						return
@@ -299,7 +165,7 @@ func TestQueueProperty(t *testing.T) {
 }
 
 // known returns how many queries of an account there are. The caller holds the lock.
-func (q *queue) known(name string) int {
+func (q *Queue) known(name string) int {
 	l := q.accounts[name]
 	if l == nil {
 		return 0
@@ -308,7 +174,7 @@ func (q *queue) known(name string) int {
 }
 
 // entered waits until a query waits or runs, or is refused because too many wait.
-func entered(q *queue, a *asking, before int, failed chan error) bool {
+func entered(q *Queue, a *asking, before int, failed chan error) bool {
 	for {
 		select {
 		case err := <-failed:
@@ -332,8 +198,8 @@ func entered(q *queue, a *asking, before int, failed chan error) bool {
 // TestQueueTurns wants each account to have its turn: an account that asks for much does not delay
 // one that asks for little by more than one query.
 func TestQueueTurns(t *testing.T) {
-	q := newQueue(1, 1, 100)
-	first, err := q.enter(t.Context(), "much", false)
+	q := NewQueue(1, 1, 100)
+	first, err := q.Enter(t.Context(), "much", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +208,7 @@ func TestQueueTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, name := range []string{"much", "much", "much", "much", "little", "much", "other"} {
 		wg.Go(func() {
-			leave, err := q.enter(t.Context(), name, false)
+			leave, err := q.Enter(t.Context(), name, false)
 			if err != nil {
 				t.Error(err)
 				return
@@ -373,12 +239,12 @@ func TestQueueTurns(t *testing.T) {
 // TestQueueKeepsPlaces: two accounts that ask for all they can get leave a place to a third one at
 // once, and to a fourth.
 func TestQueueKeepsPlaces(t *testing.T) {
-	q := newQueue(8, 4, 100)
+	q := NewQueue(8, 4, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if leave, err := q.enter(ctx, []string{"a", "b"}[i%2], false); err == nil {
+			if leave, err := q.Enter(ctx, []string{"a", "b"}[i%2], false); err == nil {
 				<-ctx.Done()
 				leave()
 			}
@@ -394,7 +260,7 @@ func TestQueueKeepsPlaces(t *testing.T) {
 		runtime.Gosched()
 	}
 	for _, name := range []string{"c", "d"} {
-		if _, err := q.enter(ctx, name, false); err != nil {
+		if _, err := q.Enter(ctx, name, false); err != nil {
 			t.Errorf("%s waits: %v", name, err)
 		}
 	}
@@ -407,7 +273,7 @@ func TestQueueKeepsPlaces(t *testing.T) {
 
 // TestQueueCancelled lets queries give up at the very moment of their turn: none keeps its slot.
 func TestQueueCancelled(t *testing.T) {
-	q := newQueue(2, 2, 1000)
+	q := NewQueue(2, 2, 1000)
 	// with a slot lost, some would wait for ever
 	all, end := context.WithTimeout(t.Context(), 10*time.Second)
 	defer end()
@@ -419,7 +285,7 @@ func TestQueueCancelled(t *testing.T) {
 				go cancel()
 			}
 			defer cancel()
-			if leave, err := q.enter(ctx, string(rune('a'+i%5)), i%2 == 0); err == nil {
+			if leave, err := q.Enter(ctx, string(rune('a'+i%5)), i%2 == 0); err == nil {
 				leave()
 			}
 		})

@@ -1,4 +1,4 @@
-package query
+package share
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 // TestTurns: no more of the queries' computations run at once than there are turns. Who is of no
 // query waits for none of them, and who waits ends with its context.
 func TestTurns(t *testing.T) {
-	of := make(cpuSlots, 2)
-	ctx := of.within(t.Context())
+	of := make(CPU, 2)
+	ctx := of.Within(t.Context())
 	var running, most atomic.Int32
 	entered, release := make(chan struct{}, 8), make(chan struct{})
 	var work sync.WaitGroup

@@ -1,23 +1,23 @@
-package query
+package series
 
 import (
 	"cmp"
 	"slices"
 )
 
-// missedIntervals is how many intervals a node may be silent before its series count as gone.
-const missedIntervals = 3
+// MissedIntervals is how many intervals a node may be silent before its series count as gone.
+const MissedIntervals = 3
 
-// gap is a silence of a node: after its frame at after none came until ended, when the node
+// Gap is a silence of a node: after its frame at after none came until ended, when the node
 // counted as silent.
-type gap struct{ after, ended int64 }
+type Gap struct{ after, ended int64 }
 
-// gapsIn returns the gaps between a node's instants (ms, ascending), and the one after the last of
+// GapsIn returns the gaps between a node's instants (ms, ascending), and the one after the last of
 // them if that is long enough before to. A frame that comes later than usual is no silence, so the
 // distance before it counts as well as the interval, in ms. Instants were read from from on: none
 // was between it and the first one.
-func gapsIn(instants []int64, interval, from, to int64) []gap {
-	var list []gap
+func GapsIn(instants []int64, interval, from, to int64) []Gap {
+	var list []Gap
 	for i, at := range instants {
 		usual := max(interval, at-from)
 		if i > 0 {
@@ -27,21 +27,21 @@ func gapsIn(instants []int64, interval, from, to int64) []gap {
 		if i+1 < len(instants) {
 			next = instants[i+1] - 1
 		}
-		if ended := at + missedIntervals*usual; ended <= next {
-			list = append(list, gap{at, ended})
+		if ended := at + MissedIntervals*usual; ended <= next {
+			list = append(list, Gap{at, ended})
 		}
 	}
 	return list
 }
 
-// lead returns how long before a time range, in ms, a node's instants are read, so that its
+// Lead returns how long before a time range, in ms, a node's instants are read, so that its
 // silences are the same whatever the range is: the distance before any frame in it is then known,
 // or is so long that the frame counts for the whole lookback, in ms.
-func lead(lookback int64) int64 { return lookback/missedIntervals + 1 }
+func Lead(lookback int64) int64 { return lookback/MissedIntervals + 1 }
 
-// endsOf returns when a series that has values at some of a node's instants was found to be there
+// EndsOf returns when a series that has values at some of a node's instants was found to be there
 // no more: at the next frame, which lacks it, or when the node fell silent.
-func endsOf(at, instants []int64, silent []gap) []int64 {
+func EndsOf(at, instants []int64, silent []Gap) []int64 {
 	if len(at) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func endsOf(at, instants []int64, silent []gap) []int64 {
 		if i == len(instants) || instants[i] != t {
 			continue // a frame that the list of instants does not have
 		}
-		if k, found := slices.BinarySearchFunc(silent, t, gap.compare); found {
+		if k, found := slices.BinarySearchFunc(silent, t, Gap.compare); found {
 			ends = append(ends, silent[k].ended)
 		} else if i+1 < len(instants) && (j+1 == len(at) || at[j+1] > instants[i+1]) {
 			ends = append(ends, instants[i+1])
@@ -63,4 +63,4 @@ func endsOf(at, instants []int64, silent []gap) []int64 {
 	return ends
 }
 
-func (s gap) compare(t int64) int { return cmp.Compare(s.after, t) }
+func (s Gap) compare(t int64) int { return cmp.Compare(s.after, t) }

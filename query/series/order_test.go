@@ -1,4 +1,4 @@
-package query
+package series
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ func TestSortEnds(t *testing.T) {
 	want := slices.Sorted(slices.Values(list))
 	compared := 0
 	ctx, cancel := context.WithCancel(t.Context())
-	err := sortStable(ctx, slices.Clone(list), func(a, b int) int {
+	err := SortStable(ctx, slices.Clone(list), func(a, b int) int {
 		if compared++; compared == 10_000 {
 			cancel()
 		}
@@ -26,7 +26,7 @@ func TestSortEnds(t *testing.T) {
 	if err == nil || compared > 10_000+endsAfter {
 		t.Errorf("%v after %d comparisons", err, compared)
 	}
-	if err := sortStable(t.Context(), list, cmp.Compare[int]); err != nil ||
+	if err := SortStable(t.Context(), list, cmp.Compare[int]); err != nil ||
 		!slices.Equal(list, want) {
 		t.Error("it does not sort", err)
 	}

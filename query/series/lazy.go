@@ -1,4 +1,4 @@
-package query
+package series
 
 import (
 	"math"
@@ -10,66 +10,66 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// lazySamples is a view of a series as it stands in windows, for kernels: its values are read when
+// Lazy is a view of a series as it stands in windows, for kernels: its values are read when
 // they are needed, and are nobody's afterwards. For Prometheus's engine, which goes to and fro, it
 // reads them once and holds them.
-type lazySamples struct {
-	*window.Line
-	view
-	from, to int64 // ms, both inclusive
+type Lazy struct {
+	Line     *window.Line
+	View     View
+	From, To int64 // ms, both inclusive
 	// For who asks where the series ended: the node's instants, and where it was silent.
-	instants []int64
-	gaps     []gap
-	upper    []float64 // a native histogram's bounds
+	Instants []int64
+	Gaps     []Gap
+	Upper    []float64 // a native histogram's bounds
 
-	read samples
+	read Samples
 }
 
-func (l *lazySamples) isHistogram() bool {
-	return l.Metric.Kind.IsHistogram() && l.suffix == ""
+func (l *Lazy) IsHistogram() bool {
+	return l.Line.Metric.Kind.IsHistogram() && l.View.Suffix == ""
 }
 
 // all reads the values for who goes to and fro.
-func (l *lazySamples) all() samples {
+func (l *Lazy) all() Samples {
 	if l.read == nil {
-		l.read = samplesOf(l.Line.Series(l.from, l.to), l.view, l.upper)
+		l.read = SamplesOf(l.Line.Series(l.From, l.To), l.View, l.Upper)
 	}
 	return l.read
 }
 
-func (l *lazySamples) len() int            { return l.all().len() }
-func (l *lazySamples) at(i int) int64      { return l.all().at(i) }
-func (l *lazySamples) float(i int) float64 { return l.all().float(i) }
-func (l *lazySamples) histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
-	return l.all().(histogramSamples).histogram(i, into)
+func (l *Lazy) Len() int            { return l.all().Len() }
+func (l *Lazy) Time(i int) int64    { return l.all().Time(i) }
+func (l *Lazy) Value(i int) float64 { return l.all().Value(i) }
+func (l *Lazy) Histogram(i int, into *histogram.FloatHistogram) *histogram.FloatHistogram {
+	return l.all().(histogramSamples).Histogram(i, into)
 }
 
-// numbers reads the values of a view that is no histogram, and after them, if ends are wanted,
+// Numbers reads the values of a view that is no histogram, and after them, if ends are wanted,
 // PromQL's stale markers. The lists are scratch and may be grown.
-func (l *lazySamples) numbers(v *window.Samples, ends bool, times []int64,
+func (l *Lazy) Numbers(v *window.Samples, ends bool, times []int64,
 	values []float64) ([]int64, []float64) {
-	l.Read(v, l.from, l.to, l.suffix == suffixBucket)
+	l.Line.Read(v, l.From, l.To, l.View.Suffix == SuffixBucket)
 	times, values = append(times[:0], v.At...), values[:0]
-	exponent := l.Metric.Exponent
+	exponent := l.Line.Metric.Exponent
 	switch {
-	case l.isHistogram(): // who asks for numbers counts them
+	case l.IsHistogram(): // who asks for numbers counts them
 		values = append(values, make([]float64, len(times))...)
-	case l.suffix == suffixCount:
+	case l.View.Suffix == SuffixCount:
 		for _, n := range v.Counts {
 			values = append(values, float64(n))
 		}
-	case l.suffix == suffixBucket:
+	case l.View.Suffix == SuffixBucket:
 		var n int64
 		from := int32(0)
 		for _, end := range v.BucketEnd {
 			for ; from < end; from++ {
-				if int(v.Bucket[from]) <= l.bucket {
+				if int(v.Bucket[from]) <= l.View.Bucket {
 					n += v.Delta[from]
 				}
 			}
 			values = append(values, float64(n))
 		}
-	case l.Metric.Kind == frame.GaugeDouble:
+	case l.Line.Metric.Kind == frame.GaugeDouble:
 		for _, w := range v.Words {
 			values = append(values, math.Float64frombits(uint64(w)))
 		}
@@ -81,7 +81,7 @@ func (l *lazySamples) numbers(v *window.Samples, ends bool, times []int64,
 	if !ends {
 		return times, values
 	}
-	gone := endsOf(times, l.instants, l.gaps)
+	gone := EndsOf(times, l.Instants, l.Gaps)
 	if len(gone) == 0 {
 		return times, values
 	}

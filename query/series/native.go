@@ -1,4 +1,4 @@
-package query
+package series
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// upperBounds returns a histogram's bounds without the infinite one, in the metric's unit.
-func upperBounds(b *frame.Bounds) []float64 {
+// UpperBounds returns a histogram's bounds without the infinite one, in the metric's unit.
+func UpperBounds(b *frame.Bounds) []float64 {
 	list := make([]float64, len(b.Upper))
 	for i, v := range b.Upper {
 		list[i] = frame.Scale(v, b.Exponent)
@@ -25,7 +25,7 @@ func native(
 	m *window.Metric, bounds []float64, h *window.Histogram, into *histogram.FloatHistogram,
 ) *histogram.FloatHistogram {
 	into = emptied(m, bounds, into)
-	into.Sum = histogramSum(m, h.Sum)
+	into.Sum = HistogramSum(m, h.Sum)
 	next := int32(0) // the bucket after the last one
 	for i, b := range h.Filled {
 		n := float64(h.Counts[i])
@@ -36,8 +36,8 @@ func native(
 	return into
 }
 
-// nativeDense is native of counts by bucket.
-func nativeDense(
+// NativeDense is native of counts by bucket.
+func NativeDense(
 	m *window.Metric, bounds, counts []float64, sum float64,
 ) *histogram.FloatHistogram {
 	h := emptied(m, bounds, nil)
@@ -81,10 +81,24 @@ func emptied(
 	return into
 }
 
-// histogramSum returns the sum of a histogram; NaN if Cassandra keeps none.
-func histogramSum(m *window.Metric, sum int64) float64 {
+// HistogramSum returns the sum of a histogram; NaN if Cassandra keeps none.
+func HistogramSum(m *window.Metric, sum int64) float64 {
 	if !m.HasSum {
 		return math.NaN()
 	}
 	return frame.Scale(sum, m.Exponent)
+}
+
+// isReset reports whether a histogram has counted less than the one before it in any bucket.
+func isReset(before, h *window.Histogram) bool {
+	j := 0
+	for i, b := range before.Filled {
+		for j < len(h.Filled) && h.Filled[j] < b {
+			j++
+		}
+		if j == len(h.Filled) || h.Filled[j] != b || h.Counts[j] < before.Counts[i] {
+			return true
+		}
+	}
+	return false
 }

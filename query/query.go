@@ -1,0 +1,10 @@
+package query
+
+import "github.com/ringwatch/ringwatch/query/limit"
+
+type (
+	// LimitError says that a query was refused because it needs more than its account may have.
+	LimitError = limit.Error
+	// BusyError says that too many queries of the account wait already.
+	BusyError = limit.BusyError
+)

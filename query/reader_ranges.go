@@ -1,0 +1,70 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/query/share"
+	"github.com/ringwatch/ringwatch/window"
+)
+
+// Latest returns a node's newest state; its Window is nil without an error if none is known. It is
+// shared.
+func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, error) {
+	return share.Read(ctx, r.Shared, account, "latest/"+account+"/"+n.ID.String(),
+		func(ctx context.Context) (State, error) {
+			return r.readLatest(ctx, account, n, nil)
+		})
+}
+
+// Range returns a node's values from from to to, both inclusive and in ms, of what any of the
+// selectors selects; no selectors select everything. They are Windows' as series. The list is the
+// caller's, what it points to is shared.
+func (r *Reader) Range(
+	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+) (Values, error) {
+	v, err := share.Read(ctx, r.Shared, account,
+		readingKey("values", account, n, rangeRead{from, to, nil, selectors}),
+		func(ctx context.Context) (Values, error) {
+			w, err := r.readRange(ctx, account, n, rangeRead{from, to, nil, selectors})
+			if err != nil {
+				return Values{}, err
+			}
+			list, err := w.Series(ctx, from, to, selectors)
+			return Values{Series: list, Instants: w.Instants, Missing: w.Missing}, err
+		})
+	v.Series = slices.Clone(v.Series)
+	return v, err
+}
+
+// readingKey names a reading of a node.
+func readingKey(what, account string, n *Node, q rangeRead) string {
+	b := make([]byte, 0, 256)
+	b = append(append(append(b, what...), '/'), account...)
+	b = append(append(b, '/'), n.ID[:]...)
+	b = strconv.AppendInt(append(b, '/'), q.from, 10)
+	b = strconv.AppendInt(append(b, '/'), q.to, 10)
+	for _, f := range q.facets {
+		b = append(b, '/', '0'+byte(f))
+	}
+	for _, matchers := range q.selectors {
+		b = append(b, '/')
+		for _, m := range matchers {
+			b = window.AppendMatcher(b, m)
+		}
+	}
+	return string(b)
+}
+
+// Windows returns windows that have at least what any of the selectors selects from from to to,
+// both inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A
+// range that the recent source surely has whole is its, the older part of another is the store's.
+func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64,
+	facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
+	q := rangeRead{from, to, facets, selectors}
+	return share.Read(ctx, r.Shared, account, readingKey("range", account, n, q),
+		func(ctx context.Context) (Windows, error) { return r.readRange(ctx, account, n, q) })
+}
