@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
@@ -21,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
@@ -77,7 +77,7 @@ func DefaultConfig() Config {
 	return Config{
 		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000,
 		MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
-		MaxLabelBytes: DefaultMaxLabelBytes, ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
+		MaxLabelBytes: expression.DefaultMaxLabelBytes, ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -123,18 +123,19 @@ func (c *Config) Validate() error {
 // computes. A query that asks for more than its account may have is refused with the limit's name
 // (LimitError, BusyError, package memory's errors), and makes nobody else wait.
 type Engine struct {
-	config    Config
-	reader    *Reader
-	index     Index // nil: there is none
-	selectors *selector.Parser
-	parser    parser.Parser
-	promql    *promql.Engine
-	queue     *limit.Queue
-	cpu       share.CPU
-	features  features.Collector
-	tracker   *promql.ActiveQueryTracker
-	log       *logging.JSONFileLogger
-	results   *resultCache // nil: none are kept
+	// Expressions reads expressions and selectors, bounded.
+	Expressions *expression.Parser
+
+	config   Config
+	reader   *Reader
+	index    Index // nil: there is none
+	promql   *promql.Engine
+	queue    *limit.Queue
+	cpu      share.CPU
+	features features.Collector
+	tracker  *promql.ActiveQueryTracker
+	log      *logging.JSONFileLogger
+	results  *resultCache // nil: none are kept
 	// noKernels is for tests: Prometheus's engine computes everything.
 	noKernels bool
 	kernels   atomic.Int64 // what kernels have answered
@@ -162,20 +163,19 @@ func NewEngine(
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	e := &Engine{config: c, reader: r, index: index, selectors: selectors,
+	e := &Engine{config: c, reader: r, index: index, Expressions: expression.NewParser(selectors),
 		named: map[string]*kinds{}, features: features.NewRegistry()}
 	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
 		r.metrics.keeps(e.results)
 	}
 	e.cpu = share.NewCPU()
 	e.queue = limit.NewQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
-	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
-	e.parser.RegisterFeatures(e.features)
+	e.Expressions.PromQL().RegisterFeatures(e.features)
 	opts := promql.EngineOpts{
 		Logger: log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() },
+		NoStepSubqueryIntervalFn: func(int64) int64 { return expression.DefaultStep.Milliseconds() },
 		EnableAtModifier:         true, EnableNegativeOffset: true, EnablePerStepStats: true,
-		Parser: e.parser, FeatureRegistry: e.features,
+		Parser: e.Expressions.PromQL(), FeatureRegistry: e.features,
 	}
 	if reg != nil {
 		opts.Reg = prometheus.WrapRegistererWithPrefix(dictionary.EnginePrefix, reg)
@@ -198,9 +198,6 @@ func NewEngine(
 	}
 	return e, nil
 }
-
-// defaultStep is a subquery's step if it names none.
-const defaultStep = time.Minute
 
 // Close ends the log and the file of active queries.
 func (e *Engine) Close() error {
@@ -235,72 +232,6 @@ func (a *Answer) Close() {
 	a.Query.Close()
 	a.end()
 }
-
-// What an expression may be. Parsing takes the square of a chain's length, 16 s for 30,000 of +1,
-// and writing it anew the cube of its depth, 7 s for 1,000 levels.
-const (
-	maxExpressionBytes = 64 << 10
-	maxTokens          = 5000
-	maxDepth           = 250
-)
-
-// Parse reads an expression, whose regular expressions are measured before they are compiled. The
-// error is a *selector.LimitError, parser.ParseErrors, or says which regular expression is wrong.
-func (e *Engine) Parse(ctx context.Context, expr string) (parser.Expr, error) {
-	if len(expr) > maxExpressionBytes {
-		return nil, tooLong("bytes of an expression", len(expr), maxExpressionBytes)
-	}
-	request := e.selectors.Request(ctx)
-	if err := request.Check(expr); err != nil {
-		return nil, err
-	}
-	var item parser.Item
-	lexer := parser.Lex(expr)
-	for n := 1; item.Typ != parser.EOF && item.Typ != parser.ERROR; n++ {
-		if lexer.NextItem(&item); n > maxTokens {
-			return nil, tooLong("words and signs of an expression", n, maxTokens)
-		}
-	}
-	tree, err := e.parser.ParseExpr(expr)
-	if err != nil {
-		return nil, err
-	}
-	parser.Inspect(tree, func(n parser.Node, path []parser.Node) error {
-		if len(path) > maxDepth {
-			err = tooLong("levels of an expression", len(path), maxDepth)
-		} else if c, is := n.(*parser.Call); is && c.Func.Name == "label_replace" && err == nil {
-			if text, is := unparenthesized(c.Args[4]).(*parser.StringLiteral); is {
-				err = request.Regexp(text.Val)
-			}
-		}
-		return err
-	})
-	return tree, err
-}
-
-func tooLong(what string, has, allowed int) error {
-	return &selector.LimitError{What: what, Has: has, Allowed: allowed,
-		Remedy: "ask for less at a time, or use a regular expression where many terms are joined"}
-}
-
-func unparenthesized(e parser.Expr) parser.Expr {
-	for {
-		p, is := e.(*parser.ParenExpr)
-		if !is {
-			return e
-		}
-		e = p.Expr
-	}
-}
-
-// Selectors begins a request that reads series selectors, bounded as Parse's are.
-func (e *Engine) Selectors(ctx context.Context) *selector.Request {
-	return e.selectors.Request(ctx)
-}
-
-// MatchesSomething reports whether a matcher demands that its label is there: a selector without
-// such a one means everything.
-func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 
 // Instant evaluates an expression at one instant.
 func (e *Engine) Instant(
@@ -344,14 +275,14 @@ func (e *Engine) run(
 	from time.Time, step, span time.Duration, steps float64,
 	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error),
 ) (*Answer, error) {
-	tree, err := e.Parse(ctx, expr)
+	tree, err := e.Expressions.Parse(ctx, expr)
 	if err != nil {
 		return nil, &ExpressionError{Err: err}
 	}
-	if err := e.boundSubqueries(tree, span, steps); err != nil {
+	if err := expression.BoundSubqueries(tree, span, steps, e.config.MaxSubqueryPoints); err != nil {
 		return nil, err
 	}
-	growth := NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
+	growth := expression.NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
 	if err := growth.Check(); err != nil {
 		return nil, err
 	}
@@ -367,7 +298,7 @@ func (e *Engine) run(
 	ctx, shut := e.reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
-		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
+		o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, span),
 			e.since(e.config.Clock().UnixMilli())))
 	}
 	of := &queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds(),
@@ -377,7 +308,7 @@ func (e *Engine) run(
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
-	of.within = withinSubqueries(query.Statement())
+	of.within = expression.OffsetsInSubqueries(query.Statement())
 	a := &Answer{Query: query, of: of, end: end}
 	done := make(chan struct{})
 	go func() {

@@ -30,6 +30,6 @@ func (e *Engine) Planned(
 
 // Wide reports whether an expression is one of very many nodes.
 func (e *Engine) Wide(ctx context.Context, who account.Principal, expr string) (bool, error) {
-	tree, err := e.Parse(ctx, expr)
+	tree, err := e.Expressions.Parse(ctx, expr)
 	return err == nil && e.wide(ctx, who, tree), err
 }

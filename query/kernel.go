@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/kernel"
 	"github.com/ringwatch/ringwatch/query/series"
 )
@@ -47,8 +48,8 @@ func (q *queryable) compute(ctx context.Context, statement parser.Statement) err
 		return sourceError{p.err}
 	}
 	eval.Expr = root
-	if g := q.grown; g != nil && len(q.computed) > 0 {
-		g.LabelGrowth = NewLabelGrowth(root, g.span, g.steps, int(g.maxValue))
+	if len(q.computed) > 0 {
+		q.grown.Rewrite(root)
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ func (p *kernelRewriter) walk(e parser.Expr) parser.Expr {
 		for i := range n.Args {
 			switch n.Func.Name {
 			case "histogram_count", "histogram_sum", "histogram_avg":
-				if k := p.question(unparenthesized(n.Args[i])); k != nil {
+				if k := p.question(expression.Unparenthesized(n.Args[i])); k != nil {
 					k.counts = true
 					n.Args[i] = p.answered(k)
 					continue
@@ -145,7 +146,7 @@ func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
 	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
 		of := q.computed[matchers[0]]
-		if err := q.grown.read(matchers, of.list); err != nil {
+		if err := q.grown.ReadSeries(matchers, of.list); err != nil {
 			return nil, nil, sourceError{err}
 		}
 		return of.list, of.warnings, nil
@@ -163,7 +164,7 @@ func (p *kernelRewriter) question(e parser.Expr) *kernelQuestion {
 		}
 		k.aggregates, k.without = true, a.Without
 		k.grouping = slices.Sorted(slices.Values(a.Grouping))
-		inner = unparenthesized(a.Expr)
+		inner = expression.Unparenthesized(a.Expr)
 	}
 	switch n := inner.(type) {
 	case *parser.VectorSelector:
@@ -188,7 +189,7 @@ func (p *kernelRewriter) question(e parser.Expr) *kernelQuestion {
 	}
 	s := k.selector
 	if s.Anchored || s.Smoothed || s.OriginalOffsetExpr != nil ||
-		k.dropsName() && !namesOne(s.LabelMatchers) {
+		k.dropsName() && !expression.NamesOne(s.LabelMatchers) {
 		return nil
 	}
 	return k
@@ -212,7 +213,7 @@ func operationOf(a *parser.AggregateExpr) (kernel.Operation, bool) {
 	if a.Param == nil {
 		return kernel.NewOperation(a.Op.String(), 0)
 	}
-	n, is := unparenthesized(a.Param).(*parser.NumberLiteral)
+	n, is := expression.Unparenthesized(a.Param).(*parser.NumberLiteral)
 	if !is {
 		return kernel.Operation{}, false
 	}

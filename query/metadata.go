@@ -534,7 +534,7 @@ func (e *Engine) eachMetadata(
 // madeMetadata is that of nodes' own series, which are in no frame; of one if metric is not empty.
 func madeMetadata(metric string) map[string]Metadata {
 	list := map[string]Metadata{}
-	for _, name := range virtualMetrics {
+	for _, name := range series.OwnMetrics {
 		if d, found := dictionary.Find(name); found && (metric == "" || metric == name) {
 			list[name] = Metadata{Type: "gauge", Help: d.Help(), Unit: d.Unit}
 		}

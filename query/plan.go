@@ -159,7 +159,7 @@ func (p *plan) kinds(known map[string]frame.Kind, visit func(k frame.Kind, class
 // onlyVirtual reports whether one of nodes' own series is asked for by its name.
 func (p *plan) onlyVirtual() bool {
 	return slices.ContainsFunc(p.names, func(m *labels.Matcher) bool {
-		return m.Type == labels.MatchEqual && slices.Contains(virtualMetrics, m.Value)
+		return m.Type == labels.MatchEqual && slices.Contains(series.OwnMetrics, m.Value)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/series"
 )
@@ -36,9 +37,9 @@ type queryable struct {
 	who account.Principal
 	// lookback is how long before an instant its newest value may be, in ms.
 	lookback int64
-	grown    *LabelBudget // the labels that the query makes
+	grown    *expression.LabelBudget // the labels that the query makes
 	// within are the query's selectors in subqueries.
-	within within
+	within expression.SubqueryOffsets
 
 	series      atomic.Int64 // of all selectors
 	usedRollups atomic.Bool  // rollups were to answer a selector
@@ -124,7 +125,7 @@ func (q *querier) Select(
 			list = list[:h.Limit]
 		}
 		if err == nil {
-			if err = q.grown.read(matchers, list); err != nil {
+			if err = q.grown.ReadSeries(matchers, list); err != nil {
 				err = sourceError{err}
 			}
 		}
@@ -177,7 +178,7 @@ func (q *queryable) selects(
 		return nil, nil, nil, err
 	}
 	if s.plan.onlyVirtual() {
-		if s.plan.named(MetricUp) && nodes.watched() {
+		if s.plan.named(series.MetricUp) && nodes.watched() {
 			asked, err = s.nodes(ctx, nodes, recorders)
 			asked = slices.DeleteFunc(slices.Clone(asked), func(n Node) bool {
 				return !n.Watched() || frame.IsRecorder(n.ID)

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -258,7 +259,7 @@ func TestRecordersInPromQL(t *testing.T) {
 		"up": {Type: "gauge",
 			Help: "1 while frames of this node come or are a little late, 0 when none " +
 				"came for a minute; of a node that is read from outside, 1 if it answered."},
-		query.MetricSeen: {Type: "gauge", Unit: "seconds",
+		series.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {
 		if of, err := r.engine.Metadata(t.Context(), who, name); err != nil || of[name] != want {

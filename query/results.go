@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -18,7 +19,7 @@ import (
 // it, and the next one computes the steps that are new.
 //
 // Kept is only what a new evaluation would compute to the last bit: each step's value follows from
-// the samples that the step looks at (see isCacheable), all of these are settled, and nothing was
+// the samples that the step looks at (see IsCacheable), all of these are settled, and nothing was
 // said about them, neither a warning nor an info. What is kept counts while nothing old has
 // changed (Sources.Unchanged), the account has the same nodes, facts of them and series, no node
 // has left, and samples are kept so long.
@@ -58,12 +59,12 @@ func (e *Engine) cacheableRange(
 	if r.last-r.from < (minSteps-1)*r.step {
 		return nil
 	}
-	tree, err := e.Parse(ctx, expr)
-	if err != nil || !isCacheable(tree) {
+	tree, err := e.Expressions.Parse(ctx, expr)
+	if err != nil || !expression.IsCacheable(tree) {
 		return nil
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
-		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, to.Sub(from)),
+		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, to.Sub(from)),
 			e.since(r.now)))
 	}
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // selectsUp selects the up that watched nodes send.
 var selectsUp = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
-	MetricUp)}}
+	series.MetricUp)}}
 
 // Unanswering returns those of the nodes that are read from outside and did not answer when that
 // was last tried: their newest frame says that up is 0. Only these nodes' newest states are read,

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
@@ -11,52 +10,6 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/series"
 )
-
-// The names of series that are of no frame: what Ringwatch itself knows of a node. Only of a
-// watched node frames have MetricUp: whether the target answered.
-const (
-	MetricUp   = "up"
-	MetricSeen = "ringwatch_node_last_seen_timestamp_seconds"
-	MetricInfo = "ringwatch_node_info"
-)
-
-// virtualMetrics are all of them.
-var virtualMetrics = []string{MetricUp, MetricSeen, MetricInfo}
-
-// NodeLabels returns a node's labels with a metric's name and more.
-func NodeLabels(n *Node, name string, more ...labels.Label) labels.Labels {
-	b := labels.NewBuilder(labels.EmptyLabels())
-	for _, l := range append([]labels.Label{{Name: labels.MetricName, Value: name},
-		{Name: "cluster", Value: n.Cluster}, {Name: "datacenter", Value: n.Datacenter},
-		{Name: "rack", Value: n.Rack}, {Name: "node", Value: n.ID.String()}}, more...) {
-		b.Set(l.Name, l.Value)
-	}
-	return b.Labels()
-}
-
-// InfoLabels returns a node's facts as labels, as kind what software it runs, and as name what
-// people call it.
-func InfoLabels(n *Node) labels.Labels {
-	var facts []labels.Label
-	for _, f := range n.Facts {
-		facts = append(facts, labels.Label{Name: labelName(f.Name), Value: f.Value})
-	}
-	facts = append(facts, labels.Label{Name: "kind", Value: n.Kind()})
-	if name := n.Name(); name != "" { // behind the facts: it stands for one of the same name
-		facts = append(facts, labels.Label{Name: "name", Value: name})
-	}
-	return NodeLabels(n, MetricInfo, facts...)
-}
-
-// labelName makes a label's name of a fact's.
-func labelName(fact string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
-			return r
-		}
-		return '_'
-	}, fact)
-}
 
 // virtualSeries returns the label sets of those of nodes' own series that any of the plans asks
 // for; of all, if there are no plans.
@@ -69,9 +22,9 @@ func (e *Engine) virtualSeries(
 	}
 	var list []labels.Labels
 	for i := range nodes {
-		of := []labels.Labels{NodeLabels(&nodes[i], MetricSeen), InfoLabels(&nodes[i])}
+		of := []labels.Labels{series.NodeLabels(&nodes[i], series.MetricSeen), series.InfoLabels(&nodes[i])}
 		if !nodes[i].Watched() {
-			of = append(of, NodeLabels(&nodes[i], MetricUp))
+			of = append(of, series.NodeLabels(&nodes[i], series.MetricUp))
 		}
 		for _, l := range of {
 			if len(plans) == 0 ||
@@ -90,8 +43,8 @@ const virtualInterval = 60_000
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to
 // a minute old; and what frames say for earlier ones, see Reader.Instants.
 func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*series.Series, error) {
-	v := virtual{selection: s, up: s.plan.named(MetricUp), seen: s.plan.named(MetricSeen),
-		info: s.plan.named(MetricInfo)}
+	v := virtual{selection: s, up: s.plan.named(series.MetricUp), seen: s.plan.named(series.MetricSeen),
+		info: s.plan.named(series.MetricInfo)}
 	if !v.up && !v.seen && !v.info {
 		return nil, nil
 	}
@@ -166,7 +119,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	n := v.nodes[i]
 	beats, ends := v.untilLeft(n)
 	if v.info {
-		if err := v.take(i, InfoLabels(n), beats, series.Presence(beats), ends); err != nil {
+		if err := v.take(i, series.InfoLabels(n), beats, series.Presence(beats), ends); err != nil {
 			return err
 		}
 	}
@@ -180,7 +133,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	beats = beats[first:]
 	if v.seen {
 		of := follow(beats, instants, func(_, heard int64) float64 { return float64(heard) / 1000 })
-		if err := v.take(i, NodeLabels(n, MetricSeen), beats, of, ends); err != nil {
+		if err := v.take(i, series.NodeLabels(n, series.MetricSeen), beats, of, ends); err != nil {
 			return err
 		}
 	}
@@ -191,7 +144,7 @@ func (v *virtual) node(i int, instants []int64) error {
 			}
 			return 1
 		})
-		return v.take(i, NodeLabels(n, MetricUp), beats, of, ends)
+		return v.take(i, series.NodeLabels(n, series.MetricUp), beats, of, ends)
 	}
 	return nil
 }

@@ -3,11 +3,8 @@ package query
 import (
 	"math"
 	"slices"
-	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -72,29 +69,6 @@ type windows struct {
 	end       int64 // where one of them ends
 	known     bool  // end is known
 }
-
-// within are the selectors of a query that stand in subqueries, by their first matcher, with their
-// own offsets. It is nil for what is no query.
-type within map[*labels.Matcher]int64
-
-// withinSubqueries finds the selectors that Prometheus's engine will ask for.
-func withinSubqueries(statement parser.Statement) within {
-	list := within{}
-	eval, is := statement.(*parser.EvalStmt)
-	if !is {
-		return nil
-	}
-	parser.Inspect(eval.Expr, func(n parser.Node, path []parser.Node) error {
-		s, is := n.(*parser.VectorSelector)
-		if is && len(s.LabelMatchers) > 0 && slices.ContainsFunc(path, isSubquery) {
-			list[s.LabelMatchers[0]] = s.OriginalOffset.Milliseconds()
-		}
-		return nil
-	})
-	return list
-}
-
-func isSubquery(n parser.Node) bool { _, is := n.(*parser.SubqueryExpr); return is }
 
 // windows returns what a selector looks at. A subquery is evaluated at multiples of its step,
 // whatever it begins with; a selector with @ at one instant.
@@ -199,12 +173,6 @@ func (w *windows) seen(at int64) int64 {
 
 // mod is a modulo n, never negative.
 func mod(a, n int64) int64 { return (a%n + n) % n }
-
-// oldest returns the first instant, in ms, that an expression looks at, without a lookback.
-func oldest(expr parser.Expr, from time.Time, span time.Duration) int64 {
-	at, _ := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: from, End: from.Add(span)})
-	return at
-}
 
 // since returns what says of samples, and of each level of rollups, from when on they are kept, in
 // ms.

@@ -11,17 +11,18 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 )
 
 // run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
 // account's until it is done.
 func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	if query.MayMakeLabels(expr) { // to parse each rule once more at each evaluation would be dear
+	if expression.MayMakeLabels(expr) { // to parse each rule once more at each evaluation would be dear
 		tree, err := c.parser.ParseExpr(expr)
 		if err != nil {
 			return nil, err
 		}
-		growth := query.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+		growth := expression.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
 		if err := growth.Check(); err != nil { // a template's query
 			return nil, err
 		}

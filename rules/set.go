@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -181,7 +182,7 @@ func (p *ruleScope) add(expr parser.Expr, offset *model.Duration, c *Config) err
 	if err := bounded(expr, c); err != nil {
 		return err
 	}
-	if err := query.NewLabelGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
+	if err := expression.NewLabelGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
 		return err
 	}
 	keep, err := Lookback(expr)

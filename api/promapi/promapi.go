@@ -33,6 +33,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
@@ -375,7 +376,7 @@ func number(values url.Values, name string) (int, error) {
 }
 
 func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
-	if _, err := a.Engine.Parse(r.Context(), r.FormValue("query")); err != nil {
+	if _, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query")); err != nil {
 		return answer{}, invalid("query", err)
 	}
 	return answer{data: []string{}}, nil
@@ -401,13 +402,13 @@ func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err er
 	if c.From.After(c.To) {
 		c.From = c.To
 	}
-	request := a.Engine.Selectors(r.Context())
+	request := a.Engine.Expressions.Selectors(r.Context())
 	for _, text := range r.Form["match[]"] {
 		matchers, err := request.Selector(text)
 		if err != nil {
 			return c, 0, invalid("match[]", err)
 		}
-		if !slices.ContainsFunc(matchers, query.MatchesSomething) {
+		if !slices.ContainsFunc(matchers, expression.MatchesSomething) {
 			return c, 0, invalid("match[]",
 				errors.New("match[] must contain at least one non-empty matcher"))
 		}
@@ -512,7 +513,7 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 }
 
 func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Parse(r.Context(), r.FormValue("query"))
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
 	if err != nil {
 		return answer{}, invalid("query", err)
 	}
@@ -520,7 +521,7 @@ func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) 
 }
 
 func (a *API) parseQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Parse(r.Context(), r.FormValue("query"))
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
 	if err != nil {
 		return answer{}, invalid("query", err)
 	}

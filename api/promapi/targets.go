@@ -101,7 +101,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	}
 	var match []*labels.Matcher
 	if text := r.FormValue("match_target"); text != "" {
-		if match, err = a.Engine.Selectors(r.Context()).Selector(text); err != nil {
+		if match, err = a.Engine.Expressions.Selectors(r.Context()).Selector(text); err != nil {
 			return invalid("match_target", err)
 		}
 	}

@@ -1,9 +1,11 @@
-package query
+package expression
 
 import (
 	"math"
+	"slices"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/query/limit"
@@ -26,7 +28,7 @@ func pointsWithin(expr parser.Node, span time.Duration, steps, weight float64) f
 	case *parser.SubqueryExpr:
 		every := e.Step
 		if every <= 0 {
-			every = defaultStep
+			every = DefaultStep
 		}
 		total = weight * steps * math.Ceil(float64(e.Range)/float64(every))
 		span += e.Range
@@ -47,14 +49,41 @@ func pointsWithin(expr parser.Node, span time.Duration, steps, weight float64) f
 // where adding it up takes 3.
 const sortedPoints = 20
 
-// boundSubqueries refuses an expression whose subqueries are too fine.
-func (e *Engine) boundSubqueries(expr parser.Expr, span time.Duration, steps float64) error {
+// BoundSubqueries refuses an expression whose subqueries look at more than so many points of each
+// series, if it is evaluated at so many steps over span. The error is a *limit.Error.
+func BoundSubqueries(expr parser.Expr, span time.Duration, steps float64, most int64) error {
 	n := subqueryPoints(expr, span, steps)
-	if n <= float64(e.config.MaxSubqueryPoints) {
+	if n <= float64(most) {
 		return nil
 	}
-	return &limit.Error{Limit: "max_subquery_points", Value: e.config.MaxSubqueryPoints,
+	return &limit.Error{Limit: "max_subquery_points", Value: most,
 		Needed: int64(min(n, math.MaxInt64/2)), Unit: "points of subqueries",
 		Remedy: "use a wider step after the colon, a shorter range before it, or fewer " +
 			"subqueries in each other"}
 }
+
+// SubqueryOffsets are the selectors of a query that stand in subqueries, by their first matcher, with their
+// own offsets. It is nil for what is no query.
+type SubqueryOffsets map[*labels.Matcher]int64
+
+// OffsetsInSubqueries finds the selectors that Prometheus's engine will ask for.
+func OffsetsInSubqueries(statement parser.Statement) SubqueryOffsets {
+	list := SubqueryOffsets{}
+	eval, is := statement.(*parser.EvalStmt)
+	if !is {
+		return nil
+	}
+	parser.Inspect(eval.Expr, func(n parser.Node, path []parser.Node) error {
+		s, is := n.(*parser.VectorSelector)
+		if is && len(s.LabelMatchers) > 0 && slices.ContainsFunc(path, isSubquery) {
+			list[s.LabelMatchers[0]] = s.OriginalOffset.Milliseconds()
+		}
+		return nil
+	})
+	return list
+}
+
+func isSubquery(n parser.Node) bool { _, is := n.(*parser.SubqueryExpr); return is }
+
+// DefaultStep is a subquery's step if it names none.
+const DefaultStep = time.Minute

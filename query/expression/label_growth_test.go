@@ -1,4 +1,4 @@
-package query
+package expression
 
 import (
 	"context"
@@ -91,7 +91,7 @@ load 1m
 			}
 			return nil
 		})
-		most, err := g.of(&g.selected)
+		most, err := growth.estimate(&g.selected)
 		if err != nil {
 			t.Fatalf("seed %d: %s: %v", seed, text, err)
 		}
@@ -110,7 +110,7 @@ load 1m
 			t.Errorf("seed %d: %s has %d series, %v were foretold", seed, text, len(list),
 				most.series)
 		}
-		w := labelEstimator{LabelGrowth: growth, read: &g.selected}
+		w := labelEstimator{growth: growth, read: &g.selected}
 		for _, s := range list {
 			bytes := 0
 			s.Metric.Range(func(l labels.Label) {

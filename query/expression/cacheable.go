@@ -1,4 +1,4 @@
-package query
+package expression
 
 import (
 	"slices"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // cacheableFunctions are those whose value at a step follows from what their argument is at that
@@ -20,12 +22,12 @@ var cacheableFunctions = strings.Fields(`
 	quantile_over_time rad rate resets round scalar sgn sin sinh sort sort_desc sqrt stddev_over_time
 	stdvar_over_time sum_over_time tan tanh time timestamp vector year`)
 
-// isCacheable reports whether each step's value of an expression follows from the samples that the
+// IsCacheable reports whether each step's value of an expression follows from the samples that the
 // step looks at, whatever the range is. So there is no @ and no subquery, and every selector names
 // one metric: of several it is found over all steps whether series become one without their names.
 // Of nodes' own series only the value of MetricInfo is the same at all steps. When they have
 // samples, and what the others say, depends on where the question begins.
-func isCacheable(tree parser.Expr) bool {
+func IsCacheable(tree parser.Expr) bool {
 	selects, can := false, true
 	parser.Inspect(tree, func(n parser.Node, _ []parser.Node) error {
 		switch n := n.(type) {
@@ -35,17 +37,17 @@ func isCacheable(tree parser.Expr) bool {
 		case *parser.Call:
 			can = can && slices.Contains(cacheableFunctions, n.Func.Name)
 			if n.Func.Name == "timestamp" {
-				v, is := unparenthesized(n.Args[0]).(*parser.VectorSelector)
-				can = can && !(is && names(v.LabelMatchers, MetricInfo))
+				v, is := Unparenthesized(n.Args[0]).(*parser.VectorSelector)
+				can = can && !(is && names(v.LabelMatchers, series.MetricInfo))
 			}
 		case *parser.MatrixSelector:
 			v, is := n.VectorSelector.(*parser.VectorSelector)
-			can = can && n.RangeExpr == nil && is && !names(v.LabelMatchers, MetricInfo)
+			can = can && n.RangeExpr == nil && is && !names(v.LabelMatchers, series.MetricInfo)
 		case *parser.VectorSelector:
 			selects = true
 			can = can && n.Timestamp == nil && n.StartOrEnd == 0 && n.OriginalOffsetExpr == nil &&
 				!n.Anchored && !n.Smoothed &&
-				(namesOne(n.LabelMatchers) || names(n.LabelMatchers, MetricInfo))
+				(NamesOne(n.LabelMatchers) || names(n.LabelMatchers, series.MetricInfo))
 		case *parser.StringLiteral: // of count_values
 		default:
 			can = false
@@ -55,11 +57,11 @@ func isCacheable(tree parser.Expr) bool {
 	return can && selects
 }
 
-// namesOne reports whether matchers name one metric of frames.
-func namesOne(matchers []*labels.Matcher) bool {
+// NamesOne reports whether matchers name one metric of frames.
+func NamesOne(matchers []*labels.Matcher) bool {
 	return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
 		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value != "" &&
-			!slices.Contains(virtualMetrics, m.Value)
+			!slices.Contains(series.OwnMetrics, m.Value)
 	})
 }
 
@@ -69,4 +71,3 @@ func names(matchers []*labels.Matcher, metric string) bool {
 		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == metric
 	})
 }
-

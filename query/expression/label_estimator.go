@@ -1,4 +1,4 @@
-package query
+package expression
 
 import (
 	"fmt"
@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/promql/parser"
-
-	"github.com/ringwatch/ringwatch/query/limit"
 )
 
 // labelEstimator walks over an expression from its selectors up, and computes what each part makes.
 type labelEstimator struct {
-	*LabelGrowth
-	read *selected // nil: nothing was read yet
-	err  error     // the first value that becomes too long
+	growth *LabelGrowth
+	read   *selected // nil: nothing was read yet
+	err    error     // the first value that becomes too long
 }
 
 // longest returns how long a label's value is as it was read.
@@ -35,17 +33,8 @@ func (g *labelEstimator) value(e *estimate, label string) float64 {
 	return g.longest(label)
 }
 
-// bytes returns what the labels of a series take.
-func (e *estimate) bytes() float64 {
-	n := e.base
-	for label, value := range e.made {
-		n += float64(len(label)) + value + labelRest
-	}
-	return n
-}
-
-// make adds a label to what a part makes.
-func (g *labelEstimator) make(e *estimate, label string, value float64, in parser.Node) {
+// makeLabel adds a label to what a part makes.
+func (g *labelEstimator) makeLabel(e *estimate, label string, value float64, in parser.Node) {
 	made := maps.Clone(e.made)
 	if made == nil {
 		made = map[string]float64{}
@@ -55,44 +44,14 @@ func (g *labelEstimator) make(e *estimate, label string, value float64, in parse
 	if g.err != nil {
 		return
 	}
-	if value > g.maxValue {
+	if value > g.growth.maxValue {
 		g.err = tooLongLabel(fmt.Sprintf("bytes for a value of the label %s", label), value,
-			g.maxValue, in)
-	} else if all := e.bytes() - e.base; all > seriesLabels*g.maxValue {
+			g.growth.maxValue, in)
+	} else if all := e.bytes() - e.base; all > seriesLabels*g.growth.maxValue {
 		g.err = tooLongLabel(fmt.Sprintf("bytes for the labels of a series, %d times a value,",
 			seriesLabels),
-			all, g.maxValue, in)
+			all, g.growth.maxValue, in)
 	}
-}
-
-func tooLongLabel(unit string, needed, allowed float64, in parser.Node) error {
-	what := "this expression"
-	switch in := in.(type) {
-	case *parser.Call:
-		what = in.Func.Name
-	case *parser.AggregateExpr:
-		what = in.Op.String()
-	case *parser.BinaryExpr:
-		what = "group_left or group_right"
-	}
-	return &limit.Error{Limit: "max_label_bytes", Value: int64(allowed), Needed: whole(needed),
-		Unit: unit, Remedy: "let " + what + " join or repeat less"}
-}
-
-// remade counts the labels of a part's series as new ones, made beside those of what it is made
-// of. Where nothing was made, the series' own labels are all there is, and were counted as they
-// were read.
-func (e *estimate) remade(of ...estimate) {
-	held := 0.0
-	for i := range of {
-		e.work += of[i].work
-		e.peak = max(e.peak, held+of[i].peak)
-		held += of[i].held
-	}
-	if len(e.made) > 0 {
-		e.held = e.series * e.bytes()
-	}
-	e.peak = max(e.peak, held+e.held)
 }
 
 // expr returns what an expression makes that is evaluated at so many steps over span.
@@ -108,7 +67,7 @@ func (g *labelEstimator) expr(n parser.Node, steps float64, span time.Duration) 
 	case *parser.SubqueryExpr:
 		every := n.Step
 		if every <= 0 {
-			every = defaultStep
+			every = DefaultStep
 		}
 		span += n.Range
 		return g.expr(n.Expr, math.Ceil(float64(span)/float64(every))+1, span)
@@ -117,7 +76,7 @@ func (g *labelEstimator) expr(n parser.Node, steps float64, span time.Duration) 
 	case *parser.StepInvariantExpr:
 		return g.expr(n.Expr, steps, span)
 	case *parser.UnaryExpr:
-		return g.like(n.Expr, steps, span)
+		return g.unnamed(n.Expr, steps, span)
 	case *parser.AggregateExpr:
 		return g.aggregate(n, steps, span)
 	case *parser.BinaryExpr:
@@ -128,8 +87,8 @@ func (g *labelEstimator) expr(n parser.Node, steps float64, span time.Duration) 
 	return estimate{series: 1}
 }
 
-// like returns what a part makes that gives each series of another one without its name.
-func (g *labelEstimator) like(of parser.Expr, steps float64, span time.Duration) estimate {
+// unnamed returns what a part makes that gives each series of another one without its name.
+func (g *labelEstimator) unnamed(of parser.Expr, steps float64, span time.Duration) estimate {
 	child := g.expr(of, steps, span)
 	e := estimate{series: child.series, varies: child.varies, base: child.base, made: child.made}
 	e.remade(child)
@@ -153,7 +112,7 @@ func (g *labelEstimator) aggregate(n *parser.AggregateExpr, steps float64,
 		e = estimate{series: child.series, varies: child.varies}
 		for _, label := range n.Grouping {
 			if value, is := child.made[label]; is {
-				e.made = with(e.made, label, value)
+				e.made = withLabel(e.made, label, value)
 			} else {
 				e.base += float64(len(label)) + g.longest(label) + labelRest
 			}
@@ -168,7 +127,7 @@ func (g *labelEstimator) aggregate(n *parser.AggregateExpr, steps float64,
 		if g.read != nil && g.read.buckets > 0 {
 			value += g.read.buckets * bucketText
 		}
-		g.make(&e, text(n.Param), value, n)
+		g.makeLabel(&e, literal(n.Param), value, n)
 	}
 	if n.Param != nil {
 		e.remade(child, g.expr(n.Param, steps, span))
@@ -178,7 +137,7 @@ func (g *labelEstimator) aggregate(n *parser.AggregateExpr, steps float64,
 	return e
 }
 
-func with(made map[string]float64, label string, value float64) map[string]float64 {
+func withLabel(made map[string]float64, label string, value float64) map[string]float64 {
 	if made == nil {
 		made = map[string]float64{}
 	}
@@ -209,7 +168,7 @@ func (g *labelEstimator) binary(n *parser.BinaryExpr, steps float64, span time.D
 		e.base = max(left.base, right.base)
 		e.made = maps.Clone(left.made)
 		for label, value := range right.made {
-			e.made = with(e.made, label, max(value, g.value(&left, label)))
+			e.made = withLabel(e.made, label, max(value, g.value(&left, label)))
 		}
 		for label := range left.made {
 			e.made[label] = max(e.made[label], g.value(&right, label))
@@ -228,7 +187,7 @@ func (g *labelEstimator) binary(n *parser.BinaryExpr, steps float64, span time.D
 		e.series *= max(1, min(one.series, steps))
 	}
 	for _, label := range m.Include {
-		g.make(&e, label, g.value(one, label), n)
+		g.makeLabel(&e, label, g.value(one, label), n)
 	}
 	e.remade(left, right)
 	if len(left.made)+len(right.made) > 0 { // pairs are looked up by the labels of both
@@ -255,26 +214,26 @@ func (g *labelEstimator) call(n *parser.Call, steps float64, span time.Duration)
 		value := 0.0
 		for i, arg := range n.Args[min(3, len(n.Args)):] {
 			if i > 0 {
-				value += float64(len(text(n.Args[2])))
+				value += float64(len(literal(n.Args[2])))
 			}
-			value += g.value(&e, text(arg))
+			value += g.value(&e, literal(arg))
 		}
-		g.make(&e, text(n.Args[1]), value, n)
+		g.makeLabel(&e, literal(n.Args[1]), value, n)
 		e.work = e.series * (seriesWork + byteWork*e.bytes())
 	case "label_replace":
-		by, from := text(n.Args[2]), g.value(&e, text(n.Args[3]))
+		by, from := literal(n.Args[2]), g.value(&e, literal(n.Args[3]))
 		// A group holds what it matched of the value, which is all of it at most.
 		value := float64(len(by)) + float64(strings.Count(by, "$"))*from
-		g.make(&e, text(n.Args[1]), max(value, g.value(&e, text(n.Args[1]))), n)
+		g.makeLabel(&e, literal(n.Args[1]), max(value, g.value(&e, literal(n.Args[1]))), n)
 		e.work = e.series * (seriesWork + byteWork*e.bytes() +
-			instructionWork*float64(g.patterns[n])*(from+1))
+			instructionWork*float64(g.growth.patterns[n])*(from+1))
 	case "histogram_quantiles":
 		e.series *= float64(max(1, len(n.Args)-2))
-		g.make(&e, text(n.Args[1]), numberText, n)
+		g.makeLabel(&e, literal(n.Args[1]), numberText, n)
 	case "info":
 		if g.read != nil {
 			e.base += g.read.base
-			e.made = with(maps.Clone(e.made), "", 0) // it makes new series, too
+			e.made = withLabel(maps.Clone(e.made), "", 0) // it makes new series, too
 		}
 	case "absent", "absent_over_time":
 		e = estimate{series: 1}
@@ -285,9 +244,9 @@ func (g *labelEstimator) call(n *parser.Call, steps float64, span time.Duration)
 	return e
 }
 
-// text returns a text that stands in an expression.
-func text(e parser.Expr) string {
-	if s, is := unparenthesized(e).(*parser.StringLiteral); is {
+// literal returns the text that stands in an expression.
+func literal(e parser.Expr) string {
+	if s, is := Unparenthesized(e).(*parser.StringLiteral); is {
 		return s.Val
 	}
 	return ""
