@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -135,7 +136,7 @@ type Engine struct {
 	features features.Collector
 	tracker  *promql.ActiveQueryTracker
 	log      *logging.JSONFileLogger
-	results  *resultCache // nil: none are kept
+	results  *results.Cache // nil: none are kept
 	// noKernels is for tests: Prometheus's engine computes everything.
 	noKernels bool
 	kernels   atomic.Int64 // what kernels have answered
@@ -165,8 +166,8 @@ func NewEngine(
 	}
 	e := &Engine{config: c, reader: r, index: index, Expressions: expression.NewParser(selectors),
 		named: map[string]*kinds{}, features: features.NewRegistry()}
-	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
-		r.metrics.keeps(e.results)
+	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
+		r.Results.TellOf(e.results)
 	}
 	e.cpu = share.NewCPU()
 	e.queue = limit.NewQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
@@ -255,7 +256,7 @@ func (e *Engine) Range(
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
 		return r.answer(ctx)
 	}
-	e.reader.metrics.results.WithLabelValues(resultAround).Inc()
+	e.reader.Results.Answered(results.Around)
 	return e.evaluate(ctx, who, expr, from, to, step, o)
 }
 
@@ -348,12 +349,12 @@ const wideNodes = 1000
 // wide reports whether a selector of an expression means very many nodes.
 func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
 	nodes, _, err := e.reader.fleets(ctx, who, e.config.NodesTTL)
-	if err != nil || len(nodes.nodes) <= wideNodes {
+	if err != nil || len(nodes.Nodes) <= wideNodes {
 		return false
 	}
 	for _, matchers := range parser.ExtractSelectors(tree) {
 		p := newPlan(matchers, func() map[string]frame.Kind { return nil })
-		if p.pick(nodes).count(nodes) > wideNodes {
+		if p.place.Pick(nodes).Count(nodes) > wideNodes {
 			return true
 		}
 	}

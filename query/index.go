@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/index"
 )
 
@@ -23,14 +24,14 @@ const manyNodes = 64
 
 // nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
 // changed.
-func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node, error) {
-	all := func(n, r nodeSet) []Node {
-		if r.count(recorders) == 0 {
-			return n.of(nodes)
+func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([]Node, error) {
+	all := func(n, r fleet.Set) []Node {
+		if r.Count(recorders) == 0 {
+			return n.List(nodes)
 		}
-		return slices.Concat(n.of(nodes), r.of(recorders))
+		return slices.Concat(n.List(nodes), r.List(recorders))
 	}
-	asked, recorded := s.plan.pick(nodes), s.plan.pick(recorders)
+	asked, recorded := s.plan.place.Pick(nodes), s.plan.place.Pick(recorders)
 	if s.index == nil {
 		return all(asked, recorded), nil
 	}
@@ -42,7 +43,7 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 		return all(asked, recorded), nil
 	}
 	ids := found.Nodes()
-	has, hasRecorded := nodes.subset(ids), recorders.subset(ids)
+	has, hasRecorded := nodes.Subset(ids), recorders.Subset(ids)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
@@ -53,8 +54,8 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 	if found.Missing == 0 {
 		recorded = s.recording(ctx, recorders, recorded)
 	}
-	asked, recorded = asked.or(has), recorded.or(hasRecorded) // who was elsewhere then
-	if found.Missing == 0 && asked.count(nodes)+recorded.count(recorders) > manyNodes {
+	asked, recorded = asked.Or(has), recorded.Or(hasRecorded) // who was elsewhere then
+	if found.Missing == 0 && asked.Count(nodes)+recorded.Count(recorders) > manyNodes {
 		asked, recorded = has, hasRecorded
 	}
 	return all(asked, recorded), nil
@@ -63,8 +64,8 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet) ([]Node,
 // recording returns those of some recorders that may record the name that is asked for: most
 // questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
 // all may be a new rule's.
-func (s *selection) recording(ctx context.Context, recorders *fleet, some nodeSet) nodeSet {
-	if some.count(recorders) == 0 {
+func (s *selection) recording(ctx context.Context, recorders *fleet.Fleet, some fleet.Set) fleet.Set {
+	if some.Count(recorders) == 0 {
 		return some
 	}
 	known := false
@@ -79,7 +80,7 @@ func (s *selection) recording(ctx context.Context, recorders *fleet, some nodeSe
 	if err != nil {
 		return some
 	}
-	has := recorders.subset(found.Recorders())
+	has := recorders.Subset(found.Recorders())
 	if found.Err() != nil {
 		return some
 	}

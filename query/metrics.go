@@ -1,8 +1,6 @@
 package query
 
 import (
-	"sync/atomic"
-
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -25,13 +23,6 @@ const (
 
 var fallReasons = []string{fallMiss, fallAway, fallIncomplete, fallStale, fallUnreadable}
 
-// How a range query was answered.
-const (
-	resultHit    = "hit"    // some of its steps were kept
-	resultMiss   = "miss"   // none were
-	resultAround = "around" // its steps cannot be kept, or were not to be
-)
-
 // metrics tell for each read of values its source. They are named after the API, which all reads
 // were once of: dashboards and alerts know them so.
 type metrics struct {
@@ -39,10 +30,6 @@ type metrics struct {
 	fallbacks *prometheus.CounterVec
 	failures  prometheus.Counter
 	flights   prometheus.Counter
-
-	results     *prometheus.CounterVec
-	resultSteps prometheus.Counter
-	keeps       func(*resultCache) // tells of which results the bytes are shown
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -67,24 +54,6 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 				"time share one.",
 		}),
 	}
-	m.results = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ringwatch_api_results_total",
-		Help: "Range queries, by whether steps of them were kept (hit), might have been (miss), " +
-			"or cannot be (around).",
-	}, []string{"result"})
-	m.resultSteps = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "ringwatch_api_result_steps_total",
-		Help: "Steps of range queries that were kept and not evaluated again.",
-	})
-	var kept atomic.Pointer[resultCache]
-	m.keeps = kept.Store
-	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ringwatch_api_results_bytes",
-		Help: "Bytes of steps of range queries that are kept.",
-	}, func() float64 { return float64(kept.Load().held()) })
-	for _, of := range []string{resultHit, resultMiss, resultAround} {
-		m.results.WithLabelValues(of)
-	}
 	for _, r := range fallReasons {
 		m.fallbacks.WithLabelValues(r)
 	}
@@ -95,8 +64,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.reads, m.fallbacks, m.failures, m.flights,
-		m.results, m.resultSteps, held} {
+	for _, c := range []prometheus.Collector{m.reads, m.fallbacks, m.failures, m.flights} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -17,7 +18,7 @@ import (
 type plan struct {
 	all   []*labels.Matcher
 	names []*labels.Matcher   // those of __name__
-	place []*labels.Matcher   // those of cluster, datacenter, rack and node
+	place fleet.Place         // the matchers of cluster, datacenter, rack and node
 	read  [][]*labels.Matcher // what sources are asked: they give more rather than less
 	once  [][]*labels.Matcher // the same in as few selectors as can be, for who reads by metric
 

@@ -178,7 +178,7 @@ func (q *queryable) selects(
 		return nil, nil, nil, err
 	}
 	if s.plan.onlyVirtual() {
-		if s.plan.named(series.MetricUp) && nodes.watched() {
+		if s.plan.named(series.MetricUp) && nodes.Watched() {
 			asked, err = s.nodes(ctx, nodes, recorders)
 			asked = slices.DeleteFunc(slices.Clone(asked), func(n Node) bool {
 				return !n.Watched() || frame.IsRecorder(n.ID)

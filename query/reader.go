@@ -41,6 +41,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/fleet"
+	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
@@ -203,7 +205,9 @@ type Reader struct {
 	config  ReaderConfig
 	sources Sources
 	metrics *metrics
-	nodes   nodeList
+	// Results are the metrics of what an Engine keeps; they are registered with the reader's own.
+	Results *results.Metrics
+	nodes   *fleet.List
 	down    downNodes
 	// Shared are the readings that requests share, and the scopes of what they have read.
 	Shared *share.Readings
@@ -235,7 +239,7 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 			return window.BuildWanted(allow, node, frames, want)
 		}
 	}
-	r.nodes.init(c.Clock, s.Store)
+	r.nodes = fleet.NewList(c.Clock, s.Store.Nodes)
 	r.Shared = share.NewReadings(s.Memory, c.Timeout, func() { r.metrics.flights.Inc() })
 	if r.latest, err = newLatestCache(c.KeptBytes); err != nil {
 		return nil, err
@@ -243,7 +247,10 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 	if r.instants, err = newInstantsCache(c.HeardBytes); err != nil {
 		return nil, err
 	}
-	if r.metrics, err = newMetrics(s.Metrics); err != nil {
+	if r.metrics, err = newMetrics(s.Metrics); err == nil {
+		r.Results, err = results.NewMetrics(s.Metrics)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("query: cannot register a metric: %w", err)
 	}
 	return r, nil
@@ -255,20 +262,20 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 func (r *Reader) Nodes(
 	ctx context.Context, p account.Principal, age time.Duration,
 ) ([]Node, error) {
-	f, err := r.nodes.get(ctx, p, age, false)
+	f, err := r.nodes.Get(ctx, p, age, false)
 	if err != nil {
 		return nil, err
 	}
-	return slices.Clip(f.nodes), nil
+	return slices.Clip(f.Nodes), nil
 }
 
 // fleets returns the nodes that a key may see as Nodes does, and the virtual nodes that carry what
 // rules record (frame.RecorderID).
 func (r *Reader) fleets(
 	ctx context.Context, p account.Principal, age time.Duration,
-) (nodes, recorders *fleet, err error) {
-	if nodes, err = r.nodes.get(ctx, p, age, false); err == nil {
-		recorders, err = r.nodes.get(ctx, p, age, true)
+) (nodes, recorders *fleet.Fleet, err error) {
+	if nodes, err = r.nodes.Get(ctx, p, age, false); err == nil {
+		recorders, err = r.nodes.Get(ctx, p, age, true)
 	}
 	return nodes, recorders, err
 }

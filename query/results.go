@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -30,13 +30,13 @@ const minSteps = 2
 
 // cacheableRange is one question for a range whose steps may be kept. Times are in ms.
 type cacheableRange struct {
-	*Engine
+	engine         *Engine
 	who            account.Principal
 	expr           string
 	from, to, step int64 // to is where the range ends; the last step may lie before it
 	last           int64 // step
 	o              Options
-	key            resultKey
+	key            results.Key
 	ahead          int64 // how long after a step samples are looked at
 	now            int64 // when it was asked
 }
@@ -49,7 +49,7 @@ func (e *Engine) cacheableRange(
 	if e.results == nil || e.reader.sources.Unchanged == nil || o.Fresh || o.PerStepStats {
 		return nil
 	}
-	r := &cacheableRange{Engine: e, who: who, expr: expr, from: from.UnixMilli(),
+	r := &cacheableRange{engine: e, who: who, expr: expr, from: from.UnixMilli(),
 		to: to.UnixMilli(), step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
 	if !time.UnixMilli(r.from).Equal(from) || !time.UnixMilli(r.to).Equal(to) ||
 		time.Duration(r.step)*time.Millisecond != step || mod(r.from, r.step) != 0 {
@@ -74,15 +74,15 @@ func (e *Engine) cacheableRange(
 		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
-	r.key = resultKey{account: who.Account, expr: tree.String(), scope: who.Sight(), step: r.step,
-		lookback: r.o.Lookback}
+	r.key = results.Key{Account: who.Account, Expr: tree.String(), Scope: who.Sight(), Step: r.step,
+		Lookback: r.o.Lookback}
 	return r
 }
 
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *cacheableRange) settled() int64 {
-	wait := max(r.reader.sources.Settles, r.reader.config.RecentSpan+edgeSlack*time.Millisecond+
+	wait := max(r.engine.reader.sources.Settles, r.engine.reader.config.RecentSpan+edgeSlack*time.Millisecond+
 		virtualInterval*time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
@@ -100,7 +100,7 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 			return a, err
 		}
 	}
-	r.reader.metrics.results.WithLabelValues(resultMiss).Inc()
+	r.engine.reader.Results.Answered(results.Miss)
 	a, err := r.part(ctx, r.from, r.to)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 
 // part evaluates a part of the range.
 func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, error) {
-	return r.evaluate(ctx, r.who, r.expr, time.UnixMilli(from), time.UnixMilli(to),
+	return r.engine.evaluate(ctx, r.who, r.expr, time.UnixMilli(from), time.UnixMilli(to),
 		time.Duration(r.step)*time.Millisecond, r.o)
 }
 
@@ -128,19 +128,19 @@ func (a *Answer) plain() (promql.Matrix, bool) {
 }
 
 // current returns what is kept and counts still; nil if nothing.
-func (r *cacheableRange) current(ctx context.Context, fleet fleetVersion) *cachedResult {
-	known := r.results.get(r.key)
+func (r *cacheableRange) current(ctx context.Context, fleet results.FleetVersion) *results.Result {
+	known := r.engine.results.Get(r.key)
 	if known == nil {
 		return nil
 	}
-	same := known.fleet == fleet
+	same := known.Fleet == fleet
 	if same {
 		var err error
-		same, err = r.reader.sources.Unchanged(ctx, r.who.Account, r.who.Owns, known.began)
+		same, err = r.engine.reader.sources.Unchanged(ctx, r.who.Account, r.who.Owns, known.Began)
 		same = same && err == nil
 	}
 	if !same {
-		r.results.drop(r.key, known)
+		r.engine.results.Drop(r.key, known)
 		return nil
 	}
 	return known
@@ -148,9 +148,9 @@ func (r *cacheableRange) current(ctx context.Context, fleet fleetVersion) *cache
 
 // join evaluates what is not kept before and behind what is, and joins them. It is not done if too
 // little is kept, or something is to be said about the parts.
-func (r *cacheableRange) join(ctx context.Context, known *cachedResult,
-	fleet fleetVersion) (*Answer, bool, error) {
-	a, b := max(known.from, r.from), min(known.to, r.settled())
+func (r *cacheableRange) join(ctx context.Context, known *results.Result,
+	fleet results.FleetVersion) (*Answer, bool, error) {
+	a, b := max(known.From, r.from), min(known.To, r.settled())
 	b = min(b, r.last-minSteps*r.step)
 	if a > r.from && a-r.from < minSteps*r.step {
 		a = r.from + minSteps*r.step
@@ -158,14 +158,14 @@ func (r *cacheableRange) join(ctx context.Context, known *cachedResult,
 	if a > b {
 		return nil, false, nil
 	}
-	parts := []promql.Matrix{known.between(a, b)}
+	parts := []promql.Matrix{known.Between(a, b)}
 	if a > r.from {
 		head, err := r.part(ctx, r.from, a-r.step)
 		if err != nil {
 			return nil, true, err
 		}
 		m, is := head.plain()
-		m = copied(m)
+		m = results.Copied(m)
 		head.Close()
 		if !is {
 			return nil, false, nil
@@ -182,21 +182,21 @@ func (r *cacheableRange) join(ctx context.Context, known *cachedResult,
 		return nil, false, nil
 	}
 	parts = append(parts, m)
-	if err := tail.of.lease().Take(pointsBytes(parts...)); err != nil {
+	if err := tail.of.lease().Take(results.PointsBytes(parts...)); err != nil {
 		tail.Close()
 		return nil, true, err
 	}
-	all := joined(parts)
-	r.reader.metrics.results.WithLabelValues(resultHit).Inc()
-	r.reader.metrics.resultSteps.Add(float64((b-a)/r.step + 1))
+	all := results.Joined(parts)
+	r.engine.reader.Results.Answered(results.Hit)
+	r.engine.reader.Results.Reused((b-a)/r.step + 1)
 	r.keep(ctx, all, known, fleet)
 	tail.Result = &promql.Result{Value: all}
 	return tail, true, nil
 }
 
 // keep keeps the settled steps of an answer, and those before it of what it was made with.
-func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cachedResult,
-	fleet fleetVersion) {
+func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *results.Result,
+	fleet results.FleetVersion) {
 	to := r.settled()
 	if to < r.from {
 		return
@@ -204,27 +204,24 @@ func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *cache
 	if after, err := r.fleet(ctx); err != nil || after != fleet {
 		return
 	}
-	of := &cachedResult{fleet: fleet, began: r.now, from: r.from, to: to, width: to - r.from}
+	of := &results.Result{Fleet: fleet, Began: r.now, From: r.from, To: to, Width: to - r.from}
 	if known != nil {
-		of.began = min(of.began, known.began)
-		of.width = max(of.width, known.width)
-		if known.from < of.from && known.to >= of.from-r.step {
+		of.Began = min(of.Began, known.Began)
+		of.Width = max(of.Width, known.Width)
+		if known.From < of.From && known.To >= of.From-r.step {
 			// another panel asks for more of the same
-			of.from = max(known.from, to-of.width)
-			of.from += mod(-of.from, r.step)
-			if of.from < r.from {
-				m = joined([]promql.Matrix{known.between(of.from, r.from-r.step), m})
+			of.From = max(known.From, to-of.Width)
+			of.From += mod(-of.From, r.step)
+			if of.From < r.from {
+				m = results.Joined([]promql.Matrix{known.Between(of.From, r.from-r.step), m})
 			} else {
-				of.from = r.from
+				of.From = r.from
 			}
 		}
 	}
-	of.series = copied(between(m, of.from, to))
-	r.results.put(r.key, of)
+	of.Series = results.Copied(results.Between(m, of.From, to))
+	r.engine.results.Put(r.key, of)
 }
-
-// fleetVersion tells which nodes and series an account has for a key, and who has left.
-type fleetVersion struct{ nodes, recorders, series, left uint64 }
 
 // indexChanges is what an Index may say beside what it selects.
 type indexChanges interface {
@@ -232,62 +229,14 @@ type indexChanges interface {
 	Changes(account string) uint64
 }
 
-func (r *cacheableRange) fleet(ctx context.Context) (id fleetVersion, err error) {
-	nodes, recorders, err := r.reader.fleets(ctx, r.who, r.config.NodesTTL)
+func (r *cacheableRange) fleet(ctx context.Context) (id results.FleetVersion, err error) {
+	nodes, recorders, err := r.engine.reader.fleets(ctx, r.who, r.engine.config.NodesTTL)
 	if err != nil {
 		return id, err
 	}
-	id.nodes, id.recorders, id.left = nodes.hash(), recorders.hash(), r.reader.Roster().Changes()
-	if x, is := r.index.(indexChanges); is {
-		id.series = x.Changes(r.who.Account)
+	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.reader.Roster().Changes()
+	if x, is := r.engine.index.(indexChanges); is {
+		id.Series = x.Changes(r.who.Account)
 	}
 	return id, nil
-}
-
-// between returns the points from from to to, both inclusive, of the series that have some. They
-// are not copied.
-func between(m promql.Matrix, from, to int64) promql.Matrix {
-	var list promql.Matrix
-	for i := range m {
-		at := func(p promql.FPoint, t int64) int { return int(min(max(p.T-t, -1), 1)) }
-		a, _ := slices.BinarySearchFunc(m[i].Floats, from, at)
-		b, _ := slices.BinarySearchFunc(m[i].Floats, to+1, at)
-		if a < b {
-			list = append(list, promql.Series{Metric: m[i].Metric, Floats: m[i].Floats[a:b]})
-		}
-	}
-	return list
-}
-
-// copied copies series: the engine uses those of an answer again.
-func copied(m promql.Matrix) promql.Matrix {
-	list := make(promql.Matrix, len(m))
-	for i := range m {
-		list[i] = promql.Series{Metric: m[i].Metric, Floats: slices.Clone(m[i].Floats)}
-	}
-	return list
-}
-
-// joined joins parts that follow each other, into series of their own, sorted by labels.
-func joined(parts []promql.Matrix) promql.Matrix {
-	all := slices.Concat(parts...)
-	slices.SortStableFunc(all, func(a, b promql.Series) int {
-		return labels.Compare(a.Metric, b.Metric)
-	})
-	var list promql.Matrix
-	for i := 0; i < len(all); {
-		j, n := i, 0
-		for ; j < len(all) && labels.Equal(all[i].Metric, all[j].Metric); j++ {
-			n += len(all[j].Floats)
-		}
-		s := promql.Series{Metric: all[i].Metric, Floats: make([]promql.FPoint, 0, n)}
-		for ; i < j; i++ {
-			s.Floats = append(s.Floats, all[i].Floats...)
-		}
-		list = append(list, s)
-	}
-	if list == nil {
-		list = promql.Matrix{}
-	}
-	return list
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -42,13 +43,13 @@ const virtualInterval = 60_000
 
 // virtual returns the nodes' own series that are asked for: what is known now, for instants up to
 // a minute old; and what frames say for earlier ones, see Reader.Instants.
-func (s *selection) virtual(ctx context.Context, nodes *fleet) ([]*series.Series, error) {
+func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.Series, error) {
 	v := virtual{selection: s, up: s.plan.named(series.MetricUp), seen: s.plan.named(series.MetricSeen),
 		info: s.plan.named(series.MetricInfo)}
 	if !v.up && !v.seen && !v.info {
 		return nil, nil
 	}
-	chosen := s.plan.pick(nodes).of(nodes)
+	chosen := s.plan.place.Pick(nodes).List(nodes)
 	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
 	s.addMissing(missing)
 	if err != nil {

@@ -1,4 +1,4 @@
-package query
+package fleet
 
 import (
 	"cmp"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
 )
 
-// nodeList remembers the nodes of each account, for as long as who asks allows, and longer while
+// List remembers the nodes of each account, for as long as who asks allows, and longer while
 // the store is away.
-type nodeList struct {
+type List struct {
 	clock func() time.Time
-	store Store
+	store func(ctx context.Context, account string) ([]window.Node, error)
 
 	mu       sync.Mutex
 	accounts map[string]*accountNodes
@@ -24,8 +25,9 @@ type nodeList struct {
 type accountNodes struct {
 	mu    sync.Mutex // held while the list is read: requests that come meanwhile share the answer
 	read  time.Time
-	nodes []Node // by cluster, datacenter, rack, id
-	seen  map[fleetKey]*fleet
+	nodes []window.Node // by cluster, datacenter, rack, id
+	// fleets are what keys see of the nodes.
+	fleets map[fleetKey]*Fleet
 }
 
 // fleetKey names what of an account's list a key sees.
@@ -37,14 +39,17 @@ type fleetKey struct {
 // maxFleets is how many fleets of an account's list are remembered: keys mostly see the same.
 const maxFleets = 32
 
-func (l *nodeList) init(clock func() time.Time, s Store) {
-	l.clock, l.store, l.accounts = clock, s, map[string]*accountNodes{}
+// NewList returns a list that nodes reads, account by account.
+func NewList(
+	clock func() time.Time, nodes func(ctx context.Context, account string) ([]window.Node, error),
+) *List {
+	return &List{clock: clock, store: nodes, accounts: map[string]*accountNodes{}}
 }
 
-// get returns the nodes that the principal may see, or the recorders, not older than age.
-func (l *nodeList) get(
+// Get returns the nodes that the principal may see, or the recorders, not older than age.
+func (l *List) Get(
 	ctx context.Context, p account.Principal, age time.Duration, recorders bool,
-) (*fleet, error) {
+) (*Fleet, error) {
 	l.mu.Lock()
 	a := l.accounts[p.Account]
 	if a == nil {
@@ -56,7 +61,7 @@ func (l *nodeList) get(
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := l.clock(); a.read.IsZero() || now.Sub(a.read) >= age {
-		nodes, err := l.store.Nodes(ctx, p.Account)
+		nodes, err := l.store(ctx, p.Account)
 		switch {
 		case err == nil:
 			a.take(nodes)
@@ -70,23 +75,23 @@ func (l *nodeList) get(
 }
 
 // take takes a list that was read. If nothing has changed what was made of the old one stays.
-func (a *accountNodes) take(nodes []Node) {
-	slices.SortFunc(nodes, func(x, y Node) int {
+func (a *accountNodes) take(nodes []window.Node) {
+	slices.SortFunc(nodes, func(x, y window.Node) int {
 		return cmp.Or(cmp.Compare(x.Cluster, y.Cluster), cmp.Compare(x.Datacenter, y.Datacenter),
 			cmp.Compare(x.Rack, y.Rack), slices.Compare(x.ID[:], y.ID[:]))
 	})
-	if !slices.EqualFunc(nodes, a.nodes, sameNode) {
-		a.nodes, a.seen = nodes, nil
+	if !slices.EqualFunc(nodes, a.nodes, equalNodes) {
+		a.nodes, a.fleets = nodes, nil
 	}
 }
 
 // fleet returns what of the list a key sees.
-func (a *accountNodes) fleet(p account.Principal, recorders bool) *fleet {
+func (a *accountNodes) fleet(p account.Principal, recorders bool) *Fleet {
 	key := fleetKey{p.Sight(), recorders}
-	if f := a.seen[key]; f != nil {
+	if f := a.fleets[key]; f != nil {
 		return f
 	}
-	f := &fleet{recorders: recorders}
+	f := &Fleet{recorders: recorders}
 	owns := false
 	for i := range a.nodes {
 		n := &a.nodes[i]
@@ -94,12 +99,12 @@ func (a *accountNodes) fleet(p account.Principal, recorders bool) *fleet {
 			owns = p.Owns(n.Cluster)
 		}
 		if owns && frame.IsRecorder(n.ID) == recorders {
-			f.nodes = append(f.nodes, *n)
+			f.Nodes = append(f.Nodes, *n)
 		}
 	}
-	if a.seen == nil || len(a.seen) == maxFleets {
-		a.seen = map[fleetKey]*fleet{}
+	if a.fleets == nil || len(a.fleets) == maxFleets {
+		a.fleets = map[fleetKey]*Fleet{}
 	}
-	a.seen[key] = f
+	a.fleets[key] = f
 	return f
 }

@@ -1,4 +1,12 @@
-package query
+// Package fleet is the nodes that a key may see (Fleet), which of them a selector's places mean
+// (Place), and the lists of them by account (List).
+//
+// What bites: a List remembers an account's nodes for as long as who asks allows, and longer while
+// the store is away. A Fleet is shared, so nobody changes it: when the list changes there is
+// another one.
+//
+// It may import access/account, frame and window.
+package fleet
 
 import (
 	"encoding/binary"
@@ -10,13 +18,14 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/window"
 )
 
-// fleet is a list of nodes that some key may see, with what plans ask of it again and again. Nobody
+// Fleet is a list of nodes that some key may see, with what plans ask of it again and again. Nobody
 // changes it: when the list changes there is another one.
-type fleet struct {
-	nodes     []Node // by cluster, datacenter, rack and id
-	recorders bool   // they are recorders
+type Fleet struct {
+	Nodes     []window.Node // by cluster, datacenter, rack and id
+	recorders bool          // they are recorders
 
 	once   sync.Once
 	ids    []string          // the nodes' ids as texts
@@ -29,47 +38,47 @@ type fleet struct {
 }
 
 // index makes what is looked up in.
-func (f *fleet) index() {
+func (f *Fleet) index() {
 	f.once.Do(func() {
-		f.ids, f.places = make([]string, len(f.nodes)), make(map[uuid.UUID]int, len(f.nodes))
-		for i := range f.nodes {
-			n := &f.nodes[i]
+		f.ids, f.places = make([]string, len(f.Nodes)), make(map[uuid.UUID]int, len(f.Nodes))
+		for i := range f.Nodes {
+			n := &f.Nodes[i]
 			f.ids[i], f.places[n.ID] = n.ID.String(), i
 			f.sendUp = f.sendUp || n.Watched()
-			if i > 0 && !samePlace(n, &f.nodes[i-1]) {
+			if i > 0 && !sharePlace(n, &f.Nodes[i-1]) {
 				f.runs = append(f.runs, i)
 			}
 		}
-		if len(f.nodes) > 0 {
-			f.runs = append(f.runs, len(f.nodes))
+		if len(f.Nodes) > 0 {
+			f.runs = append(f.runs, len(f.Nodes))
 		}
 	})
 }
 
-// watched reports whether some of the nodes are read from outside, and so send up themselves.
-func (f *fleet) watched() bool {
+// Watched reports whether some of the nodes are read from outside, and so send up themselves.
+func (f *Fleet) Watched() bool {
 	f.index()
 	return f.sendUp
 }
 
-func samePlace(a, b *Node) bool {
+func sharePlace(a, b *window.Node) bool {
 	return a.Cluster == b.Cluster && a.Datacenter == b.Datacenter && a.Rack == b.Rack
 }
 
-// sameNode reports whether nothing of a node has changed.
-func sameNode(a, b Node) bool {
-	return a.ID == b.ID && samePlace(&a, &b) && a.Account == b.Account &&
+// equalNodes reports whether nothing of a node has changed.
+func equalNodes(a, b window.Node) bool {
+	return a.ID == b.ID && sharePlace(&a, &b) && a.Account == b.Account &&
 		a.Interval == b.Interval &&
 		slices.Equal(a.Facts, b.Facts)
 }
 
-// hash returns a number for who the nodes are, where they are, how often they send and their facts.
-func (f *fleet) hash() uint64 {
+// Hash returns a number for who the nodes are, where they are, how often they send and their facts.
+func (f *Fleet) Hash() uint64 {
 	f.sum.Do(func() {
 		h := fnv.New64a()
 		var b []byte
-		for i := range f.nodes {
-			n := &f.nodes[i]
+		for i := range f.Nodes {
+			n := &f.Nodes[i]
 			b = append(b[:0], n.ID[:]...)
 			b = binary.AppendVarint(b, n.Interval)
 			for _, text := range []string{n.Cluster, n.Datacenter, n.Rack} {
@@ -87,13 +96,13 @@ func (f *fleet) hash() uint64 {
 	return f.digest
 }
 
-// nodeSet is a subset of a fleet, by place in its list. nil: all nodes.
-type nodeSet []bool
+// Set is a subset of a fleet, by place in its list. nil: all nodes.
+type Set []bool
 
-// count returns how many they are.
-func (p nodeSet) count(f *fleet) (n int) {
+// Count returns how many they are.
+func (p Set) Count(f *Fleet) (n int) {
 	if p == nil {
-		return len(f.nodes)
+		return len(f.Nodes)
 	}
 	for _, is := range p {
 		if is {
@@ -103,8 +112,8 @@ func (p nodeSet) count(f *fleet) (n int) {
 	return n
 }
 
-// or returns the union.
-func (p nodeSet) or(other nodeSet) nodeSet {
+// Or returns the union.
+func (p Set) Or(other Set) Set {
 	if p == nil || other == nil {
 		return nil
 	}
@@ -114,34 +123,37 @@ func (p nodeSet) or(other nodeSet) nodeSet {
 	return p
 }
 
-// of returns those nodes; they are not to be changed.
-func (p nodeSet) of(f *fleet) []Node {
-	n := p.count(f)
-	if n == len(f.nodes) {
-		return slices.Clip(f.nodes)
+// List returns those nodes; they are not to be changed.
+func (p Set) List(f *Fleet) []window.Node {
+	n := p.Count(f)
+	if n == len(f.Nodes) {
+		return slices.Clip(f.Nodes)
 	}
-	list := make([]Node, 0, n)
+	list := make([]window.Node, 0, n)
 	for i, is := range p {
 		if is {
-			list = append(list, f.nodes[i])
+			list = append(list, f.Nodes[i])
 		}
 	}
 	return list
 }
 
-// pick returns the nodes whose place and id are asked for. Places are looked at once for all nodes
+// Place are the matchers of where nodes are: those of cluster, datacenter, rack and node.
+type Place []*labels.Matcher
+
+// Pick returns the nodes whose place and id are asked for. Places are looked at once for all nodes
 // that have them. What rules recorded has a place in its own labels only, and nearly always its
 // recorder's cluster: the index knows the rest.
-func (p *plan) pick(f *fleet) nodeSet {
-	if len(p.place) == 0 {
+func (p Place) Pick(f *Fleet) Set {
+	if len(p) == 0 {
 		return nil
 	}
 	f.index()
-	list := make(nodeSet, len(f.nodes))
+	list := make(Set, len(f.Nodes))
 	node, named := p.nodeIDs()
 	begin := 0
 	for _, end := range f.runs {
-		if p.inPlace(&f.nodes[begin]) {
+		if p.hasNode(&f.Nodes[begin]) {
 			for i := begin; i < end; i++ {
 				list[i] = true
 			}
@@ -150,7 +162,7 @@ func (p *plan) pick(f *fleet) nodeSet {
 	}
 	if named != nil && !f.recorders {
 		had := list
-		list = make(nodeSet, len(f.nodes))
+		list = make(Set, len(f.Nodes))
 		for _, id := range named {
 			if i, is := f.places[id]; is {
 				list[i] = had[i]
@@ -170,8 +182,8 @@ func (p *plan) pick(f *fleet) nodeSet {
 }
 
 // nodeIDs returns the matchers of node, and if one of them names all that it may match, these.
-func (p *plan) nodeIDs() (node []*labels.Matcher, named []uuid.UUID) {
-	for _, m := range p.place {
+func (p Place) nodeIDs() (node []*labels.Matcher, named []uuid.UUID) {
+	for _, m := range p {
 		if m.Name != "node" {
 			continue
 		}
@@ -193,9 +205,9 @@ func (p *plan) nodeIDs() (node []*labels.Matcher, named []uuid.UUID) {
 	return node, named
 }
 
-// inPlace reports whether a node's cluster, datacenter and rack are asked for.
-func (p *plan) inPlace(n *Node) bool {
-	for _, m := range p.place {
+// hasNode reports whether a node's cluster, datacenter and rack are asked for.
+func (p Place) hasNode(n *window.Node) bool {
+	for _, m := range p {
 		if frame.IsRecorder(n.ID) && (m.Name != "cluster" || n.Cluster == frame.EveryCluster) {
 			continue
 		}
@@ -217,12 +229,12 @@ func (p *plan) inPlace(n *Node) bool {
 	return true
 }
 
-// subset returns the nodes whose ids are in a list. The list is mostly in the fleet's order.
-func (f *fleet) subset(ids []uuid.UUID) nodeSet {
-	list := make(nodeSet, len(f.nodes))
+// Subset returns the nodes whose ids are in a list. The list is mostly in the fleet's order.
+func (f *Fleet) Subset(ids []uuid.UUID) Set {
+	list := make(Set, len(f.Nodes))
 	next := 0
 	for _, id := range ids {
-		i, is := next, next < len(f.nodes) && f.nodes[next].ID == id
+		i, is := next, next < len(f.Nodes) && f.Nodes[next].ID == id
 		if !is {
 			f.index()
 			if i, is = f.places[id]; !is {
