@@ -233,7 +233,7 @@ var levels = map[string][]string{
 	"query/index":          {"frame", "window"},
 	"query/nearest":        {},
 	"query/roster":         {},
-	"query/selector":       {},
+	"query/selector":       {"query/cache"},
 	"rules/notify":         {"stream"},
 	"rules/relabel":        {"query/selector"},
 	"stream":               {},

@@ -2,24 +2,13 @@ package query
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// What earlier questions found out is kept in four caches, each bounded in bytes. None of them
-// changes an answer.
-//
-//   - Columns of hours and windows, of windows that grow, and of rollups, by node: package store
-//     has them, and Sources.Build.
-//   - The values of nodes' latest states, by node and question: below.
-//   - When nodes sent frames, by node and hour: instants_cache.go.
-//   - The steps of range queries that are in the past, by account and expression: results.go.
 
 // latestSeries is what a question selects of a node's latest state. It is shared, nobody changes
 // it.
@@ -31,14 +20,9 @@ type latestSeries struct {
 	version  StateVersion
 }
 
-// latestCache keeps what questions selected of nodes' latest states, for whoever asks the same
-// before the node has sent again: dashboards have several panels, and several people look at one.
-// It is bounded in bytes.
-type latestCache struct {
-	of   *otter.Cache[latestKey, *latestSeries] // nil: nothing is kept
-	most int64                                  // bytes
-}
-
+// latestKey names what a question selects of a node's latest state. It is kept for whoever asks the
+// same before the node has sent again: dashboards have several panels, and several people look at
+// one.
 type latestKey struct {
 	account, question string
 	node              uuid.UUID
@@ -47,24 +31,8 @@ type latestKey struct {
 // latestCost is what an entry takes beside its series, in bytes.
 const latestCost = 500
 
-func newLatestCache(most int64) (latestCache, error) {
-	if most <= 0 {
-		return latestCache{}, nil
-	}
-	c, err := otter.New(&otter.Options[latestKey, *latestSeries]{
-		MaximumWeight: uint64(most),
-		Weigher: func(k latestKey, s *latestSeries) uint32 {
-			return uint32(min(s.bytes(k), 1<<31))
-		},
-	})
-	if err != nil {
-		return latestCache{}, fmt.Errorf("query: keep %d bytes of newest states: %w", most, err)
-	}
-	return latestCache{c, most}, nil
-}
-
-// bytes is what an entry takes.
-func (s *latestSeries) bytes(k latestKey) int64 {
+// latestBytes is what an entry takes.
+func latestBytes(k latestKey, s *latestSeries) int64 {
 	bytes := int64(latestCost + len(k.account) + len(k.question))
 	for _, list := range s.lists {
 		for i := range list {
@@ -74,24 +42,8 @@ func (s *latestSeries) bytes(k latestKey) int64 {
 	return bytes
 }
 
-// put keeps s, unless it alone is more than may be kept: the cache would hold that until it
-// tidies up.
-func (s *latestCache) put(k latestKey, of *latestSeries) {
-	if s.of != nil && of.bytes(k) <= s.most {
-		s.of.Set(k, of)
-	}
-}
-
-func (s *latestCache) get(k latestKey) *latestSeries {
-	if s.of == nil {
-		return nil
-	}
-	n, _ := s.of.GetIfPresent(k)
-	return n
-}
-
 // latestSeries reads what a question selects of a node's latest state.
-func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*latestSeries, error) {
+func (r *Reader) latestSeries(ctx context.Context, q *question, n *window.Node) (*latestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
 	return share.Read(ctx, r.Shared, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
 		func(ctx context.Context) (*latestSeries, error) {
@@ -114,7 +66,7 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*lates
 				of.lists = append(of.lists, list)
 			}
 			if state.Recent {
-				r.latest.put(k, of)
+				r.latest.Put(k, of)
 			}
 			return of, nil
 		})
@@ -122,12 +74,12 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *Node) (*lates
 
 // current returns by node what is cached of its latest state, if that still is the latest; nil for
 // the others. It asks the recent source once, for all nodes of which something is cached.
-func (r *Reader) current(ctx context.Context, q *question, nodes []Node) []*latestSeries {
+func (r *Reader) current(ctx context.Context, q *question, nodes []window.Node) []*latestSeries {
 	list := make([]*latestSeries, len(nodes))
-	var some []Node
+	var some []window.Node
 	var places []int
 	for i := range nodes {
-		if of := r.latest.get(latestKey{q.account, q.text, nodes[i].ID}); of != nil {
+		if of := r.latest.Get(latestKey{q.account, q.text, nodes[i].ID}); of != nil {
 			list[i] = of
 			some, places = append(some, nodes[i]), append(places, i)
 		}

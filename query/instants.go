@@ -10,11 +10,12 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/share"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // When nodes were heard of, over time, is what their own series are made of: up, and when each was
 // last seen. It is asked of all nodes at once, and a question that has been asked before reads
-// nothing for a node. What is older than Sources.Settles is kept by node and hour (instantsCache).
+// nothing for a node. What is older than Sources.Settles is kept by node and hour (instantsHour).
 // Of what is newer the recent source tells in two requests for all nodes. Only of a node of which
 // that does not know all, as after its agent began anew, frames are read.
 
@@ -30,9 +31,9 @@ var noSeries = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, lab
 
 // instantsQuery asks when nodes sent frames. Times are in ms.
 type instantsQuery struct {
-	*Reader
+	reader   *Reader
 	account  string
-	nodes    []Node
+	nodes    []window.Node
 	from, to int64
 	now      int64
 	settled  int64 // what is before it is kept
@@ -48,12 +49,12 @@ type instantsQuery struct {
 // one node. Instants are not to be used after that. missing says in words what may be missing.
 // Nodes come by cluster. The error is the context's, or one of take's.
 func (r *Reader) Instants(
-	ctx context.Context, account string, nodes []Node, from, to int64,
+	ctx context.Context, account string, nodes []window.Node, from, to int64,
 	take func(i int, instants []int64, err error) error,
 ) (missing []string, err error) {
-	h := &instantsQuery{Reader: r, account: account, nodes: nodes, from: from, to: to,
+	h := &instantsQuery{reader: r, account: account, nodes: nodes, from: from, to: to,
 		now: r.config.Clock().UnixMilli(), settled: math.MinInt64}
-	if r.instants.of != nil && r.sources.Unchanged != nil {
+	if r.instants.Keeps() && r.sources.Unchanged != nil {
 		// Windows that were closed by now: each lasts so long, and settles as long after its begin.
 		h.settled = frame.WindowOf(h.now-r.sources.Settles.Milliseconds()) + frame.WindowMillis
 		h.still = unchanged{ask: func(began int64) bool {
@@ -97,11 +98,11 @@ func (r *Reader) Instants(
 func (h *instantsQuery) askRecent(ctx context.Context) {
 	n := len(h.nodes)
 	h.opens, h.recent, h.whole = make([]int64, n), make([][]int64, n), make([]bool, n)
-	if h.sources.Recent == nil {
+	if h.reader.sources.Recent == nil {
 		return
 	}
-	ids, known := h.touch(h.account, h.nodes), 0
-	defer func() { h.metrics.reads.WithLabelValues("heard", fromRecent).Add(float64(known)) }()
+	ids, known := h.reader.touch(h.account, h.nodes), 0
+	defer func() { h.reader.metrics.reads.WithLabelValues("heard", fromRecent).Add(float64(known)) }()
 	for i := 0; i < n; {
 		open := h.openFrom(ctx, h.nodes[i].Cluster)
 		first := i
@@ -115,7 +116,7 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 		if h.to < open {
 			continue
 		}
-		instants, whole, err := h.sources.Recent.Instants(ctx, h.account, ids[first:i], open, h.to)
+		instants, whole, err := h.reader.sources.Recent.Instants(ctx, h.account, ids[first:i], open, h.to)
 		if err != nil {
 			continue // each node's own reading counts it
 		}
@@ -131,9 +132,9 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 
 // openFrom returns from when on the recent source is asked.
 func (h *instantsQuery) openFrom(ctx context.Context, cluster string) int64 {
-	open := h.recentFrom(ctx, h.account, cluster, h.from)
+	open := h.reader.recentFrom(ctx, h.account, cluster, h.from)
 	if h.settled != math.MinInt64 && open > h.from {
-		open = max(min(open, h.settled), h.now-h.config.RecentSpan.Milliseconds())
+		open = max(min(open, h.settled), h.now-h.reader.config.RecentSpan.Milliseconds())
 	}
 	return open
 }
@@ -144,7 +145,7 @@ func (h *instantsQuery) node(
 ) ([]int64, error) {
 	n := &h.nodes[i]
 	open := h.opens[i]
-	if h.sources.Recent == nil || h.to < open {
+	if h.reader.sources.Recent == nil || h.to < open {
 		return h.stored(ctx, n, h.from, h.to, instants, lacks)
 	}
 	if open > h.from {
@@ -156,9 +157,9 @@ func (h *instantsQuery) node(
 	if h.whole[i] {
 		return append(instants, h.recent[i]...), nil
 	}
-	within, end := h.Shared.Part(ctx)
+	within, end := h.reader.Shared.Part(ctx)
 	defer end()
-	windows, err := h.Windows(within, h.account, n, open, h.to, nil, noSeries)
+	windows, err := h.reader.Windows(within, h.account, n, open, h.to, nil, noSeries)
 	if err != nil {
 		return instants, err
 	}
@@ -168,7 +169,7 @@ func (h *instantsQuery) node(
 
 // stored appends those of a node's instants that the store has. What is settled of them is kept.
 func (h *instantsQuery) stored(
-	ctx context.Context, n *Node, from, to int64, instants []int64, lacks func([]string),
+	ctx context.Context, n *window.Node, from, to int64, instants []int64, lacks func([]string),
 ) ([]int64, error) {
 	if until := min(to+1, h.settled); from < until {
 		blocks, err := h.blocks(ctx, n, from, until, lacks)
@@ -200,16 +201,16 @@ type instantsRead struct {
 // read reads a node's instants of the store, and lets use look at them. Questions that want the
 // same share one reading; what says whether it is to be settled.
 func (h *instantsQuery) read(
-	ctx context.Context, what string, n *Node, from, to int64, use func(*instantsRead),
+	ctx context.Context, what string, n *window.Node, from, to int64, use func(*instantsRead),
 ) error {
 	q := rangeRead{from: from, to: to, selectors: noSeries}
-	within, end := h.Shared.Part(ctx)
+	within, end := h.reader.Shared.Part(ctx)
 	defer end()
-	read, err := share.Read(within, h.Shared, h.account, readingKey(what, h.account, n, q),
+	read, err := share.Read(within, h.reader.Shared, h.account, readingKey(what, h.account, n, q),
 		func(ctx context.Context) (*instantsRead, error) {
-			read := instantsRead{began: h.config.Clock().UnixMilli()}
-			w, err := h.storeRange(ctx, h.account, n, q)
-			h.metrics.reads.WithLabelValues("heard", fromStore).Inc()
+			read := instantsRead{began: h.reader.config.Clock().UnixMilli()}
+			w, err := h.reader.storeRange(ctx, h.account, n, q)
+			h.reader.metrics.reads.WithLabelValues("heard", fromStore).Inc()
 			read.instants, read.missing = w.Instants, w.Missing
 			return &read, err
 		})
@@ -222,13 +223,13 @@ func (h *instantsQuery) read(
 // blocks returns what is known of a node's hours that have instants from ≤ t < until, all of which
 // is settled; and reads what is not kept of it, at once.
 func (h *instantsQuery) blocks(
-	ctx context.Context, n *Node, from, until int64, lacks func([]string),
+	ctx context.Context, n *window.Node, from, until int64, lacks func([]string),
 ) ([]*instantsHour, error) {
 	first := hourOf(from)
 	blocks := make([]*instantsHour, 0, (until-first)/hourMillis+1)
 	begin, end := int64(math.MaxInt64), int64(math.MinInt64) // of what is to be read
 	for hour := first; hour < until; hour += hourMillis {
-		b := h.instants.get(hourKey{h.account, n.ID, hour})
+		b := h.reader.instants.Get(hourKey{h.account, n.ID, hour})
 		if b != nil && !h.still.since(b.began) {
 			b = nil
 		}
@@ -250,10 +251,10 @@ func (h *instantsQuery) blocks(
 			if hour+hourMillis <= begin || hour >= end {
 				continue
 			}
-			blocks[i] = blocks[i].with(hour, max(hour, begin), min(hour+hourMillis, end),
+			blocks[i] = blocks[i].extended(hour, max(hour, begin), min(hour+hourMillis, end),
 				read.began, read.instants)
 			if len(read.missing) == 0 {
-				h.instants.put(hourKey{h.account, n.ID, hour}, blocks[i])
+				h.reader.instants.Put(hourKey{h.account, n.ID, hour}, blocks[i])
 			}
 		}
 	})

@@ -2,11 +2,9 @@ package query
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/maypok86/otter/v2"
 )
 
 // hourMillis is how long an instantsHour is.
@@ -14,13 +12,8 @@ const hourMillis = 60 * 60_000
 
 func hourOf(at int64) int64 { return at - mod(at, hourMillis) }
 
-// instantsCache keeps when nodes sent frames, by node and hour, bounded in bytes: what was not
-// used for longest goes first. Whoever takes an hour asks first whether anything has changed since
-// it was read (Sources.Unchanged).
-type instantsCache struct {
-	of *otter.Cache[hourKey, *instantsHour] // nil: nothing is kept
-}
-
+// hourKey names an hour of a node. When nodes sent frames is kept by node and hour. Whoever takes an
+// hour asks first whether anything has changed since it was read (Sources.Unchanged).
 type hourKey struct {
 	account string
 	node    uuid.UUID
@@ -40,33 +33,14 @@ type instantsHour struct {
 // instantsCost is what a block takes beside its instants, in bytes.
 const instantsCost = 250
 
-func newInstantsCache(most int64) (instantsCache, error) {
-	if most <= 0 {
-		return instantsCache{}, nil
-	}
-	c, err := otter.New(&otter.Options[hourKey, *instantsHour]{
-		MaximumWeight: uint64(most),
-		Weigher: func(k hourKey, h *instantsHour) uint32 {
-			return uint32(instantsCost + len(k.account) + cap(h.packed))
-		},
-	})
-	if err != nil {
-		return instantsCache{}, fmt.Errorf("query: keep %d bytes of when nodes were heard of: %w",
-			most, err)
-	}
-	return instantsCache{c}, nil
+// instantsBytes is what an entry takes.
+func instantsBytes(k hourKey, h *instantsHour) int64 {
+	return int64(instantsCost + len(k.account) + cap(h.packed))
 }
 
-func (k *instantsCache) get(key hourKey) *instantsHour {
-	h, _ := k.of.GetIfPresent(key)
-	return h
-}
-
-func (k *instantsCache) put(key hourKey, h *instantsHour) { k.of.Set(key, h) }
-
-// with returns an hour, or a new one if h is nil, with those of the instants that are in it, from
+// extended returns an hour, or a new one if h is nil, with those of the instants that are in it, from
 // from on, where h ends, and before until. began is when they were read.
-func (h *instantsHour) with(hour, from, until, began int64, instants []int64) *instantsHour {
+func (h *instantsHour) extended(hour, from, until, began int64, instants []int64) *instantsHour {
 	next := instantsHour{hour: hour, began: began, last: hour}
 	if h != nil && from == h.until {
 		next = *h

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/query/share"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // Claimed returns the nodes that several senders claim. Only the recent source knows; while it is
@@ -24,7 +25,7 @@ func (r *Reader) Claimed(ctx context.Context, account string) map[uuid.UUID]bool
 // at once, and the store at once for those of which that knows nothing fresh. The error is the
 // store's, if of some node nothing is known because of it. Nodes that come by cluster are asked
 // about fastest.
-func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (
+func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.Node) (
 	seen map[uuid.UUID]int64, missing []string, err error,
 ) {
 	seen = map[uuid.UUID]int64{}
@@ -76,7 +77,7 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []Node) (
 }
 
 // touch tells the recent source that the nodes' clusters are read, and returns the nodes' ids.
-func (r *Reader) touch(account string, nodes []Node) []uuid.UUID {
+func (r *Reader) touch(account string, nodes []window.Node) []uuid.UUID {
 	ids := make([]uuid.UUID, len(nodes))
 	for i := range nodes {
 		ids[i] = nodes[i].ID
@@ -108,7 +109,7 @@ type StateVersion struct {
 // It says yes under the conditions under which Latest takes the state from the recent source, and
 // counts as such a read.
 func (r *Reader) Unchanged(
-	ctx context.Context, account string, nodes []Node, kept func(i int) *StateVersion,
+	ctx context.Context, account string, nodes []window.Node, kept func(i int) *StateVersion,
 ) []bool {
 	same := make([]bool, len(nodes))
 	if r.sources.Recent == nil || len(nodes) == 0 {

@@ -1,6 +1,9 @@
 package query
 
-import "github.com/ringwatch/ringwatch/query/limit"
+import (
+	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/window"
+)
 
 type (
 	// LimitError says that a query was refused because it needs more than its account may have.
@@ -8,3 +11,6 @@ type (
 	// BusyError says that too many queries of the account wait already.
 	BusyError = limit.BusyError
 )
+
+// Node is a node as the store's metadata describes it.
+type Node = window.Node

@@ -45,7 +45,7 @@ type State struct {
 // readLatest asks the recent source for a node's newest state, and the store if that has none or an
 // old one.
 func (r *Reader) readLatest(
-	ctx context.Context, accountName string, n *Node, want *frame.Wanted,
+	ctx context.Context, accountName string, n *window.Node, want *frame.Wanted,
 ) (State, error) {
 	var recent *window.Window
 	var seen int64
@@ -106,7 +106,7 @@ func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+stale
 // latestWindow makes a window of one state, of which every frame must be readable. want names the
 // metrics that it is to have; nil: all.
 func latestWindow(
-	ctx context.Context, accountName string, n *Node, frames [][]byte, want *frame.Wanted,
+	ctx context.Context, accountName string, n *window.Node, frames [][]byte, want *frame.Wanted,
 ) (*window.Window, error) {
 	lease := memory.Of(ctx)
 	if err := takeAll(lease, frames); err != nil {
@@ -115,7 +115,7 @@ func latestWindow(
 	var w *window.Window
 	err := share.OnCPU(ctx, func() (err error) {
 		w, err = readable(window.BuildWanted(memory.Until(ctx, lease),
-			Node{Account: accountName, ID: n.ID}, frames, want))
+			window.Node{Account: accountName, ID: n.ID}, frames, want))
 		return err
 	})
 	return w, err
@@ -152,7 +152,7 @@ type rangeRead struct {
 
 // readRange returns a node's windows: the recent source's if it surely has them all, and before
 // them the store's for what is older.
-func (r *Reader) readRange(ctx context.Context, accountName string, n *Node,
+func (r *Reader) readRange(ctx context.Context, accountName string, n *window.Node,
 	q rangeRead) (Windows, error) {
 	recentFrom := r.recentFrom(ctx, accountName, n.Cluster, q.from)
 	if r.sources.Recent != nil && q.to >= recentFrom {
@@ -220,7 +220,7 @@ func (r *Reader) storedUntil(ctx context.Context, accountName, cluster string) i
 
 // recentRange returns what the recent source has, if that is surely everything. It asks for whole
 // windows where it can: these are the same for the next question, a moment later.
-func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
+func (r *Reader) recentRange(ctx context.Context, accountName string, n *window.Node,
 	q rangeRead) (Windows, bool, error) {
 	from, to := q.from, frame.WindowOf(q.to)+frame.WindowMillis-1
 	oldest := r.config.Clock().UnixMilli() - r.config.RecentSpan.Milliseconds()
@@ -255,7 +255,7 @@ func (r *Reader) recentRange(ctx context.Context, accountName string, n *Node,
 		var w *window.Window
 		err := share.OnCPU(ctx, func() (err error) {
 			w, err = readable(r.sources.Build(memory.Until(ctx, lease),
-				Node{Account: accountName, ID: n.ID}, start, byWindow[start], want, wanted))
+				window.Node{Account: accountName, ID: n.ID}, start, byWindow[start], want, wanted))
 			return err
 		})
 		if memory.Refused(err) || err != nil && ctx.Err() != nil {
@@ -280,7 +280,7 @@ func instantsIn(times []int64, from, to int64) []int64 {
 }
 
 // storeRange returns what the store has.
-func (r *Reader) storeRange(ctx context.Context, accountName string, n *Node,
+func (r *Reader) storeRange(ctx context.Context, accountName string, n *window.Node,
 	q rangeRead) (all Windows, err error) {
 	read := func(matchers []*labels.Matcher) {
 		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,

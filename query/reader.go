@@ -41,6 +41,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/cache"
 	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/roster"
@@ -48,9 +49,6 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
-
-// Node is a node as the store's metadata describes it.
-type Node = window.Node
 
 // Recent is the source that is asked first. Times are in ms since the Unix epoch.
 type Recent interface {
@@ -79,7 +77,7 @@ type Recent interface {
 // Store is the source that has everything. Times are in ms since the Unix epoch.
 type Store interface {
 	// Nodes returns the account's nodes, each once.
-	Nodes(ctx context.Context, account string) ([]Node, error)
+	Nodes(ctx context.Context, account string) ([]window.Node, error)
 	// LatestFrames is Recent's Latest; no frames and no error if there are none. newer says that
 	// there are newer ones, which cannot be read before their key frame comes.
 	LatestFrames(ctx context.Context, account string, node uuid.UUID) (
@@ -183,7 +181,7 @@ type Sources struct {
 	// Build is window.BuildWanted for who may have built the same before: of frames of one window,
 	// which begins at start, in ms; wanted names what want wants. What it returns is shared. nil:
 	// every window is built anew.
-	Build func(allow window.Allowance, node Node, start int64, frames [][]byte, want *frame.Wanted,
+	Build func(allow window.Allowance, node window.Node, start int64, frames [][]byte, want *frame.Wanted,
 		wanted string) (*window.Window, window.Report, error)
 
 	Recent Recent // nil: every read is the store's
@@ -213,8 +211,8 @@ type Reader struct {
 	Shared *share.Readings
 
 	dictionaries dictionaries
-	latest       latestCache
-	instants     instantsCache
+	latest       cache.Cache[latestKey, *latestSeries]
+	instants     cache.Cache[hourKey, *instantsHour]
 }
 
 // NewReader validates and registers the reader's metrics.
@@ -234,17 +232,17 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 		r.sources.Roster = &roster.Roster{}
 	}
 	if s.Build == nil {
-		r.sources.Build = func(allow window.Allowance, node Node, _ int64, frames [][]byte,
+		r.sources.Build = func(allow window.Allowance, node window.Node, _ int64, frames [][]byte,
 			want *frame.Wanted, _ string) (*window.Window, window.Report, error) {
 			return window.BuildWanted(allow, node, frames, want)
 		}
 	}
 	r.nodes = fleet.NewList(c.Clock, s.Store.Nodes)
 	r.Shared = share.NewReadings(s.Memory, c.Timeout, func() { r.metrics.flights.Inc() })
-	if r.latest, err = newLatestCache(c.KeptBytes); err != nil {
+	if r.latest, err = cache.New("newest states", c.KeptBytes, latestBytes); err != nil {
 		return nil, err
 	}
-	if r.instants, err = newInstantsCache(c.HeardBytes); err != nil {
+	if r.instants, err = cache.New("when nodes were heard of", c.HeardBytes, instantsBytes); err != nil {
 		return nil, err
 	}
 	if r.metrics, err = newMetrics(s.Metrics); err == nil {
@@ -261,7 +259,7 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
 // changed.
 func (r *Reader) Nodes(
 	ctx context.Context, p account.Principal, age time.Duration,
-) ([]Node, error) {
+) ([]window.Node, error) {
 	f, err := r.nodes.Get(ctx, p, age, false)
 	if err != nil {
 		return nil, err
@@ -284,7 +282,7 @@ func (r *Reader) fleets(
 func (r *Reader) Roster() *roster.Roster { return r.sources.Roster }
 
 // Left returns how a node has left its cluster; nil if it has not.
-func (r *Reader) Left(account string, n *Node) *roster.End {
+func (r *Reader) Left(account string, n *window.Node) *roster.End {
 	return r.sources.Roster.End(account, n.Cluster, n.ID)
 }
 

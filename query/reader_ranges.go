@@ -13,7 +13,7 @@ import (
 
 // Latest returns a node's newest state; its Window is nil without an error if none is known. It is
 // shared.
-func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, error) {
+func (r *Reader) Latest(ctx context.Context, account string, n *window.Node) (State, error) {
 	return share.Read(ctx, r.Shared, account, "latest/"+account+"/"+n.ID.String(),
 		func(ctx context.Context) (State, error) {
 			return r.readLatest(ctx, account, n, nil)
@@ -24,7 +24,7 @@ func (r *Reader) Latest(ctx context.Context, account string, n *Node) (State, er
 // selectors selects; no selectors select everything. They are Windows' as series. The list is the
 // caller's, what it points to is shared.
 func (r *Reader) Range(
-	ctx context.Context, account string, n *Node, from, to int64, selectors [][]*labels.Matcher,
+	ctx context.Context, account string, n *window.Node, from, to int64, selectors [][]*labels.Matcher,
 ) (Values, error) {
 	v, err := share.Read(ctx, r.Shared, account,
 		readingKey("values", account, n, rangeRead{from, to, nil, selectors}),
@@ -41,7 +41,7 @@ func (r *Reader) Range(
 }
 
 // readingKey names a reading of a node.
-func readingKey(what, account string, n *Node, q rangeRead) string {
+func readingKey(what, account string, n *window.Node, q rangeRead) string {
 	b := make([]byte, 0, 256)
 	b = append(append(append(b, what...), '/'), account...)
 	b = append(append(b, '/'), n.ID[:]...)
@@ -62,7 +62,7 @@ func readingKey(what, account string, n *Node, q rangeRead) string {
 // Windows returns windows that have at least what any of the selectors selects from from to to,
 // both inclusive and in ms (no selectors: everything), of histograms these facets (none: all). A
 // range that the recent source surely has whole is its, the older part of another is the store's.
-func (r *Reader) Windows(ctx context.Context, account string, n *Node, from, to int64,
+func (r *Reader) Windows(ctx context.Context, account string, n *window.Node, from, to int64,
 	facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	q := rangeRead{from, to, facets, selectors}
 	return share.Read(ctx, r.Shared, account, readingKey("range", account, n, q),

@@ -30,7 +30,7 @@ func AllFacets(selectors [][]*labels.Matcher) []RollupSelector {
 // select nothing. Each series is there once, in the selectors' order and then by labels; they are
 // the caller's. Where two selectors select a series, the first one's facets count.
 func (r *Reader) Rollups(
-	ctx context.Context, account string, n *Node, level rollup.Level, from, to int64,
+	ctx context.Context, account string, n *window.Node, level rollup.Level, from, to int64,
 	selectors []RollupSelector,
 ) (all []rollup.Series, missing []string, err error) {
 	found := map[uint64][]int{} // where in all, by the labels' hash

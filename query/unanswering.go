@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // selectsUp selects the up that watched nodes send.
@@ -20,9 +21,9 @@ var selectsUp = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual, la
 // was last tried: their newest frame says that up is 0. Only these nodes' newest states are read,
 // and kept as those that selectors ask for are. A node whose state cannot be read is not among
 // them.
-func (r *Reader) Unanswering(ctx context.Context, account string, nodes []Node,
+func (r *Reader) Unanswering(ctx context.Context, account string, nodes []window.Node,
 ) map[uuid.UUID]bool {
-	var watched []Node
+	var watched []window.Node
 	for i := range nodes {
 		if nodes[i].Watched() {
 			watched = append(watched, nodes[i])
