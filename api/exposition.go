@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -70,7 +71,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if err != nil {
 			return err
 		}
-		missing = query.AppendMissing(missing, w.Missing)
+		missing = read.AppendMissing(missing, w.Missing)
 		if w.Window == nil {
 			continue
 		}

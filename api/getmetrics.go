@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -135,7 +135,7 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node,
 		if err != nil || state.Window == nil {
 			return nil, state.Missing, err
 		}
-		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+		series, err := read.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 			return state.LatestContext(ctx, memory.Of(ctx), m...)
 		})
 		return series, state.Missing, err

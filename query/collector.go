@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -24,7 +25,7 @@ type collector struct {
 }
 
 // addLatest answers from a node's newest state if that is what the instant sees.
-func (c *collector) addLatest(ctx context.Context, state *latestSeries) (done bool, err error) {
+func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (done bool, err error) {
 	lists, done, err := c.seen(ctx, c.node, state)
 	for _, list := range lists {
 		for i := range list {
@@ -39,19 +40,19 @@ func (c *collector) addLatest(ctx context.Context, state *latestSeries) (done bo
 // seen returns what the instant sees of a node's newest state, which may be known. It is done if no
 // newer state can be meant, and the node is not silent.
 func (s *selection) seen(
-	ctx context.Context, n *Node, state *latestSeries,
+	ctx context.Context, n *Node, state *read.LatestSeries,
 ) (lists [][]window.Series, done bool, err error) {
 	at := s.hints.End
 	if at < s.now-s.lookback {
 		return nil, false, nil
 	}
 	if state == nil {
-		if state, err = s.reader.latestSeries(ctx, s.question, n); err != nil {
+		if state, err = s.reader.LatestSeries(ctx, s.question, n); err != nil {
 			return nil, false, err
 		}
 	}
-	s.addMissing(state.missing)
-	t := state.at
+	s.addMissing(state.Missing)
+	t := state.At
 	switch {
 	case t == 0:
 		return nil, true, nil
@@ -59,10 +60,10 @@ func (s *selection) seen(
 		return nil, false, nil // the instant lies before it
 	case t < s.hints.Start:
 		return nil, true, nil // nothing lives on
-	case t+series.MissedIntervals*max(state.interval, n.Interval) <= at:
+	case t+series.MissedIntervals*max(state.Interval, n.Interval) <= at:
 		return nil, false, nil // it may be silent: that depends on the frame before, too
 	}
-	return state.lists, true, nil
+	return state.Lists, true, nil
 }
 
 // piece reads one piece of the time range.
@@ -110,7 +111,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) addLazy(ctx context.Context, w *Windows, silent []series.Gap, p *piece) error {
+func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *piece) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // fleet is an account's nodes, each in a cluster of its own, which were heard of an hour ago.
@@ -63,7 +64,7 @@ func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map
 	}
 	states = map[uuid.UUID]string{}
 	for _, n := range nodes {
-		states[n.ID] = query.StateOf(f.now.Load()-seen[n.ID], n.Interval)
+		states[n.ID] = read.StateOf(f.now.Load()-seen[n.ID], n.Interval)
 	}
 	return states, seen
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
@@ -128,7 +129,7 @@ type Engine struct {
 	Expressions *expression.Parser
 
 	config   Config
-	reader   *Reader
+	reader   *read.Reader
 	index    Index // nil: there is none
 	promql   *promql.Engine
 	queue    *limit.Queue
@@ -155,7 +156,7 @@ type kinds struct {
 // all of the nodes that a selector's labels allow are asked, and Series and Labels have no
 // answer.
 func NewEngine(
-	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
+	c Config, r *read.Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
 	log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {
@@ -348,7 +349,7 @@ const wideNodes = 1000
 
 // wide reports whether a selector of an expression means very many nodes.
 func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
-	nodes, _, err := e.reader.fleets(ctx, who, e.config.NodesTTL)
+	nodes, _, err := e.reader.Fleets(ctx, who, e.config.NodesTTL)
 	if err != nil || len(nodes.Nodes) <= wideNodes {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/query/share"
 )
@@ -42,7 +43,7 @@ type row struct {
 type source func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
 // ofNode is a node, whose newest state may be known.
-func (r *kernelRun) ofNode(n *Node, known *latestSeries) source {
+func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) source {
 	return func(ctx context.Context, lease *memory.Lease) ([]row, []*series.Series, error) {
 		if known == nil && r.isInstant() {
 			lists, done, err := r.seen(ctx, n, nil)

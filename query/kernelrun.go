@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
@@ -101,10 +102,10 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 		})); err != nil {
 		return nil, err
 	}
-	newest, atOnce := make([]*latestSeries, len(nodes)), share.ReadAhead
+	newest, atOnce := make([]*read.LatestSeries, len(nodes)), share.ReadAhead
 	if r.isInstant() {
-		r.question = r.reader.ask(r.who.Account, r.plan.read)
-		newest, atOnce = r.reader.current(ctx, r.question, nodes), statesAtOnce
+		r.question = r.reader.Ask(r.who.Account, r.plan.read)
+		newest, atOnce = r.reader.Current(ctx, r.question, nodes), read.StatesAtOnce
 	}
 	begun := make([]<-chan block, len(nodes))
 	begin := func(i int) {
@@ -125,7 +126,7 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 }
 
 // addNode adds up what comes of a node. What is known of its newest state is at hand.
-func (r *kernelRun) addNode(ctx context.Context, n *Node, known *latestSeries,
+func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeries,
 	begun <-chan block) error {
 	if begun != nil {
 		return r.add(begun)

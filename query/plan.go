@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/fleet"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -86,8 +87,8 @@ func newPlan(matchers []*labels.Matcher, known func() map[string]frame.Kind) *pl
 
 // rollups returns what is asked of rollups: of the metric that is named itself all, and of a
 // histogram whose classic names may be meant what these need.
-func (p *plan) rollups() []RollupSelector {
-	list := AllFacets(p.read)
+func (p *plan) rollups() []read.RollupSelector {
+	list := read.AllFacets(p.read)
 	for i := range list[1:] {
 		list[1+i].Facets = p.facets
 	}

@@ -20,14 +20,8 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
-)
-
-// How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges
-// from many partitions of the store each.
-const (
-	rangesAtOnce = 8
-	statesAtOnce = 64
 )
 
 // queryable answers the selectors of one query for one principal. It implements storage.Queryable.
@@ -143,7 +137,7 @@ type selection struct {
 	now     int64
 	lease   *memory.Lease
 	// question is what an instant asks of newest states.
-	question *question
+	question *read.Question
 	// streamed is whether a kernel takes the series one by one: they are not held.
 	streamed bool
 
@@ -170,7 +164,7 @@ func (q *queryable) selects(
 	if slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() }) {
 		q.usedRollups.Store(true)
 	}
-	nodes, recorders, err := q.reader.fleets(ctx, q.who, q.config.NodesTTL)
+	nodes, recorders, err := q.reader.Fleets(ctx, q.who, q.config.NodesTTL)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -188,7 +182,7 @@ func (q *queryable) selects(
 	}
 	asked, err = s.nodes(ctx, nodes, recorders)
 	if len(asked) == 0 { // the node that is meant may be on its way itself
-		s.addMissing(q.reader.InFlight(ctx, q.who.Account, noCluster, h.End))
+		s.addMissing(q.reader.InFlight(ctx, q.who.Account, read.NoCluster, h.End))
 	}
 	return s, asked, list, err
 }
@@ -202,13 +196,13 @@ func (q *queryable) answer(
 		return nil, nil, err
 	}
 	answers := make([][]*series.Series, len(asked))
-	newest := make([]*latestSeries, len(asked))
+	newest := make([]*read.LatestSeries, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(rangesAtOnce)
+	g.SetLimit(read.RangesAtOnce)
 	if s.isInstant() {
-		s.question = s.reader.ask(s.who.Account, s.plan.read)
-		newest = s.reader.current(ctx, s.question, asked)
-		g.SetLimit(statesAtOnce)
+		s.question = s.reader.Ask(s.who.Account, s.plan.read)
+		newest = s.reader.Current(ctx, s.question, asked)
+		g.SetLimit(read.StatesAtOnce)
 	}
 	for i := range asked {
 		if gctx.Err() != nil {
@@ -286,7 +280,7 @@ func (e *Engine) tooManySeries(n int64) error {
 // node reads what is selected of one node, whose newest state may be known. The values take their
 // memory from the lease.
 func (s *selection) node(
-	ctx context.Context, n *Node, known *latestSeries, lease *memory.Lease,
+	ctx context.Context, n *Node, known *read.LatestSeries, lease *memory.Lease,
 ) ([]*series.Series, error) {
 	ctx, end := s.reader.Shared.Scope(ctx, s.who.Account)
 	defer end()

@@ -46,7 +46,7 @@ func (e *Engine) cacheableRange(
 	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
 	o Options,
 ) *cacheableRange {
-	if e.results == nil || e.reader.sources.Unchanged == nil || o.Fresh || o.PerStepStats {
+	if e.results == nil || !e.reader.TellsChanges() || o.Fresh || o.PerStepStats {
 		return nil
 	}
 	r := &cacheableRange{engine: e, who: who, expr: expr, from: from.UnixMilli(),
@@ -82,8 +82,7 @@ func (e *Engine) cacheableRange(
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *cacheableRange) settled() int64 {
-	wait := max(r.engine.reader.sources.Settles, r.engine.reader.config.RecentSpan+edgeSlack*time.Millisecond+
-		virtualInterval*time.Millisecond)
+	wait := r.engine.reader.SettledAfter(virtualInterval * time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
 }
@@ -136,7 +135,7 @@ func (r *cacheableRange) current(ctx context.Context, fleet results.FleetVersion
 	same := known.Fleet == fleet
 	if same {
 		var err error
-		same, err = r.engine.reader.sources.Unchanged(ctx, r.who.Account, r.who.Owns, known.Began)
+		same, err = r.engine.reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
 		same = same && err == nil
 	}
 	if !same {
@@ -230,7 +229,7 @@ type indexChanges interface {
 }
 
 func (r *cacheableRange) fleet(ctx context.Context) (id results.FleetVersion, err error) {
-	nodes, recorders, err := r.engine.reader.fleets(ctx, r.who, r.engine.config.NodesTTL)
+	nodes, recorders, err := r.engine.reader.Fleets(ctx, r.who, r.engine.config.NodesTTL)
 	if err != nil {
 		return id, err
 	}

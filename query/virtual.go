@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/fleet"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -140,7 +141,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	}
 	if v.makesUp(n) {
 		of := follow(beats, instants, func(at, heard int64) float64 {
-			if v.reader.StateAt(at, heard, n.Interval) == StateDown {
+			if v.reader.StateAt(at, heard, n.Interval) == read.StateDown {
 				return 0
 			}
 			return 1

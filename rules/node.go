@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
@@ -384,7 +385,7 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
 	if last == n.down ||
-		query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+		read.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
 		if c.detectLeft(n, at) {
 			return
 		}

@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func (r *Reader) Instants(
 		missing = AppendMissing(missing, list)
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(rangesAtOnce)
+	g.SetLimit(RangesAtOnce)
 	for first := 0; first < len(nodes); first += instantsAtOnce {
 		g.Go(func() error {
 			var instants []int64

@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// question is what is asked of the newest state of many nodes: of those metrics that any of the
+// Question is what is asked of the newest state of many nodes: of those metrics that any of the
 // selectors may select. Reader.ask makes one, for all nodes.
-type question struct {
+type Question struct {
 	account   string
 	selectors [][]*labels.Matcher
 	text      string // the selectors', so that readings of the same are one
 	want      *frame.Wanted
 }
 
-// ask begins to ask an account's nodes for what any of the selectors selects.
-func (r *Reader) ask(account string, selectors [][]*labels.Matcher) *question {
-	return &question{account: account, selectors: selectors, text: fmt.Sprintf("%q", selectors),
+// Ask begins to ask an account's nodes for what any of the selectors selects.
+func (r *Reader) Ask(account string, selectors [][]*labels.Matcher) *Question {
+	return &Question{account: account, selectors: selectors, text: fmt.Sprintf("%q", selectors),
 		want: r.dictionaries.wanted(account, selectors)}
 }
 

@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"context"
@@ -32,18 +32,18 @@ func (r *Reader) Unanswering(ctx context.Context, account string, nodes []window
 	if len(watched) == 0 {
 		return nil
 	}
-	q := r.ask(account, selectsUp)
+	q := r.Ask(account, selectsUp)
 	var mu sync.Mutex
 	down := map[uuid.UUID]bool{}
 	var g errgroup.Group
-	g.SetLimit(statesAtOnce)
-	for i, known := range r.current(ctx, q, watched) {
+	g.SetLimit(StatesAtOnce)
+	for i, known := range r.Current(ctx, q, watched) {
 		g.Go(func() error {
 			if known == nil {
 				ctx, end := r.Shared.Scope(ctx, account)
 				defer end()
 				var err error
-				if known, err = r.latestSeries(ctx, q, &watched[i]); err != nil {
+				if known, err = r.LatestSeries(ctx, q, &watched[i]); err != nil {
 					return nil // what the list says of it then is when it was heard of
 				}
 			}
@@ -60,9 +60,9 @@ func (r *Reader) Unanswering(ctx context.Context, account string, nodes []window
 }
 
 // saysZero reports whether there are values and all of them are 0.
-func (l *latestSeries) saysZero() bool {
+func (l *LatestSeries) saysZero() bool {
 	n := 0
-	for _, list := range l.lists {
+	for _, list := range l.Lists {
 		for i := range list {
 			s := &list[i]
 			n++

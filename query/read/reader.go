@@ -1,31 +1,24 @@
-// Package query answers questions about what nodes have sent: PromQL (Engine), and a node's newest
-// state or a range of its values (Reader). It is the only reader of all sources: the recent source
-// where that surely has everything, the store where it has not, and rollups where those fit.
+// Package read gives what nodes have sent: a node's newest state, a range of its values, when it
+// was heard of. It is the only reader of all sources: the recent source where that surely has
+// everything, the store where it has not, and rollups for who asks for them.
 //
-// Start with Reader, then Engine. An expression's way:
+// Start with Reader. Sources are what it reads, which cmd fills in.
 //
-//	Engine.Range
-//	  queue        waits for one of the account's places
-//	  kernels      sum by (…) (rate(…[5m])): columns of numbers, block by block
-//	  promql       the rest: Prometheus's own engine, over a storage.Querier
-//	    plan         a selector's matchers → nodes (fleet, index) and time pieces (level)
-//	    collector    each node's piece → series
-//	      Reader       recent source │ store │ rollups
+//	Reader.Latest, Range, Windows, Rollups, Instants, LastSeen
+//	  share.Read   who wants the same at the same time shares a reading
+//	    recent source │ store │ both
 //
 // What it promises: an answer is right whether the recent source is there or not, and the metrics
 // say which source gave it. It is of one account. What is stored and cannot be read, or may still
-// be on its way to the store, is named in words (Missing) and never left out in silence. Readings
-// of the same thing at the same time are one, and take their memory from the account's share of
-// the budget.
+// be on its way to the store, is named in words (Missing) and never left out in silence.
 //
-// What bites: the list of an account's nodes is remembered, see Nodes. What a reading returns is
-// shared between those who asked at the same time, so nobody changes it. It counts as memory in
-// use until the context's scope ends, so whoever asks opens a Scope, and a Part for each of many
-// nodes.
+// What bites: the list of an account's nodes is remembered, see Nodes. What a reading returns
+// counts as memory in use until the context's scope ends, so whoever asks opens a scope of
+// Reader.Shared, and a part of it for each of many nodes. The keys of its own readings begin with
+// latest/, values/, range/, heard/, young/, seen/ and newest/.
 //
-// It may import dictionary, frame, window, access and memory. The sources are interfaces and
-// functions (Sources), which cmd fills in.
-package query
+// It may import access, frame, memory and window.
+package read
 
 import (
 	"context"
@@ -115,8 +108,8 @@ type Values struct {
 	Missing  []string
 }
 
-// ReaderConfig says how a Reader chooses.
-type ReaderConfig struct {
+// Config says how a Reader chooses.
+type Config struct {
 	// RecentSpan is how far back the recent source is asked; what is older is the store's.
 	RecentSpan time.Duration
 	// NodesTTL is how long what the store says of a node that is down is held, at least.
@@ -132,7 +125,7 @@ type ReaderConfig struct {
 	Clock      func() time.Time // nil: time.Now
 }
 
-func (c *ReaderConfig) validate() error {
+func (c *Config) validate() error {
 	var wrong []error
 	for _, d := range []struct {
 		name  string
@@ -194,13 +187,20 @@ type Sources struct {
 	Metrics prometheus.Registerer // the reader's own metrics go in; nil: nowhere
 }
 
+// How many nodes one selector reads at once: newest states come from Redis in pipelines, ranges
+// from many partitions of the store each.
+const (
+	RangesAtOnce = 8
+	StatesAtOnce = 64
+)
+
 // Reader reads. NewReader makes one; it starts nothing of its own and is for any number of
 // goroutines.
 //
 // Errors are the store's, the context's, and package memory's where the account's share does not
 // suffice.
 type Reader struct {
-	config  ReaderConfig
+	config  Config
 	sources Sources
 	metrics *metrics
 	// Results are the metrics of what an Engine keeps; they are registered with the reader's own.
@@ -211,12 +211,12 @@ type Reader struct {
 	Shared *share.Readings
 
 	dictionaries dictionaries
-	latest       cache.Cache[latestKey, *latestSeries]
+	latest       cache.Cache[latestKey, *LatestSeries]
 	instants     cache.Cache[hourKey, *instantsHour]
 }
 
-// NewReader validates and registers the reader's metrics.
-func NewReader(c ReaderConfig, s Sources) (*Reader, error) {
+// New validates and registers the reader's metrics.
+func New(c Config, s Sources) (*Reader, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -267,9 +267,9 @@ func (r *Reader) Nodes(
 	return slices.Clip(f.Nodes), nil
 }
 
-// fleets returns the nodes that a key may see as Nodes does, and the virtual nodes that carry what
+// Fleets returns the nodes that a key may see as Nodes does, and the virtual nodes that carry what
 // rules record (frame.RecorderID).
-func (r *Reader) fleets(
+func (r *Reader) Fleets(
 	ctx context.Context, p account.Principal, age time.Duration,
 ) (nodes, recorders *fleet.Fleet, err error) {
 	if nodes, err = r.nodes.Get(ctx, p, age, false); err == nil {

@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// latestSeries is what a question selects of a node's latest state. It is shared, nobody changes
+// LatestSeries is what a question selects of a node's latest state. It is shared, nobody changes
 // it.
-type latestSeries struct {
-	at       int64             // of the newest frame, ms; 0: none is known
-	interval int64             // how often the node sends, ms
-	lists    [][]window.Series // by the question's selectors
-	missing  []string          // why there may be a newer one, in words
+type LatestSeries struct {
+	At       int64             // of the newest frame, ms; 0: none is known
+	Interval int64             // how often the node sends, ms
+	Lists    [][]window.Series // by the question's selectors
+	Missing  []string          // why there may be a newer one, in words
 	version  StateVersion
 }
 
@@ -32,9 +32,9 @@ type latestKey struct {
 const latestCost = 500
 
 // latestBytes is what an entry takes.
-func latestBytes(k latestKey, s *latestSeries) int64 {
+func latestBytes(k latestKey, s *LatestSeries) int64 {
 	bytes := int64(latestCost + len(k.account) + len(k.question))
-	for _, list := range s.lists {
+	for _, list := range s.Lists {
 		for i := range list {
 			bytes += list[i].Bytes()
 		}
@@ -42,20 +42,20 @@ func latestBytes(k latestKey, s *latestSeries) int64 {
 	return bytes
 }
 
-// latestSeries reads what a question selects of a node's latest state.
-func (r *Reader) latestSeries(ctx context.Context, q *question, n *window.Node) (*latestSeries, error) {
+// LatestSeries reads what a question selects of a node's latest state.
+func (r *Reader) LatestSeries(ctx context.Context, q *Question, n *window.Node) (*LatestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
 	return share.Read(ctx, r.Shared, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
-		func(ctx context.Context) (*latestSeries, error) {
+		func(ctx context.Context) (*LatestSeries, error) {
 			state, err := r.readLatest(ctx, q.account, n, q.want)
 			if err != nil {
 				return nil, err
 			}
-			of := &latestSeries{missing: state.Missing}
+			of := &LatestSeries{Missing: state.Missing}
 			if state.Window == nil || len(state.Times) == 0 {
 				return of, nil
 			}
-			of.at, of.interval = state.Times[len(state.Times)-1], state.Node.Interval
+			of.At, of.Interval = state.Times[len(state.Times)-1], state.Node.Interval
 			of.version = StateVersion{Seen: state.Seen, Interval: state.Node.Interval,
 				Recent: state.Recent}
 			for _, m := range q.selectors {
@@ -63,7 +63,7 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *window.Node) 
 				if err != nil {
 					return nil, err
 				}
-				of.lists = append(of.lists, list)
+				of.Lists = append(of.Lists, list)
 			}
 			if state.Recent {
 				r.latest.Put(k, of)
@@ -72,10 +72,10 @@ func (r *Reader) latestSeries(ctx context.Context, q *question, n *window.Node) 
 		})
 }
 
-// current returns by node what is cached of its latest state, if that still is the latest; nil for
+// Current returns by node what is cached of its latest state, if that still is the latest; nil for
 // the others. It asks the recent source once, for all nodes of which something is cached.
-func (r *Reader) current(ctx context.Context, q *question, nodes []window.Node) []*latestSeries {
-	list := make([]*latestSeries, len(nodes))
+func (r *Reader) Current(ctx context.Context, q *Question, nodes []window.Node) []*LatestSeries {
+	list := make([]*LatestSeries, len(nodes))
 	var some []window.Node
 	var places []int
 	for i := range nodes {

@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"encoding/binary"
@@ -10,7 +10,7 @@ import (
 // hourMillis is how long an instantsHour is.
 const hourMillis = 60 * 60_000
 
-func hourOf(at int64) int64 { return at - mod(at, hourMillis) }
+func hourOf(at int64) int64 { return at - (at%hourMillis+hourMillis)%hourMillis }
 
 // hourKey names an hour of a node. When nodes sent frames is kept by node and hour. Whoever takes an
 // hour asks first whether anything has changed since it was read (Sources.Unchanged).

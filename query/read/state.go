@@ -1,4 +1,4 @@
-package query
+package read
 
 // A node is up while frames come, late when some are missing, down when nothing came for a minute,
 // or for six intervals of a slower agent. It is paused while frames come that say that its agent

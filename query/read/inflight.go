@@ -1,4 +1,4 @@
-package query
+package read
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // that is on its way.
 const settleMillis = 20 * 60_000
 
-// noCluster asks InFlight for all clusters of an account: who asks for a node that nobody knows
+// NoCluster asks InFlight for all clusters of an account: who asks for a node that nobody knows
 // does not know its cluster either.
-const noCluster = ""
+const NoCluster = ""
 
 // InFlight says in words that frames which belong to a range that ends at to (ms) may still be on
 // their way to the store: frames of a cluster, or of any cluster if that is empty. It returns
