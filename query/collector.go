@@ -16,17 +16,17 @@ import (
 
 // collector gathers one node's series.
 type collector struct {
-	*selection
-	node     *Node
-	lease    *memory.Lease // of the values
-	list     []*series.Series
-	byLabels map[uint64][]*series.Series
-	bounds   map[*frame.Bounds][]float64
+	selection *selection
+	node      *Node
+	lease     *memory.Lease // of the values
+	list      []*series.Series
+	byLabels  map[uint64][]*series.Series
+	bounds    map[*frame.Bounds][]float64
 }
 
 // addLatest answers from a node's newest state if that is what the instant sees.
 func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (done bool, err error) {
-	lists, done, err := c.seen(ctx, c.node, state)
+	lists, done, err := c.selection.newest(ctx, c.node, state)
 	for _, list := range lists {
 		for i := range list {
 			if err := c.add(&list[i], nil, nil); err != nil {
@@ -37,17 +37,17 @@ func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (do
 	return done, err
 }
 
-// seen returns what the instant sees of a node's newest state, which may be known. It is done if no
+// newest returns what the instant sees of a node's newest state, which may be known. It is done if no
 // newer state can be meant, and the node is not silent.
-func (s *selection) seen(
+func (s *selection) newest(
 	ctx context.Context, n *Node, state *read.LatestSeries,
 ) (lists [][]window.Series, done bool, err error) {
 	at := s.hints.End
-	if at < s.now-s.lookback {
+	if at < s.now-s.query.lookback {
 		return nil, false, nil
 	}
 	if state == nil {
-		if state, err = s.reader.LatestSeries(ctx, s.question, n); err != nil {
+		if state, err = s.query.source.reader.LatestSeries(ctx, s.question, n); err != nil {
 			return nil, false, err
 		}
 	}
@@ -69,12 +69,12 @@ func (s *selection) seen(
 // piece reads one piece of the time range.
 func (c *collector) piece(ctx context.Context, p *piece) error {
 	if !p.raw() {
-		list, missing, err := c.reader.Rollups(ctx, c.who.Account, c.node, p.level, p.from, p.to,
-			c.plan.rollups())
+		list, missing, err := c.selection.query.source.reader.Rollups(ctx, c.selection.query.who.Account, c.node, p.level, p.from, p.to,
+			c.selection.plan.rollups())
 		if err != nil {
 			return err
 		}
-		c.addMissing(missing)
+		c.selection.addMissing(missing)
 		for i := range list {
 			if err := c.addRolled(&list[i], p); err != nil {
 				return err
@@ -83,20 +83,20 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 		return nil
 	}
 	from := p.from
-	if c.hints.Range == 0 { // range windows do not see ends
-		from -= series.Lead(max(c.lookback, c.config.Lookback.Milliseconds()))
+	if c.selection.hints.Range == 0 { // range windows do not see ends
+		from -= series.Lead(max(c.selection.query.lookback, c.selection.query.source.limits.lookback.Milliseconds()))
 	}
-	windows, err := c.reader.Windows(ctx, c.who.Account, c.node, from, p.to, c.plan.facets,
-		c.plan.once)
+	windows, err := c.selection.query.source.reader.Windows(ctx, c.selection.query.who.Account, c.node, from, p.to, c.selection.plan.facets,
+		c.selection.plan.once)
 	if err != nil {
 		return err
 	}
-	c.addMissing(windows.Missing)
+	c.selection.addMissing(windows.Missing)
 	silent := series.GapsIn(windows.Instants, c.node.Interval, from, p.to)
-	if c.streamed && len(c.pieces) == 1 && len(c.plan.once) == 1 {
+	if c.selection.streamed && len(c.selection.pieces) == 1 && len(c.selection.plan.once) == 1 {
 		return c.addLazy(ctx, &windows, silent, p)
 	}
-	list, err := windows.Series(ctx, from, p.to, c.plan.once)
+	list, err := windows.Series(ctx, from, p.to, c.selection.plan.once)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
 func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *piece) error {
-	list, err := window.Lines(ctx, c.lease, w.List, c.plan.once[0]...)
+	list, err := window.Lines(ctx, c.lease, w.List, c.selection.plan.once[0]...)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []serie
 			}
 			continue
 		}
-		c.plan.views(l.Labels, l.Metric, func(of labels.Labels, v series.View) {
+		c.selection.plan.views(l.Labels, l.Metric, func(of labels.Labels, v series.View) {
 			if err != nil {
 				return
 			}
@@ -166,7 +166,7 @@ func since(s window.Series, from int64) window.Series {
 func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap) error {
 	if s.Metric.Kind == frame.String {
 		var failed error
-		c.plan.texts(s, func(l labels.Labels, at []int64) {
+		c.selection.plan.texts(s, func(l labels.Labels, at []int64) {
 			if failed == nil {
 				failed = c.put(l, series.Segment{Samples: series.Presence(at), Ends: series.EndsOf(at, instants, silent)},
 					int64(len(at))*8)
@@ -180,7 +180,7 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 		cost += series.HistogramCost + series.FilledCost*int64(len(s.Histograms[i].Filled))
 	}
 	var failed error
-	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+	c.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
@@ -198,11 +198,11 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 // addRolled takes the views of a series of rollups that are asked for.
 func (c *collector) addRolled(s *rollup.Series, p *piece) error {
 	var failed error
-	c.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+	c.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
-		of := rollupSamples(s, v, &c.windows, p.to, c.now, c.after(l, p.to))
+		of := rollupSamples(s, v, &c.selection.windows, p.to, c.selection.now, c.after(l, p.to))
 		cost := int64(of.Len()) * series.SampleCost
 		for _, h := range of.Samples.(*series.Points).Native {
 			cost += series.HistogramCost + 16*int64(len(h.PositiveBuckets))
@@ -252,11 +252,11 @@ func (c *collector) put(l labels.Labels, of series.Segment, cost int64) error {
 			return nil
 		}
 	}
-	one := &series.Series{Metric: l, Segments: []series.Segment{of}, Context: c.ctx}
+	one := &series.Series{Metric: l, Segments: []series.Segment{of}, Context: c.selection.query.ctx}
 	c.byLabels[hash] = append(c.byLabels[hash], one)
 	c.list = append(c.list, one)
-	if c.streamed {
+	if c.selection.streamed {
 		return nil
 	}
-	return c.tooMany(c.series.Add(1))
+	return c.selection.tooMany(c.selection.query.series.Add(1))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +84,12 @@ func DefaultConfig() Config {
 	}
 }
 
+// limits returns what bounds the reading of selectors.
+func (c *Config) limits() limits {
+	return limits{maxSeries: c.MaxSeries, lookback: c.Lookback, rawRetention: c.RawRetention,
+		rollupRetention: c.RollupRetention, nodesTTL: c.NodesTTL, clock: c.Clock}
+}
+
 // Validate returns everything that is wrong with the configuration, at once.
 func (c *Config) Validate() error {
 	var wrong []error
@@ -129,8 +134,7 @@ type Engine struct {
 	Expressions *expression.Parser
 
 	config   Config
-	reader   *read.Reader
-	index    Index // nil: there is none
+	source   *source
 	promql   *promql.Engine
 	queue    *limit.Queue
 	cpu      share.CPU
@@ -141,15 +145,6 @@ type Engine struct {
 	// noKernels is for tests: Prometheus's engine computes everything.
 	noKernels bool
 	kernels   atomic.Int64 // what kernels have answered
-
-	mu    sync.Mutex
-	named map[string]*kinds // by account
-}
-
-// kinds are the metrics that an account had when the index was asked.
-type kinds struct {
-	asked time.Time
-	of    map[string]frame.Kind
 }
 
 // NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then
@@ -165,8 +160,9 @@ func NewEngine(
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	e := &Engine{config: c, reader: r, index: index, Expressions: expression.NewParser(selectors),
-		named: map[string]*kinds{}, features: features.NewRegistry()}
+	e := &Engine{config: c, Expressions: expression.NewParser(selectors),
+		features: features.NewRegistry()}
+	e.source = &source{reader: r, index: index, kinds: newKinds(index, c.Clock), limits: c.limits()}
 	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
 		r.Results.TellOf(e.results)
 	}
@@ -225,7 +221,7 @@ type Options struct {
 type Answer struct {
 	*promql.Result
 	Query promql.Query
-	of    *queryable
+	query *oneQuery
 	end   func()
 }
 
@@ -257,7 +253,7 @@ func (e *Engine) Range(
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
 		return r.answer(ctx)
 	}
-	e.reader.Results.Answered(results.Around)
+	e.source.reader.Results.Answered(results.Around)
 	return e.evaluate(ctx, who, expr, from, to, step, o)
 }
 
@@ -297,27 +293,31 @@ func (e *Engine) run(
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
+	ctx, shut := e.source.reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
 		o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, span),
-			e.since(e.config.Clock().UnixMilli())))
+			e.source.since(e.config.Clock().UnixMilli())))
 	}
-	of := &queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds(),
-		grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
+	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds()}
+	of := &queryable{query: one, lists: e, grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
 	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
-	of.within = expression.OffsetsInSubqueries(query.Statement())
-	a := &Answer{Query: query, of: of, end: end}
+	one.within = expression.OffsetsInSubqueries(query.Statement())
+	a := &Answer{Query: query, query: one, end: end}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := of.compute(ctx, query.Statement()); err != nil {
-			a.Result = &promql.Result{Err: err}
-			return
+		if !e.noKernels {
+			err := of.compute(ctx, query.Statement())
+			e.kernels.Add(one.kernels.Load())
+			if err != nil {
+				a.Result = &promql.Result{Err: err}
+				return
+			}
 		}
 		a.Result = query.Exec(ctx)
 	}()
@@ -349,7 +349,7 @@ const wideNodes = 1000
 
 // wide reports whether a selector of an expression means very many nodes.
 func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
-	nodes, _, err := e.reader.Fleets(ctx, who, e.config.NodesTTL)
+	nodes, _, err := e.source.reader.Fleets(ctx, who, e.config.NodesTTL)
 	if err != nil || len(nodes.Nodes) <= wideNodes {
 		return false
 	}
@@ -388,9 +388,9 @@ func (e *Engine) Queryable(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, shut := e.reader.Shared.Scope(ctx, who.Account)
-	return &queryable{Engine: e, ctx: ctx, who: who,
-		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
+	ctx, shut := e.source.reader.Shared.Scope(ctx, who.Account)
+	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: lookback.Milliseconds()}
+	return &queryable{query: one, lists: e}, ctx, func() { shut(); leave() }, nil
 }
 
 // Begin waits for a place among the account's queries, for work that takes a processor for as long

@@ -22,9 +22,9 @@ func (e *Engine) Kernels() int64 { return e.kernels.Load() }
 func (e *Engine) Planned(
 	ctx context.Context, who account.Principal, from, to int64, matchers []*labels.Matcher,
 ) (int, error) {
-	q := &queryable{Engine: e, ctx: ctx, who: who, lookback: e.config.Lookback.Milliseconds()}
+	q := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: e.config.Lookback.Milliseconds()}
 	h := &storage.SelectHints{Start: from, End: to, Step: 60_000, Range: 300_000, Func: "rate"}
-	_, asked, _, err := q.selects(ctx, h, q.windows(h, matchers), matchers, true)
+	_, asked, _, err := q.selects(ctx, h, newWindows(h, matchers, q.lookback, nil), matchers, true)
 	return len(asked), err
 }
 

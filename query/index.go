@@ -13,11 +13,6 @@ import (
 // The first step of an answer: which nodes a selector means. The plan knows what its matchers say
 // of places, the index of series which nodes have such series.
 
-// Index knows which series there are, as index.Index does.
-type Index interface {
-	Select(account string, q index.Query) (*index.Selection, error)
-}
-
 // manyNodes is how many nodes a selector may mean before the index of series says which of them to
 // ask. With fewer, a table is found at once, though the index learns of it some minutes later.
 const manyNodes = 64
@@ -32,12 +27,12 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([
 		return slices.Concat(n.List(nodes), r.List(recorders))
 	}
 	asked, recorded := s.plan.place.Pick(nodes), s.plan.place.Pick(recorders)
-	if s.index == nil {
+	if s.query.source.index == nil {
 		return all(asked, recorded), nil
 	}
-	found, err := s.index.Select(s.who.Account,
+	found, err := s.query.source.index.Select(s.query.who.Account,
 		index.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
-			Owns: s.who.Owns})
+			Owns: s.query.who.Owns})
 	if err != nil {
 		// it is being loaded, or the selectors are too many for it: all nodes are asked
 		return all(asked, recorded), nil
@@ -69,14 +64,14 @@ func (s *selection) recording(ctx context.Context, recorders *fleet.Fleet, some 
 		return some
 	}
 	known := false
-	for name := range s.kinds(s.who) {
+	for name := range s.query.kinds() {
 		known = known || s.plan.named(name)
 	}
 	if !known {
 		return some
 	}
-	found, err := s.index.Select(s.who.Account, index.Query{Context: ctx, From: s.hints.Start,
-		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.who.Owns})
+	found, err := s.query.source.index.Select(s.query.who.Account, index.Query{Context: ctx, From: s.hints.Start,
+		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.query.who.Owns})
 	if err != nil {
 		return some
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
 	"github.com/ringwatch/ringwatch/query/expression"
@@ -35,23 +34,18 @@ type kernelQuestion struct {
 	counts     bool // of histograms only the counts and sums are looked at
 }
 
-// compute answers the parts of an expression that kernels know, and has the engine ask for the
-// answers in their place.
-func (q *queryable) compute(ctx context.Context, statement parser.Statement) error {
-	eval, is := statement.(*parser.EvalStmt)
-	if !is || q.noKernels {
-		return nil
-	}
-	p := kernelRewriter{queryable: q, ctx: ctx, eval: eval}
+// computeKernels answers the parts of a query's expression that kernels know, puts selectors in
+// their place, and returns the answers by the selectors' first matcher. The error is that of reading.
+func computeKernels(
+	ctx context.Context, q *oneQuery, eval *parser.EvalStmt,
+) (map[*labels.Matcher]computed, error) {
+	p := kernelRewriter{query: q, ctx: ctx, eval: eval}
 	root := p.walk(eval.Expr)
 	if p.err != nil {
-		return sourceError{p.err}
+		return nil, p.err
 	}
 	eval.Expr = root
-	if len(q.computed) > 0 {
-		q.grown.Rewrite(root)
-	}
-	return nil
+	return p.computed, nil
 }
 
 // computed is what a kernel has answered.
@@ -62,10 +56,11 @@ type computed struct {
 
 // kernelRewriter walks over an expression.
 type kernelRewriter struct {
-	*queryable
-	ctx  context.Context
-	eval *parser.EvalStmt
-	err  error
+	query    *oneQuery
+	ctx      context.Context
+	eval     *parser.EvalStmt
+	computed map[*labels.Matcher]computed
+	err      error
 }
 
 // walk returns an expression in which selectors stand for what kernels have answered. What is in a
@@ -124,7 +119,7 @@ func (p *kernelRewriter) walkOnce(e parser.Expr) parser.Expr {
 // answered returns the selector that stands for a question, or the question's expression if the
 // engine must answer it.
 func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
-	list, warnings, err := p.kernel(p.ctx, p.eval, k)
+	list, warnings, err := runKernel(p.ctx, p.query, p.eval, k)
 	if errors.Is(err, errUseEngine) {
 		return k.expr
 	}
@@ -140,17 +135,6 @@ func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 	p.computed[m] = computed{list, warnings}
 	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m},
 		PosRange: k.expr.PositionRange()}
-}
-
-// kernelAnswer returns a kernel's answer to the selector that stands for its question.
-func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
-	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
-		of := q.computed[matchers[0]]
-		if err := q.grown.ReadSeries(matchers, of.list); err != nil {
-			return nil, nil, sourceError{err}
-		}
-		return of.list, of.warnings, nil
-	})
 }
 
 // question returns what a kernel may answer; nil if it is nothing of that kind.

@@ -39,14 +39,14 @@ type row struct {
 	bounds     []float64
 }
 
-// source gives what is to be added up: rows, or series of which rows are to be computed.
-type source func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
+// rowSource gives what is to be added up: rows, or series of which rows are to be computed.
+type rowSource func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
 // ofNode is a node, whose newest state may be known.
-func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) source {
+func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) rowSource {
 	return func(ctx context.Context, lease *memory.Lease) ([]row, []*series.Series, error) {
-		if known == nil && r.isInstant() {
-			lists, done, err := r.seen(ctx, n, nil)
+		if known == nil && r.selection.isInstant() {
+			lists, done, err := r.selection.newest(ctx, n, nil)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -55,18 +55,18 @@ func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) source {
 				return rows, nil, err
 			}
 		}
-		list, err := r.node(ctx, n, known, lease)
+		list, err := r.selection.node(ctx, n, known, lease)
 		return nil, list, err
 	}
 }
 
 // stream reads series and computes them block by block. The memory of the series is given back when
 // the last block is taken.
-func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
+func (r *kernelRun) stream(ctx context.Context, read rowSource) <-chan block {
 	blocks := make(chan block, blocksAhead)
 	r.streams.Go(func() {
 		defer close(blocks)
-		within, end := r.reader.Shared.Scope(ctx, r.who.Account)
+		within, end := r.selection.scope(ctx)
 		defer end()
 		send := func(b block) bool {
 			select {
@@ -82,7 +82,7 @@ func (r *kernelRun) stream(ctx context.Context, read source) <-chan block {
 }
 
 // blocks reads and computes, and sends what comes of it.
-func (r *kernelRun) blocks(ctx context.Context, read source, send func(block) bool) error {
+func (r *kernelRun) blocks(ctx context.Context, read rowSource, send func(block) bool) error {
 	lease := memory.Of(ctx)
 	rows, list, err := read(ctx, lease)
 	if err != nil {
@@ -165,9 +165,9 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
 	}
 	one.values = make([]float64, r.steps.N)
 	if r.k.function == "" {
-		return one, kernel.Lookback(c, r.steps, r.lookback, scratch.Offset, one.values), nil
+		return one, kernel.Lookback(c, r.steps, r.selection.query.lookback, scratch.slider.Offset, one.values), nil
 	}
-	some, err := scratch.Slide(ctx, c, one.values)
+	some, err := scratch.slider.Slide(ctx, c, one.values)
 	return one, some, err
 }
 
@@ -176,7 +176,7 @@ func (r *kernelRun) histogramRow(
 	ctx context.Context, scratch *kernelScratch, s *series.Series, one *row,
 ) (bool, error) {
 	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
-	if h == nil || !r.takesHistograms(r.k, m.Kind) {
+	if h == nil || !takesHistograms(r.selection, r.k, m.Kind) {
 		return false, errUseEngine
 	}
 	one.histograms = r.rows.Get().(*kernel.HistogramRow)
@@ -186,7 +186,7 @@ func (r *kernelRun) histogramRow(
 	}
 	buckets := len(bounds) + 1
 	if r.k.function == "" {
-		return scratch.LookbackHistograms(h, r.lookback, buckets, !r.k.counts, one.histograms), nil
+		return scratch.slider.LookbackHistograms(h, r.selection.query.lookback, buckets, !r.k.counts, one.histograms), nil
 	}
-	return scratch.Increase(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
+	return scratch.slider.Increase(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
 }

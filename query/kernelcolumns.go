@@ -11,8 +11,8 @@ import (
 
 // kernelScratch is what one node's computing uses again for each series.
 type kernelScratch struct {
-	kernel.Slider
-	kernel.Columns
+	slider     kernel.Slider
+	numbers    kernel.Columns
 	histograms kernel.Histograms
 	iterator   *series.Iterator
 	line       window.Samples
@@ -56,8 +56,8 @@ func (k *kernelScratch) histogramsOf(
 func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Columns, error) {
 	onlySamples := of.function != ""
 	if of, is := s.Segments[0].Samples.(*series.Lazy); is && len(s.Segments) == 1 {
-		k.Times, k.Values = of.Numbers(&k.line, !onlySamples, k.Times, k.Values)
-		return k.Columns, nil
+		k.numbers.Times, k.numbers.Values = of.Numbers(&k.line, !onlySamples, k.numbers.Times, k.numbers.Values)
+		return k.numbers, nil
 	}
 	if of, is := s.Segments[0].Samples.(*series.Points); is && len(s.Segments) == 1 && len(of.Native) == 0 &&
 		(onlySamples || len(s.Segments[0].Ends) == 0) {
@@ -67,7 +67,7 @@ func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Co
 		(onlySamples || len(s.Segments[0].Ends) == 0) {
 		return k.columnsOf(of), nil
 	}
-	times, values := k.Times[:0], k.Values[:0]
+	times, values := k.numbers.Times[:0], k.numbers.Values[:0]
 	s.Iterator(k.iterator)
 	it := k.iterator
 	for kind := it.Next(); kind != chunkenc.ValNone; kind = it.Next() {
@@ -83,8 +83,8 @@ func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Co
 		}
 		times, values = append(times, t), append(values, v)
 	}
-	k.Times, k.Values = times, values
-	return k.Columns, k.iterator.Err()
+	k.numbers.Times, k.numbers.Values = times, values
+	return k.numbers, k.iterator.Err()
 }
 
 // columnsOf returns the samples of a counter or a gauge.
@@ -92,9 +92,9 @@ func (k *kernelScratch) columnsOf(of series.Floats) kernel.Columns {
 	if of.Metric.Kind == frame.GaugeDouble {
 		return kernel.Columns{Times: of.At, Values: of.Doubles}
 	}
-	k.Values = k.Values[:0]
+	k.numbers.Values = k.numbers.Values[:0]
 	for _, v := range of.Ints {
-		k.Values = append(k.Values, frame.Scale(v, of.Metric.Exponent))
+		k.numbers.Values = append(k.numbers.Values, frame.Scale(v, of.Metric.Exponent))
 	}
-	return kernel.Columns{Times: of.At, Values: k.Values}
+	return kernel.Columns{Times: of.At, Values: k.numbers.Values}
 }

@@ -113,11 +113,11 @@ func (r *kernelRun) hold(bytes int64) error {
 		return err
 	}
 	r.counted++
-	return r.tooManySeries(r.series.Add(1))
+	return r.selection.query.source.tooManySeries(r.selection.query.series.Add(1))
 }
 
 func (r *kernelRun) take(bytes int64) error {
-	if err := r.lease.Take(bytes); err != nil {
+	if err := r.selection.lease.Take(bytes); err != nil {
 		return err
 	}
 	r.held += bytes
@@ -126,14 +126,14 @@ func (r *kernelRun) take(bytes int64) error {
 
 // give gives back what the answer does not need any more.
 func (r *kernelRun) give(bytes int64) {
-	r.lease.Give(bytes)
+	r.selection.lease.Give(bytes)
 	r.held -= bytes
 }
 
 // drop gives back what the answer took: the engine is to answer.
 func (r *kernelRun) drop() {
-	r.lease.Give(r.held)
-	r.series.Add(-r.counted)
+	r.selection.lease.Give(r.held)
+	r.selection.query.series.Add(-r.counted)
 }
 
 func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
@@ -177,7 +177,7 @@ func (r *kernelRun) answer() ([]*series.Series, error) {
 			of, err = r.histogramPart(g, all)
 		case g.of != nil:
 			var row []float64
-			if row, err = g.of.Row(r.selection.ctx); err == nil {
+			if row, err = g.of.Row(r.selection.query.ctx); err == nil {
 				of, err = r.numberPart(row, all)
 			}
 		default:
@@ -186,7 +186,7 @@ func (r *kernelRun) answer() ([]*series.Series, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.ctx}
+		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.query.ctx}
 	}
 	return list, nil
 }

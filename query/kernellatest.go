@@ -26,10 +26,10 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 		if s.Metric.Kind == frame.String {
 			return nil, false, nil
 		}
-		if last := len(s.At) - 1; last < 0 || s.At[last] < r.hints.Start {
+		if last := len(s.At) - 1; last < 0 || s.At[last] < r.selection.hints.Start {
 			continue
 		}
-		r.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+		r.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 			value := 0.0
 			if of := series.SamplesOf(s, v, nil); !of.IsHistogram() {
 				value = of.Value(of.Len() - 1)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/prometheus/promql/parser"
@@ -23,25 +22,25 @@ import (
 // kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
 // up in their order: so an answer is the engine's to the last bit.
 type kernelRun struct {
-	*selection
-	k        *kernelQuestion
-	steps    kernel.Steps
-	groups   map[uint64]*kernelGroup
-	order    []*kernelGroup
-	buf      []byte
-	warnings annotations.Annotations
-	warned   map[string]bool // names of metrics
-	held     int64           // bytes of the answer
-	counted  int64           // series of the answer
-	top      topKSeries      // of topk and bottomk
-	scratch  sync.Pool       // *kernelScratch
-	rows     sync.Pool       // *kernel.HistogramRow
-	streams  sync.WaitGroup
+	selection *selection
+	k         *kernelQuestion
+	steps     kernel.Steps
+	groups    map[uint64]*kernelGroup
+	order     []*kernelGroup
+	buf       []byte
+	warnings  annotations.Annotations
+	warned    map[string]bool // names of metrics
+	held      int64           // bytes of the answer
+	counted   int64           // series of the answer
+	top       topKSeries      // of topk and bottomk
+	scratch   sync.Pool       // *kernelScratch
+	rows      sync.Pool       // *kernel.HistogramRow
+	streams   sync.WaitGroup
 }
 
-// kernel answers a question. The error is errUseEngine if the engine is to answer it.
-func (q *queryable) kernel(
-	ctx context.Context, eval *parser.EvalStmt, k *kernelQuestion,
+// runKernel answers a question. The error is errUseEngine if the engine is to answer it.
+func runKernel(
+	ctx context.Context, q *oneQuery, eval *parser.EvalStmt, k *kernelQuestion,
 ) ([]*series.Series, annotations.Annotations, error) {
 	steps := kernel.Steps{First: eval.Start.UnixMilli(), Every: 1, N: 1}
 	if eval.Interval > 0 {
@@ -60,12 +59,12 @@ func (q *queryable) kernel(
 	} else {
 		h.Start -= k.width
 	}
-	s, nodes, first, err := q.selects(ctx, h, q.windows(h, k.selector.LabelMatchers),
-		k.selector.LabelMatchers, true)
+	s, nodes, first, err := q.selects(ctx, h,
+		newWindows(h, k.selector.LabelMatchers, q.lookback, q.within), k.selector.LabelMatchers, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyVirtual() || !s.takesAll(k) || recordersOf(nodes) > 1 {
+	if s.plan.onlyVirtual() || !takesAll(s, k) || recordersOf(nodes) > 1 {
 		return nil, nil, errUseEngine
 	}
 	if k.onlyCounts() && s.ofSamples() {
@@ -74,7 +73,7 @@ func (q *queryable) kernel(
 	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
 		warned: map[string]bool{}}
 	r.scratch.New = func() any {
-		return &kernelScratch{Slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
+		return &kernelScratch{slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
 			Width: k.width, Offset: offset}, iterator: &series.Iterator{}}
 	}
 	list, err := r.run(ctx, nodes, first)
@@ -103,9 +102,8 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 		return nil, err
 	}
 	newest, atOnce := make([]*read.LatestSeries, len(nodes)), share.ReadAhead
-	if r.isInstant() {
-		r.question = r.reader.Ask(r.who.Account, r.plan.read)
-		newest, atOnce = r.reader.Current(ctx, r.question, nodes), read.StatesAtOnce
+	if r.selection.isInstant() {
+		newest, atOnce = r.selection.known(ctx, nodes), read.StatesAtOnce
 	}
 	begun := make([]<-chan block, len(nodes))
 	begin := func(i int) {
@@ -131,7 +129,7 @@ func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeri
 	if begun != nil {
 		return r.add(begun)
 	}
-	lists, done, err := r.seen(ctx, n, known)
+	lists, done, err := r.selection.newest(ctx, n, known)
 	if err != nil {
 		return err
 	}
@@ -146,17 +144,17 @@ func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeri
 }
 
 // takesAll reports whether a kernel knows what to make of all kinds of series that there may be.
-func (s *selection) takesAll(k *kernelQuestion) bool {
+func takesAll(s *selection, k *kernelQuestion) bool {
 	takes := true
-	s.plan.kinds(s.kinds(s.who), func(of frame.Kind, classic bool) {
-		takes = takes && (classic || !of.IsHistogram() || s.takesHistograms(k, of))
+	s.plan.kinds(s.query.kinds(), func(of frame.Kind, classic bool) {
+		takes = takes && (classic || !of.IsHistogram() || takesHistograms(s, k, of))
 	})
 	return takes
 }
 
 // takesHistograms reports whether a kernel knows what to make of native histograms: it counts
 // them, or adds up what samples say, not rollups. Of counting ones it adds up the increase.
-func (s *selection) takesHistograms(k *kernelQuestion, of frame.Kind) bool {
+func takesHistograms(s *selection, k *kernelQuestion, of frame.Kind) bool {
 	if k.onlyCounts() {
 		return true
 	}
@@ -167,11 +165,6 @@ func (s *selection) takesHistograms(k *kernelQuestion, of frame.Kind) bool {
 		return k.function == "rate" || k.function == "increase"
 	}
 	return k.function == ""
-}
-
-// ofSamples reports whether nothing is read of rollups.
-func (s *selection) ofSamples() bool {
-	return !slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
 }
 
 // recordersOf counts the recorders among nodes: two of them may have series of the same labels.
@@ -198,7 +191,7 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		}
 		b.lease.Give(b.bytes)
 	}
-	if err := r.ctx.Err(); err != nil {
+	if err := r.selection.query.ctx.Err(); err != nil {
 		return err
 	}
 	return context.Canceled

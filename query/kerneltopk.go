@@ -63,7 +63,7 @@ func (r *kernelRun) dropFromStep(number int32) {
 	*s = topKEntry{}
 	r.top.free = append(r.top.free, number)
 	r.give(series.SeriesCost)
-	r.series.Add(-1)
+	r.selection.query.series.Add(-1)
 	r.counted--
 }
 
@@ -76,7 +76,7 @@ func (r *kernelRun) topKAnswer(all []int64) ([]*series.Series, error) {
 	var found []int32
 	for _, g := range r.order {
 		for i := range all {
-			if err := r.selection.ctx.Err(); err != nil {
+			if err := r.selection.query.ctx.Err(); err != nil {
 				return nil, err
 			}
 			values, series := g.topK.At(i, len(all) == 1)
@@ -99,7 +99,7 @@ func (r *kernelRun) topKAnswer(all []int64) ([]*series.Series, error) {
 		s := &r.top.list[number]
 		s.end(len(all), all)
 		list[i] = &series.Series{Metric: s.labels, Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
-			Context: r.selection.ctx}
+			Context: r.selection.query.ctx}
 	}
 	return list, nil
 }

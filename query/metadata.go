@@ -24,39 +24,6 @@ import (
 // ErrNoIndex says that this engine does not know which series there are.
 var ErrNoIndex = errors.New("query: there is no index of series")
 
-// kindsTTL is how long the list of an account's metrics is remembered.
-const kindsTTL = 30 * time.Second
-
-// kinds returns the metrics that the account has had today and yesterday, by name; nothing while
-// the index is being loaded.
-func (e *Engine) kinds(who account.Principal) map[string]frame.Kind {
-	if e.index == nil {
-		return nil
-	}
-	now := e.config.Clock()
-	e.mu.Lock()
-	k := e.named[who.Account]
-	e.mu.Unlock()
-	if k != nil && now.Sub(k.asked) < kindsTTL {
-		return k.of
-	}
-	found, err := e.index.Select(who.Account,
-		index.Query{From: now.Add(-24 * time.Hour).UnixMilli(), To: now.UnixMilli()})
-	if err != nil {
-		return nil
-	}
-	k = &kinds{asked: now, of: map[string]frame.Kind{}}
-	for b := range found.ByNode() {
-		for m := range b.Metrics() {
-			k.of[m.Name] = m.Kind
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.named[who.Account] = k
-	return k.of
-}
-
 // SeriesQuery asks the index, and no engine, which series there are.
 type SeriesQuery struct {
 	From, To  time.Time           // widened to whole days
@@ -67,14 +34,14 @@ type SeriesQuery struct {
 func (e *Engine) find(
 	ctx context.Context, who account.Principal, c SeriesQuery,
 ) (*index.Selection, []*plan, annotations.Annotations, error) {
-	if e.index == nil {
+	if e.source.index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
 	q := index.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
 	var plans []*plan
 	texts := map[int]bool{} // whether a selector is of texts only, or of none
 	for _, matchers := range c.Selectors {
-		p := newPlan(matchers, func() map[string]frame.Kind { return e.kinds(who) })
+		p := newPlan(matchers, func() map[string]frame.Kind { return e.source.kinds.known(who) })
 		plans = append(plans, p)
 		q.Selectors = append(q.Selectors, p.own)
 		if p.ownTexts != nil {
@@ -88,7 +55,7 @@ func (e *Engine) find(
 			return !only || of == (m.Kind == frame.String)
 		}
 	}
-	found, err := e.index.Select(who.Account, q)
+	found, err := e.source.index.Select(who.Account, q)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -123,7 +90,7 @@ func (e *Engine) classics(
 	}
 	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
 	var err error
-	of.Selection, err = e.index.Select(who.Account, index.Query{Context: ctx,
+	of.Selection, err = e.source.index.Select(who.Account, index.Query{Context: ctx,
 		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
 		Selectors: [][]*labels.Matcher{p.classic},
 		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
@@ -415,7 +382,7 @@ func (e *Engine) Cardinality(
 	if err != nil {
 		return index.Cardinality{}, nil, err
 	}
-	ctx, end := e.reader.Shared.Scope(ctx, who.Account)
+	ctx, end := e.source.reader.Shared.Scope(ctx, who.Account)
 	defer end()
 	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
 		return index.Cardinality{}, nil, err

@@ -46,7 +46,7 @@ func (e *Engine) cacheableRange(
 	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
 	o Options,
 ) *cacheableRange {
-	if e.results == nil || !e.reader.TellsChanges() || o.Fresh || o.PerStepStats {
+	if e.results == nil || !e.source.reader.TellsChanges() || o.Fresh || o.PerStepStats {
 		return nil
 	}
 	r := &cacheableRange{engine: e, who: who, expr: expr, from: from.UnixMilli(),
@@ -65,7 +65,7 @@ func (e *Engine) cacheableRange(
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
 		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, to.Sub(from)),
-			e.since(r.now)))
+			e.source.since(r.now)))
 	}
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
@@ -82,7 +82,7 @@ func (e *Engine) cacheableRange(
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *cacheableRange) settled() int64 {
-	wait := r.engine.reader.SettledAfter(virtualInterval * time.Millisecond)
+	wait := r.engine.source.reader.SettledAfter(virtualInterval * time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
 }
@@ -99,7 +99,7 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 			return a, err
 		}
 	}
-	r.engine.reader.Results.Answered(results.Miss)
+	r.engine.source.reader.Results.Answered(results.Miss)
 	a, err := r.part(ctx, r.from, r.to)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, err
 // said about it.
 func (a *Answer) plain() (promql.Matrix, bool) {
 	m, is := a.Value.(promql.Matrix)
-	if !is || len(a.Warnings) > 0 || a.of.usedRollups.Load() || a.of.unseen.Load() {
+	if !is || len(a.Warnings) > 0 || a.query.usedRollups.Load() || a.query.unheard.Load() {
 		return nil, false
 	}
 	return m, !slices.ContainsFunc(m, func(s promql.Series) bool { return len(s.Histograms) > 0 })
@@ -135,7 +135,7 @@ func (r *cacheableRange) current(ctx context.Context, fleet results.FleetVersion
 	same := known.Fleet == fleet
 	if same {
 		var err error
-		same, err = r.engine.reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
+		same, err = r.engine.source.reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
 		same = same && err == nil
 	}
 	if !same {
@@ -181,13 +181,13 @@ func (r *cacheableRange) join(ctx context.Context, known *results.Result,
 		return nil, false, nil
 	}
 	parts = append(parts, m)
-	if err := tail.of.lease().Take(results.PointsBytes(parts...)); err != nil {
+	if err := tail.query.lease().Take(results.PointsBytes(parts...)); err != nil {
 		tail.Close()
 		return nil, true, err
 	}
 	all := results.Joined(parts)
-	r.engine.reader.Results.Answered(results.Hit)
-	r.engine.reader.Results.Reused((b-a)/r.step + 1)
+	r.engine.source.reader.Results.Answered(results.Hit)
+	r.engine.source.reader.Results.Reused((b-a)/r.step + 1)
 	r.keep(ctx, all, known, fleet)
 	tail.Result = &promql.Result{Value: all}
 	return tail, true, nil
@@ -229,12 +229,12 @@ type indexChanges interface {
 }
 
 func (r *cacheableRange) fleet(ctx context.Context) (id results.FleetVersion, err error) {
-	nodes, recorders, err := r.engine.reader.Fleets(ctx, r.who, r.engine.config.NodesTTL)
+	nodes, recorders, err := r.engine.source.reader.Fleets(ctx, r.who, r.engine.config.NodesTTL)
 	if err != nil {
 		return id, err
 	}
-	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.reader.Roster().Changes()
-	if x, is := r.engine.index.(indexChanges); is {
+	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.source.reader.Roster().Changes()
+	if x, is := r.engine.source.index.(indexChanges); is {
 		id.Series = x.Changes(r.who.Account)
 	}
 	return id, nil

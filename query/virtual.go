@@ -18,7 +18,7 @@ import (
 func (e *Engine) virtualSeries(
 	ctx context.Context, who account.Principal, plans []*plan,
 ) []labels.Labels {
-	nodes, err := e.reader.Nodes(ctx, who, e.config.NodesTTL)
+	nodes, err := e.source.reader.Nodes(ctx, who, e.config.NodesTTL)
 	if err != nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.
 		return nil, nil
 	}
 	chosen := s.plan.place.Pick(nodes).List(nodes)
-	last, missing, err := s.reader.LastSeen(ctx, s.who.Account, chosen)
+	last, missing, err := s.query.source.reader.LastSeen(ctx, s.query.who.Account, chosen)
 	s.addMissing(missing)
 	if err != nil {
 		s.addMissing([]string{"when nodes were last heard of: the store does not answer now"})
@@ -61,7 +61,7 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.
 		if last[chosen[i].ID] > 0 {
 			v.nodes = append(v.nodes, &chosen[i])
 		} else {
-			s.unseen.Store(true)
+			s.query.unheard.Store(true)
 		}
 	}
 	v.last, v.times, v.lists = last, s.virtualTimes(), make([][]*series.Series, len(v.nodes))
@@ -73,7 +73,7 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.
 
 // virtual makes the nodes' own series that a selector asks for. Instants are in ms.
 type virtual struct {
-	*selection
+	selection      *selection
 	up, seen, info bool                // which are asked for
 	nodes          []*Node             // that have been heard of
 	last           map[uuid.UUID]int64 // when each was heard of
@@ -88,7 +88,7 @@ func (v *virtual) read(ctx context.Context) error {
 	var nodes []Node
 	for i := range v.nodes {
 		if !v.makesUp(v.nodes[i]) && !v.seen ||
-			v.isInstant() && v.hints.End >= v.last[v.nodes[i].ID] {
+			v.selection.isInstant() && v.selection.hints.End >= v.last[v.nodes[i].ID] {
 			if err := v.node(i, nil); err != nil {
 				return err
 			}
@@ -99,16 +99,16 @@ func (v *virtual) read(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	from := max(v.hints.Start-virtualInterval, v.now-v.config.RawRetention.Milliseconds())
-	missing, err := v.reader.Instants(ctx, v.who.Account, nodes, from, v.hints.End,
+	from := max(v.selection.hints.Start-virtualInterval, v.selection.now-v.selection.query.source.limits.rawRetention.Milliseconds())
+	missing, err := v.selection.query.source.reader.Instants(ctx, v.selection.query.who.Account, nodes, from, v.selection.hints.End,
 		func(i int, instants []int64, err error) error {
 			if err != nil {
-				v.addMissing([]string{"when a node was heard of: " + err.Error()})
+				v.selection.addMissing([]string{"when a node was heard of: " + err.Error()})
 				instants = nil
 			}
 			return v.node(places[i], instants)
 		})
-	v.addMissing(missing)
+	v.selection.addMissing(missing)
 	return err
 }
 
@@ -141,7 +141,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	}
 	if v.makesUp(n) {
 		of := follow(beats, instants, func(at, heard int64) float64 {
-			if v.reader.StateAt(at, heard, n.Interval) == read.StateDown {
+			if v.selection.query.source.reader.StateAt(at, heard, n.Interval) == read.StateDown {
 				return 0
 			}
 			return 1
@@ -167,20 +167,20 @@ func follow(beats, instants []int64, value func(at, heard int64) float64) *serie
 
 // take takes a series that is asked for, with its memory.
 func (v *virtual) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
-	if len(beats) == 0 || !v.plan.means(l) {
+	if len(beats) == 0 || !v.selection.plan.means(l) {
 		return nil
 	}
-	if err := v.lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
+	if err := v.selection.lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
 		return err
 	}
 	v.lists[i] = append(v.lists[i], &series.Series{Metric: l, Segments: []series.Segment{{Samples: of, Ends: ends}},
-		Context: v.ctx})
+		Context: v.selection.query.ctx})
 	return nil
 }
 
 // untilLeft returns the times at which a node had not left, and where its series end: when it left.
 func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
-	left := v.reader.Left(v.who.Account, n)
+	left := v.selection.query.source.reader.Left(v.selection.query.who.Account, n)
 	if left == nil {
 		return v.times, nil
 	}
@@ -197,7 +197,7 @@ func (s *selection) virtualTimes() []int64 {
 	every := int64(virtualInterval)
 	end := min(s.hints.End, s.now)
 	// What is no query, such as a remote read, says no step: whoever reads may look anywhere.
-	one := s.within != nil && s.hints.Range == 0 && s.windows.step == 0
+	one := s.query.within != nil && s.hints.Range == 0 && s.windows.step == 0
 	if one && s.windows.known { // it may lie before the end
 		end = min(end, s.windows.end)
 	}
@@ -206,7 +206,7 @@ func (s *selection) virtualTimes() []int64 {
 		end -= mod(end-s.windows.end, every)
 	}
 	// nobody knows before that
-	start := max(s.hints.Start, s.now-s.config.RawRetention.Milliseconds())
+	start := max(s.hints.Start, s.now-s.query.source.limits.rawRetention.Milliseconds())
 	var list []int64
 	for t := start + (end-start)%every; t <= end; t += every {
 		if one && t < end {

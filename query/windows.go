@@ -1,13 +1,13 @@
 package query
 
 import (
-	"math"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -70,28 +70,32 @@ type windows struct {
 	known     bool  // end is known
 }
 
-// windows returns what a selector looks at. A subquery is evaluated at multiples of its step,
-// whatever it begins with; a selector with @ at one instant.
-func (q *queryable) windows(h *storage.SelectHints, matchers []*labels.Matcher) windows {
+// newWindows returns what a selector looks at that has a lookback, in ms, and belongs to a query
+// with these selectors in subqueries; nil: to none. A subquery is evaluated at multiples of its
+// step, whatever it begins with; a selector with @ at one instant.
+func newWindows(
+	h *storage.SelectHints, matchers []*labels.Matcher, lookback int64,
+	within expression.SubqueryOffsets,
+) windows {
 	w := windows{ranged: h.Range > 0, width: h.Range, step: h.Step}
 	if w.ranged {
 		w.function = h.Func
 	} else {
-		w.width = q.lookback
+		w.width = lookback
 	}
 	w.end = h.Start - 1 + w.width
 	var offset int64
 	subquery := false
 	if len(matchers) > 0 {
-		offset, subquery = q.within[matchers[0]]
+		offset, subquery = within[matchers[0]]
 	}
 	switch {
-	case h.Step == 0 || w.end >= h.End || !subquery && w.end+h.Step > h.End && q.within != nil:
+	case h.Step == 0 || w.end >= h.End || !subquery && w.end+h.Step > h.End && within != nil:
 		w.step, w.known = 0, true
 	case subquery:
 		w.end, w.known = -offset, true
 	default:
-		w.known = q.within != nil
+		w.known = within != nil
 	}
 	return w
 }
@@ -173,18 +177,3 @@ func (w *windows) seen(at int64) int64 {
 
 // mod is a modulo n, never negative.
 func mod(a, n int64) int64 { return (a%n + n) % n }
-
-// since returns what says of samples, and of each level of rollups, from when on they are kept, in
-// ms.
-func (e *Engine) since(now int64) func(rollup.Level) int64 {
-	return func(l rollup.Level) int64 {
-		kept, is := e.config.RollupRetention[l]
-		if l == samplesLevel {
-			kept, is = e.config.RawRetention, true
-		}
-		if !is {
-			return math.MinInt64
-		}
-		return now - kept.Milliseconds()
-	}
-}
