@@ -66,8 +66,8 @@ func (s *selection) newest(
 	return state.Lists, true, nil
 }
 
-// piece reads one piece of the time range.
-func (c *collector) piece(ctx context.Context, p *piece) error {
+// span reads one span of the time range.
+func (c *collector) span(ctx context.Context, p *span) error {
 	if !p.raw() {
 		list, missing, err := c.selection.query.source.reader.Rollups(ctx, c.selection.query.who.Account, c.node, p.level, p.from, p.to,
 			c.selection.plan.rollups())
@@ -93,7 +93,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 	}
 	c.selection.addMissing(windows.Missing)
 	silent := series.GapsIn(windows.Instants, c.node.Interval, from, p.to)
-	if c.selection.streamed && len(c.selection.pieces) == 1 && len(c.selection.plan.once) == 1 {
+	if c.selection.streamed && len(c.selection.spans) == 1 && len(c.selection.plan.once) == 1 {
 		return c.addLazy(ctx, &windows, silent, p)
 	}
 	list, err := windows.Series(ctx, from, p.to, c.selection.plan.once)
@@ -111,7 +111,7 @@ func (c *collector) piece(ctx context.Context, p *piece) error {
 
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *piece) error {
+func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *span) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.selection.plan.once[0]...)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 }
 
 // addRolled takes the views of a series of rollups that are asked for.
-func (c *collector) addRolled(s *rollup.Series, p *piece) error {
+func (c *collector) addRolled(s *rollup.Series, p *span) error {
 	var failed error
 	c.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {

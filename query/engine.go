@@ -132,6 +132,8 @@ func (c *Config) Validate() error {
 type Engine struct {
 	// Expressions reads expressions and selectors, bounded.
 	Expressions *expression.Parser
+	// Lists says which series there are.
+	Lists *Lists
 
 	config   Config
 	source   *source
@@ -163,6 +165,7 @@ func NewEngine(
 	e := &Engine{config: c, Expressions: expression.NewParser(selectors),
 		features: features.NewRegistry()}
 	e.source = &source{reader: r, index: index, kinds: newKinds(index, c.Clock), limits: c.limits()}
+	e.Lists = newLists(e.source)
 	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
 		r.Results.TellOf(e.results)
 	}
@@ -300,7 +303,7 @@ func (e *Engine) run(
 			e.source.since(e.config.Clock().UnixMilli())))
 	}
 	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds()}
-	of := &queryable{query: one, lists: e, grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
+	of := &queryable{query: one, lists: e.Lists, grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
 	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
@@ -390,7 +393,7 @@ func (e *Engine) Queryable(
 	}
 	ctx, shut := e.source.reader.Shared.Scope(ctx, who.Account)
 	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: lookback.Milliseconds()}
-	return &queryable{query: one, lists: e}, ctx, func() { shut(); leave() }, nil
+	return &queryable{query: one, lists: e.Lists}, ctx, func() { shut(); leave() }, nil
 }
 
 // Begin waits for a place among the account's queries, for work that takes a processor for as long

@@ -1,8 +1,5 @@
 package query
 
-// NotWhole is how warnings begin that say what an answer lacks.
-const NotWhole = "the answer is not whole: "
-
 // ExpressionError says what is wrong with an expression: with the text itself, or with what it
 // would make of the series that there are.
 type ExpressionError struct {

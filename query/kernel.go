@@ -17,23 +17,6 @@ import (
 // errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
 var errUseEngine = errors.New("query: this is the engine's")
 
-// kernelQuestion is what a kernel may answer: an aggregation of a function of a range vector, or of
-// a selector.
-type kernelQuestion struct {
-	expr     parser.Expr // all of it
-	selector *parser.VectorSelector
-	function string // of the range vector; empty: there is none
-	argument parser.Expr
-	width    int64 // of the range vector, ms
-
-	aggregates bool // false: the function's series are the answer
-	operation  kernel.Operation
-	by         string // the operation's name
-	grouping   []string
-	without    bool
-	counts     bool // of histograms only the counts and sums are looked at
-}
-
 // computeKernels answers the parts of a query's expression that kernels know, puts selectors in
 // their place, and returns the answers by the selectors' first matcher. The error is that of reading.
 func computeKernels(
@@ -177,34 +160,4 @@ func (p *kernelRewriter) question(e parser.Expr) *kernelQuestion {
 		return nil
 	}
 	return k
-}
-
-// onlyCounts reports whether the question only looks at where there are samples, not at what they
-// say, so that a histogram is as good as a number.
-func (k *kernelQuestion) onlyCounts() bool {
-	switch k.function {
-	case "count_over_time", "present_over_time":
-		return true
-	case "", "last_over_time", "first_over_time":
-		return k.by == "count" || k.by == "group"
-	}
-	return false
-}
-
-// operationOf returns what an aggregation does; false if no kernel knows it. Its parameter, if it
-// has one, is a number that stands in the expression.
-func operationOf(a *parser.AggregateExpr) (kernel.Operation, bool) {
-	if a.Param == nil {
-		return kernel.NewOperation(a.Op.String(), 0)
-	}
-	n, is := expression.Unparenthesized(a.Param).(*parser.NumberLiteral)
-	if !is {
-		return kernel.Operation{}, false
-	}
-	return kernel.NewOperation(a.Op.String(), n.Val)
-}
-
-// dropsName reports whether the function's series have no name.
-func (k *kernelQuestion) dropsName() bool {
-	return k.function != "" && k.function != "last_over_time" && k.function != "first_over_time"
 }

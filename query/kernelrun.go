@@ -64,7 +64,7 @@ func runKernel(
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyVirtual() || !takesAll(s, k) || recordersOf(nodes) > 1 {
+	if s.plan.onlyOwn() || !takesAll(s, k) || recordersOf(nodes) > 1 {
 		return nil, nil, errUseEngine
 	}
 	if k.onlyCounts() && s.ofSamples() {
@@ -141,30 +141,6 @@ func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeri
 		return r.add(r.stream(ctx, r.ofNode(n, known)))
 	}
 	return cmp.Or(r.addRows(rows), ctx.Err())
-}
-
-// takesAll reports whether a kernel knows what to make of all kinds of series that there may be.
-func takesAll(s *selection, k *kernelQuestion) bool {
-	takes := true
-	s.plan.kinds(s.query.kinds(), func(of frame.Kind, classic bool) {
-		takes = takes && (classic || !of.IsHistogram() || takesHistograms(s, k, of))
-	})
-	return takes
-}
-
-// takesHistograms reports whether a kernel knows what to make of native histograms: it counts
-// them, or adds up what samples say, not rollups. Of counting ones it adds up the increase.
-func takesHistograms(s *selection, k *kernelQuestion, of frame.Kind) bool {
-	if k.onlyCounts() {
-		return true
-	}
-	if !k.aggregates || !k.operation.TakesHistograms() || !s.ofSamples() {
-		return false
-	}
-	if of == frame.Histogram {
-		return k.function == "rate" || k.function == "increase"
-	}
-	return k.function == ""
 }
 
 // recordersOf counts the recorders among nodes: two of them may have series of the same labels.

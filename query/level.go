@@ -11,8 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// piece is a time range, in ms and inclusive, with the source that answers it.
-type piece struct {
+// span is a time range, in ms and inclusive, with the source that answers it.
+type span struct {
 	from, to int64
 	level    rollup.Level // none: samples
 	// finer is the source that was to answer and is not kept so long, if expired.
@@ -20,12 +20,12 @@ type piece struct {
 	expired bool
 }
 
-func (p *piece) raw() bool { return p.level == samplesLevel }
+func (p *span) raw() bool { return p.level == samplesLevel }
 
 // samplesLevel stands for samples among the levels of rollups.
 var samplesLevel = rollup.Level{}
 
-// pieces says which source answers which part of what a selector needs, from from to to. since
+// spans says which source answers which part of what a selector needs, from from to to. since
 // returns the first instant of which a level, or samples, are kept.
 //
 // The coarsest rollup answers that fits the windows; else samples do. What is older than the chosen
@@ -34,9 +34,9 @@ var samplesLevel = rollup.Level{}
 //
 // A period that is not over at to is answered from finer sources: what has come of it may be later
 // than to, and nothing later may count.
-func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece {
+func (w *windows) spans(from, to int64, since func(rollup.Level) int64) []span {
 	if from > to {
-		return []piece{{from: from, to: to}}
+		return []span{{from: from, to: to}}
 	}
 	level, fits := w.level()
 	var sources []rollup.Level // from the one that is to answer to the coarsest
@@ -44,9 +44,9 @@ func (w *windows) pieces(from, to int64, since func(rollup.Level) int64) []piece
 		sources, level = append(sources, samplesLevel), rollup.FiveMinutes
 	}
 	sources = append(sources, rollup.Levels[slices.Index(rollup.Levels, level):]...)
-	var list []piece
+	var list []span
 	for i, l := range sources {
-		p := piece{from: from, to: to, level: l, finer: sources[0], expired: i > 0}
+		p := span{from: from, to: to, level: l, finer: sources[0], expired: i > 0}
 		if i+1 < len(sources) && since(l) > from {
 			p.from = w.border(since(l), to, sources[i+1])
 		}
@@ -82,9 +82,9 @@ func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
 	return coarser.Start(since-1) + coarser.Millis
 }
 
-// refined splits off the end of a piece of rollups that is no whole period. It is answered from
+// refined splits off the end of a span of rollups that is no whole period. It is answered from
 // finer rollups, down to samples, as far as these are kept.
-func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
+func (p span) refined(since func(rollup.Level) int64) (list []span) {
 	for !p.raw() {
 		finer, is := p.level.Finer()
 		if !is {
@@ -104,9 +104,9 @@ func (p piece) refined(since func(rollup.Level) int64) (list []piece) {
 	return append(list, p)
 }
 
-// resolution says in words what a piece of an answer was made of, and what to do for more; nothing
+// resolution says in words what a span of an answer was made of, and what to do for more; nothing
 // of samples.
-func (w *windows) resolution(p *piece) error {
+func (w *windows) resolution(p *span) error {
 	if p.raw() {
 		return nil
 	}

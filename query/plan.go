@@ -158,8 +158,8 @@ func (p *plan) kinds(known map[string]frame.Kind, visit func(k frame.Kind, class
 	}
 }
 
-// onlyVirtual reports whether one of nodes' own series is asked for by its name.
-func (p *plan) onlyVirtual() bool {
+// onlyOwn reports whether one of nodes' own series is asked for by its name.
+func (p *plan) onlyOwn() bool {
 	return slices.ContainsFunc(p.names, func(m *labels.Matcher) bool {
 		return m.Type == labels.MatchEqual && slices.Contains(series.OwnMetrics, m.Value)
 	})
@@ -237,4 +237,17 @@ func (p *plan) texts(s *window.Series, visit func(l labels.Labels, at []int64)) 
 			visit(of, times[text])
 		}
 	}
+}
+
+// lists reports whether a stored series is asked for, whatever its text may be.
+func (p *plan) lists(l labels.Labels, m *window.Metric) bool {
+	if !p.named(m.Name) {
+		return false
+	}
+	return !slices.ContainsFunc(p.all, func(of *labels.Matcher) bool {
+		if of.Name == series.ValueLabel && m.Kind == frame.String {
+			return false
+		}
+		return !of.Matches(l.Get(of.Name))
+	})
 }

@@ -20,7 +20,7 @@ import (
 // queryable answers the selectors of one query. It implements storage.Queryable.
 type queryable struct {
 	query *oneQuery
-	lists *Engine                 // what lists series and labels
+	lists *Lists                  // which series and labels there are
 	grown *expression.LabelBudget // the labels that the query makes
 
 	mu   sync.Mutex

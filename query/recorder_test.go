@@ -168,7 +168,7 @@ func (r *ruled) ranged(who account.Principal, expr string) []string {
 // listed returns the label sets that /series has.
 func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []string {
 	r.Helper()
-	got, _, err := r.engine.Series(r.Context(), who, r.catalogue(matchers), 0)
+	got, _, err := r.engine.Lists.Series(r.Context(), who, r.catalogue(matchers), 0)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestRecordersInPromQL(t *testing.T) {
 				t.Errorf("%s %s: %q, want %q", what, expr, got, want)
 			}
 		}
-		names, _, err := r.engine.LabelNames(t.Context(), who, r.catalogue(matchers))
+		names, _, err := r.engine.Lists.LabelNames(t.Context(), who, r.catalogue(matchers))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestRecordersInPromQL(t *testing.T) {
 		"cluster": {"elsewhere", "fleet-0", "fleet-1"}, "rack": {"r9"},
 	} {
 		m := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+:.+")
-		got, _, err := r.engine.LabelValues(t.Context(), who, name,
+		got, _, err := r.engine.Lists.LabelValues(t.Context(), who, name,
 			r.catalogue([]*labels.Matcher{m}))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("values of %s: %q %v", name, got, err)
@@ -262,7 +262,7 @@ func TestRecordersInPromQL(t *testing.T) {
 		series.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {
-		if of, err := r.engine.Metadata(t.Context(), who, name); err != nil || of[name] != want {
+		if of, err := r.engine.Lists.Metadata(t.Context(), who, name); err != nil || of[name] != want {
 			t.Errorf("metadata: %+v %v, want %+v", of, err, want)
 		}
 	}
@@ -337,11 +337,11 @@ func TestRecordersOfOtherClusters(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	got, _, err := r.engine.LabelValues(t.Context(), who, "cluster", r.catalogue(nil))
+	got, _, err := r.engine.Lists.LabelValues(t.Context(), who, "cluster", r.catalogue(nil))
 	if err != nil || !slices.Equal(got, []string{"fleet-1"}) {
 		t.Errorf("clusters: %q %v", got, err)
 	}
-	names, _, err := r.engine.LabelNames(t.Context(), who, r.catalogue(nil))
+	names, _, err := r.engine.Lists.LabelNames(t.Context(), who, r.catalogue(nil))
 	if err != nil || slices.Contains(names, "of") {
 		t.Errorf("label names: %q %v", names, err)
 	}

@@ -70,7 +70,7 @@ func (e *Engine) cacheableRange(
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
 	r.ahead = max(0, newest-r.from)
-	if first-series.Lead(r.o.Lookback.Milliseconds())-virtualInterval <
+	if first-series.Lead(r.o.Lookback.Milliseconds())-OwnInterval <
 		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
@@ -82,7 +82,7 @@ func (e *Engine) cacheableRange(
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *cacheableRange) settled() int64 {
-	wait := r.engine.source.reader.SettledAfter(virtualInterval * time.Millisecond)
+	wait := r.engine.source.reader.SettledAfter(OwnInterval * time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
 	return until - mod(until, r.step)
 }

@@ -72,7 +72,7 @@ func total(counts []int64) (sum float64) {
 
 // rollupSampler is the state of one rollupSamples.
 type rollupSampler struct {
-	*windows
+	windows      *windows
 	series       *rollup.Series
 	until        int64 // no sample is later
 	now          int64
@@ -101,8 +101,8 @@ func (r *rollupSampler) each(visit func(i int, times []int64)) {
 		times = times[:0]
 		every := r.every(i)
 		for at := start + every; at < last-2; at += every {
-			if seen := r.seen(at); seen > at {
-				at += (seen - at - 1) / every * every
+			if next := r.windows.visibleFrom(at); next > at {
+				at += (next - at - 1) / every * every
 			} else {
 				times = append(times, at)
 			}
@@ -132,16 +132,16 @@ func (r *rollupSampler) reserve() {
 // weighs all samples alike: there they are as far apart as those that follow.
 func (r *rollupSampler) every(i int) int64 {
 	level := r.series.Level.Millis
-	if r.next == nil || r.series.Start[i]+level <= r.until-r.width {
+	if r.next == nil || r.series.Start[i]+level <= r.until-r.windows.width {
 		return r.spacing
 	}
 	near := max(level/int64(r.series.Count[i]), 1000)
 	switch {
-	case r.isIncrease() && r.next.Increase != nil:
+	case r.windows.isIncrease() && r.next.Increase != nil:
 		near = r.next.Increase.Spacing
-	case r.isIncrease():
-		near = max(near, r.width/partOfWindow)
-	case !r.ranged || r.function != "avg_over_time":
+	case r.windows.isIncrease():
+		near = max(near, r.windows.width/partOfWindow)
+	case !r.windows.ranged || r.windows.function != "avg_over_time":
 		return r.spacing
 	}
 	return min(r.spacing, near)
@@ -162,15 +162,15 @@ func (r *rollupSampler) add(at int64, v float64) {
 
 func (r *rollupSampler) gauge() {
 	s, m := r.series, r.series.Metric
-	shown, function := s.Last, ""
-	if r.ranged {
-		function = r.function
+	values, function := s.Last, ""
+	if r.windows.ranged {
+		function = r.windows.function
 	}
 	switch function {
 	case "max_over_time":
-		shown = s.Max
+		values = s.Max
 	case "min_over_time":
-		shown = s.Min
+		values = s.Min
 	}
 	sum := func(i int) float64 {
 		if m.Kind == frame.GaugeDouble {
@@ -186,9 +186,9 @@ func (r *rollupSampler) gauge() {
 		case function == "sum_over_time":
 			v, times = sum(i), times[len(times)-1:]
 		case m.Kind == frame.GaugeDouble:
-			v = math.Float64frombits(uint64(shown[i]))
+			v = math.Float64frombits(uint64(values[i]))
 		default:
-			v = frame.Scale(shown[i], m.Exponent)
+			v = frame.Scale(values[i], m.Exponent)
 		}
 		for _, at := range times {
 			r.add(at, v)
@@ -207,7 +207,7 @@ func portion(start, at, end int64) float64 {
 func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 	s := r.series
 	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows
-	if r.isIncrease() && len(s.Start) > 0 {
+	if r.windows.isIncrease() && len(s.Start) > 0 {
 		top = last(0) - increase(0)
 		if r.next != nil {
 			top = last(len(s.Start) - 1)
@@ -224,7 +224,7 @@ func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 	from := 0.0
 	r.each(func(i int, times []int64) {
 		switch {
-		case r.isIncrease():
+		case r.windows.isIncrease():
 			if i == 0 {
 				r.add(s.Start[0], top)
 			}
@@ -259,7 +259,7 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		}
 		r.out.Times = append(r.out.Times, at)
 		h := series.NativeDense(m, bounds, counts, sum)
-		if r.isIncrease() && m.Kind == frame.Histogram {
+		if r.windows.isIncrease() && m.Kind == frame.Histogram {
 			h.CounterResetHint = histogram.NotCounterReset // though a bucket may rise from below 0
 		}
 		r.out.Native = append(r.out.Native, h)
@@ -270,7 +270,7 @@ func (r *rollupSampler) histogram(bounds []float64) {
 	}
 	var top []float64
 	var topSum float64
-	if n := len(s.Start); r.isIncrease() && n > 0 {
+	if n := len(s.Start); r.windows.isIncrease() && n > 0 {
 		end, fall := 0, 1
 		if r.next != nil {
 			end, fall = n-1, n
@@ -290,12 +290,12 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		r.increase = &series.IncreaseStart{Value: topSum, Counts: slices.Clone(top), Spacing: r.spacing}
 	}
 	r.each(func(i int, times []int64) {
-		if r.isIncrease() && i == 0 {
+		if r.windows.isIncrease() && i == 0 {
 			add(s.Start[0], top, topSum)
 		}
 		from, fromSum := asFloats(s.FirstCounts[i]), frame.Scale(s.First[i], m.Exponent)
 		switch {
-		case r.isIncrease():
+		case r.windows.isIncrease():
 			from, fromSum = top, topSum
 			top, topSum = slices.Clone(top), topSum+frame.Scale(s.Increase[i], m.Exponent)
 			for b := range top {
@@ -327,8 +327,8 @@ func (r *rollupSampler) histogram(bounds []float64) {
 func (r *rollupSampler) gauges(add func(at int64, counts []float64, sum float64)) {
 	s, m := r.series, r.series.Metric
 	function := ""
-	if r.ranged {
-		function = r.function
+	if r.windows.ranged {
+		function = r.windows.function
 	}
 	r.each(func(i int, times []int64) {
 		counts, sum := asFloats(s.LastCounts[i]), frame.Scale(s.Last[i], m.Exponent)

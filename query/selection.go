@@ -25,7 +25,7 @@ type selection struct {
 	plan    *plan
 	hints   *storage.SelectHints
 	windows windows
-	pieces  []piece
+	spans   []span
 	now     int64
 	lease   *memory.Lease
 	// question is what an instant asks of newest states.
@@ -47,23 +47,23 @@ func (q *oneQuery) selects(
 	s = &selection{query: q, hints: h, windows: w, now: now, lease: q.lease(),
 		streamed: streamed}
 	s.plan = newPlan(matchers, func() map[string]frame.Kind { return q.kinds() })
-	s.pieces = []piece{{from: h.Start, to: h.End}}
+	s.spans = []span{{from: h.Start, to: h.End}}
 	known := q.kinds()
 	s.windows.asked(s.plan, known)
 	if q.source.reader.HasRollups() && !s.plan.onlyTexts(known) { // of which there are no rollups
-		s.pieces = s.windows.pieces(h.Start, h.End, q.source.since(now))
+		s.spans = s.windows.spans(h.Start, h.End, q.source.since(now))
 	}
-	if slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() }) {
+	if slices.ContainsFunc(s.spans, func(p span) bool { return !p.raw() }) {
 		q.usedRollups.Store(true)
 	}
 	nodes, recorders, err := q.source.reader.Fleets(ctx, q.who, q.source.limits.nodesTTL)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if list, err = s.virtual(ctx, nodes); err != nil {
+	if list, err = s.ownSeries(ctx, nodes); err != nil {
 		return nil, nil, nil, err
 	}
-	if s.plan.onlyVirtual() {
+	if s.plan.onlyOwn() {
 		if s.plan.named(series.MetricUp) && nodes.Watched() {
 			asked, err = s.nodes(ctx, nodes, recorders)
 			asked = slices.DeleteFunc(slices.Clone(asked), func(n Node) bool {
@@ -114,8 +114,8 @@ func (q *oneQuery) answer(
 // warnings says what the answer was made of if not of samples, and what it lacks.
 func (s *selection) warnings() annotations.Annotations {
 	var list annotations.Annotations
-	for i := range s.pieces {
-		if err := s.windows.resolution(&s.pieces[i]); err != nil {
+	for i := range s.spans {
+		if err := s.windows.resolution(&s.spans[i]); err != nil {
 			list.Add(err)
 		}
 	}
@@ -175,12 +175,12 @@ func (s *selection) node(
 		}
 	}
 	// From the newest on: what rollups show of a counter ends as what comes after them begins.
-	for i := range slices.Backward(s.pieces) {
-		if err := c.piece(ctx, &s.pieces[i]); err != nil {
+	for i := range slices.Backward(s.spans) {
+		if err := c.span(ctx, &s.spans[i]); err != nil {
 			return nil, err
 		}
 	}
-	if len(s.pieces) > 1 {
+	if len(s.spans) > 1 {
 		if err := series.SortStable(ctx, c.list, series.Compare); err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (s *selection) node(
 
 // ofSamples reports whether nothing is read of rollups.
 func (s *selection) ofSamples() bool {
-	return !slices.ContainsFunc(s.pieces, func(p piece) bool { return !p.raw() })
+	return !slices.ContainsFunc(s.spans, func(p span) bool { return !p.raw() })
 }
 
 // known returns by node what is cached of its newest state, for a selection of one instant; nil for

@@ -7,47 +7,22 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
-// virtualSeries returns the label sets of those of nodes' own series that any of the plans asks
-// for; of all, if there are no plans.
-func (e *Engine) virtualSeries(
-	ctx context.Context, who account.Principal, plans []*plan,
-) []labels.Labels {
-	nodes, err := e.source.reader.Nodes(ctx, who, e.config.NodesTTL)
-	if err != nil {
-		return nil
-	}
-	var list []labels.Labels
-	for i := range nodes {
-		of := []labels.Labels{series.NodeLabels(&nodes[i], series.MetricSeen), series.InfoLabels(&nodes[i])}
-		if !nodes[i].Watched() {
-			of = append(of, series.NodeLabels(&nodes[i], series.MetricUp))
-		}
-		for _, l := range of {
-			if len(plans) == 0 ||
-				slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
-				list = append(list, l)
-			}
-		}
-	}
-	return list
-}
-
-// virtualInterval is how often nodes' own series have a sample, in ms, in a range: they change
+// OwnInterval is how often nodes' own series have a sample, in ms, in a range: they change
 // seldom, and no query looks back less.
-const virtualInterval = 60_000
+const OwnInterval = 60_000
 
-// virtual returns the nodes' own series that are asked for: what is known now, for instants up to
+// ownSeries returns the nodes' own series that are asked for: what is known now, for instants up to
 // a minute old; and what frames say for earlier ones, see Reader.Instants.
-func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.Series, error) {
-	v := virtual{selection: s, up: s.plan.named(series.MetricUp), seen: s.plan.named(series.MetricSeen),
-		info: s.plan.named(series.MetricInfo)}
-	if !v.up && !v.seen && !v.info {
+func (s *selection) ownSeries(ctx context.Context, nodes *fleet.Fleet) ([]*series.Series, error) {
+	v := ownSeries{selection: s, up: s.plan.named(series.MetricUp),
+		lastSeen: s.plan.named(series.MetricSeen),
+		info:     s.plan.named(series.MetricInfo)}
+	if !v.up && !v.lastSeen && !v.info {
 		return nil, nil
 	}
 	chosen := s.plan.place.Pick(nodes).List(nodes)
@@ -64,30 +39,30 @@ func (s *selection) virtual(ctx context.Context, nodes *fleet.Fleet) ([]*series.
 			s.query.unheard.Store(true)
 		}
 	}
-	v.last, v.times, v.lists = last, s.virtualTimes(), make([][]*series.Series, len(v.nodes))
+	v.last, v.times, v.lists = last, s.ownTimes(), make([][]*series.Series, len(v.nodes))
 	if err := v.read(ctx); err != nil {
 		return nil, err
 	}
 	return slices.Concat(v.lists...), nil
 }
 
-// virtual makes the nodes' own series that a selector asks for. Instants are in ms.
-type virtual struct {
-	selection      *selection
-	up, seen, info bool                // which are asked for
-	nodes          []*Node             // that have been heard of
-	last           map[uuid.UUID]int64 // when each was heard of
-	times          []int64
-	lists          [][]*series.Series // by node
+// ownSeries makes the nodes' own series that a selector asks for. Instants are in ms.
+type ownSeries struct {
+	selection          *selection
+	up, lastSeen, info bool                // which are asked for
+	nodes              []*Node             // that have been heard of
+	last               map[uuid.UUID]int64 // when each was heard of
+	times              []int64
+	lists              [][]*series.Series // by node
 }
 
 // read makes all of them. What frames say is read only of nodes of which it is not known by when
 // they were last heard of.
-func (v *virtual) read(ctx context.Context) error {
+func (v *ownSeries) read(ctx context.Context) error {
 	var places []int
 	var nodes []Node
 	for i := range v.nodes {
-		if !v.makesUp(v.nodes[i]) && !v.seen ||
+		if !v.makesUp(v.nodes[i]) && !v.lastSeen ||
 			v.selection.isInstant() && v.selection.hints.End >= v.last[v.nodes[i].ID] {
 			if err := v.node(i, nil); err != nil {
 				return err
@@ -99,7 +74,7 @@ func (v *virtual) read(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	from := max(v.selection.hints.Start-virtualInterval, v.selection.now-v.selection.query.source.limits.rawRetention.Milliseconds())
+	from := max(v.selection.hints.Start-OwnInterval, v.selection.now-v.selection.query.source.limits.rawRetention.Milliseconds())
 	missing, err := v.selection.query.source.reader.Instants(ctx, v.selection.query.who.Account, nodes, from, v.selection.hints.End,
 		func(i int, instants []int64, err error) error {
 			if err != nil {
@@ -113,11 +88,11 @@ func (v *virtual) read(ctx context.Context) error {
 }
 
 // makesUp reports whether up is asked for and made of when a node was heard of.
-func (v *virtual) makesUp(n *Node) bool { return v.up && !n.Watched() }
+func (v *ownSeries) makesUp(n *Node) bool { return v.up && !n.Watched() }
 
 // node makes the series of a node that sent frames at some instants, and was last heard of later or
 // with the last of them.
-func (v *virtual) node(i int, instants []int64) error {
+func (v *ownSeries) node(i int, instants []int64) error {
 	n := v.nodes[i]
 	beats, ends := v.untilLeft(n)
 	if v.info {
@@ -125,7 +100,7 @@ func (v *virtual) node(i int, instants []int64) error {
 			return err
 		}
 	}
-	if !v.makesUp(n) && !v.seen {
+	if !v.makesUp(n) && !v.lastSeen {
 		return nil
 	}
 	if at := v.last[n.ID]; len(instants) == 0 || at > instants[len(instants)-1] {
@@ -133,7 +108,7 @@ func (v *virtual) node(i int, instants []int64) error {
 	}
 	first, _ := slices.BinarySearch(beats, instants[0])
 	beats = beats[first:]
-	if v.seen {
+	if v.lastSeen {
 		of := follow(beats, instants, func(_, heard int64) float64 { return float64(heard) / 1000 })
 		if err := v.take(i, series.NodeLabels(n, series.MetricSeen), beats, of, ends); err != nil {
 			return err
@@ -166,7 +141,7 @@ func follow(beats, instants []int64, value func(at, heard int64) float64) *serie
 }
 
 // take takes a series that is asked for, with its memory.
-func (v *virtual) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
+func (v *ownSeries) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
 	if len(beats) == 0 || !v.selection.plan.means(l) {
 		return nil
 	}
@@ -179,7 +154,7 @@ func (v *virtual) take(i int, l labels.Labels, beats []int64, of series.Samples,
 }
 
 // untilLeft returns the times at which a node had not left, and where its series end: when it left.
-func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
+func (v *ownSeries) untilLeft(n *Node) (beats, ends []int64) {
 	left := v.selection.query.source.reader.Left(v.selection.query.who.Account, n)
 	if left == nil {
 		return v.times, nil
@@ -191,10 +166,10 @@ func (v *virtual) untilLeft(n *Node) (beats, ends []int64) {
 	return v.times[:k], ends
 }
 
-// virtualTimes are the instants at which nodes' own series have samples: the end, and every
+// ownTimes are the instants at which nodes' own series have samples: the end, and every
 // minute, or every step if that is longer. A query of one step has one of them.
-func (s *selection) virtualTimes() []int64 {
-	every := int64(virtualInterval)
+func (s *selection) ownTimes() []int64 {
+	every := int64(OwnInterval)
 	end := min(s.hints.End, s.now)
 	// What is no query, such as a remote read, says no step: whoever reads may look anywhere.
 	one := s.query.within != nil && s.hints.Range == 0 && s.windows.step == 0

@@ -225,7 +225,7 @@ func TestWatchedNodesInLists(t *testing.T) {
 	}
 	q := query.SeriesQuery{From: time.UnixMilli(w.from), To: time.UnixMilli(w.to),
 		Selectors: [][]*labels.Matcher{m}}
-	series, _, err := w.engine.Series(ctx, who, q, 0)
+	series, _, err := w.engine.Lists.Series(ctx, who, q, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,17 +235,17 @@ func TestWatchedNodesInLists(t *testing.T) {
 	}
 	slices.Sort(list)
 	w.want("series", list, "cassandra", "k1:9092", "k2:9092")
-	values, _, err := w.engine.LabelValues(ctx, who, "instance", q)
+	values, _, err := w.engine.Lists.LabelValues(ctx, who, "instance", q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.want("instances", values, "k1:9092", "k2:9092")
 	q.Selectors = nil
-	if values, _, err = w.engine.LabelValues(ctx, who, "quantile", q); err != nil {
+	if values, _, err = w.engine.Lists.LabelValues(ctx, who, "quantile", q); err != nil {
 		t.Fatal(err)
 	}
 	w.want("quantiles", values, "0.5", "0.99")
-	if values, _, err = w.engine.LabelValues(ctx, who, "kind", q); err != nil {
+	if values, _, err = w.engine.Lists.LabelValues(ctx, who, "kind", q); err != nil {
 		t.Fatal(err)
 	}
 	w.want("kinds", values, "cassandra", "kafka")

@@ -164,8 +164,8 @@ func (w *windows) isIncrease() bool {
 // apart reports whether no two windows have an instant in common.
 func (w *windows) apart() bool { return w.known && w.step >= w.width }
 
-// seen returns the first instant from at on that a window may see.
-func (w *windows) seen(at int64) int64 {
+// visibleFrom returns the first instant from at on that a window may see.
+func (w *windows) visibleFrom(at int64) int64 {
 	if w.step == 0 || !w.apart() {
 		return at
 	}

@@ -425,7 +425,7 @@ func (a *API) series(r *http.Request, p account.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.Series(r.Context(), p, c, limit)
+	list, warnings, err := a.Engine.Lists.Series(r.Context(), p, c, limit)
 	if err != nil {
 		return answer{}, err
 	}
@@ -440,7 +440,7 @@ func (a *API) labels(r *http.Request, p account.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.LabelNames(r.Context(), p, c)
+	list, warnings, err := a.Engine.Lists.LabelNames(r.Context(), p, c)
 	return limited(list, limit, warnings), err
 }
 
@@ -456,7 +456,7 @@ func (a *API) labelValues(r *http.Request, p account.Principal) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.LabelValues(r.Context(), p, name, c)
+	list, warnings, err := a.Engine.Lists.LabelValues(r.Context(), p, name, c)
 	return limited(list, limit, warnings), err
 }
 
@@ -493,7 +493,7 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 	if _, err := metadataLimit(r.Form, "limit_per_metric"); err != nil {
 		return answer{}, err // there is one of each
 	}
-	found, err := a.Engine.Metadata(r.Context(), p, r.FormValue("metric"))
+	found, err := a.Engine.Lists.Metadata(r.Context(), p, r.FormValue("metric"))
 	if err != nil {
 		return answer{}, err
 	}

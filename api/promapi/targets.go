@@ -123,7 +123,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	defer jsoniter.ConfigCompatibleWithStandardLibrary.ReturnStream(s)
 	w.Header().Set("Content-Type", "application/json")
 	s.WriteRaw(`{"status":"success","data":[`)
-	err = a.Engine.NodeMetadata(r.Context(), p, nodes, metric,
+	err = a.Engine.Lists.NodeMetadata(r.Context(), p, nodes, metric,
 		func(i int, of map[string]query.Metadata) bool {
 			if limit >= 0 && written >= limit || s.Error != nil {
 				return false
