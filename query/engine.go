@@ -21,8 +21,11 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/results"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -85,9 +88,9 @@ func DefaultConfig() Config {
 }
 
 // limits returns what bounds the reading of selectors.
-func (c *Config) limits() limits {
-	return limits{maxSeries: c.MaxSeries, lookback: c.Lookback, rawRetention: c.RawRetention,
-		rollupRetention: c.RollupRetention, nodesTTL: c.NodesTTL, clock: c.Clock}
+func (c *Config) limits() selection.Limits {
+	return selection.Limits{MaxSeries: c.MaxSeries, Lookback: c.Lookback, RawRetention: c.RawRetention,
+		RollupRetention: c.RollupRetention, NodesTTL: c.NodesTTL, Clock: c.Clock}
 }
 
 // Validate returns everything that is wrong with the configuration, at once.
@@ -133,10 +136,10 @@ type Engine struct {
 	// Expressions reads expressions and selectors, bounded.
 	Expressions *expression.Parser
 	// Lists says which series there are.
-	Lists *Lists
+	Lists *metadata.Lists
 
 	config   Config
-	source   *source
+	source   *selection.Source
 	promql   *promql.Engine
 	queue    *limit.Queue
 	cpu      share.CPU
@@ -153,7 +156,7 @@ type Engine struct {
 // all of the nodes that a selector's labels allow are asked, and Series and Labels have no
 // answer.
 func NewEngine(
-	c Config, r *read.Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
+	c Config, r *read.Reader, index plan.Index, selectors *selector.Parser, reg prometheus.Registerer,
 	log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {
@@ -164,8 +167,8 @@ func NewEngine(
 	}
 	e := &Engine{config: c, Expressions: expression.NewParser(selectors),
 		features: features.NewRegistry()}
-	e.source = &source{reader: r, index: index, kinds: newKinds(index, c.Clock), limits: c.limits()}
-	e.Lists = newLists(e.source)
+	e.source = &selection.Source{Reader: r, Index: index, Kinds: plan.NewKinds(index, c.Clock), Limits: c.limits()}
+	e.Lists = metadata.New(e.source)
 	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
 		r.Results.TellOf(e.results)
 	}
@@ -224,7 +227,7 @@ type Options struct {
 type Answer struct {
 	*promql.Result
 	Query promql.Query
-	query *oneQuery
+	query *selection.Query
 	end   func()
 }
 
@@ -256,7 +259,7 @@ func (e *Engine) Range(
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
 		return r.answer(ctx)
 	}
-	e.source.reader.Results.Answered(results.Around)
+	e.source.Reader.Results.Answered(results.Around)
 	return e.evaluate(ctx, who, expr, from, to, step, o)
 }
 
@@ -296,27 +299,27 @@ func (e *Engine) run(
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.source.reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
+	ctx, shut := e.source.Reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
-		o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, span),
-			e.source.since(e.config.Clock().UnixMilli())))
+		o.Lookback = max(e.config.Lookback, plan.RollupLookback(step, expression.Oldest(tree, from, span),
+			e.source.Since(e.config.Clock().UnixMilli())))
 	}
-	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds()}
+	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: o.Lookback.Milliseconds()}
 	of := &queryable{query: one, lists: e.Lists, grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
 	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
-	one.within = expression.OffsetsInSubqueries(query.Statement())
+	one.Within = expression.OffsetsInSubqueries(query.Statement())
 	a := &Answer{Query: query, query: one, end: end}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if !e.noKernels {
 			err := of.compute(ctx, query.Statement())
-			e.kernels.Add(one.kernels.Load())
+			e.kernels.Add(one.Kernels.Load())
 			if err != nil {
 				a.Result = &promql.Result{Err: err}
 				return
@@ -352,13 +355,13 @@ const wideNodes = 1000
 
 // wide reports whether a selector of an expression means very many nodes.
 func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
-	nodes, _, err := e.source.reader.Fleets(ctx, who, e.config.NodesTTL)
+	nodes, _, err := e.source.Reader.Fleets(ctx, who, e.config.NodesTTL)
 	if err != nil || len(nodes.Nodes) <= wideNodes {
 		return false
 	}
 	for _, matchers := range parser.ExtractSelectors(tree) {
-		p := newPlan(matchers, func() map[string]frame.Kind { return nil })
-		if p.place.Pick(nodes).Count(nodes) > wideNodes {
+		p := plan.New(matchers, func() map[string]frame.Kind { return nil })
+		if p.Place.Pick(nodes).Count(nodes) > wideNodes {
 			return true
 		}
 	}
@@ -391,8 +394,8 @@ func (e *Engine) Queryable(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, shut := e.source.reader.Shared.Scope(ctx, who.Account)
-	one := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: lookback.Milliseconds()}
+	ctx, shut := e.source.Reader.Shared.Scope(ctx, who.Account)
+	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: lookback.Milliseconds()}
 	return &queryable{query: one, lists: e.Lists}, ctx, func() { shut(); leave() }, nil
 }
 

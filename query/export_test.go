@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/selection"
 )
 
 // Running returns how many queries hold a place.
@@ -22,9 +24,9 @@ func (e *Engine) Kernels() int64 { return e.kernels.Load() }
 func (e *Engine) Planned(
 	ctx context.Context, who account.Principal, from, to int64, matchers []*labels.Matcher,
 ) (int, error) {
-	q := &oneQuery{source: e.source, ctx: ctx, who: who, lookback: e.config.Lookback.Milliseconds()}
+	q := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: e.config.Lookback.Milliseconds()}
 	h := &storage.SelectHints{Start: from, End: to, Step: 60_000, Range: 300_000, Func: "rate"}
-	_, asked, _, err := q.selects(ctx, h, newWindows(h, matchers, q.lookback, nil), matchers, true)
+	_, asked, _, err := q.Prepare(ctx, h, plan.NewWindows(h, matchers, q.Lookback, nil), matchers, true)
 	return len(asked), err
 }
 

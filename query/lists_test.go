@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
@@ -64,7 +65,7 @@ func TestListsAgreeWithSelecting(t *testing.T) {
 		if err != nil {
 			t.Fatal(expr, err)
 		}
-		c := query.SeriesQuery{From: time.UnixMilli(from), To: time.UnixMilli(to),
+		c := metadata.SeriesQuery{From: time.UnixMilli(from), To: time.UnixMilli(to),
 			Selectors: [][]*labels.Matcher{matchers}}
 		want := r.selected(t, from, to, matchers)
 		for _, l := range want {

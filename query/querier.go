@@ -14,20 +14,24 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/kernel/run"
+	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // queryable answers the selectors of one query. It implements storage.Queryable.
 type queryable struct {
-	query *oneQuery
-	lists *Lists                  // which series and labels there are
+	query *selection.Query
+	lists *metadata.Lists         // which series and labels there are
 	grown *expression.LabelBudget // the labels that the query makes
 
 	mu   sync.Mutex
 	read map[string]*reading // selectors that were read: a query may name one twice
 
 	// computed are the answers of kernels, by the matcher of the selector that asks for one.
-	computed map[*labels.Matcher]computed
+	computed map[*labels.Matcher]run.Answered
 }
 
 // reading is what one selector gave.
@@ -83,15 +87,15 @@ func (q *querier) Select(
 	}
 	h := *hints
 	var key strings.Builder
-	w := newWindows(&h, matchers, of.query.lookback, of.query.within)
-	fmt.Fprintf(&key, "%d/%d/%d/%d/%s/%d", h.Start, h.End, h.Step, h.Range, h.Func, w.end)
+	w := plan.NewWindows(&h, matchers, of.query.Lookback, of.query.Within)
+	fmt.Fprintf(&key, "%d/%d/%d/%d/%s/%d", h.Start, h.End, h.Step, h.Range, h.Func, w.End)
 	for _, m := range matchers {
 		fmt.Fprintf(&key, "/%s", m)
 	}
 	s := of.reading(key.String())
 	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
 		s.once.Do(func() {
-			if s.list, s.warnings, s.err = of.query.answer(ctx, &h, w, matchers); s.err != nil {
+			if s.list, s.warnings, s.err = of.query.Read(ctx, &h, w, matchers); s.err != nil {
 				s.err = sourceError{s.err}
 			}
 		})
@@ -119,10 +123,10 @@ func (q *querier) Select(
 func (q *queryable) kernelAnswer(matchers []*labels.Matcher) storage.SeriesSet {
 	return series.NewSet(func() ([]*series.Series, annotations.Annotations, error) {
 		of := q.computed[matchers[0]]
-		if err := q.grown.ReadSeries(matchers, of.list); err != nil {
+		if err := q.grown.ReadSeries(matchers, of.List); err != nil {
 			return nil, nil, sourceError{err}
 		}
-		return of.list, of.warnings, nil
+		return of.List, of.Warnings, nil
 	})
 }
 
@@ -134,7 +138,7 @@ func (q *queryable) compute(ctx context.Context, statement parser.Statement) err
 		return nil
 	}
 	var err error
-	if q.computed, err = computeKernels(ctx, q.query, eval); err != nil {
+	if q.computed, err = run.Compute(ctx, q.query, eval); err != nil {
 		return sourceError{err}
 	}
 	if len(q.computed) > 0 {
@@ -147,18 +151,18 @@ func (q *queryable) compute(ctx context.Context, statement parser.Statement) err
 func (q *querier) LabelNames(
 	ctx context.Context, _ *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
-	return q.queryable.lists.LabelNames(ctx, q.queryable.query.who, q.seriesQuery(matchers))
+	return q.queryable.lists.LabelNames(ctx, q.queryable.query.Who, q.seriesQuery(matchers))
 }
 
 // LabelValues implements storage.LabelQuerier.
 func (q *querier) LabelValues(
 	ctx context.Context, name string, _ *storage.LabelHints, matchers ...*labels.Matcher,
 ) ([]string, annotations.Annotations, error) {
-	return q.queryable.lists.LabelValues(ctx, q.queryable.query.who, name, q.seriesQuery(matchers))
+	return q.queryable.lists.LabelValues(ctx, q.queryable.query.Who, name, q.seriesQuery(matchers))
 }
 
-func (q *querier) seriesQuery(matchers []*labels.Matcher) SeriesQuery {
-	c := SeriesQuery{From: time.UnixMilli(q.from), To: time.UnixMilli(q.to)}
+func (q *querier) seriesQuery(matchers []*labels.Matcher) metadata.SeriesQuery {
+	c := metadata.SeriesQuery{From: time.UnixMilli(q.from), To: time.UnixMilli(q.to)}
 	if len(matchers) > 0 {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -19,6 +20,7 @@ type (
 	State        = read.State
 	StateVersion = read.StateVersion
 	Node         = window.Node // as the store's metadata describes it
+	Index        = plan.Index
 )
 
 // NewReader validates and registers the reader's metrics.

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
@@ -180,8 +181,8 @@ func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []stri
 	return list
 }
 
-func (r *ruled) catalogue(matchers []*labels.Matcher) query.SeriesQuery {
-	c := query.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
+func (r *ruled) catalogue(matchers []*labels.Matcher) metadata.SeriesQuery {
+	c := metadata.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
 	if matchers != nil {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}
@@ -254,7 +255,7 @@ func TestRecordersInPromQL(t *testing.T) {
 			t.Errorf("values of %s: %q %v", name, got, err)
 		}
 	}
-	for name, want := range map[string]query.Metadata{
+	for name, want := range map[string]metadata.Metadata{
 		"cluster:x": {Type: "gauge", Help: "Not described: recorded by a rule of the account."},
 		"up": {Type: "gauge",
 			Help: "1 while frames of this node come or are a little late, 0 when none " +

@@ -10,7 +10,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/results"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -46,16 +48,16 @@ func (e *Engine) cacheableRange(
 	ctx context.Context, who account.Principal, expr string, from, to time.Time, step time.Duration,
 	o Options,
 ) *cacheableRange {
-	if e.results == nil || !e.source.reader.TellsChanges() || o.Fresh || o.PerStepStats {
+	if e.results == nil || !e.source.Reader.TellsChanges() || o.Fresh || o.PerStepStats {
 		return nil
 	}
 	r := &cacheableRange{engine: e, who: who, expr: expr, from: from.UnixMilli(),
 		to: to.UnixMilli(), step: step.Milliseconds(), o: o, now: e.config.Clock().UnixMilli()}
 	if !time.UnixMilli(r.from).Equal(from) || !time.UnixMilli(r.to).Equal(to) ||
-		time.Duration(r.step)*time.Millisecond != step || mod(r.from, r.step) != 0 {
+		time.Duration(r.step)*time.Millisecond != step || plan.Mod(r.from, r.step) != 0 {
 		return nil
 	}
-	r.last = r.to - mod(r.to-r.from, r.step)
+	r.last = r.to - plan.Mod(r.to-r.from, r.step)
 	if r.last-r.from < (minSteps-1)*r.step {
 		return nil
 	}
@@ -64,13 +66,13 @@ func (e *Engine) cacheableRange(
 		return nil
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
-		r.o.Lookback = max(e.config.Lookback, rollupLookback(step, expression.Oldest(tree, from, to.Sub(from)),
-			e.source.since(r.now)))
+		r.o.Lookback = max(e.config.Lookback, plan.RollupLookback(step, expression.Oldest(tree, from, to.Sub(from)),
+			e.source.Since(r.now)))
 	}
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
 		LookbackDelta: r.o.Lookback})
 	r.ahead = max(0, newest-r.from)
-	if first-series.Lead(r.o.Lookback.Milliseconds())-OwnInterval <
+	if first-series.Lead(r.o.Lookback.Milliseconds())-selection.OwnInterval <
 		r.now-e.config.RawRetention.Milliseconds() {
 		return nil // samples that it looks at have expired, or are about to
 	}
@@ -82,9 +84,9 @@ func (e *Engine) cacheableRange(
 // settled returns the newest step of which all samples are there or will be told of, and come from
 // the store alone: the recent source has late frames before it.
 func (r *cacheableRange) settled() int64 {
-	wait := r.engine.source.reader.SettledAfter(OwnInterval * time.Millisecond)
+	wait := r.engine.source.Reader.SettledAfter(selection.OwnInterval * time.Millisecond)
 	until := min(r.now-wait.Milliseconds()-r.ahead, r.last)
-	return until - mod(until, r.step)
+	return until - plan.Mod(until, r.step)
 }
 
 // answer answers from what is kept, and evaluates the rest.
@@ -99,7 +101,7 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 			return a, err
 		}
 	}
-	r.engine.source.reader.Results.Answered(results.Miss)
+	r.engine.source.Reader.Results.Answered(results.Miss)
 	a, err := r.part(ctx, r.from, r.to)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, err
 // said about it.
 func (a *Answer) plain() (promql.Matrix, bool) {
 	m, is := a.Value.(promql.Matrix)
-	if !is || len(a.Warnings) > 0 || a.query.usedRollups.Load() || a.query.unheard.Load() {
+	if !is || len(a.Warnings) > 0 || a.query.UsedRollups.Load() || a.query.Unheard.Load() {
 		return nil, false
 	}
 	return m, !slices.ContainsFunc(m, func(s promql.Series) bool { return len(s.Histograms) > 0 })
@@ -135,7 +137,7 @@ func (r *cacheableRange) current(ctx context.Context, fleet results.FleetVersion
 	same := known.Fleet == fleet
 	if same {
 		var err error
-		same, err = r.engine.source.reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
+		same, err = r.engine.source.Reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
 		same = same && err == nil
 	}
 	if !same {
@@ -181,13 +183,13 @@ func (r *cacheableRange) join(ctx context.Context, known *results.Result,
 		return nil, false, nil
 	}
 	parts = append(parts, m)
-	if err := tail.query.lease().Take(results.PointsBytes(parts...)); err != nil {
+	if err := tail.query.Lease().Take(results.PointsBytes(parts...)); err != nil {
 		tail.Close()
 		return nil, true, err
 	}
 	all := results.Joined(parts)
-	r.engine.source.reader.Results.Answered(results.Hit)
-	r.engine.source.reader.Results.Reused((b-a)/r.step + 1)
+	r.engine.source.Reader.Results.Answered(results.Hit)
+	r.engine.source.Reader.Results.Reused((b-a)/r.step + 1)
 	r.keep(ctx, all, known, fleet)
 	tail.Result = &promql.Result{Value: all}
 	return tail, true, nil
@@ -210,7 +212,7 @@ func (r *cacheableRange) keep(ctx context.Context, m promql.Matrix, known *resul
 		if known.From < of.From && known.To >= of.From-r.step {
 			// another panel asks for more of the same
 			of.From = max(known.From, to-of.Width)
-			of.From += mod(-of.From, r.step)
+			of.From += plan.Mod(-of.From, r.step)
 			if of.From < r.from {
 				m = results.Joined([]promql.Matrix{known.Between(of.From, r.from-r.step), m})
 			} else {
@@ -229,12 +231,12 @@ type indexChanges interface {
 }
 
 func (r *cacheableRange) fleet(ctx context.Context) (id results.FleetVersion, err error) {
-	nodes, recorders, err := r.engine.source.reader.Fleets(ctx, r.who, r.engine.config.NodesTTL)
+	nodes, recorders, err := r.engine.source.Reader.Fleets(ctx, r.who, r.engine.config.NodesTTL)
 	if err != nil {
 		return id, err
 	}
-	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.source.reader.Roster().Changes()
-	if x, is := r.engine.source.index.(indexChanges); is {
+	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.source.Reader.Roster().Changes()
+	if x, is := r.engine.source.Index.(indexChanges); is {
 		id.Series = x.Changes(r.who.Account)
 	}
 	return id, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
@@ -223,7 +224,7 @@ func TestWatchedNodesInLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := query.SeriesQuery{From: time.UnixMilli(w.from), To: time.UnixMilli(w.to),
+	q := metadata.SeriesQuery{From: time.UnixMilli(w.from), To: time.UnixMilli(w.to),
 		Selectors: [][]*labels.Matcher{m}}
 	series, _, err := w.engine.Lists.Series(ctx, who, q, 0)
 	if err != nil {

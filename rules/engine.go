@@ -10,8 +10,8 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
 
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/live"
 )
 
 // run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
@@ -79,7 +79,7 @@ func (l *countedSet) Next() bool {
 		return false
 	}
 	l.n++
-	bytes, walked := query.EngineBytes(l.At(), l.steps)
+	bytes, walked := live.EngineBytes(l.At(), l.steps)
 	if of, is := l.At().(sharedSeries); is {
 		bytes = 2 * l.steps * sampleBytes(of.of)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/live"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
@@ -42,7 +42,7 @@ type ruleScope struct {
 
 // selector is one selector of any rules.
 type selector struct {
-	*query.Selector
+	*live.Selector
 	key      string
 	matchers []*labels.Matcher
 	keep     time.Duration
@@ -219,7 +219,7 @@ func (p *ruleScope) addSelector(
 	key := keyOf(matchers)
 	s := p.byKey[key]
 	if s == nil {
-		s = &selector{Selector: query.NewSelector(matchers), key: key, matchers: matchers}
+		s = &selector{Selector: live.NewSelector(matchers), key: key, matchers: matchers}
 		if p.byKey == nil {
 			p.byKey = map[string]*selector{}
 		}

@@ -35,6 +35,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -259,7 +260,7 @@ func asError(ctx context.Context, err error) error {
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
 				"progress", 5)
-	case errors.Is(err, query.ErrNoIndex):
+	case errors.Is(err, metadata.ErrNoIndex):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
 	case errors.Is(err, index.ErrTooLarge):
@@ -383,7 +384,7 @@ func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
 }
 
 // catalogue reads match[], start, end and limit.
-func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err error) {
+func (a *API) catalogue(r *http.Request) (c metadata.SeriesQuery, limit int, err error) {
 	if limit, err = number(r.Form, "limit"); err != nil {
 		return c, 0, err
 	}
@@ -464,7 +465,7 @@ func (a *API) labelValues(r *http.Request, p account.Principal) (answer, error) 
 func limited(list []string, limit int, warnings annotations.Annotations) answer {
 	if limit > 0 && len(list) > limit {
 		list = list[:limit]
-		warnings.Add(query.ErrLimited)
+		warnings.Add(metadata.ErrLimited)
 	}
 	if list == nil {
 		list = []string{}
@@ -502,12 +503,12 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	list := map[string][]query.Metadata{}
+	list := map[string][]metadata.Metadata{}
 	for i, name := range names {
 		if i == limit {
 			break
 		}
-		list[name] = []query.Metadata{found[name]}
+		list[name] = []metadata.Metadata{found[name]}
 	}
 	return answer{data: list}, nil
 }

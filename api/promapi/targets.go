@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 )
 
 // target is a node as Prometheus describes what it scrapes.
@@ -124,7 +125,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	w.Header().Set("Content-Type", "application/json")
 	s.WriteRaw(`{"status":"success","data":[`)
 	err = a.Engine.Lists.NodeMetadata(r.Context(), p, nodes, metric,
-		func(i int, of map[string]query.Metadata) bool {
+		func(i int, of map[string]metadata.Metadata) bool {
 			if limit >= 0 && written >= limit || s.Error != nil {
 				return false
 			}
@@ -159,7 +160,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 type metricMetadata struct {
 	Target map[string]string `json:"target"`
 	Metric string            `json:"metric,omitempty"`
-	query.Metadata
+	metadata.Metadata
 }
 
 // scrapePool is the job that all nodes belong to.

@@ -1,4 +1,4 @@
-package query
+package metadata
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 func (s *Lists) Cardinality(
 	ctx context.Context, who account.Principal, limit int,
 ) (index.Cardinality, annotations.Annotations, error) {
-	now := s.source.limits.clock()
+	now := s.source.Limits.Clock()
 	found, _, warnings, err := s.find(ctx, who, SeriesQuery{From: now, To: now})
 	if err != nil {
 		return index.Cardinality{}, nil, err
 	}
-	ctx, end := s.source.reader.Shared.Scope(ctx, who.Account)
+	ctx, end := s.source.Reader.Shared.Scope(ctx, who.Account)
 	defer end()
 	if err := memory.Of(ctx).Take(found.CardinalityBytes()); err != nil {
 		return index.Cardinality{}, nil, err

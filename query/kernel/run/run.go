@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"cmp"
@@ -13,34 +13,36 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// kernelRun answers one question, node by node. Nodes are read and computed side by side, and added
+// aggregation answers one question, node by node. Nodes are read and computed side by side, and added
 // up in their order: so an answer is the engine's to the last bit.
-type kernelRun struct {
-	selection *selection
-	k         *kernelQuestion
+type aggregation struct {
+	selection *selection.Selection
+	k         *question
 	steps     kernel.Steps
-	groups    map[uint64]*kernelGroup
-	order     []*kernelGroup
+	groups    map[uint64]*group
+	order     []*group
 	buf       []byte
 	warnings  annotations.Annotations
 	warned    map[string]bool // names of metrics
 	held      int64           // bytes of the answer
 	counted   int64           // series of the answer
 	top       topKSeries      // of topk and bottomk
-	scratch   sync.Pool       // *kernelScratch
+	scratch   sync.Pool       // *scratch
 	rows      sync.Pool       // *kernel.HistogramRow
 	streams   sync.WaitGroup
 }
 
 // runKernel answers a question. The error is errUseEngine if the engine is to answer it.
 func runKernel(
-	ctx context.Context, q *oneQuery, eval *parser.EvalStmt, k *kernelQuestion,
+	ctx context.Context, q *selection.Query, eval *parser.EvalStmt, k *question,
 ) ([]*series.Series, annotations.Annotations, error) {
 	steps := kernel.Steps{First: eval.Start.UnixMilli(), Every: 1, N: 1}
 	if eval.Interval > 0 {
@@ -59,21 +61,21 @@ func runKernel(
 	} else {
 		h.Start -= k.width
 	}
-	s, nodes, first, err := q.selects(ctx, h,
-		newWindows(h, k.selector.LabelMatchers, q.lookback, q.within), k.selector.LabelMatchers, true)
+	s, nodes, first, err := q.Prepare(ctx, h,
+		plan.NewWindows(h, k.selector.LabelMatchers, q.Lookback, q.Within), k.selector.LabelMatchers, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.plan.onlyOwn() || !takesAll(s, k) || recordersOf(nodes) > 1 {
+	if s.Plan.OnlyOwn() || !takesAll(s, k) || recordersOf(nodes) > 1 {
 		return nil, nil, errUseEngine
 	}
-	if k.onlyCounts() && s.ofSamples() {
-		s.plan.facets = []window.Facet{window.Values}
+	if k.onlyCounts() && s.ReadsSamples() {
+		s.Plan.Facets = []window.Facet{window.Values}
 	}
-	r := &kernelRun{selection: s, k: k, steps: steps, groups: map[uint64]*kernelGroup{},
+	r := &aggregation{selection: s, k: k, steps: steps, groups: map[uint64]*group{},
 		warned: map[string]bool{}}
 	r.scratch.New = func() any {
-		return &kernelScratch{slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
+		return &scratch{slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
 			Width: k.width, Offset: offset}, iterator: &series.Iterator{}}
 	}
 	list, err := r.run(ctx, nodes, first)
@@ -83,14 +85,14 @@ func runKernel(
 		}
 		return nil, nil, err
 	}
-	q.kernels.Add(1)
-	warnings := s.warnings()
+	q.Kernels.Add(1)
+	warnings := s.Warnings()
 	warnings.Merge(r.warnings)
 	return list, warnings, nil
 }
 
 // run reads, computes and adds up.
-func (r *kernelRun) run(ctx context.Context, nodes []Node,
+func (r *aggregation) run(ctx context.Context, nodes []window.Node,
 	first []*series.Series) ([]*series.Series, error) {
 	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
@@ -102,8 +104,8 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 		return nil, err
 	}
 	newest, atOnce := make([]*read.LatestSeries, len(nodes)), share.ReadAhead
-	if r.selection.isInstant() {
-		newest, atOnce = r.selection.known(ctx, nodes), read.StatesAtOnce
+	if r.selection.IsInstant() {
+		newest, atOnce = r.selection.CachedNewest(ctx, nodes), read.StatesAtOnce
 	}
 	begun := make([]<-chan block, len(nodes))
 	begin := func(i int) {
@@ -124,12 +126,12 @@ func (r *kernelRun) run(ctx context.Context, nodes []Node,
 }
 
 // addNode adds up what comes of a node. What is known of its newest state is at hand.
-func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeries,
+func (r *aggregation) addNode(ctx context.Context, n *window.Node, known *read.LatestSeries,
 	begun <-chan block) error {
 	if begun != nil {
 		return r.add(begun)
 	}
-	lists, done, err := r.selection.newest(ctx, n, known)
+	lists, done, err := r.selection.Newest(ctx, n, known)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (r *kernelRun) addNode(ctx context.Context, n *Node, known *read.LatestSeri
 }
 
 // recordersOf counts the recorders among nodes: two of them may have series of the same labels.
-func recordersOf(nodes []Node) (n int) {
+func recordersOf(nodes []window.Node) (n int) {
 	for i := range nodes {
 		if frame.IsRecorder(nodes[i].ID) {
 			n++
@@ -154,7 +156,7 @@ func recordersOf(nodes []Node) (n int) {
 }
 
 // add adds up what comes of a node.
-func (r *kernelRun) add(blocks <-chan block) error {
+func (r *aggregation) add(blocks <-chan block) error {
 	for b := range blocks {
 		if b.err != nil {
 			return b.err
@@ -167,13 +169,13 @@ func (r *kernelRun) add(blocks <-chan block) error {
 		}
 		b.lease.Give(b.bytes)
 	}
-	if err := r.selection.query.ctx.Err(); err != nil {
+	if err := r.selection.Query.Ctx.Err(); err != nil {
 		return err
 	}
 	return context.Canceled
 }
 
-func (r *kernelRun) addRows(rows []row) error {
+func (r *aggregation) addRows(rows []row) error {
 	for i := range rows {
 		if err := r.addRow(&rows[i]); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package query
+package selection
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
@@ -16,8 +17,8 @@ import (
 
 // collector gathers one node's series.
 type collector struct {
-	selection *selection
-	node      *Node
+	selection *Selection
+	node      *window.Node
 	lease     *memory.Lease // of the values
 	list      []*series.Series
 	byLabels  map[uint64][]*series.Series
@@ -26,7 +27,7 @@ type collector struct {
 
 // addLatest answers from a node's newest state if that is what the instant sees.
 func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (done bool, err error) {
-	lists, done, err := c.selection.newest(ctx, c.node, state)
+	lists, done, err := c.selection.Newest(ctx, c.node, state)
 	for _, list := range lists {
 		for i := range list {
 			if err := c.add(&list[i], nil, nil); err != nil {
@@ -37,17 +38,17 @@ func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (do
 	return done, err
 }
 
-// newest returns what the instant sees of a node's newest state, which may be known. It is done if no
+// Newest returns what the instant sees of a node's newest state, which may be known. It is done if no
 // newer state can be meant, and the node is not silent.
-func (s *selection) newest(
-	ctx context.Context, n *Node, state *read.LatestSeries,
+func (s *Selection) Newest(
+	ctx context.Context, n *window.Node, state *read.LatestSeries,
 ) (lists [][]window.Series, done bool, err error) {
-	at := s.hints.End
-	if at < s.now-s.query.lookback {
+	at := s.Hints.End
+	if at < s.now-s.Query.Lookback {
 		return nil, false, nil
 	}
 	if state == nil {
-		if state, err = s.query.source.reader.LatestSeries(ctx, s.question, n); err != nil {
+		if state, err = s.Query.Source.Reader.LatestSeries(ctx, s.question, n); err != nil {
 			return nil, false, err
 		}
 	}
@@ -58,7 +59,7 @@ func (s *selection) newest(
 		return nil, true, nil
 	case t > at:
 		return nil, false, nil // the instant lies before it
-	case t < s.hints.Start:
+	case t < s.Hints.Start:
 		return nil, true, nil // nothing lives on
 	case t+series.MissedIntervals*max(state.Interval, n.Interval) <= at:
 		return nil, false, nil // it may be silent: that depends on the frame before, too
@@ -67,10 +68,10 @@ func (s *selection) newest(
 }
 
 // span reads one span of the time range.
-func (c *collector) span(ctx context.Context, p *span) error {
-	if !p.raw() {
-		list, missing, err := c.selection.query.source.reader.Rollups(ctx, c.selection.query.who.Account, c.node, p.level, p.from, p.to,
-			c.selection.plan.rollups())
+func (c *collector) span(ctx context.Context, p *plan.Span) error {
+	if !p.Raw() {
+		list, missing, err := c.selection.Query.Source.Reader.Rollups(ctx, c.selection.Query.Who.Account, c.node, p.Level, p.From, p.To,
+			c.selection.Plan.Rollups())
 		if err != nil {
 			return err
 		}
@@ -82,26 +83,26 @@ func (c *collector) span(ctx context.Context, p *span) error {
 		}
 		return nil
 	}
-	from := p.from
-	if c.selection.hints.Range == 0 { // range windows do not see ends
-		from -= series.Lead(max(c.selection.query.lookback, c.selection.query.source.limits.lookback.Milliseconds()))
+	from := p.From
+	if c.selection.Hints.Range == 0 { // range windows do not see ends
+		from -= series.Lead(max(c.selection.Query.Lookback, c.selection.Query.Source.Limits.Lookback.Milliseconds()))
 	}
-	windows, err := c.selection.query.source.reader.Windows(ctx, c.selection.query.who.Account, c.node, from, p.to, c.selection.plan.facets,
-		c.selection.plan.once)
+	windows, err := c.selection.Query.Source.Reader.Windows(ctx, c.selection.Query.Who.Account, c.node, from, p.To, c.selection.Plan.Facets,
+		c.selection.Plan.Once)
 	if err != nil {
 		return err
 	}
 	c.selection.addMissing(windows.Missing)
-	silent := series.GapsIn(windows.Instants, c.node.Interval, from, p.to)
-	if c.selection.streamed && len(c.selection.spans) == 1 && len(c.selection.plan.once) == 1 {
+	silent := series.GapsIn(windows.Instants, c.node.Interval, from, p.To)
+	if c.selection.streamed && len(c.selection.spans) == 1 && len(c.selection.Plan.Once) == 1 {
 		return c.addLazy(ctx, &windows, silent, p)
 	}
-	list, err := windows.Series(ctx, from, p.to, c.selection.plan.once)
+	list, err := windows.Series(ctx, from, p.To, c.selection.Plan.Once)
 	if err != nil {
 		return err
 	}
 	for i := range list {
-		s := since(list[i], p.from)
+		s := since(list[i], p.From)
 		if err := c.add(&s, windows.Instants, silent); err != nil {
 			return err
 		}
@@ -111,8 +112,8 @@ func (c *collector) span(ctx context.Context, p *span) error {
 
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *span) error {
-	list, err := window.Lines(ctx, c.lease, w.List, c.selection.plan.once[0]...)
+func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *plan.Span) error {
+	list, err := window.Lines(ctx, c.lease, w.List, c.selection.Plan.Once[0]...)
 	if err != nil {
 		return err
 	}
@@ -122,20 +123,20 @@ func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []serie
 	}); err != nil {
 		return err
 	}
-	from := max(p.from, w.From)
+	from := max(p.From, w.From)
 	for i := range list {
 		l := &list[i]
 		if l.Metric.Kind == frame.String {
-			if err := c.add(l.Series(from, p.to), w.Instants, silent); err != nil {
+			if err := c.add(l.Series(from, p.To), w.Instants, silent); err != nil {
 				return err
 			}
 			continue
 		}
-		c.selection.plan.views(l.Labels, l.Metric, func(of labels.Labels, v series.View) {
+		c.selection.Plan.Views(l.Labels, l.Metric, func(of labels.Labels, v series.View) {
 			if err != nil {
 				return
 			}
-			one := &series.Lazy{Line: l, View: v, From: from, To: p.to, Instants: w.Instants,
+			one := &series.Lazy{Line: l, View: v, From: from, To: p.To, Instants: w.Instants,
 				Gaps: silent}
 			if one.IsHistogram() {
 				one.Upper = c.upper(l.Metric.Bounds)
@@ -166,7 +167,7 @@ func since(s window.Series, from int64) window.Series {
 func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap) error {
 	if s.Metric.Kind == frame.String {
 		var failed error
-		c.selection.plan.texts(s, func(l labels.Labels, at []int64) {
+		c.selection.Plan.Texts(s, func(l labels.Labels, at []int64) {
 			if failed == nil {
 				failed = c.put(l, series.Segment{Samples: series.Presence(at), Ends: series.EndsOf(at, instants, silent)},
 					int64(len(at))*8)
@@ -180,7 +181,7 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 		cost += series.HistogramCost + series.FilledCost*int64(len(s.Histograms[i].Filled))
 	}
 	var failed error
-	c.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+	c.selection.Plan.Views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
@@ -196,13 +197,13 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 }
 
 // addRolled takes the views of a series of rollups that are asked for.
-func (c *collector) addRolled(s *rollup.Series, p *span) error {
+func (c *collector) addRolled(s *rollup.Series, p *plan.Span) error {
 	var failed error
-	c.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+	c.selection.Plan.Views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 		if failed != nil {
 			return
 		}
-		of := rollupSamples(s, v, &c.selection.windows, p.to, c.selection.now, c.after(l, p.to))
+		of := rollupSamples(s, v, &c.selection.windows, p.To, c.selection.now, c.after(l, p.To))
 		cost := int64(of.Len()) * series.SampleCost
 		for _, h := range of.Samples.(*series.Points).Native {
 			cost += series.HistogramCost + 16*int64(len(h.PositiveBuckets))
@@ -252,11 +253,11 @@ func (c *collector) put(l labels.Labels, of series.Segment, cost int64) error {
 			return nil
 		}
 	}
-	one := &series.Series{Metric: l, Segments: []series.Segment{of}, Context: c.selection.query.ctx}
+	one := &series.Series{Metric: l, Segments: []series.Segment{of}, Context: c.selection.Query.Ctx}
 	c.byLabels[hash] = append(c.byLabels[hash], one)
 	c.list = append(c.list, one)
 	if c.selection.streamed {
 		return nil
 	}
-	return c.selection.tooMany(c.selection.query.series.Add(1))
+	return c.selection.tooMany(c.selection.Query.Series.Add(1))
 }

@@ -1,4 +1,4 @@
-package query
+package live
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -15,7 +16,7 @@ import (
 // Selector is a selector of PromQL for who holds stored series in memory: package rules. It knows
 // which of them it means, and as what series PromQL sees them.
 type Selector struct {
-	plan *plan
+	plan *plan.Plan
 
 	mu    sync.Mutex
 	upper map[*frame.Bounds][]float64
@@ -24,35 +25,35 @@ type Selector struct {
 // NewSelector returns the Selector of matchers, the metric's name among them.
 func NewSelector(matchers []*labels.Matcher) *Selector {
 	none := func() map[string]frame.Kind { return nil }
-	return &Selector{plan: newPlan(matchers, none), upper: map[*frame.Bounds][]float64{}}
+	return &Selector{plan: plan.New(matchers, none), upper: map[*frame.Bounds][]float64{}}
 }
 
 // Wants reports whether a stored metric of the name may have series that are meant: itself, or one
 // of a histogram's classic ones.
 func (s *Selector) Wants(metric string) bool {
-	return s.plan.named(metric) || slices.ContainsFunc(series.Suffixes[:],
-		func(suffix string) bool { return s.plan.named(metric + suffix) })
+	return s.plan.Named(metric) || slices.ContainsFunc(series.Suffixes[:],
+		func(suffix string) bool { return s.plan.Named(metric + suffix) })
 }
 
-// Live is a stored series whose values come and go, as one Selector sees it. It implements nothing
+// View is a stored series whose values come and go, as one Selector sees it. It implements nothing
 // itself: its Series do.
-type Live struct {
+type View struct {
 	of    *window.Series
-	plan  *plan
+	plan  *plan.Plan
 	views []*series.Series
 }
 
 // Live returns what the Selector sees of a series; nil if nothing. The series' labels and metric
 // are fixed; its values may change as long as nobody reads them meanwhile.
-func (s *Selector) Live(of *window.Series) *Live {
-	l := &Live{of: of, plan: s.plan}
+func (s *Selector) Live(of *window.Series) *View {
+	l := &View{of: of, plan: s.plan}
 	if of.Metric.Kind == frame.String {
-		if !s.plan.named(of.Metric.Name) || !s.mayMean(of.Labels) {
+		if !s.plan.Named(of.Metric.Name) || !s.mayMean(of.Labels) {
 			return nil
 		}
 		return l
 	}
-	s.plan.views(of.Labels, of.Metric, func(ls labels.Labels, v series.View) {
+	s.plan.Views(of.Labels, of.Metric, func(ls labels.Labels, v series.View) {
 		l.views = append(l.views,
 			&series.Series{Metric: ls, Segments: []series.Segment{{Samples: s.samples(of, v)}}})
 	})
@@ -65,7 +66,7 @@ func (s *Selector) Live(of *window.Series) *Live {
 // mayMean reports whether a text of a series may be meant: all but the label of the text fits.
 func (s *Selector) mayMean(l labels.Labels) bool {
 	text := series.TextLabel(l)
-	return !slices.ContainsFunc(s.plan.all, func(m *labels.Matcher) bool {
+	return !slices.ContainsFunc(s.plan.All, func(m *labels.Matcher) bool {
 		return m.Name != text && !m.Matches(l.Get(m.Name))
 	})
 }
@@ -86,10 +87,10 @@ func (s *Selector) samples(of *window.Series, v series.View) series.Samples {
 // Append appends the series to a list. ends are the instants, ascending and none of them a value's,
 // at which the series was found to be there no more. What is appended is valid until the values
 // change.
-func (l *Live) Append(list []storage.Series, ends []int64) []storage.Series {
+func (l *View) Append(list []storage.Series, ends []int64) []storage.Series {
 	if l.of.Metric.Kind == frame.String {
 		l.views = l.views[:0]
-		l.plan.texts(l.of, func(ls labels.Labels, at []int64) {
+		l.plan.Texts(l.of, func(ls labels.Labels, at []int64) {
 			l.views = append(l.views, &series.Series{Metric: ls,
 				Segments: []series.Segment{{Samples: series.Presence(at), Ends: textEnds(at, l.of.At, ends)}}})
 		})

@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"github.com/prometheus/prometheus/model/labels"
@@ -11,7 +11,7 @@ import (
 
 // rowsOf returns the rows of what an instant sees of a node's newest state; false if they are to
 // be computed as those of any series are: texts, and what two selectors may both have.
-func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err error) {
+func (r *aggregation) rowsOf(lists [][]window.Series) (rows []row, is bool, err error) {
 	if len(lists) == 0 {
 		return nil, true, nil
 	}
@@ -26,10 +26,10 @@ func (r *kernelRun) rowsOf(lists [][]window.Series) (rows []row, is bool, err er
 		if s.Metric.Kind == frame.String {
 			return nil, false, nil
 		}
-		if last := len(s.At) - 1; last < 0 || s.At[last] < r.selection.hints.Start {
+		if last := len(s.At) - 1; last < 0 || s.At[last] < r.selection.Hints.Start {
 			continue
 		}
-		r.selection.plan.views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+		r.selection.Plan.Views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 			value := 0.0
 			if of := series.SamplesOf(s, v, nil); !of.IsHistogram() {
 				value = of.Value(of.Len() - 1)
@@ -58,7 +58,7 @@ type boundsOf struct {
 // newestRow returns the row of a series of histograms that is there once; false if it is not known
 // what to make of it. What it counts since it began may be added up then: the engine does not know
 // of a sample before either.
-func (r *kernelRun) newestRow(l labels.Labels, s *window.Series, bounds *boundsOf) (row, bool) {
+func (r *aggregation) newestRow(l labels.Labels, s *window.Series, bounds *boundsOf) (row, bool) {
 	if len(s.Histograms) != 1 || !r.k.operation.TakesHistograms() {
 		return row{}, false
 	}

@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/query/share"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // How many series are computed before they are added up, and how many bytes these may take before
@@ -43,10 +44,10 @@ type row struct {
 type rowSource func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
 // ofNode is a node, whose newest state may be known.
-func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) rowSource {
+func (r *aggregation) ofNode(n *window.Node, known *read.LatestSeries) rowSource {
 	return func(ctx context.Context, lease *memory.Lease) ([]row, []*series.Series, error) {
-		if known == nil && r.selection.isInstant() {
-			lists, done, err := r.selection.newest(ctx, n, nil)
+		if known == nil && r.selection.IsInstant() {
+			lists, done, err := r.selection.Newest(ctx, n, nil)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -55,18 +56,18 @@ func (r *kernelRun) ofNode(n *Node, known *read.LatestSeries) rowSource {
 				return rows, nil, err
 			}
 		}
-		list, err := r.selection.node(ctx, n, known, lease)
+		list, err := r.selection.ReadNode(ctx, n, known, lease)
 		return nil, list, err
 	}
 }
 
 // stream reads series and computes them block by block. The memory of the series is given back when
 // the last block is taken.
-func (r *kernelRun) stream(ctx context.Context, read rowSource) <-chan block {
+func (r *aggregation) stream(ctx context.Context, read rowSource) <-chan block {
 	blocks := make(chan block, blocksAhead)
 	r.streams.Go(func() {
 		defer close(blocks)
-		within, end := r.selection.scope(ctx)
+		within, end := r.selection.Scope(ctx)
 		defer end()
 		send := func(b block) bool {
 			select {
@@ -82,7 +83,7 @@ func (r *kernelRun) stream(ctx context.Context, read rowSource) <-chan block {
 }
 
 // blocks reads and computes, and sends what comes of it.
-func (r *kernelRun) blocks(ctx context.Context, read rowSource, send func(block) bool) error {
+func (r *aggregation) blocks(ctx context.Context, read rowSource, send func(block) bool) error {
 	lease := memory.Of(ctx)
 	rows, list, err := read(ctx, lease)
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *kernelRun) blocks(ctx context.Context, read rowSource, send func(block)
 		}
 		err = lease.Take(b.bytes)
 	}
-	scratch := r.scratch.Get().(*kernelScratch)
+	scratch := r.scratch.Get().(*scratch)
 	defer r.scratch.Put(scratch)
 	for next := 0; next < len(list) && err == nil; {
 		err = share.OnCPU(ctx, func() (err error) {
@@ -118,8 +119,8 @@ func (r *kernelRun) blocks(ctx context.Context, read rowSource, send func(block)
 
 // fill computes the rows of series from one on until a block is full, and returns the next one. The
 // lease gives what the rows take.
-func (r *kernelRun) fill(
-	ctx context.Context, b *block, scratch *kernelScratch, list []*series.Series, from int,
+func (r *aggregation) fill(
+	ctx context.Context, b *block, scratch *scratch, list []*series.Series, from int,
 ) (next int, err error) {
 	for next = from; next < len(list) && !b.isFull(); next++ {
 		one, some, err := r.compute(ctx, scratch, list[next])
@@ -149,7 +150,7 @@ func (r *row) bytes() int64 {
 }
 
 // compute returns what the question's function gives of a series, and whether that is anything.
-func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
+func (r *aggregation) compute(ctx context.Context, scratch *scratch,
 	s *series.Series) (row, bool, error) {
 	one := row{labels: s.Metric}
 	if err := ctx.Err(); err != nil {
@@ -165,15 +166,15 @@ func (r *kernelRun) compute(ctx context.Context, scratch *kernelScratch,
 	}
 	one.values = make([]float64, r.steps.N)
 	if r.k.function == "" {
-		return one, kernel.Lookback(c, r.steps, r.selection.query.lookback, scratch.slider.Offset, one.values), nil
+		return one, kernel.Lookback(c, r.steps, r.selection.Query.Lookback, scratch.slider.Offset, one.values), nil
 	}
 	some, err := scratch.slider.Slide(ctx, c, one.values)
 	return one, some, err
 }
 
 // histogramRow computes the row of a series of histograms.
-func (r *kernelRun) histogramRow(
-	ctx context.Context, scratch *kernelScratch, s *series.Series, one *row,
+func (r *aggregation) histogramRow(
+	ctx context.Context, scratch *scratch, s *series.Series, one *row,
 ) (bool, error) {
 	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
 	if h == nil || !takesHistograms(r.selection, r.k, m.Kind) {
@@ -186,7 +187,7 @@ func (r *kernelRun) histogramRow(
 	}
 	buckets := len(bounds) + 1
 	if r.k.function == "" {
-		return scratch.slider.LookbackHistograms(h, r.selection.query.lookback, buckets, !r.k.counts, one.histograms), nil
+		return scratch.slider.LookbackHistograms(h, r.selection.Query.Lookback, buckets, !r.k.counts, one.histograms), nil
 	}
 	return scratch.slider.Increase(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
 }

@@ -1,4 +1,4 @@
-package query
+package selection
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query/fleet"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // The first step of an answer: which nodes a selector means. The plan knows what its matchers say
@@ -19,20 +20,20 @@ const manyNodes = 64
 
 // nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
 // changed.
-func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([]Node, error) {
-	all := func(n, r fleet.Set) []Node {
+func (s *Selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([]window.Node, error) {
+	all := func(n, r fleet.Set) []window.Node {
 		if r.Count(recorders) == 0 {
 			return n.List(nodes)
 		}
 		return slices.Concat(n.List(nodes), r.List(recorders))
 	}
-	asked, recorded := s.plan.place.Pick(nodes), s.plan.place.Pick(recorders)
-	if s.query.source.index == nil {
+	asked, recorded := s.Plan.Place.Pick(nodes), s.Plan.Place.Pick(recorders)
+	if s.Query.Source.Index == nil {
 		return all(asked, recorded), nil
 	}
-	found, err := s.query.source.index.Select(s.query.who.Account,
-		index.Query{Context: ctx, From: s.hints.Start, To: s.hints.End, Selectors: s.plan.read,
-			Owns: s.query.who.Owns})
+	found, err := s.Query.Source.Index.Select(s.Query.Who.Account,
+		index.Query{Context: ctx, From: s.Hints.Start, To: s.Hints.End, Selectors: s.Plan.Read,
+			Owns: s.Query.Who.Owns})
 	if err != nil {
 		// it is being loaded, or the selectors are too many for it: all nodes are asked
 		return all(asked, recorded), nil
@@ -59,19 +60,19 @@ func (s *selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([
 // recording returns those of some recorders that may record the name that is asked for: most
 // questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
 // all may be a new rule's.
-func (s *selection) recording(ctx context.Context, recorders *fleet.Fleet, some fleet.Set) fleet.Set {
+func (s *Selection) recording(ctx context.Context, recorders *fleet.Fleet, some fleet.Set) fleet.Set {
 	if some.Count(recorders) == 0 {
 		return some
 	}
 	known := false
-	for name := range s.query.kinds() {
-		known = known || s.plan.named(name)
+	for name := range s.Query.Metrics() {
+		known = known || s.Plan.Named(name)
 	}
 	if !known {
 		return some
 	}
-	found, err := s.query.source.index.Select(s.query.who.Account, index.Query{Context: ctx, From: s.hints.Start,
-		To: s.hints.End, Selectors: [][]*labels.Matcher{s.plan.names}, Owns: s.query.who.Owns})
+	found, err := s.Query.Source.Index.Select(s.Query.Who.Account, index.Query{Context: ctx, From: s.Hints.Start,
+		To: s.Hints.End, Selectors: [][]*labels.Matcher{s.Plan.Names}, Owns: s.Query.Who.Owns})
 	if err != nil {
 		return some
 	}

@@ -1,4 +1,4 @@
-package query
+package selection
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/histogram"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -23,16 +24,16 @@ import (
 // counter has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
-func rollupSamples(s *rollup.Series, v series.View, w *windows, until, now int64, next *series.Segment) series.Segment {
+func rollupSamples(s *rollup.Series, v series.View, w *plan.Windows, until, now int64, next *series.Segment) series.Segment {
 	m := s.Metric
 	r := rollupSampler{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis,
 		next: next}
-	r.periodStarts = w.isIncrease() && w.aligned(s.Level) && w.width >= s.Level.Millis &&
-		partOfRate*(w.width%s.Level.Millis) <= w.width
-	if !r.periodStarts && (w.isIncrease() || w.ranged && w.width < 2*s.Level.Millis) {
+	r.periodStarts = w.IsIncrease() && w.Aligned(s.Level) && w.Width >= s.Level.Millis &&
+		plan.PartOfRate*(w.Width%s.Level.Millis) <= w.Width
+	if !r.periodStarts && (w.IsIncrease() || w.Ranged && w.Width < 2*s.Level.Millis) {
 		// Evenly, also from one period to the next: rate() mistrusts a window that begins longer
 		// before its first sample than samples are apart, and would see less than there was.
-		n := max(2, (2*s.Level.Millis+w.width-1)/w.width)
+		n := max(2, (2*s.Level.Millis+w.Width-1)/w.Width)
 		r.spacing = max(s.Level.Millis/n, 1000)
 	}
 	switch {
@@ -72,7 +73,7 @@ func total(counts []int64) (sum float64) {
 
 // rollupSampler is the state of one rollupSamples.
 type rollupSampler struct {
-	windows      *windows
+	windows      *plan.Windows
 	series       *rollup.Series
 	until        int64 // no sample is later
 	now          int64
@@ -101,7 +102,7 @@ func (r *rollupSampler) each(visit func(i int, times []int64)) {
 		times = times[:0]
 		every := r.every(i)
 		for at := start + every; at < last-2; at += every {
-			if next := r.windows.visibleFrom(at); next > at {
+			if next := r.windows.VisibleFrom(at); next > at {
 				at += (next - at - 1) / every * every
 			} else {
 				times = append(times, at)
@@ -132,16 +133,16 @@ func (r *rollupSampler) reserve() {
 // weighs all samples alike: there they are as far apart as those that follow.
 func (r *rollupSampler) every(i int) int64 {
 	level := r.series.Level.Millis
-	if r.next == nil || r.series.Start[i]+level <= r.until-r.windows.width {
+	if r.next == nil || r.series.Start[i]+level <= r.until-r.windows.Width {
 		return r.spacing
 	}
 	near := max(level/int64(r.series.Count[i]), 1000)
 	switch {
-	case r.windows.isIncrease() && r.next.Increase != nil:
+	case r.windows.IsIncrease() && r.next.Increase != nil:
 		near = r.next.Increase.Spacing
-	case r.windows.isIncrease():
-		near = max(near, r.windows.width/partOfWindow)
-	case !r.windows.ranged || r.windows.function != "avg_over_time":
+	case r.windows.IsIncrease():
+		near = max(near, r.windows.Width/plan.PartOfWindow)
+	case !r.windows.Ranged || r.windows.Function != "avg_over_time":
 		return r.spacing
 	}
 	return min(r.spacing, near)
@@ -163,8 +164,8 @@ func (r *rollupSampler) add(at int64, v float64) {
 func (r *rollupSampler) gauge() {
 	s, m := r.series, r.series.Metric
 	values, function := s.Last, ""
-	if r.windows.ranged {
-		function = r.windows.function
+	if r.windows.Ranged {
+		function = r.windows.Function
 	}
 	switch function {
 	case "max_over_time":
@@ -207,7 +208,7 @@ func portion(start, at, end int64) float64 {
 func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 	s := r.series
 	top, most := 0.0, math.Inf(1) // rounded, it must not be more than what follows
-	if r.windows.isIncrease() && len(s.Start) > 0 {
+	if r.windows.IsIncrease() && len(s.Start) > 0 {
 		top = last(0) - increase(0)
 		if r.next != nil {
 			top = last(len(s.Start) - 1)
@@ -224,7 +225,7 @@ func (r *rollupSampler) counter(first, last, increase func(i int) float64) {
 	from := 0.0
 	r.each(func(i int, times []int64) {
 		switch {
-		case r.windows.isIncrease():
+		case r.windows.IsIncrease():
 			if i == 0 {
 				r.add(s.Start[0], top)
 			}
@@ -259,7 +260,7 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		}
 		r.out.Times = append(r.out.Times, at)
 		h := series.NativeDense(m, bounds, counts, sum)
-		if r.windows.isIncrease() && m.Kind == frame.Histogram {
+		if r.windows.IsIncrease() && m.Kind == frame.Histogram {
 			h.CounterResetHint = histogram.NotCounterReset // though a bucket may rise from below 0
 		}
 		r.out.Native = append(r.out.Native, h)
@@ -270,7 +271,7 @@ func (r *rollupSampler) histogram(bounds []float64) {
 	}
 	var top []float64
 	var topSum float64
-	if n := len(s.Start); r.windows.isIncrease() && n > 0 {
+	if n := len(s.Start); r.windows.IsIncrease() && n > 0 {
 		end, fall := 0, 1
 		if r.next != nil {
 			end, fall = n-1, n
@@ -290,12 +291,12 @@ func (r *rollupSampler) histogram(bounds []float64) {
 		r.increase = &series.IncreaseStart{Value: topSum, Counts: slices.Clone(top), Spacing: r.spacing}
 	}
 	r.each(func(i int, times []int64) {
-		if r.windows.isIncrease() && i == 0 {
+		if r.windows.IsIncrease() && i == 0 {
 			add(s.Start[0], top, topSum)
 		}
 		from, fromSum := asFloats(s.FirstCounts[i]), frame.Scale(s.First[i], m.Exponent)
 		switch {
-		case r.windows.isIncrease():
+		case r.windows.IsIncrease():
 			from, fromSum = top, topSum
 			top, topSum = slices.Clone(top), topSum+frame.Scale(s.Increase[i], m.Exponent)
 			for b := range top {
@@ -327,8 +328,8 @@ func (r *rollupSampler) histogram(bounds []float64) {
 func (r *rollupSampler) gauges(add func(at int64, counts []float64, sum float64)) {
 	s, m := r.series, r.series.Metric
 	function := ""
-	if r.windows.ranged {
-		function = r.windows.function
+	if r.windows.Ranged {
+		function = r.windows.Function
 	}
 	r.each(func(i int, times []int64) {
 		counts, sum := asFloats(s.LastCounts[i]), frame.Scale(s.Last[i], m.Exponent)

@@ -1,4 +1,4 @@
-package query
+package metadata
 
 import (
 	"context"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // classics are histograms of which a selector asks for classic series.
 type classics struct {
 	*index.Selection
-	plan  *plan
+	plan  *plan.Plan
 	known map[index.Metric][]classicName
 }
 
@@ -25,16 +26,16 @@ type classicName struct {
 
 // classics asks the index for them; nil: the plan asks for none.
 func (s *Lists) classics(
-	ctx context.Context, who account.Principal, c SeriesQuery, p *plan,
+	ctx context.Context, who account.Principal, c SeriesQuery, p *plan.Plan,
 ) (*classics, error) {
-	if p.classic == nil {
+	if p.Classic == nil {
 		return nil, nil
 	}
 	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
 	var err error
-	of.Selection, err = s.source.index.Select(who.Account, index.Query{Context: ctx,
+	of.Selection, err = s.source.Index.Select(who.Account, index.Query{Context: ctx,
 		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
-		Selectors: [][]*labels.Matcher{p.classic},
+		Selectors: [][]*labels.Matcher{p.Classic},
 		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
 	return of, err
 }
@@ -42,16 +43,16 @@ func (s *Lists) classics(
 // names returns which classic series of a metric are asked for, as plan.views has them.
 func (of *classics) names(m index.Metric) []classicName {
 	list, known := of.known[m]
-	if known || !m.Kind.IsHistogram() || of.plan.named(m.Name) {
+	if known || !m.Kind.IsHistogram() || of.plan.Named(m.Name) {
 		return list
 	}
 	for _, suffix := range series.Suffixes {
 		name := m.Name + suffix
-		if !of.plan.named(name) || suffix == series.SuffixSum && !m.HasSum {
+		if !of.plan.Named(name) || suffix == series.SuffixSum && !m.HasSum {
 			continue
 		}
 		for _, le := range leTexts(m, suffix) {
-			if of.plan.meansBucket(le) {
+			if of.plan.MeansBucket(le) {
 				list = append(list, classicName{name, le})
 			}
 		}
@@ -98,7 +99,7 @@ func (of *classics) values() (names, le []string) {
 
 // allClassics returns those of each plan that asks for some.
 func (s *Lists) allClassics(
-	ctx context.Context, who account.Principal, c SeriesQuery, plans []*plan,
+	ctx context.Context, who account.Principal, c SeriesQuery, plans []*plan.Plan,
 ) (list []*classics, err error) {
 	for _, p := range plans {
 		of, err := s.classics(ctx, who, c, p)
@@ -125,7 +126,7 @@ func (of *classics) each(take func(labels.Labels) bool) (more bool) {
 					if build.Set(labels.MetricName, one.name); one.le != "" {
 						build.Set(labels.BucketLabel, one.le)
 					}
-					if l := build.Labels(); of.plan.means(l) && !take(l) {
+					if l := build.Labels(); of.plan.Means(l) && !take(l) {
 						return false
 					}
 				}

@@ -1,4 +1,4 @@
-package query
+package metadata
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // ownSeries returns the label sets of those of nodes' own series that any of the plans asks
 // for; of all, if there are no plans.
 func (s *Lists) ownSeries(
-	ctx context.Context, who account.Principal, plans []*plan,
+	ctx context.Context, who account.Principal, plans []*plan.Plan,
 ) []labels.Labels {
-	nodes, err := s.source.reader.Nodes(ctx, who, s.source.limits.nodesTTL)
+	nodes, err := s.source.Reader.Nodes(ctx, who, s.source.Limits.NodesTTL)
 	if err != nil {
 		return nil
 	}
@@ -27,7 +28,7 @@ func (s *Lists) ownSeries(
 		}
 		for _, l := range of {
 			if len(plans) == 0 ||
-				slices.ContainsFunc(plans, func(p *plan) bool { return p.means(l) }) {
+				slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Means(l) }) {
 				list = append(list, l)
 			}
 		}

@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"github.com/prometheus/prometheus/model/labels"
@@ -24,7 +24,7 @@ type topKEntry struct {
 }
 
 // addTopK adds a series to the TopK of its group.
-func (r *kernelRun) addTopK(of *kernel.TopK, l labels.Labels, row []float64) error {
+func (r *aggregation) addTopK(of *kernel.TopK, l labels.Labels, row []float64) error {
 	if bytes := of.GrownBytes(); bytes > 0 {
 		before := of.Bytes()
 		if err := r.take(bytes); err != nil {
@@ -55,7 +55,7 @@ func (f *topKSeries) number() int32 {
 }
 
 // dropFromStep says that a series has lost its place at a step.
-func (r *kernelRun) dropFromStep(number int32) {
+func (r *aggregation) dropFromStep(number int32) {
 	s := &r.top.list[number]
 	if s.places--; s.places > 0 {
 		return
@@ -63,7 +63,7 @@ func (r *kernelRun) dropFromStep(number int32) {
 	*s = topKEntry{}
 	r.top.free = append(r.top.free, number)
 	r.give(series.SeriesCost)
-	r.selection.query.series.Add(-1)
+	r.selection.Query.Series.Add(-1)
 	r.counted--
 }
 
@@ -72,11 +72,11 @@ const topKCost = 24
 
 // topKAnswer returns the series that are among the first at any step, with a value where they are.
 // Of one step they are in the engine's order: group by group, the first one first.
-func (r *kernelRun) topKAnswer(all []int64) ([]*series.Series, error) {
+func (r *aggregation) topKAnswer(all []int64) ([]*series.Series, error) {
 	var found []int32
 	for _, g := range r.order {
 		for i := range all {
-			if err := r.selection.query.ctx.Err(); err != nil {
+			if err := r.selection.Query.Ctx.Err(); err != nil {
 				return nil, err
 			}
 			values, series := g.topK.At(i, len(all) == 1)
@@ -99,7 +99,7 @@ func (r *kernelRun) topKAnswer(all []int64) ([]*series.Series, error) {
 		s := &r.top.list[number]
 		s.end(len(all), all)
 		list[i] = &series.Series{Metric: s.labels, Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
-			Context: r.selection.query.ctx}
+			Context: r.selection.Query.Ctx}
 	}
 	return list, nil
 }

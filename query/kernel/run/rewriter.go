@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"context"
@@ -11,18 +11,19 @@ import (
 
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
 var errUseEngine = errors.New("query: this is the engine's")
 
-// computeKernels answers the parts of a query's expression that kernels know, puts selectors in
+// Compute answers the parts of a query's expression that kernels know, puts selectors in
 // their place, and returns the answers by the selectors' first matcher. The error is that of reading.
-func computeKernels(
-	ctx context.Context, q *oneQuery, eval *parser.EvalStmt,
-) (map[*labels.Matcher]computed, error) {
-	p := kernelRewriter{query: q, ctx: ctx, eval: eval}
+func Compute(
+	ctx context.Context, q *selection.Query, eval *parser.EvalStmt,
+) (map[*labels.Matcher]Answered, error) {
+	p := rewriter{query: q, ctx: ctx, eval: eval}
 	root := p.walk(eval.Expr)
 	if p.err != nil {
 		return nil, p.err
@@ -31,24 +32,24 @@ func computeKernels(
 	return p.computed, nil
 }
 
-// computed is what a kernel has answered.
-type computed struct {
-	list     []*series.Series
-	warnings annotations.Annotations
+// Answered is what a kernel has answered.
+type Answered struct {
+	List     []*series.Series
+	Warnings annotations.Annotations
 }
 
-// kernelRewriter walks over an expression.
-type kernelRewriter struct {
-	query    *oneQuery
+// rewriter walks over an expression.
+type rewriter struct {
+	query    *selection.Query
 	ctx      context.Context
 	eval     *parser.EvalStmt
-	computed map[*labels.Matcher]computed
+	computed map[*labels.Matcher]Answered
 	err      error
 }
 
 // walk returns an expression in which selectors stand for what kernels have answered. What is in a
 // subquery stays.
-func (p *kernelRewriter) walk(e parser.Expr) parser.Expr {
+func (p *rewriter) walk(e parser.Expr) parser.Expr {
 	if p.err != nil {
 		return e
 	}
@@ -90,7 +91,7 @@ func (p *kernelRewriter) walk(e parser.Expr) parser.Expr {
 
 // walkOnce is walk for an expression that is the same at all steps: the engine evaluates it at the
 // first one, and repeats what it gets.
-func (p *kernelRewriter) walkOnce(e parser.Expr) parser.Expr {
+func (p *rewriter) walkOnce(e parser.Expr) parser.Expr {
 	all := p.eval
 	defer func() { p.eval = all }()
 	first := *all
@@ -101,7 +102,7 @@ func (p *kernelRewriter) walkOnce(e parser.Expr) parser.Expr {
 
 // answered returns the selector that stands for a question, or the question's expression if the
 // engine must answer it.
-func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
+func (p *rewriter) answered(k *question) parser.Expr {
 	list, warnings, err := runKernel(p.ctx, p.query, p.eval, k)
 	if errors.Is(err, errUseEngine) {
 		return k.expr
@@ -113,16 +114,16 @@ func (p *kernelRewriter) answered(k *kernelQuestion) parser.Expr {
 	// The matcher itself is the key, so nobody can write one.
 	m := labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, "kernel")
 	if p.computed == nil {
-		p.computed = map[*labels.Matcher]computed{}
+		p.computed = map[*labels.Matcher]Answered{}
 	}
-	p.computed[m] = computed{list, warnings}
+	p.computed[m] = Answered{list, warnings}
 	return &parser.VectorSelector{LabelMatchers: []*labels.Matcher{m},
 		PosRange: k.expr.PositionRange()}
 }
 
 // question returns what a kernel may answer; nil if it is nothing of that kind.
-func (p *kernelRewriter) question(e parser.Expr) *kernelQuestion {
-	k := &kernelQuestion{expr: e}
+func (p *rewriter) question(e parser.Expr) *question {
+	k := &question{expr: e}
 	inner := e
 	if a, is := e.(*parser.AggregateExpr); is {
 		k.by = a.Op.String()

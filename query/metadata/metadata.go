@@ -1,4 +1,4 @@
-package query
+package metadata
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (s *Lists) Metadata(
 // one's metrics, by name, until visit returns false; with one metric's if metric is not empty.
 // Nodes without any are left out. What visit gets is valid until it returns.
 func (s *Lists) NodeMetadata(
-	ctx context.Context, who account.Principal, nodes []Node, metric string,
+	ctx context.Context, who account.Principal, nodes []window.Node, metric string,
 	visit func(i int, of map[string]Metadata) bool,
 ) error {
 	made := madeMetadata(metric)
@@ -92,7 +92,7 @@ func (s *Lists) eachMetadata(
 	ctx context.Context, who account.Principal, metric string,
 	visit func(node uuid.UUID, name string, of func() Metadata) bool,
 ) error {
-	now := s.source.limits.clock()
+	now := s.source.Limits.Clock()
 	c := SeriesQuery{From: now.Add(-24 * time.Hour), To: now}
 	if metric != "" {
 		c.Selectors = [][]*labels.Matcher{{labels.MustNewMatcher(labels.MatchEqual,

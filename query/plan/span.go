@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"errors"
@@ -11,21 +11,21 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// span is a time range, in ms and inclusive, with the source that answers it.
-type span struct {
-	from, to int64
-	level    rollup.Level // none: samples
+// Span is a time range, in ms and inclusive, with the source that answers it.
+type Span struct {
+	From, To int64
+	Level    rollup.Level // none: samples
 	// finer is the source that was to answer and is not kept so long, if expired.
 	finer   rollup.Level
 	expired bool
 }
 
-func (p *span) raw() bool { return p.level == samplesLevel }
+func (p *Span) Raw() bool { return p.Level == SamplesLevel }
 
-// samplesLevel stands for samples among the levels of rollups.
-var samplesLevel = rollup.Level{}
+// SamplesLevel stands for samples among the levels of rollups.
+var SamplesLevel = rollup.Level{}
 
-// spans says which source answers which part of what a selector needs, from from to to. since
+// Spans says which source answers which part of what a selector needs, from from to to. since
 // returns the first instant of which a level, or samples, are kept.
 //
 // The coarsest rollup answers that fits the windows; else samples do. What is older than the chosen
@@ -34,25 +34,25 @@ var samplesLevel = rollup.Level{}
 //
 // A period that is not over at to is answered from finer sources: what has come of it may be later
 // than to, and nothing later may count.
-func (w *windows) spans(from, to int64, since func(rollup.Level) int64) []span {
+func (w *Windows) Spans(from, to int64, since func(rollup.Level) int64) []Span {
 	if from > to {
-		return []span{{from: from, to: to}}
+		return []Span{{From: from, To: to}}
 	}
 	level, fits := w.level()
 	var sources []rollup.Level // from the one that is to answer to the coarsest
 	if !fits {
-		sources, level = append(sources, samplesLevel), rollup.FiveMinutes
+		sources, level = append(sources, SamplesLevel), rollup.FiveMinutes
 	}
 	sources = append(sources, rollup.Levels[slices.Index(rollup.Levels, level):]...)
-	var list []span
+	var list []Span
 	for i, l := range sources {
-		p := span{from: from, to: to, level: l, finer: sources[0], expired: i > 0}
+		p := Span{From: from, To: to, Level: l, finer: sources[0], expired: i > 0}
 		if i+1 < len(sources) && since(l) > from {
-			p.from = w.border(since(l), to, sources[i+1])
+			p.From = w.border(since(l), to, sources[i+1])
 		}
-		if p.from <= to {
+		if p.From <= to {
 			list = append(list, p)
-			to = p.from - 1
+			to = p.From - 1
 		}
 		if to < from {
 			break
@@ -61,59 +61,59 @@ func (w *windows) spans(from, to int64, since func(rollup.Level) int64) []span {
 	slices.Reverse(list)
 	last := len(list) - 1
 	p := list[last]
-	if p.raw() {
+	if p.Raw() {
 		return list
 	}
-	if w.ranged && p.from < p.to && p.level.Start(p.to) == p.to {
-		p.to-- // windows are periods; the next one has just begun
+	if w.Ranged && p.From < p.To && p.Level.Start(p.To) == p.To {
+		p.To-- // windows are periods; the next one has just begun
 	}
 	return append(list[:last], p.refined(since)...)
 }
 
 // border returns where a source takes over that is kept since an instant. What comes before it is
 // of a coarser level, and goes on until to if the source answers no window whole.
-func (w *windows) border(since, to int64, coarser rollup.Level) int64 {
+func (w *Windows) border(since, to int64, coarser rollup.Level) int64 {
 	switch {
-	case w.ranged && w.step == 0:
+	case w.Ranged && w.Step == 0:
 		return to + 1
-	case w.ranged && w.apart(): // after the last window that began before
-		return since + w.width - 2 - mod(since+w.width-2-w.end, w.step) + 1
+	case w.Ranged && w.apart(): // after the last window that began before
+		return since + w.Width - 2 - Mod(since+w.Width-2-w.End, w.Step) + 1
 	}
 	return coarser.Start(since-1) + coarser.Millis
 }
 
 // refined splits off the end of a span of rollups that is no whole period. It is answered from
 // finer rollups, down to samples, as far as these are kept.
-func (p span) refined(since func(rollup.Level) int64) (list []span) {
-	for !p.raw() {
-		finer, is := p.level.Finer()
+func (p Span) refined(since func(rollup.Level) int64) (list []Span) {
+	for !p.Raw() {
+		finer, is := p.Level.Finer()
 		if !is {
-			finer = samplesLevel
+			finer = SamplesLevel
 		}
-		begin := p.level.Start(p.to + 1)
-		if begin > p.to || since(finer) > max(begin, p.from) {
+		begin := p.Level.Start(p.To + 1)
+		if begin > p.To || since(finer) > max(begin, p.From) {
 			break
 		}
-		if begin > p.from {
+		if begin > p.From {
 			whole := p
-			whole.to, p.from = begin-1, begin
+			whole.To, p.From = begin-1, begin
 			list = append(list, whole)
 		}
-		p.level = finer
+		p.Level = finer
 	}
 	return append(list, p)
 }
 
-// resolution says in words what a span of an answer was made of, and what to do for more; nothing
+// Resolution says in words what a span of an answer was made of, and what to do for more; nothing
 // of samples.
-func (w *windows) resolution(p *span) error {
-	if p.raw() {
+func (w *Windows) Resolution(p *Span) error {
+	if p.Raw() {
 		return nil
 	}
-	text := fmt.Sprintf("from %s to %s values are rollups of %s", formatSeconds(p.from),
-		formatSeconds(p.to), formatDuration(p.level.Millis))
+	text := fmt.Sprintf("from %s to %s values are rollups of %s", formatSeconds(p.From),
+		formatSeconds(p.To), formatDuration(p.Level.Millis))
 	switch {
-	case !p.expired && w.step == 0:
+	case !p.expired && w.Step == 0:
 		return fmt.Errorf("%s: use a range below %s for single samples", text,
 			formatDuration(longInstant))
 	case !p.expired:
@@ -121,18 +121,18 @@ func (w *windows) resolution(p *span) error {
 			formatDuration(rollup.FiveMinutes.Millis))
 	}
 	finer := "samples"
-	if p.finer != samplesLevel {
+	if p.finer != SamplesLevel {
 		finer = "rollups of " + formatDuration(p.finer.Millis)
 	}
 	text += ", because " + finer + " of that time have expired"
 	switch {
-	case w.ranged && w.precision == none && w.function != "":
+	case w.Ranged && w.precision == none && w.Function != "":
 		return fmt.Errorf("%s: %s needs single samples, so what it says there is of one "+
 			"value in %s",
-			text, w.function, formatDuration(p.level.Millis))
-	case w.ranged && p.level.Millis > w.width:
+			text, w.Function, formatDuration(p.Level.Millis))
+	case w.Ranged && p.Level.Millis > w.Width:
 		return fmt.Errorf("%s: a window of %s cannot be had there, so use one of %s or more", text,
-			formatDuration(w.width), formatDuration(p.level.Millis))
+			formatDuration(w.Width), formatDuration(p.Level.Millis))
 	}
 	return errors.New(text)
 }
@@ -143,9 +143,9 @@ func formatDuration(ms int64) string {
 	return model.Duration(ms * int64(time.Millisecond)).String()
 }
 
-// rollupLookback is how long the last value of a rollup has to count, that answers a step, or that
+// RollupLookback is how long the last value of a rollup has to count, that answers a step, or that
 // answers for an instant of which nothing finer is kept, in ms.
-func rollupLookback(step time.Duration, oldest int64,
+func RollupLookback(step time.Duration, oldest int64,
 	since func(rollup.Level) int64) time.Duration {
 	var longest time.Duration
 	for _, l := range rollup.Levels {

@@ -1,10 +1,11 @@
-package query
+package selection
 
 import (
 	"testing"
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -22,8 +23,8 @@ func TestRolledSamplesAreEven(t *testing.T) {
 	}
 	for _, r := range []time.Duration{time.Minute, 5 * time.Minute, 320 * time.Second,
 		599 * time.Second} {
-		of := rollupSamples(&s, series.View{}, &windows{ranged: true, width: r.Milliseconds(),
-			function: "rate"},
+		of := rollupSamples(&s, series.View{}, &plan.Windows{Ranged: true, Width: r.Milliseconds(),
+			Function: "rate"},
 			4*level.Millis, 10*level.Millis, nil)
 		apart := of.Time(1) - of.Time(0)
 		if 2*apart > r.Milliseconds() {
@@ -49,7 +50,7 @@ func TestRolledSamplesAreEven(t *testing.T) {
 // before.
 func TestRolledBeginsWithinALife(t *testing.T) {
 	level := rollup.FiveMinutes
-	ask := &windows{ranged: true, width: level.Millis, function: "increase"}
+	ask := &plan.Windows{Ranged: true, Width: level.Millis, Function: "increase"}
 	rolled := func(m *window.Metric, list ...rollup.Point) *rollup.Series {
 		s := &rollup.Series{Metric: m, Level: level}
 		for i := range list {

@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ const longInstant = 24 * 60 * 60_000
 // or too little at an end. That is to be at most a hundredth of it; a tenth for a rate, which is
 // spread over the window anyway.
 const (
-	partOfWindow = 100
-	partOfRate   = 10
+	PartOfWindow = 100
+	PartOfRate   = 10
 )
 
 // precision says how well rollups answer a function of range vectors, beside samples.
@@ -58,50 +58,50 @@ func precisionOf(function string, k frame.Kind, classic bool) precision {
 	return none
 }
 
-// windows are what a selector looks at: each ends at an instant of its evaluation, less its offset,
+// Windows are what a selector looks at: each ends at an instant of its evaluation, less its offset,
 // and reaches back over a range vector's range, or over the lookback. Times are in ms.
-type windows struct {
-	ranged    bool   // a range vector
-	function  string // that the range vector is for
+type Windows struct {
+	Ranged    bool   // a range vector
+	Function  string // that the range vector is for
 	precision precision
-	width     int64
-	step      int64 // from one to the next; 0: there is one
-	end       int64 // where one of them ends
-	known     bool  // end is known
+	Width     int64
+	Step      int64 // from one to the next; 0: there is one
+	End       int64 // where one of them ends
+	Known     bool  // end is known
 }
 
-// newWindows returns what a selector looks at that has a lookback, in ms, and belongs to a query
+// NewWindows returns what a selector looks at that has a lookback, in ms, and belongs to a query
 // with these selectors in subqueries; nil: to none. A subquery is evaluated at multiples of its
 // step, whatever it begins with; a selector with @ at one instant.
-func newWindows(
+func NewWindows(
 	h *storage.SelectHints, matchers []*labels.Matcher, lookback int64,
 	within expression.SubqueryOffsets,
-) windows {
-	w := windows{ranged: h.Range > 0, width: h.Range, step: h.Step}
-	if w.ranged {
-		w.function = h.Func
+) Windows {
+	w := Windows{Ranged: h.Range > 0, Width: h.Range, Step: h.Step}
+	if w.Ranged {
+		w.Function = h.Func
 	} else {
-		w.width = lookback
+		w.Width = lookback
 	}
-	w.end = h.Start - 1 + w.width
+	w.End = h.Start - 1 + w.Width
 	var offset int64
 	subquery := false
 	if len(matchers) > 0 {
 		offset, subquery = within[matchers[0]]
 	}
 	switch {
-	case h.Step == 0 || w.end >= h.End || !subquery && w.end+h.Step > h.End && within != nil:
-		w.step, w.known = 0, true
+	case h.Step == 0 || w.End >= h.End || !subquery && w.End+h.Step > h.End && within != nil:
+		w.Step, w.Known = 0, true
 	case subquery:
-		w.end, w.known = -offset, true
+		w.End, w.Known = -offset, true
 	default:
-		w.known = within != nil
+		w.Known = within != nil
 	}
 	return w
 }
 
 // level returns the coarsest rollup that fits; false if only samples do.
-func (w *windows) level() (rollup.Level, bool) {
+func (w *Windows) level() (rollup.Level, bool) {
 	for _, l := range slices.Backward(rollup.Levels) {
 		if w.fit(l) {
 			return l, true
@@ -112,68 +112,68 @@ func (w *windows) level() (rollup.Level, bool) {
 
 // fit reports whether a rollup may answer although there are samples: it is no wider than the step
 // and the window, and what windows are is what their periods are, or nearly.
-func (w *windows) fit(l rollup.Level) bool {
-	if w.ranged && w.precision == none {
+func (w *Windows) fit(l rollup.Level) bool {
+	if w.Ranged && w.precision == none {
 		return false
 	}
-	if w.step == 0 { // mostly of now, where no period ends
-		return w.ranged && w.width >= longInstant && partOfWindow*l.Millis <= w.width
+	if w.Step == 0 { // mostly of now, where no period ends
+		return w.Ranged && w.Width >= longInstant && PartOfWindow*l.Millis <= w.Width
 	}
-	if l.Millis > w.width || l.Millis > w.step {
+	if l.Millis > w.Width || l.Millis > w.Step {
 		return false
 	}
-	aligned := w.aligned(l)
-	if !w.ranged { // what is seen is less than a period older than it might be
-		return aligned || l == rollup.FiveMinutes || partOfRate*l.Millis <= w.step
+	aligned := w.Aligned(l)
+	if !w.Ranged { // what is seen is less than a period older than it might be
+		return aligned || l == rollup.FiveMinutes || PartOfRate*l.Millis <= w.Step
 	}
-	edge, part := l.Millis, int64(partOfWindow)
+	edge, part := l.Millis, int64(PartOfWindow)
 	switch {
-	case w.precision == exact && aligned && w.width%l.Millis == 0:
+	case w.precision == exact && aligned && w.Width%l.Millis == 0:
 		return true
-	case w.isIncrease() && aligned:
+	case w.IsIncrease() && aligned:
 		// what came before the first period that is whole is not looked at
-		edge, part = w.width%l.Millis, partOfRate
-	case w.isIncrease():
-		part = partOfRate
+		edge, part = w.Width%l.Millis, PartOfRate
+	case w.IsIncrease():
+		part = PartOfRate
 	}
-	return edge*part <= w.width
+	return edge*part <= w.Width
 }
 
-// aligned reports whether windows end where periods end.
-func (w *windows) aligned(l rollup.Level) bool {
-	return w.known && w.step%l.Millis == 0 && l.Start(w.end) == w.end
+// Aligned reports whether windows end where periods end.
+func (w *Windows) Aligned(l rollup.Level) bool {
+	return w.Known && w.Step%l.Millis == 0 && l.Start(w.End) == w.End
 }
 
-// asked notes what the windows are looked at for.
-func (w *windows) asked(p *plan, known map[string]frame.Kind) {
-	if !w.ranged {
+// Asked notes what the windows are looked at for.
+func (w *Windows) Asked(p *Plan, known map[string]frame.Kind) {
+	if !w.Ranged {
 		return
 	}
-	w.precision = max(precisionOf(w.function, frame.Counter, false),
-		precisionOf(w.function, frame.Gauge, false))
-	p.kinds(known, func(k frame.Kind, classic bool) {
-		w.precision = min(w.precision, precisionOf(w.function, k, classic))
+	w.precision = max(precisionOf(w.Function, frame.Counter, false),
+		precisionOf(w.Function, frame.Gauge, false))
+	p.Kinds(known, func(k frame.Kind, classic bool) {
+		w.precision = min(w.precision, precisionOf(w.Function, k, classic))
 	})
 }
 
-// isIncrease reports whether the windows are for a function that adds up increases.
-func (w *windows) isIncrease() bool {
-	return w.ranged && (w.function == "rate" || w.function == "increase")
+// IsIncrease reports whether the windows are for a function that adds up increases.
+func (w *Windows) IsIncrease() bool {
+	return w.Ranged && (w.Function == "rate" || w.Function == "increase")
 }
 
 // apart reports whether no two windows have an instant in common.
-func (w *windows) apart() bool { return w.known && w.step >= w.width }
+func (w *Windows) apart() bool { return w.Known && w.Step >= w.Width }
 
-// visibleFrom returns the first instant from at on that a window may see.
-func (w *windows) visibleFrom(at int64) int64 {
-	if w.step == 0 || !w.apart() {
+// VisibleFrom returns the first instant from at on that a window may see.
+func (w *Windows) VisibleFrom(at int64) int64 {
+	if w.Step == 0 || !w.apart() {
 		return at
 	}
-	if until := mod(w.end-at, w.step); until >= w.width {
-		return at + until - w.width + 1
+	if until := Mod(w.End-at, w.Step); until >= w.Width {
+		return at + until - w.Width + 1
 	}
 	return at
 }
 
-// mod is a modulo n, never negative.
-func mod(a, n int64) int64 { return (a%n + n) % n }
+// Mod is a modulo n, never negative.
+func Mod(a, n int64) int64 { return (a%n + n) % n }

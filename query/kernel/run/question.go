@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"github.com/prometheus/prometheus/promql/parser"
@@ -6,11 +6,12 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/kernel"
+	"github.com/ringwatch/ringwatch/query/selection"
 )
 
-// kernelQuestion is what a kernel may answer: an aggregation of a function of a range vector, or of
+// question is what a kernel may answer: an aggregation of a function of a range vector, or of
 // a selector.
-type kernelQuestion struct {
+type question struct {
 	expr     parser.Expr // all of it
 	selector *parser.VectorSelector
 	function string // of the range vector; empty: there is none
@@ -27,7 +28,7 @@ type kernelQuestion struct {
 
 // onlyCounts reports whether the question only looks at where there are samples, not at what they
 // say, so that a histogram is as good as a number.
-func (k *kernelQuestion) onlyCounts() bool {
+func (k *question) onlyCounts() bool {
 	switch k.function {
 	case "count_over_time", "present_over_time":
 		return true
@@ -51,14 +52,14 @@ func operationOf(a *parser.AggregateExpr) (kernel.Operation, bool) {
 }
 
 // dropsName reports whether the function's series have no name.
-func (k *kernelQuestion) dropsName() bool {
+func (k *question) dropsName() bool {
 	return k.function != "" && k.function != "last_over_time" && k.function != "first_over_time"
 }
 
 // takesAll reports whether a kernel knows what to make of all kinds of series that there may be.
-func takesAll(s *selection, k *kernelQuestion) bool {
+func takesAll(s *selection.Selection, k *question) bool {
 	takes := true
-	s.plan.kinds(s.query.kinds(), func(of frame.Kind, classic bool) {
+	s.Plan.Kinds(s.Query.Metrics(), func(of frame.Kind, classic bool) {
 		takes = takes && (classic || !of.IsHistogram() || takesHistograms(s, k, of))
 	})
 	return takes
@@ -66,11 +67,11 @@ func takesAll(s *selection, k *kernelQuestion) bool {
 
 // takesHistograms reports whether a kernel knows what to make of native histograms: it counts
 // them, or adds up what samples say, not rollups. Of counting ones it adds up the increase.
-func takesHistograms(s *selection, k *kernelQuestion, of frame.Kind) bool {
+func takesHistograms(s *selection.Selection, k *question, of frame.Kind) bool {
 	if k.onlyCounts() {
 		return true
 	}
-	if !k.aggregates || !k.operation.TakesHistograms() || !s.ofSamples() {
+	if !k.aggregates || !k.operation.TakesHistograms() || !s.ReadsSamples() {
 		return false
 	}
 	if of == frame.Histogram {

@@ -1,4 +1,4 @@
-package query
+package selection
 
 import (
 	"context"
@@ -8,8 +8,10 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/query/fleet"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/series"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // OwnInterval is how often nodes' own series have a sample, in ms, in a range: they change
@@ -18,15 +20,15 @@ const OwnInterval = 60_000
 
 // ownSeries returns the nodes' own series that are asked for: what is known now, for instants up to
 // a minute old; and what frames say for earlier ones, see Reader.Instants.
-func (s *selection) ownSeries(ctx context.Context, nodes *fleet.Fleet) ([]*series.Series, error) {
-	v := ownSeries{selection: s, up: s.plan.named(series.MetricUp),
-		lastSeen: s.plan.named(series.MetricSeen),
-		info:     s.plan.named(series.MetricInfo)}
+func (s *Selection) ownSeries(ctx context.Context, nodes *fleet.Fleet) ([]*series.Series, error) {
+	v := ownSeries{selection: s, up: s.Plan.Named(series.MetricUp),
+		lastSeen: s.Plan.Named(series.MetricSeen),
+		info:     s.Plan.Named(series.MetricInfo)}
 	if !v.up && !v.lastSeen && !v.info {
 		return nil, nil
 	}
-	chosen := s.plan.place.Pick(nodes).List(nodes)
-	last, missing, err := s.query.source.reader.LastSeen(ctx, s.query.who.Account, chosen)
+	chosen := s.Plan.Place.Pick(nodes).List(nodes)
+	last, missing, err := s.Query.Source.Reader.LastSeen(ctx, s.Query.Who.Account, chosen)
 	s.addMissing(missing)
 	if err != nil {
 		s.addMissing([]string{"when nodes were last heard of: the store does not answer now"})
@@ -36,7 +38,7 @@ func (s *selection) ownSeries(ctx context.Context, nodes *fleet.Fleet) ([]*serie
 		if last[chosen[i].ID] > 0 {
 			v.nodes = append(v.nodes, &chosen[i])
 		} else {
-			s.query.unheard.Store(true)
+			s.Query.Unheard.Store(true)
 		}
 	}
 	v.last, v.times, v.lists = last, s.ownTimes(), make([][]*series.Series, len(v.nodes))
@@ -48,9 +50,9 @@ func (s *selection) ownSeries(ctx context.Context, nodes *fleet.Fleet) ([]*serie
 
 // ownSeries makes the nodes' own series that a selector asks for. Instants are in ms.
 type ownSeries struct {
-	selection          *selection
+	selection          *Selection
 	up, lastSeen, info bool                // which are asked for
-	nodes              []*Node             // that have been heard of
+	nodes              []*window.Node      // that have been heard of
 	last               map[uuid.UUID]int64 // when each was heard of
 	times              []int64
 	lists              [][]*series.Series // by node
@@ -60,10 +62,10 @@ type ownSeries struct {
 // they were last heard of.
 func (v *ownSeries) read(ctx context.Context) error {
 	var places []int
-	var nodes []Node
+	var nodes []window.Node
 	for i := range v.nodes {
 		if !v.makesUp(v.nodes[i]) && !v.lastSeen ||
-			v.selection.isInstant() && v.selection.hints.End >= v.last[v.nodes[i].ID] {
+			v.selection.IsInstant() && v.selection.Hints.End >= v.last[v.nodes[i].ID] {
 			if err := v.node(i, nil); err != nil {
 				return err
 			}
@@ -74,8 +76,8 @@ func (v *ownSeries) read(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	from := max(v.selection.hints.Start-OwnInterval, v.selection.now-v.selection.query.source.limits.rawRetention.Milliseconds())
-	missing, err := v.selection.query.source.reader.Instants(ctx, v.selection.query.who.Account, nodes, from, v.selection.hints.End,
+	from := max(v.selection.Hints.Start-OwnInterval, v.selection.now-v.selection.Query.Source.Limits.RawRetention.Milliseconds())
+	missing, err := v.selection.Query.Source.Reader.Instants(ctx, v.selection.Query.Who.Account, nodes, from, v.selection.Hints.End,
 		func(i int, instants []int64, err error) error {
 			if err != nil {
 				v.selection.addMissing([]string{"when a node was heard of: " + err.Error()})
@@ -88,7 +90,7 @@ func (v *ownSeries) read(ctx context.Context) error {
 }
 
 // makesUp reports whether up is asked for and made of when a node was heard of.
-func (v *ownSeries) makesUp(n *Node) bool { return v.up && !n.Watched() }
+func (v *ownSeries) makesUp(n *window.Node) bool { return v.up && !n.Watched() }
 
 // node makes the series of a node that sent frames at some instants, and was last heard of later or
 // with the last of them.
@@ -116,7 +118,7 @@ func (v *ownSeries) node(i int, instants []int64) error {
 	}
 	if v.makesUp(n) {
 		of := follow(beats, instants, func(at, heard int64) float64 {
-			if v.selection.query.source.reader.StateAt(at, heard, n.Interval) == read.StateDown {
+			if v.selection.Query.Source.Reader.StateAt(at, heard, n.Interval) == read.StateDown {
 				return 0
 			}
 			return 1
@@ -142,20 +144,20 @@ func follow(beats, instants []int64, value func(at, heard int64) float64) *serie
 
 // take takes a series that is asked for, with its memory.
 func (v *ownSeries) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
-	if len(beats) == 0 || !v.selection.plan.means(l) {
+	if len(beats) == 0 || !v.selection.Plan.Means(l) {
 		return nil
 	}
-	if err := v.selection.lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
+	if err := v.selection.Lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
 		return err
 	}
 	v.lists[i] = append(v.lists[i], &series.Series{Metric: l, Segments: []series.Segment{{Samples: of, Ends: ends}},
-		Context: v.selection.query.ctx})
+		Context: v.selection.Query.Ctx})
 	return nil
 }
 
 // untilLeft returns the times at which a node had not left, and where its series end: when it left.
-func (v *ownSeries) untilLeft(n *Node) (beats, ends []int64) {
-	left := v.selection.query.source.reader.Left(v.selection.query.who.Account, n)
+func (v *ownSeries) untilLeft(n *window.Node) (beats, ends []int64) {
+	left := v.selection.Query.Source.Reader.Left(v.selection.Query.Who.Account, n)
 	if left == nil {
 		return v.times, nil
 	}
@@ -168,20 +170,20 @@ func (v *ownSeries) untilLeft(n *Node) (beats, ends []int64) {
 
 // ownTimes are the instants at which nodes' own series have samples: the end, and every
 // minute, or every step if that is longer. A query of one step has one of them.
-func (s *selection) ownTimes() []int64 {
+func (s *Selection) ownTimes() []int64 {
 	every := int64(OwnInterval)
-	end := min(s.hints.End, s.now)
+	end := min(s.Hints.End, s.now)
 	// What is no query, such as a remote read, says no step: whoever reads may look anywhere.
-	one := s.query.within != nil && s.hints.Range == 0 && s.windows.step == 0
-	if one && s.windows.known { // it may lie before the end
-		end = min(end, s.windows.end)
+	one := s.Query.Within != nil && s.Hints.Range == 0 && s.windows.Step == 0
+	if one && s.windows.Known { // it may lie before the end
+		end = min(end, s.windows.End)
 	}
-	if s.hints.Range == 0 && s.windows.step > every { // then where they are looked at
-		every = s.windows.step
-		end -= mod(end-s.windows.end, every)
+	if s.Hints.Range == 0 && s.windows.Step > every { // then where they are looked at
+		every = s.windows.Step
+		end -= plan.Mod(end-s.windows.End, every)
 	}
 	// nobody knows before that
-	start := max(s.hints.Start, s.now-s.query.source.limits.rawRetention.Milliseconds())
+	start := max(s.Hints.Start, s.now-s.Query.Source.Limits.RawRetention.Milliseconds())
 	var list []int64
 	for t := start + (end-start)%every; t <= end; t += every {
 		if one && t < end {

@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"slices"
@@ -14,19 +14,19 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// kernelGroup is a series of a kernel's answer, as far as it has come.
-type kernelGroup struct {
+// group is a series of a kernel's answer, as far as it has come.
+type group struct {
 	labels labels.Labels
 	of     *kernel.Group
 	row    []float64    // of a question that does not aggregate
-	topK   *kernel.TopK // of topk and bottomk, whose series stand in kernelRun
+	topK   *kernel.TopK // of topk and bottomk, whose series stand in aggregation
 	// histograms are those of a group that has them, and bounds theirs.
 	histograms *kernel.HistogramGroup
 	bounds     []float64
 }
 
 // addRow adds a series to its group.
-func (r *kernelRun) addRow(one *row) error {
+func (r *aggregation) addRow(one *row) error {
 	l := one.labels
 	if one.values != nil && (r.k.function == "rate" || r.k.function == "increase") {
 		r.warn(l.Get(labels.MetricName))
@@ -35,7 +35,7 @@ func (r *kernelRun) addRow(one *row) error {
 		l = l.DropReserved(schema.IsMetadataLabel)
 	}
 	if !r.k.aggregates {
-		r.order = append(r.order, &kernelGroup{labels: l, row: one.values})
+		r.order = append(r.order, &group{labels: l, row: one.values})
 		return r.hold(int64(8 * r.steps.N))
 	}
 	var key uint64
@@ -77,8 +77,8 @@ func (r *kernelRun) addRow(one *row) error {
 const rowCost = 24
 
 // begin begins a group with its first series.
-func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
-	g := &kernelGroup{}
+func (r *aggregation) begin(l labels.Labels, one *row) (*group, error) {
+	g := &group{}
 	r.order = append(r.order, g)
 	if r.k.operation.IsTopK() {
 		if err := r.take(r.k.operation.TopKBytes(r.steps.N)); err != nil {
@@ -107,17 +107,17 @@ func (r *kernelRun) begin(l labels.Labels, one *row) (*kernelGroup, error) {
 }
 
 // hold takes the memory of a series of the answer.
-func (r *kernelRun) hold(bytes int64) error {
+func (r *aggregation) hold(bytes int64) error {
 	err := r.take(bytes + series.SeriesCost)
 	if err != nil {
 		return err
 	}
 	r.counted++
-	return r.selection.query.source.tooManySeries(r.selection.query.series.Add(1))
+	return r.selection.Query.Source.TooManySeries(r.selection.Query.Series.Add(1))
 }
 
-func (r *kernelRun) take(bytes int64) error {
-	if err := r.selection.lease.Take(bytes); err != nil {
+func (r *aggregation) take(bytes int64) error {
+	if err := r.selection.Lease.Take(bytes); err != nil {
 		return err
 	}
 	r.held += bytes
@@ -125,18 +125,18 @@ func (r *kernelRun) take(bytes int64) error {
 }
 
 // give gives back what the answer does not need any more.
-func (r *kernelRun) give(bytes int64) {
-	r.selection.lease.Give(bytes)
+func (r *aggregation) give(bytes int64) {
+	r.selection.Lease.Give(bytes)
 	r.held -= bytes
 }
 
 // drop gives back what the answer took: the engine is to answer.
-func (r *kernelRun) drop() {
-	r.selection.lease.Give(r.held)
-	r.selection.query.series.Add(-r.counted)
+func (r *aggregation) drop() {
+	r.selection.Lease.Give(r.held)
+	r.selection.Query.Series.Add(-r.counted)
 }
 
-func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
+func (r *aggregation) groupLabels(l labels.Labels) labels.Labels {
 	b := labels.NewBuilder(l)
 	if r.k.without {
 		return b.Del(r.k.grouping...).Del(labels.MetricName).Labels()
@@ -145,7 +145,7 @@ func (r *kernelRun) groupLabels(l labels.Labels) labels.Labels {
 }
 
 // warn says of a metric that it may be no counter, in the engine's words.
-func (r *kernelRun) warn(name string) {
+func (r *aggregation) warn(name string) {
 	if name == "" || r.warned[name] {
 		return
 	}
@@ -160,7 +160,7 @@ func (r *kernelRun) warn(name string) {
 
 // answer returns the groups as series with a value at each step; where a value is missing, the
 // series has ended.
-func (r *kernelRun) answer() ([]*series.Series, error) {
+func (r *aggregation) answer() ([]*series.Series, error) {
 	all := make([]int64, r.steps.N)
 	for i := range all {
 		all[i] = r.steps.At(i)
@@ -177,7 +177,7 @@ func (r *kernelRun) answer() ([]*series.Series, error) {
 			of, err = r.histogramPart(g, all)
 		case g.of != nil:
 			var row []float64
-			if row, err = g.of.Row(r.selection.query.ctx); err == nil {
+			if row, err = g.of.Row(r.selection.Query.Ctx); err == nil {
 				of, err = r.numberPart(row, all)
 			}
 		default:
@@ -186,12 +186,12 @@ func (r *kernelRun) answer() ([]*series.Series, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.query.ctx}
+		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.Query.Ctx}
 	}
 	return list, nil
 }
 
-func (r *kernelRun) numberPart(row []float64, all []int64) (series.Segment, error) {
+func (r *aggregation) numberPart(row []float64, all []int64) (series.Segment, error) {
 	if !slices.ContainsFunc(row, kernel.IsMissing) {
 		return series.Segment{Samples: &series.Points{Times: all, Values: row}}, nil
 	}
@@ -211,7 +211,7 @@ func (r *kernelRun) numberPart(row []float64, all []int64) (series.Segment, erro
 // ofGroups is the metric of what an aggregation gives: such histograms do not count.
 var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
 
-func (r *kernelRun) histogramPart(g *kernelGroup, all []int64) (series.Segment, error) {
+func (r *aggregation) histogramPart(g *group, all []int64) (series.Segment, error) {
 	of := &series.Points{}
 	var ends []int64
 	there := false

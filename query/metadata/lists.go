@@ -1,4 +1,4 @@
-package query
+package metadata
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -22,10 +25,10 @@ var ErrNoIndex = errors.New("query: there is no index of series")
 
 // Lists says which series there are, and what is known of their metrics. Its methods may be called
 // from many goroutines.
-type Lists struct{ source *source }
+type Lists struct{ source *selection.Source }
 
-// newLists returns the lists of what a source has. Without an index they are ErrNoIndex.
-func newLists(s *source) *Lists { return &Lists{source: s} }
+// New returns the lists of what a source has. Without an index they are ErrNoIndex.
+func New(s *selection.Source) *Lists { return &Lists{source: s} }
 
 // SeriesQuery asks the index, and no engine, which series there are.
 type SeriesQuery struct {
@@ -36,19 +39,19 @@ type SeriesQuery struct {
 // find asks the index which stored series there are. plans has one for each of the selectors.
 func (s *Lists) find(
 	ctx context.Context, who account.Principal, c SeriesQuery,
-) (*index.Selection, []*plan, annotations.Annotations, error) {
-	if s.source.index == nil {
+) (*index.Selection, []*plan.Plan, annotations.Annotations, error) {
+	if s.source.Index == nil {
 		return nil, nil, nil, ErrNoIndex
 	}
 	q := index.Query{Context: ctx, From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns}
-	var plans []*plan
+	var plans []*plan.Plan
 	texts := map[int]bool{} // whether a selector is of texts only, or of none
 	for _, matchers := range c.Selectors {
-		p := newPlan(matchers, func() map[string]frame.Kind { return s.source.kinds.known(who) })
+		p := plan.New(matchers, func() map[string]frame.Kind { return s.source.Kinds.Known(who) })
 		plans = append(plans, p)
-		q.Selectors = append(q.Selectors, p.own)
-		if p.ownTexts != nil {
-			q.Selectors = append(q.Selectors, p.ownTexts)
+		q.Selectors = append(q.Selectors, p.Own)
+		if p.OwnTexts != nil {
+			q.Selectors = append(q.Selectors, p.OwnTexts)
 			texts[len(q.Selectors)-2], texts[len(q.Selectors)-1] = false, true
 		}
 	}
@@ -58,7 +61,7 @@ func (s *Lists) find(
 			return !split || ofTexts == (m.Kind == frame.String)
 		}
 	}
-	found, err := s.source.index.Select(who.Account, q)
+	found, err := s.source.Index.Select(who.Account, q)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -66,7 +69,7 @@ func (s *Lists) find(
 	if found.Missing > 0 {
 		warnings.Add(
 			errors.New(
-				NotWhole + "the series of some nodes are still being loaded; /-/ready shows " +
+				read.NotWhole + "the series of some nodes are still being loaded; /-/ready shows " +
 					"the progress"))
 	}
 	return found, plans, warnings, nil
@@ -92,14 +95,14 @@ func (s *Lists) Series(
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
-	if most == 0 && total > s.source.limits.maxSeries {
-		return nil, nil, &limit.Error{Limit: "max_series", Value: s.source.limits.maxSeries,
+	if most == 0 && total > s.source.Limits.MaxSeries {
+		return nil, nil, &limit.Error{Limit: "max_series", Value: s.source.Limits.MaxSeries,
 			Needed: total,
 			Remedy: "narrow match[], for instance with cluster= or node=, or take the first ones " +
 				"with limit="}
 	}
-	if int64(most) > s.source.limits.maxSeries {
-		most = int(s.source.limits.maxSeries)
+	if int64(most) > s.source.Limits.MaxSeries {
+		most = int(s.source.Limits.MaxSeries)
 	}
 	var list []labels.Labels
 	listed := map[uint64]bool{}
@@ -133,7 +136,7 @@ func (s *Lists) Series(
 
 // takeStored calls take with the stored series that a plan lists until it returns false.
 func (s *Lists) takeStored(
-	found *index.Selection, plans []*plan, take func(labels.Labels) bool,
+	found *index.Selection, plans []*plan.Plan, take func(labels.Labels) bool,
 ) (more bool) {
 	for b := range found.ByNode() {
 		kinds := map[string]frame.Kind{}
@@ -143,7 +146,7 @@ func (s *Lists) takeStored(
 		for l := range b.Series() {
 			name := l.Get(labels.MetricName)
 			m := window.Metric{Name: name, Kind: kinds[name]}
-			if slices.ContainsFunc(plans, func(p *plan) bool { return p.lists(l, &m) }) &&
+			if slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Lists(l, &m) }) &&
 				!take(l) {
 				return false
 			}
@@ -222,7 +225,7 @@ func (s *Lists) LabelValues(
 				case name == labels.BucketLabel:
 					list = append(list, leTexts(m, suffix)...)
 				case len(plans) == 0 ||
-					slices.ContainsFunc(plans, func(p *plan) bool { return p.named(of) }):
+					slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Named(of) }):
 					list = append(list, of)
 				}
 			}

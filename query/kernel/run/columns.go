@@ -1,4 +1,4 @@
-package query
+package run
 
 import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// kernelScratch is what one node's computing uses again for each series.
-type kernelScratch struct {
+// scratch is what one node's computing uses again for each series.
+type scratch struct {
 	slider     kernel.Slider
 	numbers    kernel.Columns
 	histograms kernel.Histograms
@@ -20,7 +20,7 @@ type kernelScratch struct {
 
 // histogramsOf returns the samples of a series of histograms, if they are wanted where it ended,
 // its metric and bounds; nil if its parts must be joined.
-func (k *kernelScratch) histogramsOf(
+func (k *scratch) histogramsOf(
 	s *series.Series, ends bool,
 ) (*kernel.Histograms, *window.Metric, []float64) {
 	if len(s.Segments) > 1 {
@@ -53,7 +53,7 @@ func (k *kernelScratch) histogramsOf(
 
 // columns returns a series' samples, and where it ended unless only samples are asked for. Of
 // histograms that are only counted each one is a number.
-func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Columns, error) {
+func (k *scratch) columns(s *series.Series, of *question) (kernel.Columns, error) {
 	onlySamples := of.function != ""
 	if of, is := s.Segments[0].Samples.(*series.Lazy); is && len(s.Segments) == 1 {
 		k.numbers.Times, k.numbers.Values = of.Numbers(&k.line, !onlySamples, k.numbers.Times, k.numbers.Values)
@@ -88,7 +88,7 @@ func (k *kernelScratch) columns(s *series.Series, of *kernelQuestion) (kernel.Co
 }
 
 // columnsOf returns the samples of a counter or a gauge.
-func (k *kernelScratch) columnsOf(of series.Floats) kernel.Columns {
+func (k *scratch) columnsOf(of series.Floats) kernel.Columns {
 	if of.Metric.Kind == frame.GaugeDouble {
 		return kernel.Columns{Times: of.At, Values: of.Doubles}
 	}

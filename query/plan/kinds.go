@@ -1,4 +1,4 @@
-package query
+package plan
 
 import (
 	"sync"
@@ -14,9 +14,9 @@ type Index interface {
 	Select(account string, q index.Query) (*index.Selection, error)
 }
 
-// kinds remembers which metrics accounts have, and of which kind each is. Its methods may be called
+// Kinds remembers which metrics accounts have, and of which kind each is. Its methods may be called
 // from many goroutines.
-type kinds struct {
+type Kinds struct {
 	index Index // nil: nothing is known
 	clock func() time.Time
 
@@ -30,17 +30,17 @@ type accountKinds struct {
 	byName map[string]frame.Kind
 }
 
-// newKinds returns what asks an index, which may be nil.
-func newKinds(index Index, clock func() time.Time) *kinds {
-	return &kinds{index: index, clock: clock, accounts: map[string]accountKinds{}}
+// NewKinds returns what asks an index, which may be nil.
+func NewKinds(index Index, clock func() time.Time) *Kinds {
+	return &Kinds{index: index, clock: clock, accounts: map[string]accountKinds{}}
 }
 
 // kindsTTL is how long the list of an account's metrics is remembered.
 const kindsTTL = 30 * time.Second
 
-// known returns the metrics that the account has had today and yesterday, by name; nothing while
+// Known returns the metrics that the account has had today and yesterday, by name; nothing while
 // the index is being loaded. Nobody changes it.
-func (k *kinds) known(who account.Principal) map[string]frame.Kind {
+func (k *Kinds) Known(who account.Principal) map[string]frame.Kind {
 	if k.index == nil {
 		return nil
 	}
