@@ -1,5 +1,12 @@
 package query
 
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/prometheus/promql"
+)
+
 // ExpressionError says what is wrong with an expression: with the text itself, or with what it
 // would make of the series that there are.
 type ExpressionError struct {
@@ -18,3 +25,22 @@ func (e *ExpressionError) Unwrap() error { return e.Err }
 type sourceError struct{ error }
 
 func (e sourceError) Unwrap() error { return e.error }
+
+// unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.
+// Any other is the expression's.
+func unwrapped(err error) error {
+	if of, is := errors.AsType[sourceError](err); is {
+		return of.error
+	}
+	if of, is := errors.AsType[promql.ErrStorage](err); is {
+		return of.Err
+	}
+	switch err.(type) {
+	case promql.ErrQueryTimeout, promql.ErrQueryCanceled, promql.ErrTooManySamples:
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &ExpressionError{Evaluated: true, Err: err}
+}

@@ -1,3 +1,7 @@
+// Package live is for who holds stored series in memory, as package rules does: a Selector knows
+// which of them it means, and a View is one of them as PromQL sees it.
+//
+// It may import frame, window, query/plan and query/series.
 package live
 
 import (

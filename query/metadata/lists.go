@@ -1,3 +1,11 @@
+// Package metadata says which series there are, and what is known of their metrics, without reading
+// a value. Start with Lists.
+//
+// What it promises: series that are made when they are asked for are listed, too: a histogram's
+// classic ones, and those of nodes' state. An answer that may lack series of nodes which are still
+// being loaded says so in a warning.
+//
+// It may import access/account, dictionary, frame, memory, window and, of query, what is below it.
 package metadata
 
 import (

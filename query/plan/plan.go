@@ -1,3 +1,15 @@
+// Package plan says what a selector means before anything is read of it: Plan what its matchers ask
+// of the sources, Windows at which instants it is looked at, and Span which source answers which
+// part of the time.
+//
+//	matchers          ── New ───────────▶ Plan: which metrics, where, as which views
+//	hints of PromQL   ── NewWindows ────▶ Windows
+//	Windows           ── Windows.Spans ─▶ Spans: samples, or the coarsest rollup that fits
+//
+// What it promises: sources are asked for more rather than less, and Plan.Means says which of what
+// they give is meant.
+//
+// It may import access/account, frame, window and, of query, what is below it.
 package plan
 
 import (

@@ -1,3 +1,19 @@
+// Package selection reads what one selector of a query selects, node by node.
+//
+// Start with Query, which is one query of one principal, and its Prepare:
+//
+//	Query.Prepare     plan, spans, and the nodes that are to be asked (fleet, index)
+//	Selection.ReadNode
+//	  Newest          what an instant sees of the node's newest state
+//	  collector       else each span: samples of windows, or of rollups → series
+//
+// What it promises: what an answer lacks, and which rollups it is of, stands in
+// Selection.Warnings.
+//
+// What bites: a Selection that is streamed holds no values: its series are read as they are walked
+// over. A Query is for one evaluation, a Source for all.
+//
+// It may import access/account, frame, memory, window and, of query, what is below it.
 package selection
 
 import (

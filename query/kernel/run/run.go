@@ -1,3 +1,14 @@
+// Package run answers the parts of an expression that kernels know: it reads series node by node,
+// computes their rows, and adds these up in the nodes' order.
+//
+// Start with Compute. A rewriter finds the parts, each a question; an aggregation answers one:
+//
+//	Selection.ReadNode ── block of rows ──▶ group ──▶ series with a value at each step
+//
+// What it promises: an answer is that of Prometheus's engine, to the last bit. What only the engine
+// knows stays the engine's.
+//
+// It may import frame, memory, window and, of query, what is below it.
 package run
 
 import (

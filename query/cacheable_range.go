@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/promql"
@@ -116,16 +115,6 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, error) {
 	return r.engine.evaluate(ctx, r.who, r.expr, time.UnixMilli(from), time.UnixMilli(to),
 		time.Duration(r.step)*time.Millisecond, r.o)
-}
-
-// plain returns an answer's series if it is of samples, which are numbers, and nothing is to be
-// said about it.
-func (a *Answer) plain() (promql.Matrix, bool) {
-	m, is := a.Value.(promql.Matrix)
-	if !is || len(a.Warnings) > 0 || a.query.UsedRollups.Load() || a.query.Unheard.Load() {
-		return nil, false
-	}
-	return m, !slices.ContainsFunc(m, func(s promql.Series) bool { return len(s.Histograms) > 0 })
 }
 
 // current returns what is kept and counts still; nil if nothing.
