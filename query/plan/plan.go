@@ -222,7 +222,7 @@ func (p *Plan) Views(l labels.Labels, m *window.Metric, visit func(labels.Labels
 		for _, bucket := range series.ExposedBuckets(len(m.Bounds.Upper)) {
 			b.Set(labels.BucketLabel, series.BucketText(m.Bounds, bucket))
 			if of := b.Labels(); p.Means(of) {
-				visit(of, series.View{suffix, bucket})
+				visit(of, series.View{Suffix: suffix, Bucket: bucket})
 			}
 		}
 	}

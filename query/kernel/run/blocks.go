@@ -2,12 +2,12 @@ package run
 
 import (
 	"context"
-
-	"github.com/prometheus/prometheus/model/labels"
+	"sync"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/kernel"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
@@ -32,42 +32,57 @@ type block struct {
 	err   error
 }
 
-// row is what a function gives of a series at each step: numbers, or histograms with bounds.
-type row struct {
-	labels     labels.Labels
-	values     []float64
-	histograms *kernel.HistogramRow
-	bounds     []float64
-}
-
 // rowSource gives what is to be added up: rows, or series of which rows are to be computed.
 type rowSource func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
+// computation reads series and computes their rows, in blocks. It does so for several nodes at once.
+type computation struct {
+	selection *selection.Selection
+	k         *question
+	steps     kernel.Steps
+	scratch   sync.Pool // *scratch
+	rows      sync.Pool // *kernel.HistogramRow
+	streams   sync.WaitGroup
+}
+
+// newComputation returns that of a question at some steps, whose selector has this offset, in ms.
+func newComputation(
+	s *selection.Selection, k *question, steps kernel.Steps, offset int64,
+) *computation {
+	c := &computation{selection: s, k: k, steps: steps}
+	c.scratch.New = func() any {
+		return &scratch{slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
+			Width: k.width, Offset: offset}, iterator: &series.Iterator{}}
+	}
+	c.rows.New = func() any { return kernel.NewHistogramRow(steps.N) }
+	return c
+}
+
 // ofNode is a node, whose newest state may be known.
-func (r *aggregation) ofNode(n *window.Node, known *read.LatestSeries) rowSource {
+func (c *computation) ofNode(n *window.Node, known *read.LatestSeries) rowSource {
 	return func(ctx context.Context, lease *memory.Lease) ([]row, []*series.Series, error) {
-		if known == nil && r.selection.IsInstant() {
-			lists, done, err := r.selection.Newest(ctx, n, nil)
+		if known == nil && c.selection.IsInstant() {
+			lists, done, err := c.selection.Newest(ctx, n, nil)
 			if err != nil {
 				return nil, nil, err
 			}
-			rows, is, err := r.rowsOf(lists)
+			rows, is, err := c.rowsOf(lists)
 			if done && is || err != nil {
 				return rows, nil, err
 			}
 		}
-		list, err := r.selection.ReadNode(ctx, n, known, lease)
+		list, err := c.selection.ReadNode(ctx, n, known, lease)
 		return nil, list, err
 	}
 }
 
 // stream reads series and computes them block by block. The memory of the series is given back when
 // the last block is taken.
-func (r *aggregation) stream(ctx context.Context, read rowSource) <-chan block {
+func (c *computation) stream(ctx context.Context, read rowSource) <-chan block {
 	blocks := make(chan block, blocksAhead)
-	r.streams.Go(func() {
+	c.streams.Go(func() {
 		defer close(blocks)
-		within, end := r.selection.Scope(ctx)
+		within, end := c.selection.Scope(ctx)
 		defer end()
 		send := func(b block) bool {
 			select {
@@ -77,13 +92,13 @@ func (r *aggregation) stream(ctx context.Context, read rowSource) <-chan block {
 				return false
 			}
 		}
-		send(block{err: r.blocks(within, read, send)})
+		send(block{err: c.blocks(within, read, send)})
 	})
 	return blocks
 }
 
 // blocks reads and computes, and sends what comes of it.
-func (r *aggregation) blocks(ctx context.Context, read rowSource, send func(block) bool) error {
+func (c *computation) blocks(ctx context.Context, read rowSource, send func(block) bool) error {
 	lease := memory.Of(ctx)
 	rows, list, err := read(ctx, lease)
 	if err != nil {
@@ -97,11 +112,11 @@ func (r *aggregation) blocks(ctx context.Context, read rowSource, send func(bloc
 		}
 		err = lease.Take(b.bytes)
 	}
-	scratch := r.scratch.Get().(*scratch)
-	defer r.scratch.Put(scratch)
+	scratch := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(scratch)
 	for next := 0; next < len(list) && err == nil; {
 		err = share.OnCPU(ctx, func() (err error) {
-			next, err = r.fill(ctx, &b, scratch, list, next)
+			next, err = c.fill(ctx, &b, scratch, list, next)
 			return err
 		})
 		if err == nil && b.isFull() {
@@ -119,11 +134,11 @@ func (r *aggregation) blocks(ctx context.Context, read rowSource, send func(bloc
 
 // fill computes the rows of series from one on until a block is full, and returns the next one. The
 // lease gives what the rows take.
-func (r *aggregation) fill(
+func (c *computation) fill(
 	ctx context.Context, b *block, scratch *scratch, list []*series.Series, from int,
 ) (next int, err error) {
 	for next = from; next < len(list) && !b.isFull(); next++ {
-		one, some, err := r.compute(ctx, scratch, list[next])
+		one, some, err := c.compute(ctx, scratch, list[next])
 		if err != nil {
 			return next, err
 		}
@@ -142,52 +157,45 @@ func (r *aggregation) fill(
 
 func (b *block) isFull() bool { return len(b.rows) >= blockRows || b.bytes >= blockBytes }
 
-func (r *row) bytes() int64 {
-	if r.histograms != nil {
-		return r.histograms.Bytes()
-	}
-	return int64(8 * len(r.values))
-}
-
 // compute returns what the question's function gives of a series, and whether that is anything.
-func (r *aggregation) compute(ctx context.Context, scratch *scratch,
+func (c *computation) compute(ctx context.Context, scratch *scratch,
 	s *series.Series) (row, bool, error) {
 	one := row{labels: s.Metric}
 	if err := ctx.Err(); err != nil {
 		return one, false, err
 	}
-	if s.Segments[0].IsHistogram() && !r.k.onlyCounts() {
-		some, err := r.histogramRow(ctx, scratch, s, &one)
+	if s.Segments[0].IsHistogram() && !c.k.onlyCounts() {
+		some, err := c.histogramRow(ctx, scratch, s, &one)
 		return one, some, err
 	}
-	c, err := scratch.columns(s, r.k)
+	samples, err := scratch.columns(s, c.k)
 	if err != nil {
 		return one, false, err
 	}
-	one.values = make([]float64, r.steps.N)
-	if r.k.function == "" {
-		return one, kernel.Lookback(c, r.steps, r.selection.Query.Lookback, scratch.slider.Offset, one.values), nil
+	one.values = make([]float64, c.steps.N)
+	if c.k.function == "" {
+		return one, kernel.Lookback(samples, c.steps, c.selection.Query.Lookback, scratch.slider.Offset, one.values), nil
 	}
-	some, err := scratch.slider.Slide(ctx, c, one.values)
+	some, err := scratch.slider.Slide(ctx, samples, one.values)
 	return one, some, err
 }
 
 // histogramRow computes the row of a series of histograms.
-func (r *aggregation) histogramRow(
+func (c *computation) histogramRow(
 	ctx context.Context, scratch *scratch, s *series.Series, one *row,
 ) (bool, error) {
-	h, m, bounds := scratch.histogramsOf(s, r.k.function == "")
-	if h == nil || !takesHistograms(r.selection, r.k, m.Kind) {
+	h, m, bounds := scratch.histogramsOf(s, c.k.function == "")
+	if h == nil || !takesHistograms(c.selection, c.k, m.Kind) {
 		return false, errUseEngine
 	}
-	one.histograms = r.rows.Get().(*kernel.HistogramRow)
+	one.histograms = c.rows.Get().(*kernel.HistogramRow)
 	one.histograms.Reset()
-	if !r.k.counts {
+	if !c.k.counts {
 		one.bounds = bounds
 	}
 	buckets := len(bounds) + 1
-	if r.k.function == "" {
-		return scratch.slider.LookbackHistograms(h, r.selection.Query.Lookback, buckets, !r.k.counts, one.histograms), nil
+	if c.k.function == "" {
+		return scratch.slider.LookbackHistograms(h, c.selection.Query.Lookback, buckets, !c.k.counts, one.histograms), nil
 	}
-	return scratch.slider.Increase(ctx, h, r.k.function == "rate", buckets, !r.k.counts, one.histograms)
+	return scratch.slider.Increase(ctx, h, c.k.function == "rate", buckets, !c.k.counts, one.histograms)
 }

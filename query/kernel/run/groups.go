@@ -19,46 +19,66 @@ type group struct {
 	labels labels.Labels
 	of     *kernel.Group
 	row    []float64    // of a question that does not aggregate
-	topK   *kernel.TopK // of topk and bottomk, whose series stand in aggregation
+	topK   *kernel.TopK // of topk and bottomk, whose series stand in topKSeries
 	// histograms are those of a group that has them, and bounds theirs.
 	histograms *kernel.HistogramGroup
 	bounds     []float64
 }
 
+// groups are what has come so far of an answer: rows are added to them one after the other.
+type groups struct {
+	k      *question
+	steps  kernel.Steps
+	budget *budget
+
+	byKey    map[uint64]*group
+	order    []*group
+	buf      []byte
+	warnings annotations.Annotations
+	warned   map[string]bool // names of metrics
+	top      topKSeries      // of topk and bottomk
+}
+
+// newGroups returns the groups of a question at some steps; there is none yet.
+func newGroups(k *question, steps kernel.Steps, b *budget) *groups {
+	return &groups{k: k, steps: steps, budget: b, byKey: map[uint64]*group{},
+		warned: map[string]bool{}, top: topKSeries{budget: b}}
+}
+
 // addRow adds a series to its group.
-func (r *aggregation) addRow(one *row) error {
+func (s *groups) addRow(one *row) error {
 	l := one.labels
-	if one.values != nil && (r.k.function == "rate" || r.k.function == "increase") {
-		r.warn(l.Get(labels.MetricName))
+	if one.values != nil && (s.k.function == "rate" || s.k.function == "increase") {
+		s.warn(l.Get(labels.MetricName))
 	}
-	if r.k.dropsName() {
+	if s.k.dropsName() {
 		l = l.DropReserved(schema.IsMetadataLabel)
 	}
-	if !r.k.aggregates {
-		r.order = append(r.order, &group{labels: l, row: one.values})
-		return r.hold(int64(8 * r.steps.N))
+	if !s.k.aggregates {
+		s.order = append(s.order, &group{labels: l, row: one.values})
+		return s.budget.hold(int64(8 * s.steps.N))
 	}
 	var key uint64
 	switch {
-	case r.k.without:
-		key, r.buf = l.HashWithoutLabels(r.buf, r.k.grouping...)
-	case len(r.k.grouping) > 0:
-		key, r.buf = l.HashForLabels(r.buf, r.k.grouping...)
+	case s.k.without:
+		key, s.buf = l.HashWithoutLabels(s.buf, s.k.grouping...)
+	case len(s.k.grouping) > 0:
+		key, s.buf = l.HashForLabels(s.buf, s.k.grouping...)
 	}
-	g := r.groups[key]
+	g := s.byKey[key]
 	if g == nil {
 		var err error
-		if g, err = r.begin(l, one); err != nil {
+		if g, err = s.begin(l, one); err != nil {
 			return err
 		}
-		r.groups[key] = g
+		s.byKey[key] = g
 	}
 	switch {
 	case g.topK != nil:
-		return r.addTopK(g.topK, l, one.values)
+		return s.top.addRow(g.topK, l, one.values)
 	case g.histograms == nil && one.histograms == nil:
-		if r.k.operation.KeepsRows() {
-			if err := r.take(rowCost + int64(8*r.steps.N)); err != nil {
+		if s.k.operation.KeepsRows() {
+			if err := s.budget.take(rowCost + int64(8*s.steps.N)); err != nil {
 				return err
 			}
 		}
@@ -73,125 +93,92 @@ func (r *aggregation) addRow(one *row) error {
 	return errUseEngine
 }
 
-// rowCost is what a row that is kept takes beside its numbers, in bytes.
-const rowCost = 24
-
 // begin begins a group with its first series.
-func (r *aggregation) begin(l labels.Labels, one *row) (*group, error) {
+func (s *groups) begin(l labels.Labels, one *row) (*group, error) {
 	g := &group{}
-	r.order = append(r.order, g)
-	if r.k.operation.IsTopK() {
-		if err := r.take(r.k.operation.TopKBytes(r.steps.N)); err != nil {
+	s.order = append(s.order, g)
+	if s.k.operation.IsTopK() {
+		if err := s.budget.take(s.k.operation.TopKBytes(s.steps.N)); err != nil {
 			return nil, err
 		}
-		g.topK = r.k.operation.NewTopK(r.steps.N)
+		g.topK = s.k.operation.NewTopK(s.steps.N)
 		return g, nil
 	}
-	g.labels = r.groupLabels(l)
+	g.labels = s.groupLabels(l)
 	if one.histograms == nil {
-		if err := r.hold(int64(8 * r.steps.N * r.k.operation.Columns)); err != nil {
+		if err := s.budget.hold(int64(8 * s.steps.N * s.k.operation.Columns)); err != nil {
 			return nil, err
 		}
-		g.of = r.k.operation.NewGroup(r.steps.N)
+		g.of = s.k.operation.NewGroup(s.steps.N)
 		return g, nil
 	}
 	buckets := 0
-	if !r.k.counts {
+	if !s.k.counts {
 		g.bounds, buckets = one.bounds, len(one.bounds)+1
 	}
-	if err := r.hold(kernel.HistogramBytes(r.steps.N, buckets)); err != nil {
+	if err := s.budget.hold(kernel.HistogramBytes(s.steps.N, buckets)); err != nil {
 		return nil, err
 	}
-	g.histograms = r.k.operation.NewHistogramGroup(r.steps.N, buckets)
+	g.histograms = s.k.operation.NewHistogramGroup(s.steps.N, buckets)
 	return g, nil
 }
 
-// hold takes the memory of a series of the answer.
-func (r *aggregation) hold(bytes int64) error {
-	err := r.take(bytes + series.SeriesCost)
-	if err != nil {
-		return err
-	}
-	r.counted++
-	return r.selection.Query.Source.TooManySeries(r.selection.Query.Series.Add(1))
-}
-
-func (r *aggregation) take(bytes int64) error {
-	if err := r.selection.Lease.Take(bytes); err != nil {
-		return err
-	}
-	r.held += bytes
-	return nil
-}
-
-// give gives back what the answer does not need any more.
-func (r *aggregation) give(bytes int64) {
-	r.selection.Lease.Give(bytes)
-	r.held -= bytes
-}
-
-// drop gives back what the answer took: the engine is to answer.
-func (r *aggregation) drop() {
-	r.selection.Lease.Give(r.held)
-	r.selection.Query.Series.Add(-r.counted)
-}
-
-func (r *aggregation) groupLabels(l labels.Labels) labels.Labels {
+func (s *groups) groupLabels(l labels.Labels) labels.Labels {
 	b := labels.NewBuilder(l)
-	if r.k.without {
-		return b.Del(r.k.grouping...).Del(labels.MetricName).Labels()
+	if s.k.without {
+		return b.Del(s.k.grouping...).Del(labels.MetricName).Labels()
 	}
-	return b.Keep(r.k.grouping...).Labels()
+	return b.Keep(s.k.grouping...).Labels()
 }
 
 // warn says of a metric that it may be no counter, in the engine's words.
-func (r *aggregation) warn(name string) {
-	if name == "" || r.warned[name] {
+func (s *groups) warn(name string) {
+	if name == "" || s.warned[name] {
 		return
 	}
-	r.warned[name] = true
+	s.warned[name] = true
 	for _, suffix := range []string{"_total", "_sum", "_count", "_bucket"} {
 		if strings.HasSuffix(name, suffix) {
 			return
 		}
 	}
-	r.warnings.Add(annotations.NewPossibleNonCounterInfo(name, r.k.argument.PositionRange()))
+	s.warnings.Add(annotations.NewPossibleNonCounterInfo(name, s.k.argument.PositionRange()))
 }
 
-// answer returns the groups as series with a value at each step; where a value is missing, the
+// series returns the groups as series with a value at each step; where a value is missing, the
 // series has ended.
-func (r *aggregation) answer() ([]*series.Series, error) {
-	all := make([]int64, r.steps.N)
+func (s *groups) series() ([]*series.Series, error) {
+	all := make([]int64, s.steps.N)
 	for i := range all {
-		all[i] = r.steps.At(i)
+		all[i] = s.steps.At(i)
 	}
-	if r.k.operation.IsTopK() {
-		return r.topKAnswer(all)
+	if s.k.operation.IsTopK() {
+		return s.top.series(s.budget.query.Ctx, s.order, all)
 	}
-	list := make([]*series.Series, len(r.order))
-	for i, g := range r.order {
+	list := make([]*series.Series, len(s.order))
+	for i, g := range s.order {
 		var of series.Segment
 		var err error
 		switch {
 		case g.histograms != nil:
-			of, err = r.histogramPart(g, all)
+			of, err = s.histogramSegment(g, all)
 		case g.of != nil:
 			var row []float64
-			if row, err = g.of.Row(r.selection.Query.Ctx); err == nil {
-				of, err = r.numberPart(row, all)
+			if row, err = g.of.Row(s.budget.query.Ctx); err == nil {
+				of, err = s.numberSegment(row, all)
 			}
 		default:
-			of, err = r.numberPart(g.row, all)
+			of, err = s.numberSegment(g.row, all)
 		}
 		if err != nil {
 			return nil, err
 		}
-		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: r.selection.Query.Ctx}
+		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: s.budget.query.Ctx}
 	}
 	return list, nil
 }
 
-func (r *aggregation) numberPart(row []float64, all []int64) (series.Segment, error) {
+func (s *groups) numberSegment(row []float64, all []int64) (series.Segment, error) {
 	if !slices.ContainsFunc(row, kernel.IsMissing) {
 		return series.Segment{Samples: &series.Points{Times: all, Values: row}}, nil
 	}
@@ -205,22 +192,22 @@ func (r *aggregation) numberPart(row []float64, all []int64) (series.Segment, er
 			ends = append(ends, all[i])
 		}
 	}
-	return series.Segment{Samples: of, Ends: ends}, r.take(int64(16*len(of.Times) + 8*len(ends)))
+	return series.Segment{Samples: of, Ends: ends}, s.budget.take(int64(16*len(of.Times) + 8*len(ends)))
 }
 
-// ofGroups is the metric of what an aggregation gives: such histograms do not count.
-var ofGroups = &window.Metric{Kind: frame.GaugeHistogram}
+// groupMetric is the metric of what an aggregation gives: such histograms do not count.
+var groupMetric = &window.Metric{Kind: frame.GaugeHistogram}
 
-func (r *aggregation) histogramPart(g *group, all []int64) (series.Segment, error) {
+func (s *groups) histogramSegment(one *group, all []int64) (series.Segment, error) {
 	of := &series.Points{}
 	var ends []int64
 	there := false
 	for i, at := range all {
-		count, sum, buckets, is := g.histograms.At(i)
+		count, sum, buckets, is := one.histograms.At(i)
 		if is {
-			h := series.NativeDense(ofGroups, g.bounds, buckets, sum)
+			h := series.NativeDense(groupMetric, one.bounds, buckets, sum)
 			h.Count = count
-			if err := r.take(series.HistogramCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+			if err := s.budget.take(series.HistogramCost + 16*int64(len(h.PositiveBuckets))); err != nil {
 				return series.Segment{}, err
 			}
 			of.Times, of.Native = append(of.Times, at), append(of.Native, h)

@@ -11,7 +11,7 @@ import (
 
 // rowsOf returns the rows of what an instant sees of a node's newest state; false if they are to
 // be computed as those of any series are: texts, and what two selectors may both have.
-func (r *aggregation) rowsOf(lists [][]window.Series) (rows []row, is bool, err error) {
+func (c *computation) rowsOf(lists [][]window.Series) (rows []row, is bool, err error) {
 	if len(lists) == 0 {
 		return nil, true, nil
 	}
@@ -26,15 +26,15 @@ func (r *aggregation) rowsOf(lists [][]window.Series) (rows []row, is bool, err 
 		if s.Metric.Kind == frame.String {
 			return nil, false, nil
 		}
-		if last := len(s.At) - 1; last < 0 || s.At[last] < r.selection.Hints.Start {
+		if last := len(s.At) - 1; last < 0 || s.At[last] < c.selection.Hints.Start {
 			continue
 		}
-		r.selection.Plan.Views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
+		c.selection.Plan.Views(s.Labels, s.Metric, func(l labels.Labels, v series.View) {
 			value := 0.0
 			if of := series.SamplesOf(s, v, nil); !of.IsHistogram() {
 				value = of.Value(of.Len() - 1)
-			} else if !r.k.onlyCounts() {
-				one, known := r.newestRow(l, s, &bounds)
+			} else if !c.k.onlyCounts() {
+				one, known := c.newestRow(l, s, &bounds)
 				if rows = append(rows, one); !known {
 					err = errUseEngine
 				}
@@ -58,14 +58,14 @@ type boundsOf struct {
 // newestRow returns the row of a series of histograms that is there once; false if it is not known
 // what to make of it. What it counts since it began may be added up then: the engine does not know
 // of a sample before either.
-func (r *aggregation) newestRow(l labels.Labels, s *window.Series, bounds *boundsOf) (row, bool) {
-	if len(s.Histograms) != 1 || !r.k.operation.TakesHistograms() {
+func (c *computation) newestRow(l labels.Labels, s *window.Series, bounds *boundsOf) (row, bool) {
+	if len(s.Histograms) != 1 || !c.k.operation.TakesHistograms() {
 		return row{}, false
 	}
 	h := &s.Histograms[0]
-	one := row{labels: l, histograms: r.rows.Get().(*kernel.HistogramRow)}
+	one := row{labels: l, histograms: c.rows.Get().(*kernel.HistogramRow)}
 	sum := series.HistogramSum(s.Metric, h.Sum)
-	if r.k.counts {
+	if c.k.counts {
 		one.histograms.One(float64(h.Count()), sum, nil, nil)
 		return one, true
 	}

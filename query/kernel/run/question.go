@@ -1,6 +1,8 @@
 package run
 
 import (
+	"errors"
+
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/frame"
@@ -79,3 +81,6 @@ func takesHistograms(s *selection.Selection, k *question, of frame.Kind) bool {
 	}
 	return k.function == ""
 }
+
+// errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
+var errUseEngine = errors.New("query: this is the engine's")

@@ -15,9 +15,6 @@ import (
 	"github.com/ringwatch/ringwatch/query/series"
 )
 
-// errUseEngine is what a kernel says that meets something only Prometheus's engine knows.
-var errUseEngine = errors.New("query: this is the engine's")
-
 // Compute answers the parts of a query's expression that kernels know, puts selectors in
 // their place, and returns the answers by the selectors' first matcher. The error is that of reading.
 func Compute(

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
@@ -32,23 +31,12 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// aggregation answers one question, node by node. Nodes are read and computed side by side, and added
-// up in their order: so an answer is the engine's to the last bit.
+// aggregation answers one question, node by node. Nodes are read and computed side by side, and
+// added up in their order: so an answer is the engine's to the last bit.
 type aggregation struct {
-	selection *selection.Selection
-	k         *question
-	steps     kernel.Steps
-	groups    map[uint64]*group
-	order     []*group
-	buf       []byte
-	warnings  annotations.Annotations
-	warned    map[string]bool // names of metrics
-	held      int64           // bytes of the answer
-	counted   int64           // series of the answer
-	top       topKSeries      // of topk and bottomk
-	scratch   sync.Pool       // *scratch
-	rows      sync.Pool       // *kernel.HistogramRow
-	streams   sync.WaitGroup
+	selection   *selection.Selection
+	computation *computation
+	groups      *groups
 }
 
 // runKernel answers a question. The error is errUseEngine if the engine is to answer it.
@@ -83,33 +71,29 @@ func runKernel(
 	if k.onlyCounts() && s.ReadsSamples() {
 		s.Plan.Facets = []window.Facet{window.Values}
 	}
-	r := &aggregation{selection: s, k: k, steps: steps, groups: map[uint64]*group{},
-		warned: map[string]bool{}}
-	r.scratch.New = func() any {
-		return &scratch{slider: kernel.Slider{Func: kernel.Function(k.function), Steps: steps,
-			Width: k.width, Offset: offset}, iterator: &series.Iterator{}}
-	}
+	b := &budget{query: q, lease: s.Lease}
+	r := &aggregation{selection: s, computation: newComputation(s, k, steps, offset),
+		groups: newGroups(k, steps, b)}
 	list, err := r.run(ctx, nodes, first)
 	if err != nil {
 		if errors.Is(err, errUseEngine) {
-			r.drop()
+			b.drop()
 		}
 		return nil, nil, err
 	}
 	q.Kernels.Add(1)
 	warnings := s.Warnings()
-	warnings.Merge(r.warnings)
+	warnings.Merge(r.groups.warnings)
 	return list, warnings, nil
 }
 
 // run reads, computes and adds up.
 func (r *aggregation) run(ctx context.Context, nodes []window.Node,
 	first []*series.Series) ([]*series.Series, error) {
-	r.rows.New = func() any { return kernel.NewHistogramRow(r.steps.N) }
 	ctx, cancel := context.WithCancel(ctx)
-	defer func() { cancel(); r.streams.Wait() }()
+	defer func() { cancel(); r.computation.streams.Wait() }()
 	if err := r.add(
-		r.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*series.Series, error) {
+		r.computation.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*series.Series, error) {
 			return nil, first, nil
 		})); err != nil {
 		return nil, err
@@ -121,7 +105,7 @@ func (r *aggregation) run(ctx context.Context, nodes []window.Node,
 	begun := make([]<-chan block, len(nodes))
 	begin := func(i int) {
 		if i < len(nodes) && newest[i] == nil {
-			begun[i] = r.stream(ctx, r.ofNode(&nodes[i], nil))
+			begun[i] = r.computation.stream(ctx, r.computation.ofNode(&nodes[i], nil))
 		}
 	}
 	for i := range atOnce {
@@ -133,7 +117,7 @@ func (r *aggregation) run(ctx context.Context, nodes []window.Node,
 		}
 		begin(i + atOnce)
 	}
-	return r.answer()
+	return r.groups.series()
 }
 
 // addNode adds up what comes of a node. What is known of its newest state is at hand.
@@ -146,12 +130,12 @@ func (r *aggregation) addNode(ctx context.Context, n *window.Node, known *read.L
 	if err != nil {
 		return err
 	}
-	rows, is, err := r.rowsOf(lists)
+	rows, is, err := r.computation.rowsOf(lists)
 	if err != nil {
 		return err
 	}
 	if !done || !is {
-		return r.add(r.stream(ctx, r.ofNode(n, known)))
+		return r.add(r.computation.stream(ctx, r.computation.ofNode(n, known)))
 	}
 	return cmp.Or(r.addRows(rows), ctx.Err())
 }
@@ -188,11 +172,11 @@ func (r *aggregation) add(blocks <-chan block) error {
 
 func (r *aggregation) addRows(rows []row) error {
 	for i := range rows {
-		if err := r.addRow(&rows[i]); err != nil {
+		if err := r.groups.addRow(&rows[i]); err != nil {
 			return err
 		}
 		if of := rows[i].histograms; of != nil {
-			r.rows.Put(of)
+			r.computation.rows.Put(of)
 		}
 	}
 	return nil

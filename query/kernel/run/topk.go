@@ -1,6 +1,8 @@
 package run
 
 import (
+	"context"
+
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/query/kernel"
@@ -9,8 +11,9 @@ import (
 
 // topKSeries are the series that are among the first k of their group at any step so far.
 type topKSeries struct {
-	list []topKEntry // by number
-	free []int32     // numbers that are nobody's now
+	budget *budget
+	list   []topKEntry // by number
+	free   []int32     // numbers that are nobody's now
 }
 
 // topKEntry is one of them. A series that is among them at no step is dropped.
@@ -23,24 +26,24 @@ type topKEntry struct {
 	last   int
 }
 
-// addTopK adds a series to the TopK of its group.
-func (r *aggregation) addTopK(of *kernel.TopK, l labels.Labels, row []float64) error {
+// addRow adds a series to the TopK of its group.
+func (f *topKSeries) addRow(of *kernel.TopK, l labels.Labels, row []float64) error {
 	if bytes := of.GrownBytes(); bytes > 0 {
 		before := of.Bytes()
-		if err := r.take(bytes); err != nil {
+		if err := f.budget.take(bytes); err != nil {
 			return err
 		}
 		of.Grow()
-		r.give(before)
+		f.budget.give(before)
 	}
-	number := r.top.number()
-	places := of.Add(row, number, r.dropFromStep)
+	number := f.number()
+	places := of.Add(row, number, f.dropFromStep)
 	if places == 0 {
-		r.top.free = append(r.top.free, number)
+		f.free = append(f.free, number)
 		return nil
 	}
-	r.top.list[number] = topKEntry{labels: l, places: places}
-	return r.hold(0)
+	f.list[number] = topKEntry{labels: l, places: places}
+	return f.budget.hold(0)
 }
 
 // number returns one that is nobody's.
@@ -55,51 +58,49 @@ func (f *topKSeries) number() int32 {
 }
 
 // dropFromStep says that a series has lost its place at a step.
-func (r *aggregation) dropFromStep(number int32) {
-	s := &r.top.list[number]
+func (f *topKSeries) dropFromStep(number int32) {
+	s := &f.list[number]
 	if s.places--; s.places > 0 {
 		return
 	}
 	*s = topKEntry{}
-	r.top.free = append(r.top.free, number)
-	r.give(series.SeriesCost)
-	r.selection.Query.Series.Add(-1)
-	r.counted--
+	f.free = append(f.free, number)
+	f.budget.giveSeries()
 }
 
 // topKCost is what a value takes in the answer, and where its series ends after it, in bytes.
 const topKCost = 24
 
-// topKAnswer returns the series that are among the first at any step, with a value where they are.
-// Of one step they are in the engine's order: group by group, the first one first.
-func (r *aggregation) topKAnswer(all []int64) ([]*series.Series, error) {
+// series returns the series that are among the first of their group at any step, with a value where
+// they are. Of one step they are in the engine's order: group by group, the first one first.
+func (f *topKSeries) series(ctx context.Context, groups []*group, all []int64) ([]*series.Series, error) {
 	var found []int32
-	for _, g := range r.order {
+	for _, g := range groups {
 		for i := range all {
-			if err := r.selection.Query.Ctx.Err(); err != nil {
+			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			values, series := g.topK.At(i, len(all) == 1)
 			for j, number := range series {
-				s := &r.top.list[number]
+				s := &f.list[number]
 				if s.points == nil {
 					found = append(found, number)
-					if err := r.take(int64(topKCost * s.places)); err != nil {
+					if err := f.budget.take(int64(topKCost * s.places)); err != nil {
 						return nil, err
 					}
 				}
 				s.add(values[j], i, all)
 			}
 		}
-		r.give(g.topK.Bytes())
+		f.budget.give(g.topK.Bytes())
 		g.topK = nil
 	}
 	list := make([]*series.Series, len(found))
 	for i, number := range found {
-		s := &r.top.list[number]
+		s := &f.list[number]
 		s.end(len(all), all)
 		list[i] = &series.Series{Metric: s.labels, Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
-			Context: r.selection.Query.Ctx}
+			Context: ctx}
 	}
 	return list, nil
 }
