@@ -65,7 +65,8 @@ func (e *Engine) cacheableRange(
 		return nil
 	}
 	if r.o.Lookback <= 0 { // a part of the range is to have the whole one's
-		r.o.Lookback = max(e.config.Lookback, plan.RollupLookback(step, expression.Oldest(tree, from, to.Sub(from)),
+		r.o.Lookback = max(e.config.Lookback, plan.RollupLookback(step,
+			expression.Oldest(tree, from, to.Sub(from)),
 			e.source.Since(r.now)))
 	}
 	first, newest := promql.FindMinMaxTime(&parser.EvalStmt{Expr: tree, Start: from, End: from,
@@ -224,7 +225,8 @@ func (r *cacheableRange) fleet(ctx context.Context) (id results.FleetVersion, er
 	if err != nil {
 		return id, err
 	}
-	id.Nodes, id.Recorders, id.Departures = nodes.Hash(), recorders.Hash(), r.engine.source.Reader.Roster().Changes()
+	id.Nodes, id.Recorders = nodes.Hash(), recorders.Hash()
+	id.Departures = r.engine.source.Reader.Roster().Changes()
 	if x, is := r.engine.source.Index.(indexChanges); is {
 		id.Series = x.Changes(r.who.Account)
 	}

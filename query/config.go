@@ -60,7 +60,8 @@ func DefaultConfig() Config {
 	return Config{
 		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000,
 		MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
-		MaxLabelBytes: expression.DefaultMaxLabelBytes, ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
+		MaxLabelBytes: expression.DefaultMaxLabelBytes, ResultsBytes: 64 << 20,
+		ColumnsBytes:  512 << 20,
 		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
 		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
 	}
@@ -68,7 +69,8 @@ func DefaultConfig() Config {
 
 // limits returns what bounds the reading of selectors.
 func (c *Config) limits() selection.Limits {
-	return selection.Limits{MaxSeries: c.MaxSeries, Lookback: c.Lookback, RawRetention: c.RawRetention,
+	return selection.Limits{MaxSeries: c.MaxSeries, Lookback: c.Lookback,
+		RawRetention:    c.RawRetention,
 		RollupRetention: c.RollupRetention, NodesTTL: c.NodesTTL, Clock: c.Clock}
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/plan"
-	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/selector"
@@ -61,7 +60,7 @@ type Engine struct {
 // all of the nodes that a selector's labels allow are asked, and Series and Labels have no
 // answer.
 func NewEngine(
-	c Config, r *read.Reader, index plan.Index, selectors *selector.Parser, reg prometheus.Registerer,
+	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
 	log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {
@@ -72,7 +71,8 @@ func NewEngine(
 	}
 	e := &Engine{config: c, Expressions: expression.NewParser(selectors),
 		features: features.NewRegistry()}
-	e.source = &selection.Source{Reader: r, Index: index, Kinds: plan.NewKinds(index, c.Clock), Limits: c.limits()}
+	e.source = &selection.Source{Reader: r, Index: index, Kinds: plan.NewKinds(index, c.Clock),
+		Limits: c.limits()}
 	e.Lists = metadata.New(e.source)
 	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
 		r.Results.TellOf(e.results)
@@ -82,8 +82,10 @@ func NewEngine(
 	e.Expressions.PromQL().RegisterFeatures(e.features)
 	opts := promql.EngineOpts{
 		Logger: log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return expression.DefaultStep.Milliseconds() },
-		EnableAtModifier:         true, EnableNegativeOffset: true, EnablePerStepStats: true,
+		NoStepSubqueryIntervalFn: func(int64) int64 {
+			return expression.DefaultStep.Milliseconds()
+		},
+		EnableAtModifier: true, EnableNegativeOffset: true, EnablePerStepStats: true,
 		Parser: e.Expressions.PromQL(), FeatureRegistry: e.features,
 	}
 	if reg != nil {
@@ -166,7 +168,8 @@ func (e *Engine) run(
 	if err != nil {
 		return nil, &ExpressionError{Err: err}
 	}
-	if err := expression.BoundSubqueries(tree, span, steps, e.config.MaxSubqueryPoints); err != nil {
+	if err := expression.BoundSubqueries(tree, span, steps,
+		e.config.MaxSubqueryPoints); err != nil {
 		return nil, err
 	}
 	growth := expression.NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
@@ -185,11 +188,14 @@ func (e *Engine) run(
 	ctx, shut := e.source.Reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
-		o.Lookback = max(e.config.Lookback, plan.RollupLookback(step, expression.Oldest(tree, from, span),
+		o.Lookback = max(e.config.Lookback, plan.RollupLookback(step,
+			expression.Oldest(tree, from, span),
 			e.source.Since(e.config.Clock().UnixMilli())))
 	}
-	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: o.Lookback.Milliseconds()}
-	of := &queryable{query: one, lists: e.Lists, grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
+	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who,
+		Lookback: o.Lookback.Milliseconds()}
+	of := &queryable{query: one, lists: e.Lists, grown: growth.Begin(memory.Of(ctx), "timeout",
+		o.Timeout)}
 	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()

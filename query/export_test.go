@@ -24,9 +24,11 @@ func (e *Engine) Kernels() int64 { return e.kernels.Load() }
 func (e *Engine) Planned(
 	ctx context.Context, who account.Principal, from, to int64, matchers []*labels.Matcher,
 ) (int, error) {
-	q := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: e.config.Lookback.Milliseconds()}
+	q := &selection.Query{Source: e.source, Ctx: ctx, Who: who,
+		Lookback: e.config.Lookback.Milliseconds()}
 	h := &storage.SelectHints{Start: from, End: to, Step: 60_000, Range: 300_000, Func: "rate"}
-	_, asked, _, err := q.Prepare(ctx, h, plan.NewWindows(h, matchers, q.Lookback, nil), matchers, true)
+	_, asked, _, err := q.Prepare(ctx, h, plan.NewWindows(h, matchers, q.Lookback, nil), matchers,
+		true)
 	return len(asked), err
 }
 

@@ -56,7 +56,8 @@ type (
 	State        = read.State
 	StateVersion = read.StateVersion
 	Node         = window.Node // as the store's metadata describes it
-	Index        = plan.Index
+	Span         = read.Span   // of time
+	Index        = plan.Index  // of series
 )
 
 // NewReader validates and registers the reader's metrics.

@@ -263,7 +263,8 @@ func TestRecordersInPromQL(t *testing.T) {
 		series.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {
-		if of, err := r.engine.Lists.Metadata(t.Context(), who, name); err != nil || of[name] != want {
+		if of, err := r.engine.Lists.Metadata(t.Context(), who, name); err != nil ||
+			of[name] != want {
 			t.Errorf("metadata: %+v %v, want %+v", of, err, want)
 		}
 	}

@@ -105,7 +105,8 @@ func (c *Checked) look(
 			if k.Lookback, err = Lookback(expr); err != nil {
 				wrong(err)
 			}
-			if err := expression.NewLabelGrowth(expr, 0, 1, expression.DefaultMaxLabelBytes).Check(); err !=
+			if err := expression.NewLabelGrowth(expr, 0, 1,
+				expression.DefaultMaxLabelBytes).Check(); err !=
 				nil {
 				wrong(err)
 			}

@@ -17,7 +17,8 @@ import (
 // run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
 // account's until it is done.
 func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	if expression.MayMakeLabels(expr) { // to parse each rule once more at each evaluation would be dear
+	// To parse each rule once more at each evaluation would be dear.
+	if expression.MayMakeLabels(expr) {
 		tree, err := c.parser.ParseExpr(expr)
 		if err != nil {
 			return nil, err

@@ -113,8 +113,8 @@ func (g *LabelGrowth) Check() error {
 	return err
 }
 
-// estimate computes what the whole expression makes of what was read. With nil nothing was read yet, and
-// each selector gives one series of usual labels.
+// estimate computes what the whole expression makes of what was read. With nil nothing was read
+// yet, and each selector gives one series of usual labels.
 func (g *LabelGrowth) estimate(read *selected) (estimate, error) {
 	w := labelEstimator{growth: g, read: read}
 	e := w.expr(g.root, g.steps, g.span)

@@ -62,8 +62,8 @@ func BoundSubqueries(expr parser.Expr, span time.Duration, steps float64, most i
 			"subqueries in each other"}
 }
 
-// SubqueryOffsets are the selectors of a query that stand in subqueries, by their first matcher, with their
-// own offsets. It is nil for what is no query.
+// SubqueryOffsets are the selectors of a query that stand in subqueries, by their first matcher,
+// with their own offsets. It is nil for what is no query.
 type SubqueryOffsets map[*labels.Matcher]int64
 
 // OffsetsInSubqueries finds the selectors that Prometheus's engine will ask for.

@@ -39,7 +39,8 @@ type waiter struct {
 }
 
 func NewQueue(slots, perAccount, maxWaiting int) *Queue {
-	return &Queue{slots: slots, reserved: slots / 4, perAccount: perAccount, wide: max(1, perAccount/2),
+	return &Queue{slots: slots, reserved: slots / 4, perAccount: perAccount,
+		wide:       max(1, perAccount/2),
 		maxWaiting: maxWaiting, accounts: map[string]*accountQueue{}}
 }
 

@@ -96,7 +96,8 @@ func (l *View) Append(list []storage.Series, ends []int64) []storage.Series {
 		l.views = l.views[:0]
 		l.plan.Texts(l.of, func(ls labels.Labels, at []int64) {
 			l.views = append(l.views, &series.Series{Metric: ls,
-				Segments: []series.Segment{{Samples: series.Presence(at), Ends: textEnds(at, l.of.At, ends)}}})
+				Segments: []series.Segment{{Samples: series.Presence(at),
+					Ends: textEnds(at, l.of.At, ends)}}})
 		})
 	}
 	for _, one := range l.views {
@@ -140,7 +141,8 @@ func EngineBytes(of storage.Series, steps int64) (kept, walked int64) {
 		for i := range s.Segments {
 			values += int64(s.Segments[i].Len())
 		}
-		if n := len(s.Segments); n > 0 && s.Segments[n-1].IsHistogram() && s.Segments[n-1].Len() > 0 {
+		if n := len(s.Segments); n > 0 && s.Segments[n-1].IsHistogram() &&
+			s.Segments[n-1].Len() > 0 {
 			value = engineHist + engineFilled*int64(filledOf(s.Segments[n-1].Samples))
 		}
 	}

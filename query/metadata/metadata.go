@@ -28,7 +28,8 @@ func (s *Lists) Metadata(
 	ctx context.Context, who account.Principal, metric string,
 ) (map[string]Metadata, error) {
 	list := madeMetadata(metric)
-	err := s.eachMetadata(ctx, who, metric, func(_ uuid.UUID, name string, of func() Metadata) bool {
+	err := s.eachMetadata(ctx, who, metric, func(_ uuid.UUID, name string,
+		of func() Metadata) bool {
 		if _, known := list[name]; !known {
 			list[name] = of()
 		}

@@ -22,7 +22,8 @@ func (s *Lists) ownSeries(
 	}
 	var list []labels.Labels
 	for i := range nodes {
-		of := []labels.Labels{series.NodeLabels(&nodes[i], series.MetricSeen), series.InfoLabels(&nodes[i])}
+		of := []labels.Labels{series.NodeLabels(&nodes[i], series.MetricSeen),
+			series.InfoLabels(&nodes[i])}
 		if !nodes[i].Watched() {
 			of = append(of, series.NodeLabels(&nodes[i], series.MetricUp))
 		}

@@ -82,13 +82,14 @@ func (r *Reader) askStore(
 	ctx context.Context, account string, nodes []uuid.UUID, now int64,
 ) (map[uuid.UUID]int64, error) {
 	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
-	stored, err := share.Read(ctx, r.Shared, account, key, func(ctx context.Context) (storedSeen, error) {
-		seen, err := r.sources.LastSeen(ctx, account, nodes)
-		if err == nil {
-			r.down.put(account, nodes, seen, now)
-		}
-		return storedSeen{seen, err}, nil
-	})
+	stored, err := share.Read(ctx, r.Shared, account, key,
+		func(ctx context.Context) (storedSeen, error) {
+			seen, err := r.sources.LastSeen(ctx, account, nodes)
+			if err == nil {
+				r.down.put(account, nodes, seen, now)
+			}
+			return storedSeen{seen, err}, nil
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,10 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 		return
 	}
 	ids, known := h.reader.touch(h.account, h.nodes), 0
-	defer func() { h.reader.metrics.reads.WithLabelValues("heard", fromRecent).Add(float64(known)) }()
+	defer func() {
+		h.reader.metrics.reads.WithLabelValues("heard",
+			fromRecent).Add(float64(known))
+	}()
 	for i := 0; i < n; {
 		open := h.openFrom(ctx, h.nodes[i].Cluster)
 		first := i
@@ -116,7 +119,8 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 		if h.to < open {
 			continue
 		}
-		instants, whole, err := h.reader.sources.Recent.Instants(ctx, h.account, ids[first:i], open, h.to)
+		instants, whole, err := h.reader.sources.Recent.Instants(ctx, h.account, ids[first:i], open,
+			h.to)
 		if err != nil {
 			continue // each node's own reading counts it
 		}

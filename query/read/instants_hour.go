@@ -12,8 +12,8 @@ const hourMillis = 60 * 60_000
 
 func hourOf(at int64) int64 { return at - (at%hourMillis+hourMillis)%hourMillis }
 
-// hourKey names an hour of a node. When nodes sent frames is kept by node and hour. Whoever takes an
-// hour asks first whether anything has changed since it was read (Sources.Unchanged).
+// hourKey names an hour of a node. When nodes sent frames is kept by node and hour. Whoever takes
+// an hour asks first whether anything has changed since it was read (Sources.Unchanged).
 type hourKey struct {
 	account string
 	node    uuid.UUID
@@ -38,8 +38,8 @@ func instantsBytes(k hourKey, h *instantsHour) int64 {
 	return int64(instantsCost + len(k.account) + cap(h.packed))
 }
 
-// extended returns an hour, or a new one if h is nil, with those of the instants that are in it, from
-// from on, where h ends, and before until. began is when they were read.
+// extended returns an hour, or a new one if h is nil, with those of the instants that are in it,
+// from from on, where h ends, and before until. began is when they were read.
 func (h *instantsHour) extended(hour, from, until, began int64, instants []int64) *instantsHour {
 	next := instantsHour{hour: hour, began: began, last: hour}
 	if h != nil && from == h.until {

@@ -43,7 +43,9 @@ func latestBytes(k latestKey, s *LatestSeries) int64 {
 }
 
 // LatestSeries reads what a question selects of a node's latest state.
-func (r *Reader) LatestSeries(ctx context.Context, q *Question, n *window.Node) (*LatestSeries, error) {
+func (r *Reader) LatestSeries(
+	ctx context.Context, q *Question, n *window.Node,
+) (*LatestSeries, error) {
 	k := latestKey{q.account, q.text, n.ID}
 	return share.Read(ctx, r.Shared, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
 		func(ctx context.Context) (*LatestSeries, error) {

@@ -174,7 +174,8 @@ type Sources struct {
 	// Build is window.BuildWanted for who may have built the same before: of frames of one window,
 	// which begins at start, in ms; wanted names what want wants. What it returns is shared. nil:
 	// every window is built anew.
-	Build func(allow window.Allowance, node window.Node, start int64, frames [][]byte, want *frame.Wanted,
+	Build func(allow window.Allowance, node window.Node, start int64, frames [][]byte,
+		want *frame.Wanted,
 		wanted string) (*window.Window, window.Report, error)
 
 	Recent Recent // nil: every read is the store's
@@ -242,7 +243,8 @@ func New(c Config, s Sources) (*Reader, error) {
 	if r.latest, err = cache.New("newest states", c.KeptBytes, latestBytes); err != nil {
 		return nil, err
 	}
-	if r.instants, err = cache.New("when nodes were heard of", c.HeardBytes, instantsBytes); err != nil {
+	if r.instants, err = cache.New("when nodes were heard of", c.HeardBytes,
+		instantsBytes); err != nil {
 		return nil, err
 	}
 	if r.metrics, err = newMetrics(s.Metrics); err == nil {

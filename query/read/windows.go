@@ -24,7 +24,8 @@ func (r *Reader) Latest(ctx context.Context, account string, n *window.Node) (St
 // selectors selects; no selectors select everything. They are Windows' as series. The list is the
 // caller's, what it points to is shared.
 func (r *Reader) Range(
-	ctx context.Context, account string, n *window.Node, from, to int64, selectors [][]*labels.Matcher,
+	ctx context.Context, account string, n *window.Node, from, to int64,
+	selectors [][]*labels.Matcher,
 ) (Values, error) {
 	v, err := share.Read(ctx, r.Shared, account,
 		readingKey("values", account, n, rangeRead{from, to, nil, selectors}),

@@ -61,7 +61,8 @@ func Joined(parts []promql.Matrix) promql.Matrix {
 func PointsBytes(parts ...promql.Matrix) (bytes int64) {
 	for _, m := range parts {
 		for i := range m {
-			bytes += series.SeriesCost + int64(m[i].Metric.ByteSize()) + pointCost*int64(len(m[i].Floats))
+			bytes += series.SeriesCost + int64(m[i].Metric.ByteSize()) +
+				pointCost*int64(len(m[i].Floats))
 		}
 	}
 	return bytes

@@ -26,7 +26,9 @@ type collector struct {
 }
 
 // addLatest answers from a node's newest state if that is what the instant sees.
-func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (done bool, err error) {
+func (c *collector) addLatest(
+	ctx context.Context, state *read.LatestSeries,
+) (done bool, err error) {
 	lists, done, err := c.selection.Newest(ctx, c.node, state)
 	for _, list := range lists {
 		for i := range list {
@@ -38,8 +40,8 @@ func (c *collector) addLatest(ctx context.Context, state *read.LatestSeries) (do
 	return done, err
 }
 
-// Newest returns what the instant sees of a node's newest state, which may be known. It is done if no
-// newer state can be meant, and the node is not silent.
+// Newest returns what the instant sees of a node's newest state, which may be known. It is done if
+// no newer state can be meant, and the node is not silent.
 func (s *Selection) Newest(
 	ctx context.Context, n *window.Node, state *read.LatestSeries,
 ) (lists [][]window.Series, done bool, err error) {
@@ -70,7 +72,8 @@ func (s *Selection) Newest(
 // span reads one span of the time range.
 func (c *collector) span(ctx context.Context, p *plan.Span) error {
 	if !p.Raw() {
-		list, missing, err := c.selection.Query.Source.Reader.Rollups(ctx, c.selection.Query.Who.Account, c.node, p.Level, p.From, p.To,
+		list, missing, err := c.selection.Query.Source.Reader.Rollups(ctx,
+			c.selection.Query.Who.Account, c.node, p.Level, p.From, p.To,
 			c.selection.Plan.Rollups())
 		if err != nil {
 			return err
@@ -85,9 +88,11 @@ func (c *collector) span(ctx context.Context, p *plan.Span) error {
 	}
 	from := p.From
 	if c.selection.Hints.Range == 0 { // range windows do not see ends
-		from -= series.Lead(max(c.selection.Query.Lookback, c.selection.Query.Source.Limits.Lookback.Milliseconds()))
+		from -= series.Lead(max(c.selection.Query.Lookback,
+			c.selection.Query.Source.Limits.Lookback.Milliseconds()))
 	}
-	windows, err := c.selection.Query.Source.Reader.Windows(ctx, c.selection.Query.Who.Account, c.node, from, p.To, c.selection.Plan.Facets,
+	windows, err := c.selection.Query.Source.Reader.Windows(ctx, c.selection.Query.Who.Account,
+		c.node, from, p.To, c.selection.Plan.Facets,
 		c.selection.Plan.Once)
 	if err != nil {
 		return err
@@ -112,7 +117,9 @@ func (c *collector) span(ctx context.Context, p *plan.Span) error {
 
 // addLazy takes the views of the series that stand in windows and are asked for, without their
 // values.
-func (c *collector) addLazy(ctx context.Context, w *read.Windows, silent []series.Gap, p *plan.Span) error {
+func (c *collector) addLazy(
+	ctx context.Context, w *read.Windows, silent []series.Gap, p *plan.Span,
+) error {
 	list, err := window.Lines(ctx, c.lease, w.List, c.selection.Plan.Once[0]...)
 	if err != nil {
 		return err
@@ -169,7 +176,8 @@ func (c *collector) add(s *window.Series, instants []int64, silent []series.Gap)
 		var failed error
 		c.selection.Plan.Texts(s, func(l labels.Labels, at []int64) {
 			if failed == nil {
-				failed = c.put(l, series.Segment{Samples: series.Presence(at), Ends: series.EndsOf(at, instants, silent)},
+				failed = c.put(l, series.Segment{Samples: series.Presence(at),
+					Ends: series.EndsOf(at, instants, silent)},
 					int64(len(at))*8)
 			}
 		})

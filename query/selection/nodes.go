@@ -20,7 +20,9 @@ const manyNodes = 64
 
 // nodes returns those of the account's nodes and recorders that are to be asked. They are not to be
 // changed.
-func (s *Selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([]window.Node, error) {
+func (s *Selection) nodes(
+	ctx context.Context, nodes, recorders *fleet.Fleet,
+) ([]window.Node, error) {
 	all := func(n, r fleet.Set) []window.Node {
 		if r.Count(recorders) == 0 {
 			return n.List(nodes)
@@ -60,7 +62,9 @@ func (s *Selection) nodes(ctx context.Context, nodes, recorders *fleet.Fleet) ([
 // recording returns those of some recorders that may record the name that is asked for: most
 // questions are of nodes alone, and a fleet has many rules. A name that the index does not know at
 // all may be a new rule's.
-func (s *Selection) recording(ctx context.Context, recorders *fleet.Fleet, some fleet.Set) fleet.Set {
+func (s *Selection) recording(
+	ctx context.Context, recorders *fleet.Fleet, some fleet.Set,
+) fleet.Set {
 	if some.Count(recorders) == 0 {
 		return some
 	}
@@ -71,8 +75,9 @@ func (s *Selection) recording(ctx context.Context, recorders *fleet.Fleet, some 
 	if !known {
 		return some
 	}
-	found, err := s.Query.Source.Index.Select(s.Query.Who.Account, index.Query{Context: ctx, From: s.Hints.Start,
-		To: s.Hints.End, Selectors: [][]*labels.Matcher{s.Plan.Names}, Owns: s.Query.Who.Owns})
+	found, err := s.Query.Source.Index.Select(s.Query.Who.Account,
+		index.Query{Context: ctx, From: s.Hints.Start,
+			To: s.Hints.End, Selectors: [][]*labels.Matcher{s.Plan.Names}, Owns: s.Query.Who.Owns})
 	if err != nil {
 		return some
 	}

@@ -76,8 +76,10 @@ func (v *ownSeries) read(ctx context.Context) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	from := max(v.selection.Hints.Start-OwnInterval, v.selection.now-v.selection.Query.Source.Limits.RawRetention.Milliseconds())
-	missing, err := v.selection.Query.Source.Reader.Instants(ctx, v.selection.Query.Who.Account, nodes, from, v.selection.Hints.End,
+	from := max(v.selection.Hints.Start-OwnInterval,
+		v.selection.now-v.selection.Query.Source.Limits.RawRetention.Milliseconds())
+	missing, err := v.selection.Query.Source.Reader.Instants(ctx, v.selection.Query.Who.Account,
+		nodes, from, v.selection.Hints.End,
 		func(i int, instants []int64, err error) error {
 			if err != nil {
 				v.selection.addMissing([]string{"when a node was heard of: " + err.Error()})
@@ -143,15 +145,18 @@ func follow(beats, instants []int64, value func(at, heard int64) float64) *serie
 }
 
 // take takes a series that is asked for, with its memory.
-func (v *ownSeries) take(i int, l labels.Labels, beats []int64, of series.Samples, ends []int64) error {
+func (v *ownSeries) take(
+	i int, l labels.Labels, beats []int64, of series.Samples, ends []int64,
+) error {
 	if len(beats) == 0 || !v.selection.Plan.Means(l) {
 		return nil
 	}
 	if err := v.selection.Lease.Take(series.SeriesCost + 8*int64(len(beats))); err != nil {
 		return err
 	}
-	v.lists[i] = append(v.lists[i], &series.Series{Metric: l, Segments: []series.Segment{{Samples: of, Ends: ends}},
-		Context: v.selection.Query.Ctx})
+	v.lists[i] = append(v.lists[i], &series.Series{Metric: l,
+		Segments: []series.Segment{{Samples: of, Ends: ends}},
+		Context:  v.selection.Query.Ctx})
 	return nil
 }
 

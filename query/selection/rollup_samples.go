@@ -24,7 +24,9 @@ import (
 // counter has a sample at its begin, so that they see just its increase.
 //
 // next is what follows of the series, or nil. Windows that see both find one series in them.
-func rollupSamples(s *rollup.Series, v series.View, w *plan.Windows, until, now int64, next *series.Segment) series.Segment {
+func rollupSamples(
+	s *rollup.Series, v series.View, w *plan.Windows, until, now int64, next *series.Segment,
+) series.Segment {
 	m := s.Metric
 	r := rollupSampler{series: s, windows: w, until: until, now: now, spacing: s.Level.Millis,
 		next: next}
@@ -288,7 +290,8 @@ func (r *rollupSampler) histogram(bounds []float64) {
 				top[b] -= float64(n)
 			}
 		}
-		r.increase = &series.IncreaseStart{Value: topSum, Counts: slices.Clone(top), Spacing: r.spacing}
+		r.increase = &series.IncreaseStart{Value: topSum, Counts: slices.Clone(top),
+			Spacing: r.spacing}
 	}
 	r.each(func(i int, times []int64) {
 		if r.windows.IsIncrease() && i == 0 {

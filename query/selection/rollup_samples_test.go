@@ -62,7 +62,8 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 	s := rolled(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 1002, Last: 1600, Increase: 600},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 1602, Last: 2200, Increase: 600})
-	rises(t, "a counter", rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis, nil),
+	rises(t, "a counter", rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis,
+		nil),
 		1000, 1200)
 	s = rolled(counter,
 		rollup.Point{Start: level.Millis, Count: 60, First: 5000, Last: 100, Increase: 700},
@@ -78,7 +79,8 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			Increases: []int64{50, 10}},
 		rollup.Point{Start: 2 * level.Millis, Count: 60, First: 81, Last: 90, Increase: 10,
 			FirstCounts: []int64{151, 21}, LastCounts: []int64{155, 20}, Increases: []int64{5, 0}})
-	of := rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis, nil).Samples.(*series.Points)
+	of := rollupSamples(s, series.View{}, ask, 3*level.Millis, 10*level.Millis,
+		nil).Samples.(*series.Points)
 	if h := of.Native[0]; h.Count != 110 || h.Sum != 50 {
 		t.Errorf("the histogram begins with %v", h)
 	}
@@ -87,7 +89,8 @@ func TestRolledBeginsWithinALife(t *testing.T) {
 			t.Errorf("the histogram falls from %v to %v", of.Native[i], of.Native[i+1])
 		}
 	}
-	rises(t, "its count", rollupSamples(s, series.View{Suffix: series.SuffixCount}, ask, 3*level.Millis,
+	rises(t, "its count", rollupSamples(s, series.View{Suffix: series.SuffixCount}, ask,
+		3*level.Millis,
 		10*level.Millis, nil),
 		110, 65)
 	rises(t, "its sum", rollupSamples(s, series.View{Suffix: series.SuffixSum}, ask, 3*level.Millis,

@@ -177,8 +177,8 @@ func (s *Selection) tooMany(n int64) error {
 	return s.Query.Source.TooManySeries(n)
 }
 
-// ReadNode reads what is selected of one node, whose newest state may be known. The values take their
-// memory from the lease.
+// ReadNode reads what is selected of one node, whose newest state may be known. The values take
+// their memory from the lease.
 func (s *Selection) ReadNode(
 	ctx context.Context, n *window.Node, known *read.LatestSeries, lease *memory.Lease,
 ) ([]*series.Series, error) {
@@ -210,8 +210,8 @@ func (s *Selection) ReadsSamples() bool {
 	return !slices.ContainsFunc(s.spans, func(p plan.Span) bool { return !p.Raw() })
 }
 
-// CachedNewest returns by node what is cached of its newest state, for a selection of one instant; nil for
-// the others.
+// CachedNewest returns by node what is cached of its newest state, for a selection of one instant;
+// nil for the others.
 func (s *Selection) CachedNewest(ctx context.Context, nodes []window.Node) []*read.LatestSeries {
 	s.question = s.Query.Source.Reader.Ask(s.Query.Who.Account, s.Plan.Read)
 	return s.Query.Source.Reader.Current(ctx, s.question, nodes)

@@ -84,7 +84,8 @@ var ignoresCase = regexp.MustCompile(`\(\?[a-zA-Z]*i`)
 // *LimitError or says what is wrong with the expression.
 func (r *Request) Regexp(text string) error {
 	if len(text) > r.parser.config.MaxRegexpBytes {
-		return &LimitError{"bytes of one regular expression", len(text), r.parser.config.MaxRegexpBytes,
+		return &LimitError{"bytes of one regular expression", len(text),
+			r.parser.config.MaxRegexpBytes,
 			"ask for less at a time"}
 	}
 	r.cost.bytes += len(text)

@@ -35,7 +35,8 @@ type block struct {
 // rowSource gives what is to be added up: rows, or series of which rows are to be computed.
 type rowSource func(context.Context, *memory.Lease) ([]row, []*series.Series, error)
 
-// computation reads series and computes their rows, in blocks. It does so for several nodes at once.
+// computation reads series and computes their rows, in blocks. It does so for several nodes at
+// once.
 type computation struct {
 	selection *selection.Selection
 	k         *question
@@ -174,7 +175,8 @@ func (c *computation) compute(ctx context.Context, scratch *scratch,
 	}
 	one.values = make([]float64, c.steps.N)
 	if c.k.function == "" {
-		return one, kernel.Lookback(samples, c.steps, c.selection.Query.Lookback, scratch.slider.Offset, one.values), nil
+		return one, kernel.Lookback(samples, c.steps, c.selection.Query.Lookback,
+			scratch.slider.Offset, one.values), nil
 	}
 	some, err := scratch.slider.Slide(ctx, samples, one.values)
 	return one, some, err
@@ -195,7 +197,9 @@ func (c *computation) histogramRow(
 	}
 	buckets := len(bounds) + 1
 	if c.k.function == "" {
-		return scratch.slider.LookbackHistograms(h, c.selection.Query.Lookback, buckets, !c.k.counts, one.histograms), nil
+		return scratch.slider.LookbackHistograms(h, c.selection.Query.Lookback, buckets,
+			!c.k.counts, one.histograms), nil
 	}
-	return scratch.slider.Increase(ctx, h, c.k.function == "rate", buckets, !c.k.counts, one.histograms)
+	return scratch.slider.Increase(ctx, h, c.k.function == "rate", buckets, !c.k.counts,
+		one.histograms)
 }

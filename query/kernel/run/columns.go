@@ -46,7 +46,8 @@ func (k *scratch) histogramsOf(
 	h.Times, h.Ends, h.Bucket, h.Delta = v.At, v.BucketEnd, v.Bucket, v.Delta
 	h.Counts, h.Sums = h.Counts[:0], h.Sums[:0]
 	for i, n := range v.Counts {
-		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums, series.HistogramSum(m, v.Words[i]))
+		h.Counts, h.Sums = append(h.Counts, float64(n)), append(h.Sums,
+			series.HistogramSum(m, v.Words[i]))
 	}
 	return h, m, bounds
 }
@@ -56,10 +57,12 @@ func (k *scratch) histogramsOf(
 func (k *scratch) columns(s *series.Series, of *question) (kernel.Columns, error) {
 	onlySamples := of.function != ""
 	if of, is := s.Segments[0].Samples.(*series.Lazy); is && len(s.Segments) == 1 {
-		k.numbers.Times, k.numbers.Values = of.Numbers(&k.line, !onlySamples, k.numbers.Times, k.numbers.Values)
+		k.numbers.Times, k.numbers.Values = of.Numbers(&k.line, !onlySamples, k.numbers.Times,
+			k.numbers.Values)
 		return k.numbers, nil
 	}
-	if of, is := s.Segments[0].Samples.(*series.Points); is && len(s.Segments) == 1 && len(of.Native) == 0 &&
+	if of, is := s.Segments[0].Samples.(*series.Points); is && len(s.Segments) == 1 &&
+		len(of.Native) == 0 &&
 		(onlySamples || len(s.Segments[0].Ends) == 0) {
 		return kernel.Columns{Times: of.Times, Values: of.Values}, nil
 	}

@@ -173,7 +173,8 @@ func (s *groups) series() ([]*series.Series, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of}, Context: s.budget.query.Ctx}
+		list[i] = &series.Series{Metric: g.labels, Segments: []series.Segment{of},
+			Context: s.budget.query.Ctx}
 	}
 	return list, nil
 }
@@ -192,7 +193,8 @@ func (s *groups) numberSegment(row []float64, all []int64) (series.Segment, erro
 			ends = append(ends, all[i])
 		}
 	}
-	return series.Segment{Samples: of, Ends: ends}, s.budget.take(int64(16*len(of.Times) + 8*len(ends)))
+	return series.Segment{Samples: of,
+		Ends: ends}, s.budget.take(int64(16*len(of.Times) + 8*len(ends)))
 }
 
 // groupMetric is the metric of what an aggregation gives: such histograms do not count.
@@ -207,7 +209,8 @@ func (s *groups) histogramSegment(one *group, all []int64) (series.Segment, erro
 		if is {
 			h := series.NativeDense(groupMetric, one.bounds, buckets, sum)
 			h.Count = count
-			if err := s.budget.take(series.HistogramCost + 16*int64(len(h.PositiveBuckets))); err != nil {
+			bytes := series.HistogramCost + 16*int64(len(h.PositiveBuckets))
+			if err := s.budget.take(bytes); err != nil {
 				return series.Segment{}, err
 			}
 			of.Times, of.Native = append(of.Times, at), append(of.Native, h)

@@ -16,7 +16,8 @@ import (
 )
 
 // Compute answers the parts of a query's expression that kernels know, puts selectors in
-// their place, and returns the answers by the selectors' first matcher. The error is that of reading.
+// their place, and returns the answers by the selectors' first matcher. The error is that of
+// reading.
 func Compute(
 	ctx context.Context, q *selection.Query, eval *parser.EvalStmt,
 ) (map[*labels.Matcher]Answered, error) {

@@ -61,7 +61,8 @@ func runKernel(
 		h.Start -= k.width
 	}
 	s, nodes, first, err := q.Prepare(ctx, h,
-		plan.NewWindows(h, k.selector.LabelMatchers, q.Lookback, q.Within), k.selector.LabelMatchers, true)
+		plan.NewWindows(h, k.selector.LabelMatchers, q.Lookback,
+			q.Within), k.selector.LabelMatchers, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +94,8 @@ func (r *aggregation) run(ctx context.Context, nodes []window.Node,
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() { cancel(); r.computation.streams.Wait() }()
 	if err := r.add(
-		r.computation.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*series.Series, error) {
+		r.computation.stream(ctx, func(context.Context, *memory.Lease) ([]row, []*series.Series,
+			error) {
 			return nil, first, nil
 		})); err != nil {
 		return nil, err

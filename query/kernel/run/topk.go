@@ -73,7 +73,9 @@ const topKCost = 24
 
 // series returns the series that are among the first of their group at any step, with a value where
 // they are. Of one step they are in the engine's order: group by group, the first one first.
-func (f *topKSeries) series(ctx context.Context, groups []*group, all []int64) ([]*series.Series, error) {
+func (f *topKSeries) series(
+	ctx context.Context, groups []*group, all []int64,
+) ([]*series.Series, error) {
 	var found []int32
 	for _, g := range groups {
 		for i := range all {
@@ -99,8 +101,9 @@ func (f *topKSeries) series(ctx context.Context, groups []*group, all []int64) (
 	for i, number := range found {
 		s := &f.list[number]
 		s.end(len(all), all)
-		list[i] = &series.Series{Metric: s.labels, Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
-			Context: ctx}
+		list[i] = &series.Series{Metric: s.labels,
+			Segments: []series.Segment{{Samples: s.points, Ends: s.ends}},
+			Context:  ctx}
 	}
 	return list, nil
 }
@@ -108,7 +111,8 @@ func (f *topKSeries) series(ctx context.Context, groups []*group, all []int64) (
 // add adds the value of a step.
 func (s *topKEntry) add(v float64, step int, all []int64) {
 	if s.points == nil {
-		s.points = &series.Points{Times: make([]int64, 0, s.places), Values: make([]float64, 0, s.places)}
+		s.points = &series.Points{Times: make([]int64, 0, s.places),
+			Values: make([]float64, 0, s.places)}
 	} else {
 		s.end(step, all)
 	}
