@@ -82,6 +82,7 @@ func tooLong(what string, has, allowed int) error {
 		Remedy: "ask for less at a time, or use a regular expression where many terms are joined"}
 }
 
+// Unparenthesized returns an expression without the parentheses around it.
 func Unparenthesized(e parser.Expr) parser.Expr {
 	for {
 		p, is := e.(*parser.ParenExpr)

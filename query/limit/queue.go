@@ -38,6 +38,8 @@ type waiter struct {
 	wide bool
 }
 
+// NewQueue returns a queue of so many places, of which an account has perAccount at most, and in
+// which maxWaiting queries of an account may wait.
 func NewQueue(slots, perAccount, maxWaiting int) *Queue {
 	return &Queue{slots: slots, reserved: slots / 4, perAccount: perAccount,
 		wide:       max(1, perAccount/2),

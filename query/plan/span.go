@@ -20,6 +20,7 @@ type Span struct {
 	expired bool
 }
 
+// Raw reports whether samples answer the span, and no rollups.
 func (p *Span) Raw() bool { return p.Level == SamplesLevel }
 
 // SamplesLevel stands for samples among the levels of rollups.

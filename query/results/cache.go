@@ -73,6 +73,7 @@ func NewCache(most int64) *Cache {
 		accounts: map[string]*accountResults{}}
 }
 
+// Get returns what is kept of a question; nil if nothing is.
 func (r *Cache) Get(k Key) *Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -37,6 +37,7 @@ func (l *Lazy) all() Samples {
 	return l.read
 }
 
+// Len implements Samples, as do the methods below it.
 func (l *Lazy) Len() int            { return l.all().Len() }
 func (l *Lazy) Time(i int) int64    { return l.all().Time(i) }
 func (l *Lazy) Value(i int) float64 { return l.all().Value(i) }

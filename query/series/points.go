@@ -11,6 +11,7 @@ type Points struct {
 	Native []*histogram.FloatHistogram
 }
 
+// Len implements Samples, as do the methods below it.
 func (p *Points) Len() int          { return len(p.Times) }
 func (p *Points) Time(i int) int64  { return p.Times[i] }
 func (p *Points) IsHistogram() bool { return len(p.Native) > 0 }

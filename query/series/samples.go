@@ -9,8 +9,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// Samples are values of one series in ascending order of time, in ms. float is for those that are
-// no histograms; those that are have histogram (see histogramSamples).
+// Samples are values of one series in ascending order of time, in ms. Value is for those that are
+// no histograms; those that are have Histogram (see histogramSamples).
 type Samples interface {
 	Len() int
 	Time(i int) int64
@@ -28,6 +28,7 @@ type histogramSamples interface {
 // Floats are the values of a counter or a gauge.
 type Floats struct{ *window.Series }
 
+// Len implements Samples, as do the methods below it.
 func (s Floats) Len() int          { return len(s.At) }
 func (s Floats) Time(i int) int64  { return s.At[i] }
 func (s Floats) IsHistogram() bool { return false }
@@ -45,6 +46,7 @@ type Histograms struct {
 	Bounds []float64
 }
 
+// Len implements Samples, as do the methods below it.
 func (s Histograms) Len() int          { return len(s.At) }
 func (s Histograms) Time(i int) int64  { return s.At[i] }
 func (s Histograms) IsHistogram() bool { return true }
@@ -90,6 +92,7 @@ func (s sums) Value(i int) float64 { return frame.Scale(s.Histograms[i].Sum, s.M
 // Presence are the instants of something that is there or not.
 type Presence []int64
 
+// Len implements Samples, as do the methods below it.
 func (s Presence) Len() int          { return len(s) }
 func (s Presence) Time(i int) int64  { return s[i] }
 func (s Presence) IsHistogram() bool { return false }

@@ -60,4 +60,5 @@ func (s *Series) Iterator(again chunkenc.Iterator) chunkenc.Iterator {
 	return it
 }
 
+// Compare orders series by their labels.
 func Compare(a, b *Series) int { return labels.Compare(a.Metric, b.Metric) }
