@@ -89,11 +89,11 @@ func (r *cacheableRange) settled() int64 {
 	return until - plan.Mod(until, r.step)
 }
 
-// answer answers from what is kept, and evaluates the rest.
-func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
+// evaluate answers from what is kept, and evaluates the rest.
+func (r *cacheableRange) evaluate(ctx context.Context) (*Answer, error) {
 	before, err := r.fleet(ctx)
 	if err != nil {
-		return r.part(ctx, r.from, r.to)
+		return r.evaluateSteps(ctx, r.from, r.to)
 	}
 	if known := r.current(ctx, before); known != nil {
 		a, done, err := r.join(ctx, known, before)
@@ -102,7 +102,7 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 		}
 	}
 	r.engine.source.Reader.Results.Answered(results.Miss)
-	a, err := r.part(ctx, r.from, r.to)
+	a, err := r.evaluateSteps(ctx, r.from, r.to)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (r *cacheableRange) answer(ctx context.Context) (*Answer, error) {
 	return a, nil
 }
 
-// part evaluates a part of the range.
-func (r *cacheableRange) part(ctx context.Context, from, to int64) (*Answer, error) {
+// evaluateSteps evaluates the steps from one to another one.
+func (r *cacheableRange) evaluateSteps(ctx context.Context, from, to int64) (*Answer, error) {
 	return r.engine.evaluate(ctx, r.who, r.expr, time.UnixMilli(from), time.UnixMilli(to),
 		time.Duration(r.step)*time.Millisecond, r.o)
 }
@@ -124,13 +124,13 @@ func (r *cacheableRange) current(ctx context.Context, fleet results.FleetVersion
 	if known == nil {
 		return nil
 	}
-	same := known.Fleet == fleet
-	if same {
+	holds := known.Fleet == fleet
+	if holds {
 		var err error
-		same, err = r.engine.source.Reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
-		same = same && err == nil
+		holds, err = r.engine.source.Reader.StillHolds(ctx, r.who.Account, r.who.Owns, known.Began)
+		holds = holds && err == nil
 	}
-	if !same {
+	if !holds {
 		r.engine.results.Drop(r.key, known)
 		return nil
 	}
@@ -151,7 +151,7 @@ func (r *cacheableRange) join(ctx context.Context, known *results.Result,
 	}
 	parts := []promql.Matrix{known.Between(a, b)}
 	if a > r.from {
-		head, err := r.part(ctx, r.from, a-r.step)
+		head, err := r.evaluateSteps(ctx, r.from, a-r.step)
 		if err != nil {
 			return nil, true, err
 		}
@@ -163,7 +163,7 @@ func (r *cacheableRange) join(ctx context.Context, known *results.Result,
 		}
 		parts = append([]promql.Matrix{m}, parts...)
 	}
-	tail, err := r.part(ctx, b+r.step, r.to)
+	tail, err := r.evaluateSteps(ctx, b+r.step, r.to)
 	if err != nil {
 		return nil, true, err
 	}

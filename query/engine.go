@@ -142,7 +142,7 @@ func (e *Engine) Range(
 			Unit: "steps", Remedy: "use a wider step or less time"}
 	}
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
-		return r.answer(ctx)
+		return r.evaluate(ctx)
 	}
 	e.source.Reader.Results.Answered(results.Around)
 	return e.evaluate(ctx, who, expr, from, to, step, o)

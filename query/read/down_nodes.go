@@ -84,11 +84,11 @@ func (r *Reader) askStore(
 	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
 	stored, err := share.Read(ctx, r.Shared, account, key,
 		func(ctx context.Context) (storedSeen, error) {
-			seen, err := r.sources.LastSeen(ctx, account, nodes)
+			heard, err := r.sources.LastSeen(ctx, account, nodes)
 			if err == nil {
-				r.down.put(account, nodes, seen, now)
+				r.down.put(account, nodes, heard, now)
 			}
-			return storedSeen{seen, err}, nil
+			return storedSeen{heard, err}, nil
 		})
 	if err != nil {
 		return nil, err

@@ -58,8 +58,8 @@ func (r *Reader) Instants(
 		// Windows that were closed by now: each lasts so long, and settles as long after its begin.
 		h.settled = frame.WindowOf(h.now-r.sources.Settles.Milliseconds()) + frame.WindowMillis
 		h.still = unchanged{ask: func(began int64) bool {
-			same, err := r.sources.Unchanged(ctx, account, anyCluster, began)
-			return same && err == nil
+			unchanged, err := r.sources.Unchanged(ctx, account, anyCluster, began)
+			return unchanged && err == nil
 		}}
 	}
 	h.askRecent(ctx)

@@ -111,29 +111,29 @@ type StateVersion struct {
 func (r *Reader) Unchanged(
 	ctx context.Context, account string, nodes []window.Node, kept func(i int) *StateVersion,
 ) []bool {
-	same := make([]bool, len(nodes))
+	current := make([]bool, len(nodes))
 	if r.sources.Recent == nil || len(nodes) == 0 {
-		return same
+		return current
 	}
 	ids := r.touch(account, nodes)
 	key := "newest/" + account + "/" + string(digest(ids))
-	seen, err := share.Read(ctx, r.Shared, account, key,
+	heard, err := share.Read(ctx, r.Shared, account, key,
 		func(ctx context.Context) (map[uuid.UUID]int64, error) {
 			return r.sources.Recent.LastSeen(ctx, account, ids)
 		})
 	if err != nil {
-		return same // each node's own read counts it
+		return current // each node's own read counts it
 	}
 	now := r.config.Clock().UnixMilli()
 	count := 0
 	for i := range nodes {
-		at, known := seen[ids[i]]
+		at, known := heard[ids[i]]
 		k := kept(i)
 		if known && k != nil && k.Recent && k.Seen == at && fresh(now, at, k.Interval) {
-			same[i] = true
+			current[i] = true
 			count++
 		}
 	}
 	r.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(count))
-	return same
+	return current
 }

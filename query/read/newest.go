@@ -89,10 +89,10 @@ func (r *Reader) Current(ctx context.Context, q *Question, nodes []window.Node) 
 	if len(some) == 0 {
 		return list
 	}
-	same := r.Unchanged(ctx, q.account, some, func(i int) *StateVersion {
+	current := r.Unchanged(ctx, q.account, some, func(i int) *StateVersion {
 		return &list[places[i]].version
 	})
-	for i, is := range same {
+	for i, is := range current {
 		if !is {
 			list[places[i]] = nil
 		}

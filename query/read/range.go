@@ -48,11 +48,11 @@ func (r *Reader) readLatest(
 	ctx context.Context, accountName string, n *window.Node, want *frame.Wanted,
 ) (State, error) {
 	var recent *window.Window
-	var seen int64
+	var heard int64
 	if r.sources.Recent != nil {
 		r.sources.Recent.Touch(accountName, n.Cluster)
 		frames, at, err := r.sources.Recent.Latest(ctx, accountName, n.ID)
-		seen = at
+		heard = at
 		if err != nil {
 			r.countFallback(err)
 		} else if recent, err = latestWindow(ctx, accountName, n, frames,
@@ -61,9 +61,9 @@ func (r *Reader) readLatest(
 			return State{}, cmp.Or(err, ctx.Err())
 		} else if err != nil {
 			r.metrics.fallbacks.WithLabelValues(fallUnreadable).Inc()
-		} else if fresh(r.config.Clock().UnixMilli(), seen, recent.Node.Interval) {
+		} else if fresh(r.config.Clock().UnixMilli(), heard, recent.Node.Interval) {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-			return State{Window: recent, Seen: seen, Recent: true}, nil
+			return State{Window: recent, Seen: heard, Recent: true}, nil
 		} else {
 			r.metrics.fallbacks.WithLabelValues(fallStale).Inc()
 		}
@@ -73,8 +73,8 @@ func (r *Reader) readLatest(
 		if recent != nil {
 			r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
 			missing := fmt.Sprintf("everything newer than %s: the store does not answer now",
-				formatMillis(seen))
-			return State{Window: recent, Seen: seen, Missing: []string{missing}}, nil
+				formatMillis(heard))
+			return State{Window: recent, Seen: heard, Missing: []string{missing}}, nil
 		}
 		r.metrics.failures.Inc()
 		return State{}, err
@@ -84,12 +84,12 @@ func (r *Reader) readLatest(
 		missing = append(missing, "newer frames, whose key frame has not come yet: ask again later")
 	}
 	if len(frames) == 0 {
-		return State{recent, seen, len(missing) == 0, missing}, nil
+		return State{recent, heard, len(missing) == 0, missing}, nil
 	}
 	stored, err := latestWindow(ctx, accountName, n, frames, want)
-	if recent != nil && (err != nil || seen >= storedSeen) {
+	if recent != nil && (err != nil || heard >= storedSeen) {
 		r.metrics.reads.WithLabelValues("latest", fromRecent).Inc()
-		return State{recent, seen, len(missing) == 0, missing}, nil
+		return State{recent, heard, len(missing) == 0, missing}, nil
 	}
 	if err != nil {
 		r.metrics.failures.Inc()
@@ -101,7 +101,7 @@ func (r *Reader) readLatest(
 
 // fresh reports whether a newest frame of the recent source is taken without asking the store for a
 // newer one.
-func fresh(now, seen, interval int64) bool { return now-seen <= 2*interval+staleSlack }
+func fresh(now, heard, interval int64) bool { return now-heard <= 2*interval+staleSlack }
 
 // latestWindow makes a window of one state, of which every frame must be readable. want names the
 // metrics that it is to have; nil: all.
@@ -283,15 +283,15 @@ func instantsIn(times []int64, from, to int64) []int64 {
 func (r *Reader) storeRange(ctx context.Context, accountName string, n *window.Node,
 	q rangeRead) (all Windows, err error) {
 	read := func(matchers []*labels.Matcher) {
-		part, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,
+		windows, failed := r.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,
 			matchers...)
 		if err = failed; err != nil {
 			return
 		}
-		all.From = max(all.From, part.From)
-		all.Missing = AppendMissing(all.Missing, part.Missing)
-		all.Instants = joinInstants(all.Instants, part.Instants)
-		all.List = append(all.List, part.List...)
+		all.From = max(all.From, windows.From)
+		all.Missing = AppendMissing(all.Missing, windows.Missing)
+		all.Instants = joinInstants(all.Instants, windows.Instants)
+		all.List = append(all.List, windows.List...)
 	}
 	if len(q.selectors) == 0 {
 		read(nil)
@@ -321,11 +321,11 @@ func (w *Windows) Series(ctx context.Context, from, to int64,
 	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 		parts := make([][]window.Series, 0, len(w.List))
 		for _, of := range w.List {
-			part, err := of.SelectContext(ctx, memory.Of(ctx), from, to, m...)
+			list, err := of.SelectContext(ctx, memory.Of(ctx), from, to, m...)
 			if err != nil {
 				return nil, err
 			}
-			parts = append(parts, part)
+			parts = append(parts, list)
 		}
 		return window.Join(parts...), nil
 	})

@@ -162,13 +162,13 @@ func (v *ownSeries) take(
 
 // untilLeft returns the times at which a node had not left, and where its series end: when it left.
 func (v *ownSeries) untilLeft(n *window.Node) (beats, ends []int64) {
-	left := v.selection.Query.Source.Reader.Left(v.selection.Query.Who.Account, n)
-	if left == nil {
+	end := v.selection.Query.Source.Reader.Left(v.selection.Query.Who.Account, n)
+	if end == nil {
 		return v.times, nil
 	}
-	k, _ := slices.BinarySearch(v.times, left.At)
+	k, _ := slices.BinarySearch(v.times, end.At)
 	if k < len(v.times) {
-		ends = []int64{left.At}
+		ends = []int64{end.At}
 	}
 	return v.times[:k], ends
 }

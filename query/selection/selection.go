@@ -104,7 +104,7 @@ func (q *Query) Read(
 	if err != nil {
 		return nil, nil, err
 	}
-	answers := make([][]*series.Series, len(asked))
+	byNode := make([][]*series.Series, len(asked))
 	newest := make([]*read.LatestSeries, len(asked))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(read.RangesAtOnce)
@@ -117,14 +117,14 @@ func (q *Query) Read(
 			break
 		}
 		g.Go(func() (err error) {
-			answers[i], err = s.ReadNode(gctx, &asked[i], newest[i], s.Lease)
+			byNode[i], err = s.ReadNode(gctx, &asked[i], newest[i], s.Lease)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	list = append(list, slices.Concat(answers...)...)
+	list = append(list, slices.Concat(byNode...)...)
 	return list, s.Warnings(), ctx.Err()
 }
 
