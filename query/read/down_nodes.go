@@ -84,7 +84,7 @@ func (r *Reader) askStore(
 	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
 	stored, err := share.Read(ctx, r.Shared, account, key,
 		func(ctx context.Context) (storedSeen, error) {
-			heard, err := r.sources.LastSeen(ctx, account, nodes)
+			heard, err := r.source.sources.LastSeen(ctx, account, nodes)
 			if err == nil {
 				r.down.put(account, nodes, heard, now)
 			}

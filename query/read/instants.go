@@ -53,12 +53,12 @@ func (r *Reader) Instants(
 	take func(i int, instants []int64, err error) error,
 ) (missing []string, err error) {
 	h := &instantsQuery{reader: r, account: account, nodes: nodes, from: from, to: to,
-		now: r.config.Clock().UnixMilli(), settled: math.MinInt64}
-	if r.instants.Keeps() && r.sources.Unchanged != nil {
+		now: r.source.config.Clock().UnixMilli(), settled: math.MinInt64}
+	if r.instants.Keeps() && r.source.sources.Unchanged != nil {
 		// Windows that were closed by now: each lasts so long, and settles as long after its begin.
-		h.settled = frame.WindowOf(h.now-r.sources.Settles.Milliseconds()) + frame.WindowMillis
+		h.settled = frame.WindowOf(h.now-r.source.sources.Settles.Milliseconds()) + frame.WindowMillis
 		h.still = unchanged{ask: func(began int64) bool {
-			unchanged, err := r.sources.Unchanged(ctx, account, anyCluster, began)
+			unchanged, err := r.source.sources.Unchanged(ctx, account, anyCluster, began)
 			return unchanged && err == nil
 		}}
 	}
@@ -98,12 +98,12 @@ func (r *Reader) Instants(
 func (h *instantsQuery) askRecent(ctx context.Context) {
 	n := len(h.nodes)
 	h.opens, h.recent, h.whole = make([]int64, n), make([][]int64, n), make([]bool, n)
-	if h.reader.sources.Recent == nil {
+	if h.reader.source.sources.Recent == nil {
 		return
 	}
-	ids, known := h.reader.touch(h.account, h.nodes), 0
+	ids, known := h.reader.source.touch(h.account, h.nodes), 0
 	defer func() {
-		h.reader.metrics.reads.WithLabelValues("heard",
+		h.reader.source.metrics.reads.WithLabelValues("heard",
 			fromRecent).Add(float64(known))
 	}()
 	for i := 0; i < n; {
@@ -119,7 +119,7 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 		if h.to < open {
 			continue
 		}
-		instants, whole, err := h.reader.sources.Recent.Instants(ctx, h.account, ids[first:i], open,
+		instants, whole, err := h.reader.source.sources.Recent.Instants(ctx, h.account, ids[first:i], open,
 			h.to)
 		if err != nil {
 			continue // each node's own reading counts it
@@ -136,9 +136,9 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 
 // openFrom returns from when on the recent source is asked.
 func (h *instantsQuery) openFrom(ctx context.Context, cluster string) int64 {
-	open := h.reader.recentFrom(ctx, h.account, cluster, h.from)
+	open := h.reader.source.recentFrom(ctx, h.account, cluster, h.from)
 	if h.settled != math.MinInt64 && open > h.from {
-		open = max(min(open, h.settled), h.now-h.reader.config.RecentSpan.Milliseconds())
+		open = max(min(open, h.settled), h.now-h.reader.source.config.RecentSpan.Milliseconds())
 	}
 	return open
 }
@@ -149,7 +149,7 @@ func (h *instantsQuery) node(
 ) ([]int64, error) {
 	n := &h.nodes[i]
 	open := h.opens[i]
-	if h.reader.sources.Recent == nil || h.to < open {
+	if h.reader.source.sources.Recent == nil || h.to < open {
 		return h.stored(ctx, n, h.from, h.to, instants, lacks)
 	}
 	if open > h.from {
@@ -212,9 +212,9 @@ func (h *instantsQuery) read(
 	defer end()
 	read, err := share.Read(within, h.reader.Shared, h.account, readingKey(what, h.account, n, q),
 		func(ctx context.Context) (*instantsRead, error) {
-			read := instantsRead{began: h.reader.config.Clock().UnixMilli()}
-			w, err := h.reader.storeRange(ctx, h.account, n, q)
-			h.reader.metrics.reads.WithLabelValues("heard", fromStore).Inc()
+			read := instantsRead{began: h.reader.source.config.Clock().UnixMilli()}
+			w, err := h.reader.ranges.storeRange(ctx, h.account, n, q)
+			h.reader.source.metrics.reads.WithLabelValues("heard", fromStore).Inc()
 			read.instants, read.missing = w.Instants, w.Missing
 			return &read, err
 		})

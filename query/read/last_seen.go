@@ -13,10 +13,10 @@ import (
 // Claimed returns the nodes that several senders claim. Only the recent source knows; while it is
 // away nobody is said to be claimed.
 func (r *Reader) Claimed(ctx context.Context, account string) map[uuid.UUID]bool {
-	if r.sources.Recent == nil {
+	if r.source.sources.Recent == nil {
 		return nil
 	}
-	claimed, _ := r.sources.Recent.Claimed(ctx, account) // the source counts its failures
+	claimed, _ := r.source.sources.Recent.Claimed(ctx, account) // the source counts its failures
 	return claimed
 }
 
@@ -30,14 +30,14 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 ) {
 	seen = map[uuid.UUID]int64{}
 	heard := false // by the recent source
-	now := r.config.Clock().UnixMilli()
-	if r.sources.Recent != nil && len(nodes) > 0 {
-		recent, err := r.sources.Recent.LastSeen(ctx, account, r.touch(account, nodes))
+	now := r.source.config.Clock().UnixMilli()
+	if r.source.sources.Recent != nil && len(nodes) > 0 {
+		recent, err := r.source.sources.Recent.LastSeen(ctx, account, r.source.touch(account, nodes))
 		if err != nil {
-			r.countFallback(err)
+			r.source.countFallback(err)
 		} else {
 			seen, heard = recent, true
-			r.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
+			r.source.metrics.reads.WithLabelValues("last_seen", fromRecent).Inc()
 		}
 	}
 	var stale []uuid.UUID // that the store is to be asked of
@@ -46,11 +46,11 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 		n := &nodes[i]
 		if at, known := seen[n.ID]; !known || now-at > lateIntervals*n.Interval {
 			if !late || nodes[i-1].Cluster != n.Cluster { // they come by cluster
-				missing = AppendMissing(missing, r.InFlight(ctx, account, n.Cluster, now))
+				missing = AppendMissing(missing, r.source.inFlight(ctx, account, n.Cluster, now))
 			}
 			late = true
 			k := downKey{account, n.ID}
-			if at, held := r.down.get(k, n.Interval, now, r.config.NodesTTL, heard); held {
+			if at, held := r.down.get(k, n.Interval, now, r.source.config.NodesTTL, heard); held {
 				if at > 0 {
 					seen[n.ID] = max(seen[n.ID], at)
 				}
@@ -59,10 +59,10 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 			stale = append(stale, n.ID)
 		}
 	}
-	if len(stale) == 0 || r.sources.LastSeen == nil {
+	if len(stale) == 0 || r.source.sources.LastSeen == nil {
 		return seen, missing, nil
 	}
-	r.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
+	r.source.metrics.reads.WithLabelValues("last_seen", fromStore).Inc()
 	stored, err := r.askStore(ctx, account, stale, now)
 	for _, id := range stale {
 		at, found := stored[id]
@@ -74,18 +74,6 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 		}
 	}
 	return seen, missing, nil // what is old is said to be
-}
-
-// touch tells the recent source that the nodes' clusters are read, and returns the nodes' ids.
-func (r *Reader) touch(account string, nodes []window.Node) []uuid.UUID {
-	ids := make([]uuid.UUID, len(nodes))
-	for i := range nodes {
-		ids[i] = nodes[i].ID
-		if i == 0 || nodes[i].Cluster != nodes[i-1].Cluster { // they come by cluster
-			r.sources.Recent.Touch(account, nodes[i].Cluster)
-		}
-	}
-	return ids
 }
 
 // digest is a key for a list of nodes.
@@ -112,19 +100,19 @@ func (r *Reader) Unchanged(
 	ctx context.Context, account string, nodes []window.Node, kept func(i int) *StateVersion,
 ) []bool {
 	current := make([]bool, len(nodes))
-	if r.sources.Recent == nil || len(nodes) == 0 {
+	if r.source.sources.Recent == nil || len(nodes) == 0 {
 		return current
 	}
-	ids := r.touch(account, nodes)
+	ids := r.source.touch(account, nodes)
 	key := "newest/" + account + "/" + string(digest(ids))
 	heard, err := share.Read(ctx, r.Shared, account, key,
 		func(ctx context.Context) (map[uuid.UUID]int64, error) {
-			return r.sources.Recent.LastSeen(ctx, account, ids)
+			return r.source.sources.Recent.LastSeen(ctx, account, ids)
 		})
 	if err != nil {
 		return current // each node's own read counts it
 	}
-	now := r.config.Clock().UnixMilli()
+	now := r.source.config.Clock().UnixMilli()
 	count := 0
 	for i := range nodes {
 		at, known := heard[ids[i]]
@@ -134,6 +122,6 @@ func (r *Reader) Unchanged(
 			count++
 		}
 	}
-	r.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(count))
+	r.source.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(count))
 	return current
 }

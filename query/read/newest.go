@@ -49,7 +49,7 @@ func (r *Reader) LatestSeries(
 	k := latestKey{q.account, q.text, n.ID}
 	return share.Read(ctx, r.Shared, q.account, "latest/"+q.account+"/"+n.ID.String()+"/"+q.text,
 		func(ctx context.Context) (*LatestSeries, error) {
-			state, err := r.readLatest(ctx, q.account, n, q.want)
+			state, err := r.source.readLatest(ctx, q.account, n, q.want)
 			if err != nil {
 				return nil, err
 			}

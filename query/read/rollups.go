@@ -36,10 +36,10 @@ func (r *Reader) Rollups(
 	found := map[uint64][]int{} // where in all, by the labels' hash
 	for i := range selectors {
 		s := &selectors[i]
-		list, lost, err := r.sources.Rollups(ctx, account, n.ID, level, from, to, s.Facets,
+		list, lost, err := r.source.sources.Rollups(ctx, account, n.ID, level, from, to, s.Facets,
 			s.Matchers...)
 		if err != nil {
-			r.metrics.failures.Inc()
+			r.source.metrics.failures.Inc()
 			return nil, nil, err
 		}
 		missing = AppendMissing(missing, lost)
@@ -52,8 +52,8 @@ func (r *Reader) Rollups(
 			all = append(all, series)
 		}
 	}
-	r.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
-	return all, AppendMissing(missing, r.InFlight(ctx, account, n.Cluster, to)), nil
+	r.source.metrics.reads.WithLabelValues("rollup", fromStore).Inc()
+	return all, AppendMissing(missing, r.source.inFlight(ctx, account, n.Cluster, to)), nil
 }
 
 // known reports whether a series is in the list, where it can be at those places only.

@@ -40,17 +40,17 @@ func (r *Reader) StateAt(at, heard, interval int64) string {
 	back := func(to int64) bool {
 		return at >= to && heard < to && StateOf(at-to, interval) != StateDown
 	}
-	if r.sources.Away != nil {
-		for _, s := range r.sources.Away() {
+	if r.source.sources.Away != nil {
+		for _, s := range r.source.sources.Away() {
 			if (s.To == 0 || at < s.To) && deaf(s.From) || s.To != 0 && back(s.To) {
 				return StateLate
 			}
 		}
 	}
-	if r.sources.Pulse == nil {
+	if r.source.sources.Pulse == nil {
 		return state
 	}
-	since, until := r.sources.Pulse()
+	since, until := r.source.sources.Pulse()
 	if until.IsZero() { // nothing is known of it
 		return state
 	}

@@ -10,8 +10,8 @@ import (
 func TestStateAt(t *testing.T) {
 	const sec, interval = 1000, 5000
 	var since, until int64
-	r := &Reader{}
-	r.sources.Pulse = func() (a, b time.Time) {
+	r := &Reader{source: &source{}}
+	r.source.sources.Pulse = func() (a, b time.Time) {
 		if since > 0 {
 			a = time.UnixMilli(since)
 		}
@@ -41,7 +41,7 @@ func TestStateAt(t *testing.T) {
 		}
 	}
 	since, until = 900*sec, 1005*sec
-	r.sources.Away = func() []Span {
+	r.source.sources.Away = func() []Span {
 		return []Span{{100 * sec, 150 * sec}, {700 * sec, 900 * sec}, {From: 5000 * sec}}
 	}
 	for _, c := range []struct {
@@ -60,8 +60,8 @@ func TestStateAt(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
-	r.sources.Away = nil
-	r.sources.Pulse = nil
+	r.source.sources.Away = nil
+	r.source.sources.Pulse = nil
 	if got := r.StateAt(1000*sec, 900*sec, interval); got != StateDown {
 		t.Error("without a pulse it is", got)
 	}

@@ -7,18 +7,10 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// Latest returns a node's newest state; its Window is nil without an error if none is known. It is
-// shared.
-func (r *Reader) Latest(ctx context.Context, account string, n *window.Node) (State, error) {
-	return share.Read(ctx, r.Shared, account, "latest/"+account+"/"+n.ID.String(),
-		func(ctx context.Context) (State, error) {
-			return r.readLatest(ctx, account, n, nil)
-		})
-}
 
 // Range returns a node's values from from to to, both inclusive and in ms, of what any of the
 // selectors selects; no selectors select everything. They are Windows' as series. The list is the
@@ -30,7 +22,7 @@ func (r *Reader) Range(
 	v, err := share.Read(ctx, r.Shared, account,
 		readingKey("values", account, n, rangeRead{from, to, nil, selectors}),
 		func(ctx context.Context) (Values, error) {
-			w, err := r.readRange(ctx, account, n, rangeRead{from, to, nil, selectors})
+			w, err := r.ranges.read(ctx, account, n, rangeRead{from, to, nil, selectors})
 			if err != nil {
 				return Values{}, err
 			}
@@ -67,5 +59,42 @@ func (r *Reader) Windows(ctx context.Context, account string, n *window.Node, fr
 	facets []window.Facet, selectors [][]*labels.Matcher) (Windows, error) {
 	q := rangeRead{from, to, facets, selectors}
 	return share.Read(ctx, r.Shared, account, readingKey("range", account, n, q),
-		func(ctx context.Context) (Windows, error) { return r.readRange(ctx, account, n, q) })
+		func(ctx context.Context) (Windows, error) { return r.ranges.read(ctx, account, n, q) })
+}
+
+// Series returns the values from from to to of what any of the selectors selects (none:
+// everything), as series sorted by labels, each of them once.
+func (w *Windows) Series(ctx context.Context, from, to int64,
+	selectors [][]*labels.Matcher) ([]window.Series, error) {
+	from = max(from, w.From)
+	return Union(selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+		parts := make([][]window.Series, 0, len(w.List))
+		for _, of := range w.List {
+			list, err := of.SelectContext(ctx, memory.Of(ctx), from, to, m...)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, list)
+		}
+		return window.Join(parts...), nil
+	})
+}
+
+// Union returns what any of the selectors selects, where one returns what the matchers of one
+// select, sorted by labels; no selectors select everything.
+func Union(
+	selectors [][]*labels.Matcher, one func([]*labels.Matcher) ([]window.Series, error),
+) ([]window.Series, error) {
+	if len(selectors) == 0 {
+		return one(nil)
+	}
+	parts := make([][]window.Series, len(selectors))
+	for i, m := range selectors {
+		var err error
+		if parts[i], err = one(m); err != nil {
+			return nil, err
+		}
+	}
+	return window.Join(slices.DeleteFunc(parts,
+		func(p []window.Series) bool { return len(p) == 0 })...), nil
 }
