@@ -1,14 +1,10 @@
 package read
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // downNodes remembers when the store last heard of nodes that are down. Without it each request of
@@ -68,30 +64,4 @@ func (l *downNodes) put(account string, nodes []uuid.UUID, seen map[uuid.UUID]in
 	for _, id := range nodes {
 		l.of[downKey{account, id}] = downNode{at: seen[id], asked: now}
 	}
-}
-
-// storedSeen is what the store says of nodes, with the error because of which it is not all.
-type storedSeen struct {
-	seen map[uuid.UUID]int64
-	err  error
-}
-
-// askStore asks the store when nodes were last heard of. Requests that want to know the same at
-// the same time share the answer, which nobody changes.
-func (r *Reader) askStore(
-	ctx context.Context, account string, nodes []uuid.UUID, now int64,
-) (map[uuid.UUID]int64, error) {
-	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
-	stored, err := share.Read(ctx, r.Shared, account, key,
-		func(ctx context.Context) (storedSeen, error) {
-			heard, err := r.source.sources.LastSeen(ctx, account, nodes)
-			if err == nil {
-				r.down.put(account, nodes, heard, now)
-			}
-			return storedSeen{heard, err}, nil
-		})
-	if err != nil {
-		return nil, err
-	}
-	return stored.seen, stored.err
 }

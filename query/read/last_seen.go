@@ -2,7 +2,7 @@ package read
 
 import (
 	"context"
-	"hash/fnv"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -76,52 +76,62 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 	return seen, missing, nil // what is old is said to be
 }
 
-// digest is a key for a list of nodes.
-func digest(nodes []uuid.UUID) []byte {
-	h := fnv.New128a()
-	for _, id := range nodes {
-		_, _ = h.Write(id[:])
-	}
-	return h.Sum(nil)
+// storedSeen is what the store says of nodes, with the error because of which it is not all.
+type storedSeen struct {
+	seen map[uuid.UUID]int64
+	err  error
 }
 
-// StateVersion is what a caller has made of a State and kept.
-type StateVersion struct {
-	Seen     int64 // the State's
-	Interval int64 // how often the node sends, ms
-	Recent   bool  // the State's
-}
-
-// Unchanged reports for each node whether its newest state still is the one of which kept tells;
-// nil tells of none. One question to the recent source, of all nodes, tells when each was heard of.
-// It says yes under the conditions under which Latest takes the state from the recent source, and
-// counts as such a read.
-func (r *Reader) Unchanged(
-	ctx context.Context, account string, nodes []window.Node, kept func(i int) *StateVersion,
-) []bool {
-	current := make([]bool, len(nodes))
-	if r.source.sources.Recent == nil || len(nodes) == 0 {
-		return current
-	}
-	ids := r.source.touch(account, nodes)
-	key := "newest/" + account + "/" + string(digest(ids))
-	heard, err := share.Read(ctx, r.Shared, account, key,
-		func(ctx context.Context) (map[uuid.UUID]int64, error) {
-			return r.source.sources.Recent.LastSeen(ctx, account, ids)
+// askStore asks the store when nodes were last heard of. Requests that want to know the same at
+// the same time share the answer, which nobody changes.
+func (r *Reader) askStore(
+	ctx context.Context, account string, nodes []uuid.UUID, now int64,
+) (map[uuid.UUID]int64, error) {
+	key := fmt.Sprintf("seen/%s/%x", account, digest(nodes))
+	stored, err := share.Read(ctx, r.Shared, account, key,
+		func(ctx context.Context) (storedSeen, error) {
+			heard, err := r.source.sources.LastSeen(ctx, account, nodes)
+			if err == nil {
+				r.down.put(account, nodes, heard, now)
+			}
+			return storedSeen{heard, err}, nil
 		})
 	if err != nil {
-		return current // each node's own read counts it
+		return nil, err
 	}
-	now := r.source.config.Clock().UnixMilli()
-	count := 0
-	for i := range nodes {
-		at, known := heard[ids[i]]
-		k := kept(i)
-		if known && k != nil && k.Recent && k.Seen == at && fresh(now, at, k.Interval) {
-			current[i] = true
-			count++
+	return stored.seen, stored.err
+}
+
+// StateAt is StateOf at an instant of a node that was last heard of at another one, both in ms. A
+// node is not called down for a time in which nobody could have heard of it: until it had the time
+// to be heard of again it is late.
+func (r *Reader) StateAt(at, heard, interval int64) string {
+	state := StateOf(max(0, at-heard), interval)
+	if state != StateDown {
+		return state
+	}
+	deaf := func(from int64) bool {
+		return at > from && StateOf(max(0, from-heard), interval) != StateDown
+	}
+	back := func(to int64) bool {
+		return at >= to && heard < to && StateOf(at-to, interval) != StateDown
+	}
+	if r.source.sources.Away != nil {
+		for _, s := range r.source.sources.Away() {
+			if (s.To == 0 || at < s.To) && deaf(s.From) || s.To != 0 && back(s.To) {
+				return StateLate
+			}
 		}
 	}
-	r.source.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(count))
-	return current
+	if r.source.sources.Pulse == nil {
+		return state
+	}
+	since, until := r.source.sources.Pulse()
+	if until.IsZero() { // nothing is known of it
+		return state
+	}
+	if deaf(until.UnixMilli()) || !since.IsZero() && back(since.UnixMilli()) {
+		return StateLate
+	}
+	return state
 }

@@ -98,11 +98,9 @@ func latestWindow(
 	return w, err
 }
 
-// Latest returns a node's newest state; its Window is nil without an error if none is known. It is
-// shared.
-func (r *Reader) Latest(ctx context.Context, account string, n *window.Node) (State, error) {
-	return share.Read(ctx, r.Shared, account, "latest/"+account+"/"+n.ID.String(),
-		func(ctx context.Context) (State, error) {
-			return r.source.readLatest(ctx, account, n, nil)
-		})
+// StateVersion is what a caller has made of a State and kept.
+type StateVersion struct {
+	Seen     int64 // the State's
+	Interval int64 // how often the node sends, ms
+	Recent   bool  // the State's
 }

@@ -2,45 +2,15 @@ package read
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// LatestSeries is what a question selects of a node's latest state. It is shared, nobody changes
-// it.
-type LatestSeries struct {
-	At       int64             // of the newest frame, ms; 0: none is known
-	Interval int64             // how often the node sends, ms
-	Lists    [][]window.Series // by the question's selectors
-	Missing  []string          // why there may be a newer one, in words
-	version  StateVersion
-}
-
-// latestKey names what a question selects of a node's latest state. It is kept for whoever asks the
-// same before the node has sent again: dashboards have several panels, and several people look at
-// one.
-type latestKey struct {
-	account, question string
-	node              uuid.UUID
-}
-
-// latestCost is what an entry takes beside its series, in bytes.
-const latestCost = 500
-
-// latestBytes is what an entry takes.
-func latestBytes(k latestKey, s *LatestSeries) int64 {
-	bytes := int64(latestCost + len(k.account) + len(k.question))
-	for _, list := range s.Lists {
-		for i := range list {
-			bytes += list[i].Bytes()
-		}
-	}
-	return bytes
-}
 
 // LatestSeries reads what a question selects of a node's latest state.
 func (r *Reader) LatestSeries(
@@ -98,4 +68,53 @@ func (r *Reader) Current(ctx context.Context, q *Question, nodes []window.Node) 
 		}
 	}
 	return list
+}
+
+// Ask begins to ask an account's nodes for what any of the selectors selects.
+func (r *Reader) Ask(account string, selectors [][]*labels.Matcher) *Question {
+	return &Question{account: account, selectors: selectors, text: fmt.Sprintf("%q", selectors),
+		want: r.dictionaries.wanted(account, selectors)}
+}
+
+// Latest returns a node's newest state; its Window is nil without an error if none is known. It is
+// shared.
+func (r *Reader) Latest(ctx context.Context, account string, n *window.Node) (State, error) {
+	return share.Read(ctx, r.Shared, account, "latest/"+account+"/"+n.ID.String(),
+		func(ctx context.Context) (State, error) {
+			return r.source.readLatest(ctx, account, n, nil)
+		})
+}
+
+// Unchanged reports for each node whether its newest state still is the one of which kept tells;
+// nil tells of none. One question to the recent source, of all nodes, tells when each was heard of.
+// It says yes under the conditions under which Latest takes the state from the recent source, and
+// counts as such a read.
+func (r *Reader) Unchanged(
+	ctx context.Context, account string, nodes []window.Node, kept func(i int) *StateVersion,
+) []bool {
+	current := make([]bool, len(nodes))
+	if r.source.sources.Recent == nil || len(nodes) == 0 {
+		return current
+	}
+	ids := r.source.touch(account, nodes)
+	key := "newest/" + account + "/" + string(digest(ids))
+	heard, err := share.Read(ctx, r.Shared, account, key,
+		func(ctx context.Context) (map[uuid.UUID]int64, error) {
+			return r.source.sources.Recent.LastSeen(ctx, account, ids)
+		})
+	if err != nil {
+		return current // each node's own read counts it
+	}
+	now := r.source.config.Clock().UnixMilli()
+	count := 0
+	for i := range nodes {
+		at, known := heard[ids[i]]
+		k := kept(i)
+		if known && k != nil && k.Recent && k.Seen == at && fresh(now, at, k.Interval) {
+			current[i] = true
+			count++
+		}
+	}
+	r.source.metrics.reads.WithLabelValues("latest", fromRecent).Add(float64(count))
+	return current
 }

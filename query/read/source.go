@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"errors"
+	"hash/fnv"
 
 	"github.com/google/uuid"
 
@@ -93,4 +94,13 @@ func (s *source) inFlight(ctx context.Context, account, cluster string, to int64
 	}
 	return []string{"frames that were accepted since " + formatMillis(since) +
 		" may still be on their way to the store: ask again later"}
+}
+
+// digest is a key for a list of nodes.
+func digest(nodes []uuid.UUID) []byte {
+	h := fnv.New128a()
+	for _, id := range nodes {
+		_, _ = h.Write(id[:])
+	}
+	return h.Sum(nil)
 }

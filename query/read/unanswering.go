@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -57,22 +56,4 @@ func (r *Reader) Unanswering(ctx context.Context, account string, nodes []window
 	}
 	_ = g.Wait() // no error is returned
 	return down
-}
-
-// saysZero reports whether there are values and all of them are 0.
-func (l *LatestSeries) saysZero() bool {
-	n := 0
-	for _, list := range l.Lists {
-		for i := range list {
-			s := &list[i]
-			n++
-			switch {
-			case s.Metric.Kind == frame.GaugeDouble && s.Doubles[0] == 0:
-			case s.Metric.Kind == frame.Gauge && s.Ints[0] == 0:
-			default:
-				return false
-			}
-		}
-	}
-	return n > 0
 }

@@ -1,7 +1,6 @@
 package read
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 
@@ -10,21 +9,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/window"
 )
-
-// Question is what is asked of the newest state of many nodes: of those metrics that any of the
-// selectors may select. Reader.ask makes one, for all nodes.
-type Question struct {
-	account   string
-	selectors [][]*labels.Matcher
-	text      string // the selectors', so that readings of the same are one
-	want      *frame.Wanted
-}
-
-// Ask begins to ask an account's nodes for what any of the selectors selects.
-func (r *Reader) Ask(account string, selectors [][]*labels.Matcher) *Question {
-	return &Question{account: account, selectors: selectors, text: fmt.Sprintf("%q", selectors),
-		want: r.dictionaries.wanted(account, selectors)}
-}
 
 const (
 	// dictionaryBytes is what one account's dictionaries may take. One of 600 metrics takes 160 kB.
