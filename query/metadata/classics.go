@@ -14,7 +14,7 @@ import (
 
 // classics are histograms of which a selector asks for classic series.
 type classics struct {
-	*index.Selection
+	found *index.Selection
 	plan  *plan.Plan
 	known map[index.Metric][]classicName
 }
@@ -33,14 +33,14 @@ func (s *Lists) classics(
 	}
 	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
 	var err error
-	of.Selection, err = s.source.Index.Select(who.Account, index.Query{Context: ctx,
+	of.found, err = s.source.Index.Select(who.Account, index.Query{Context: ctx,
 		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
 		Selectors: [][]*labels.Matcher{p.Classic},
 		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
 	return of, err
 }
 
-// names returns which classic series of a metric are asked for, as plan.views has them.
+// names returns which classic series of a metric are asked for, as Plan.Views has them.
 func (of *classics) names(m index.Metric) []classicName {
 	list, known := of.known[m]
 	if known || !m.Kind.IsHistogram() || of.plan.Named(m.Name) {
@@ -77,7 +77,7 @@ func leTexts(m index.Metric, suffix string) (list []string) {
 
 // count returns how many classic series there are.
 func (of *classics) count() (n int64) {
-	for b := range of.ByNode() {
+	for b := range of.found.ByNode() {
 		for m := range b.Metrics() {
 			n += int64(len(of.names(m))) * int64(b.NumEntities())
 		}
@@ -87,7 +87,7 @@ func (of *classics) count() (n int64) {
 
 // values returns what all classic series have: their names, and their values of le.
 func (of *classics) values() (names, le []string) {
-	for _, m := range of.Metrics() {
+	for _, m := range of.found.Metrics() {
 		for _, one := range of.names(m) {
 			if names = append(names, one.name); one.le != "" {
 				le = append(le, one.le)
@@ -115,7 +115,7 @@ func (s *Lists) allClassics(
 
 // each calls take with the classic series until it returns false.
 func (of *classics) each(take func(labels.Labels) bool) (more bool) {
-	for b := range of.ByNode() {
+	for b := range of.found.ByNode() {
 		place := b.Place()
 		for m := range b.Metrics() {
 			for entity := range b.Entities() {

@@ -98,7 +98,7 @@ func (s *Lists) Series(
 	stored, _ := found.Count()
 	total, errs := int64(stored), []error{found.Err()}
 	for _, of := range classic {
-		total, errs = total+of.count(), append(errs, of.Err())
+		total, errs = total+of.count(), append(errs, of.found.Err())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -137,7 +137,7 @@ func (s *Lists) Series(
 		warnings.Add(ErrLimited)
 	}
 	for _, of := range classic {
-		errs = append(errs, of.Err())
+		errs = append(errs, of.found.Err())
 	}
 	return list, warnings, errors.Join(append(errs, found.Err())...)
 }
@@ -180,11 +180,11 @@ func (s *Lists) LabelNames(
 	}
 	names, errs := found.Names(), []error{}
 	for _, of := range classic {
-		names = append(names, of.Names()...)
+		names = append(names, of.found.Names()...)
 		if _, le := of.values(); len(le) > 0 {
 			names = append(names, labels.BucketLabel)
 		}
-		errs = append(errs, of.Err())
+		errs = append(errs, of.found.Err())
 	}
 	if len(plans) == 0 && slices.ContainsFunc(found.Metrics(), func(m index.Metric) bool {
 		return m.Kind.IsHistogram()
@@ -221,9 +221,9 @@ func (s *Lists) LabelValues(
 		case labels.BucketLabel:
 			list = append(list, le...)
 		default:
-			list = append(list, of.Values(name)...)
+			list = append(list, of.found.Values(name)...)
 		}
-		errs = append(errs, of.Err())
+		errs = append(errs, of.found.Err())
 	}
 	if name == labels.MetricName || name == labels.BucketLabel && len(plans) == 0 {
 		for _, m := range found.Metrics() {

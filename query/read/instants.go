@@ -56,7 +56,8 @@ func (r *Reader) Instants(
 		now: r.source.config.Clock().UnixMilli(), settled: math.MinInt64}
 	if r.instants.Keeps() && r.source.sources.Unchanged != nil {
 		// Windows that were closed by now: each lasts so long, and settles as long after its begin.
-		h.settled = frame.WindowOf(h.now-r.source.sources.Settles.Milliseconds()) + frame.WindowMillis
+		h.settled = frame.WindowMillis +
+			frame.WindowOf(h.now-r.source.sources.Settles.Milliseconds())
 		h.still = unchanged{ask: func(began int64) bool {
 			unchanged, err := r.source.sources.Unchanged(ctx, account, anyCluster, began)
 			return unchanged && err == nil
@@ -119,7 +120,8 @@ func (h *instantsQuery) askRecent(ctx context.Context) {
 		if h.to < open {
 			continue
 		}
-		instants, whole, err := h.reader.source.sources.Recent.Instants(ctx, h.account, ids[first:i], open,
+		instants, whole, err := h.reader.source.sources.Recent.Instants(ctx, h.account,
+			ids[first:i], open,
 			h.to)
 		if err != nil {
 			continue // each node's own reading counts it

@@ -32,7 +32,8 @@ func (r *Reader) LastSeen(ctx context.Context, account string, nodes []window.No
 	heard := false // by the recent source
 	now := r.source.config.Clock().UnixMilli()
 	if r.source.sources.Recent != nil && len(nodes) > 0 {
-		recent, err := r.source.sources.Recent.LastSeen(ctx, account, r.source.touch(account, nodes))
+		recent, err := r.source.sources.Recent.LastSeen(ctx, account,
+			r.source.touch(account, nodes))
 		if err != nil {
 			r.source.countFallback(err)
 		} else {

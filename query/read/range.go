@@ -136,7 +136,8 @@ func instantsIn(times []int64, from, to int64) []int64 {
 func (r *ranges) storeRange(ctx context.Context, accountName string, n *window.Node,
 	q rangeRead) (all Windows, err error) {
 	read := func(matchers []*labels.Matcher) {
-		windows, failed := r.source.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to, q.facets,
+		windows, failed := r.source.sources.Store.Windows(ctx, accountName, n.ID, q.from, q.to,
+			q.facets,
 			matchers...)
 		if err = failed; err != nil {
 			return

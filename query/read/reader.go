@@ -82,7 +82,8 @@ func New(c Config, s Sources) (*Reader, error) {
 		r.source.sources.Roster = &roster.Roster{}
 	}
 	if s.Build == nil {
-		r.source.sources.Build = func(allow window.Allowance, node window.Node, _ int64, frames [][]byte,
+		r.source.sources.Build = func(allow window.Allowance, node window.Node, _ int64,
+			frames [][]byte,
 			want *frame.Wanted, _ string) (*window.Window, window.Report, error) {
 			return window.BuildWanted(allow, node, frames, want)
 		}

@@ -97,8 +97,8 @@ type Sources struct {
 	// Pulse returns since when agents have been heard without a break, and until when that is
 	// known; zero where it is not. nil: they always have been.
 	Pulse func() (since, until time.Time)
-	// Away returns when nobody took frames, the oldest first; one that lasts has no end. Nil: nothing
-	// is known of it.
+	// Away returns when nobody took frames, the oldest first; one that lasts has no end. Nil:
+	// nothing is known of it.
 	Away func() []Span
 
 	// Unchanged tells whether a reading of an account's clusters that began at an instant, in ms,
