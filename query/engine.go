@@ -57,7 +57,7 @@ type Engine struct {
 }
 
 // NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then
-// all of the nodes that a selector's labels allow are asked, and Series and Labels have no
+// all of the nodes that a selector's labels allow are asked, and Lists have no
 // answer.
 func NewEngine(
 	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
