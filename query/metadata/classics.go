@@ -1,12 +1,10 @@
 package metadata
 
 import (
-	"context"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/series"
@@ -22,22 +20,6 @@ type classics struct {
 // classicName is what tells one of a histogram's classic series from the others.
 type classicName struct {
 	name, le string // le is empty if it is no bucket
-}
-
-// classics asks the index for them; nil: the plan asks for none.
-func (s *Lists) classics(
-	ctx context.Context, who account.Principal, c SeriesQuery, p *plan.Plan,
-) (*classics, error) {
-	if p.Classic == nil {
-		return nil, nil
-	}
-	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
-	var err error
-	of.found, err = s.source.Index.Select(who.Account, index.Query{Context: ctx,
-		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
-		Selectors: [][]*labels.Matcher{p.Classic},
-		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
-	return of, err
 }
 
 // names returns which classic series of a metric are asked for, as Plan.Views has them.
@@ -95,22 +77,6 @@ func (of *classics) values() (names, le []string) {
 		}
 	}
 	return names, le
-}
-
-// allClassics returns those of each plan that asks for some.
-func (s *Lists) allClassics(
-	ctx context.Context, who account.Principal, c SeriesQuery, plans []*plan.Plan,
-) (list []*classics, err error) {
-	for _, p := range plans {
-		of, err := s.classics(ctx, who, c, p)
-		if err != nil {
-			return nil, err
-		}
-		if of != nil {
-			list = append(list, of)
-		}
-	}
-	return list, nil
 }
 
 // each calls take with the classic series until it returns false.

@@ -246,3 +246,61 @@ func (s *Lists) LabelValues(
 	slices.Sort(list)
 	return slices.Compact(list), warnings, errors.Join(append(errs, found.Err())...)
 }
+
+// classics asks the index for them; nil: the plan asks for none.
+func (s *Lists) classics(
+	ctx context.Context, who account.Principal, c SeriesQuery, p *plan.Plan,
+) (*classics, error) {
+	if p.Classic == nil {
+		return nil, nil
+	}
+	of := &classics{plan: p, known: map[index.Metric][]classicName{}}
+	var err error
+	of.found, err = s.source.Index.Select(who.Account, index.Query{Context: ctx,
+		From: c.From.UnixMilli(), To: c.To.UnixMilli(), Owns: who.Owns,
+		Selectors: [][]*labels.Matcher{p.Classic},
+		Metrics:   func(_ int, m index.Metric) bool { return len(of.names(m)) > 0 }})
+	return of, err
+}
+
+// allClassics returns those of each plan that asks for some.
+func (s *Lists) allClassics(
+	ctx context.Context, who account.Principal, c SeriesQuery, plans []*plan.Plan,
+) (list []*classics, err error) {
+	for _, p := range plans {
+		of, err := s.classics(ctx, who, c, p)
+		if err != nil {
+			return nil, err
+		}
+		if of != nil {
+			list = append(list, of)
+		}
+	}
+	return list, nil
+}
+
+// ownSeries returns the label sets of those of nodes' own series that any of the plans asks
+// for; of all, if there are no plans.
+func (s *Lists) ownSeries(
+	ctx context.Context, who account.Principal, plans []*plan.Plan,
+) []labels.Labels {
+	nodes, err := s.source.Reader.Nodes(ctx, who, s.source.Limits.NodesTTL)
+	if err != nil {
+		return nil
+	}
+	var list []labels.Labels
+	for i := range nodes {
+		of := []labels.Labels{series.NodeLabels(&nodes[i], series.MetricSeen),
+			series.InfoLabels(&nodes[i])}
+		if !nodes[i].Watched() {
+			of = append(of, series.NodeLabels(&nodes[i], series.MetricUp))
+		}
+		for _, l := range of {
+			if len(plans) == 0 ||
+				slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p.Means(l) }) {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
