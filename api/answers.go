@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
@@ -180,7 +181,7 @@ func (s *Server) current(r *http.Request, p account.Principal, nodes []Node, f f
 func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, f form,
 	as *profile.Profile) (*encoded, error) {
 	k := answerKey{accountName, n.ID, f, nameOf(as)}
-	return query.ShareRead(ctx, s.deps.Reader, accountName,
+	return share.Read(ctx, s.deps.Reader.Shared, accountName,
 		fmt.Sprintf("encoded/%d/%s/%s/%s", f, accountName, n.ID, k.profile),
 		func(ctx context.Context) (*encoded, error) {
 			state, err := s.deps.Reader.Latest(ctx, accountName, n)
@@ -203,7 +204,7 @@ func (s *Server) encodeLatest(ctx context.Context, accountName string, n *Node, 
 func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Window, k answerKey,
 	as *profile.Profile) error {
 	var series []window.Series
-	err := query.OnCPU(ctx, func() (err error) {
+	err := share.OnCPU(ctx, func() (err error) {
 		series, err = selecting.LatestWithin(ctx, w, memory.Of(ctx))
 		return err
 	})
@@ -226,7 +227,7 @@ func (s *Server) encode(ctx context.Context, e *encoded, n *Node, w *window.Wind
 	if err := memory.Of(ctx).Take(e.budget.bytes); err != nil {
 		return err
 	}
-	return query.OnCPU(ctx, func() error {
+	return share.OnCPU(ctx, func() error {
 		if k.form == asJSON {
 			e.encodeJSON(series)
 		} else {

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -84,7 +84,7 @@ func (b *budget) addAllLines(list []window.Series) {
 	for i := range list {
 		s, lines := &list[i], int64(1)
 		if s.Metric.Kind.IsHistogram() {
-			lines = int64(len(query.ExposedBuckets(s.Histograms[0].Size-1)) + 3)
+			lines = int64(len(series.ExposedBuckets(s.Histograms[0].Size-1)) + 3)
 		}
 		b.bytes += lines * (lineBytes + labelBytes(s.Labels))
 	}

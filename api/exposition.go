@@ -16,6 +16,8 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
@@ -70,7 +72,7 @@ func (s *Server) exposeAll(w http.ResponseWriter, r *http.Request, p account.Pri
 		if err != nil {
 			return err
 		}
-		missing = query.AppendMissing(missing, w.Missing)
+		missing = read.AppendMissing(missing, w.Missing)
 		if w.Window == nil {
 			continue
 		}
@@ -243,7 +245,7 @@ func (e *exposition) histogram(s *window.Series) {
 	var le []byte
 	e.counts = h.Dense(e.counts[:0])
 	next := 0
-	for _, b := range query.ExposedBuckets(h.Size - 1) {
+	for _, b := range series.ExposedBuckets(h.Size - 1) {
 		for ; next <= b; next++ {
 			total += e.counts[next]
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -63,15 +65,15 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		return err
 	}
 	defer end()
-	type read struct {
+	type encodedNode struct {
 		e   *encoded
 		err error
 	}
-	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) read {
-		ctx, end := s.deps.Reader.Part(ctx)
+	next := share.InOrder(ctx, len(unknown), func(ctx context.Context, i int) encodedNode {
+		ctx, end := s.deps.Reader.Shared.Part(ctx)
 		defer end() // what is encoded holds nothing of what was read
 		e, err := s.encodeLatest(ctx, p.Account, &nodes[unknown[i]], f, as)
-		return read{e, err}
+		return encodedNode{e, err}
 	})
 	for i, of := range unknown {
 		got := next(i)
@@ -87,7 +89,7 @@ func (s *Server) getLatestText(w http.ResponseWriter, r *http.Request, p account
 		if e == nil {
 			return true
 		}
-		missing = query.AppendMissing(missing, e.missing)
+		missing = read.AppendMissing(missing, e.missing)
 		newest = max(newest, e.at)
 		return s.deps.Reader.StateAt(now, e.at, e.interval) == query.StateDown
 	})

@@ -13,7 +13,8 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
@@ -76,7 +77,7 @@ func (s *Server) getMetricsText(w http.ResponseWriter, r *http.Request, p accoun
 	q *metricsQuery, nodes []Node, size *budget) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	next := query.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
+	next := share.InOrder(ctx, len(nodes), func(ctx context.Context, i int) nodeSeries {
 		series, lost, err := s.select1(ctx, p, &nodes[i], q)
 		return nodeSeries{node: &nodes[i], series: slices.DeleteFunc(series, neverCounted),
 			missing: lost, err: err}
@@ -135,7 +136,7 @@ func (s *Server) select1(ctx context.Context, p account.Principal, n *Node,
 		if err != nil || state.Window == nil {
 			return nil, state.Missing, err
 		}
-		series, err := query.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
+		series, err := read.Union(q.selectors, func(m []*labels.Matcher) ([]window.Series, error) {
 			return selecting.LatestWithin(ctx, state.Window, memory.Of(ctx), m...)
 		})
 		return series, state.Missing, err

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // newestBytes is what a series of an answer takes in memory beside its texts: its labels are some
@@ -56,7 +57,7 @@ func textBytes(l labels.Labels) (n int64) {
 // missingOf are the warnings of an answer that say what it lacks.
 func missingOf(answer *query.Answer) (missing []string) {
 	for _, warning := range answer.Warnings {
-		if text, is := strings.CutPrefix(warning.Error(), query.NotWhole); is {
+		if text, is := strings.CutPrefix(warning.Error(), read.NotWhole); is {
 			missing = append(missing, text)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -104,7 +104,7 @@ func (s *Server) getRollups(w http.ResponseWriter, r *http.Request, p account.Pr
 			return more(n, element{count: func(*budget) error { return nil }})
 		}
 		list, lost, err := s.deps.Reader.Rollups(ctx, p.Account, n, q.rollup, q.from, q.to,
-			query.AllFacets(q.selectors))
+			read.AllFacets(q.selectors))
 		if q.step > 0 {
 			for i := range list {
 				list[i].Widen(q.step)

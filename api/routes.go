@@ -115,7 +115,7 @@ func (s *Server) admit(scope account.Scope, h scopedHandler,
 		defer cancel()
 		p, err := s.enter(w, r, scope)
 		if err == nil {
-			within, end := s.deps.Reader.Scope(ctx, p.Account)
+			within, end := s.deps.Reader.Shared.Scope(ctx, p.Account)
 			defer end()
 			err = h(w, r.WithContext(within), p)
 		}

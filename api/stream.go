@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // element is one node of a streamed answer.
@@ -46,8 +46,8 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, nodes []Node, si
 			unknown = append(unknown, i)
 		}
 	}
-	next := query.InOrder(ctx, len(unknown), func(ctx context.Context, i int) element {
-		within, end := s.deps.Reader.Part(ctx)
+	next := share.InOrder(ctx, len(unknown), func(ctx context.Context, i int) element {
+		within, end := s.deps.Reader.Shared.Part(ctx)
 		e := read(within, &nodes[unknown[i]])
 		e.end = end
 		return e

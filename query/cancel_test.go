@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
@@ -95,11 +96,11 @@ func TestSharedReadingEndsWithTheLast(t *testing.T) {
 	}
 	ask := func() (end func()) {
 		ctx, cancel := context.WithCancel(t.Context())
-		within, done := r.Scope(ctx, f.account())
+		within, done := r.Shared.Scope(ctx, f.account())
 		var waits sync.WaitGroup
 		waits.Go(func() {
 			defer done()
-			if _, err := query.ShareRead(within, r, f.account(), "same", read); !errors.Is(err,
+			if _, err := share.Read(within, r.Shared, f.account(), "same", read); !errors.Is(err,
 				context.Canceled) {
 				t.Error(err)
 			}
@@ -109,7 +110,7 @@ func TestSharedReadingEndsWithTheLast(t *testing.T) {
 	first := ask()
 	reading := <-begun
 	second := ask()
-	eventually.True(t, "both wait", func() bool { return query.Waiting(r, "same") == 2 })
+	eventually.True(t, "both wait", func() bool { return r.Shared.Waiting("same") == 2 })
 	first()
 	if reading.Err() != nil {
 		t.Fatal("the reading has ended although somebody waits")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // fleet is an account's nodes, each in a cluster of its own, which were heard of an hour ago.
@@ -51,7 +52,7 @@ func (f *fleet) sources() query.Sources { return query.Sources{Store: f, LastSee
 // states returns what /v1/nodes says of all nodes, and when they were heard of.
 func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map[uuid.UUID]int64) {
 	f.Helper()
-	ctx, end := r.Scope(f.Context(), f.account())
+	ctx, end := r.Shared.Scope(f.Context(), f.account())
 	defer end()
 	nodes, err := r.Nodes(ctx, f.principal(), f.config.NodesTTL)
 	if err != nil {
@@ -63,7 +64,7 @@ func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map
 	}
 	states = map[uuid.UUID]string{}
 	for _, n := range nodes {
-		states[n.ID] = query.StateOf(f.now.Load()-seen[n.ID], n.Interval)
+		states[n.ID] = read.StateOf(f.now.Load()-seen[n.ID], n.Interval)
 	}
 	return states, seen
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
@@ -21,97 +19,15 @@ import (
 	"github.com/ringwatch/ringwatch/dictionary"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/limit"
+	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/results"
+	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/selector"
-	"github.com/ringwatch/ringwatch/window/rollup"
+	"github.com/ringwatch/ringwatch/query/share"
 )
-
-// Config bounds what PromQL queries may take.
-type Config struct {
-	// Timeout bounds one query, its waiting among it.
-	Timeout time.Duration `yaml:"timeout"`
-	// Lookback is how long a sample counts, if nothing said earlier that its series ended.
-	Lookback time.Duration `yaml:"lookback_delta"`
-	// MaxSamples bounds the samples that one query holds at once.
-	MaxSamples int `yaml:"max_samples"`
-	// MaxSeries bounds the series that all selectors of a query select.
-	MaxSeries int64 `yaml:"max_series"`
-	// MaxSteps bounds the points in time of a range query.
-	MaxSteps int64 `yaml:"max_steps"`
-	// MaxSubqueryPoints bounds the points of subqueries that a query looks at for each series.
-	MaxSubqueryPoints int64 `yaml:"max_subquery_points"`
-	// MaxLabelBytes bounds a value that a query makes of labels; those of a series may take four
-	// times as much.
-	MaxLabelBytes int `yaml:"max_label_bytes"`
-	// ColumnsBytes bounds what is kept of columns that were read from the store, whoever asked; 0
-	// keeps nothing.
-	ColumnsBytes int64 `yaml:"columns_bytes"`
-	// ResultsBytes bounds what is kept of answers for the next question of the same kind; 0 keeps
-	// nothing. An account has half of it at most.
-	ResultsBytes int64 `yaml:"results_bytes"`
-	// MaxConcurrent is how many queries run at once, MaxPerAccount how many of them of one
-	// account, and MaxWaiting how many more of an account may wait. A scrape of a cluster is one,
-	// too.
-	MaxConcurrent int `yaml:"max_concurrent"`
-	MaxPerAccount int `yaml:"max_per_account"`
-	MaxWaiting    int `yaml:"max_waiting"`
-	// LogFile is where each query is logged as a line of JSON. Empty: nowhere.
-	LogFile string `yaml:"log_file"`
-	// ActiveDir is a directory in which a file names the queries under way, so that after a crash
-	// the log says which they were. Empty: there is none.
-	ActiveDir string `yaml:"active_dir"`
-
-	// RawRetention is how long samples are kept, as the store is told. What is older is asked of
-	// rollups.
-	RawRetention time.Duration `yaml:"-"`
-	// RollupRetention is the same of the levels of rollups; one that is not in it is kept for ever.
-	RollupRetention map[rollup.Level]time.Duration `yaml:"-"`
-	// NodesTTL is how long the list of nodes is remembered.
-	NodesTTL time.Duration    `yaml:"-"`
-	Clock    func() time.Time `yaml:"-"` // time.Now unless a test says otherwise
-}
-
-// DefaultConfig returns Prometheus's own limits, but for a fleet's width.
-func DefaultConfig() Config {
-	return Config{
-		Timeout: 30 * time.Second, Lookback: 5 * time.Minute, MaxSamples: 20_000_000,
-		MaxSeries: 200_000, MaxSteps: 11_000, MaxSubqueryPoints: 100_000_000,
-		MaxLabelBytes: DefaultMaxLabelBytes, ResultsBytes: 64 << 20, ColumnsBytes: 512 << 20,
-		MaxConcurrent: 8, MaxPerAccount: 4, MaxWaiting: 64,
-		RawRetention: 14 * 24 * time.Hour, NodesTTL: 5 * time.Second, Clock: time.Now,
-	}
-}
-
-// Validate returns everything that is wrong with the configuration, at once.
-func (c *Config) Validate() error {
-	var wrong []error
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"timeout", int64(c.Timeout)}, {"lookback_delta", int64(c.Lookback)},
-		{"max_samples", int64(c.MaxSamples)}, {"max_series", c.MaxSeries},
-		{"max_steps", c.MaxSteps},
-		{"max_subquery_points", c.MaxSubqueryPoints}, {"max_label_bytes", int64(c.MaxLabelBytes)},
-		{"max_concurrent", int64(c.MaxConcurrent)},
-		{"max_per_account", int64(c.MaxPerAccount)}, {"max_waiting", int64(c.MaxWaiting)},
-	} {
-		if n.value < 1 {
-			wrong = append(wrong, fmt.Errorf("%s must be greater than 0", n.name))
-		}
-	}
-	if c.ColumnsBytes < 0 {
-		wrong = append(wrong, errors.New("columns_bytes must not be negative: 0 keeps nothing"))
-	}
-	if c.ResultsBytes < 0 {
-		wrong = append(wrong, errors.New("results_bytes must not be negative: 0 keeps nothing"))
-	}
-	if c.MaxPerAccount > c.MaxConcurrent {
-		wrong = append(wrong,
-			fmt.Errorf("max_per_account is %d, which is more than max_concurrent, %d",
-				c.MaxPerAccount, c.MaxConcurrent))
-	}
-	return errors.Join(wrong...)
-}
 
 // Engine answers PromQL over everything that is kept, for one account at a time. Its methods may be
 // called from many goroutines.
@@ -121,34 +37,27 @@ func (c *Config) Validate() error {
 // computes. A query that asks for more than its account may have is refused with the limit's name
 // (LimitError, BusyError, package memory's errors), and makes nobody else wait.
 type Engine struct {
-	config    Config
-	reader    *Reader
-	index     Index // nil: there is none
-	selectors *selector.Parser
-	parser    parser.Parser
-	promql    *promql.Engine
-	queue     *queue
-	cpu       cpuSlots
-	features  features.Collector
-	tracker   *promql.ActiveQueryTracker
-	log       *logging.JSONFileLogger
-	results   *resultCache // nil: none are kept
+	// Expressions reads expressions and selectors, bounded.
+	Expressions *expression.Parser
+	// Lists says which series there are.
+	Lists *metadata.Lists
+
+	config   Config
+	source   *selection.Source
+	promql   *promql.Engine
+	queue    *limit.Queue
+	cpu      share.CPU
+	features features.Collector
+	tracker  *promql.ActiveQueryTracker
+	log      *logging.JSONFileLogger
+	results  *results.Cache // nil: none are kept
 	// noKernels is for tests: Prometheus's engine computes everything.
 	noKernels bool
 	kernels   atomic.Int64 // what kernels have answered
-
-	mu    sync.Mutex
-	named map[string]*kinds // by account
-}
-
-// kinds are the metrics that an account had when the index was asked.
-type kinds struct {
-	asked time.Time
-	of    map[string]frame.Kind
 }
 
 // NewEngine validates and registers the engine's metrics; reg may be nil. index may be nil: then
-// all of the nodes that a selector's labels allow are asked, and Series and Labels have no
+// all of the nodes that a selector's labels allow are asked, and Lists have no
 // answer.
 func NewEngine(
 	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
@@ -160,20 +69,24 @@ func NewEngine(
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	e := &Engine{config: c, reader: r, index: index, selectors: selectors,
-		named: map[string]*kinds{}, features: features.NewRegistry()}
-	if e.results = newResultCache(c.ResultsBytes); e.results != nil {
-		r.metrics.keeps(e.results)
+	e := &Engine{config: c, Expressions: expression.NewParser(selectors),
+		features: features.NewRegistry()}
+	e.source = &selection.Source{Reader: r, Index: index, Kinds: plan.NewKinds(index, c.Clock),
+		Limits: c.limits()}
+	e.Lists = metadata.New(e.source)
+	if e.results = results.NewCache(c.ResultsBytes); e.results != nil {
+		r.Results.TellOf(e.results)
 	}
-	e.cpu = newCPUSlots()
-	e.queue = newQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
-	e.parser = parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
-	e.parser.RegisterFeatures(e.features)
+	e.cpu = share.NewCPU()
+	e.queue = limit.NewQueue(c.MaxConcurrent, c.MaxPerAccount, c.MaxWaiting)
+	e.Expressions.PromQL().RegisterFeatures(e.features)
 	opts := promql.EngineOpts{
 		Logger: log, MaxSamples: c.MaxSamples, Timeout: c.Timeout, LookbackDelta: c.Lookback,
-		NoStepSubqueryIntervalFn: func(int64) int64 { return defaultStep.Milliseconds() },
-		EnableAtModifier:         true, EnableNegativeOffset: true, EnablePerStepStats: true,
-		Parser: e.parser, FeatureRegistry: e.features,
+		NoStepSubqueryIntervalFn: func(int64) int64 {
+			return expression.DefaultStep.Milliseconds()
+		},
+		EnableAtModifier: true, EnableNegativeOffset: true, EnablePerStepStats: true,
+		Parser: e.Expressions.PromQL(), FeatureRegistry: e.features,
 	}
 	if reg != nil {
 		opts.Reg = prometheus.WrapRegistererWithPrefix(dictionary.EnginePrefix, reg)
@@ -197,9 +110,6 @@ func NewEngine(
 	return e, nil
 }
 
-// defaultStep is a subquery's step if it names none.
-const defaultStep = time.Minute
-
 // Close ends the log and the file of active queries.
 func (e *Engine) Close() error {
 	err := e.promql.Close()
@@ -211,94 +121,6 @@ func (e *Engine) Close() error {
 
 // Features returns what this PromQL has and has not, in Prometheus's words by category and name.
 func (e *Engine) Features() map[string]map[string]bool { return e.features.Get() }
-
-// Options are what one query asks for beside its expression.
-type Options struct {
-	Lookback     time.Duration // 0: the configuration's
-	Timeout      time.Duration // 0 or more than the configuration's: that
-	PerStepStats bool
-	Fresh        bool // nothing that is kept of earlier answers is used, or kept of this one
-}
-
-// Answer is a query's result. Its values are valid until Close, which must be called.
-type Answer struct {
-	*promql.Result
-	Query promql.Query
-	of    *queryable
-	end   func()
-}
-
-// Close gives back the memory of the answer.
-func (a *Answer) Close() {
-	a.Query.Close()
-	a.end()
-}
-
-// What an expression may be. Parsing takes the square of a chain's length, 16 s for 30,000 of +1,
-// and writing it anew the cube of its depth, 7 s for 1,000 levels.
-const (
-	maxExpressionBytes = 64 << 10
-	maxTokens          = 5000
-	maxDepth           = 250
-)
-
-// Parse reads an expression, whose regular expressions are measured before they are compiled. The
-// error is a *selector.LimitError, parser.ParseErrors, or says which regular expression is wrong.
-func (e *Engine) Parse(ctx context.Context, expr string) (parser.Expr, error) {
-	if len(expr) > maxExpressionBytes {
-		return nil, tooLong("bytes of an expression", len(expr), maxExpressionBytes)
-	}
-	request := e.selectors.Request(ctx)
-	if err := request.Check(expr); err != nil {
-		return nil, err
-	}
-	var item parser.Item
-	lexer := parser.Lex(expr)
-	for n := 1; item.Typ != parser.EOF && item.Typ != parser.ERROR; n++ {
-		if lexer.NextItem(&item); n > maxTokens {
-			return nil, tooLong("words and signs of an expression", n, maxTokens)
-		}
-	}
-	tree, err := e.parser.ParseExpr(expr)
-	if err != nil {
-		return nil, err
-	}
-	parser.Inspect(tree, func(n parser.Node, path []parser.Node) error {
-		if len(path) > maxDepth {
-			err = tooLong("levels of an expression", len(path), maxDepth)
-		} else if c, is := n.(*parser.Call); is && c.Func.Name == "label_replace" && err == nil {
-			if text, is := unparenthesized(c.Args[4]).(*parser.StringLiteral); is {
-				err = request.Regexp(text.Val)
-			}
-		}
-		return err
-	})
-	return tree, err
-}
-
-func tooLong(what string, has, allowed int) error {
-	return &selector.LimitError{What: what, Has: has, Allowed: allowed,
-		Remedy: "ask for less at a time, or use a regular expression where many terms are joined"}
-}
-
-func unparenthesized(e parser.Expr) parser.Expr {
-	for {
-		p, is := e.(*parser.ParenExpr)
-		if !is {
-			return e
-		}
-		e = p.Expr
-	}
-}
-
-// Selectors begins a request that reads series selectors, bounded as Parse's are.
-func (e *Engine) Selectors(ctx context.Context) *selector.Request {
-	return e.selectors.Request(ctx)
-}
-
-// MatchesSomething reports whether a matcher demands that its label is there: a selector without
-// such a one means everything.
-func MatchesSomething(m *labels.Matcher) bool { return !m.Matches("") }
 
 // Instant evaluates an expression at one instant.
 func (e *Engine) Instant(
@@ -316,13 +138,13 @@ func (e *Engine) Range(
 	o Options,
 ) (*Answer, error) {
 	if n := int64(to.Sub(from)/step) + 1; n > e.config.MaxSteps {
-		return nil, &LimitError{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
+		return nil, &limit.Error{Limit: "max_steps", Value: e.config.MaxSteps, Needed: n,
 			Unit: "steps", Remedy: "use a wider step or less time"}
 	}
 	if r := e.cacheableRange(ctx, who, expr, from, to, step, o); r != nil {
-		return r.answer(ctx)
+		return r.evaluate(ctx)
 	}
-	e.reader.metrics.results.WithLabelValues(resultAround).Inc()
+	e.source.Reader.Results.Answered(results.Around)
 	return e.evaluate(ctx, who, expr, from, to, step, o)
 }
 
@@ -342,14 +164,15 @@ func (e *Engine) run(
 	from time.Time, step, span time.Duration, steps float64,
 	begin func(storage.Queryable, promql.QueryOpts) (promql.Query, error),
 ) (*Answer, error) {
-	tree, err := e.Parse(ctx, expr)
+	tree, err := e.Expressions.Parse(ctx, expr)
 	if err != nil {
 		return nil, &ExpressionError{Err: err}
 	}
-	if err := e.boundSubqueries(tree, span, steps); err != nil {
+	if err := expression.BoundSubqueries(tree, span, steps,
+		e.config.MaxSubqueryPoints); err != nil {
 		return nil, err
 	}
-	growth := NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
+	growth := expression.NewLabelGrowth(tree, span, steps, e.config.MaxLabelBytes)
 	if err := growth.Check(); err != nil {
 		return nil, err
 	}
@@ -357,32 +180,39 @@ func (e *Engine) run(
 		o.Timeout = e.config.Timeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	leave, err := e.queue.enter(ctx, who.Account, e.wide(ctx, who, tree))
+	leave, err := e.queue.Enter(ctx, who.Account, e.wide(ctx, who, tree))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	ctx, shut := e.reader.Scope(e.cpu.within(ctx), who.Account)
+	ctx, shut := e.source.Reader.Shared.Scope(e.cpu.Within(ctx), who.Account)
 	end := func() { shut(); leave(); cancel() }
 	if o.Lookback <= 0 {
-		o.Lookback = max(e.config.Lookback, rollupLookback(step, oldest(tree, from, span),
-			e.since(e.config.Clock().UnixMilli())))
+		o.Lookback = max(e.config.Lookback, plan.RollupLookback(step,
+			expression.Oldest(tree, from, span),
+			e.source.Since(e.config.Clock().UnixMilli())))
 	}
-	of := &queryable{Engine: e, ctx: ctx, who: who, lookback: o.Lookback.Milliseconds(),
-		grown: growth.Begin(memory.Of(ctx), "timeout", o.Timeout)}
+	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who,
+		Lookback: o.Lookback.Milliseconds()}
+	of := &queryable{query: one, lists: e.Lists, grown: growth.Begin(memory.Of(ctx), "timeout",
+		o.Timeout)}
 	query, err := begin(of, promql.NewPrometheusQueryOpts(o.PerStepStats, o.Lookback))
 	if err != nil {
 		end()
 		return nil, &ExpressionError{Err: err}
 	}
-	of.within = withinSubqueries(query.Statement())
-	a := &Answer{Query: query, of: of, end: end}
+	one.Within = expression.OffsetsInSubqueries(query.Statement())
+	a := &Answer{Query: query, query: one, end: end}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := of.compute(ctx, query.Statement()); err != nil {
-			a.Result = &promql.Result{Err: err}
-			return
+		if !e.noKernels {
+			err := of.compute(ctx, query.Statement())
+			e.kernels.Add(one.Kernels.Load())
+			if err != nil {
+				a.Result = &promql.Result{Err: err}
+				return
+			}
 		}
 		a.Result = query.Exec(ctx)
 	}()
@@ -414,13 +244,13 @@ const wideNodes = 1000
 
 // wide reports whether a selector of an expression means very many nodes.
 func (e *Engine) wide(ctx context.Context, who account.Principal, tree parser.Expr) bool {
-	nodes, _, err := e.reader.fleets(ctx, who, e.config.NodesTTL)
-	if err != nil || len(nodes.nodes) <= wideNodes {
+	nodes, _, err := e.source.Reader.Fleets(ctx, who, e.config.NodesTTL)
+	if err != nil || len(nodes.Nodes) <= wideNodes {
 		return false
 	}
 	for _, matchers := range parser.ExtractSelectors(tree) {
-		p := newPlan(matchers, func() map[string]frame.Kind { return nil })
-		if p.pick(nodes).count(nodes) > wideNodes {
+		p := plan.New(matchers, func() map[string]frame.Kind { return nil })
+		if p.Place.Pick(nodes).Count(nodes) > wideNodes {
 			return true
 		}
 	}
@@ -449,13 +279,13 @@ func doneWithin(d time.Duration, done <-chan struct{}) bool {
 func (e *Engine) Queryable(
 	ctx context.Context, who account.Principal, lookback time.Duration,
 ) (storage.Queryable, context.Context, func(), error) {
-	leave, err := e.queue.enter(ctx, who.Account, false)
+	leave, err := e.queue.Enter(ctx, who.Account, false)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	ctx, shut := e.reader.Scope(ctx, who.Account)
-	return &queryable{Engine: e, ctx: ctx, who: who,
-		lookback: lookback.Milliseconds()}, ctx, func() { shut(); leave() }, nil
+	ctx, shut := e.source.Reader.Shared.Scope(ctx, who.Account)
+	one := &selection.Query{Source: e.source, Ctx: ctx, Who: who, Lookback: lookback.Milliseconds()}
+	return &queryable{query: one, lists: e.Lists}, ctx, func() { shut(); leave() }, nil
 }
 
 // Begin waits for a place among the account's queries, for work that takes a processor for as long
@@ -465,25 +295,6 @@ func (e *Engine) Queryable(
 func (e *Engine) Begin(
 	ctx context.Context, accountName string,
 ) (of context.Context, end func(), err error) {
-	end, err = e.queue.enter(ctx, accountName, false)
-	return e.cpu.within(ctx), end, err
-}
-
-// unwrapped returns the error of a source, or of a limit, as it was before the engine wrapped it.
-// Any other is the expression's.
-func unwrapped(err error) error {
-	if of, is := errors.AsType[sourceError](err); is {
-		return of.error
-	}
-	if of, is := errors.AsType[promql.ErrStorage](err); is {
-		return of.Err
-	}
-	switch err.(type) {
-	case promql.ErrQueryTimeout, promql.ErrQueryCanceled, promql.ErrTooManySamples:
-		return err
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return &ExpressionError{Evaluated: true, Err: err}
+	end, err = e.queue.Enter(ctx, accountName, false)
+	return e.cpu.Within(ctx), end, err
 }

@@ -7,14 +7,12 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/selection"
 )
 
 // Running returns how many queries hold a place.
-func (e *Engine) Running() int {
-	e.queue.mu.Lock()
-	defer e.queue.mu.Unlock()
-	return e.queue.running
-}
+func (e *Engine) Running() int { return e.queue.Running() }
 
 // Alone lets Prometheus's engine compute everything, as if there were no kernels.
 func (e *Engine) Alone() { e.noKernels = true }
@@ -26,24 +24,16 @@ func (e *Engine) Kernels() int64 { return e.kernels.Load() }
 func (e *Engine) Planned(
 	ctx context.Context, who account.Principal, from, to int64, matchers []*labels.Matcher,
 ) (int, error) {
-	q := &queryable{Engine: e, ctx: ctx, who: who, lookback: e.config.Lookback.Milliseconds()}
+	q := &selection.Query{Source: e.source, Ctx: ctx, Who: who,
+		Lookback: e.config.Lookback.Milliseconds()}
 	h := &storage.SelectHints{Start: from, End: to, Step: 60_000, Range: 300_000, Func: "rate"}
-	_, asked, _, err := q.selects(ctx, h, q.windows(h, matchers), matchers, true)
+	_, asked, _, err := q.Prepare(ctx, h, plan.NewWindows(h, matchers, q.Lookback, nil), matchers,
+		true)
 	return len(asked), err
 }
 
 // Wide reports whether an expression is one of very many nodes.
 func (e *Engine) Wide(ctx context.Context, who account.Principal, expr string) (bool, error) {
-	tree, err := e.Parse(ctx, expr)
+	tree, err := e.Expressions.Parse(ctx, expr)
 	return err == nil && e.wide(ctx, who, tree), err
-}
-
-// Waiting returns how many wait for a reading.
-func Waiting(r *Reader, key string) int {
-	r.shared.mu.Lock()
-	defer r.shared.mu.Unlock()
-	if f := r.shared.inFlight[key]; f != nil {
-		return len(f.waiting)
-	}
-	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // TestNodeThatLeft: the series that Ringwatch has of a node end when it left: they are there
@@ -33,7 +34,7 @@ func TestNodeThatLeft(t *testing.T) {
 			End: &roster.End{Why: roster.Forgotten, At: end}})
 	}
 	of := fmt.Sprintf("{node=%q}", gone)
-	for _, name := range []string{query.MetricUp, query.MetricSeen, query.MetricInfo} {
+	for _, name := range []string{series.MetricUp, series.MetricSeen, series.MetricInfo} {
 		if got := r.instant(who, name); len(got) != len(r.nodes)-1 {
 			t.Errorf("%s: %q", name, got)
 		}

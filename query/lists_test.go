@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
@@ -64,13 +65,13 @@ func TestListsAgreeWithSelecting(t *testing.T) {
 		if err != nil {
 			t.Fatal(expr, err)
 		}
-		c := query.SeriesQuery{From: time.UnixMilli(from), To: time.UnixMilli(to),
+		c := metadata.SeriesQuery{From: time.UnixMilli(from), To: time.UnixMilli(to),
 			Selectors: [][]*labels.Matcher{matchers}}
 		want := r.selected(t, from, to, matchers)
 		for _, l := range want {
 			seen[l.Get(labels.MetricName)]++
 		}
-		series, _, err := r.engine.Series(r.Context(), who, c, 0)
+		series, _, err := r.engine.Lists.Series(r.Context(), who, c, 0)
 		if err != nil || fmt.Sprint(series) != fmt.Sprint(want) {
 			t.Errorf("%s: %v\nseries %v\nwant   %v", expr, err, series, want)
 		}
@@ -83,7 +84,7 @@ func TestListsAgreeWithSelecting(t *testing.T) {
 				values[l.Name][l.Value] = true
 			})
 		}
-		got, _, err := r.engine.LabelNames(r.Context(), who, c)
+		got, _, err := r.engine.Lists.LabelNames(r.Context(), who, c)
 		var labelled []string
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			if len(values[name]) > 0 {
@@ -94,7 +95,7 @@ func TestListsAgreeWithSelecting(t *testing.T) {
 			t.Errorf("%s: label names %q %v, want %q", expr, got, err, labelled)
 		}
 		for name, of := range values {
-			got, _, err := r.engine.LabelValues(r.Context(), who, name, c)
+			got, _, err := r.engine.Lists.LabelValues(r.Context(), who, name, c)
 			if strings.Contains(expr, "(_sum)?") && name == labels.MetricName {
 				got = slices.DeleteFunc(got, func(name string) bool { // it helps who looks for it
 					base, derived := strings.CutSuffix(name, "_sum")
@@ -143,7 +144,7 @@ func TestListsOfAllHaveClassicNames(t *testing.T) {
 	r := newRuled(t)
 	who := querytest.Principal(t, querytest.Account)
 	c := r.catalogue(nil)
-	all, _, err := r.engine.LabelValues(t.Context(), who, labels.MetricName, c)
+	all, _, err := r.engine.Lists.LabelValues(t.Context(), who, labels.MetricName, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestListsOfAllHaveClassicNames(t *testing.T) {
 			t.Errorf("%s is listed: %v", name, !want)
 		}
 	}
-	les, _, err := r.engine.LabelValues(t.Context(), who, "le", c)
+	les, _, err := r.engine.Lists.LabelValues(t.Context(), who, "le", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestListsOfAllHaveClassicNames(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(want)); !slices.Equal(les, got) {
 		t.Errorf("values of le: %q, want %q", les, got)
 	}
-	names, _, err := r.engine.LabelNames(t.Context(), who, c)
+	names, _, err := r.engine.Lists.LabelNames(t.Context(), who, c)
 	if err != nil || !slices.Contains(names, "le") {
 		t.Errorf("names of labels: %q %v", names, err)
 	}
@@ -186,18 +187,18 @@ func TestListedBucketsAreCounted(t *testing.T) {
 	c := r.catalogue([]*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, labels.MetricName,
 		name)})
 	c.From = time.UnixMilli(r.fleet.From)
-	_, _, err := r.engine.Series(t.Context(), who, c, 0)
+	_, _, err := r.engine.Lists.Series(t.Context(), who, c, 0)
 	limit, is := errors.AsType[*query.LimitError](err)
 	if !is || limit.Needed <= most {
 		t.Fatalf("without a limit: %v", err)
 	}
 	big := newRuled(t, func(c *query.Config) { c.MaxSeries = limit.Needed })
-	if list, _, err := big.engine.Series(t.Context(), who, c, 0); err != nil ||
+	if list, _, err := big.engine.Lists.Series(t.Context(), who, c, 0); err != nil ||
 		int64(len(list)) != limit.Needed {
 		t.Errorf("%d of %d series: %v", len(list), limit.Needed, err)
 	}
 	for asked, want := range map[int]int{3: 3, most: most, math.MaxInt: most} {
-		list, warnings, err := r.engine.Series(t.Context(), who, c, asked)
+		list, warnings, err := r.engine.Lists.Series(t.Context(), who, c, asked)
 		texts, _ := warnings.AsStrings("", 0, 0)
 		if err != nil || len(list) != want || !strings.Contains(fmt.Sprint(texts), "truncated") {
 			t.Errorf("limit=%d: %d series, %q, %v", asked, len(list), texts, err)

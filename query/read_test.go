@@ -54,7 +54,7 @@ func TestRange(t *testing.T) {
 		for which, selectors := range selectors() {
 			what := fmt.Sprintf("%s of %d to %d", which, c.from-now, c.to-now)
 			reads := f.count("ringwatch_api_reads_total", "range", c.source)
-			ctx, end := r.Scope(t.Context(), f.account())
+			ctx, end := r.Shared.Scope(t.Context(), f.account())
 			got, err := r.Range(ctx, f.account(), n, c.from, c.to, selectors)
 			if err != nil {
 				t.Fatal(what, err)
@@ -67,7 +67,7 @@ func TestRange(t *testing.T) {
 		}
 	}
 	alone := f.reader(f.store.Sources())
-	ctx, end := alone.Scope(t.Context(), f.account())
+	ctx, end := alone.Shared.Scope(t.Context(), f.account())
 	defer end()
 	got, err := alone.Range(ctx, f.account(), n, now-span, now, nil)
 	if err != nil || f.count("ringwatch_api_reads_total", "range", "store") != 1 {

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/blobs"
@@ -220,10 +221,10 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 	f.come()
 	keeps, without := f.asks(true), f.asks(false)
 	who := querytest.Principal(t, f.account)
-	exprs := []string{query.MetricUp, query.MetricSeen, query.MetricSeen + " offset 7m",
-		"count(" + query.MetricInfo + ")",
-		"avg_over_time(up[20m])", "changes(" + query.MetricSeen + "[10m])",
-		"time() - " + query.MetricSeen, `{__name__=~"up|ringwatch_node_last_seen.*"}`}
+	exprs := []string{series.MetricUp, series.MetricSeen, series.MetricSeen + " offset 7m",
+		"count(" + series.MetricInfo + ")",
+		"avg_over_time(up[20m])", "changes(" + series.MetricSeen + "[10m])",
+		"time() - " + series.MetricSeen, `{__name__=~"up|ringwatch_node_last_seen.*"}`}
 	for i := range 150 {
 		now := f.now.Load()
 		switch r.IntN(4) {
@@ -252,7 +253,7 @@ func heardOverTime(t *testing.T, n uint64, ignored bool) (wrong []string) {
 		if a, b := said(got), said(want); d == "" && !slices.Equal(a, b) {
 			d = fmt.Sprintf("said %q, not %q", a, b)
 		}
-		if d == "" && expr == query.MetricSeen && step == 5*time.Minute {
+		if d == "" && expr == series.MetricSeen && step == 5*time.Minute {
 			d = f.seenWrong(want.Value.(promql.Matrix), from, to, step)
 		}
 		got.Close()
@@ -332,7 +333,7 @@ func TestMadeSeriesOfEachShape(t *testing.T) {
 		}
 		to := f.clock().Add(-time.Duration(back) * time.Second)
 		from := to.Add(-time.Duration(span) * time.Second)
-		for _, name := range []string{query.MetricUp, query.MetricSeen, query.MetricInfo} {
+		for _, name := range []string{series.MetricUp, series.MetricSeen, series.MetricInfo} {
 			a, err := e.Range(t.Context(), who, name, from, to, time.Duration(step)*time.Second,
 				query.Options{})
 			if err != nil {
@@ -364,7 +365,7 @@ func TestHeardReadsNothingTwice(t *testing.T) {
 	e, who := f.asks(true), querytest.Principal(t, f.account)
 	ask := func() (values int) {
 		t.Helper()
-		a, err := e.Range(t.Context(), who, query.MetricUp, f.clock().Add(-2*time.Hour), f.clock(),
+		a, err := e.Range(t.Context(), who, series.MetricUp, f.clock().Add(-2*time.Hour), f.clock(),
 			time.Minute, query.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -410,7 +411,7 @@ func BenchmarkUpOverTime(b *testing.B) {
 	who := querytest.Principal(b, f.account)
 	ask := func(e *query.Engine, i int) {
 		to := f.clock().Add(-time.Duration(i%20) * time.Second)
-		a, err := e.Range(b.Context(), who, query.MetricUp, to.Add(-342*time.Minute), to,
+		a, err := e.Range(b.Context(), who, series.MetricUp, to.Add(-342*time.Minute), to,
 			time.Minute, query.Options{})
 		if err != nil {
 			b.Fatal(err)

@@ -18,9 +18,11 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
@@ -167,7 +169,7 @@ func (r *ruled) ranged(who account.Principal, expr string) []string {
 // listed returns the label sets that /series has.
 func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []string {
 	r.Helper()
-	got, _, err := r.engine.Series(r.Context(), who, r.catalogue(matchers), 0)
+	got, _, err := r.engine.Lists.Series(r.Context(), who, r.catalogue(matchers), 0)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -179,8 +181,8 @@ func (r *ruled) listed(who account.Principal, matchers []*labels.Matcher) []stri
 	return list
 }
 
-func (r *ruled) catalogue(matchers []*labels.Matcher) query.SeriesQuery {
-	c := query.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
+func (r *ruled) catalogue(matchers []*labels.Matcher) metadata.SeriesQuery {
+	c := metadata.SeriesQuery{From: time.UnixMilli(r.now - 600_000), To: time.UnixMilli(r.now)}
 	if matchers != nil {
 		c.Selectors = [][]*labels.Matcher{matchers}
 	}
@@ -228,7 +230,7 @@ func TestRecordersInPromQL(t *testing.T) {
 				t.Errorf("%s %s: %q, want %q", what, expr, got, want)
 			}
 		}
-		names, _, err := r.engine.LabelNames(t.Context(), who, r.catalogue(matchers))
+		names, _, err := r.engine.Lists.LabelNames(t.Context(), who, r.catalogue(matchers))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,21 +249,22 @@ func TestRecordersInPromQL(t *testing.T) {
 		"cluster": {"elsewhere", "fleet-0", "fleet-1"}, "rack": {"r9"},
 	} {
 		m := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+:.+")
-		got, _, err := r.engine.LabelValues(t.Context(), who, name,
+		got, _, err := r.engine.Lists.LabelValues(t.Context(), who, name,
 			r.catalogue([]*labels.Matcher{m}))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("values of %s: %q %v", name, got, err)
 		}
 	}
-	for name, want := range map[string]query.Metadata{
+	for name, want := range map[string]metadata.Metadata{
 		"cluster:x": {Type: "gauge", Help: "Not described: recorded by a rule of the account."},
 		"up": {Type: "gauge",
 			Help: "1 while frames of this node come or are a little late, 0 when none " +
 				"came for a minute; of a node that is read from outside, 1 if it answered."},
-		query.MetricSeen: {Type: "gauge", Unit: "seconds",
+		series.MetricSeen: {Type: "gauge", Unit: "seconds",
 			Help: "When this node was last heard of, in seconds since 1970."},
 	} {
-		if of, err := r.engine.Metadata(t.Context(), who, name); err != nil || of[name] != want {
+		if of, err := r.engine.Lists.Metadata(t.Context(), who, name); err != nil ||
+			of[name] != want {
 			t.Errorf("metadata: %+v %v, want %+v", of, err, want)
 		}
 	}
@@ -336,11 +339,11 @@ func TestRecordersOfOtherClusters(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	got, _, err := r.engine.LabelValues(t.Context(), who, "cluster", r.catalogue(nil))
+	got, _, err := r.engine.Lists.LabelValues(t.Context(), who, "cluster", r.catalogue(nil))
 	if err != nil || !slices.Equal(got, []string{"fleet-1"}) {
 		t.Errorf("clusters: %q %v", got, err)
 	}
-	names, _, err := r.engine.LabelNames(t.Context(), who, r.catalogue(nil))
+	names, _, err := r.engine.Lists.LabelNames(t.Context(), who, r.catalogue(nil))
 	if err != nil || slices.Contains(names, "of") {
 		t.Errorf("label names: %q %v", names, err)
 	}

@@ -48,7 +48,7 @@ func TestRangeLeavesClosedWindowsToTheStore(t *testing.T) {
 	} {
 		behind = c.behind
 		for which, selectors := range selectors() {
-			ctx, end := r.Scope(t.Context(), f.account())
+			ctx, end := r.Shared.Scope(t.Context(), f.account())
 			got, err := r.Range(ctx, f.account(), n, c.from, now, selectors)
 			if err != nil {
 				t.Fatal(which, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
@@ -223,9 +224,9 @@ func TestWatchedNodesInLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := query.SeriesQuery{From: time.UnixMilli(w.from), To: time.UnixMilli(w.to),
+	q := metadata.SeriesQuery{From: time.UnixMilli(w.from), To: time.UnixMilli(w.to),
 		Selectors: [][]*labels.Matcher{m}}
-	series, _, err := w.engine.Series(ctx, who, q, 0)
+	series, _, err := w.engine.Lists.Series(ctx, who, q, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,17 +236,17 @@ func TestWatchedNodesInLists(t *testing.T) {
 	}
 	slices.Sort(list)
 	w.want("series", list, "cassandra", "k1:9092", "k2:9092")
-	values, _, err := w.engine.LabelValues(ctx, who, "instance", q)
+	values, _, err := w.engine.Lists.LabelValues(ctx, who, "instance", q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.want("instances", values, "k1:9092", "k2:9092")
 	q.Selectors = nil
-	if values, _, err = w.engine.LabelValues(ctx, who, "quantile", q); err != nil {
+	if values, _, err = w.engine.Lists.LabelValues(ctx, who, "quantile", q); err != nil {
 		t.Fatal(err)
 	}
 	w.want("quantiles", values, "0.5", "0.99")
-	if values, _, err = w.engine.LabelValues(ctx, who, "kind", q); err != nil {
+	if values, _, err = w.engine.Lists.LabelValues(ctx, who, "kind", q); err != nil {
 		t.Fatal(err)
 	}
 	w.want("kinds", values, "cassandra", "kafka")

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 )
 
 // ErrLint is wrapped by findings that no rule manager refuses, such as a rule that stands there
@@ -105,7 +105,8 @@ func (c *Checked) look(
 			if k.Lookback, err = Lookback(expr); err != nil {
 				wrong(err)
 			}
-			if err := query.NewLabelGrowth(expr, 0, 1, query.DefaultMaxLabelBytes).Check(); err !=
+			if err := expression.NewLabelGrowth(expr, 0, 1,
+				expression.DefaultMaxLabelBytes).Check(); err !=
 				nil {
 				wrong(err)
 			}

@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	promrules "github.com/prometheus/prometheus/rules"
 
-	"github.com/prometheus/common/model"
-
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -52,8 +51,8 @@ type cluster struct {
 	groups        []*group // in the order of files
 	current       *group   // that is being evaluated
 	rule          promrules.RuleDetail
-	grown         *query.LabelBudget    // the labels that the expression under evaluation makes
-	sharedOf      map[int]promql.Vector // what rules of the current group share, at sharedAt
+	grown         *expression.LabelBudget // the labels that the expression under evaluation makes
+	sharedOf      map[int]promql.Vector   // what rules of the current group share, at sharedAt
 	sharedAt      time.Time
 	sharedBytes   int64                 // of the lease
 	engineUse     *countingLease        // of the lease, by the expression that is being evaluated

@@ -10,18 +10,20 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/live"
 )
 
 // run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
 // account's until it is done.
 func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	if query.MayMakeLabels(expr) { // to parse each rule once more at each evaluation would be dear
+	// To parse each rule once more at each evaluation would be dear.
+	if expression.MayMakeLabels(expr) {
 		tree, err := c.parser.ParseExpr(expr)
 		if err != nil {
 			return nil, err
 		}
-		growth := query.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+		growth := expression.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
 		if err := growth.Check(); err != nil { // a template's query
 			return nil, err
 		}
@@ -78,7 +80,7 @@ func (l *countedSet) Next() bool {
 		return false
 	}
 	l.n++
-	bytes, walked := query.EngineBytes(l.At(), l.steps)
+	bytes, walked := live.EngineBytes(l.At(), l.steps)
 	if of, is := l.At().(sharedSeries); is {
 		bytes = 2 * l.steps * sampleBytes(of.of)
 	}

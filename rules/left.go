@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -179,7 +180,7 @@ func (c *cluster) successor(n *node, at int64) *node {
 	for _, by := range c.nodes {
 		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
 			!hasPlace(by) ||
-			query.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
+			read.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
 			continue
 		}
 		if by.fact("address") != address && !samePlace(by.fact("replaces"), address) {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 const leaveRules = `
@@ -119,7 +119,7 @@ func (c *citizen) say(mode string) {
 func (w *town) ups(c *citizen) int {
 	w.Helper()
 	v, err := w.cluster(c.account, c.Cluster).query(w.Context(),
-		query.MetricUp+`{node="`+c.ID.String()+`"}`, time.UnixMilli(w.at))
+		series.MetricUp+`{node="`+c.ID.String()+`"}`, time.UnixMilli(w.at))
 	if err != nil {
 		w.Fatal(err)
 	}

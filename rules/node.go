@@ -10,7 +10,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/following"
 )
@@ -361,9 +363,9 @@ func (c *cluster) shared(m *window.Metric) *window.Metric {
 
 // Series of nodes that are of no frame, as package query has them.
 var ownMetrics = []*window.Metric{
-	{Name: query.MetricUp, Kind: frame.Gauge},
-	{Name: query.MetricSeen, Kind: frame.Gauge, Unit: "seconds", Exponent: -3},
-	{Name: query.MetricInfo, Kind: frame.Gauge},
+	{Name: series.MetricUp, Kind: frame.Gauge},
+	{Name: series.MetricSeen, Kind: frame.Gauge, Unit: "seconds", Exponent: -3},
+	{Name: series.MetricInfo, Kind: frame.Gauge},
 }
 
 // addOwnSamples enters what is known of a node at an instant of evaluation.
@@ -385,7 +387,7 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
 	if last == n.down ||
-		query.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+		read.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
 		if c.detectLeft(n, at) {
 			return
 		}
@@ -404,9 +406,9 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 			continue
 		}
 		switch name {
-		case query.MetricUp:
+		case series.MetricUp:
 			of.add(at, sampleValue{number: up}, c.horizon)
-		case query.MetricSeen:
+		case series.MetricSeen:
 			of.add(at, sampleValue{number: last}, c.horizon)
 		default:
 			of.add(at, sampleValue{number: 1}, c.horizon)
@@ -421,11 +423,11 @@ func (c *cluster) own(n *node, at int64) {
 	n.own, n.renamed = map[string]*memSeries{}, false
 	for _, m := range ownMetrics {
 		about := query.Node{ID: n.id, Cluster: c.name, Identity: n.identity}
-		l := query.NodeLabels(&about, m.Name)
-		if m.Name == query.MetricInfo {
-			l = query.InfoLabels(&about)
+		l := series.NodeLabels(&about, m.Name)
+		if m.Name == series.MetricInfo {
+			l = series.InfoLabels(&about)
 		}
-		fromFrames := m.Name == query.MetricUp && n.sendsUp()
+		fromFrames := m.Name == series.MetricUp && n.sendsUp()
 		if of := before[m.Name]; of != nil && of != noSeries {
 			if labels.Equal(of.Labels, l) && !fromFrames {
 				n.own[m.Name] = of

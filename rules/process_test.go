@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // TestProcesses: the shipped rules about ourselves see what our processes send. One that falls
@@ -78,7 +78,7 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("missed: %s", said(a))
 		}
 	}
-	v, err := w.cluster("", "ringwatch-self").query(t.Context(), query.MetricUp,
+	v, err := w.cluster("", "ringwatch-self").query(t.Context(), series.MetricUp,
 		time.UnixMilli(w.at))
 	if err != nil || len(v) != 0 {
 		t.Errorf("processes have a series up: %v, %v", v, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/util/annotations"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/live"
 )
 
 // query evaluates an expression at an instant, for one rule or a template.
@@ -124,7 +124,7 @@ func (q *querier) before(h *storage.SelectHints, s *selector) bool {
 
 // among looks through all there is.
 func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
-	s := &selector{Selector: query.NewSelector(matchers)}
+	s := &selector{Selector: live.NewSelector(matchers)}
 	if list := q.ofNode(s, matchers); list != nil {
 		return list
 	}

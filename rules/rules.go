@@ -46,7 +46,7 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -103,7 +103,7 @@ func DefaultConfig() Config {
 		Settle: 30 * time.Second, CatchUp: 15 * time.Minute,
 		Lookback: 5 * time.Minute, MaxLookback: time.Hour,
 		Timeout: 10 * time.Second, MaxSamples: 50_000_000,
-		MaxLabelBytes: query.DefaultMaxLabelBytes, ResendDelay: time.Minute,
+		MaxLabelBytes: expression.DefaultMaxLabelBytes, ResendDelay: time.Minute,
 		Absent: 73 * time.Hour, Clock: time.Now,
 	}
 }

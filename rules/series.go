@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/live"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -24,7 +24,7 @@ type memSeries struct {
 
 // seriesView is a memSeries as one selector sees it.
 type seriesView struct {
-	*query.Live
+	*live.View
 	*memSeries
 	selector *selector
 }

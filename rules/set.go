@@ -14,7 +14,9 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/live"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // set is the rules of one account, sorted by who evaluates them.
@@ -40,7 +42,7 @@ type ruleScope struct {
 
 // selector is one selector of any rules.
 type selector struct {
-	*query.Selector
+	*live.Selector
 	key      string
 	matchers []*labels.Matcher
 	keep     time.Duration
@@ -180,7 +182,7 @@ func (p *ruleScope) add(expr parser.Expr, offset *model.Duration, c *Config) err
 	if err := bounded(expr, c); err != nil {
 		return err
 	}
-	if err := query.NewLabelGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
+	if err := expression.NewLabelGrowth(expr, 0, 1, c.MaxLabelBytes).Check(); err != nil {
 		return err
 	}
 	keep, err := Lookback(expr)
@@ -217,7 +219,7 @@ func (p *ruleScope) addSelector(
 	key := keyOf(matchers)
 	s := p.byKey[key]
 	if s == nil {
-		s = &selector{Selector: query.NewSelector(matchers), key: key, matchers: matchers}
+		s = &selector{Selector: live.NewSelector(matchers), key: key, matchers: matchers}
 		if p.byKey == nil {
 			p.byKey = map[string]*selector{}
 		}
@@ -328,7 +330,7 @@ func (p *ruleScope) candidatesOf(metric string) *candidates {
 		}
 		i := slices.IndexFunc(s.matchers, func(m *labels.Matcher) bool {
 			return m.Type == labels.MatchEqual && m.Value != "" && m.Name != labels.MetricName &&
-				m.Name != labels.BucketLabel && m.Name != query.ValueLabel
+				m.Name != labels.BucketLabel && m.Name != series.ValueLabel
 		})
 		if i < 0 {
 			c.rest = append(c.rest, s)

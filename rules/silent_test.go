@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // TestSilentNode: its up is 0 after six intervals, and the alert on it survives the role for as
@@ -64,7 +64,7 @@ func TestSilentNode(t *testing.T) {
 func (w *town) recordedUp(c *citizen) float64 {
 	w.Helper()
 	of := w.cluster(c.account, c.Cluster)
-	v, err := of.query(w.Context(), query.MetricUp+`{node="`+c.ID.String()+`"}`,
+	v, err := of.query(w.Context(), series.MetricUp+`{node="`+c.ID.String()+`"}`,
 		time.UnixMilli(w.at))
 	if err != nil || len(v) != 1 {
 		w.Fatalf("up is %v, %v", v, err)

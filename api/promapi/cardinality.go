@@ -50,7 +50,7 @@ func (a *API) tsdb(r *http.Request, p account.Principal) (answer, error) {
 			return answer{}, bad("limit must not exceed %d", maxStats)
 		}
 	}
-	c, warnings, err := a.Engine.Cardinality(r.Context(), p, limit)
+	c, warnings, err := a.Engine.Lists.Cardinality(r.Context(), p, limit)
 	if err != nil {
 		return answer{}, err
 	}

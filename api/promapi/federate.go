@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // federationLookback is how old a value may be that another Prometheus is given.
@@ -141,7 +141,7 @@ func classic(h *histogram.FloatHistogram) *dto.Histogram {
 		counts[b.Index] = b.Count
 	}
 	total, next := 0.0, 0
-	for _, b := range query.ExposedBuckets(len(h.CustomValues)) {
+	for _, b := range series.ExposedBuckets(len(h.CustomValues)) {
 		for ; next <= b; next++ {
 			total += counts[next]
 		}

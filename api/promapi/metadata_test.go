@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 )
 
 // TestMetadataLimits: of metadata, as in Prometheus, a negative limit is none, and 0 gives nothing.
@@ -75,7 +75,7 @@ func TestTargetsMetadata(t *testing.T) {
 	type entry struct {
 		Target map[string]string
 		Metric *string
-		query.Metadata
+		metadata.Metadata
 	}
 	ask := func(pairs ...string) (list []entry) {
 		t.Helper()
@@ -85,7 +85,7 @@ func TestTargetsMetadata(t *testing.T) {
 		}
 		return list
 	}
-	var known map[string][]query.Metadata
+	var known map[string][]metadata.Metadata
 	if err := json.Unmarshal(f.get("/api/v1/metadata").Data, &known); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,9 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -258,7 +260,7 @@ func asError(ctx context.Context, err error) error {
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
 				"progress", 5)
-	case errors.Is(err, query.ErrNoIndex):
+	case errors.Is(err, metadata.ErrNoIndex):
 		return of(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
 	case errors.Is(err, index.ErrTooLarge):
@@ -375,14 +377,14 @@ func number(values url.Values, name string) (int, error) {
 }
 
 func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
-	if _, err := a.Engine.Parse(r.Context(), r.FormValue("query")); err != nil {
+	if _, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query")); err != nil {
 		return answer{}, invalid("query", err)
 	}
 	return answer{data: []string{}}, nil
 }
 
 // catalogue reads match[], start, end and limit.
-func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err error) {
+func (a *API) catalogue(r *http.Request) (c metadata.SeriesQuery, limit int, err error) {
 	if limit, err = number(r.Form, "limit"); err != nil {
 		return c, 0, err
 	}
@@ -401,13 +403,13 @@ func (a *API) catalogue(r *http.Request) (c query.SeriesQuery, limit int, err er
 	if c.From.After(c.To) {
 		c.From = c.To
 	}
-	request := a.Engine.Selectors(r.Context())
+	request := a.Engine.Expressions.Selectors(r.Context())
 	for _, text := range r.Form["match[]"] {
 		matchers, err := request.Selector(text)
 		if err != nil {
 			return c, 0, invalid("match[]", err)
 		}
-		if !slices.ContainsFunc(matchers, query.MatchesSomething) {
+		if !slices.ContainsFunc(matchers, expression.MatchesSomething) {
 			return c, 0, invalid("match[]",
 				errors.New("match[] must contain at least one non-empty matcher"))
 		}
@@ -424,7 +426,7 @@ func (a *API) series(r *http.Request, p account.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.Series(r.Context(), p, c, limit)
+	list, warnings, err := a.Engine.Lists.Series(r.Context(), p, c, limit)
 	if err != nil {
 		return answer{}, err
 	}
@@ -439,7 +441,7 @@ func (a *API) labels(r *http.Request, p account.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.LabelNames(r.Context(), p, c)
+	list, warnings, err := a.Engine.Lists.LabelNames(r.Context(), p, c)
 	return limited(list, limit, warnings), err
 }
 
@@ -455,7 +457,7 @@ func (a *API) labelValues(r *http.Request, p account.Principal) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	list, warnings, err := a.Engine.LabelValues(r.Context(), p, name, c)
+	list, warnings, err := a.Engine.Lists.LabelValues(r.Context(), p, name, c)
 	return limited(list, limit, warnings), err
 }
 
@@ -463,7 +465,7 @@ func (a *API) labelValues(r *http.Request, p account.Principal) (answer, error) 
 func limited(list []string, limit int, warnings annotations.Annotations) answer {
 	if limit > 0 && len(list) > limit {
 		list = list[:limit]
-		warnings.Add(query.ErrLimited)
+		warnings.Add(metadata.ErrLimited)
 	}
 	if list == nil {
 		list = []string{}
@@ -492,7 +494,7 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 	if _, err := metadataLimit(r.Form, "limit_per_metric"); err != nil {
 		return answer{}, err // there is one of each
 	}
-	found, err := a.Engine.Metadata(r.Context(), p, r.FormValue("metric"))
+	found, err := a.Engine.Lists.Metadata(r.Context(), p, r.FormValue("metric"))
 	if err != nil {
 		return answer{}, err
 	}
@@ -501,18 +503,18 @@ func (a *API) metadata(r *http.Request, p account.Principal) (answer, error) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	list := map[string][]query.Metadata{}
+	list := map[string][]metadata.Metadata{}
 	for i, name := range names {
 		if i == limit {
 			break
 		}
-		list[name] = []query.Metadata{found[name]}
+		list[name] = []metadata.Metadata{found[name]}
 	}
 	return answer{data: list}, nil
 }
 
 func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Parse(r.Context(), r.FormValue("query"))
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
 	if err != nil {
 		return answer{}, invalid("query", err)
 	}
@@ -520,7 +522,7 @@ func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) 
 }
 
 func (a *API) parseQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Parse(r.Context(), r.FormValue("query"))
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
 	if err != nil {
 		return answer{}, invalid("query", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 func TestParseQuery(t *testing.T) {
@@ -254,7 +255,7 @@ func TestFederateIsClassic(t *testing.T) {
 			t.Errorf("%s is %v to PromQL", line, of.Result)
 		}
 	}
-	if perNode := len(query.ExposedBuckets(len(f.nodes[0].Bounds[0].Upper))) +
+	if perNode := len(series.ExposedBuckets(len(f.nodes[0].Bounds[0].Upper))) +
 		2; lines != 3*perNode {
 		t.Errorf("%d lines where each node has %d", lines, perNode)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/expression"
 )
 
 // What a remote read may ask for and is given at once.
@@ -99,7 +99,7 @@ func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, er
 		prompb.LabelMatcher_RE: labels.MatchRegexp, prompb.LabelMatcher_NRE: labels.MatchNotRegexp,
 	}
 	var list []*labels.Matcher
-	request := a.Engine.Selectors(r.Context())
+	request := a.Engine.Expressions.Selectors(r.Context())
 	for _, m := range of.Matchers {
 		kind, known := kinds[m.Type]
 		if !known {
@@ -116,7 +116,7 @@ func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, er
 		}
 		list = append(list, of)
 	}
-	if !slices.ContainsFunc(list, query.MatchesSomething) {
+	if !slices.ContainsFunc(list, expression.MatchesSomething) {
 		return nil, bad("the matchers match everything: name at least one label")
 	}
 	return list, nil

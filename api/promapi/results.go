@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 )
 
 func (a *API) query(w http.ResponseWriter, r *http.Request, p account.Principal) error {
@@ -149,7 +150,7 @@ func write(w http.ResponseWriter, r *http.Request, got *query.Answer, limit int)
 func warned(list annotations.Annotations) annotations.Annotations {
 	all := annotations.New()
 	all.Merge(list)
-	return all.Add(query.ErrLimited)
+	return all.Add(metadata.ErrLimited)
 }
 
 func list(s *jsoniter.Stream, n int, write func(i int)) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/metadata"
 )
 
 // target is a node as Prometheus describes what it scrapes.
@@ -101,7 +102,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	}
 	var match []*labels.Matcher
 	if text := r.FormValue("match_target"); text != "" {
-		if match, err = a.Engine.Selectors(r.Context()).Selector(text); err != nil {
+		if match, err = a.Engine.Expressions.Selectors(r.Context()).Selector(text); err != nil {
 			return invalid("match_target", err)
 		}
 	}
@@ -123,8 +124,8 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	defer jsoniter.ConfigCompatibleWithStandardLibrary.ReturnStream(s)
 	w.Header().Set("Content-Type", "application/json")
 	s.WriteRaw(`{"status":"success","data":[`)
-	err = a.Engine.NodeMetadata(r.Context(), p, nodes, metric,
-		func(i int, of map[string]query.Metadata) bool {
+	err = a.Engine.Lists.NodeMetadata(r.Context(), p, nodes, metric,
+		func(i int, of map[string]metadata.Metadata) bool {
 			if limit >= 0 && written >= limit || s.Error != nil {
 				return false
 			}
@@ -159,7 +160,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 type metricMetadata struct {
 	Target map[string]string `json:"target"`
 	Metric string            `json:"metric,omitempty"`
-	query.Metadata
+	metadata.Metadata
 }
 
 // scrapePool is the job that all nodes belong to.

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/prometheus/prompb"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -45,7 +45,7 @@ func classic(s *window.Series) []prompb.TimeSeries {
 				return frame.Scale(s.Histograms[i].Sum, s.Metric.Exponent)
 			}))
 	}
-	for _, bucket := range query.ExposedBuckets(bounds) {
+	for _, bucket := range series.ExposedBuckets(bounds) {
 		list = append(list,
 			one(named(s, "_bucket", prompb.Label{Name: "le", Value: le(s.Metric.Bounds, bucket)}),
 				upTo(bucket)))

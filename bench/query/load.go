@@ -10,7 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -104,9 +104,9 @@ func heard(w *window.Window, times []int64) []prompb.TimeSeries {
 	}
 	one := func(int64) float64 { return 1 }
 	return []prompb.TimeSeries{
-		of(query.MetricUp, one),
-		of(query.MetricSeen, func(at int64) float64 { return float64(at) / 1000 }),
-		of(query.MetricInfo, one),
+		of(series.MetricUp, one),
+		of(series.MetricSeen, func(at int64) float64 { return float64(at) / 1000 }),
+		of(series.MetricInfo, one),
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -244,11 +245,11 @@ func (f *feed) one(ctx context.Context, b []byte) error {
 	}
 	about := query.Node{ID: h.Node, Cluster: h.Cluster, Identity: frame.Identity{
 		Datacenter: w.Node.Datacenter, Rack: w.Node.Rack}}
-	for name, v := range map[string]float64{query.MetricUp: 1,
-		query.MetricSeen: float64(h.At) / 1000} {
-		more = append(more, sampleOf(query.NodeLabels(&about, name), h.At, v))
+	for name, v := range map[string]float64{series.MetricUp: 1,
+		series.MetricSeen: float64(h.At) / 1000} {
+		more = append(more, sampleOf(series.NodeLabels(&about, name), h.At, v))
 	}
-	more = append(more, sampleOf(query.InfoLabels(&about), h.At, 1))
+	more = append(more, sampleOf(series.InfoLabels(&about), h.At, 1))
 	return f.Send(ctx, more...)
 }
 

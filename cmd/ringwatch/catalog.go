@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/expression"
 )
 
 // catalogs are the catalogues of accounts, and that of all others under the empty name.
@@ -67,7 +67,7 @@ func (c *config) checkLabels(of *catalog.Catalog, file string) error {
 				catalog.DefaultWindow)
 			tree, err := parse.ParseExpr(expr)
 			if err == nil {
-				err = query.NewLabelGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()
+				err = expression.NewLabelGrowth(tree, 0, 1, c.Query.MaxLabelBytes).Check()
 			}
 			if err != nil {
 				wrong = append(wrong, fmt.Errorf("%s: entry %s: %w", file, e.Name, err))

@@ -123,7 +123,7 @@ func addYoung(
 func addNewest(
 	ctx context.Context, account string, n *query.Node, reader *query.Reader, idx *index.Index,
 ) error {
-	ctx, end := reader.Scope(ctx, account)
+	ctx, end := reader.Shared.Scope(ctx, account)
 	defer end()
 	state, err := reader.Latest(ctx, account, n)
 	if err != nil || state.Window == nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/series"
 )
 
 // living is one node of a fleet as it is being made.
@@ -264,7 +264,7 @@ func (l *living) cell(now map[string]bool, at int64, t *frame.Template, row []st
 		if m.HasSum {
 			take(m.Name+"_sum", decimal(c.Sum, m.Exponent), nil)
 		}
-		for _, i := range query.ExposedBuckets(len(bounds.Upper)) {
+		for _, i := range series.ExposedBuckets(len(bounds.Upper)) {
 			le := "+Inf"
 			if i < len(bounds.Upper) {
 				le = strconv.FormatFloat(decimal(bounds.Upper[i], bounds.Exponent), 'g', -1, 64)

@@ -58,7 +58,7 @@ const (
 )
 
 func (r *Request) check() error {
-	limit := &r.config
+	limit := &r.parser.config
 	for _, of := range []LimitError{
 		{"matchers in the selectors of a request", r.cost.matchers, limit.MaxMatchers,
 			"use fewer selectors, or one regular expression for several values"},
@@ -83,8 +83,9 @@ var ignoresCase = regexp.MustCompile(`\(\?[a-zA-Z]*i`)
 // Regexp adds one regular expression to the request and compiles nothing. The error is a
 // *LimitError or says what is wrong with the expression.
 func (r *Request) Regexp(text string) error {
-	if len(text) > r.config.MaxRegexpBytes {
-		return &LimitError{"bytes of one regular expression", len(text), r.config.MaxRegexpBytes,
+	if len(text) > r.parser.config.MaxRegexpBytes {
+		return &LimitError{"bytes of one regular expression", len(text),
+			r.parser.config.MaxRegexpBytes,
 			"ask for less at a time"}
 	}
 	r.cost.bytes += len(text)

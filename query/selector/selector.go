@@ -13,7 +13,7 @@
 // What bites: matching is bounded by the program's size and the text's length only. Whoever
 // matches many texts checks the request's context in between.
 //
-// It imports none of our packages.
+// It may import query/cache.
 package selector
 
 import (
@@ -22,10 +22,11 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/util/strutil"
+
+	"github.com/ringwatch/ringwatch/query/cache"
 )
 
 // Config bounds the selectors of one request.
@@ -73,9 +74,9 @@ func (c *Config) Validate() error {
 // Parser reads selectors. Its methods may be called from many goroutines.
 type Parser struct {
 	config Config
-	parser parser.Parser
+	promql parser.Parser
 	slots  chan struct{} // a token per selector that is being compiled
-	kept   *otter.Cache[string, *compiled]
+	cache  cache.Cache[string, *compiled]
 }
 
 // compiled is a selector with what it costs a request.
@@ -95,47 +96,40 @@ func New(c Config) (*Parser, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("selectors: %w", err)
 	}
-	p := &Parser{config: c, parser: parser.NewParser(parser.Options{}),
+	p := &Parser{config: c, promql: parser.NewParser(parser.Options{}),
 		slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	if c.CacheBytes == 0 {
-		return p, nil
-	}
 	var err error
-	p.kept, err = otter.New(&otter.Options[string, *compiled]{
-		MaximumWeight: uint64(c.CacheBytes),
-		Weigher: func(text string, of *compiled) uint32 {
-			return uint32(keptBytes + 3*len(text) + keptInstructionBytes*of.cost.instructions)
-		},
-	})
+	p.cache, err = cache.New("compiled selectors", c.CacheBytes,
+		func(text string, of *compiled) int64 {
+			return int64(keptBytes + 3*len(text) + keptInstructionBytes*of.cost.instructions)
+		})
 	if err != nil {
-		return nil, fmt.Errorf("selectors: cannot keep them: %w", err)
+		return nil, fmt.Errorf("selectors: %w", err)
 	}
 	return p, nil
 }
 
 // Request adds up what the selectors of one request cost. It is for one goroutine.
 type Request struct {
-	*Parser
-	ctx  context.Context
-	cost cost
+	parser *Parser
+	ctx    context.Context
+	cost   cost
 }
 
 // Request begins a request, which waits for a processor no longer than ctx.
-func (p *Parser) Request(ctx context.Context) *Request { return &Request{Parser: p, ctx: ctx} }
+func (p *Parser) Request(ctx context.Context) *Request { return &Request{parser: p, ctx: ctx} }
 
 // Selector parses a series selector such as up{job=~"a.*"} and compiles it, if the request is
 // still within its limits. The error is a *LimitError, ctx's, or the parser's. The matchers are
 // shared, so nobody changes them.
 func (r *Request) Selector(text string) ([]*labels.Matcher, error) {
-	if r.kept != nil {
-		if known, ok := r.kept.GetIfPresent(text); ok {
-			r.cost.add(known.cost)
-			return known.matchers, r.check()
-		}
+	if known := r.parser.cache.Get(text); known != nil {
+		r.cost.add(known.cost)
+		return known.matchers, r.check()
 	}
 	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
+	case r.parser.slots <- struct{}{}:
+		defer func() { <-r.parser.slots }()
 	case <-r.ctx.Done():
 		return nil, r.ctx.Err()
 	}
@@ -143,14 +137,14 @@ func (r *Request) Selector(text string) ([]*labels.Matcher, error) {
 	if err := r.Check(text); err != nil {
 		return nil, err
 	}
-	matchers, err := r.parser.ParseMetricSelector(text)
+	matchers, err := r.parser.promql.ParseMetricSelector(text)
 	if err != nil {
 		return nil, err
 	}
-	if r.kept != nil {
+	if r.parser.cache.Keeps() {
 		of := &compiled{matchers: matchers, cost: r.cost}
 		of.cost.sub(before)
-		r.kept.Set(text, of)
+		r.parser.cache.Put(text, of)
 	}
 	return matchers, nil
 }
