@@ -1,5 +1,5 @@
 // Package activity says what nodes are doing: which tasks run, who is connected, and what was
-// repaired when. Begin with Tasks, Clients and Repairs.
+// repaired when. Begin with Tasks, Clients and Repairs, and with Handler for the endpoints.
 //
 // It asks PromQL by a Question, some four expressions an answer, and reads no data itself.
 //

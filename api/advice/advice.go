@@ -2,8 +2,8 @@
 //
 // What it says stands in files that have the names of the files of rules: for each alert there are
 // cases, as PromQL and as events, and the first case that finds all it asks for gives the words. An
-// account may have a file of its own. Begin with Rules. Of our packages it imports query/catalog,
-// window/events, and api/report for figures.
+// account may have a file of its own. Begin with Rules, and with Handler for the endpoint. It
+// imports query/catalog, window/events, api/report for figures, and what handlers of api stand on.
 //
 // What it promises: no more queries than Most, the same query once an answer, and no error: where a
 // query fails, or nothing is known of events, the case is silent.

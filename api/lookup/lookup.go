@@ -1,6 +1,7 @@
 // Package lookup reads rows of allowed tables by their partition keys, for clients that speak
-// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages
-// it imports ring, which does the reading, ring/throttle, access/certs and access/listener.
+// JSON, and answers POST /v1/lookup/{keyspace}/{table}. Begin with Lookup, and with Handler for the
+// endpoint. Of our packages it imports ring, which does the reading, ring/throttle, access, and the
+// ground of api.
 //
 // What it promises:
 //   - A table or column that an account may not read does not exist for it.

@@ -1,5 +1,5 @@
 // Package safe says whether it is safe to go on with maintenance of a cluster: yes, or no with the
-// reasons.
+// reasons. Begin with Conditions, and with Handler for the endpoint.
 //
 // What must be so stands in conditions.yaml, as PromQL that returns the offenders; an account may
 // have a file of its own. An answer asks some 20 queries of a Source.
