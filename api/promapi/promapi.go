@@ -224,7 +224,7 @@ func asError(ctx context.Context, err error) error {
 		pattern  *selector.LimitError
 		wrong    *query.ExpressionError
 	)
-	of := func(status int, reason, message string, retry int) error {
+	failure := func(status int, reason, message string, retry int) error {
 		return &listener.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry,
 			Cause: err}
 	}
@@ -232,42 +232,42 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong) && wrong.Evaluated:
-		return of(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
 	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
 	case errors.As(err, &limit) && limit.Limit == "max_steps":
 		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value,
 			limit)
 	case errors.As(err, &limit):
-		return of(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
 	case errors.As(err, &busy):
-		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
+		return failure(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
 	case errors.As(err, &samples):
-		return of(http.StatusUnprocessableEntity, "execution",
+		return failure(http.StatusUnprocessableEntity, "execution",
 			err.Error()+": max_samples bounds them; ask for less time, a wider step or "+
 				"fewer series", 0)
 	case errors.Is(err, memory.ErrTooLarge):
-		return of(http.StatusUnprocessableEntity, "execution",
+		return failure(http.StatusUnprocessableEntity, "execution",
 			"the query needs more memory than an account may have at once: ask for fewer series, "+
 				"less time or a wider step", 0)
 	case errors.Is(err, memory.ErrBusy):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"the account's other queries use all memory that it may have: ask again when they "+
 				"are done", 2)
 	case errors.Is(err, index.ErrLoading):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
 				"progress", 5)
 	case errors.Is(err, query.ErrNoIndex):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
 	case errors.Is(err, index.ErrTooLarge):
-		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
-		return of(http.StatusServiceUnavailable, "timeout",
+		return failure(http.StatusServiceUnavailable, "timeout",
 			"the query took too long: ask for less time, a wider step or fewer series", 0)
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
-		return of(statusCanceled, "canceled", "the query was canceled", 0)
+		return failure(statusCanceled, "canceled", "the query was canceled", 0)
 	}
 	var engine promql.ErrStorage
 	if errors.As(err, &engine) || ctx.Err() != nil {

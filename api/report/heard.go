@@ -166,12 +166,12 @@ func (m *maker) hearTables(ctx context.Context) {
 	m.heard.tables = map[[2]string]span{}
 	for _, s := range list {
 		k := tableOf(&s)
-		of, known := m.heard.tables[k]
+		heard, known := m.heard.tables[k]
 		if !known {
-			of.from = s.Points[0].At
+			heard.from = s.Points[0].At
 		}
-		of.to = s.Points[len(s.Points)-1].At
-		m.heard.tables[k] = of
+		heard.to = s.Points[len(s.Points)-1].At
+		m.heard.tables[k] = heard
 	}
 	// before returns the instant before another, which begins the step that ends there.
 	before := func(at int64) int64 {
@@ -179,11 +179,11 @@ func (m *maker) hearTables(ctx context.Context) {
 		return grid[max(i-1, 0)]
 	}
 	begun, ended := map[[2]string]int64{}, map[[2]string]int64{}
-	for k, of := range m.heard.tables {
-		if of.from > grid[0] {
-			begun[k] = of.from
+	for k, heard := range m.heard.tables {
+		if heard.from > grid[0] {
+			begun[k] = heard.from
 		}
-		if i, _ := slices.BinarySearch(grid, of.to); i+1 < len(grid) {
+		if i, _ := slices.BinarySearch(grid, heard.to); i+1 < len(grid) {
 			ended[k] = grid[i+1]
 		}
 	}
@@ -200,14 +200,14 @@ func (m *maker) hearTables(ctx context.Context) {
 	}
 	first := refine(begun, ask("min by (keyspace, table) (ts_of_first_over_time(%s[%s]))"))
 	last := refine(ended, ask("max by (keyspace, table) (ts_of_last_over_time(%s[%s]))"))
-	for k, of := range m.heard.tables {
+	for k, heard := range m.heard.tables {
 		if at, is := first[k]; is {
-			of.from = min(of.from, at)
+			heard.from = min(heard.from, at)
 		}
 		if at, is := last[k]; is {
-			of.to = max(of.to, at)
+			heard.to = max(heard.to, at)
 		}
-		m.heard.tables[k] = of
+		m.heard.tables[k] = heard
 	}
 }
 
@@ -231,8 +231,8 @@ func (m *maker) heardOf(steps []int64, in span) time.Duration {
 
 // ofTable returns for how long a table was heard of; the whole time if that is not known.
 func (m *maker) ofTable(k [2]string) time.Duration {
-	if of, known := m.heard.tables[k]; known {
-		return m.heardOf(m.heard.all, of)
+	if heard, known := m.heard.tables[k]; known {
+		return m.heardOf(m.heard.all, heard)
 	}
 	return m.window()
 }
@@ -246,11 +246,11 @@ func (m *maker) ofNode(id string) time.Duration {
 // the cluster.
 func (m *maker) since(labels map[string]string) time.Time {
 	at := m.heard.since
-	if of, known := m.heard.tables[[2]string{labels["keyspace"], labels["table"]}]; known {
-		at = of.from
+	if heard, known := m.heard.tables[[2]string{labels["keyspace"], labels["table"]}]; known {
+		at = heard.from
 	}
-	if of, known := m.heard.nodes[labels["node"]]; known {
-		at = max(at, of)
+	if heard, known := m.heard.nodes[labels["node"]]; known {
+		at = max(at, heard)
 	}
 	return instantOf(at)
 }

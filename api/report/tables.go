@@ -86,10 +86,10 @@ func (m *maker) tables(ctx context.Context) {
 
 // Top returns the n tables, Cassandra's own left out, that have the most of something; where it is
 // unknown or nothing they are not there.
-func (r *Report) Top(n int, of func(*Table) float64) []Table {
+func (r *Report) Top(n int, figure func(*Table) float64) []Table {
 	list := slices.Clone(r.Tables)
-	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(of(&t) > 0) })
-	slices.SortStableFunc(list, func(a, b Table) int { return compareFalling(of(&a), of(&b)) })
+	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(figure(&t) > 0) })
+	slices.SortStableFunc(list, func(a, b Table) int { return compareFalling(figure(&a), figure(&b)) })
 	return list[:min(n, len(list))]
 }
 

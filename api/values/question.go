@@ -110,9 +110,9 @@ const maxPeriods = 11_000
 // parseRollup reads rollup=, when the time range is known. Without it a step that is
 // at least the finest level's over more than a few hours is answered from the coarsest level that
 // fits into it.
-func (q *question) parseRollup(values url.Values, kept bool) error {
+func (q *question) parseRollup(values url.Values, hasRollups bool) error {
 	if !values.Has("rollup") {
-		if kept && q.time.To-q.time.From > rollupRange {
+		if hasRollups && q.time.To-q.time.From > rollupRange {
 			for _, l := range rollup.Levels {
 				if q.time.Step >= l.Millis {
 					q.level = l
@@ -137,7 +137,7 @@ func (q *question) parseRollup(values url.Values, kept bool) error {
 	switch {
 	case at < 0:
 		return refusal.UnknownWord("rollup", text, names)
-	case !kept:
+	case !hasRollups:
 		return refusal.Bad("bad_rollup", "rollup",
 			"this server has no rollups: leave rollup out")
 	case q.time.Latest:
