@@ -232,7 +232,7 @@ var levels = map[string][]string{
 	"api/loki": {"access/account", "access/listener", "frame", "memory", "query", "query/selector",
 		"window/events"},
 	"api/lookup": {"access/account", "access/certs", "access/listener", "api/literal",
-		"api/refusal", "api/reply", "api/request", "ring", "ring/throttle"},
+		"api/refusal", "api/reply", "api/request", "query/nearest", "ring", "ring/throttle"},
 	"api/payload": {"api/budget", "api/literal", "frame", "window", "window/rollup"},
 	"api/promapi": {"access/account", "access/listener", "memory", "query", "query/index",
 		"query/selector"},

@@ -16,7 +16,7 @@ import (
 // JSON list of rows, or ! and why it cannot be read. Its tables have the columns id and name.
 type Tables map[string]map[string]map[string]string
 
-// Read is an api.Lookup. It answers the last key first.
+// Read is a lookup.Read. It answers the last key first.
 func (t Tables) Read(_ context.Context, q *lookup.Query,
 	take func(i int, a lookup.Answer)) error {
 	table, found := t[q.Account][q.Keyspace+"."+q.Table]

@@ -73,6 +73,7 @@ func New(d Deps) *API {
 // Routes returns the endpoints, each for keys with the scope read.
 func (a *API) Routes() []listener.Route {
 	var list []listener.Route
+	status := &status{&a.Deps, a.started}
 	add := func(methods, path string, h func(http.ResponseWriter, *http.Request,
 		account.Principal) error) {
 		for _, method := range strings.Fields(methods) {
@@ -94,19 +95,19 @@ func (a *API) Routes() []listener.Route {
 	get("/api/v1/metadata", a.metadata)
 	form("/api/v1/format_query", a.formatQuery)
 	form("/api/v1/parse_query", a.parseQuery)
-	get("/api/v1/status/buildinfo", a.buildInfo)
-	get("/api/v1/status/runtimeinfo", a.runtimeInfo)
-	get("/api/v1/status/flags", a.flags)
-	get("/api/v1/status/config", a.configuration)
+	get("/api/v1/status/buildinfo", status.buildInfo)
+	get("/api/v1/status/runtimeinfo", status.runtimeInfo)
+	get("/api/v1/status/flags", status.flags)
+	get("/api/v1/status/config", status.configuration)
 	get("/api/v1/status/tsdb", a.tsdb)
 	get("/api/v1/status/tsdb/blocks", a.blocks)
 	get("/api/v1/status/walreplay", a.walReplay)
-	get("/api/v1/features", a.features)
-	get("/api/v1/notifications", a.notifications)
-	add("GET", "/api/v1/notifications/live", a.liveNotifications)
-	get("/api/v1/rules", a.rules)
-	get("/api/v1/alerts", a.alerts)
-	get("/api/v1/alertmanagers", a.alertmanagers)
+	get("/api/v1/features", status.features)
+	get("/api/v1/notifications", status.notifications)
+	add("GET", "/api/v1/notifications/live", status.liveNotifications)
+	get("/api/v1/rules", status.rules)
+	get("/api/v1/alerts", status.alerts)
+	get("/api/v1/alertmanagers", status.alertmanagers)
 	get("/api/v1/targets", a.targets)
 	add("GET", "/api/v1/targets/metadata", a.targetMetadata)
 	add("POST", "/api/v1/read", a.read)

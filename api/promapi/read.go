@@ -44,7 +44,8 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, p account.Principal) 
 		if err != nil {
 			return nil, err
 		}
-		hints := &storage.SelectHints{Start: question.StartTimestampMs, End: question.EndTimestampMs}
+		hints := &storage.SelectHints{Start: question.StartTimestampMs,
+			End: question.EndTimestampMs}
 		querier, err := q.Querier(hints.Start, hints.End)
 		if err != nil {
 			return nil, err

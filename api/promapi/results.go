@@ -206,7 +206,9 @@ func writeSeries(s *jsoniter.Stream, series *promql.Series) {
 	if len(series.Floats) > 0 {
 		s.WriteMore()
 		s.WriteObjectField("values")
-		list(s, len(series.Floats), func(i int) { writePoint(s, series.Floats[i].T, series.Floats[i].F) })
+		list(s, len(series.Floats), func(i int) {
+			writePoint(s, series.Floats[i].T, series.Floats[i].F)
+		})
 	}
 	if len(series.Histograms) > 0 {
 		s.WriteMore()

@@ -97,7 +97,8 @@ func (m *maker) draw(p *Plot, list []Series) {
 		if v, known := tops[t]; known {
 			highest = Number(v)
 		}
-		p.Least, p.Most, p.Top = append(p.Least, least), append(p.Most, most), append(p.Top, highest)
+		p.Least, p.Most = append(p.Least, least), append(p.Most, most)
+		p.Top = append(p.Top, highest)
 		p.Median = append(p.Median, Number(median(values)))
 		if len(values) > 0 {
 			// Of the first step the nodes were heard of in a part.

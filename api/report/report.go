@@ -212,7 +212,9 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 	}
 	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
 		nodes: map[string]*Node{}, gone: map[string]*Left{},
-		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(), Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
+		heard: heard{from: c.From, to: c.To},
+		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(),
+			Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
 			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Changes: []Change{},
 			Plots: []Plot{}, Lacks: []string{}}}
 	values := m.ranged()

@@ -67,7 +67,8 @@ func (h *Handler) getSafe(w http.ResponseWriter, r *http.Request, p account.Prin
 		}
 		if question.Since = time.UnixMilli(at); question.Since.After(question.At) {
 			return refusal.Bad("bad_since", "since",
-				"since lies ahead of %s, the server's time: use when the step before ended", question.At.UTC().Format(time.RFC3339))
+				"since lies ahead of %s, the server's time: use when the step before ended",
+				question.At.UTC().Format(time.RFC3339))
 		}
 	}
 	var present []query.Node

@@ -77,7 +77,8 @@ type Handler struct {
 // New returns the endpoints.
 func New(c Config) *Handler {
 	return &Handler{fleet: c.Fleet, reader: c.Reader, state: c.State,
-		encodings: c.Encodings, queue: c.Queue, limits: c.Limits, metrics: c.Metrics, clock: c.Clock}
+		encodings: c.Encodings, queue: c.Queue, limits: c.Limits, metrics: c.Metrics,
+		clock: c.Clock}
 }
 
 // Routes returns the endpoints.
@@ -220,8 +221,8 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 	as := profile.Named(name)
 	if as == nil && ofFile.MatchString(name) {
 		return nil, refusal.Bad("unknown_profile", "profile",
-			"%q is a node's own rule file, which the API does not have: scrape the agent at /metrics?profile=%s, where profiles of "+
-				"agent.yaml names the file, or ask here for one of %s",
+			"%q is a node's own rule file, which the API does not have: scrape the agent at "+
+				"/metrics?profile=%s, where profiles of agent.yaml names the file, or ask here for one of %s",
 			name, name, strings.Join(profile.Names(), ", "))
 	}
 	if as == nil {
