@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -153,8 +154,8 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 								got.status != http.StatusOK || got.status != want.status ||
 								got.status == http.StatusOK &&
 									string(got.body) != string(want.body) ||
-								got.header.Get(api.PartialHeader) !=
-									want.header.Get(api.PartialHeader) ||
+								got.header.Get(reply.PartialHeader) !=
+									want.header.Get(reply.PartialHeader) ||
 								got.header.Get("Content-Type") != want.header.Get("Content-Type") {
 								t.Fatalf("seed %d, after %s: %v (%s): %d %.3000s\nwhere without "+
 									"kept answers it is\n%d %.3000s", seed, what, ask, coding,
@@ -250,7 +251,7 @@ func TestKeptAnswersAreTheAnswers(t *testing.T) {
 }
 
 // askAt asks a server for a path with a key, and returns the answer unpacked.
-func (f *fixture) askAt(server, key, path, coding, accept string) reply {
+func (f *fixture) askAt(server, key, path, coding, accept string) response {
 	f.Helper()
 	r, err := http.NewRequest(http.MethodGet, "http://"+server+path, nil)
 	if err != nil {
@@ -274,7 +275,7 @@ func (f *fixture) askAt(server, key, path, coding, accept string) reply {
 	for name, values := range answer.Trailer {
 		header[name] = values
 	}
-	return reply{answer.StatusCode, header, body}
+	return response{answer.StatusCode, header, body}
 }
 
 // unpacked reads an answer's body, of which gzip must be one member.

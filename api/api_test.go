@@ -211,13 +211,13 @@ func (f *fixture) account(name string) string {
 	return name + "-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(f.Name()))
 }
 
-type reply struct {
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-func (f *fixture) ask(key, path string, query url.Values, header ...string) reply {
+func (f *fixture) ask(key, path string, query url.Values, header ...string) response {
 	f.Helper()
 	return f.send(http.MethodGet, key, path, query, nil, header...)
 }
@@ -228,7 +228,7 @@ var straight = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) 
 }}
 
 func (f *fixture) send(method, key, path string, query url.Values, content io.Reader,
-	header ...string) reply {
+	header ...string) response {
 	f.Helper()
 	address := "http://" + f.server.Addr() + path
 	if query != nil {
@@ -253,7 +253,7 @@ func (f *fixture) send(method, key, path string, query url.Values, content io.Re
 	if err != nil {
 		f.Fatal(err)
 	}
-	return reply{resp.StatusCode, resp.Header, body}
+	return response{resp.StatusCode, resp.Header, body}
 }
 
 func (f *fixture) get(path string, query url.Values, into any) {

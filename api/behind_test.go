@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/reply"
 )
 
 // TestBehind: while acknowledged frames are on their way to the store, what comes from the store
@@ -43,7 +44,7 @@ func TestBehind(t *testing.T) {
 		if r.status != http.StatusOK {
 			t.Fatalf("%s: %d %s", what, r.status, r.body)
 		}
-		if got := r.header.Get(api.PartialHeader) != ""; got != partial {
+		if got := r.header.Get(reply.PartialHeader) != ""; got != partial {
 			t.Errorf("%s: partial is %t, not %t", what, got, partial)
 		}
 		json := strings.Contains(path, "/metrics") && q.Get("format") == ""
@@ -91,7 +92,7 @@ func TestOldAndNobodyToAsk(t *testing.T) {
 	f.store.SetDown(true)
 	for range 2 { // the second time it is kept encoded
 		r := f.ask(acmeKey, f.metricsPath(0), nil)
-		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" ||
+		if r.status != http.StatusOK || r.header.Get(reply.PartialHeader) != "1" ||
 			!strings.Contains(string(r.body), `"partial":["everything newer than 20`) {
 			t.Fatalf("%d %v %.300s", r.status, r.header, r.body)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -186,7 +187,7 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 	window := frame.WindowOf(key.at)
 	query := url.Values{"metrics": {`{__name__=~".+"}`}, "from": {strconv.FormatInt(window, 10)},
 		"to": {strconv.FormatInt(window+299_999, 10)}}
-	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(api.PartialHeader) != "" ||
+	if r := f.ask(acmeKey, f.metricsPath(0), query); r.header.Get(reply.PartialHeader) != "" ||
 		strings.Contains(string(r.body), `"partial"`) {
 		t.Errorf("a whole answer says that it is partial: %v", r.header)
 	}
@@ -206,9 +207,9 @@ func testPartial(t *testing.T, f *fixture, c store.Config, now int64) {
 		t.Fatalf("%d %v %.300s", r.status, err, r.body)
 	}
 	// this node says so little that one row has all
-	if r.header.Get(api.PartialHeader) != "1" || len(answer[0].Partial) != 1 {
+	if r.header.Get(reply.PartialHeader) != "1" || len(answer[0].Partial) != 1 {
 		t.Errorf("of a damaged row the answer says %q and the header %q, beside %d series",
-			answer[0].Partial, r.header.Get(api.PartialHeader), len(answer[0].Payload))
+			answer[0].Partial, r.header.Get(reply.PartialHeader), len(answer[0].Payload))
 	}
 	if n := f.count("ringwatch_api_partial_answers_total"); n != 1 {
 		t.Errorf("%v partial answers are counted", n)

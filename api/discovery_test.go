@@ -45,7 +45,7 @@ func TestScrapesWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := make(chan reply, 1)
+	waits := make(chan response, 1)
 	go func() {
 		r := f.ask(acmeKey, cluster, nil)
 		for r.status == http.StatusTooManyRequests { // it met the question of the loop below

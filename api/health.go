@@ -16,10 +16,10 @@ func getHealthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "healthy\n")
 }
 
-// readyAnswer says what the server can reach. Without the recent source every answer is still
+// readiness says what the server can reach. Without the recent source every answer is still
 // right, so that does not make it unready; nor does the index of series while it is loaded,
 // because its answers say what they lack and all others need none of it.
-type readyAnswer struct {
+type readiness struct {
 	Ready  bool   `json:"ready"`
 	Store  string `json:"store"`  // "ok" or what is wrong
 	Recent string `json:"recent"` // the same, or "off"
@@ -29,23 +29,24 @@ type readyAnswer struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
+// getReady answers /-/ready.
+func (d *Deps) getReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	recent := make(chan string, 1)
 	go func() {
-		if s.deps.RecentReady == nil {
+		if d.RecentReady == nil {
 			recent <- "off"
 			return
 		}
-		recent <- ok(s.deps.RecentReady(ctx))
+		recent <- ok(d.RecentReady(ctx))
 	}()
-	a := readyAnswer{Store: ok(s.deps.StoreReady(ctx)), Recent: <-recent, Series: "off"}
-	if s.deps.SeriesState != nil {
-		a.Series = s.deps.SeriesState()
+	a := readiness{Store: ok(d.StoreReady(ctx)), Recent: <-recent, Series: "off"}
+	if d.SeriesState != nil {
+		a.Series = d.SeriesState()
 	}
-	if a.Ready = a.Store == "ok"; a.Ready && s.deps.Warning != nil {
-		a.Warning = s.deps.Warning(ctx)
+	if a.Ready = a.Store == "ok"; a.Ready && d.Warning != nil {
+		a.Warning = d.Warning(ctx)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if !a.Ready {

@@ -4,6 +4,9 @@ import (
 	"net/http"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api/literal"
+	"github.com/ringwatch/ringwatch/api/reply"
+	"github.com/ringwatch/ringwatch/api/request"
 )
 
 // Installation is how this Ringwatch is installed, as far as words depend on it.
@@ -23,34 +26,34 @@ type InstalledIngest struct {
 	Port int  `json:"port"`
 }
 
-// getInstallation answers /v1/installation.
-func (s *Server) getInstallation(w http.ResponseWriter, r *http.Request,
-	_ account.Principal) error {
-	if _, err := parameters(r); err != nil {
-		return err
-	}
-	answer := installationAnswer{Installation: s.deps.Installed, Away: []awayTime{}}
-	if s.deps.Away != nil {
-		for _, span := range s.deps.Away() {
-			of := awayTime{From: formatTime(span.From)}
-			if span.To != 0 {
-				of.To = formatTime(span.To)
-			}
-			answer.Away = append(answer.Away, of)
-		}
-	}
-	return writeJSON(w, r, answer)
-}
-
-// installationAnswer says also when Ringwatch itself was away: what charts lack of that time no
+// installation says also when Ringwatch itself was away: what charts lack of that time no
 // node is to blame for.
-type installationAnswer struct {
+type installation struct {
 	Installation
-	Away []awayTime `json:"away"`
+	Away []absence `json:"away"`
 }
 
-// awayTime is a time in which no process took frames. Without To it lasts.
-type awayTime struct {
+// absence is a time in which no process took frames. Without To it lasts.
+type absence struct {
 	From string `json:"from"`
 	To   string `json:"to,omitempty"`
+}
+
+// getInstallation answers /v1/installation.
+func (d *Deps) getInstallation(w http.ResponseWriter, r *http.Request,
+	_ account.Principal) error {
+	if _, err := request.Parameters(r); err != nil {
+		return err
+	}
+	answer := installation{Installation: d.Installed, Away: []absence{}}
+	if d.Away != nil {
+		for _, span := range d.Away() {
+			away := absence{From: literal.Time(span.From)}
+			if span.To != 0 {
+				away.To = literal.Time(span.To)
+			}
+			answer.Away = append(answer.Away, away)
+		}
+	}
+	return reply.JSON(w, r, answer)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/keys"
 )
 
 // keyTable is where stored keys are.
@@ -58,7 +59,7 @@ var hostileKeys = []string{
 }
 
 // post sends a body of a kind to any server.
-func (f *fixture) post(key, address, body, kind string) reply {
+func (f *fixture) post(key, address, body, kind string) response {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.Context(), http.MethodPost, address,
 		strings.NewReader(body))
@@ -78,7 +79,7 @@ func (f *fixture) post(key, address, body, kind string) reply {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return reply{answer.StatusCode, answer.Header, text}
+	return response{answer.StatusCode, answer.Header, text}
 }
 
 func TestMe(t *testing.T) {
@@ -160,7 +161,7 @@ func TestMakeKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table keyTable
-	server := func(make api.MakeKey) string {
+	server := func(make keys.Make) string {
 		base, _ := f.serve(func(_ *api.Config, d *api.Deps) {
 			d.Admit = account.NewDoor(registry.Authenticate).Admit
 			d.MakeKey = make

@@ -73,7 +73,7 @@ func (f *fixture) serve(change func(*api.Config, *api.Deps)) (base string, stop 
 type refusal struct{ Reason, Field, Message string }
 
 // fetch asks a server with acme's key.
-func (f *fixture) fetch(address string) (reply, refusal) {
+func (f *fixture) fetch(address string) (response, refusal) {
 	f.Helper()
 	q, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f *fixture) fetch(address string) (reply, refusal) {
 	}
 	var e struct{ Error refusal }
 	_ = json.Unmarshal(body, &e) // a good answer is a list
-	return reply{answer.StatusCode, answer.Header, body}, e.Error
+	return response{answer.StatusCode, answer.Header, body}, e.Error
 }
 
 // TestLimits: two servers that share a Redis let through together what one may, and each by

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
@@ -85,11 +86,11 @@ func TestListPages(t *testing.T) {
 	gone, came := map[string]bool{}, map[string]bool{}
 	for after, i := "", 0; ; i++ {
 		list, header := f.page("/v1/nodes", url.Values{"limit": {"7"}, "after": {after}})
-		if total := header.Get(api.TotalHeader); total != strconv.Itoa(len(f.store.nodes)+1) {
+		if total := header.Get(reply.TotalHeader); total != strconv.Itoa(len(f.store.nodes)+1) {
 			t.Fatalf("there are %s, not %d", total, len(f.store.nodes)+1)
 		}
 		got = append(got, list...)
-		if after = header.Get(api.NextHeader); after == "" {
+		if after = header.Get(reply.NextHeader); after == "" {
 			break
 		}
 		if len(list) != 7 || len(got) > 2*len(all) {
@@ -118,8 +119,8 @@ func TestListPages(t *testing.T) {
 	for after := ""; ; {
 		list, header := f.page("/v1/clusters", url.Values{"limit": {"1"}, "after": {after}})
 		clusters = append(clusters, list...)
-		if after = header.Get(api.NextHeader); after == "" || len(clusters) > 3 ||
-			header.Get(api.TotalHeader) != "3" {
+		if after = header.Get(reply.NextHeader); after == "" || len(clusters) > 3 ||
+			header.Get(reply.TotalHeader) != "3" {
 			break
 		}
 	}
@@ -145,11 +146,11 @@ func TestListFilters(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, header := f.page("/v1/nodes", of)
-		if header.Get(api.TotalHeader) != strconv.Itoa(want) ||
+		if header.Get(reply.TotalHeader) != strconv.Itoa(want) ||
 			!of.Has("limit") && len(list) != want {
-			t.Errorf("%s: %d nodes, of %s", text, len(list), header.Get(api.TotalHeader))
+			t.Errorf("%s: %d nodes, of %s", text, len(list), header.Get(reply.TotalHeader))
 		}
-		if next := header.Get(api.NextHeader); (next != "") != of.Has("limit") {
+		if next := header.Get(reply.NextHeader); (next != "") != of.Has("limit") {
 			t.Errorf("%s: the next page is after %q", text, next)
 		}
 	}

@@ -18,13 +18,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/lookup"
+	"github.com/ringwatch/ringwatch/api/reply"
 )
 
 // lookupTables has one table that the account may read.
-func lookupTables(account string) api.Lookup {
+func lookupTables(account string) lookup.Read {
 	return apitest.Tables{account: {"shop.items": {
 		"1": `[{"id":1,"name":"fleet spoon"}]`, `"1"`: `[{"id":1,"name":"fleet spoon"}]`,
 		"2":        `[{"id":2,"name":"fork"},{"id":2,"name":"knife"}]`,
@@ -59,7 +61,7 @@ type lookupServer struct {
 	metrics *prometheus.Registry
 }
 
-func newLookupServer(t *testing.T, lookup api.Lookup,
+func newLookupServer(t *testing.T, lookup lookup.Read,
 	change ...func(*api.Config, *api.Deps)) *lookupServer {
 	t.Helper()
 	registry, err := account.NewRegistry(
@@ -124,9 +126,10 @@ func (s *lookupServer) whole(body string, header ...string) (*http.Response, str
 }
 
 var (
-	slow = &api.Error{Status: http.StatusGatewayTimeout, Reason: "timeout",
+	slow = &listener.Error{Status: http.StatusGatewayTimeout, Reason: "timeout",
 		Message: "its replicas are late", Cause: errors.New("10.0.0.1 is late")}
-	held = &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled", Message: "no room",
+	held = &listener.Error{Status: http.StatusTooManyRequests, Reason: "throttled",
+		Message:    "no room",
 		RetryAfter: 3}
 )
 
@@ -156,12 +159,12 @@ func TestLookupWhole(t *testing.T) {
 	answer, text := s.whole(`{"keys":["a", [1, "b"], 7, {"k": null}]}`)
 	want := `{"found":2,"missing":1,"failed":1,"results":[` +
 		strings.ReplaceAll(strings.TrimSpace(mixedResults), "\n", ",") + "]}\n"
-	if answer.StatusCode != 200 || text != want || answer.Header.Get(api.PartialHeader) != "1" ||
+	if answer.StatusCode != 200 || text != want || answer.Header.Get(reply.PartialHeader) != "1" ||
 		answer.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %v\n%s, want\n%s", answer.Status, answer.Header, text, want)
 	}
 	answer, text = s.whole(`{"keys":[1,2,3]}`, "Accept-Encoding", "identity")
-	if _, partial := answer.Header[api.PartialHeader]; !partial || !json.Valid([]byte(text)) {
+	if _, partial := answer.Header[reply.PartialHeader]; !partial || !json.Valid([]byte(text)) {
 		t.Errorf("%v %s", answer.Header, text)
 	}
 	f := fixture{T: t, metrics: s.metrics}
@@ -215,7 +218,7 @@ func TestLookupLines(t *testing.T) {
 			}
 		}
 		if last != `{"found":2,"missing":1,"failed":1}` || len(got) != 5 ||
-			answer.Trailer.Get(api.PartialHeader) != "1" {
+			answer.Trailer.Get(reply.PartialHeader) != "1" {
 			t.Errorf("%s: %d lines, the last is %s, trailer %v", coding, len(got), last,
 				answer.Trailer)
 		}
@@ -224,7 +227,7 @@ func TestLookupLines(t *testing.T) {
 
 // TestLookupAllFail: if nothing could be read the status says why, in both forms.
 func TestLookupAllFail(t *testing.T) {
-	for want, lookup := range map[int]api.Lookup{
+	for want, lookup := range map[int]lookup.Read{
 		http.StatusGatewayTimeout: func(ctx context.Context, q *lookup.Query,
 			take func(int, lookup.Answer)) error {
 			<-ctx.Done()
@@ -247,7 +250,8 @@ func TestLookupAllFail(t *testing.T) {
 		},
 		http.StatusNotFound: func(context.Context, *lookup.Query,
 			func(int, lookup.Answer)) error {
-			return &api.Error{Status: http.StatusNotFound, Reason: "unknown_table", Message: "no"}
+			return &listener.Error{Status: http.StatusNotFound, Reason: "unknown_table",
+				Message: "no"}
 		},
 	} {
 		s := newLookupServer(t, lookup)
@@ -314,7 +318,7 @@ func TestLookupSomeUnanswered(t *testing.T) {
 	answer, text := s.whole(`{"keys":[1,2,3,4]}`, "Accept", "application/x-ndjson")
 	if answer.StatusCode != 200 || strings.Count(text, "too_large") != 2 ||
 		!strings.HasSuffix(text, "{\"found\":2,\"missing\":0,\"failed\":2}\n") ||
-		answer.Trailer.Get(api.PartialHeader) != "2" {
+		answer.Trailer.Get(reply.PartialHeader) != "2" {
 		t.Error(answer.Status, text, answer.Trailer)
 	}
 }

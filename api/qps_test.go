@@ -13,14 +13,16 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/qps"
+	"github.com/ringwatch/ringwatch/api/reply"
 )
 
 // work is what a throttle might say: acme's key reads tables of its clusters, another account's
 // and the store read one each.
 func (f *fixture) work(_ context.Context, keep func(string) bool,
-	by []string) ([]api.WorkRate, string, error) {
-	var list []api.WorkRate
-	for _, w := range []api.WorkRate{
+	by []string) ([]qps.Rate, string, error) {
+	var list []qps.Rate
+	for _, w := range []qps.Rate{
 		{Class: "serving", Client: f.account("acme") + "/r", Keyspace: "fleet-0", Table: "a",
 			Datacenter: "dc1", OperationsPerSecond: 20, P99Seconds: 0.01},
 		{Class: "serving", Client: f.account("acme"), Keyspace: "fleet-1", Table: "b",
@@ -42,7 +44,7 @@ func (f *fixture) work(_ context.Context, keep func(string) bool,
 
 func TestQPS(t *testing.T) {
 	f := newFixture(t, inMemory, 1, 1, time.Minute)
-	var list []api.WorkRate
+	var list []qps.Rate
 	f.get("/v1/qps", nil, &list)
 	if len(list) != 2 || list[0].Client != f.account("acme")+"/r" ||
 		list[0].Keyspace != "fleet-0" || list[0].OperationsPerSecond != 20 ||
@@ -81,14 +83,14 @@ func TestQPS(t *testing.T) {
 		c.Operators = []string{f.account("acme")}
 		d.Admit = account.NewDoor(registry.Authenticate).Admit
 		d.Work = func(ctx context.Context, keep func(string) bool,
-			by []string) ([]api.WorkRate, string, error) {
+			by []string) ([]qps.Rate, string, error) {
 			list, _, _ := f.work(ctx, keep, by)
 			return list, partial, failure
 		}
 	})
 	r, _ := f.fetch(base + "/v1/qps")
 	if err := json.Unmarshal(r.body, &list); err != nil || len(list) != 4 ||
-		r.header.Get(api.PartialHeader) != "" {
+		r.header.Get(reply.PartialHeader) != "" {
 		t.Errorf("an operator: %d %s %v", r.status, r.body, err)
 	}
 	if r, _ := f.fetch(base + "/v1/nodes"); r.status != http.StatusForbidden {
@@ -96,7 +98,7 @@ func TestQPS(t *testing.T) {
 	}
 	partial = "Redis is away"
 	if r, _ := f.fetch(base + "/v1/qps"); r.status != http.StatusOK ||
-		r.header.Get(api.PartialHeader) != "1" {
+		r.header.Get(reply.PartialHeader) != "1" {
 		t.Errorf("in part: %d %v", r.status, r.header)
 	}
 	failure = errors.New("no")

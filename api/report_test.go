@@ -12,17 +12,18 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/query"
 )
 
 // emptyReport is a report without findings; package main has the test of a full one.
 func emptyReport(_ context.Context, p account.Principal, cluster string, from, to time.Time,
-) (api.Report, []string, error) {
+) (*report.Report, error) {
 	return &report.Report{Account: p.Account, Cluster: cluster, From: from.UTC(), To: to.UTC(),
 		Nodes: []report.Node{}, Breaches: []report.Breach{}, Disks: []report.Disk{},
 		Tables: []report.Table{}, Balance: []report.Balance{}, Alerts: []report.Alert{},
-		Changes: []report.Change{}, Plots: []report.Plot{}, Lacks: []string{}}, nil, nil
+		Changes: []report.Change{}, Plots: []report.Plot{}, Lacks: []string{}}, nil
 }
 
 // TestReport: the forms and their headers, the times a report is of, what is refused, and one
@@ -30,14 +31,14 @@ func emptyReport(_ context.Context, p account.Principal, cluster string, from, t
 func TestReport(t *testing.T) {
 	f := newFixture(t, inMemory, 2, 1, time.Minute)
 	nodes := f.nodes
-	var current atomic.Pointer[api.MakeReport]
-	set := func(m api.MakeReport) { current.Store(&m) }
+	var current atomic.Pointer[report.MakeFor]
+	set := func(m report.MakeFor) { current.Store(&m) }
 	set(emptyReport)
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 		c.MaxResponseBytes = 200 << 10
 		d.Report = func(ctx context.Context, p account.Principal, cluster string,
 			from, to time.Time,
-		) (api.Report, []string, error) {
+		) (*report.Report, error) {
 			return (*current.Load())(ctx, p, cluster, from, to)
 		}
 	})
@@ -86,38 +87,39 @@ func TestReport(t *testing.T) {
 		}
 	}
 	set(func(context.Context, account.Principal, string, time.Time, time.Time,
-	) (api.Report, []string, error) {
-		return nil, nil, api.ErrNoReport
+	) (*report.Report, error) {
+		return nil, report.ErrNoNodes
 	})
 	wants("no nodes", "no_report", http.StatusNotFound)
 	set(func(context.Context, account.Principal, string, time.Time, time.Time,
-	) (api.Report, []string, error) {
-		return nil, nil, &query.BusyError{}
+	) (*report.Report, error) {
+		return nil, &query.BusyError{}
 	})
 	wants("a busy engine", "too_many_requests", http.StatusTooManyRequests)
 	set(func(ctx context.Context, p account.Principal, cluster string, from, to time.Time,
-	) (api.Report, []string, error) {
-		r, _, err := emptyReport(ctx, p, cluster, from, to)
-		r.(*report.Report).Lacks = []string{strings.Repeat("x", 300<<10)}
-		return r, nil, err
+	) (*report.Report, error) {
+		r, err := emptyReport(ctx, p, cluster, from, to)
+		r.Lacks = []string{strings.Repeat("x", 300<<10)}
+		return r, err
 	})
 	wants("too much of it", "too_large", http.StatusBadRequest)
 
 	begun, goOn, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
 	set(func(ctx context.Context, p account.Principal, cluster string, from, to time.Time,
-	) (api.Report, []string, error) {
+	) (*report.Report, error) {
 		begun <- struct{}{}
 		select {
 		case <-goOn:
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return nil, ctx.Err()
 		}
-		r, _, err := emptyReport(ctx, p, cluster, from, to)
-		return r, []string{"what nodes say"}, err
+		r, err := emptyReport(ctx, p, cluster, from, to)
+		r.Lacks = []string{"what nodes say"}
+		return r, err
 	})
 	go func() {
 		r, _ := f.fetch(path)
-		if r.status != http.StatusOK || r.header.Get(api.PartialHeader) != "1" {
+		if r.status != http.StatusOK || r.header.Get(reply.PartialHeader) != "1" {
 			t.Errorf("%d %v %s", r.status, r.header, r.body)
 		}
 		done <- struct{}{}

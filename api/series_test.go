@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/window"
 )
@@ -50,8 +51,8 @@ func TestSeries(t *testing.T) {
 	f.refresh()
 	got, header := f.found(acmeKey, "match[]", all)
 	f.same("at first", got, everythingOf(a, b))
-	if header.Get(api.TotalHeader) != strconv.Itoa(len(got)) ||
-		header.Get(api.PartialHeader) != "" {
+	if header.Get(reply.TotalHeader) != strconv.Itoa(len(got)) ||
+		header.Get(reply.PartialHeader) != "" {
 		t.Errorf("headers %v", header)
 	}
 	got, _ = f.found(otherKey, "match[]", all)
@@ -182,7 +183,7 @@ func testSeriesWhileLoading(t *testing.T, f *seriesFixture, a, b, c *frametest.N
 			values([]string{"match[]", `{cluster=~"fleet-.",table="table_1"}`}))
 		// b's and c's, four metrics each
 		if r.status == http.StatusOK && strings.Count(string(r.body), "__name__") == 8 {
-			if r.header.Get(api.PartialHeader) != "1" ||
+			if r.header.Get(reply.PartialHeader) != "1" ||
 				strings.Contains(string(r.body), a.ID.String()) {
 				t.Errorf("while loading: %v %s", r.header, r.body)
 			}
@@ -233,7 +234,7 @@ func testSeriesRefusals(t *testing.T, f *seriesFixture) {
 		}
 	}
 	got, header := f.found(acmeKey, "match[]", `{node=~".+"}`, "limit", "7")
-	if total, _ := strconv.Atoi(header.Get(api.TotalHeader)); len(got) != 7 || total <= 48 {
+	if total, _ := strconv.Atoi(header.Get(reply.TotalHeader)); len(got) != 7 || total <= 48 {
 		t.Errorf("%d series, %v", len(got), header)
 	}
 	if list := f.list(acmeKey, "/v1/label/table/values", "limit", "2"); len(list) != 2 {
@@ -289,7 +290,7 @@ func testSeriesDamaged(t *testing.T, f *seriesFixture, a *frametest.Node) {
 		return strings.Contains(text, "request=")
 	})
 	f.same("with a damaged dictionary", got, want)
-	if header.Get(api.PartialHeader) != "1" {
+	if header.Get(reply.PartialHeader) != "1" {
 		t.Errorf("it does not say that something is missing: %v", header)
 	}
 	if s := fmt.Sprint(f.index.Load().Stats().Missing); s != "1" {

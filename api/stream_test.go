@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -108,7 +109,7 @@ func TestAFullAnswerSaysWhatItLacks(t *testing.T) {
 			t.Errorf("node %d: %v", i, e)
 		}
 	}
-	if got := answer.Trailer.Get(api.PartialHeader); got != "7" {
+	if got := answer.Trailer.Get(reply.PartialHeader); got != "7" {
 		t.Errorf("the trailer says %q", got)
 	}
 	// The very first node exceeds it: a status.

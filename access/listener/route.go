@@ -36,4 +36,6 @@ type Route struct {
 	// Fail writes a refusal, also one of the server's own, in the form that the endpoint's clients
 	// know. Headers that every refusal has are set already. nil: the server's form.
 	Fail func(w http.ResponseWriter, r *http.Request, e *Error)
+	// Patience is how many times the server's usual time a request may take; 0: once.
+	Patience int
 }

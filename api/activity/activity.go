@@ -1,5 +1,5 @@
 // Package activity says what nodes are doing: which tasks run, who is connected, and what was
-// repaired when. Begin with Tasks, Clients and Repairs.
+// repaired when. Begin with Tasks, Clients and Repairs, and with Handler for the endpoints.
 //
 // It asks PromQL by a Question, some four expressions an answer, and reads no data itself.
 //
@@ -102,14 +102,14 @@ type nodeCount struct {
 }
 
 // counts reads what count by (cluster, node) says. Series without a node are not among them.
-func counts(list []Series) (of []nodeCount, total int) {
+func counts(list []Series) (nodes []nodeCount, total int) {
 	for _, s := range list {
 		if s.Labels["node"] != "" && s.Value >= 1 {
-			of = append(of, nodeCount{s.Labels["cluster"], s.Labels["node"], int(s.Value)})
+			nodes = append(nodes, nodeCount{s.Labels["cluster"], s.Labels["node"], int(s.Value)})
 			total += int(s.Value)
 		}
 	}
-	return of, total
+	return nodes, total
 }
 
 // mostNodes is how many ids a selector may have: 150 take 5,550 bytes of api.selectors's 8 KiB.
@@ -117,17 +117,17 @@ const mostNodes = 150
 
 // choose returns a matcher for as many nodes, in the order of clusters and names, as have most
 // things together, and how many things other nodes have. Of all nodes it is empty.
-func (a *asking) choose(of []nodeCount, total, most int) (matcher string, leftOut int) {
+func (a *asking) choose(nodes []nodeCount, total, most int) (matcher string, leftOut int) {
 	if total <= most {
 		return "", 0
 	}
-	slices.SortFunc(of, func(x, y nodeCount) int {
+	slices.SortFunc(nodes, func(x, y nodeCount) int {
 		return cmp.Or(cmp.Compare(x.cluster, y.cluster),
 			cmp.Compare(a.Called(x.node), a.Called(y.node)), cmp.Compare(x.node, y.node))
 	})
 	var ids []string
 	taken := 0
-	for _, n := range of {
+	for _, n := range nodes {
 		if len(ids) < mostNodes && taken+n.n <= most {
 			ids = append(ids, n.node)
 			taken += n.n

@@ -136,10 +136,10 @@ func (a *asking) addresses(connections string, found map[clientKey]*Client, clie
 		key := clientOf(s.Labels)
 		lists[key] = append(lists[key], s)
 	}
-	left := mostAddresses
+	room := mostAddresses
 	for _, c := range clients {
 		for _, s := range lists[c.clientKey] {
-			if !c.split(s.Labels["value"], s.Labels["node"], a.Called(s.Labels["node"]), &left) {
+			if !c.split(s.Labels["value"], s.Labels["node"], a.Called(s.Labels["node"]), &room) {
 				answer.AddressesLeftOut = true
 			}
 		}
@@ -153,14 +153,14 @@ func (a *asking) addresses(connections string, found map[clientKey]*Client, clie
 
 // split adds a node's addresses, as many as are left to the answer. It reports whether these are
 // all.
-func (c *Client) split(text, node, name string, left *int) (all bool) {
+func (c *Client) split(text, node, name string, room *int) (all bool) {
 	for address := range strings.SplitSeq(text, ",") {
 		switch address = strings.TrimSpace(address); {
 		case address == "":
-		case address == "…" || *left == 0: // the node knows of more than it says
+		case address == "…" || *room == 0: // the node knows of more than it says
 			return false
 		default:
-			*left--
+			*room--
 			c.Addresses = append(c.Addresses, Address{Node: node, Name: name, Address: address})
 		}
 	}

@@ -155,13 +155,13 @@ func (t *RepairedTable) rank() int {
 
 // compareTimes compares times of which those that are not known are the least.
 func compareTimes(x, y *time.Time) int {
-	var of [2]time.Time
+	var times [2]time.Time
 	for i, t := range []*time.Time{x, y} {
 		if t != nil {
-			of[i] = *t
+			times[i] = *t
 		}
 	}
-	return of[0].Compare(of[1])
+	return times[0].Compare(times[1])
 }
 
 // bytes adds how much of the tables' data is repaired, over all nodes.
@@ -214,11 +214,11 @@ func (a *asking) sessions(answer *RepairList) error {
 			answer.Failures = *v
 		}
 	}
-	of, total := counts(list)
+	counted, total := counts(list)
 	if total == 0 {
 		return nil
 	}
-	nodes, beyond := a.choose(of, total, mostSessions)
+	nodes, beyond := a.choose(counted, total, mostSessions)
 	answer.SessionsLeftOut = beyond
 	values, err := a.ask("%s", a.named(nodes, sessionPrefix+"done_ratio",
 		sessionPrefix+"started_timestamp_seconds", sessionPrefix+"id_info"))

@@ -59,13 +59,13 @@ func Tasks(ctx context.Context, q Question) (*TaskList, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, total := counts(running)
+	counted, total := counts(running)
 	for _, s := range running {
 		if s.Labels["node"] == "" && s.Value >= 1 {
 			answer.LeftOut += int(s.Value)
 		}
 	}
-	nodes, beyond := a.choose(of, total, mostTasks)
+	nodes, beyond := a.choose(counted, total, mostTasks)
 	if answer.LeftOut += beyond; total > 0 {
 		if answer.Tasks, err = a.tasks(nodes); err != nil {
 			return nil, err

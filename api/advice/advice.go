@@ -2,8 +2,8 @@
 //
 // What it says stands in files that have the names of the files of rules: for each alert there are
 // cases, as PromQL and as events, and the first case that finds all it asks for gives the words. An
-// account may have a file of its own. Begin with Rules. Of our packages it imports query/catalog,
-// window/events, and api/report for figures.
+// account may have a file of its own. Begin with Rules, and with Handler for the endpoint. It
+// imports query/catalog, window/events, api/report for figures, and what handlers of api stand on.
 //
 // What it promises: no more queries than Most, the same query once an answer, and no error: where a
 // query fails, or nothing is known of events, the case is silent.
@@ -77,14 +77,14 @@ type eventReader struct {
 const pageOfEvents = 100
 
 // Newest implements Events.
-func (r eventReader) Newest(ctx context.Context, of EventQuery) (*Event, error) {
-	if !r.owns(of.Cluster) {
+func (r eventReader) Newest(ctx context.Context, wanted EventQuery) (*Event, error) {
+	if !r.owns(wanted.Cluster) {
 		return nil, nil
 	}
-	q := events.Query{Clusters: []string{of.Cluster}, Kinds: []string{of.Kind},
-		From: of.From.UnixMilli(), To: of.To.UnixMilli(), Limit: pageOfEvents}
-	if of.Node != "" {
-		node, err := uuid.Parse(of.Node)
+	q := events.Query{Clusters: []string{wanted.Cluster}, Kinds: []string{wanted.Kind},
+		From: wanted.From.UnixMilli(), To: wanted.To.UnixMilli(), Limit: pageOfEvents}
+	if wanted.Node != "" {
+		node, err := uuid.Parse(wanted.Node)
 		if err != nil {
 			return nil, nil // the alert's label names something else
 		}
@@ -100,7 +100,7 @@ func (r eventReader) Newest(ctx context.Context, of EventQuery) (*Event, error) 
 		for _, l := range e.Labels {
 			labels[l.Name] = l.Value
 		}
-		if has(labels, of.Labels) {
+		if has(labels, wanted.Labels) {
 			return &Event{At: time.UnixMilli(e.At), Node: e.Node.String(), Labels: labels,
 				Text: e.Text}, nil
 		}
@@ -227,14 +227,14 @@ func (a *asking) event(ctx context.Context, kind string, alert map[string]string
 		return nil
 	}
 	a.left--
-	of := EventQuery{Cluster: alert["cluster"], Kind: kind, Node: alert["node"],
+	wanted := EventQuery{Cluster: alert["cluster"], Kind: kind, Node: alert["node"],
 		Labels: map[string]string{}, From: a.At.Add(-eventAge), To: a.At}
 	for _, name := range []string{"keyspace", "table"} {
 		if value := alert[name]; value != "" {
-			of.Labels[name] = value
+			wanted.Labels[name] = value
 		}
 	}
-	event, err := a.Events.Newest(ctx, of)
+	event, err := a.Events.Newest(ctx, wanted)
 	if err != nil {
 		return nil
 	}
@@ -291,8 +291,8 @@ func figure(v float64, unit string) string { return report.Format(report.Number(
 
 // format writes a number with its unit.
 func format(v float64, unit string, at time.Time) string {
-	if of := units[unit]; of != nil {
-		return of(v, at)
+	if write := units[unit]; write != nil {
+		return write(v, at)
 	}
 	return figure(v, cmp.Or(unit, "count"))
 }
@@ -303,8 +303,8 @@ const longestText = 300
 // sentence fills a text's blanks.
 func (a *asking) sentence(text string, alert map[string]string, found map[string]Series,
 	event *Event) string {
-	labels := func(of map[string]string, name, unit string) string {
-		value := of[name]
+	labels := func(values map[string]string, name, unit string) string {
+		value := values[name]
 		if name == "node" && a.Name != nil {
 			value = a.Name(value)
 		}

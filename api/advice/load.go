@@ -62,11 +62,11 @@ func Shipped() (*Rules, error) {
 		if err != nil {
 			return nil, err
 		}
-		of, err := Load(f.Name(), text)
+		rules, err := Load(f.Name(), text)
 		if err != nil {
 			return nil, err
 		}
-		all = all.With(of)
+		all = all.With(rules)
 	}
 	return all, nil
 }
@@ -86,32 +86,32 @@ func Load(name string, text []byte) (*Rules, error) {
 	if len(f.Alerts) > maxAlerts {
 		bad("there are %d alerts, and %d are allowed: leave some out", len(f.Alerts), maxAlerts)
 	}
-	for _, of := range f.Alerts {
-		if _, twice := r.alerts[of.Alert]; twice {
-			bad("alert %s is there twice: put its cases together", of.Alert)
+	for _, alert := range f.Alerts {
+		if _, twice := r.alerts[alert.Alert]; twice {
+			bad("alert %s is there twice: put its cases together", alert.Alert)
 		}
-		r.alerts[of.Alert] = of.Cases
-		if of.None != "" {
-			r.None[of.Alert] = of.None
+		r.alerts[alert.Alert] = alert.Cases
+		if alert.None != "" {
+			r.None[alert.Alert] = alert.None
 		}
 		switch {
-		case of.Alert == "":
+		case alert.Alert == "":
 			bad("an alert has no name: write alert: and its name")
-		case (of.None == "") == (len(of.Cases) == 0):
-			bad("alert %s: write cases, or none with the reason", of.Alert)
-		case len(of.Cases) > maxCases:
-			bad("alert %s has %d cases, and %d are allowed: leave some out", of.Alert,
-				len(of.Cases), maxCases)
+		case (alert.None == "") == (len(alert.Cases) == 0):
+			bad("alert %s: write cases, or none with the reason", alert.Alert)
+		case len(alert.Cases) > maxCases:
+			bad("alert %s has %d cases, and %d are allowed: leave some out", alert.Alert,
+				len(alert.Cases), maxCases)
 		}
-		seen := map[string]bool{}
-		for i := range of.Cases {
-			c := &of.Cases[i]
-			if seen[c.Name] {
-				bad("alert %s: case %s is there twice: choose another name", of.Alert, c.Name)
+		names := map[string]bool{}
+		for i := range alert.Cases {
+			c := &alert.Cases[i]
+			if names[c.Name] {
+				bad("alert %s: case %s is there twice: choose another name", alert.Alert, c.Name)
 			}
-			seen[c.Name] = true
+			names[c.Name] = true
 			for _, err := range c.check() {
-				bad("alert %s: case %s: %w", of.Alert, c.Name, err)
+				bad("alert %s: case %s: %w", alert.Alert, c.Name, err)
 			}
 		}
 	}

@@ -170,10 +170,10 @@ func (s *Store) LatestFrames(_ context.Context, account string,
 		return nil, 0, false, ErrDown
 	}
 	frames := s.frames[nodeKey{account, node}]
-	newest, seen := int64(0), int64(0)
+	newest, newestHeard := int64(0), int64(0)
 	for at, heard := range s.seen[nodeKey{account, node}] {
-		if heard > seen {
-			newest, seen = at, heard
+		if heard > newestHeard {
+			newest, newestHeard = at, heard
 		}
 	}
 	if newest == 0 {
@@ -181,9 +181,9 @@ func (s *Store) LatestFrames(_ context.Context, account string,
 	}
 	h, _, err := frame.Parse(frames[newest])
 	if err != nil || h.IsKey() {
-		return [][]byte{frames[newest]}, seen, false, err
+		return [][]byte{frames[newest]}, newestHeard, false, err
 	}
-	return [][]byte{frames[h.KeyAt()], frames[newest]}, seen, false, nil
+	return [][]byte{frames[h.KeyAt()], frames[newest]}, newestHeard, false, nil
 }
 
 // LastSeen is query.Sources.LastSeen.
@@ -243,8 +243,8 @@ func (s *Store) Rollups(
 		periods[level.Start(w.Start)] = append(periods[level.Start(w.Start)], rollup.FromWindow(w))
 	}
 	var list []*rollup.Rollup
-	for start, of := range periods {
-		list = append(list, rollup.Merge(level, start, of))
+	for start, parts := range periods {
+		list = append(list, rollup.Merge(level, start, parts))
 	}
 	selected, err := rollup.SelectContext(ctx, memory.Of(ctx), facets, list, level.Start(from), to,
 		matchers...)

@@ -29,7 +29,7 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 		counts []int32
 	}
 	var list []*series
-	of := map[string]*series{}
+	byName := map[string]*series{}
 	for i := range found {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 				metric[by] = v
 			}
 		}
-		one := of[key]
+		one := byName[key]
 		if one == nil {
 			if len(list) == maxLimit {
 				return nil, bad("the answer would have more than %d series: sum by fewer labels",
@@ -56,7 +56,7 @@ func (a *API) counts(r *http.Request, p account.Principal, q *logQuery, s span,
 				return nil, err
 			}
 			one = &series{metric, make([]int32, steps)}
-			of[key], list = one, append(list, one)
+			byName[key], list = one, append(list, one)
 		}
 		// It counts at the steps from its instant on, before that and the width.
 		ago := time.UnixMilli(found[i].At).Sub(s.start)

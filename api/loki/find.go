@@ -30,13 +30,13 @@ func (a *API) find(ctx context.Context, p account.Principal, q *logQuery, s span
 		first := events.OlderThan(ask.From)
 		ask.After = &first
 	}
-	lease, looked, kept := memory.Of(ctx), 0, int64(0)
+	lease, looked, size := memory.Of(ctx), 0, int64(0)
 	for range maxPages {
 		page, err := a.Events(ctx, p.Account, ask)
 		if err != nil {
 			return nil, false, err
 		}
-		takes, before := bytesOf(page.Events...), kept
+		takes, before := bytesOf(page.Events...), size
 		if err := lease.Take(takes); err != nil {
 			return nil, false, err
 		}
@@ -51,12 +51,12 @@ func (a *API) find(ctx context.Context, p account.Principal, q *logQuery, s span
 			if q.counts {
 				e.Text, e.Labels = "", nil
 			}
-			found, kept = append(found, *e), kept+bytesOf(*e)
-			if len(found) == limit || kept > maxBytes {
+			found, size = append(found, *e), size+bytesOf(*e)
+			if len(found) == limit || size > maxBytes {
 				return found, len(found) == limit, nil
 			}
 		}
-		lease.Give(takes - (kept - before))
+		lease.Give(takes - (size - before))
 		if looked += len(page.Events); page.Next == nil {
 			return found, true, nil
 		}

@@ -84,10 +84,10 @@ func (a *API) series(r *http.Request, p account.Principal) (*answer, error) {
 		return nil, err
 	}
 	list := []map[string]string{}
-	of := map[events.Stream]bool{}
+	known := map[events.Stream]bool{}
 	for i := range found {
-		if s := found[i].Stream(); !of[s] {
-			of[s] = true
+		if s := found[i].Stream(); !known[s] {
+			known[s] = true
 			list = append(list, labelsOf(&s))
 		}
 	}
@@ -100,11 +100,11 @@ func (a *API) stats(r *http.Request, p account.Principal) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, bytes := map[events.Stream]bool{}, 0
+	streams, bytes := map[events.Stream]bool{}, 0
 	for i := range found {
-		of[found[i].Stream()] = true
+		streams[found[i].Stream()] = true
 		bytes += len(found[i].Line())
 	}
-	return &answer{whole: true, data: map[string]int{"streams": len(of), "chunks": len(of),
+	return &answer{whole: true, data: map[string]int{"streams": len(streams), "chunks": len(streams),
 		"bytes": bytes, "entries": len(found)}}, nil
 }

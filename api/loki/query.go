@@ -55,19 +55,19 @@ func (a *API) queryRange(r *http.Request, p account.Principal) (*answer, error) 
 		Stream map[string]string `json:"stream"`
 		Values [][2]string       `json:"values"`
 	}
-	streams, of := []*stream{}, map[events.Stream]*stream{}
+	streams, byName := []*stream{}, map[events.Stream]*stream{}
 	for i := range found {
 		e := &found[i]
 		name := e.Stream()
-		if of[name] == nil {
-			of[name] = &stream{Stream: labelsOf(&name)}
-			streams = append(streams, of[name])
+		if byName[name] == nil {
+			byName[name] = &stream{Stream: labelsOf(&name)}
+			streams = append(streams, byName[name])
 		}
 		line := e.Line()
 		if err := memory.Of(r.Context()).Take(jsonBytes(line)); err != nil {
 			return nil, err
 		}
-		of[name].Values = append(of[name].Values, [2]string{
+		byName[name].Values = append(byName[name].Values, [2]string{
 			strconv.FormatInt(e.At*int64(time.Millisecond), 10), line})
 	}
 	got := &answer{data: result{ResultType: "streams", Result: streams}}

@@ -94,17 +94,17 @@ func (c *Config) Validate() error {
 	}
 	bound("max_keys", c.MaxKeys, 1, mostKeys)
 	bound("max_rows", c.MaxRows, 1, mostRows)
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	for i := range c.Tables {
 		t := &c.Tables[i]
 		where := fmt.Sprintf("tables[%d]", i)
 		if !tableName.MatchString(t.Table) {
 			bad("%s.table: %q must have the form keyspace.table", where, t.Table)
-		} else if where += " " + t.Table; seen[t.Table] {
+		} else if where += " " + t.Table; listed[t.Table] {
 			bad("%s: the table is listed twice: put all its accounts and columns into one entry",
 				where)
 		}
-		seen[t.Table] = true
+		listed[t.Table] = true
 		for j, column := range t.Columns {
 			if column == "" || slices.Contains(t.Columns[:j], column) {
 				bad("%s.columns: %q is empty or listed twice", where, column)

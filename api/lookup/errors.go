@@ -25,11 +25,6 @@ func away(reason, message string, cause error) *Error {
 		RetryAfter: 5, Cause: cause}
 }
 
-func wrong(reason, field, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Reason: reason, Field: field,
-		Message: fmt.Sprintf(format, args...)}
-}
-
 // notThere is one text for a table that does not exist and for one that the account may not read.
 // It names those that the account may read.
 func notThere(name string, readable []string, cause error) *Error {

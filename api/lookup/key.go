@@ -8,6 +8,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/ring"
 )
 
@@ -33,18 +34,19 @@ func parseKey(columns []ring.Column, raw json.RawMessage, field string) (ring.Ke
 			err = fmt.Errorf("is null, and no part of a partition key can be")
 		}
 		if err != nil {
-			return nil, wrong("bad_key", at, "%s %s", at, err)
+			return nil, refusal.Bad("bad_key", at, "%s %s", at, err)
 		}
 		b, err := gocql.Marshal(c.Type, v)
 		if err != nil {
-			return nil, wrong("bad_key", at, "%s is nothing that %s %s can be", at, c.Name,
+			return nil, refusal.Bad("bad_key", at, "%s is nothing that %s %s can be", at, c.Name,
 				typeName(c.Type))
 		}
 		size += len(b)
 		key[i] = v
 	}
 	if size == 0 && len(columns) == 1 || size > maxKeyBytes {
-		return nil, wrong("bad_key", field, "%s has %d bytes, a partition key has 1 to %d", field,
+		return nil, refusal.Bad("bad_key", field,
+			"%s has %d bytes, a partition key has 1 to %d", field,
 			size, maxKeyBytes)
 	}
 	return key, nil
@@ -55,23 +57,24 @@ func keyParts(columns []ring.Column, raw json.RawMessage, field string) ([]json.
 	single := len(columns) == 1
 	switch {
 	case len(raw) == 0:
-		return nil, wrong("bad_key", field, "%s is empty", field)
+		return nil, refusal.Bad("bad_key", field, "%s is empty", field)
 	case raw[0] == '{' && !(single && isObject(columns[0].Type)):
 		var named map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &named); err != nil {
-			return nil, wrong("bad_key", field, "%s is no JSON", field)
+			return nil, refusal.Bad("bad_key", field, "%s is no JSON", field)
 		}
 		parts := make([]json.RawMessage, len(columns))
 		for i, c := range columns {
 			part, found := named[c.Name]
 			if !found {
-				return nil, wrong("bad_key", field, "%s has no %s: the partition key is %s", field,
+				return nil, refusal.Bad("bad_key", field,
+					"%s has no %s: the partition key is %s", field,
 					c.Name, describe(columns))
 			}
 			parts[i] = part
 		}
 		if len(named) != len(columns) {
-			return nil, wrong("bad_key", field,
+			return nil, refusal.Bad("bad_key", field,
 				"%s names other columns than the partition key's, which is %s", field,
 				describe(columns))
 		}
@@ -81,15 +84,16 @@ func keyParts(columns []ring.Column, raw json.RawMessage, field string) ([]json.
 	case raw[0] == '[':
 		var parts []json.RawMessage
 		if err := json.Unmarshal(raw, &parts); err != nil {
-			return nil, wrong("bad_key", field, "%s is no JSON", field)
+			return nil, refusal.Bad("bad_key", field, "%s is no JSON", field)
 		}
 		if len(parts) != len(columns) {
-			return nil, wrong("bad_key", field, "%s has %d values, the partition key is %s", field,
+			return nil, refusal.Bad("bad_key", field,
+				"%s has %d values, the partition key is %s", field,
 				len(parts), describe(columns))
 		}
 		return parts, nil
 	}
-	return nil, wrong("bad_key", field,
+	return nil, refusal.Bad("bad_key", field,
 		"%s is one value, the partition key is %s: write a list or an object", field,
 		describe(columns))
 }

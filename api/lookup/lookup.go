@@ -1,6 +1,7 @@
 // Package lookup reads rows of allowed tables by their partition keys, for clients that speak
-// JSON: what stands behind POST /v1/lookup/{keyspace}/{table}. Begin with Lookup. Of our packages
-// it imports ring, which does the reading, ring/throttle, access/certs and access/listener.
+// JSON, and answers POST /v1/lookup/{keyspace}/{table}. Begin with Lookup, and with Handler for the
+// endpoint. Of our packages it imports ring, which does the reading, ring/throttle, access, and the
+// ground of api.
 //
 // What it promises:
 //   - A table or column that an account may not read does not exist for it.
@@ -28,6 +29,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/ring"
 )
 
@@ -176,16 +178,18 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 	limit := t.MaxRows
 	switch {
 	case len(q.Keys) == 0:
-		return wrong("no_keys", "keys", "the request has no keys: keys is a list of partition keys")
+		return refusal.Bad("no_keys", "keys",
+			"the request has no keys: keys is a list of partition keys")
 	case len(q.Keys) > t.MaxKeys:
-		return wrong("too_many_keys", "keys",
+		return refusal.Bad("too_many_keys", "keys",
 			"the request has %d keys, and %d are allowed: ask in several requests", len(q.Keys),
 			t.MaxKeys)
 	case q.Rows < 0 || q.Rows > limit:
-		return wrong("bad_rows", "rows", "rows must be 1 to %d for this table, not %d",
+		return refusal.Bad("bad_rows", "rows", "rows must be 1 to %d for this table, not %d",
 			limit, q.Rows)
 	case q.Class != "" && q.Class != Bulk && q.Class != t.Class:
-		return wrong("bad_class", "class", "class must be %q, or left out to use the table's own",
+		return refusal.Bad("bad_class", "class",
+			"class must be %q, or left out to use the table's own",
 			Bulk)
 	}
 	reader := l.reader.Load()
@@ -255,10 +259,11 @@ func (l *Lookup) columns(t *Table, table *ring.Table, asked []string) ([]string,
 	for i, c := range asked {
 		switch {
 		case !slices.Contains(readable, c):
-			return nil, wrong("unknown_column", "columns", "the table has no column %q: it has %s",
+			return nil, refusal.Bad("unknown_column", "columns",
+				"the table has no column %q: it has %s",
 				c, strings.Join(readable, ", "))
 		case slices.Contains(asked[:i], c):
-			return nil, wrong("repeated_column", "columns", "%s is named more than once", c)
+			return nil, refusal.Bad("repeated_column", "columns", "%s is named more than once", c)
 		}
 	}
 	if len(asked) > 0 {

@@ -65,11 +65,11 @@ func (e entries) MarshalCQL(info gocql.TypeInfo) ([]byte, error) {
 	}
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(e)/2))
 	for i, v := range e {
-		of := t.Key
+		kind := t.Key
 		if i%2 == 1 {
-			of = t.Elem
+			kind = t.Elem
 		}
-		part, err := gocql.Marshal(of, v)
+		part, err := gocql.Marshal(kind, v)
 		if err != nil {
 			return nil, err
 		}

@@ -63,11 +63,11 @@ func (a *API) tsdb(r *http.Request, p account.Principal) (answer, error) {
 }
 
 func asStats(list []index.Count) []stat {
-	of := make([]stat, len(list))
+	stats := make([]stat, len(list))
 	for i, c := range list {
-		of[i] = stat{c.Name, c.N}
+		stats[i] = stat{c.Name, c.N}
 	}
-	return of
+	return stats
 }
 
 // blocks lists no files: Cassandra has the samples.

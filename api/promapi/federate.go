@@ -49,16 +49,16 @@ func (a *API) federate(w http.ResponseWriter, r *http.Request, p account.Princip
 		return err
 	}
 	families := map[string]*dto.MetricFamily{}
-	seen := map[uint64]bool{}
+	written := map[uint64]bool{}
 	for _, matchers := range c.Selectors {
 		found := querier.Select(ctx, false, hints, matchers...)
 		var it chunkenc.Iterator
 		for found.Next() {
 			one := found.At()
-			if hash := one.Labels().Hash(); seen[hash] {
+			if hash := one.Labels().Hash(); written[hash] {
 				continue
 			} else {
-				seen[hash] = true
+				written[hash] = true
 			}
 			it = one.Iterator(it)
 			takeLast(families, one.Labels(), it)
@@ -107,11 +107,11 @@ func takeLast(families map[string]*dto.MetricFamily, l labels.Labels, it chunken
 	name := l.Get(labels.MetricName)
 	f := families[name]
 	if f == nil {
-		of := dto.MetricType_UNTYPED
+		form := dto.MetricType_UNTYPED
 		if h != nil {
-			of = dto.MetricType_HISTOGRAM
+			form = dto.MetricType_HISTOGRAM
 		}
-		f = &dto.MetricFamily{Name: &name, Type: &of}
+		f = &dto.MetricFamily{Name: &name, Type: &form}
 		families[name] = f
 	}
 	if (f.GetType() == dto.MetricType_HISTOGRAM) != (h != nil) {

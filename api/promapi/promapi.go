@@ -75,6 +75,7 @@ func New(d Deps) *API {
 // Routes returns the endpoints, each for keys with the scope read.
 func (a *API) Routes() []listener.Route {
 	var list []listener.Route
+	status := &status{&a.Deps, a.started}
 	add := func(methods, path string, h func(http.ResponseWriter, *http.Request,
 		account.Principal) error) {
 		for _, method := range strings.Fields(methods) {
@@ -96,19 +97,19 @@ func (a *API) Routes() []listener.Route {
 	get("/api/v1/metadata", a.metadata)
 	form("/api/v1/format_query", a.formatQuery)
 	form("/api/v1/parse_query", a.parseQuery)
-	get("/api/v1/status/buildinfo", a.buildInfo)
-	get("/api/v1/status/runtimeinfo", a.runtimeInfo)
-	get("/api/v1/status/flags", a.flags)
-	get("/api/v1/status/config", a.configuration)
+	get("/api/v1/status/buildinfo", status.buildInfo)
+	get("/api/v1/status/runtimeinfo", status.runtimeInfo)
+	get("/api/v1/status/flags", status.flags)
+	get("/api/v1/status/config", status.configuration)
 	get("/api/v1/status/tsdb", a.tsdb)
 	get("/api/v1/status/tsdb/blocks", a.blocks)
 	get("/api/v1/status/walreplay", a.walReplay)
-	get("/api/v1/features", a.features)
-	get("/api/v1/notifications", a.notifications)
-	add("GET", "/api/v1/notifications/live", a.liveNotifications)
-	get("/api/v1/rules", a.rules)
-	get("/api/v1/alerts", a.alerts)
-	get("/api/v1/alertmanagers", a.alertmanagers)
+	get("/api/v1/features", status.features)
+	get("/api/v1/notifications", status.notifications)
+	add("GET", "/api/v1/notifications/live", status.liveNotifications)
+	get("/api/v1/rules", status.rules)
+	get("/api/v1/alerts", status.alerts)
+	get("/api/v1/alertmanagers", status.alertmanagers)
 	get("/api/v1/targets", a.targets)
 	add("GET", "/api/v1/targets/metadata", a.targetMetadata)
 	add("POST", "/api/v1/read", a.read)
@@ -226,7 +227,7 @@ func asError(ctx context.Context, err error) error {
 		pattern  *selector.LimitError
 		wrong    *query.ExpressionError
 	)
-	of := func(status int, reason, message string, retry int) error {
+	failure := func(status int, reason, message string, retry int) error {
 		return &listener.Error{Status: status, Reason: reason, Message: message, RetryAfter: retry,
 			Cause: err}
 	}
@@ -234,42 +235,42 @@ func asError(ctx context.Context, err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &wrong) && wrong.Evaluated:
-		return of(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
 	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
 	case errors.As(err, &limit) && limit.Limit == "max_steps":
 		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value,
 			limit)
 	case errors.As(err, &limit):
-		return of(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
 	case errors.As(err, &busy):
-		return of(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
+		return failure(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
 	case errors.As(err, &samples):
-		return of(http.StatusUnprocessableEntity, "execution",
+		return failure(http.StatusUnprocessableEntity, "execution",
 			err.Error()+": max_samples bounds them; ask for less time, a wider step or "+
 				"fewer series", 0)
 	case errors.Is(err, memory.ErrTooLarge):
-		return of(http.StatusUnprocessableEntity, "execution",
+		return failure(http.StatusUnprocessableEntity, "execution",
 			"the query needs more memory than an account may have at once: ask for fewer series, "+
 				"less time or a wider step", 0)
 	case errors.Is(err, memory.ErrBusy):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"the account's other queries use all memory that it may have: ask again when they "+
 				"are done", 2)
 	case errors.Is(err, index.ErrLoading):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"the list of series is being loaded: try again in a moment; /-/ready shows the "+
 				"progress", 5)
 	case errors.Is(err, metadata.ErrNoIndex):
-		return of(http.StatusServiceUnavailable, "unavailable",
+		return failure(http.StatusServiceUnavailable, "unavailable",
 			"this process has no index of series: ask one that reads the store", 0)
 	case errors.Is(err, index.ErrTooLarge):
-		return of(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
+		return failure(http.StatusUnprocessableEntity, "execution", err.Error(), 0)
 	case errors.As(err, &timeout), errors.Is(err, context.DeadlineExceeded):
-		return of(http.StatusServiceUnavailable, "timeout",
+		return failure(http.StatusServiceUnavailable, "timeout",
 			"the query took too long: ask for less time, a wider step or fewer series", 0)
 	case errors.As(err, &canceled), errors.Is(err, context.Canceled):
-		return of(statusCanceled, "canceled", "the query was canceled", 0)
+		return failure(statusCanceled, "canceled", "the query was canceled", 0)
 	}
 	var engine promql.ErrStorage
 	if errors.As(err, &engine) || ctx.Err() != nil {

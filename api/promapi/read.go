@@ -39,12 +39,13 @@ func (a *API) read(w http.ResponseWriter, r *http.Request, p account.Principal) 
 		return asError(r.Context(), err)
 	}
 	defer end()
-	ask := func(of *prompb.Query, sorted bool) (storage.SeriesSet, error) {
-		matchers, err := a.matchers(r, of)
+	ask := func(question *prompb.Query, sorted bool) (storage.SeriesSet, error) {
+		matchers, err := a.matchers(r, question)
 		if err != nil {
 			return nil, err
 		}
-		hints := &storage.SelectHints{Start: of.StartTimestampMs, End: of.EndTimestampMs}
+		hints := &storage.SelectHints{Start: question.StartTimestampMs,
+			End: question.EndTimestampMs}
 		querier, err := q.Querier(hints.Start, hints.End)
 		if err != nil {
 			return nil, err
@@ -93,14 +94,14 @@ func (a *API) readRequest(r *http.Request) (*prompb.ReadRequest, error) {
 }
 
 // matchers reads a query's matchers through the same bounds as those of text.
-func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, error) {
+func (a *API) matchers(r *http.Request, question *prompb.Query) ([]*labels.Matcher, error) {
 	kinds := map[prompb.LabelMatcher_Type]labels.MatchType{
 		prompb.LabelMatcher_EQ: labels.MatchEqual, prompb.LabelMatcher_NEQ: labels.MatchNotEqual,
 		prompb.LabelMatcher_RE: labels.MatchRegexp, prompb.LabelMatcher_NRE: labels.MatchNotRegexp,
 	}
 	var list []*labels.Matcher
 	request := a.Engine.Expressions.Selectors(r.Context())
-	for _, m := range of.Matchers {
+	for _, m := range question.Matchers {
 		kind, known := kinds[m.Type]
 		if !known {
 			return nil, bad("a matcher has the unknown type %d", m.Type)
@@ -110,11 +111,11 @@ func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, er
 				return nil, bad("%v", err)
 			}
 		}
-		of, err := labels.NewMatcher(kind, m.Name, m.Value)
+		matcher, err := labels.NewMatcher(kind, m.Name, m.Value)
 		if err != nil {
 			return nil, bad("a matcher of %s: %v", m.Name, err)
 		}
-		list = append(list, of)
+		list = append(list, matcher)
 	}
 	if !slices.ContainsFunc(list, expression.MatchesSomething) {
 		return nil, bad("the matchers match everything: name at least one label")
@@ -122,7 +123,7 @@ func (a *API) matchers(r *http.Request, of *prompb.Query) ([]*labels.Matcher, er
 	return list, nil
 }
 
-type asker func(of *prompb.Query, sorted bool) (storage.SeriesSet, error)
+type asker func(question *prompb.Query, sorted bool) (storage.SeriesSet, error)
 
 // readSamples answers with one message.
 func readSamples(
@@ -148,8 +149,8 @@ func readSamples(
 					size += 24
 				} else {
 					t, h := it.AtFloatHistogram(nil)
-					of := prompb.FromFloatHistogram(t, h)
-					s.Histograms = append(s.Histograms, of)
+					histogram := prompb.FromFloatHistogram(t, h)
+					s.Histograms = append(s.Histograms, histogram)
 					size += 200 + 16*len(h.PositiveBuckets) + 8*len(h.CustomValues)
 				}
 				if size > maxReadBytes {
@@ -218,10 +219,10 @@ func readChunks(
 	return nil
 }
 
-func writeChunks(w io.Writer, number int64, of storage.Series) error {
-	packed := storage.NewSeriesToChunkEncoder(of)
+func writeChunks(w io.Writer, number int64, series storage.Series) error {
+	packed := storage.NewSeriesToChunkEncoder(series)
 	it := packed.Iterator(nil)
-	l := prompb.FromLabels(of.Labels(), nil)
+	l := prompb.FromLabels(series.Labels(), nil)
 	var list []prompb.Chunk
 	size := 0
 	for more := it.Next(); more; {

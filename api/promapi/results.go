@@ -43,15 +43,15 @@ func (a *API) queryRange(w http.ResponseWriter, r *http.Request, p account.Princ
 		return err
 	}
 	var from, to time.Time
-	for _, of := range []struct {
+	for _, field := range []struct {
 		name string
 		into *time.Time
 	}{{"start", &from}, {"end", &to}} {
-		t, err := instant(r.FormValue(of.name))
+		t, err := instant(r.FormValue(field.name))
 		if err != nil {
-			return invalid(of.name, err)
+			return invalid(field.name, err)
 		}
-		*of.into = t
+		*field.into = t
 	}
 	if to.Before(from) {
 		return bad("invalid parameter \"end\": end timestamp must not be before start time")
@@ -133,13 +133,13 @@ func write(w http.ResponseWriter, r *http.Request, got *query.Answer, limit int)
 	}
 	s.WriteRaw("}")
 	warn, infos := warnings.AsStrings(r.FormValue("query"), maxWarnings, maxWarnings)
-	for _, of := range []struct {
+	for _, field := range []struct {
 		name string
 		list []string
 	}{{"warnings", warn}, {"infos", infos}} {
-		if len(of.list) > 0 {
-			s.WriteRaw(`,"` + of.name + `":`)
-			s.WriteVal(of.list)
+		if len(field.list) > 0 {
+			s.WriteRaw(`,"` + field.name + `":`)
+			s.WriteVal(field.list)
 		}
 	}
 	s.WriteRaw("}\n")
@@ -201,32 +201,34 @@ func writeHistogram(s *jsoniter.Stream, p promql.HPoint) {
 	s.WriteArrayEnd()
 }
 
-func writeSeries(s *jsoniter.Stream, of *promql.Series) {
+func writeSeries(s *jsoniter.Stream, series *promql.Series) {
 	s.WriteObjectStart()
-	writeLabels(s, of.Metric)
-	if len(of.Floats) > 0 {
+	writeLabels(s, series.Metric)
+	if len(series.Floats) > 0 {
 		s.WriteMore()
 		s.WriteObjectField("values")
-		list(s, len(of.Floats), func(i int) { writePoint(s, of.Floats[i].T, of.Floats[i].F) })
+		list(s, len(series.Floats), func(i int) {
+			writePoint(s, series.Floats[i].T, series.Floats[i].F)
+		})
 	}
-	if len(of.Histograms) > 0 {
+	if len(series.Histograms) > 0 {
 		s.WriteMore()
 		s.WriteObjectField("histograms")
-		list(s, len(of.Histograms), func(i int) { writeHistogram(s, of.Histograms[i]) })
+		list(s, len(series.Histograms), func(i int) { writeHistogram(s, series.Histograms[i]) })
 	}
 	s.WriteObjectEnd()
 }
 
-func writeSample(s *jsoniter.Stream, of *promql.Sample) {
+func writeSample(s *jsoniter.Stream, sample *promql.Sample) {
 	s.WriteObjectStart()
-	writeLabels(s, of.Metric)
+	writeLabels(s, sample.Metric)
 	s.WriteMore()
-	if of.H != nil {
+	if sample.H != nil {
 		s.WriteObjectField("histogram")
-		writeHistogram(s, promql.HPoint{T: of.T, H: of.H})
+		writeHistogram(s, promql.HPoint{T: sample.T, H: sample.H})
 	} else {
 		s.WriteObjectField("value")
-		writePoint(s, of.T, of.F)
+		writePoint(s, sample.T, sample.F)
 	}
 	s.WriteObjectEnd()
 }

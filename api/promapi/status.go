@@ -30,55 +30,61 @@ var prometheusVersion = func() string {
 	return "3.0.0"
 }()
 
-func (a *API) buildInfo(*http.Request, account.Principal) (answer, error) {
+// status answers what the process is, and what does not depend on values.
+type status struct {
+	deps    *Deps
+	started time.Time
+}
+
+func (s *status) buildInfo(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]string{
-		"application": "Ringwatch", "version": prometheusVersion, "revision": a.Version,
+		"application": "Ringwatch", "version": prometheusVersion, "revision": s.deps.Version,
 		"branch": "", "buildUser": "", "buildDate": "", "goVersion": runtime.Version(),
 	}}, nil
 }
 
-func (a *API) runtimeInfo(*http.Request, account.Principal) (answer, error) {
+func (s *status) runtimeInfo(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]any{
-		"startTime":  a.started.UTC().Format(time.RFC3339),
-		"serverTime": a.Clock().UTC().Format(time.RFC3339), "CWD": "", "hostname": "",
-		"reloadConfigSuccess": true, "lastConfigTime": a.started.UTC().Format(time.RFC3339),
+		"startTime":  s.started.UTC().Format(time.RFC3339),
+		"serverTime": s.deps.Clock().UTC().Format(time.RFC3339), "CWD": "", "hostname": "",
+		"reloadConfigSuccess": true, "lastConfigTime": s.started.UTC().Format(time.RFC3339),
 		"corruptionCount": 0, "goroutineCount": runtime.NumGoroutine(),
 		"GOMAXPROCS": runtime.GOMAXPROCS(0), "GOMEMLIMIT": debug.SetMemoryLimit(-1), "GOGC": "",
 		"GODEBUG": "", "storageRetention": "",
 	}}, nil
 }
 
-func (a *API) flags(*http.Request, account.Principal) (answer, error) {
-	if a.Flags == nil {
+func (s *status) flags(*http.Request, account.Principal) (answer, error) {
+	if s.deps.Flags == nil {
 		return answer{data: map[string]string{}}, nil
 	}
-	return answer{data: a.Flags}, nil
+	return answer{data: s.deps.Flags}, nil
 }
 
-func (a *API) configuration(*http.Request, account.Principal) (answer, error) {
+func (s *status) configuration(*http.Request, account.Principal) (answer, error) {
 	text := ""
-	if a.Config != nil {
-		text = a.Config()
+	if s.deps.Config != nil {
+		text = s.deps.Config()
 	}
 	return answer{data: map[string]string{"yaml": text}}, nil
 }
 
-func (a *API) rules(r *http.Request, who account.Principal) (answer, error) {
-	if a.Rules == nil {
+func (s *status) rules(r *http.Request, who account.Principal) (answer, error) {
+	if s.deps.Rules == nil {
 		return answer{data: map[string]any{"groups": []string{}}}, nil
 	}
-	data, err := a.Rules(who, r.Form)
+	data, err := s.deps.Rules(who, r.Form)
 	return answer{data: data}, err
 }
 
-func (a *API) alerts(_ *http.Request, who account.Principal) (answer, error) {
-	if a.Alerts == nil {
+func (s *status) alerts(_ *http.Request, who account.Principal) (answer, error) {
+	if s.deps.Alerts == nil {
 		return answer{data: map[string]any{"alerts": []string{}}}, nil
 	}
-	return answer{data: a.Alerts(who)}, nil
+	return answer{data: s.deps.Alerts(who)}, nil
 }
 
-func (a *API) alertmanagers(*http.Request, account.Principal) (answer, error) {
+func (s *status) alertmanagers(*http.Request, account.Principal) (answer, error) {
 	return answer{data: map[string]any{"activeAlertmanagers": []string{},
 		"droppedAlertmanagers": []string{}}}, nil
 }
@@ -100,23 +106,24 @@ var has = map[string]map[string]bool{
 	"ui":            {"ui_v2": false, "ui_v3": false},
 }
 
-func (a *API) features(*http.Request, account.Principal) (answer, error) {
+func (s *status) features(*http.Request, account.Principal) (answer, error) {
 	templates := features.NewRegistry()
 	template.RegisterFeatures(templates)
-	all := a.Engine.Features()
+	all := s.deps.Engine.Features()
 	maps.Copy(all, templates.Get())
 	maps.Copy(all, has)
 	return answer{data: all}, nil
 }
 
 // notifications tells nothing: what goes wrong is in alerts and in /-/ready.
-func (a *API) notifications(*http.Request, account.Principal) (answer, error) {
+func (s *status) notifications(*http.Request, account.Principal) (answer, error) {
 	return answer{data: []string{}}, nil
 }
 
 // liveNotifications answers as a Prometheus that has no place for one more listener: a browser's
 // EventSource does not come again then.
-func (a *API) liveNotifications(w http.ResponseWriter, _ *http.Request, _ account.Principal) error {
+func (s *status) liveNotifications(w http.ResponseWriter, _ *http.Request,
+	_ account.Principal) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusNoContent)

@@ -52,7 +52,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	seen, _, err := a.Reader.LastSeen(r.Context(), p.Account, nodes)
+	heard, _, err := a.Reader.LastSeen(r.Context(), p.Account, nodes)
 	if err != nil {
 		return answer{}, err
 	}
@@ -71,7 +71,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 			ScrapeInterval: model.Duration(time.Duration(n.Interval) * time.Millisecond).String(),
 			ScrapeTimeout:  "0s",
 		}
-		if at := seen[n.ID]; at > 0 {
+		if at := heard[n.ID]; at > 0 {
 			t.LastScrape, t.Health = time.UnixMilli(at).UTC().Format(time.RFC3339Nano), "up"
 			if a.Reader.StateAt(now, at, n.Interval) == query.StateDown {
 				t.Health, t.LastError = "down", "no frame has come since then: look at "+
@@ -114,9 +114,9 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 		if a.Reader.Left(p.Account, &n) != nil {
 			return true
 		}
-		of := targetLabels(&n)
+		own := targetLabels(&n)
 		return slices.ContainsFunc(match, func(m *labels.Matcher) bool {
-			return !m.Matches(of[m.Name])
+			return !m.Matches(own[m.Name])
 		})
 	})
 	metric, written := r.FormValue("metric"), 0
@@ -125,16 +125,16 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	w.Header().Set("Content-Type", "application/json")
 	s.WriteRaw(`{"status":"success","data":[`)
 	err = a.Engine.Lists.NodeMetadata(r.Context(), p, nodes, metric,
-		func(i int, of map[string]metadata.Metadata) bool {
+		func(i int, known map[string]metadata.Metadata) bool {
 			if limit >= 0 && written >= limit || s.Error != nil {
 				return false
 			}
 			one := metricMetadata{Target: targetLabels(&nodes[i])}
-			for _, name := range slices.Sorted(maps.Keys(of)) {
+			for _, name := range slices.Sorted(maps.Keys(known)) {
 				if metric == "" { // Prometheus does not repeat the one that is asked for
 					one.Metric = name
 				}
-				if one.Metadata = of[name]; written > 0 {
+				if one.Metadata = known[name]; written > 0 {
 					s.WriteMore()
 				}
 				s.WriteVal(one)

@@ -76,11 +76,11 @@ func matchers(list []*labels.Matcher) []object {
 	return out
 }
 
-func edge(of parser.ItemType) any {
-	if of == 0 {
+func edge(end parser.ItemType) any {
+	if end == 0 {
 		return nil
 	}
-	return of.String()
+	return end.String()
 }
 
 func orNone(list []string) []string {

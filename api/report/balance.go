@@ -46,7 +46,8 @@ func (m *maker) balance(ctx context.Context) {
 			func(s Series) bool { return m.gone[s.Labels["node"]] != nil })
 		for _, s := range list {
 			last := &s.Points[len(s.Points)-1]
-			last.Value = m.perHeard(&a.Picked[0], last.Value, m.ofNode(s.Labels["node"]))
+			last.Value = m.heard.rate(&a.Picked[0], last.Value,
+				m.heard.ofNode(s.Labels["node"]))
 		}
 		if len(list) < 2 {
 			continue

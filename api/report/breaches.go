@@ -72,7 +72,7 @@ func (m *maker) breach(r rangedValue, s *Series, step time.Duration) {
 	if begun := m.From.Add(step); windowed(r.value) || first.Equal(begun) {
 		first = first.Add(-step) // it is of what was before, or nobody knows of before
 	}
-	since := m.since(s.Labels)
+	since := m.heard.begin(s.Labels)
 	if first.Before(since) {
 		first = since
 	}

@@ -56,21 +56,21 @@ func (m *maker) advise(ctx context.Context) {
 		return
 	}
 	var labels []map[string]string
-	var of []*Alert
+	var firing []*Alert
 	for i := range m.report.Alerts {
-		if a := &m.report.Alerts[i]; a.Last.After(m.To.Add(-Step)) && len(of) < shownAlerts {
+		if a := &m.report.Alerts[i]; a.Last.After(m.To.Add(-Step)) && len(firing) < shownAlerts {
 			alert := maps.Clone(a.Labels)
 			delete(alert, "alertstate")
-			labels, of = append(labels, alert), append(of, a)
+			labels, firing = append(labels, alert), append(firing, a)
 		}
 	}
-	if len(of) == 0 {
+	if len(firing) == 0 {
 		return
 	}
 	for _, said := range m.Advise(ctx, labels, m.To, m.address) {
 		for i := range labels {
 			if maps.Equal(labels[i], said.Alert) {
-				of[i].Advice = said.Text
+				firing[i].Advice = said.Text
 			}
 		}
 	}
@@ -234,16 +234,16 @@ func (m *maker) texts(list []Series, kind string, sentence func(node, value stri
 // first ones are no news, nor is that all are silent.
 func (m *maker) tablesChanged() {
 	begin, end := int64(math.MaxInt64), int64(0) // of any table
-	for _, of := range m.heard.tables {
-		begin, end = min(begin, of.from), max(end, of.to)
+	for _, heard := range m.heard.tables {
+		begin, end = min(begin, heard.from), max(end, heard.to)
 	}
-	for k, of := range m.heard.tables {
+	for k, heard := range m.heard.tables {
 		name := k[0] + "." + k[1]
-		if of.from > begin+Step.Milliseconds() {
-			m.change(of.from, "table_created", "", "Table %s was created.", name)
+		if heard.from > begin+Step.Milliseconds() {
+			m.change(heard.from, "table_created", "", "Table %s was created.", name)
 		}
-		if of.to < end-Step.Milliseconds() {
-			m.change(of.to, "table_dropped", "", "Table %s was dropped.", name)
+		if heard.to < end-Step.Milliseconds() {
+			m.change(heard.to, "table_dropped", "", "Table %s was dropped.", name)
 		}
 	}
 }

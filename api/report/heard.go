@@ -22,6 +22,8 @@ type span struct{ from, to int64 }
 
 // heard is when the cluster, its nodes and its tables were heard of.
 type heard struct {
+	from, to time.Time // of the report
+
 	since  int64            // the cluster; From if it was there already
 	nodes  map[string]int64 // since when
 	tables map[[2]string]span
@@ -166,12 +168,12 @@ func (m *maker) hearTables(ctx context.Context) {
 	m.heard.tables = map[[2]string]span{}
 	for _, s := range list {
 		k := tableOf(&s)
-		of, known := m.heard.tables[k]
+		heard, known := m.heard.tables[k]
 		if !known {
-			of.from = s.Points[0].At
+			heard.from = s.Points[0].At
 		}
-		of.to = s.Points[len(s.Points)-1].At
-		m.heard.tables[k] = of
+		heard.to = s.Points[len(s.Points)-1].At
+		m.heard.tables[k] = heard
 	}
 	// before returns the instant before another, which begins the step that ends there.
 	before := func(at int64) int64 {
@@ -179,11 +181,11 @@ func (m *maker) hearTables(ctx context.Context) {
 		return grid[max(i-1, 0)]
 	}
 	begun, ended := map[[2]string]int64{}, map[[2]string]int64{}
-	for k, of := range m.heard.tables {
-		if of.from > grid[0] {
-			begun[k] = of.from
+	for k, heard := range m.heard.tables {
+		if heard.from > grid[0] {
+			begun[k] = heard.from
 		}
-		if i, _ := slices.BinarySearch(grid, of.to); i+1 < len(grid) {
+		if i, _ := slices.BinarySearch(grid, heard.to); i+1 < len(grid) {
 			ended[k] = grid[i+1]
 		}
 	}
@@ -200,14 +202,14 @@ func (m *maker) hearTables(ctx context.Context) {
 	}
 	first := refine(begun, ask("min by (keyspace, table) (ts_of_first_over_time(%s[%s]))"))
 	last := refine(ended, ask("max by (keyspace, table) (ts_of_last_over_time(%s[%s]))"))
-	for k, of := range m.heard.tables {
+	for k, heard := range m.heard.tables {
 		if at, is := first[k]; is {
-			of.from = min(of.from, at)
+			heard.from = min(heard.from, at)
 		}
 		if at, is := last[k]; is {
-			of.to = max(of.to, at)
+			heard.to = max(heard.to, at)
 		}
-		m.heard.tables[k] = of
+		m.heard.tables[k] = heard
 	}
 }
 
@@ -215,10 +217,10 @@ func millis(seconds float64) int64 { return int64(math.Round(seconds * 1000)) }
 
 func tableOf(s *Series) [2]string { return [2]string{s.Labels["keyspace"], s.Labels["table"]} }
 
-// heardOf returns for how long a time something was heard of that was up at the end of some steps.
-func (m *maker) heardOf(steps []int64, in span) time.Duration {
+// length returns for how long a time something was heard of that was up at the end of some steps.
+func (h *heard) length(steps []int64, in span) time.Duration {
 	var sum int64
-	end := m.To.UnixMilli()
+	end := h.to.UnixMilli()
 	for _, at := range steps {
 		from, to := at-Step.Milliseconds(), at
 		if at > end-Step.Milliseconds() { // the last of them; the time ends within a step
@@ -230,47 +232,47 @@ func (m *maker) heardOf(steps []int64, in span) time.Duration {
 }
 
 // ofTable returns for how long a table was heard of; the whole time if that is not known.
-func (m *maker) ofTable(k [2]string) time.Duration {
-	if of, known := m.heard.tables[k]; known {
-		return m.heardOf(m.heard.all, of)
+func (h *heard) ofTable(k [2]string) time.Duration {
+	if table, known := h.tables[k]; known {
+		return h.length(h.all, table)
 	}
-	return m.window()
+	return h.window()
 }
 
 // ofNode returns for how long a node was heard of.
-func (m *maker) ofNode(id string) time.Duration {
-	return m.heardOf(m.heard.steps[id], span{m.heard.nodes[id], m.To.UnixMilli()})
+func (h *heard) ofNode(id string) time.Duration {
+	return h.length(h.steps[id], span{h.nodes[id], h.to.UnixMilli()})
 }
 
-// since returns when what has some labels was heard of first within the time: a node, a table, or
+// begin returns when what has some labels was heard of first within the time: a node, a table, or
 // the cluster.
-func (m *maker) since(labels map[string]string) time.Time {
-	at := m.heard.since
-	if of, known := m.heard.tables[[2]string{labels["keyspace"], labels["table"]}]; known {
-		at = of.from
+func (h *heard) begin(labels map[string]string) time.Time {
+	at := h.since
+	if table, known := h.tables[[2]string{labels["keyspace"], labels["table"]}]; known {
+		at = table.from
 	}
-	if of, known := m.heard.nodes[labels["node"]]; known {
-		at = max(at, of)
+	if node, known := h.nodes[labels["node"]]; known {
+		at = max(at, node)
 	}
 	return instantOf(at)
 }
 
 // window is what rates are asked over: the whole time, or the few hours since the cluster was heard
 // of. Samples answer these, and of more the rollups, whose ends are not so sharp.
-func (m *maker) window() time.Duration {
-	whole := m.To.Sub(m.From)
-	if age := m.To.Sub(instantOf(m.heard.since)) + time.Second; age < min(whole, hoursFrom) {
+func (h *heard) window() time.Duration {
+	whole := h.to.Sub(h.from)
+	if age := h.to.Sub(instantOf(h.since)) + time.Second; age < min(whole, hoursFrom) {
 		return max(age, time.Minute)
 	}
 	return whole
 }
 
-// perHeard returns what a rate over window is over the time that something was heard of.
-func (m *maker) perHeard(v *catalog.Value, rate float64, heard time.Duration) float64 {
-	if !strings.HasSuffix(v.Unit, "per_second") || !windowed(v) || heard <= 0 {
-		return rate
+// rate returns what a rate over window is over the time that something was heard of.
+func (h *heard) rate(v *catalog.Value, mean float64, length time.Duration) float64 {
+	if !strings.HasSuffix(v.Unit, "per_second") || !windowed(v) || length <= 0 {
+		return mean
 	}
-	return rate * max(1, m.window().Seconds()/heard.Seconds())
+	return mean * max(1, h.window().Seconds()/length.Seconds())
 }
 
 // windowed reports whether a value is of all of a window, not of its end.

@@ -42,16 +42,16 @@ var plotted = []struct{ name, title string }{
 }
 
 func (m *maker) plots(ctx context.Context) {
-	for _, of := range plotted {
-		a, err := m.Catalog.Lookup(of.name)
+	for _, plotting := range plotted {
+		a, err := m.Catalog.Lookup(plotting.name)
 		if err != nil {
-			m.lack(of.name, err) // cannot be: a test asks for all of them
+			m.lack(plotting.name, err) // cannot be: a test asks for all of them
 			continue
 		}
 		v := &a.Picked[0]
 		list := m.over(
 			ctx,
-			of.name,
+			plotting.name,
 			v.Expr(m.scope, catalog.NodeLabels, Step),
 			m.From.Add(Step),
 			Step,
@@ -59,7 +59,7 @@ func (m *maker) plots(ctx context.Context) {
 		if len(list) == 0 {
 			continue
 		}
-		p := Plot{Entry: a.Name, Title: of.title, Description: a.Description, Unit: v.Unit}
+		p := Plot{Entry: a.Name, Title: plotting.title, Description: a.Description, Unit: v.Unit}
 		if v.Healthy != nil {
 			p.Max = v.Healthy.Max
 		}
@@ -90,14 +90,15 @@ func (m *maker) draw(p *Plot, list []Series) {
 		values := at[t]
 		p.At = append(p.At, t)
 		unknown := Number(median(nil))
-		least, most, of := unknown, unknown, unknown
+		least, most, highest := unknown, unknown, unknown
 		if len(values) > 0 {
 			least, most = Number(slices.Min(values)), Number(slices.Max(values))
 		}
 		if v, known := tops[t]; known {
-			of = Number(v)
+			highest = Number(v)
 		}
-		p.Least, p.Most, p.Top = append(p.Least, least), append(p.Most, most), append(p.Top, of)
+		p.Least, p.Most = append(p.Least, least), append(p.Most, most)
+		p.Top = append(p.Top, highest)
 		p.Median = append(p.Median, Number(median(values)))
 		if len(values) > 0 {
 			// Of the first step the nodes were heard of in a part.

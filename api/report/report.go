@@ -4,7 +4,8 @@
 //
 // It asks PromQL of a Source, some 110 queries whatever the cluster's size, most of them filters
 // whose answers are empty while all is well. Over a day the steps are five minutes, which rollups
-// serve. Begin with Report. Of our packages it imports query/catalog.
+// serve. Begin with Report, and with Handler for the endpoint. Of our packages it imports
+// query/catalog, and what handlers of api stand on.
 //
 // What it promises: figures are what PromQL answers, but that rates are over the time that
 // something was heard of. Nothing begins before that. Report.Lacks says what could not be asked.
@@ -211,7 +212,9 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 	}
 	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
 		nodes: map[string]*Node{}, gone: map[string]*Left{},
-		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(), Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
+		heard: heard{from: c.From, to: c.To},
+		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(),
+			Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
 			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Changes: []Change{},
 			Plots: []Plot{}, Lacks: []string{}}}
 	values := m.ranged()

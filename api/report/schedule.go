@@ -194,9 +194,9 @@ func Webhook(address string) (Sink, error) {
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
 		if err != nil {
-			var of *url.Error
-			if errors.As(err, &of) {
-				err = of.Err // without the address
+			var wrong *url.Error
+			if errors.As(err, &wrong) {
+				err = wrong.Err // without the address
 			}
 			return fmt.Errorf("the webhook at %s cannot be reached: %w", u.Host, err)
 		}

@@ -152,10 +152,10 @@ func (r *Report) fullness() section {
 }
 
 // top makes a section of the tables that have the most of something.
-func (r *Report) top(id, title, none string, of func(*Table) float64, columns []column,
+func (r *Report) top(id, title, none string, figure func(*Table) float64, columns []column,
 	cells func(*Table) []cell) section {
 	s := section{ID: id, Title: title, Columns: append([]column{{"table", false}}, columns...)}
-	for _, t := range r.Top(shownTables, of) {
+	for _, t := range r.Top(shownTables, figure) {
 		s.Rows = append(s.Rows, append([]cell{text(t.Name())}, cells(&t)...))
 	}
 	if len(s.Rows) == 0 {

@@ -53,7 +53,7 @@ func (m *maker) named(name string, keep ...string) (catalog.Asked, func() string
 		return a, nil
 	}
 	return a, func() string {
-		return a.Picked[0].Expr(m.scope, catalog.Labels(a.Of, keep...), m.window())
+		return a.Picked[0].Expr(m.scope, catalog.Labels(a.Of, keep...), m.heard.window())
 	}
 }
 
@@ -72,7 +72,7 @@ func (m *maker) tables(ctx context.Context) {
 				t = &Table{k[0], k[1], none, none, none, none, none, none, none}
 				tables[k] = t
 			}
-			*f.of(t) = Number(m.perHeard(&a.Picked[0], s.last(), m.ofTable(k)))
+			*f.of(t) = Number(m.heard.rate(&a.Picked[0], s.last(), m.heard.ofTable(k)))
 		}
 	}
 	for _, t := range tables {
@@ -86,10 +86,12 @@ func (m *maker) tables(ctx context.Context) {
 
 // Top returns the n tables, Cassandra's own left out, that have the most of something; where it is
 // unknown or nothing they are not there.
-func (r *Report) Top(n int, of func(*Table) float64) []Table {
+func (r *Report) Top(n int, figure func(*Table) float64) []Table {
 	list := slices.Clone(r.Tables)
-	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(of(&t) > 0) })
-	slices.SortStableFunc(list, func(a, b Table) int { return compareFalling(of(&a), of(&b)) })
+	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(figure(&t) > 0) })
+	slices.SortStableFunc(list, func(a, b Table) int {
+		return compareFalling(figure(&a), figure(&b))
+	})
 	return list[:min(n, len(list))]
 }
 

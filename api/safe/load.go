@@ -72,15 +72,15 @@ func Load(name string, text []byte) (*Conditions, error) {
 		bad("there are %d conditions, and %d are allowed: leave some out", len(c.List),
 			maxConditions)
 	}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for i := range c.List {
-		of := &c.List[i]
-		if seen[of.Name] {
-			bad("condition %s is there twice: choose another name", of.Name)
+		condition := &c.List[i]
+		if names[condition.Name] {
+			bad("condition %s is there twice: choose another name", condition.Name)
 		}
-		seen[of.Name] = true
-		for _, err := range of.check() {
-			bad("condition %s: %w", of.Name, err)
+		names[condition.Name] = true
+		for _, err := range condition.check() {
+			bad("condition %s: %w", condition.Name, err)
 		}
 	}
 	for i, n := range c.NotChecked {
@@ -109,13 +109,13 @@ func (c *Conditions) With(own *Conditions) *Conditions {
 	if own.Fresh > 0 {
 		joined.Fresh = own.Fresh
 	}
-	for _, of := range own.List {
-		same := func(other Condition) bool { return other.Name == of.Name }
-		if i := slices.IndexFunc(joined.List, same); i >= 0 {
-			joined.List[i] = of
+	for _, condition := range own.List {
+		isIt := func(other Condition) bool { return other.Name == condition.Name }
+		if i := slices.IndexFunc(joined.List, isIt); i >= 0 {
+			joined.List[i] = condition
 			continue
 		}
-		joined.List = append(joined.List, of)
+		joined.List = append(joined.List, condition)
 	}
 	return joined
 }
@@ -134,9 +134,9 @@ func (c *Condition) check() (wrong []error) {
 	if err := checkPurposes(c.For); err != nil {
 		bad("%w", err)
 	}
-	for _, of := range [][2]string{{"description", c.Description}, {"text", c.Text}} {
-		if of[1] == "" && len(c.For) > 0 {
-			bad("%s is missing: write a sentence", of[0])
+	for _, field := range [][2]string{{"description", c.Description}, {"text", c.Text}} {
+		if field[1] == "" && len(c.For) > 0 {
+			bad("%s is missing: write a sentence", field[0])
 		}
 	}
 	for _, name := range c.Needs {

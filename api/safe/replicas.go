@@ -53,7 +53,7 @@ func (a *asking) count(ctx context.Context) {
 		a.copies.why = append(a.copies.why, notWhole(lacks, err)...)
 		return list
 	}
-	of, said := map[string]*keyspace{}, map[string]bool{}
+	found, said := map[string]*keyspace{}, map[string]bool{}
 	// A schema that changes has two answers: the smaller one counts.
 	for _, s := range ask("min by (datacenter, keyspace, strategy) " +
 		"(cassandra_keyspace_replicas{$scope})") {
@@ -66,10 +66,10 @@ func (a *asking) count(ctx context.Context) {
 			datacenter = s.Labels["datacenter"]
 		}
 		key := name + " " + strategy
-		if of[key] == nil {
-			of[key] = &keyspace{name, strategy, map[string]int{}}
+		if found[key] == nil {
+			found[key] = &keyspace{name, strategy, map[string]int{}}
 		}
-		of[key].replicas[datacenter] = int(s.Value)
+		found[key].replicas[datacenter] = int(s.Value)
 	}
 	silent := map[string]bool{}
 	for _, n := range a.nodes {
@@ -81,8 +81,8 @@ func (a *asking) count(ctx context.Context) {
 				"%s says how many copies are there.", datacenter)})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(of)) {
-		a.copies.keyspaces = append(a.copies.keyspaces, *of[key])
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		a.copies.keyspaces = append(a.copies.keyspaces, *found[key])
 	}
 	for _, s := range ask("up{$scope} == 0 or on (node) cassandra_node_gossip_running{$scope} == 0 " +
 		"or on (node) cassandra_node_normal{$scope} == 0") {
@@ -113,20 +113,20 @@ func (a *asking) lost(what string) (list []Series) {
 			if a.nodes[id].ID == "" || a.copies.down[id] {
 				continue // it has nothing that could be lost by this step
 			}
-			of := map[string]string{"node": a.Node, "keyspace": k.name}
+			labels := map[string]string{"node": a.Node, "keyspace": k.name}
 			single, levels := a.without(k, id)
 			switch {
 			case what == One && single != "":
-				of["where"] = single
+				labels["where"] = single
 			case what == Quorum && len(levels) > 0:
-				of["copies"], of["levels"] = k.text(), and(levels)
-				if of["others"] = a.others(id); of["others"] != "" {
-					of["others"] = ", with " + of["others"] + " away as well"
+				labels["copies"], labels["levels"] = k.text(), and(levels)
+				if labels["others"] = a.others(id); labels["others"] != "" {
+					labels["others"] = ", with " + labels["others"] + " away as well"
 				}
 			default:
 				continue
 			}
-			list = append(list, Series{Labels: of})
+			list = append(list, Series{Labels: labels})
 		}
 	}
 	return list
@@ -157,9 +157,9 @@ func (a *asking) without(k *keyspace, id string) (single string, levels []string
 		if datacenter != "" && len(racks) >= replicas {
 			gone = len(goneRacks)
 		}
-		left := max(0, min(replicas, nodes)-gone)
+		rest := max(0, min(replicas, nodes)-gone)
 		total += replicas
-		stay += left
+		stay += rest
 		if replicas == 0 || datacenter != "" && a.nodes[id].Datacenter != datacenter {
 			continue
 		}
@@ -169,7 +169,7 @@ func (a *asking) without(k *keyspace, id string) (single string, levels []string
 			single = "the cluster"
 		case replicas == 1:
 			single = "datacenter " + datacenter
-		case datacenter != "" && left < replicas/2+1:
+		case datacenter != "" && rest < replicas/2+1:
 			levels = append(levels, "LOCAL_QUORUM")
 		}
 	}

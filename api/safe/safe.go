@@ -1,5 +1,5 @@
 // Package safe says whether it is safe to go on with maintenance of a cluster: yes, or no with the
-// reasons.
+// reasons. Begin with Conditions, and with Handler for the endpoint.
 //
 // What must be so stands in conditions.yaml, as PromQL that returns the offenders; an account may
 // have a file of its own. An answer asks some 20 queries of a Source.
@@ -161,11 +161,11 @@ func (c *Conditions) Ask(ctx context.Context, source Source, q Question) (*Answe
 	a.hear(ctx, c.Fresh)
 	a.fresh()
 	a.says(ctx, list)
-	for _, of := range list {
+	for _, condition := range list {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		a.condition(ctx, of)
+		a.condition(ctx, condition)
 	}
 	for _, n := range c.NotChecked {
 		if slices.Contains(n.For, q.For) {
@@ -217,17 +217,17 @@ func (q *Question) placed(promql string) string {
 	if id := q.away(); id != "" {
 		stay += ",node!=" + strconv.Quote(id)
 	}
-	left := make([]string, len(q.Left))
+	gone := make([]string, len(q.Left))
 	for i, address := range q.Left {
 		quoted := strconv.Quote(regexp.QuoteMeta(address))
-		left[i] = quoted[1 : len(quoted)-1]
+		gone[i] = quoted[1 : len(quoted)-1]
 	}
 	node := scope
 	if !q.whichever() {
 		node += ",node=" + strconv.Quote(q.Node)
 	}
 	return strings.NewReplacer("$scope", scope, "$stay", stay, "$node", node, "$left",
-		strings.Join(left, "|")).
+		strings.Join(gone, "|")).
 		Replace(promql)
 }
 
@@ -292,8 +292,8 @@ func (a *asking) says(ctx context.Context, list []*Condition) {
 	found, lacks, err := a.source.Query(ctx, a.placed(
 		"group by (__name__, node) ({__name__=~"+strconv.Quote(names)+",$scope})"), a.At)
 	for _, s := range found {
-		if of := a.said[s.Labels["__name__"]]; of != nil {
-			of[s.Labels["node"]] = true
+		if sayers := a.said[s.Labels["__name__"]]; sayers != nil {
+			sayers[s.Labels["node"]] = true
 		}
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
@@ -100,7 +100,7 @@ func (s *system) get(ctx context.Context, address, key string) (b []byte, partia
 	if err == nil && got.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.300s", got.Status, b)
 	}
-	return b, got.Header.Get(api.PartialHeader) != "", err
+	return b, got.Header.Get(reply.PartialHeader) != "", err
 }
 
 // rangeOf asks for a node's values of some time up to now.

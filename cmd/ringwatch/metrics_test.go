@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/qps"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -144,7 +145,7 @@ func (p *process) listeners(t *testing.T) map[string]string {
 	sources.Metrics = p.metrics
 	reader := apitest.MustReader(t, p.API, sources)
 	server, err := api.New(p.API, api.Deps{Admit: p.door.Admit, Limit: limiter.Take, Reader: reader,
-		StoreReady: db.Ready, Work: api.WorkOf(p.throttle), Metrics: p.metrics, Log: p.log})
+		StoreReady: db.Ready, Work: qps.Of(p.throttle), Metrics: p.metrics, Log: p.log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/api/keys"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -90,7 +91,7 @@ func (p *process) readKeys(ctx context.Context) ([]account.StoredKey, error) {
 const maxMadeKeys = 1000
 
 // makeKey is how the API makes keys; nil if the store holds none.
-func (p *process) makeKey(db *store.Store) api.MakeKey {
+func (p *process) makeKey(db *store.Store) keys.Make {
 	if !p.Keys.Stored {
 		return nil
 	}
@@ -106,7 +107,7 @@ func keysRights(err error) error {
 	if !errors.Is(err, store.ErrKeysRights) {
 		return err
 	}
-	return &api.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
+	return &listener.Error{Status: http.StatusConflict, Reason: "keys_not_ours",
 		Message: "the server's role in Cassandra may not write API keys: run ringwatch " +
 			"key create, " +
 			"or grant it what ringwatch schema grants --for keys prints", Cause: err}

@@ -7,13 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/lookup"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
 // lookupParts wires HTTP → the throttle → the Cassandra that has the tables.
-func (p *process) lookupParts(t *throttle.Throttle) (api.Lookup, []part, error) {
+func (p *process) lookupParts(t *throttle.Throttle) (lookup.Read, []part, error) {
 	c := p.lookupConfig()
 	if !c.On() {
 		return nil, nil, nil

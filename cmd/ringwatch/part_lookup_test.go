@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/lookup"
@@ -427,7 +428,7 @@ func (f *lookedUp) throttling() {
 
 // TestThrottledReadsAre429: what the throttle has no room for is told with the time to come back.
 func TestThrottledReadsAre429(t *testing.T) {
-	var e *api.Error
+	var e *listener.Error
 	if err := apiError(fmt.Errorf("store: read raw: %w",
 		&throttle.Error{Class: "dashboard", RetryAfter: 1500 * time.Millisecond})); !errors.As(err,
 		&e) || e.Status != http.StatusTooManyRequests || e.RetryAfter != 2 {

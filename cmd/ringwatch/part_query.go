@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
@@ -102,7 +102,7 @@ func apiError(err error) error {
 	if !ok {
 		return err
 	}
-	return &api.Error{Status: http.StatusTooManyRequests, Reason: "throttled",
+	return &listener.Error{Status: http.StatusTooManyRequests, Reason: "throttled",
 		Message:    "too many reads are under way: ask again in a moment, or for less",
 		RetryAfter: max(1, int(math.Ceil(held.RetryAfter.Seconds()))), Cause: err}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/prometheus/promql"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
@@ -220,21 +219,13 @@ func makeReport(ctx context.Context, engine *query.Engine, nodes *roster.Roster,
 	return made, nil
 }
 
-// apiReport makes reports for the API's endpoint.
-func apiReport(engine *query.Engine, nodes *roster.Roster,
+// reportsFor makes reports for the API's endpoint.
+func reportsFor(engine *query.Engine, nodes *roster.Roster,
 	catalogOf func(string) *catalog.Catalog, advice advices,
-	happened eventReader) api.MakeReport {
+	happened eventReader) report.MakeFor {
 	return func(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
-	) (api.Report, []string, error) {
-		made, err := makeReport(ctx, engine, nodes, catalogOf, advice, happened, who, cluster, from,
-			to)
-		if errors.Is(err, report.ErrNoNodes) {
-			return nil, nil, api.ErrNoReport
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		return made, made.Lacks, nil
+	) (*report.Report, error) {
+		return makeReport(ctx, engine, nodes, catalogOf, advice, happened, who, cluster, from, to)
 	}
 }
 

@@ -168,7 +168,7 @@ func TestReportOverHTTP(t *testing.T) {
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report: apiReport(engine, reader.Roster(),
+		Report: reportsFor(engine, reader.Roster(),
 			func(string) *catalog.Catalog { return shipped }, advice, nil),
 	})
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
 
-	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/qps"
+	"github.com/ringwatch/ringwatch/api/reply"
 )
 
 type qpsCmd struct {
@@ -91,7 +92,7 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 	if err != nil {
 		return screen{}, err
 	}
-	var rows []api.WorkRate
+	var rows []qps.Rate
 	if err := json.Unmarshal(body, &rows); err != nil {
 		return screen{}, fmt.Errorf("the API's answer cannot be read (%w): use a program of the "+
 			"API's version", err)
@@ -106,7 +107,7 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 	if len(rows) == 0 {
 		s.text = "Nobody whom this key may see has asked for anything in the last seconds.\n"
 	}
-	if header.Get(api.PartialHeader) != "" {
+	if header.Get(reply.PartialHeader) != "" {
 		s.title += "   of this API process alone"
 		s.text += "Redis does not answer the API, so this is what that server does by itself.\n"
 	}
@@ -114,13 +115,13 @@ func (c *client) qps(ctx context.Context, query url.Values) (screen, error) {
 }
 
 // qpsTable has columns for what is not added up.
-func qpsTable(rows []api.WorkRate) string {
+func qpsTable(rows []qps.Rate) string {
 	type column struct {
 		name string
-		text func(*api.WorkRate) string
+		text func(*qps.Rate) string
 	}
-	seconds := func(of func(*api.WorkRate) float64) func(*api.WorkRate) string {
-		return func(r *api.WorkRate) string {
+	seconds := func(of func(*qps.Rate) float64) func(*qps.Rate) string {
+		return func(r *qps.Rate) string {
 			if of(r) == 0 {
 				return "-"
 			}
@@ -128,26 +129,26 @@ func qpsTable(rows []api.WorkRate) string {
 		}
 	}
 	columns := []column{
-		{"CLASS", func(r *api.WorkRate) string { return r.Class }},
-		{"CLIENT", func(r *api.WorkRate) string { return r.Client }},
-		{"TABLE", func(r *api.WorkRate) string {
+		{"CLASS", func(r *qps.Rate) string { return r.Class }},
+		{"CLIENT", func(r *qps.Rate) string { return r.Client }},
+		{"TABLE", func(r *qps.Rate) string {
 			return strings.Trim(r.Keyspace+"."+r.Table, ".")
 		}},
-		{"DC", func(r *api.WorkRate) string { return r.Datacenter }},
-		{"OPS/S", func(r *api.WorkRate) string { return rate(r.OperationsPerSecond) }},
-		{"REQ/S", func(r *api.WorkRate) string { return rate(r.RequestsPerSecond) }},
-		{"WAITING", func(r *api.WorkRate) string { return human(r.Waiting, "") }},
-		{"REFUSED/S", func(r *api.WorkRate) string { return rate(r.RefusedPerSecond) }},
-		{"MEAN", seconds(func(r *api.WorkRate) float64 { return r.MeanSeconds })},
-		{"P50", seconds(func(r *api.WorkRate) float64 { return r.P50Seconds })},
-		{"P99", seconds(func(r *api.WorkRate) float64 { return r.P99Seconds })},
-		{"LIMIT", func(r *api.WorkRate) string {
+		{"DC", func(r *qps.Rate) string { return r.Datacenter }},
+		{"OPS/S", func(r *qps.Rate) string { return rate(r.OperationsPerSecond) }},
+		{"REQ/S", func(r *qps.Rate) string { return rate(r.RequestsPerSecond) }},
+		{"WAITING", func(r *qps.Rate) string { return human(r.Waiting, "") }},
+		{"REFUSED/S", func(r *qps.Rate) string { return rate(r.RefusedPerSecond) }},
+		{"MEAN", seconds(func(r *qps.Rate) float64 { return r.MeanSeconds })},
+		{"P50", seconds(func(r *qps.Rate) float64 { return r.P50Seconds })},
+		{"P99", seconds(func(r *qps.Rate) float64 { return r.P99Seconds })},
+		{"LIMIT", func(r *qps.Rate) string {
 			if r.LimitPerSecond == 0 {
 				return ""
 			}
 			return human(r.LimitPerSecond, "")
 		}},
-		{"HEALTH", func(r *api.WorkRate) string {
+		{"HEALTH", func(r *qps.Rate) string {
 			if r.LimitPerSecond == 0 {
 				return ""
 			}
@@ -155,7 +156,7 @@ func qpsTable(rows []api.WorkRate) string {
 		}},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool {
-		return !slices.ContainsFunc(rows, func(r api.WorkRate) bool { return c.text(&r) != "" })
+		return !slices.ContainsFunc(rows, func(r qps.Rate) bool { return c.text(&r) != "" })
 	})
 	var sb strings.Builder
 	t := tabwriter.NewWriter(&sb, 0, 0, 2, ' ', 0)

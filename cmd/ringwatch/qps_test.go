@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/api/qps"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
@@ -93,7 +94,7 @@ func TestQPS(t *testing.T) {
 	server, err := api.New(c, api.Deps{
 		Admit:  account.NewDoor(registry.Authenticate).Admit,
 		Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready,
-		Work: api.WorkOf(serving.throttle), Metrics: serving.metrics,
+		Work: qps.Of(serving.throttle), Metrics: serving.metrics,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -128,14 +129,14 @@ func TestQPS(t *testing.T) {
 	}
 	js := command(operatorKey)
 	js.JSON = true
-	rows := func() (list []api.WorkRate) {
+	rows := func() (list []qps.Rate) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(show(js)), &list); err != nil {
 			t.Fatal(err)
 		}
 		return list
 	}
-	idle := func(w api.WorkRate) bool { return w.OperationsPerSecond <= 0 }
+	idle := func(w qps.Rate) bool { return w.OperationsPerSecond <= 0 }
 	for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
 		// all have done something
 		if list := rows(); len(list) >= 3 && !slices.ContainsFunc(list, idle) {

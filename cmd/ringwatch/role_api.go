@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/qps"
 )
 
 // The role api.
@@ -107,7 +108,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		Reader:      q.reader,
 		Engine:      q.engine,
 		Catalog:     catalogs.of,
-		Report:      apiReport(q.engine, nodes, catalogs.of, advice, apiStore{db}.Events),
+		Report:      reportsFor(q.engine, nodes, catalogs.of, advice, apiStore{db}.Events),
 		Safe:        conditions.of,
 		Advice:      advice.of,
 		Series:      index,
@@ -115,7 +116,7 @@ func (p *process) apiParts(ctx context.Context) (parts []part, err error) {
 		StoreReady:  db.Ready,
 		Warning:     p.warning(db),
 		Lookup:      lookup,
-		Work:        api.WorkOf(throttle),
+		Work:        qps.Of(throttle),
 		Installed:   p.installation(),
 		Away:        heard.awayNow,
 		MakeKey:     p.makeKey(db),

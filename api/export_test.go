@@ -1,7 +1,0 @@
-package api
-
-// What tests measure.
-var (
-	JSONBytes    = jsonBytes
-	AppendString = appendString
-)

@@ -1,0 +1,179 @@
+package nodes
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/api/fleet"
+	"github.com/ringwatch/ringwatch/api/literal"
+	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/roster"
+)
+
+// node is a node in the answer of /v1/nodes.
+type node struct {
+	ID         uuid.UUID `json:"id"`
+	Cluster    string    `json:"cluster"`
+	Datacenter string    `json:"datacenter"`
+	Rack       string    `json:"rack"`
+	Kind       string    `json:"kind"` // what software it runs
+	Address    string    `json:"address"`
+	Facts      facts     `json:"facts"`
+	IntervalMS int64     `json:"interval_ms"`
+	LastSeen   string    `json:"last_seen,omitempty"` // not there if no frame is known
+	AgeSeconds *float64  `json:"age_seconds,omitempty"`
+	State      string    `json:"state"`
+	// PausedSince is when the agent was paused or started so; only if State is paused.
+	PausedSince string `json:"paused_since,omitempty"`
+	// Left says how a node has left; then State is why.
+	Left *departure `json:"left,omitempty"`
+	// Claimed says that several senders have sent frames of the node within the last 15 minutes,
+	// so that what it says may not be its own.
+	Claimed bool `json:"claimed_by_several,omitempty"`
+}
+
+// departure says how a node has left.
+type departure struct {
+	Since string `json:"since"`
+	// By is the id of the node in its place, the cluster that it is in now, or the name of the key
+	// that forgot it.
+	By string `json:"by,omitempty"`
+}
+
+func newDeparture(e *roster.End) *departure {
+	return &departure{Since: literal.Time(e.At), By: e.By}
+}
+
+// facts are a JSON object. A map for each of 10,000 nodes would take most of an answer's time.
+type facts []frame.Fact
+
+// MarshalJSON implements json.Marshaler.
+func (list facts) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, f := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(literal.AppendString(b, f.Name), ':')
+		b = literal.AppendString(b, f.Value)
+	}
+	return append(b, '}'), nil
+}
+
+func (n *node) place() *fleet.Place {
+	return &fleet.Place{Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack, ID: n.ID}
+}
+
+// heardAt says that the node was heard of at an instant, both in ms.
+func (n *node) heardAt(at, now int64) {
+	seconds := float64(max(0, now-at)) / 1000
+	n.LastSeen, n.AgeSeconds = literal.Time(at), &seconds
+}
+
+// described are nodes as a key may see them.
+type described struct {
+	nodes   []node
+	total   int          // how many there are on all pages
+	next    *fleet.Place // what the next page comes after; nil: there is none
+	missing []string     // why some may have been heard of later than is said
+}
+
+// describe returns a page of the nodes that a key may see. When other nodes were heard of last is
+// not asked, unless it takes that to know the listing's state of them.
+func (h *Handler) describe(
+	ctx context.Context, p account.Principal, l *fleet.Listing,
+) (*described, error) {
+	rows, err := h.fleet.Rows(ctx, p, l)
+	if err != nil {
+		return nil, err
+	}
+	d := &described{total: len(rows)}
+	if l.State == "" {
+		rows, d.next = fleet.Page(l, rows, func(r *fleet.Row) *fleet.Place { return &r.Place })
+	}
+	if err := h.describeRows(ctx, p, rows, d); err != nil {
+		return nil, err
+	}
+	if l.State != "" {
+		d.nodes = slices.DeleteFunc(d.nodes, func(n node) bool { return n.State != l.State })
+		d.total = len(d.nodes)
+		d.nodes, d.next = fleet.Page(l, d.nodes, (*node).place)
+	}
+	return d, nil
+}
+
+// describeRows adds what is known of each node.
+func (h *Handler) describeRows(
+	ctx context.Context, p account.Principal, rows []fleet.Row, d *described,
+) error {
+	present := make([]query.Node, 0, len(rows))
+	for i := range rows {
+		if rows[i].Node != nil {
+			present = append(present, *rows[i].Node)
+		}
+	}
+	heard, missing, err := h.reader.LastSeen(ctx, p.Account, present)
+	if err != nil {
+		return err
+	}
+	d.missing = missing
+	claimed := h.trouble.Claimed(ctx, p.Account)
+	unanswering := h.trouble.Unanswering(ctx, p.Account, present)
+	now := h.clock().UnixMilli()
+	d.nodes = make([]node, len(rows))
+	for i := range rows {
+		n := rows[i].Node
+		if n == nil {
+			d.nodes[i] = describeMoved(&rows[i], now)
+			continue
+		}
+		d.nodes[i] = h.describeNode(p, n, heard[n.ID], now, unanswering[n.ID])
+		d.nodes[i].Claimed = claimed[n.ID]
+	}
+	return nil
+}
+
+// describeNode describes a node that was heard of at an instant, both in ms; 0: never.
+func (h *Handler) describeNode(p account.Principal, n *query.Node, heard, now int64,
+	unanswering bool) node {
+	a := node{
+		ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
+		Kind: n.Kind(), Address: n.Fact("address"), Facts: n.Facts, IntervalMS: n.Interval,
+		State: query.StateDown,
+	}
+	if heard > 0 {
+		a.heardAt(heard, now)
+		a.State = h.reader.StateAt(now, heard, n.Interval)
+	}
+	if unanswering {
+		a.State = query.StateDown
+	}
+	if since, is := n.Paused(); is && a.State != query.StateDown {
+		a.State, a.PausedSince = query.StatePaused, literal.Time(since.UnixMilli())
+	}
+	if end := h.reader.Left(p.Account, n); end != nil {
+		a.State, a.Left, a.PausedSince = end.Why, newDeparture(end), ""
+	}
+	return a
+}
+
+// describeMoved describes a node that has moved to another cluster.
+func describeMoved(row *fleet.Row, now int64) node {
+	rec := row.Moved
+	a := node{ID: rec.Node, Cluster: rec.Cluster, Datacenter: rec.Datacenter, Rack: rec.Rack,
+		Kind: row.Kind(), Address: rec.Address, State: rec.End.Why, Left: newDeparture(rec.End)}
+	if at := rec.End.Last; at > 0 {
+		a.heardAt(at, now)
+	}
+	return a
+}
+
+// isSilentFor reports whether a node was not heard of for longer than a time, or never.
+func (n *node) isSilentFor(span time.Duration) bool {
+	return n.AgeSeconds == nil || time.Duration(*n.AgeSeconds*float64(time.Second)) > span
+}
