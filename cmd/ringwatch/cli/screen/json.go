@@ -1,0 +1,12 @@
+package screen
+
+import (
+	"encoding/json"
+	"io"
+)
+
+func PrintJSON(out io.Writer, v any) error {
+	e := json.NewEncoder(Writer{out})
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
