@@ -115,15 +115,15 @@ func TestEnginesTLS(t *testing.T) {
 
 func (g *guarded) testCommands(t *testing.T) {
 	config := g.config(t, "localhost", g.good())
-	if err := (&setup.SchemaApplyCmd{DataFlags: settings.DataFlags{RoleFlags: settings.RoleFlags{Config: config,
-		Wait: time.Minute}}}).Run(t.Context()); err != nil {
+	flags := settings.DataFlags{RoleFlags: settings.RoleFlags{Config: config, Wait: time.Minute}}
+	if err := (&setup.SchemaApplyCmd{DataFlags: flags}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := (&keys.KeyFlags{Config: config, Wait: time.Minute}).Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys.Db.Close()
+	keys.DB.Close()
 	var out bytes.Buffer
 	// Redis has no maxmemory.
 	if err := (&examine.DoctorCmd{Config: config}).RunTo(t.Context(), &out); !errors.Is(err,

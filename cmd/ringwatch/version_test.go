@@ -80,7 +80,7 @@ func TestVersion(t *testing.T) {
 // TestRequestsSayTheVersion: each file that makes requests says in them who asks.
 func TestRequestsSayTheVersion(t *testing.T) {
 	// The socket of a directory is between two processes of one program.
-	const local = "cmd/ringwatch/part_socket.go"
+	const local = "cmd/ringwatch/wire/datadir/socket.go"
 	found := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		name := filepath.ToSlash(strings.TrimPrefix(path, filepath.FromSlash("../../")))

@@ -23,6 +23,7 @@ type dataConfig struct {
 	MaxBytes int64
 }
 
+// DefaultData is the section data of who has set nothing of it.
 func DefaultData() dataConfig {
 	return dataConfig{Dir: "ringwatch-data", Retention: store.DefaultConfig().RawTTL}
 }
@@ -122,6 +123,7 @@ func (f *DataFlags) Bare() bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// Load is RoleFlags.Load, with the directory of the flag.
 func (f *DataFlags) Load() (c *Config, registry *account.Registry, err error) {
 	if f.Bare() {
 		c, registry, err = Parse("the configuration", []byte(bareConfig))

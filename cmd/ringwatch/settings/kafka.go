@@ -16,6 +16,7 @@ type kafkaConfig struct {
 	kafka.Config
 }
 
+// DefaultKafka is the section kafka of who has set nothing of it.
 func DefaultKafka() kafkaConfig {
 	return kafkaConfig{FramesConfig: stream.DefaultConfig(), Config: kafka.DefaultConfig()}
 }

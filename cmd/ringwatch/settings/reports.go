@@ -68,6 +68,7 @@ func (c *Config) ValidateReport() error {
 // maxReportBytes bounds a report in the topic: one of 10,000 tables has some 4 MB.
 const maxReportBytes = 16 << 20
 
+// ReportsLog is the topic of the daily reports.
 func (c *Config) ReportsLog() stream.LogConfig {
 	l := stream.DefaultLogConfig(c.Report.Topic)
 	l.Partitions, l.MaxEntryBytes = c.Kafka.Partitions, maxReportBytes

@@ -107,11 +107,13 @@ func (c *metricsConfig) validate() error {
 	return errors.Join(append(wrong, c.TLS.Validate())...)
 }
 
+// LogConfig is what is logged, and how.
 type LogConfig struct {
 	Level  string // debug, info, warn, error
 	Format string // text or json
 }
 
+// Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
 		Keys:      account.DefaultKeyringConfig(),

@@ -20,7 +20,8 @@ func TestAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return stream.Entry{Account: "ringwatch", Key: id, Value: value, At: time.UnixMilli(sec(at))}
+		return stream.Entry{Account: "ringwatch", Key: id, Value: value,
+			At: time.UnixMilli(sec(at))}
 	}
 	day := int64(24 * 3600)
 	for _, c := range []struct {
@@ -31,7 +32,8 @@ func TestAway(t *testing.T) {
 	}{
 		{"nothing is known", nil, 0, nil},
 		{"it runs", []stream.Entry{word("a", 0, 2), word("a", 0, 4)}, 5, nil},
-		{"it was started again quickly", []stream.Entry{word("a", 0, 100), word("b", 108, 110)}, 111,
+		{"it was started again quickly", []stream.Entry{word("a", 0, 100), word("b", 108, 110)},
+			111,
 			nil},
 		{"it was away", []stream.Entry{word("a", 0, 100), word("b", 700, 702)}, 703,
 			[]query.Span{{From: sec(100), To: sec(700)}}},

@@ -137,6 +137,7 @@ func (p *Process) Run(ctx context.Context, parts ...Part) error {
 	return err
 }
 
+// Together runs parts until all have ended. The first that fails ends the others.
 func Together(ctx context.Context, parts ...Part) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, run := range parts {
@@ -165,7 +166,7 @@ func Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// PrepareOnData is RoleFlags.prepare.
+// PrepareOnData is Prepare for a command that works on a directory, too.
 func PrepareOnData(f *settings.DataFlags, role string) (*Process, error) {
 	c, registry, err := f.Load()
 	if err != nil {
@@ -178,7 +179,7 @@ func PrepareOnData(f *settings.DataFlags, role string) (*Process, error) {
 	return newProcess(role, file, c, registry)
 }
 
-// StartOnData is RoleFlags.start.
+// StartOnData is Start for a command that works on a directory, too.
 func StartOnData(
 	ctx context.Context, f *settings.DataFlags, role string,
 	pick func(*settings.Config) []engine.Engine,

@@ -25,24 +25,28 @@ const (
 // maxStateBytes bounds what is kept of a cluster's alerts: 10,000 of them, packed, are some 300 KB.
 const maxStateBytes = 12 << 20
 
+// StatesLog is the topic of what is known of alerts.
 func StatesLog(p *Process) stream.LogConfig {
 	c := stream.DefaultLogConfig(statesTopic)
 	c.Partitions, c.MaxEntryBytes, c.MaxLastBytes = p.Config.Kafka.Partitions, maxStateBytes, 1<<30
 	return c
 }
 
+// FilesLog is the topic of rule files given through the API.
 func FilesLog(p *Process) stream.LogConfig {
 	c := stream.DefaultLogConfig(filesTopic)
 	c.Partitions, c.Retention, c.MaxEntryBytes = 1, 0, 1<<20
 	return c
 }
 
+// PulseLog is the topic of the sign that ingest works.
 func PulseLog(p *Process) stream.LogConfig {
 	c := stream.DefaultLogConfig(pulseTopic)
 	c.Partitions, c.Retention = 1, awayKnown+24*time.Hour
 	return c
 }
 
+// RosterLog is the topic of since when nodes are there, and how they left.
 func RosterLog(p *Process) stream.LogConfig {
 	c := stream.DefaultLogConfig(rosterTopic)
 	c.Partitions, c.Retention, c.MaxEntryBytes = 1, 0, 16<<10

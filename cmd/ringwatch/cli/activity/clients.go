@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// ClientsCmd is ringwatch clients.
 type ClientsCmd struct {
 	client.Flags
 	PlaceFlags
@@ -34,6 +35,7 @@ func (*ClientsCmd) Help() string {
 // Run implements the command.
 func (c *ClientsCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *ClientsCmd) RunTo(ctx context.Context, out io.Writer) error {
 	return activityOf(ctx, &c.Flags, c.JSON, out, "/v1/clients", c.only(), c.table)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// QPSCmd is ringwatch qps.
 type QPSCmd struct {
 	client.Flags
 	By    []string      `help:"Add up by class, client, table or datacenter, or by several of these with commas. Without it: by all four." placeholder:"PART"`
@@ -57,6 +58,7 @@ func (c *QPSCmd) query() url.Values {
 	return url.Values{"by": {strings.Join(c.By, ",")}}
 }
 
+// RunOnce prints once what the command shows again and again.
 func (c *QPSCmd) RunOnce(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {
@@ -73,6 +75,7 @@ func (c *QPSCmd) RunOnce(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// Live shows it until q is pressed.
 func (c *QPSCmd) Live(ctx context.Context, options ...tea.ProgramOption) error {
 	api, err := c.Client()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// RepairsCmd is ringwatch repairs.
 type RepairsCmd struct {
 	client.Flags
 	Cluster string `help:"Only of this cluster." placeholder:"NAME"`
@@ -34,6 +35,7 @@ func (*RepairsCmd) Help() string {
 // Run implements the command.
 func (c *RepairsCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, time.Now()) }
 
+// RunTo is Run for another output than the process has.
 func (c *RepairsCmd) RunTo(ctx context.Context, out io.Writer, now time.Time) error {
 	of := url.Values{}
 	if c.Cluster != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// TasksCmd is ringwatch tasks.
 type TasksCmd struct {
 	client.Flags
 	PlaceFlags
@@ -55,6 +56,7 @@ func (*TasksCmd) Help() string {
 // Run implements the command.
 func (c *TasksCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, time.Now) }
 
+// RunTo is Run for another output than the process has.
 func (c *TasksCmd) RunTo(ctx context.Context, out io.Writer, now func() time.Time) error {
 	if !c.Live {
 		return activityOf(ctx, &c.Flags, c.JSON, out, "/v1/tasks", c.only(),

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// AlertsCmd is ringwatch alerts.
 type AlertsCmd struct {
 	client.Flags
 	Cluster string `help:"Only alerts of this cluster." placeholder:"NAME"`
@@ -138,6 +139,7 @@ type AlertInfo struct {
 	Value               string
 }
 
+// AskAlerts returns the alerts that the key may see.
 func AskAlerts(ctx context.Context, c *client.Client) ([]AlertInfo, error) {
 	var answer struct{ Data struct{ Alerts []AlertInfo } }
 	err := c.Ask(ctx, "/api/v1/alerts", nil, &answer)

@@ -142,6 +142,7 @@ func (c *Client) Post(ctx context.Context, path string, body any) ([]byte, error
 	return c.Send(ctx, http.MethodPost, path, bytes.NewReader(text))
 }
 
+// Send asks with a body of JSON; nil: there is none.
 func (c *Client) Send(ctx context.Context, method, path string, content io.Reader) ([]byte, error) {
 	body, _, err := c.Exchange(ctx, method, path, content)
 	return body, err
@@ -161,6 +162,7 @@ func (c *Client) Exchange(ctx context.Context, method, path string,
 	return c.Do(ctx, method, path, "application/json", content)
 }
 
+// Do asks with a body of a type, and returns the answer with its header.
 func (c *Client) Do(
 	ctx context.Context, method, path, contentType string, content io.Reader,
 ) ([]byte, http.Header, error) {

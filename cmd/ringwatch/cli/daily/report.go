@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
+// ReportCmd is ringwatch report.
 type ReportCmd struct {
 	client.Flags
 	Cluster string `arg:"" help:"The cluster's name."`
@@ -46,6 +47,7 @@ func (c *ReportCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdo
 // progressAfter is how long a command is silent.
 const progressAfter = 2 * time.Second
 
+// RunTo is Run for another output than the process has.
 func (c *ReportCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 	if c.JSON {
 		c.Format = "json"

@@ -14,6 +14,7 @@ import (
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
 
+// DataBackupCmd is ringwatch data backup.
 type DataBackupCmd struct {
 	Dir string `arg:"" help:"The directory of ringwatch all, whether that runs or not." type:"dir"`
 	To  string `arg:"" name:"dir2" help:"The copy, which must not be there or be empty." type:"dir"`
@@ -31,6 +32,7 @@ func (*DataBackupCmd) Help() string {
 // Run implements the command.
 func (c *DataBackupCmd) Run() error { return c.RunTo(os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *DataBackupCmd) RunTo(out io.Writer) error {
 	from, to := filepath.Join(c.Dir, "rows"), filepath.Join(c.To, "rows")
 	if !datadir.Exists(from) && !datadir.Exists(filepath.Join(c.Dir, "stream")) {

@@ -15,12 +15,14 @@ import (
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
 
+// DataCmd is ringwatch data.
 type DataCmd struct {
 	Check  DataCheckCmd  `cmd:"" help:"Read all files of a directory and name those that are damaged."`
 	Backup DataBackupCmd `cmd:"" help:"Copy a directory, while ringwatch all runs, too."`
 	Move   DataMoveCmd   `cmd:"" help:"Move a directory into Cassandra and Kafka, while ringwatch all runs."`
 }
 
+// DataCheckCmd is ringwatch data check.
 type DataCheckCmd struct {
 	Dir  string `arg:"" help:"The directory of ringwatch all." type:"dir"`
 	JSON bool   `name:"json" help:"Print JSON."`
@@ -44,6 +46,7 @@ func (*DataCheckCmd) Help() string {
 // Run implements the command.
 func (c *DataCheckCmd) Run() error { return c.RunTo(os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *DataCheckCmd) RunTo(out io.Writer) error {
 	found, checked := []DamagedFile{}, 0
 	damaged := func(path, what string) {

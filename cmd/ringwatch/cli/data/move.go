@@ -24,6 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/stream/files"
 )
 
+// DataMoveCmd is ringwatch data move.
 type DataMoveCmd struct {
 	Config string        `help:"The configuration of the line: it names Kafka and Cassandra, and has the accounts of the process that has the directory." type:"path" env:"RINGWATCH_CONFIG" short:"c" required:""`
 	Data   string        `help:"The directory of ringwatch all, whether that runs or not. Default: the configuration's data.dir." placeholder:"DIR" type:"dir"`
@@ -47,6 +48,7 @@ func (*DataMoveCmd) Help() string {
 // Run implements the command.
 func (c *DataMoveCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *DataMoveCmd) RunTo(ctx context.Context, out io.Writer) error {
 	flags := settings.RoleFlags{Config: c.Config, Wait: c.Wait}
 	conf, registry, err := flags.Load()

@@ -69,6 +69,7 @@ func (c *EventTimes) values(now time.Time) (url.Values, error) {
 	return v, nil
 }
 
+// EventsCmd is ringwatch events.
 type EventsCmd struct {
 	client.Flags
 	EventTimes
@@ -101,6 +102,7 @@ var EventsEvery = 2 * time.Second
 // eventsPage is how many events are asked for at once.
 const eventsPage = 1000
 
+// RunTo is Run for another output than the process has.
 func (c *EventsCmd) RunTo(ctx context.Context, out, errs io.Writer, now time.Time) error {
 	query, err := c.values(now)
 	if err != nil {
@@ -194,6 +196,7 @@ func (e *EventInfo) columns() []string {
 	return list
 }
 
+// EventsAnswer is a page of events as /v1/events gives it.
 type EventsAnswer struct {
 	Events []EventInfo
 	Next   string
@@ -341,6 +344,7 @@ func (f *EventFollower) Print(list []EventInfo, now time.Time) error {
 	return err
 }
 
+// SlowQueriesCmd is ringwatch slow-queries.
 type SlowQueriesCmd struct {
 	client.Flags
 	EventTimes
@@ -360,6 +364,7 @@ func (c *SlowQueriesCmd) Run(ctx context.Context) error {
 	return c.RunTo(ctx, os.Stdout, os.Stderr, time.Now())
 }
 
+// RunTo is Run for another output than the process has.
 func (c *SlowQueriesCmd) RunTo(ctx context.Context, out, errs io.Writer, now time.Time) error {
 	query, err := c.values(now)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/store"
 )
 
+// DoctorCmd is ringwatch doctor.
 type DoctorCmd struct {
 	AgentConfig   string `help:"The agent's configuration. Without it: the one that the Cassandra that runs here names, else /etc/ringwatch/agent.yaml." type:"path"`
 	PID           int    `name:"pid" help:"The process of the Cassandra that is meant, where several run."`
@@ -55,6 +56,7 @@ var ErrUnwell = errors.New("correct what failed above")
 // Run implements the command.
 func (c *DoctorCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *DoctorCmd) RunTo(ctx context.Context, out io.Writer) error {
 	if c.Config != "" {
 		report, err := c.engines(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// ClustersCmd is ringwatch clusters.
 type ClustersCmd struct {
 	client.Flags
 	KindFlag
@@ -28,6 +29,7 @@ func (*ClustersCmd) Help() string {
 // Run implements the command.
 func (c *ClustersCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *ClustersCmd) RunTo(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {

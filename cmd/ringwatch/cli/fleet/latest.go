@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
+// LatestCmd is ringwatch latest.
 type LatestCmd struct {
 	client.Flags
 	Node     string   `arg:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
@@ -38,6 +39,7 @@ func (*LatestCmd) Help() string {
 // Run implements the command.
 func (c *LatestCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *LatestCmd) RunTo(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {

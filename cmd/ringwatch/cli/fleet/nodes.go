@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
+// NodesCmd is ringwatch nodes.
 type NodesCmd struct {
 	client.Flags
 	Cluster    string `help:"Only nodes of this cluster." placeholder:"NAME"`
@@ -61,6 +62,7 @@ func (*NodesCmd) Help() string {
 // Run implements the command.
 func (c *NodesCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *NodesCmd) RunTo(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {

@@ -82,6 +82,7 @@ func WarnPartial(out io.Writer, partial []string) {
 	}
 }
 
+// MetricsPath is the API's path of a node's values.
 func MetricsPath(node string) string { return "/v1/nodes/" + url.PathEscape(node) + "/metrics" }
 
 // GlobSelector turns a glob on a metric's name into a selector: * stands for any characters, ?

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
+// SafeCmd is ringwatch safe.
 type SafeCmd struct {
 	client.Flags
 	Cluster string        `required:"" help:"The cluster's name." placeholder:"NAME"`
@@ -31,7 +32,8 @@ type SafeCmd struct {
 func (*SafeCmd) Help() string {
 	return "Says whether it is safe to go on with maintenance of a cluster: every other node up " +
 		"and normal, nothing joining or leaving, the schema agreed on, hints delivered, nothing " +
-		"streaming, no keyspace without its quorum, latency and waiting work as usual. What cannot be known is a no, with its " +
+		"streaming, no keyspace without its quorum, latency and waiting work as usual. What cannot " +
+		"be known is a no, with its " +
 		"reason.\n\n" +
 		"It ends with 0 for yes, 1 for no and 2 if it was called wrongly. With --wait it says on " +
 		"standard error what it waits for.\n\n" +
@@ -53,6 +55,7 @@ var (
 // safeSaid is how long --wait is silent while it waits for the same.
 const safeSaid = 30 * time.Second
 
+// RunTo is Run for another output than the process has.
 func (c *SafeCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 	if c.Wait < 0 {
 		return exit.Usage(errors.New("--wait: name a time such as 30m"))

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
+// SeriesCmd is ringwatch series.
 type SeriesCmd struct {
 	client.Flags
 	Node   string `arg:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
@@ -46,6 +47,7 @@ func (*SeriesCmd) Help() string {
 // Run implements the command.
 func (c *SeriesCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *SeriesCmd) RunTo(ctx context.Context, out io.Writer) error {
 	if c.Top < 1 || c.Rows < 0 {
 		return exit.Usage(fmt.Errorf("--top must be 1 or more, and --rows 0 or more"))

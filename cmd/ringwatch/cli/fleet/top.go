@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
+// TopCmd is ringwatch top.
 type TopCmd struct {
 	client.Flags
 	KindFlag
@@ -48,6 +49,7 @@ func (c *TopCmd) Run(ctx context.Context) error {
 	return c.Live(ctx)
 }
 
+// RunOnce prints once what the command shows again and again.
 func (c *TopCmd) RunOnce(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {
@@ -64,6 +66,7 @@ func (c *TopCmd) RunOnce(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// Live shows it until q is pressed.
 func (c *TopCmd) Live(ctx context.Context, options ...tea.ProgramOption) error {
 	api, err := c.Client()
 	if err != nil {

@@ -29,6 +29,7 @@ var zshScript string
 //go:embed completion.fish
 var fishScript string
 
+// CompletionCmd is ringwatch completion.
 type CompletionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }

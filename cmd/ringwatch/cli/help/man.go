@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
+// ManCmd is ringwatch man.
 type ManCmd struct {
 	Dir string `arg:"" help:"The folder. It is made if it is not there." type:"dir"`
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
 )
 
+// KeyCreateCmd is ringwatch key create.
 type KeyCreateCmd struct {
 	KeyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
@@ -44,6 +45,7 @@ func (*KeyCreateCmd) Help() string {
 // Run implements the command.
 func (c *KeyCreateCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, os.Stderr) }
 
+// RunTo is Run for another output than the process has.
 func (c *KeyCreateCmd) RunTo(ctx context.Context, out, notes io.Writer) error {
 	k := account.StoredKey{Account: c.Account, Name: c.Name, Clusters: c.Clusters, Node: c.Node,
 		Created: time.Now().UTC().Truncate(time.Millisecond), CreatedBy: wire.Caller()}
@@ -72,12 +74,12 @@ func (c *KeyCreateCmd) RunTo(ctx context.Context, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer s.Db.Close()
+	defer s.DB.Close()
 	if k.Account, err = s.account(c.Account); err != nil {
 		return err
 	}
 	read := func(context.Context) ([]account.StoredKey, error) { return s.keys, nil }
-	text, err := account.NewMaker(read, s.Db.CreateKey, 0).Make(ctx, &k)
+	text, err := account.NewMaker(read, s.DB.CreateKey, 0).Make(ctx, &k)
 	if err != nil {
 		return err
 	}

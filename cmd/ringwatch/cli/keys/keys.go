@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
 )
 
+// KeyCmd is ringwatch key.
 type KeyCmd struct {
 	Create KeyCreateCmd `cmd:"" help:"Make an API key and print it, once."`
 	List   KeyListCmd   `cmd:"" help:"List the API keys, and who made and revoked them."`
@@ -33,7 +34,7 @@ type KeyFlags struct {
 type keyStore struct {
 	config   *settings.Config
 	accounts *account.Registry
-	Db       datadir.KeyBook
+	DB       datadir.KeyBook
 	keys     []account.StoredKey
 }
 
@@ -53,7 +54,7 @@ func (f *KeyFlags) Open(ctx context.Context) (*keyStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &keyStore{config: c, accounts: registry, Db: db}
+	s := &keyStore{config: c, accounts: registry, DB: db}
 	if s.keys, err = db.Keys(ctx); err != nil {
 		db.Close()
 		return nil, err

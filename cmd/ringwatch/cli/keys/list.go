@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
+// KeyListCmd is ringwatch key list.
 type KeyListCmd struct {
 	KeyFlags
 	Account string `help:"Only this account's."`
@@ -27,12 +28,13 @@ type KeyListCmd struct {
 // Run implements the command.
 func (c *KeyListCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *KeyListCmd) RunTo(ctx context.Context, out io.Writer) error {
 	s, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.Db.Close()
+	defer s.DB.Close()
 	list := []KeyInfo{}
 	for _, a := range s.config.Accounts {
 		for _, k := range a.Keys {
@@ -83,6 +85,7 @@ func keyMoment(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
+// KeyRevokeCmd is ringwatch key revoke.
 type KeyRevokeCmd struct {
 	KeyFlags
 	Key     string `arg:"" help:"The key's id, or its name."`
@@ -99,19 +102,20 @@ func (*KeyRevokeCmd) Help() string {
 // Run implements the command.
 func (c *KeyRevokeCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *KeyRevokeCmd) RunTo(ctx context.Context, out io.Writer) error {
 	s, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.Db.Close()
+	defer s.DB.Close()
 	k, err := s.find(c.Key, c.Account)
 	if err != nil {
 		return err
 	}
 	if k.Revoked.IsZero() {
 		k.Revoked, k.RevokedBy = time.Now().UTC().Truncate(time.Millisecond), wire.Caller()
-		if err := s.Db.RevokeKey(ctx, k.ID, k.Revoked.UnixMilli(), k.RevokedBy); err != nil {
+		if err := s.DB.RevokeKey(ctx, k.ID, k.Revoked.UnixMilli(), k.RevokedBy); err != nil {
 			return err
 		}
 		logs.New(s.config.Log).Info("API key revoked", "account", k.Account, "key", k.ID, "name",

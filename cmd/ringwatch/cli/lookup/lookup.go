@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
+// LookupCmd is ringwatch lookup.
 type LookupCmd struct {
 	client.Flags
 	Table    string   `arg:"" help:"The table, as keyspace.table: one that the API's configuration lists under lookup."`
@@ -64,6 +65,7 @@ type lookupResult struct {
 // Run implements the command.
 func (c *LookupCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdin, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *LookupCmd) RunTo(ctx context.Context, in io.Reader, out io.Writer) error {
 	keyspace, table, ok := strings.Cut(c.Table, ".")
 	if !ok {

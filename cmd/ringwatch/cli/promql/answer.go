@@ -144,6 +144,7 @@ func (p *histogramPoint) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
+// ReadPoint reads a pair of a time and a value of an answer.
 func ReadPoint(text []byte, into any) (time.Time, error) {
 	var pair []json.RawMessage
 	if err := json.Unmarshal(text, &pair); err != nil {

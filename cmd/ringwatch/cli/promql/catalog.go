@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
+// CatalogCmd is ringwatch catalog.
 type CatalogCmd struct {
 	client.Flags
 	Name    string `arg:"" optional:"" help:"A name such as n::cpuUtilization, or a part of one. Its PromQL is shown."`
@@ -37,6 +38,7 @@ func (*CatalogCmd) Help() string {
 // Run implements the command.
 func (c *CatalogCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *CatalogCmd) RunTo(ctx context.Context, out io.Writer) error {
 	groups, err := c.groups(ctx)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
+// QueryCmd is ringwatch query.
 type QueryCmd struct {
 	client.Flags
 	PromQL  string `arg:"" name:"promql" help:"The expression; - reads it from standard input."`
@@ -67,6 +68,7 @@ func (c *QueryCmd) Run(ctx context.Context) error {
 	return c.RunTo(ctx, os.Stdin, os.Stdout, os.Stderr)
 }
 
+// RunTo is Run for another output than the process has.
 func (c *QueryCmd) RunTo(ctx context.Context, in io.Reader, out, errs io.Writer) error {
 	span, err := c.timeSpan(clock.Now())
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/rules"
 )
 
+// RulesApplyCmd is ringwatch rules apply.
 type RulesApplyCmd struct {
 	client.Flags
 	Files  []string `arg:"" name:"file" help:"Rule files, as a Prometheus reads them. A file's name, without its folder, is its name from then on."`
@@ -41,6 +42,7 @@ func (*RulesApplyCmd) Help() string {
 // Run implements the command.
 func (c *RulesApplyCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *RulesApplyCmd) RunTo(ctx context.Context, out io.Writer) error {
 	api, err := c.Client()
 	if err != nil {
@@ -79,6 +81,7 @@ func (c *RulesApplyCmd) RunTo(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
+// RulesListCmd is ringwatch rules list.
 type RulesListCmd struct {
 	client.Flags
 	Type string `help:"Only rules that alert, or that record." enum:"alert,record," default:"" placeholder:"TYPE"`
@@ -97,6 +100,7 @@ func (*RulesListCmd) Help() string {
 // Run implements the command.
 func (c *RulesListCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, time.Now()) }
 
+// RunTo is Run for another output than the process has.
 func (c *RulesListCmd) RunTo(ctx context.Context, out io.Writer, now time.Time) error {
 	api, err := c.Client()
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 // ErrRules has been told in detail already.
 var ErrRules = errors.New("correct what failed above")
 
+// RulesCheckCmd is ringwatch rules check.
 type RulesCheckCmd struct {
 	Files     []string `arg:"" optional:"" name:"file" help:"Rule files of one account, as a Prometheus reads them; without any, those that Ringwatch ships."`
 	Lint      string   `help:"What to look for beside errors: all, duplicate-rules or none." enum:"all,duplicate-rules,none" default:"duplicate-rules"`
@@ -46,6 +47,7 @@ func (*RulesCheckCmd) Help() string {
 // Run implements the command.
 func (c *RulesCheckCmd) Run() error { return c.RunTo(os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *RulesCheckCmd) RunTo(out io.Writer) error {
 	read, names := os.ReadFile, c.Files
 	if len(names) == 0 {
@@ -172,6 +174,7 @@ func showCheckedJSON(out io.Writer, checked []rules.Checked) error {
 	return encoder.Encode(list)
 }
 
+// RulesTestCmd is ringwatch rules test.
 type RulesTestCmd struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Files of tests in promtool's format; without any, those of the rules that Ringwatch ships."`
 	Only  string   `name:"run" help:"Run only the tests whose name matches this regular expression." placeholder:"REGEXP"`
@@ -188,6 +191,7 @@ func (*RulesTestCmd) Help() string {
 // Run implements the command.
 func (c *RulesTestCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *RulesTestCmd) RunTo(ctx context.Context, out io.Writer) error {
 	var o ruletest.Options
 	if c.Only != "" {

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/rules/relabel"
 )
 
+// RulesRelabelCmd is ringwatch rules relabel.
 type RulesRelabelCmd struct {
 	client.Flags
 	Node string `required:"" help:"The node: its id, an unambiguous beginning of it, or its address."`
@@ -43,6 +44,7 @@ func (c *RulesRelabelCmd) Run(ctx context.Context) error {
 	return c.RunTo(ctx, os.Stdout, os.Stderr)
 }
 
+// RunTo is Run for another output than the process has.
 func (c *RulesRelabelCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 	mapping, err := relabel.Mounts()
 	if c.File != "" {

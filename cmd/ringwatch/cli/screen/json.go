@@ -5,6 +5,7 @@ import (
 	"io"
 )
 
+// PrintJSON prints a value as indented JSON.
 func PrintJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(Writer{out})
 	e.SetIndent("", "  ")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 )
 
+// Dash is text, or a dash where there is none.
 func Dash(text string) string {
 	if text == "" {
 		return "-"

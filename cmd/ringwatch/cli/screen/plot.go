@@ -116,6 +116,7 @@ func Colourful(out io.Writer) bool {
 	return is && ColourTerminal(term.IsTerminal(file.Fd()), os.Getenv)
 }
 
+// ColourTerminal reports whether a terminal takes colours.
 func ColourTerminal(terminal bool, getenv func(string) string) bool {
 	name := getenv("TERM")
 	return terminal && getenv("NO_COLOR") == "" && name != "" && name != "dumb"

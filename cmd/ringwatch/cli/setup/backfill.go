@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/store"
 )
 
+// BackfillCmd is ringwatch backfill.
 type BackfillCmd struct {
 	settings.DataFlags
 	Account string   `help:"The account of the configuration that owns these nodes." default:"default" env:"RINGWATCH_ACCOUNT"`

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/store"
 )
 
+// SchemaCmd is ringwatch schema.
 type SchemaCmd struct {
 	Apply   SchemaApplyCmd   `cmd:"" help:"Create missing tables and alter those that differ from the configuration. Refuse changes that would lose data."`
 	Show    schemaShowCmd    `cmd:"" help:"Print which generation of the tables (v1, v2 or v3) serves which time, and each table's size."`
@@ -23,6 +24,7 @@ type SchemaCmd struct {
 	Grants  schemaGrantsCmd  `cmd:"" help:"Print the GRANT statements for a role in Cassandra."`
 }
 
+// SchemaApplyCmd is ringwatch schema apply.
 type SchemaApplyCmd struct {
 	settings.DataFlags
 	AllowShorterTTL bool `name:"allow-shorter-ttl" help:"Also shorten the time after which rows expire."`

@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/sizing"
 )
 
+// SizeCmd is ringwatch size.
 type SizeCmd struct {
 	Nodes     int    `help:"Nodes of Cassandra to monitor." required:""`
 	Series    int    `help:"Series of a node; a histogram is one. A node of 9 tables has 2100, each further table 100." default:"2100"`
@@ -38,6 +39,7 @@ func (*SizeCmd) Help() string {
 // Run implements the command.
 func (c *SizeCmd) Run() error { return c.RunTo(os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *SizeCmd) RunTo(out io.Writer) error {
 	interval, err := screen.ParseSpan("interval", c.Interval)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
+// VersionCmd is ringwatch version.
 type VersionCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -34,6 +35,7 @@ type VersionInfo struct {
 	Platform  string `json:"platform"`
 }
 
+// RunTo is Run for another output than the process has.
 func (c *VersionCmd) RunTo(out io.Writer) error {
 	v := VersionInfo{version.Version, version.Revision, version.BuildDate, version.GoVersion,
 		version.GoOS + "/" + version.GoArch}

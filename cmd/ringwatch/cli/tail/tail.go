@@ -63,6 +63,7 @@ func (*TailCmd) Help() string {
 // Run implements the command.
 func (c *TailCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
 
+// RunTo is Run for another output than the process has.
 func (c *TailCmd) RunTo(ctx context.Context, out io.Writer) error {
 	for flag, globs := range map[string][]string{"cluster": {c.Cluster}, "match": c.Match} {
 		for _, glob := range globs {

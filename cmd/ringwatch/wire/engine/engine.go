@@ -32,6 +32,7 @@ type Engine struct {
 	hello     []byte   // what its protocol answers, to whoever it lets in
 }
 
+// Kafka is the Kafka of a configuration.
 func Kafka(c *settings.Config) Engine {
 	// ApiVersions, version 0, from a client without a name: size, key, version, correlation, name.
 	hello := []byte{0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 0xff, 0xff}
@@ -39,6 +40,7 @@ func Kafka(c *settings.Config) Engine {
 		Unset: NoBrokers}
 }
 
+// Rows is the Cassandra that a configuration stores in.
 func Rows(c *settings.Config) Engine {
 	e := Cassandra("cassandra.hosts", c.Cassandra.Hosts, c.Cassandra.TLS)
 	e.Unset = NoHosts
@@ -52,6 +54,7 @@ func RowsOrDirectory(c *settings.Config) Engine {
 	return e
 }
 
+// Cassandra is a Cassandra at contact points, under the name of its key.
 func Cassandra(name string, hosts []string, tls certs.Client) Engine {
 	// OPTIONS, in version 4 of the protocol, without a body.
 	e := Engine{Name: name, TLS: tls, names: hosts, hello: []byte{4, 0, 0, 0, 5, 0, 0, 0, 0}}
@@ -62,6 +65,7 @@ func Cassandra(name string, hosts []string, tls certs.Client) Engine {
 	return e
 }
 
+// Redis is the Redis of a configuration.
 func Redis(c *settings.Config) Engine {
 	return Engine{Name: "redis.addresses", Addresses: c.Redis.Addresses, Optional: true,
 		TLS: c.Redis.TLS, names: c.Redis.Addresses, hello: []byte("PING\r\n")}
@@ -103,7 +107,7 @@ func Named(engines ...Engine) error {
 	return nil
 }
 
-// reach waits until one address of every engine takes connections, with TLS where it is set, and
+// ReachAll waits until one address of every engine takes connections, with TLS where it is set, and
 // after patience names all that did not. Only a wrong certificate is a UsageError: an engine may be
 // away, and a supervisor does not start again what ended with exit code 2. The process does without
 // those that have no address. Once started, a role never ends because an engine is away.
@@ -170,6 +174,7 @@ func (e *Engine) Greet(ctx context.Context, log *slog.Logger,
 	return e.TLS.Dialer(log, e.names...).Greet(ctx, address, e.hello)
 }
 
+// Reach waits until one of the addresses takes connections, or ctx ends.
 func (e *Engine) Reach(ctx context.Context, log *slog.Logger) error {
 	if len(e.Addresses) == 0 || e.Later {
 		return nil // the process does without

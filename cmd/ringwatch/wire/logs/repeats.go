@@ -49,6 +49,7 @@ type repeated struct {
 	handler slog.Handler // of the last
 }
 
+// NewRepeats makes one that has said nothing yet.
 func NewRepeats() *Repeats {
 	return &Repeats{Now: time.Now, After: func(d time.Duration, f func()) { time.AfterFunc(d, f) },
 		Kinds: map[kind]*repeated{}}
