@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/promapi"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 )
 
 // alertsAnswer is in Prometheus's form; the names are what a hostile label may try.
@@ -137,12 +138,13 @@ func TestNoAlerts(t *testing.T) {
 // TestAccountsAdvice: an account's own file is its alone, and a wrong one is said.
 func TestAccountsAdvice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.yaml")
-	c := defaultConfig()
-	if _, err := decodeYAML([]byte("accounts: [{name: acme, advice: "+path+"}, {name: other}]"),
+	c := settings.Default()
+	if _, err := settings.Decode(
+		[]byte("accounts: [{name: acme, advice: "+path+"}, {name: other}]"),
 		&c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.advice(); c.validateAdvice() != nil || err == nil {
+	if _, err := c.Advice(); c.ValidateAdvice() != nil || err == nil {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	write := func(text string) {
@@ -151,13 +153,13 @@ func TestAccountsAdvice(t *testing.T) {
 		}
 	}
 	write("alerts: [{alert: NodeCPUBusy, none: we know}]")
-	list, err := c.advice()
-	if err != nil || len(list.of("acme").Cases("NodeCPUBusy")) != 0 ||
-		len(list.of("other").Cases("NodeCPUBusy")) == 0 {
+	list, err := c.Advice()
+	if err != nil || len(list.For("acme").Cases("NodeCPUBusy")) != 0 ||
+		len(list.For("other").Cases("NodeCPUBusy")) == 0 {
 		t.Errorf("%v %v", list, err)
 	}
 	write("alerts: [{alert: NodeCPUBusy}]")
-	if err := c.validateAdvice(); err == nil ||
+	if err := c.ValidateAdvice(); err == nil ||
 		!strings.Contains(err.Error(), "account acme: "+path+": alert NodeCPUBusy: write cases") {
 		t.Error(err)
 	}

@@ -128,7 +128,7 @@ recent: {listen: %q}
 	return a
 }
 
-// ready asks a role whether it is ready.
+// Ready asks a role whether it is ready.
 func ready(ctx context.Context, base string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/-/ready", nil)
 	if err != nil {
@@ -163,7 +163,7 @@ func peak(t *testing.T, pid int) (n int64) {
 	return n << 10
 }
 
-// do sends a request with a key and returns its status and answer.
+// Do sends a request with a key and returns its status and answer.
 func (a *attacked) do(ctx context.Context, method, key, address string,
 	body []byte) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
@@ -273,7 +273,7 @@ func (a *attacked) served(t *testing.T, f func()) {
 	})
 }
 
-// send posts frames of the evil account and counts the answers by status and reason.
+// Send posts frames of the evil account and counts the answers by status and reason.
 func (a *attacked) send(t *testing.T, atOnce int, frames ...[]byte) map[string]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -311,7 +311,7 @@ func each(atOnce, n int, f func(i int)) {
 	wg.Wait()
 }
 
-// publish brings frames into the topic past ingest.
+// Publish brings frames into the topic past ingest.
 func (a *attacked) publish(t *testing.T, frames ...[]byte) {
 	t.Helper()
 	for _, b := range frames {

@@ -13,6 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/promql"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
@@ -103,7 +108,7 @@ func (w *whole) testCatalog(t *testing.T) {
 		for _, key := range slices.Sorted(maps.Keys(waiting)) {
 			var answer []struct {
 				Partial []string
-				Payload []payload
+				Payload []fleet.Payload
 			}
 			if err := w.Get(ctx,
 				"/v1/nodes/"+w.node+"/metrics?metrics="+url.QueryEscape(waiting[key]),
@@ -112,7 +117,7 @@ func (w *whole) testCatalog(t *testing.T) {
 			}
 			if len(answer) == 1 && len(answer[0].Payload) == 1 &&
 				len(answer[0].Payload[0].Values) == 1 &&
-				number(answer[0].Payload[0].Values[0].Value) >= 0 {
+				screen.Number(answer[0].Payload[0].Values[0].Value) >= 0 {
 				delete(waiting, key)
 			}
 		}
@@ -134,44 +139,44 @@ func (w *whole) testCatalog(t *testing.T) {
 	)
 
 	var out bytes.Buffer
-	flags := clientFlags{API: w.API, Key: w.Key}
-	if err := (&catalogCmd{clientFlags: flags}).run(t.Context(), &out); err != nil ||
+	flags := client.Flags{API: w.API, Key: w.Key}
+	if err := (&promql.CatalogCmd{Flags: flags}).RunTo(t.Context(), &out); err != nil ||
 		!strings.Contains(out.String(), "\n  n::cpuUtilization ") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
 
 func TestCatalogCommand(t *testing.T) {
-	show := func(c catalogCmd) string {
+	show := func(c promql.CatalogCmd) string {
 		t.Helper()
 		var out bytes.Buffer
 		c.Shipped = true
-		if err := c.run(t.Context(), &out); err != nil {
+		if err := c.RunTo(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	if text := show(catalogCmd{Name: "N::CPUutilization"}); !strings.Contains(
+	if text := show(promql.CatalogCmd{Name: "N::CPUutilization"}); !strings.Contains(
 		text,
 		"rate(os_cpu_seconds_total{$scope",
 	) ||
 		!strings.Contains(text, "percentage in percent, healthy ≤ 90\n") {
 		t.Error(text)
 	}
-	text := show(catalogCmd{Name: "latency"})
+	text := show(promql.CatalogCmd{Name: "latency"})
 	if !strings.Contains(text, "n::diskReadLatency") ||
 		!strings.Contains(text, "cf::{keyspace}::{table}::readLatency") ||
 		strings.Contains(text, "n::reads") {
 		t.Error(text)
 	}
 	var groups []catalog.Group
-	if err := json.Unmarshal([]byte(show(catalogCmd{Name: "n::reads", JSON: true})),
+	if err := json.Unmarshal([]byte(show(promql.CatalogCmd{Name: "n::reads", JSON: true})),
 		&groups); err != nil ||
 		len(groups) != 1 ||
 		groups[0].Entries[0].Name != "n::reads" {
 		t.Errorf("%v %+v", err, groups)
 	}
-	if err := (&catalogCmd{Shipped: true, Name: "nosuch"}).run(t.Context(),
+	if err := (&promql.CatalogCmd{Shipped: true, Name: "nosuch"}).RunTo(t.Context(),
 		&bytes.Buffer{}); err == nil {
 		t.Error("nothing is found, and that is no error")
 	}
@@ -189,27 +194,28 @@ func TestAccountsCatalogs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := defaultConfig()
-	if _, err := decodeYAML([]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"),
+	c := settings.Default()
+	if _, err := settings.Decode(
+		[]byte("accounts: [{name: acme, catalog: "+path+"}, {name: other}]"),
 		&c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.catalogs(); c.validateCatalogs() != nil || err == nil {
+	if _, err := c.Catalogs(); c.ValidateCatalogs() != nil || err == nil {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	write("n::orders")
-	list, err := c.catalogs()
+	list, err := c.Catalogs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := list.of("acme").Lookup("n::orders"); err != nil {
+	if _, err := list.For("acme").Lookup("n::orders"); err != nil {
 		t.Error(err)
 	}
-	if _, err := list.of("other").Lookup("n::orders"); err == nil {
+	if _, err := list.For("other").Lookup("n::orders"); err == nil {
 		t.Error("another account has the entry")
 	}
 	write("n::reads")
-	if err := c.validateCatalogs(); err == nil ||
+	if err := c.ValidateCatalogs(); err == nil ||
 		!strings.Contains(
 			err.Error(),
 			"account acme: "+path+": entry n::reads: the name n::reads is entry n::reads's already",
@@ -221,7 +227,7 @@ func TestAccountsCatalogs(t *testing.T) {
 		promql = `label_join(` + promql + `, "node", "", "node", "node")`
 	}
 	write("n::orders")
-	if err := c.validateCatalogs(); err == nil ||
+	if err := c.ValidateCatalogs(); err == nil ||
 		!strings.Contains(err.Error(), "max_label_bytes") {
 		t.Errorf("labels that grow: %v", err)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
@@ -121,8 +123,8 @@ func serveNodes(t *testing.T, nodes []*frametest.Node,
 }
 
 // flags are what kong would take from the environment.
-func flags() clientFlags {
-	return clientFlags{API: os.Getenv("RINGWATCH_API"), Key: os.Getenv("RINGWATCH_KEY")}
+func flags() client.Flags {
+	return client.Flags{API: os.Getenv("RINGWATCH_API"), Key: os.Getenv("RINGWATCH_KEY")}
 }
 
 func expect(t *testing.T, out string, patterns ...string) {
@@ -147,34 +149,35 @@ func TestTables(t *testing.T) {
 		out.Reset()
 		return text
 	}
-	expect(t, print((&clustersCmd{clientFlags: flags()}).run(ctx, &out)), `^CLUSTER +KIND +NODES`,
+	expect(t, print((&fleet.ClustersCmd{Flags: flags()}).RunTo(ctx, &out)), `^CLUSTER +KIND +NODES`,
 		`^prod +cassandra +3 +2 +0 +0 +1 +0 +dc1 \(3\)$`)
-	expect(t, print((&nodesCmd{clientFlags: flags()}).run(ctx, &out)),
+	expect(t, print((&fleet.NodesCmd{Flags: flags()}).RunTo(ctx, &out)),
 		`^HOST +ADDRESS +CLUSTER +DC +RACK +KIND +VERSION +STATE +AGE$`,
 		`^- +10\.0\.0\.1 +prod +dc1 +rack2 +cassandra +5\.0\.9 +up +0\.0s$`,
 		`10\.0\.0\.3 .* down +2m00s$`)
-	expect(t, print((&nodesCmd{clientFlags: flags(), Wide: true}).run(ctx, &out)),
+	expect(t, print((&fleet.NodesCmd{Flags: flags(), Wide: true}).RunTo(ctx, &out)),
 		`^HOST .* AGE +ID$`, `10\.0\.0\.1 .* up +0\.0s +`+nodes[0].ID.String()+`$`,
 		`down +2m00s +`+nodes[2].ID.String()+`$`)
 
-	latest := &latestCmd{clientFlags: flags(), Node: nodes[0].ID.String()[:7],
+	latest := &fleet.LatestCmd{Flags: flags(), Node: nodes[0].ID.String()[:7],
 		Match: []string{"cassandra_table_*"}}
-	text := print(latest.run(ctx, &out))
+	text := print(latest.RunTo(ctx, &out))
 	expect(t, text, `^SERIES +VALUE +P50 +P99 +UNIT$`,
 		`^cassandra_table_live_disk_space_bytes\{keyspace="shop",table="table_\d"\} +\d+ +bytes$`,
 		`^cassandra_table_read_latency_seconds\{keyspace="shop",table="table_0"\} +\d+ +[\d.]+µs +[\d.]+(ms|µs) +seconds$`)
 	if strings.Contains(text, "node_load1") || strings.Count(text, "\n") < 7*3 {
 		t.Error(text)
 	}
-	latest = &latestCmd{clientFlags: flags(), Node: "10.0.0.2",
+	latest = &fleet.LatestCmd{Flags: flags(), Node: "10.0.0.2",
 		Selector: []string{`{request="Read"}`}}
-	if text := print(latest.run(ctx, &out)); strings.Count(text, "\n") != 2 {
+	if text := print(latest.RunTo(ctx, &out)); strings.Count(text, "\n") != 2 {
 		t.Error(text)
 	}
 	// The text has a line break, which must not reach the terminal.
 	expect(t,
 		print(
-			(&latestCmd{clientFlags: flags(), Node: "10.0.0.2", Match: []string{"*_version"}}).run(
+			(&fleet.LatestCmd{Flags: flags(), Node: "10.0.0.2",
+				Match: []string{"*_version"}}).RunTo(
 				ctx, &out)), `^cassandra_node_schema_version +a "quoted.*two lines`)
 
 	for metric, want := range map[string][]string{
@@ -192,8 +195,8 @@ func TestTables(t *testing.T) {
 		"cassandra_table_sstables*": {`┤`, `p99`},
 	} {
 		expect(t,
-			print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "15m",
-				Top: 5, Rows: 20}).run(ctx, &out)), want...)
+			print((&fleet.SeriesCmd{Flags: flags(), Node: "10.0.0.1", Metric: metric, Period: "15m",
+				Top: 5, Rows: 20}).RunTo(ctx, &out)), want...)
 	}
 	for metric, want := range map[string][]string{
 		`cassandra_client_request_latency_seconds{request="Read"}`: {`, p99$`, `^TIME +P99$`,
@@ -204,10 +207,10 @@ func TestTables(t *testing.T) {
 			`:\d[05]:00 +[\d.]+$`},
 	} {
 		expect(t,
-			print((&seriesCmd{clientFlags: flags(), Node: "10.0.0.1", Metric: metric, Period: "1d",
-				Step: "5m", Top: 5, Rows: 20}).run(ctx, &out)), want...)
+			print((&fleet.SeriesCmd{Flags: flags(), Node: "10.0.0.1", Metric: metric, Period: "1d",
+				Step: "5m", Top: 5, Rows: 20}).RunTo(ctx, &out)), want...)
 	}
-	expect(t, print((&topCmd{clientFlags: flags()}).once(ctx, &out)),
+	expect(t, print((&fleet.TopCmd{Flags: flags()}).RunOnce(ctx, &out)),
 		`^NODE +CLUSTER +DC +KIND +STATE +AGE +REQ/S +READ P99 +WRITE P99 +PENDING\n10\.0\.0\.3 +prod +dc1 +cassandra +down +2m00s +- +- +- +-\n`,
 		`^10\.0\.0\.1 +prod +dc1 +cassandra +up +0\.0s +[\d.]+ +[\d.]+(µs|ms) +[\d.]+(µs|ms) +\d+$`)
 }
@@ -217,17 +220,17 @@ func TestJSON(t *testing.T) {
 	id := nodes[0].ID.String()
 	for name, run := range map[string]func(*bytes.Buffer) error{
 		"clusters": func(out *bytes.Buffer) error {
-			return (&clustersCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
+			return (&fleet.ClustersCmd{Flags: flags(), JSON: true}).RunTo(t.Context(), out)
 		},
 		"nodes": func(out *bytes.Buffer) error {
-			return (&nodesCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
+			return (&fleet.NodesCmd{Flags: flags(), JSON: true}).RunTo(t.Context(), out)
 		},
 		"latest": func(out *bytes.Buffer) error {
-			return (&latestCmd{clientFlags: flags(), Node: id, JSON: true}).run(t.Context(), out)
+			return (&fleet.LatestCmd{Flags: flags(), Node: id, JSON: true}).RunTo(t.Context(), out)
 		},
 		"series": func(out *bytes.Buffer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "node_load1", Period: "5m",
-				Step: "1m", Top: 5, JSON: true}).run(t.Context(), out)
+			return (&fleet.SeriesCmd{Flags: flags(), Node: id, Metric: "node_load1", Period: "5m",
+				Step: "1m", Top: 5, JSON: true}).RunTo(t.Context(), out)
 		},
 	} {
 		var out bytes.Buffer
@@ -251,7 +254,7 @@ func TestTopIsLiveUntilQ(t *testing.T) {
 	shown := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- (&topCmd{clientFlags: flags(), Every: 100 * time.Millisecond}).live(t.Context(),
+		ended <- (&fleet.TopCmd{Flags: flags(), Every: 100 * time.Millisecond}).Live(t.Context(),
 			tea.WithInput(in),
 			tea.WithOutput(&watcher{Buffer: &screen, for_: "10.0.0.3", found: shown}),
 			tea.WithWindowSize(120, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}),
@@ -386,21 +389,21 @@ func TestClientFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(deep)
-	c, err := (&clientFlags{}).client()
-	if err != nil || c.base != "http://127.0.0.1:1234" || c.key != "rw_fromthefile000000000" {
+	c, err := (&client.Flags{}).Client()
+	if err != nil || c.Base != "http://127.0.0.1:1234" || c.Key != "rw_fromthefile000000000" {
 		t.Errorf("%+v %v", c, err)
 	}
-	if c, err = (&clientFlags{API: "127.0.0.1:1234", Key: "rw_other"}).client(); err != nil ||
-		c.key != "rw_other" {
+	if c, err = (&client.Flags{API: "127.0.0.1:1234", Key: "rw_other"}).Client(); err != nil ||
+		c.Key != "rw_other" {
 		t.Errorf("%+v %v", c, err)
 	}
-	if c, err = (&clientFlags{API: "http://127.0.0.1:99"}).client(); err == nil {
+	if c, err = (&client.Flags{API: "http://127.0.0.1:99"}).Client(); err == nil {
 		t.Errorf("the file's key goes to another address: %+v", c)
 	}
 	if err := os.WriteFile(path, []byte("api: [\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = (&clientFlags{}).client(); err == nil ||
+	if _, err = (&client.Flags{}).Client(); err == nil ||
 		!strings.Contains(err.Error(), "cli.yaml") {
 		t.Error(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 )
 
 // mustCertificate writes a certificate for 127.0.0.1, for servers and clients, which signs itself.
@@ -60,32 +62,32 @@ func TestClientTLS(t *testing.T) {
 	f := flags()
 	f.API = "https://" + strings.TrimPrefix(f.API, "http://")
 	var out bytes.Buffer
-	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err == nil ||
+	if err := (&fleet.NodesCmd{Flags: f}).RunTo(t.Context(), &out); err == nil ||
 		!strings.Contains(err.Error(), "--ca-file") {
 		t.Error("a certificate that nobody knows:", err)
 	}
 	f.CAFile = cert
-	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err == nil {
+	if err := (&fleet.NodesCmd{Flags: f}).RunTo(t.Context(), &out); err == nil {
 		t.Error("without a certificate of our own it is let in")
 	}
 	f.CertFile, f.CertKeyFile = cert, key
-	if err := (&nodesCmd{clientFlags: f}).run(t.Context(), &out); err != nil ||
+	if err := (&fleet.NodesCmd{Flags: f}).RunTo(t.Context(), &out); err != nil ||
 		!strings.Contains(out.String(), nodes[0].Identity.Fact("address")) {
 		t.Error(err, out.String())
 	}
-	api, err := f.client()
+	api, err := f.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := api.get(t.Context(), "/v1/discovery", nil)
+	body, err := api.Get(t.Context(), "/v1/discovery", nil)
 	var list []struct{ Labels map[string]string }
 	if err != nil || json.Unmarshal(body, &list) != nil || len(list) != 3 ||
 		list[0].Labels["__scheme__"] != "https" {
 		t.Errorf("%v %s", err, body)
 	}
-	for _, f := range []clientTLS{{CAFile: "none"}, {CAFile: key}, {CertFile: cert},
+	for _, f := range []client.TLSFlags{{CAFile: "none"}, {CAFile: key}, {CertFile: cert},
 		{CertFile: key, CertKeyFile: key}} {
-		if _, err := f.transport(); err == nil || !strings.Contains(err.Error(), "--c") {
+		if _, err := f.Transport(); err == nil || !strings.Contains(err.Error(), "--c") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}

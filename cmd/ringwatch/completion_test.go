@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/help"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -59,7 +60,7 @@ func serveHostile(t *testing.T) []*frametest.Node {
 }
 
 func TestCompletion(t *testing.T) {
-	completionPatience = time.Minute
+	help.CompletionPatience = time.Minute
 	nodes := serveHostile(t)
 	app := commands(&cli{}).Model.Node
 	id := nodes[1].ID.String()
@@ -98,7 +99,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"report", "--api", "http://127.0.0.1:1", ""}, ``},
 		{[]string{"report", "--key=rw_wrong", ""}, ``},
 	} {
-		got := completion(t.Context(), app, "zsh", c.words)
+		got := help.Completion(t.Context(), app, "zsh", c.words)
 		if !regexp.MustCompile("^" + c.want + "$").MatchString(got) {
 			t.Errorf("%q: %q, want %q", c.words, got, c.want)
 		}
@@ -113,11 +114,13 @@ func TestCompletion(t *testing.T) {
 		"ringwatch":                   "",
 		"":                            "",
 	} {
-		if got := completion(t.Context(), app, "bash", []string{bashBreaks, line}); got != want {
+		if got := help.Completion(t.Context(), app, "bash",
+			[]string{bashBreaks, line}); got != want {
 			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
-	if got := completion(t.Context(), app, "bash", nil) + completion(t.Context(), app, "zsh",
+	if got := help.Completion(t.Context(), app, "bash", nil) + help.Completion(t.Context(), app,
+		"zsh",
 		nil); got != "" {
 		t.Errorf("without words: %q", got)
 	}
@@ -134,7 +137,7 @@ func TestCompletedNamesExist(t *testing.T) {
 		}
 		return next(nil)
 	})
-	for name := range subjects {
+	for name := range help.Subjects {
 		if !slices.Contains(names, name) {
 			t.Errorf("no flag and no argument has the name %s", name)
 		}

@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// start runs ringwatch as a process of its own and returns its exit code and what it wrote to
+// Start runs ringwatch as a process of its own and returns its exit code and what it wrote to
 // stderr.
 func start(t *testing.T, args ...string) (int, string) {
 	t.Helper()
@@ -60,8 +62,8 @@ events: {loki: {url: "http://127.0.0.1:1", account: acne}}
 throttle: {lease: 1ms, classes: {tiny: {concurrency: 50}}}
 log: {level: loud}
 `))
-	if code != exitUsage {
-		t.Errorf("exit code %d, want %d", code, exitUsage)
+	if code != exit.Misused {
+		t.Errorf("exit code %d, want %d", code, exit.Misused)
 	}
 	for _, want := range []string{"acounts: unknown key", "Bad Name", "publish_timeout", "raw_ttl",
 		"SOMETIMES", `redis: addresses: "nowhere" is not host:port`, "max_frame_bytes", "nowhere",
@@ -82,7 +84,7 @@ log: {level: loud}
 			t.Errorf("nothing is said of %q in\n%s", want, stderr)
 		}
 	}
-	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exitUsage ||
+	if code, stderr := start(t, "all", "--config", "/no/such/file"); code != exit.Misused ||
 		!strings.Contains(stderr, "--config") {
 		t.Errorf("a missing file: exit code %d, %s", code, stderr)
 	}
@@ -95,7 +97,7 @@ func TestTLSIsSwitchedOn(t *testing.T) {
 		"kafka: {tls: {ca_file: x}}":                 true,
 		"kafka: {tls: {ca_file: x, enabled: false}}": false, "kafka: {tls: {enabled: true}}": true,
 	} {
-		c, _, err := (&roleFlags{Config: configFile(t, text)}).load()
+		c, _, err := (&settings.RoleFlags{Config: configFile(t, text)}).Load()
 		if err != nil || c.Kafka.TLS.Enabled != want || c.Cassandra.TLS.Enabled ||
 			c.Redis.TLS.Enabled || c.Lookup.TLS.Enabled {
 			t.Errorf("%q: %+v, %v", text, c, err)
@@ -107,7 +109,7 @@ func TestTLSIsSwitchedOn(t *testing.T) {
 func TestRoleWithoutItsEngine(t *testing.T) {
 	code, stderr := start(t, "recent", "--config", configFile(t, "redis: {addresses: []}"))
 	if want := "redis.addresses is empty: this role is nothing without it: name a host:port, or " +
-		"run ringwatch all"; code != exitUsage || !strings.Contains(stderr, want) {
+		"run ringwatch all"; code != exit.Misused || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
@@ -121,8 +123,8 @@ kafka: {brokers: ["127.0.0.1:%d"]}
 cassandra: {hosts: ["127.0.0.1:%d"]}
 redis: {addresses: ["127.0.0.1:%d"]}
 `, ports[0], ports[1], ports[2])))
-	if code != exitFailed {
-		t.Errorf("exit code %d, want %d", code, exitFailed)
+	if code != exit.Failed {
+		t.Errorf("exit code %d, want %d", code, exit.Failed)
 	}
 	for i, name := range []string{"kafka.brokers", "cassandra.hosts", "redis.addresses"} {
 		if !strings.Contains(stderr, fmt.Sprintf("%s: cannot reach 127.0.0.1:%d", name, ports[i])) {

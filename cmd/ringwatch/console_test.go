@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -155,8 +157,9 @@ func (s *stage) alert() error {
 	if err := os.WriteFile(file, []byte(rule), 0o600); err != nil {
 		return err
 	}
-	apply := rulesApplyCmd{clientFlags: clientFlags{API: s.API, Key: s.Key}, Files: []string{file}}
-	return apply.run(s.ctx, &strings.Builder{})
+	apply := rulefiles.RulesApplyCmd{Flags: client.Flags{API: s.API, Key: s.Key},
+		Files: []string{file}}
+	return apply.RunTo(s.ctx, &strings.Builder{})
 }
 
 // pair lets two nodes of the other account send what a real one once did, until the tests end.
@@ -179,7 +182,7 @@ func (s *stage) pair() error {
 	return nil
 }
 
-// send sends a frame with an account's key.
+// Send sends a frame with an account's key.
 func (s *stage) send(account string, b []byte) error {
 	other := *s.Line
 	other.Key = s.Keys[account]

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -204,7 +205,7 @@ func (f *cutoverFleet) startStores(t *testing.T) {
 	f.start(t, "store", 1)
 }
 
-// start runs a role as the i-th process and waits until it is ready.
+// Start runs a role as the i-th process and waits until it is ready.
 func (f *cutoverFleet) start(t *testing.T, role string, i int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -289,7 +290,7 @@ func (f *cutoverFleet) check(t *testing.T, from int64) {
 			}
 			var answer []struct {
 				Partial []string
-				Payload []payload
+				Payload []fleet.Payload
 			}
 			if err := json.Unmarshal(b, &answer); err != nil {
 				return err

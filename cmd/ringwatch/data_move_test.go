@@ -15,6 +15,12 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -65,11 +71,11 @@ func TestMoveToTheLine(t *testing.T) {
 	if err := os.WriteFile(rules, []byte(wholeRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	apply := rulesApplyCmd{
-		clientFlags: clientFlags{API: d.api, Key: d.fleet.key},
-		Files:       []string{rules},
+	apply := rulefiles.RulesApplyCmd{
+		Flags: client.Flags{API: d.api, Key: d.fleet.key},
+		Files: []string{rules},
 	}
-	if err := apply.run(t.Context(), io.Discard); err != nil {
+	if err := apply.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	d.base = time.Now().UnixMilli() / pastEvery * pastEvery
@@ -100,9 +106,9 @@ func TestMoveToTheLine(t *testing.T) {
 	others := d.others(t)
 	t.Run("Refused", d.testMoveRefused)
 	t.Run("DryRun", func(t *testing.T) {
-		said, err := d.move(t, d.line, func(c *dataMoveCmd) { c.DryRun = true })
+		said, err := d.move(t, d.line, func(c *data.DataMoveCmd) { c.DryRun = true })
 		if err != nil || !strings.Contains(said, "nothing was done") ||
-			isThere(filepath.Join(d.data, moveName)) {
+			datadir.Exists(filepath.Join(d.data, datadir.MoveName)) {
 			t.Errorf("%v: %s", err, said)
 		}
 	})
@@ -198,7 +204,7 @@ func TestGivesUpItsDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the process", func(ctx context.Context) error { return ready(ctx, d.api) })
-	running := askRunning(data)
+	running := datadir.AskRunning(data)
 	defer running.Close()
 	eventually(t, "the socket", func(ctx context.Context) error {
 		has, err := running.Move(ctx)
@@ -245,7 +251,7 @@ func (d *movingLine) interrupted(t *testing.T) {
 	copied := func(p *engines.Process, n int) {
 		t.Helper()
 		for {
-			s, err := readMove(d.data)
+			s, err := datadir.ReadMove(d.data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +281,7 @@ func (d *movingLine) interrupted(t *testing.T) {
 	if err := d.cass.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := readMove(d.data)
+	s, err := datadir.ReadMove(d.data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +296,7 @@ func (d *movingLine) interrupted(t *testing.T) {
 }
 
 func (d *movingLine) testMoveRefused(t *testing.T) {
-	c, _, err := (&roleFlags{Config: d.lineOf(t, "{name: mover}", "occupied", "")}).load()
+	c, _, err := (&settings.RoleFlags{Config: d.lineOf(t, "{name: mover}", "occupied", "")}).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,15 +334,15 @@ func (d *movingLine) testMoveRefused(t *testing.T) {
 			"moved_here", "occupied"),
 	} {
 		_, err := d.move(t, config)
-		if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), name) {
+		if !errors.As(err, new(exit.UsageError)) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if isThere(filepath.Join(d.data, moveName)) {
+	if datadir.Exists(filepath.Join(d.data, datadir.MoveName)) {
 		t.Error("a move that was refused has begun")
 	}
 	empty := t.TempDir()
-	if _, err := d.move(t, d.line, func(c *dataMoveCmd) { c.Data = empty }); err == nil ||
+	if _, err := d.move(t, d.line, func(c *data.DataMoveCmd) { c.Data = empty }); err == nil ||
 		!strings.Contains(err.Error(), "has neither rows nor a stream") {
 		t.Errorf("an empty directory: %v", err)
 	}

@@ -16,6 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/stream"
@@ -45,7 +50,7 @@ func (s *steady) start() {
 				n.Step()
 				b := n.Frame(at)
 				for s.fleet.post(context.Background(), s.ingest, b) != nil && ctx.Err() == nil {
-					pause(ctx, 20*time.Millisecond)
+					wire.Pause(ctx, 20*time.Millisecond)
 				}
 			}
 			if ctx.Err() != nil {
@@ -54,7 +59,7 @@ func (s *steady) start() {
 			s.mu.Lock()
 			s.sent = append(s.sent, at)
 			s.mu.Unlock()
-			pause(ctx, 300*time.Millisecond)
+			wire.Pause(ctx, 300*time.Millisecond)
 		}
 	}()
 }
@@ -123,7 +128,7 @@ func (d *movingLine) questions() map[string]string {
 	}
 }
 
-// ask returns what there is of all questions.
+// Ask returns what there is of all questions.
 func (d *movingLine) ask(ctx context.Context) (map[string]string, error) {
 	got := map[string]string{}
 	for name, path := range d.questions() {
@@ -148,13 +153,13 @@ func (d *movingLine) ask(ctx context.Context) (map[string]string, error) {
 // others are answers that change, without what changes in them.
 func (d *movingLine) others(t *testing.T) map[string]string {
 	t.Helper()
-	flags := clientFlags{API: d.api, Key: d.fleet.key}
-	api, err := flags.client()
+	flags := client.Flags{API: d.api, Key: d.fleet.key}
+	api, err := flags.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	list, err := api.alerts(t.Context())
+	list, err := alerts.AskAlerts(t.Context(), api)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,15 +187,15 @@ func (d *movingLine) others(t *testing.T) map[string]string {
 func (d *movingLine) move(
 	t *testing.T,
 	config string,
-	change ...func(*dataMoveCmd),
+	change ...func(*data.DataMoveCmd),
 ) (string, error) {
 	t.Helper()
-	c := dataMoveCmd{Config: config, Data: d.data, Wait: time.Minute}
+	c := data.DataMoveCmd{Config: config, Data: d.data, Wait: time.Minute}
 	for _, f := range change {
 		f(&c)
 	}
 	var out bytes.Buffer
-	err := c.run(t.Context(), &out)
+	err := c.RunTo(t.Context(), &out)
 	t.Logf("ringwatch data move: %v\n%s", err, &out)
 	return out.String(), err
 }
@@ -219,8 +224,8 @@ func (d *movingLine) lineOf(t *testing.T, accounts, keyspace, more string) strin
 func (d *movingLine) keyOf(t *testing.T, name string, scopes ...account.Scope) string {
 	t.Helper()
 	var out bytes.Buffer
-	c := keyCreateCmd{keyFlags: d.keyFlags(), Name: name, Account: "mover", Scopes: scopes}
-	if err := c.run(t.Context(), &out, io.Discard); err != nil {
+	c := keys.KeyCreateCmd{KeyFlags: d.keyFlags(), Name: name, Account: "mover", Scopes: scopes}
+	if err := c.RunTo(t.Context(), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(out.String())
@@ -236,7 +241,7 @@ func (d *movingLine) keepAsking(t *testing.T, want map[string]string) {
 		for ctx.Err() == nil {
 			got, err := d.ask(ctx)
 			if err != nil { // nobody is there, or the answer waits for what is on its way
-				pause(ctx, 50*time.Millisecond)
+				wire.Pause(ctx, 50*time.Millisecond)
 				continue
 			}
 			asked++
@@ -251,7 +256,7 @@ func (d *movingLine) keepAsking(t *testing.T, want map[string]string) {
 					return
 				}
 			}
-			pause(ctx, 200*time.Millisecond)
+			wire.Pause(ctx, 200*time.Millisecond)
 		}
 	}()
 	t.Cleanup(func() {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -31,19 +34,19 @@ func TestRetentionIsOneKey(t *testing.T) {
 			"[\"a:1\"], retention: 50h}": {
 			3 * day, 60 * day, 365 * day, 1825 * day, 50 * time.Hour},
 	} {
-		c, _, err := parseConfig("it", []byte(text))
+		c, _, err := settings.Parse("it", []byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		c.keepIn("elsewhere") // as --data does
+		c.KeepIn("elsewhere") // as --data does
 		s := &c.Cassandra
 		if is := [5]time.Duration{s.RawTTL, s.FiveMinutesTTL, s.HourTTL, s.DayTTL,
 			c.Kafka.Retention}; is != want {
 			t.Errorf("%q: %v, want %v", text, is, want)
 		}
 	}
-	if standard.RawTTL != defaultData().Retention {
+	if standard.RawTTL != settings.DefaultData().Retention {
 		t.Error("a directory keeps samples for another time than Cassandra")
 	}
 	for text, want := range map[string]string{
@@ -60,7 +63,7 @@ func TestRetentionIsOneKey(t *testing.T) {
 			"data.max_bytes bounds frames and rows",
 		"data: {retention: 30m, dir: \"\"}": "data: dir is empty",
 	} {
-		if _, _, err := parseConfig("it", []byte(text)); err == nil ||
+		if _, _, err := settings.Parse("it", []byte(text)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		} else if strings.Contains(err.Error(), "raw_ttl") && !strings.Contains(text, "raw_ttl") {
@@ -74,31 +77,32 @@ func TestRetentionIsOneKey(t *testing.T) {
 func TestMaxBytesBoundsAll(t *testing.T) {
 	const most = 8 << 20
 	p, err :=
-		(&dataFlags{roleFlags: roleFlags{Config: configFile(t, "accounts: [{name: alone}]\n")},
-			Data: filepath.Join(t.TempDir(), "data")}).prepare("all")
+		wire.PrepareOnData((&settings.DataFlags{RoleFlags: settings.RoleFlags{Config: configFile(t,
+			"accounts: [{name: alone}]\n")},
+			Data: filepath.Join(t.TempDir(), "data")}), "all")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Data.MaxBytes, p.Cassandra.MaxBytes = most, most
-	p.Cassandra.DirMemory, p.Cassandra.FreshTTL = 256<<10, 10*24*time.Hour
+	p.Config.Data.MaxBytes, p.Config.Cassandra.MaxBytes = most, most
+	p.Config.Cassandra.DirMemory, p.Config.Cassandra.FreshTTL = 256<<10, 10*24*time.Hour
 	var ahead atomic.Int64
-	clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	t.Cleanup(func() { clock = time.Now })
-	topics, err := p.ensureTopic(t.Context(), p.Kafka.framesConfig)
+	clock.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	t.Cleanup(func() { clock.Now = time.Now })
+	topics, err := p.EnsureTopic(t.Context(), p.Config.Kafka.FramesConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		p.endRows()
-		if err := p.endStream(); err != nil {
+		p.EndRows()
+		if err := p.EndStream(); err != nil {
 			t.Error(err)
 		}
 	}()
-	db, err := p.openStore(t.Context())
+	db, err := p.OpenStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	producer, err := stream.NewProducer(topics, p.Kafka.framesConfig, p.metrics)
+	producer, err := stream.NewProducer(topics, p.Config.Kafka.FramesConfig, p.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +120,15 @@ func TestMaxBytesBoundsAll(t *testing.T) {
 		}
 	}
 	eventually(t, "the directory is small", func(ctx context.Context) error {
-		size, frames := int64(0), p.Cassandra.Besides()
-		err := filepath.WalkDir(p.Data.Dir, func(path string, d fs.DirEntry, err error) error {
+		size, frames := int64(0), p.Config.Cassandra.Besides()
+		err := filepath.WalkDir(p.Config.Data.Dir, func(path string, d fs.DirEntry,
+			err error) error {
 			if info, failed := os.Stat(path); failed == nil && err == nil && !d.IsDir() {
 				size += info.Size()
 			}
 			return nil // a file may go meanwhile
 		})
-		said := p.warning(db)(ctx)
+		said := p.Warning(db)(ctx)
 		if err == nil && !(size <= most && frames <= most/4 && size > most*3/4 &&
 			strings.Contains(said, "the oldest frames go before their time") &&
 			strings.Contains(said, "the oldest rows go before their time")) {

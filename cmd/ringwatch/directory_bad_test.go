@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -78,7 +80,7 @@ func (d *directory) says(t *testing.T, want string) {
 	})
 }
 
-// logs reports how often the log has a text.
+// Logs reports how often the log has a text.
 func (d *directory) logs(t *testing.T, text string) int {
 	t.Helper()
 	b, err := os.ReadFile(d.log)
@@ -88,7 +90,7 @@ func (d *directory) logs(t *testing.T, text string) int {
 	return strings.Count(string(b), text)
 }
 
-// paths returns the directory's files whose names end so, the oldest first.
+// PathFlags returns the directory's files whose names end so, the oldest first.
 func (d *directory) paths(t *testing.T, ending string) (list []string) {
 	t.Helper()
 	err := filepath.WalkDir(d.data, func(path string, _ fs.DirEntry, err error) error {
@@ -172,8 +174,8 @@ func TestOtherAccounts(t *testing.T) {
 	}
 	accounts("{name: alone}")
 	copied := filepath.Join(t.TempDir(), "copy")
-	backup := dataBackupCmd{Dir: d.data, To: copied}
-	if err := backup.run(io.Discard); err != nil {
+	backup := data.DataBackupCmd{Dir: d.data, To: copied}
+	if err := backup.RunTo(io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	const gone = "has things of accounts that the configuration does not name"
@@ -188,17 +190,18 @@ func TestOtherAccounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file := filepath.Join(d.data, accountsName)
+	file := filepath.Join(d.data, datadir.AccountsName)
 	if err := os.WriteFile(file, []byte("mallory\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check := dataCheckCmd{Dir: d.data}
-	if err := check.run(io.Discard); err == nil {
+	check := data.DataCheckCmd{Dir: d.data}
+	if err := check.RunTo(io.Discard); err == nil {
 		t.Error("ringwatch data check says nothing of " + file)
 	}
 	d.begin(t)
 	d.has(t, base, 30, 30)
-	if list, err := readAccounts(d.data); err != nil || !slices.Equal(list, []string{"alone"}) {
+	if list, err := datadir.ReadAccounts(d.data); err != nil ||
+		!slices.Equal(list, []string{"alone"}) {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -212,7 +215,7 @@ func TestDamagedDirectory(t *testing.T) {
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(d.data, socketName)); err != nil {
+	if err := os.Remove(filepath.Join(d.data, datadir.SocketName)); err != nil {
 		t.Fatal(err)
 	}
 	whole := d.data

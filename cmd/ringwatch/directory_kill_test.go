@@ -16,6 +16,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -139,17 +142,18 @@ func sendAll(
 // finds all frames. No file is damaged then.
 func (d *directory) whole(t *testing.T, nodes []*frametest.Node, results [][]sent) {
 	t.Helper()
-	p, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).prepare("all")
+	p, err := wire.PrepareOnData(
+		(&settings.DataFlags{RoleFlags: settings.RoleFlags{Config: d.config}, Data: d.data}), "all")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	parts, err := p.storeParts(ctx)
+	parts, err := wire.Store(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- p.run(ctx, parts...) }()
+	go func() { ended <- p.Run(ctx, parts...) }()
 	for i, node := range nodes {
 		for from := 0; from < len(results[i]); {
 			hour := results[i][from].at / 3_600_000
@@ -159,7 +163,7 @@ func (d *directory) whole(t *testing.T, nodes []*frametest.Node, results [][]sen
 				byAt[results[i][to].at] = &results[i][to]
 			}
 			eventually(t, "all frames of an hour", func(ctx context.Context) error {
-				all, _, err := p.database.Load().Reader(store.Dashboard("alone"),
+				all, _, err := p.Database.Load().Reader(store.Dashboard("alone"),
 					memory.Unbounded()).
 					Read(ctx, "alone", node.ID, results[i][from].at, results[i][to-1].at)
 				if err != nil {
@@ -174,8 +178,8 @@ func (d *directory) whole(t *testing.T, nodes []*frametest.Node, results [][]sen
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	check := dataCheckCmd{Dir: d.data}
-	if err := check.run(io.Discard); err != nil {
+	check := data.DataCheckCmd{Dir: d.data}
+	if err := check.RunTo(io.Discard); err != nil {
 		t.Error(fmt.Errorf("ringwatch data check: %w", err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	wait "github.com/ringwatch/ringwatch/dev/eventually"
 )
 
@@ -34,7 +35,7 @@ func TestDirectoryIsNone(t *testing.T) {
 		cmd := exec.CommandContext(ctx, self, args...)
 		cmd.Dir, cmd.Env = here, append(os.Environ(), asRingwatch)
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitUsage ||
+		if err == nil || cmd.ProcessState.ExitCode() != exit.Misused ||
 			!strings.Contains(string(out), want) || bytes.Contains(out, []byte("move.json")) {
 			t.Fatalf("%q: %v: %s", args, err, out)
 		}

@@ -18,6 +18,16 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
@@ -83,16 +93,16 @@ api: {listen: "127.0.0.1:%d"}
 	return d
 }
 
-func (d *directory) keyFlags() keyFlags {
-	return keyFlags{Config: d.config, Data: d.data, Wait: wait.Patience}
+func (d *directory) keyFlags() keys.KeyFlags {
+	return keys.KeyFlags{Config: d.config, Data: d.data, Wait: wait.Patience}
 }
 
-// key makes an API key.
+// Key makes an API key.
 func (d *directory) key(t *testing.T, name string, scopes ...account.Scope) string {
 	t.Helper()
 	var out bytes.Buffer
-	c := keyCreateCmd{keyFlags: d.keyFlags(), Name: name, Scopes: scopes}
-	if err := c.run(t.Context(), &out, io.Discard); err != nil {
+	c := keys.KeyCreateCmd{KeyFlags: d.keyFlags(), Name: name, Scopes: scopes}
+	if err := c.RunTo(t.Context(), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(out.String())
@@ -103,7 +113,7 @@ func (d *directory) refused(t *testing.T, want string, command ...string) {
 	t.Helper()
 	code, stderr := start(t, append(command, "--config", d.config, "--data", d.data)...)
 	said := strings.Split(strings.TrimSpace(stderr), "\n")
-	if last := said[len(said)-1]; code != exitUsage || !strings.Contains(last, want) {
+	if last := said[len(said)-1]; code != exit.Misused || !strings.Contains(last, want) {
 		t.Errorf("%v: exit code %d, %s", command, code, stderr)
 	}
 }
@@ -120,13 +130,13 @@ func TestInOneDirectory(t *testing.T) {
 		node.Interval = pastEvery
 		d.fleet.nodes = append(d.fleet.nodes, node)
 	}
-	flags := clientFlags{API: d.api, Key: d.fleet.key}
+	flags := client.Flags{API: d.api, Key: d.fleet.key}
 	rules := filepath.Join(t.TempDir(), "whole.yaml")
 	if err := os.WriteFile(rules, []byte(wholeRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	apply := rulesApplyCmd{clientFlags: flags, Files: []string{rules}}
-	if err := apply.run(t.Context(), io.Discard); err != nil {
+	apply := rulefiles.RulesApplyCmd{Flags: flags, Files: []string{rules}}
+	if err := apply.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	base := time.Now().UnixMilli() / pastEvery * pastEvery
@@ -148,8 +158,8 @@ func TestInOneDirectory(t *testing.T) {
 	send(base)
 	d.answers(t, base, flags)
 	copied := filepath.Join(t.TempDir(), "copy")
-	backup := dataBackupCmd{Dir: d.data, To: copied}
-	if err := backup.run(io.Discard); err != nil {
+	backup := data.DataBackupCmd{Dir: d.data, To: copied}
+	if err := backup.RunTo(io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Kill(); err != nil {
@@ -162,12 +172,13 @@ func TestInOneDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(d.data, socketName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(d.data, datadir.SocketName)); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("the socket is left: %v", err)
 	}
 	var out bytes.Buffer
-	check := dataCheckCmd{Dir: d.data}
-	if err := check.run(&out); err != nil || out.String() != "all files are whole\n" {
+	check := data.DataCheckCmd{Dir: d.data}
+	if err := check.RunTo(&out); err != nil || out.String() != "all files are whole\n" {
 		t.Errorf("ringwatch data check: %v\n%s", err, &out)
 	}
 	format := filepath.Join(d.data, "rows", "FORMAT")
@@ -175,13 +186,13 @@ func TestInOneDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Reset()
-	if err := check.run(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
+	if err := check.RunTo(&out); err == nil || !strings.HasPrefix(out.String(), format+": ") {
 		t.Errorf("ringwatch data check of a damaged file: %v\n%s", err, &out)
 	}
 	out.Reset()
 	check.JSON = true
-	var damaged []damagedFile
-	if err := check.run(&out); err == nil || json.Unmarshal(out.Bytes(), &damaged) != nil ||
+	var damaged []data.DamagedFile
+	if err := check.RunTo(&out); err == nil || json.Unmarshal(out.Bytes(), &damaged) != nil ||
 		len(damaged) != 1 || damaged[0].Path != format {
 		t.Errorf("ringwatch data check --json of a damaged file: %v\n%s", err, &out)
 	}
@@ -194,21 +205,22 @@ func (d *directory) secondProcesses(t *testing.T) {
 		{"backfill", "--account", "alone", "x"}} {
 		d.refused(t, "stop that process first", command...)
 	}
-	check := dataCheckCmd{Dir: d.data}
-	if err := check.run(io.Discard); err == nil || !strings.Contains(err.Error(), "stop it first") {
+	check := data.DataCheckCmd{Dir: d.data}
+	if err := check.RunTo(io.Discard); err == nil || !strings.Contains(err.Error(),
+		"stop it first") {
 		t.Errorf("ringwatch data check of a running process: %v", err)
 	}
-	info, err := os.Stat(filepath.Join(d.data, socketName))
+	info, err := os.Stat(filepath.Join(d.data, datadir.SocketName))
 	if err != nil || info.Mode().Perm() != 0o600 || info.Mode().Type() != fs.ModeSocket {
 		t.Errorf("the socket: %v, %v", info, err)
 	}
-	revoke := keyRevokeCmd{keyFlags: d.keyFlags(), Key: "between"}
-	if err := revoke.run(t.Context(), io.Discard); err != nil {
+	revoke := keys.KeyRevokeCmd{KeyFlags: d.keyFlags(), Key: "between"}
+	if err := revoke.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	list := keyListCmd{keyFlags: d.keyFlags(), All: true}
-	if err := list.run(t.Context(), &out); err != nil {
+	list := keys.KeyListCmd{KeyFlags: d.keyFlags(), All: true}
+	if err := list.RunTo(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{" all ", " between ", account.StateRevoked} {
@@ -225,7 +237,7 @@ func (d *directory) happens(at int64, text string) {
 }
 
 // answers looks for each frame that was sent, in all ways, and for events and alerts.
-func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
+func (d *directory) answers(t *testing.T, base int64, flags client.Flags) {
 	t.Helper()
 	node := d.fleet.nodes[0].ID.String()
 	newest := "/v1/nodes/" + node + `/metrics?metrics={__name__="node_load1"}`
@@ -254,7 +266,7 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 			return err
 		})
 	}
-	api, err := flags.client()
+	api, err := flags.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +276,7 @@ func (d *directory) answers(t *testing.T, base int64, flags clientFlags) {
 			sent = time.Now()
 			d.fleet.send(t, d.ingest, sent.UnixMilli())
 		}
-		list, err := api.alerts(ctx)
+		list, err := alerts.AskAlerts(ctx, api)
 		firing := map[string]bool{}
 		for _, a := range list {
 			firing[a.Labels["alertname"]] = a.State == "firing"
@@ -315,11 +327,12 @@ api: {listen: "127.0.0.1:%d"}
 	if err := d.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if isThere(filepath.Join(d.data, "stream")) || !isThere(filepath.Join(d.data, "rows")) {
+	if datadir.Exists(filepath.Join(d.data, "stream")) ||
+		!datadir.Exists(filepath.Join(d.data, "rows")) {
 		t.Error("the stream is in the directory, or the rows are not")
 	}
-	check := dataCheckCmd{Dir: d.data}
-	if err := check.run(io.Discard); err != nil {
+	check := data.DataCheckCmd{Dir: d.data}
+	if err := check.RunTo(io.Discard); err != nil {
 		t.Error(err)
 	}
 }
@@ -329,9 +342,10 @@ api: {listen: "127.0.0.1:%d"}
 func TestRolesAloneNeedCassandra(t *testing.T) {
 	config := configFile(t, "kafka: {brokers: [\"127.0.0.1:1\"]}\nredis: {addresses: "+
 		"[\"127.0.0.1:1\"]}\n")
-	for role, want := range map[string]string{"store": noHosts, "api": noHosts, "ingest": noKeys} {
+	for role, want := range map[string]string{"store": engine.NoHosts, "api": engine.NoHosts,
+		"ingest": engine.NoKeys} {
 		code, stderr := start(t, role, "--config", config)
-		if code != exitUsage || !strings.Contains(stderr, "cassandra.hosts is empty: "+want) {
+		if code != exit.Misused || !strings.Contains(stderr, "cassandra.hosts is empty: "+want) {
 			t.Errorf("%s: exit code %d, %s", role, code, stderr)
 		}
 	}
@@ -356,16 +370,16 @@ func TestKeyBeforeTheFirstStart(t *testing.T) {
 	if err := os.Mkdir(d.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	early := keyCreateCmd{keyFlags: d.keyFlags(), Name: "early",
+	early := keys.KeyCreateCmd{KeyFlags: d.keyFlags(), Name: "early",
 		Scopes: []account.Scope{account.Read}}
 	none := early
 	none.Wait = time.Millisecond
-	if err := none.run(t.Context(), io.Discard, io.Discard); err == nil ||
+	if err := none.RunTo(t.Context(), io.Discard, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "there are no rows in "+d.data) {
 		t.Errorf("before any start: %v", err)
 	}
 	made := make(chan error, 1)
-	go func() { made <- early.run(t.Context(), io.Discard, io.Discard) }()
+	go func() { made <- early.RunTo(t.Context(), io.Discard, io.Discard) }()
 	d.begin(t)
 	if err := <-made; err != nil {
 		t.Error(err)
@@ -395,7 +409,7 @@ func TestOperatorsKey(t *testing.T) {
 		}
 		say(0, "rules", "apply", file)
 		say(0, "rules", "apply", "--remove", "my.yaml")
-		if errs := say(exitUsage, "node", "forget", "nobody"); strings.Contains(errs, "scope") {
+		if errs := say(exit.Misused, "node", "forget", "nobody"); strings.Contains(errs, "scope") {
 			t.Errorf("it may not forget: %s", errs)
 		}
 	}
@@ -405,14 +419,15 @@ func TestOperatorsKey(t *testing.T) {
 // process waits for them.
 func TestKeyWhileItStarts(t *testing.T) {
 	d := newDirectory(t)
-	c, _, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).load()
+	c, _, err := (&settings.DataFlags{RoleFlags: settings.RoleFlags{Config: d.config},
+		Data: d.data}).Load()
 	if err == nil {
 		err = os.MkdirAll(c.Cassandra.Dir, 0o700)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := c.openStore(t.Context())
+	key, err := datadir.OpenRows(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,19 +446,20 @@ func TestKeyWhileItStarts(t *testing.T) {
 // TestFirstStart: who starts without a configuration gets a key that works, once.
 func TestFirstStart(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p, err := (&dataFlags{}).prepare("all")
+	p, err := wire.PrepareOnData((&settings.DataFlags{}), "all")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Data.Dir != "ringwatch-data" || len(p.Accounts) != 1 || p.Accounts[0].Name != "default" {
-		t.Fatalf("%+v, %+v", p.Data, p.Accounts)
+	if p.Config.Data.Dir != "ringwatch-data" || len(p.Config.Accounts) != 1 ||
+		p.Config.Accounts[0].Name != "default" {
+		t.Fatalf("%+v, %+v", p.Config.Data, p.Config.Accounts)
 	}
-	db, err := p.openStore(t.Context())
+	db, err := p.OpenStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.endRows()
-	key, err := firstKey(t.Context(), db, "default")
+	defer p.EndRows()
+	key, err := wire.FirstKey(t.Context(), db, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +470,7 @@ func TestFirstStart(t *testing.T) {
 		t.Errorf("the keys are %+v, %v", keys, err)
 	}
 	var out bytes.Buffer
-	p.welcome(&out, key)
+	wire.PrintWelcome(p, &out, key)
 	for _, want := range []string{"ringwatch-data.\n", "http://127.0.0.1:9470/#key=" + key,
 		"    key: " + key,
 		`["http://127.0.0.1:9471"]`, "-javaagent:", "RINGWATCH_KEY=" + key} {
@@ -462,7 +478,7 @@ func TestFirstStart(t *testing.T) {
 			t.Errorf("nothing is said of %q:\n%s", want, &out)
 		}
 	}
-	if again, err := firstKey(t.Context(), db, "default"); again != "" || err != nil {
+	if again, err := wire.FirstKey(t.Context(), db, "default"); again != "" || err != nil {
 		t.Errorf("a second first key: %q, %v", again, err)
 	}
 }

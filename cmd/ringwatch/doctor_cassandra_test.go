@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -68,8 +70,9 @@ func TestPeriodicIsSaid(t *testing.T) {
 		})
 	}
 	var out bytes.Buffer
-	if err := (&doctorCmd{Cassandra: "127.0.0.1:0", Keyspace: "ringwatch"}).run(t.Context(),
-		&out); !errors.As(err, new(usageError)) {
+	if err := (&examine.DoctorCmd{Cassandra: "127.0.0.1:0",
+		Keyspace: "ringwatch"}).RunTo(t.Context(),
+		&out); !errors.As(err, new(exit.UsageError)) {
 		t.Errorf("a wrong address is %v", err)
 	}
 }
@@ -78,7 +81,7 @@ func TestPeriodicIsSaid(t *testing.T) {
 func mustDoctor(t *testing.T, address, keyspace, replicas string, risky bool) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := (&doctorCmd{Cassandra: address, Keyspace: keyspace}).run(t.Context(),
+	if err := (&examine.DoctorCmd{Cassandra: address, Keyspace: keyspace}).RunTo(t.Context(),
 		&out); err != nil {
 		t.Errorf("doctor: %v\n%s", err, &out)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
 	"github.com/ringwatch/ringwatch/doctor"
 )
 
@@ -17,8 +18,8 @@ func TestDoctorOfADirectory(t *testing.T) {
 	look := func(want string, well bool) {
 		t.Helper()
 		var out bytes.Buffer
-		c := doctorCmd{Config: configFile(t, "data: {dir: "+dir+"}\n")}
-		err := c.run(t.Context(), &out)
+		c := examine.DoctorCmd{Config: configFile(t, "data: {dir: "+dir+"}\n")}
+		err := c.RunTo(t.Context(), &out)
 		if (err == nil) != well || !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q: %v\n%s", want, err, &out)
 		}
@@ -60,7 +61,7 @@ func TestDoctorOfLinks(t *testing.T) {
 		file := configFile(t, fmt.Sprintf("data: {dir: %q}\n", t.TempDir())+
 			strings.ReplaceAll(text, "%q", `"https://rw.example"`)+"\n")
 		var out bytes.Buffer
-		err := (&doctorCmd{Config: file}).run(t.Context(), &out)
+		err := (&examine.DoctorCmd{Config: file}).RunTo(t.Context(), &out)
 		if said := out.String() + fmt.Sprint(err); !strings.Contains(said, want) {
 			t.Errorf("of %q it does not say %q: %s", text, want, said)
 		}

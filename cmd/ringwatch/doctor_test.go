@@ -17,13 +17,15 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/doctor"
 )
 
 // stock is a node as Cassandra's Debian package lays it out, below a directory.
 type stock struct {
-	doctorCmd
+	examine.DoctorCmd
 	root    string
 	options string // jvm-server.options
 	ingest  string
@@ -112,7 +114,7 @@ func (s *stock) examine(t *testing.T) (doctor.Report, error) {
 	t.Helper()
 	var out bytes.Buffer
 	s.JSON = true
-	err := s.run(t.Context(), &out)
+	err := s.RunTo(t.Context(), &out)
 	var r doctor.Report
 	if jsonErr := json.Unmarshal(out.Bytes(), &r); jsonErr != nil {
 		t.Fatalf("%v in %s", jsonErr, out.Bytes())
@@ -120,7 +122,7 @@ func (s *stock) examine(t *testing.T) (doctor.Report, error) {
 	if strings.Contains(out.String(), s.write) {
 		t.Error("the key is printed")
 	}
-	if r.OK != (err == nil) || err != nil && !errors.Is(err, errUnwell) {
+	if r.OK != (err == nil) || err != nil && !errors.Is(err, examine.ErrUnwell) {
 		t.Errorf("the report says ok=%t and the command returns %v", r.OK, err)
 	}
 	return r, err
@@ -166,7 +168,7 @@ func TestDoctor(t *testing.T) {
 
 	var text bytes.Buffer
 	s.JSON = false
-	if err := s.run(t.Context(), &text); err != nil {
+	if err := s.RunTo(t.Context(), &text); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(text.String(),
@@ -289,14 +291,15 @@ func TestDoctorAsksWhich(t *testing.T) {
 		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
 		pids = append(pids, cmd.Process.Pid)
 	}
-	err := (&doctorCmd{}).run(t.Context(), io.Discard)
-	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), " with --pid") ||
+	err := (&examine.DoctorCmd{}).RunTo(t.Context(), io.Discard)
+	if !errors.As(err, new(exit.UsageError)) || !strings.Contains(err.Error(), " with --pid") ||
 		!strings.Contains(err.Error(), fmt.Sprintf("%d (/none/one.yaml)", pids[0])) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("%d (/none/two.yaml)", pids[1])) {
 		t.Errorf("it does not ask: %v", err)
 	}
 	var out bytes.Buffer
-	if err := (&doctorCmd{PID: pids[1]}).run(t.Context(), &out); !errors.Is(err, errUnwell) ||
+	if err := (&examine.DoctorCmd{PID: pids[1]}).RunTo(t.Context(), &out); !errors.Is(err,
+		examine.ErrUnwell) ||
 		!strings.Contains(out.String(), "/none/two.yaml") {
 		t.Errorf("the second one's configuration is not looked at: %v\n%s", err, &out)
 	}

@@ -16,6 +16,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -177,7 +178,7 @@ func nodetool(t *testing.T, node *engines.Cassandra, words ...string) {
 	}
 }
 
-// beside runs nodetool on a node while something else is looked at. What it returns waits.
+// Beside runs nodetool on a node while something else is looked at. What it returns waits.
 func (d *doing) beside(t *testing.T, node int, words ...string) (wait func()) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -216,8 +217,8 @@ func (d *doing) eventually(t *testing.T, what, path string,
 				err = last // what ended says less
 			}
 		}()
-		flags := clientFlags{API: d.api, Key: d.key}
-		c, err := flags.client()
+		flags := client.Flags{API: d.api, Key: d.key}
+		c, err := flags.Client()
 		if err != nil {
 			return err
 		}
@@ -226,7 +227,7 @@ func (d *doing) eventually(t *testing.T, what, path string,
 		if err != nil {
 			return err
 		}
-		answer, err := c.get(ctx, route, parameters)
+		answer, err := c.Get(ctx, route, parameters)
 		if err != nil {
 			return err
 		}

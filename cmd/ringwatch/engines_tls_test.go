@@ -18,6 +18,13 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/certs/certstest"
 	"github.com/ringwatch/ringwatch/api/lookup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/setup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
@@ -65,7 +72,7 @@ func (g *guarded) good() string {
 		g.at("ours.crt"), g.at("ours.key"))
 }
 
-// config writes a configuration with this section tls for all engines, empty for none, which call
+// Config writes a configuration with this section tls for all engines, empty for none, which call
 // Cassandra and Redis by that host.
 func (g *guarded) config(t *testing.T, host, tls string) string {
 	t.Helper()
@@ -85,9 +92,9 @@ lookup: {hosts: ["%[3]s:%[4]d"]%[2]s, tables: [{table: system.local, accounts: [
 	return file
 }
 
-func (g *guarded) process(t *testing.T, tls string) *process {
+func (g *guarded) process(t *testing.T, tls string) *wire.Process {
 	t.Helper()
-	p, err := (&roleFlags{Config: g.config(t, "localhost", tls)}).prepare("all")
+	p, err := wire.Prepare((&settings.RoleFlags{Config: g.config(t, "localhost", tls)}), "all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,18 +115,19 @@ func TestEnginesTLS(t *testing.T) {
 
 func (g *guarded) testCommands(t *testing.T) {
 	config := g.config(t, "localhost", g.good())
-	if err := (&schemaApplyCmd{dataFlags: dataFlags{roleFlags: roleFlags{Config: config,
-		Wait: time.Minute}}}).Run(t.Context()); err != nil {
+	flags := settings.DataFlags{RoleFlags: settings.RoleFlags{Config: config, Wait: time.Minute}}
+	if err := (&setup.SchemaApplyCmd{DataFlags: flags}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := (&keyFlags{Config: config, Wait: time.Minute}).open(t.Context())
+	keys, err := (&keys.KeyFlags{Config: config, Wait: time.Minute}).Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys.db.Close()
+	keys.DB.Close()
 	var out bytes.Buffer
 	// Redis has no maxmemory.
-	if err := (&doctorCmd{Config: config}).run(t.Context(), &out); !errors.Is(err, errUnwell) ||
+	if err := (&examine.DoctorCmd{Config: config}).RunTo(t.Context(), &out); !errors.Is(err,
+		examine.ErrUnwell) ||
 		strings.Count(out.String(), "fail ") != 1 {
 		t.Errorf("%v\n%s", err, &out)
 	}
@@ -184,8 +192,8 @@ func (g *guarded) testDoctor(t *testing.T) {
 			all[:3], []string{"→ the port speaks TLS: add SECTION to the configuration"}},
 	} {
 		var out bytes.Buffer
-		if err := (&doctorCmd{Config: g.config(t, c.host, c.tls)}).run(t.Context(),
-			&out); !errors.Is(err, errUnwell) {
+		if err := (&examine.DoctorCmd{Config: g.config(t, c.host, c.tls)}).RunTo(t.Context(),
+			&out); !errors.Is(err, examine.ErrUnwell) {
 			t.Errorf("%s: %v\n%s", c.what, err, &out)
 		}
 		for _, section := range c.sections {
@@ -199,8 +207,8 @@ func (g *guarded) testDoctor(t *testing.T) {
 	}
 	// With server_name it does not matter how they are called, but Kafka's has no such name.
 	var out bytes.Buffer
-	_ = (&doctorCmd{Config: g.config(t, "127.0.0.1",
-		strings.Replace(g.good(), "{", "{server_name: localhost, ", 1))}).run(t.Context(), &out)
+	_ = (&examine.DoctorCmd{Config: g.config(t, "127.0.0.1",
+		strings.Replace(g.good(), "{", "{server_name: localhost, ", 1))}).RunTo(t.Context(), &out)
 	if strings.Count(out.String(), "lets us in") != 3 ||
 		!strings.Contains(out.String(), "'s certificate is for 127.0.0.1, not for localhost") {
 		t.Errorf("doctor says\n%s", &out)
@@ -220,11 +228,11 @@ func (g *guarded) testRoles(t *testing.T) {
 			{"cassandra", "cassandra.hosts", fmt.Sprintf("localhost:%d", g.cassandra.NativePort)},
 			{"redis", "redis.addresses", fmt.Sprintf("localhost:%d", g.redis.Port)},
 		}
-		role := roleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}
+		role := settings.RoleFlags{Config: g.config(t, "localhost", tls), Wait: 5 * time.Second}
 		eventually(t, tls, func(ctx context.Context) error {
-			err := (&allCmd{dataFlags: dataFlags{roleFlags: role}}).Run(ctx)
+			err := (&allCmd{DataFlags: settings.DataFlags{RoleFlags: role}}).Run(ctx)
 			role.Wait *= 2 // an engine that is busy takes long to refuse somebody
-			if !errors.As(err, new(usageError)) {
+			if !errors.As(err, new(exit.UsageError)) {
 				t.Fatalf("%s: %v", tls, err)
 			}
 			for _, e := range names {
@@ -249,12 +257,12 @@ func (g *guarded) testDrivers(t *testing.T) {
 			t.Errorf("%s says %v", what, err)
 		}
 	}
-	topics, err := p.openStream()
+	topics, err := p.OpenStream()
 	if err != nil {
 		t.Fatal(err)
 	}
-	check("stream", stream.EnsureTopic(t.Context(), topics, p.Kafka.framesConfig))
-	reader, err := p.openReader()
+	check("stream", stream.EnsureTopic(t.Context(), topics, p.Config.Kafka.FramesConfig))
+	reader, err := p.OpenReader()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +271,7 @@ func (g *guarded) testDrivers(t *testing.T) {
 	reader.Close()
 	within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	db, err := p.connectStore(within)
+	db, err := p.ConnectStore(within)
 	check("store", err)
 	if db != nil {
 		db.Close()
@@ -274,26 +282,27 @@ func (g *guarded) testDrivers(t *testing.T) {
 // are replaced and the engines start again with theirs.
 func (g *guarded) testRenewed(t *testing.T) {
 	p := g.process(t, g.good())
-	topics, err := p.openStream()
+	topics, err := p.OpenStream()
 	if err != nil {
 		t.Fatal(err)
 	}
-	producer, err := stream.NewProducer(topics, p.Kafka.framesConfig, p.metrics)
+	producer, err := stream.NewProducer(topics, p.Config.Kafka.FramesConfig, p.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(producer.Close)
-	reader, err := p.openReader()
+	reader, err := p.OpenReader()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(reader.Close)
-	db, err := p.connectStore(t.Context())
+	db, err := p.ConnectStore(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	l, err := lookup.New(p.lookupConfig(), p.Ring, nil, prometheus.NewRegistry(), p.log)
+	l, err := lookup.New(p.Config.LookupOrStore(), p.Config.Ring, nil, prometheus.NewRegistry(),
+		p.Log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,10 +357,11 @@ func (g *guarded) testRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	works()
-	for _, e := range []engine{p.config.kafka(), p.config.cassandra(), p.config.redis()} {
-		if cert, err := e.greet(t.Context(), p.log, e.addresses[0]); err != nil ||
+	for _, e := range []engine.Engine{engine.Kafka(p.Config), engine.Rows(p.Config),
+		engine.Redis(p.Config)} {
+		if cert, err := e.Greet(t.Context(), p.Log, e.Addresses[0]); err != nil ||
 			cert.Issuer.CommonName != "the next authority" {
-			t.Errorf("%s: %v, %+v", e.name, err, cert)
+			t.Errorf("%s: %v, %+v", e.Name, err, cert)
 		}
 	}
 }

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/events"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -44,11 +47,11 @@ func (o *output) String() string {
 // delta frames and of delta frames whose key frame is missing, before a kill and after it. Who
 // follows meanwhile hears of each event once.
 func TestEventsEndToEnd(t *testing.T) {
-	eventsEvery = 200 * time.Millisecond
+	events.EventsEvery = 200 * time.Millisecond
 	d := newDirectory(t)
 	d.begin(t)
 	key := d.key(t, "all", account.Read, account.Write)
-	flags := clientFlags{API: d.api, Key: key}
+	flags := client.Flags{API: d.api, Key: key}
 	a, b := frametest.New("prod", 1, 2), frametest.New("prod", 2, 2)
 	number := 0
 	tell := func(n *frametest.Node, at int64, kind string, labels ...frame.Label) {
@@ -73,43 +76,44 @@ func TestEventsEndToEnd(t *testing.T) {
 		frame.Label{Name: "slowest_seconds", Value: "1.5"},
 		frame.Label{Name: "table", Value: "items"}, frame.Label{Name: "times", Value: "7"})
 	tell(b, base+6000, "gc_pause")
-	list := func(c eventsCmd) string {
+	list := func(c events.EventsCmd) string {
 		t.Helper()
-		c.clientFlags = flags
+		c.Flags = flags
 		if c.Limit == 0 {
 			c.Limit = 100
 		}
 		var out bytes.Buffer
-		if err := c.run(t.Context(), &out, io.Discard, time.Now()); err != nil {
+		if err := c.RunTo(t.Context(), &out, io.Discard, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
 	eventually(t, "all events", func(context.Context) error {
-		if out := list(eventsCmd{}); strings.Count(out, "\n") != 4 {
+		if out := list(events.EventsCmd{}); strings.Count(out, "\n") != 4 {
 			return errors.New(out)
 		}
 		return nil
 	})
-	lines := strings.Split(list(eventsCmd{}), "\n")
+	lines := strings.Split(list(events.EventsCmd{}), "\n")
 	expect(t, lines[0], `^AT +SEVERITY +KIND +CLUSTER +NODE +WHAT$`)
 	expect(t, lines[1], `warning +gc_pause +prod +\S+ +number-3\\u001b\[2J$`)
 	expect(t, lines[2],
 		`slow_query +prod +10\.0\.0\.1 +keyspace=shop  slowest_seconds=1\.5  table=items  times=7  `+
 			`number-2`)
-	expect(t, list(eventsCmd{Kind: []string{"node_down"}}),
+	expect(t, list(events.EventsCmd{Kind: []string{"node_down"}}),
 		`(?m)node_down +prod +10\.0\.0\.1 +peer=10\.0\.0\.9`)
 	var page struct{ Events []struct{ Text string } }
-	if text := list(eventsCmd{eventTimes: eventTimes{JSON: true}, Limit: 1}); json.Unmarshal(
+	if text := list(events.EventsCmd{EventTimes: events.EventTimes{JSON: true},
+		Limit: 1}); json.Unmarshal(
 		[]byte(text), &page) != nil || len(page.Events) != 1 {
 		t.Errorf("%s", text)
 	}
-	if out := list(eventsCmd{Text: "nobody says that"}); out != "Nothing happened.\n" {
+	if out := list(events.EventsCmd{Text: "nobody says that"}); out != "Nothing happened.\n" {
 		t.Errorf("%q", out)
 	}
 	var slow bytes.Buffer
-	queries := slowQueriesCmd{clientFlags: flags, Limit: 20}
-	if err := queries.run(t.Context(), &slow, io.Discard, time.Now()); err != nil {
+	queries := events.SlowQueriesCmd{Flags: flags, Limit: 20}
+	if err := queries.RunTo(t.Context(), &slow, io.Discard, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, slow.String(), `(?m)^1\.5s +7 +1 +.* +prod +shop\.items +number-2`)
@@ -118,8 +122,8 @@ func TestEventsEndToEnd(t *testing.T) {
 	defer cancel()
 	var out, errs output
 	ended := make(chan error, 1)
-	follow := eventsCmd{clientFlags: flags, Limit: 2, Follow: true}
-	go func() { ended <- follow.run(ctx, &out, &errs, time.Now()) }()
+	follow := events.EventsCmd{Flags: flags, Limit: 2, Follow: true}
+	go func() { ended <- follow.RunTo(ctx, &out, &errs, time.Now()) }()
 	once := func() {
 		t.Helper()
 		eventually(t, "events of --follow", func(context.Context) error {
@@ -155,7 +159,7 @@ func TestEventsEndToEnd(t *testing.T) {
 	d.begin(t)
 	tell(a, base+30_000, "stop")
 	once()
-	time.Sleep(3 * eventsEvery) // nothing comes again
+	time.Sleep(3 * events.EventsEvery) // nothing comes again
 	once()
 	if strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("%s\n%s", &out, &errs)
@@ -164,7 +168,7 @@ func TestEventsEndToEnd(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if out := list(eventsCmd{}); strings.Count(out, "\n") != number+1 {
+	if out := list(events.EventsCmd{}); strings.Count(out, "\n") != number+1 {
 		t.Errorf("after a kill:\n%s", out)
 	}
 }
@@ -172,25 +176,25 @@ func TestEventsEndToEnd(t *testing.T) {
 // TestFollowAnew: a change of the schema is printed once, whichever node's event is in an answer,
 // and a place that the API of another version does not take is not the end.
 func TestFollowAnew(t *testing.T) {
-	eventsEvery = 10 * time.Millisecond
-	event := func(id string, also ...string) eventInfo {
-		return eventInfo{ID: id, Text: "text-" + id, Also: also}
+	events.EventsEvery = 10 * time.Millisecond
+	event := func(id string, also ...string) events.EventInfo {
+		return events.EventInfo{ID: id, Text: "text-" + id, Also: also}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	begun, refused := 0, 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := eventsAnswer{Events: []eventInfo{}}
+		answer := events.EventsAnswer{Events: []events.EventInfo{}}
 		switch after := r.FormValue("after"); after {
 		case "": // the list
-			answer.Events = []eventInfo{event("a", "b")}
+			answer.Events = []events.EventInfo{event("a", "b")}
 		case "old":
 			refused++
 			w.WriteHeader(http.StatusBadRequest)
 			io.WriteString(w, `{"error": {"reason": "bad_after", "message": "not so"}}`)
 			return
 		case "new":
-			answer.Events, answer.Next, answer.More = []eventInfo{event("d")}, "end", true
+			answer.Events, answer.Next, answer.More = []events.EventInfo{event("d")}, "end", true
 		case "end":
 			cancel()
 		default:
@@ -198,9 +202,9 @@ func TestFollowAnew(t *testing.T) {
 			if _, err := strconv.ParseInt(after, 10, 64); err != nil {
 				t.Error(err)
 			}
-			answer.Events, answer.Next = []eventInfo{event("b", "c")}, "old"
+			answer.Events, answer.Next = []events.EventInfo{event("b", "c")}, "old"
 			if begun == 2 {
-				answer.Events, answer.Next = []eventInfo{event("c"), event("x", "y")}, "new"
+				answer.Events, answer.Next = []events.EventInfo{event("c"), event("x", "y")}, "new"
 			}
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
@@ -209,8 +213,8 @@ func TestFollowAnew(t *testing.T) {
 	}))
 	defer s.Close()
 	var out, errs output
-	c := eventsCmd{clientFlags: clientFlags{API: s.URL, Key: testKey}, Limit: 10, Follow: true}
-	err := c.run(ctx, &out, &errs, time.Now())
+	c := events.EventsCmd{Flags: client.Flags{API: s.URL, Key: testKey}, Limit: 10, Follow: true}
+	err := c.RunTo(ctx, &out, &errs, time.Now())
 	got := regexp.MustCompile(`text-\w+`).FindAllString(out.String(), -1)
 	if want := "text-a text-x text-d"; strings.Join(got, " ") != want || begun != 2 ||
 		refused != 1 ||
@@ -222,25 +226,25 @@ func TestFollowAnew(t *testing.T) {
 // TestFollowFrom: what comes late is followed, whatever the list ends with.
 func TestFollowFrom(t *testing.T) {
 	now := time.UnixMilli(1_000_000_000_000)
-	ago := func(d time.Duration) eventInfo { return eventInfo{At: now.Add(-d)} }
+	ago := func(d time.Duration) events.EventInfo { return events.EventInfo{At: now.Add(-d)} }
 	for _, c := range []struct {
-		list []eventInfo
+		list []events.EventInfo
 		from time.Duration // ago; 0: not said
 		want time.Duration
 	}{
 		{nil, 0, 5 * time.Minute},
 		{nil, time.Minute, time.Minute},
-		{[]eventInfo{ago(time.Hour)}, 0, 65 * time.Minute},
-		{[]eventInfo{ago(-10 * time.Minute)}, 0, 5 * time.Minute}, // a clock ahead
-		{[]eventInfo{ago(time.Minute), ago(2 * time.Minute)}, 0, 2 * time.Minute},
-		{[]eventInfo{ago(time.Minute), ago(time.Hour)}, 0, 6 * time.Minute},
+		{[]events.EventInfo{ago(time.Hour)}, 0, 65 * time.Minute},
+		{[]events.EventInfo{ago(-10 * time.Minute)}, 0, 5 * time.Minute}, // a clock ahead
+		{[]events.EventInfo{ago(time.Minute), ago(2 * time.Minute)}, 0, 2 * time.Minute},
+		{[]events.EventInfo{ago(time.Minute), ago(time.Hour)}, 0, 6 * time.Minute},
 	} {
 		query := url.Values{}
 		if c.from > 0 {
 			query.Set("from", fmt.Sprint(now.Add(-c.from).UnixMilli()))
 		}
-		of := eventsCmd{Limit: 2}
-		if got := now.Sub(time.UnixMilli(of.followFrom(query, c.list, now))); got != c.want {
+		of := events.EventsCmd{Limit: 2}
+		if got := now.Sub(time.UnixMilli(of.FollowFrom(query, c.list, now))); got != c.want {
 			t.Errorf("%v: from %s ago on, not %s", c.list, got, c.want)
 		}
 	}
@@ -250,15 +254,15 @@ func TestFollowFrom(t *testing.T) {
 // beside it, and what is not repeated is forgotten.
 func TestPrintedOnce(t *testing.T) {
 	var out bytes.Buffer
-	f := eventFollower{out: &out, printed: map[string]time.Time{}}
+	f := events.EventFollower{Out: &out, Printed: map[string]time.Time{}}
 	now := time.UnixMilli(1_000_000_000_000)
-	late := eventInfo{ID: "late", Text: "it was late", At: now.Add(-3 * time.Hour)}
+	late := events.EventInfo{ID: "late", Text: "it was late", At: now.Add(-3 * time.Hour)}
 	for i := range 60 {
-		list := []eventInfo{late}
+		list := []events.EventInfo{late}
 		for j := range 1000 {
-			list = append(list, eventInfo{ID: fmt.Sprint(i, "-", j), At: now})
+			list = append(list, events.EventInfo{ID: fmt.Sprint(i, "-", j), At: now})
 		}
-		if err := f.print(list, now); err != nil {
+		if err := f.Print(list, now); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Minute)
@@ -266,7 +270,7 @@ func TestPrintedOnce(t *testing.T) {
 	if n := strings.Count(out.String(), "it was late"); n != 1 {
 		t.Errorf("it is printed %d times", n)
 	}
-	if n := len(f.printed); n > 22_000 {
+	if n := len(f.Printed); n > 22_000 {
 		t.Errorf("%d ids are remembered", n)
 	}
 }
@@ -288,7 +292,7 @@ func TestBadEventFlags(t *testing.T) {
 		{`info.*warning.*error`, []string{"events", "--severity", "fatal"}},
 	} {
 		code, _, errs := say(t, c.args...)
-		if code != exitUsage {
+		if code != exit.Misused {
 			t.Errorf("%v: exit %d", c.args, code)
 		}
 		expect(t, errs, c.want)

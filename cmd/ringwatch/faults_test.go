@@ -252,7 +252,7 @@ func (f *faults) sendIfIdle(t *testing.T) {
 	}
 }
 
-// ready returns the role's own word: nil if it is ready.
+// Ready returns the role's own word: nil if it is ready.
 func (f *faults) ready(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.base+"/-/ready", nil)
 	if err != nil {

@@ -25,6 +25,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -82,8 +86,8 @@ func TestKept(t *testing.T) {
 			if err := d.Stop(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			check := dataCheckCmd{Dir: d.data}
-			if err := check.run(io.Discard); err != nil {
+			check := data.DataCheckCmd{Dir: d.data}
+			if err := check.RunTo(io.Discard); err != nil {
 				t.Error(err)
 			}
 		})
@@ -99,7 +103,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// clock is the environment of a process that begins when the data was stored.
+// Now is the environment of a process that begins when the data was stored.
 func (k *kept) clock(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clock")
@@ -255,9 +259,9 @@ func keepVersion(t *testing.T, version string) {
 	if err := os.WriteFile(rules, []byte(wholeRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	apply := rulesApplyCmd{clientFlags: clientFlags{API: d.api, Key: k.Directory.Key},
+	apply := rulefiles.RulesApplyCmd{Flags: client.Flags{API: d.api, Key: k.Directory.Key},
 		Files: []string{rules}}
-	if err := apply.run(t.Context(), io.Discard); err != nil {
+	if err := apply.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "alerts that fire", func(ctx context.Context) error {
@@ -295,8 +299,8 @@ func (d *directory) fillKept(t *testing.T, now time.Time) keptSide {
 	t.Helper()
 	k := keptSide{Key: d.key(t, "mine", account.Read, account.Write, account.Rules),
 		Revoked: d.key(t, "gone", account.Read), Answers: map[string]json.RawMessage{}}
-	revoke := keyRevokeCmd{keyFlags: d.keyFlags(), Key: "gone"}
-	if err := revoke.run(t.Context(), io.Discard); err != nil {
+	revoke := keys.KeyRevokeCmd{KeyFlags: d.keyFlags(), Key: "gone"}
+	if err := revoke.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	d.fleet = &promFleet{cluster: "kept-prod", key: k.Key, load: map[int64][]float64{}}

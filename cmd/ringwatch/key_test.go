@@ -14,6 +14,10 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -79,7 +83,7 @@ func (g *gate) set(shut bool) {
 	}
 }
 
-// status asks with a key and returns the answer's status and reason.
+// Status asks with a key and returns the answer's status and reason.
 func status(ctx context.Context, method, url, key string) (string, error) {
 	q, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
@@ -125,7 +129,7 @@ func mustMakeKey(t *testing.T, api, by, body string) string {
 func TestKeys(t *testing.T) {
 	cassandra, ports := mustGate(t, engines.SharedCassandra(t).Addr()), engines.FreePorts(t, 3)
 	own := "rw_" + strings.Repeat("x", 32)
-	settings := `accounts:
+	text := `accounts:
   - {name: acme, keys: [{name: own, key: %q, scopes: [read, write, admin]}]}
   - {name: zeta}
 kafka: {brokers: [%q], topic: keys.test}
@@ -135,9 +139,9 @@ ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 `
 	broker := engines.SharedKafka(t).Addr()
-	config := configFile(t, fmt.Sprintf(settings, own, broker, cassandra.Addr(), ports[0], ports[1],
+	config := configFile(t, fmt.Sprintf(text, own, broker, cassandra.Addr(), ports[0], ports[1],
 		ports[2]))
-	direct := configFile(t, fmt.Sprintf(settings, own, broker, engines.SharedCassandra(t).Addr(),
+	direct := configFile(t, fmt.Sprintf(text, own, broker, engines.SharedCassandra(t).Addr(),
 		ports[0], ports[1], ports[2]))
 	key := func(wantCode int, args ...string) (out, errs string) {
 		t.Helper()
@@ -150,7 +154,7 @@ api: {listen: "127.0.0.1:%d"}
 	}
 	// Before there is a table.
 	if code, _, errs := say(t, "key", "list", "--config", direct, "--wait",
-		"1m"); code != exitFailed || !strings.Contains(errs, "schema apply") {
+		"1m"); code != exit.Failed || !strings.Contains(errs, "schema apply") {
 		t.Errorf("without a table: %d %s", code, errs)
 	}
 	self, err := os.Executable()
@@ -189,7 +193,7 @@ api: {listen: "127.0.0.1:%d"}
 		"--expires", "90d", "--network", "127.0.0.0/8")
 	made := strings.TrimSpace(out)
 	if account.KeyID(made) == "" || !strings.Contains(errs, "not shown again") ||
-		!strings.Contains(errs, "API key created") || !strings.Contains(errs, caller()) ||
+		!strings.Contains(errs, "API key created") || !strings.Contains(errs, wire.Caller()) ||
 		strings.Contains(errs, made) {
 		t.Errorf("create: %q %s", out, errs)
 	}
@@ -215,13 +219,13 @@ api: {listen: "127.0.0.1:%d"}
 		!strings.Contains(list, "acme/own by the API") {
 		t.Errorf("the list has no key that was made over HTTP:\n%s", list)
 	}
-	if _, errs := key(exitFailed, "create", "node7", "--account", "acme"); !strings.Contains(errs,
+	if _, errs := key(exit.Failed, "create", "node7", "--account", "acme"); !strings.Contains(errs,
 		"node7") {
 		t.Errorf("its name is not taken: %s", errs)
 	}
 	out, _ = key(0, "create", "elsewhere", "--account", "zeta", "--network", "192.0.2.0/24",
 		"--json")
-	var info keyInfo
+	var info keys.KeyInfo
 	if err := json.Unmarshal([]byte(out), &info); err != nil || info.Account != "zeta" ||
 		info.State != "active" || account.KeyID(info.Key) != info.ID {
 		t.Fatalf("%v %s", err, out)
@@ -234,20 +238,21 @@ api: {listen: "127.0.0.1:%d"}
 		want string
 		args []string
 	}{
-		{exitFailed, "has an active key named grafana", []string{"create", "grafana", "--account",
+		{exit.Failed, "has an active key named grafana", []string{"create", "grafana", "--account",
 			"acme"}},
-		{exitUsage, "--account: the configuration has acme, zeta", []string{"create", "x"}},
-		{exitUsage, `no account "nobody"`, []string{"create", "x", "--account", "nobody"}},
-		{exitUsage, "--expires: 2001-01-01 has passed", []string{"create", "x", "--account", "acme",
+		{exit.Misused, "--account: the configuration has acme, zeta", []string{"create", "x"}},
+		{exit.Misused, `no account "nobody"`, []string{"create", "x", "--account", "nobody"}},
+		{exit.Misused, "--expires: 2001-01-01 has passed", []string{"create", "x", "--account",
+			"acme",
 			"--expires", "2001-01-01"}},
-		{exitUsage, `--expires: "soon" is not a time`, []string{"create", "x", "--account", "acme",
+		{exit.Misused, `--expires: "soon" is not a time`, []string{"create", "x", "--account", "acme",
 			"--expires", "soon"}},
-		{exitUsage, `network "here"`, []string{"create", "x", "--account", "acme", "--network",
+		{exit.Misused, `network "here"`, []string{"create", "x", "--account", "acme", "--network",
 			"here"}},
-		{exitUsage, `name "X"`, []string{"create", "X", "--account", "acme"}},
-		{exitUsage, "--scopes", []string{"create", "x", "--account", "acme", "--scopes", "fly"}},
-		{exitFailed, "is in the configuration", []string{"revoke", "own"}},
-		{exitUsage, `no key "nothing"`, []string{"revoke", "nothing"}},
+		{exit.Misused, `name "X"`, []string{"create", "X", "--account", "acme"}},
+		{exit.Misused, "--scopes", []string{"create", "x", "--account", "acme", "--scopes", "fly"}},
+		{exit.Failed, "is in the configuration", []string{"revoke", "own"}},
+		{exit.Misused, `no key "nothing"`, []string{"revoke", "nothing"}},
 	} {
 		if _, errs := key(c.code, c.args...); !strings.Contains(errs, c.want) {
 			t.Errorf("key %v says nothing of %q:\n%s", c.args, c.want, errs)
@@ -255,7 +260,7 @@ api: {listen: "127.0.0.1:%d"}
 	}
 	list, _ := key(0, "list")
 	for _, want := range []string{"own", "the configuration", "grafana", account.KeyID(made),
-		"127.0.0.0/8", "active", caller()} {
+		"127.0.0.0/8", "active", wire.Caller()} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list has nothing of %q:\n%s", want, list)
 		}
@@ -292,7 +297,7 @@ api: {listen: "127.0.0.1:%d"}
 			t.Fatal(err)
 		}
 		if log := string(text); !strings.Contains(log, "API key revoked") ||
-			!strings.Contains(log, caller()) || strings.Contains(log, made) ||
+			!strings.Contains(log, wire.Caller()) || strings.Contains(log, made) ||
 			strings.Contains(log, account.Hash(made)) {
 			t.Errorf("%s's log:\n%s", role, log)
 		}
@@ -304,7 +309,7 @@ api: {listen: "127.0.0.1:%d"}
 		"192.0.2.1")
 	_, line, _ := strings.Cut(errs, "keys:\n")
 	file := configFile(t, "accounts:\n- name: a\n  keys:\n"+line)
-	_, registry, err := (&roleFlags{Config: file}).load()
+	_, registry, err := (&settings.RoleFlags{Config: file}).Load()
 	if err != nil {
 		t.Fatal(err)
 	}

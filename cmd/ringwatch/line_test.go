@@ -19,6 +19,8 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/lookup"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -271,9 +273,9 @@ func (w *whole) testLookup(t *testing.T) {
 		fmt.Fprintln(&keys, k)
 	}
 	var out bytes.Buffer
-	ask := lookupCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Table: "shop.orders",
+	ask := lookup.LookupCmd{Flags: client.Flags{API: w.API, Key: w.Key}, Table: "shop.orders",
 		KeysFrom: "-", JSON: true}
-	if err := ask.run(t.Context(), strings.NewReader(keys.String()), &out); err != nil {
+	if err := ask.RunTo(t.Context(), strings.NewReader(keys.String()), &out); err != nil {
 		t.Fatal(err)
 	}
 	var answer struct {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/lookup"
 )
 
 // TestLookupCommand shows what the API answers as a table and as JSON, and says by its exit that
@@ -23,7 +25,7 @@ func TestLookupCommand(t *testing.T) {
 	run := func(in string, args ...string) (string, error) {
 		t.Helper()
 		var c struct {
-			Lookup lookupCmd `cmd:""`
+			Lookup lookup.LookupCmd `cmd:""`
 		}
 		k, err := kong.New(&c)
 		if err != nil {
@@ -33,7 +35,7 @@ func TestLookupCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		err = c.Lookup.run(t.Context(), strings.NewReader(in), &out)
+		err = c.Lookup.RunTo(t.Context(), strings.NewReader(in), &out)
 		return out.String(), err
 	}
 	out, err := run("", "shop.items", "17", "99", "--keys-from", file)
@@ -78,12 +80,12 @@ func TestLookupCommand(t *testing.T) {
 func TestKeyJSON(t *testing.T) {
 	for text, want := range map[string]string{`17`: `"17"`, `a"b`: `"a\"b"`, `["a",1]`: `["a",1]`,
 		`{"a":1}`: `{"a":1}`, `"17"`: `"17"`, `[a`: `"[a"`, ``: `""`, `true`: `"true"`} {
-		if got := string(keyJSON(text)); got != want {
+		if got := string(lookup.KeyJSON(text)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
-	if got := []string{cell(json.RawMessage(`"a"`)), cell(json.RawMessage(`{"a":1}`)),
-		cell(nil)}; !slices.Equal(got, []string{"a", `{"a":1}`, ""}) {
+	if got := []string{lookup.Cell(json.RawMessage(`"a"`)), lookup.Cell(json.RawMessage(`{"a":1}`)),
+		lookup.Cell(nil)}; !slices.Equal(got, []string{"a", `{"a":1}`, ""}) {
 		t.Error(got)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/help"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 )
@@ -33,16 +36,16 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv("RINGWATCH_TEST_AS_RINGWATCH") == "1" {
 		if os.Getenv("RINGWATCH_TEST_LITTLE_ROWS") == "1" {
-			mostRows = 128 << 10
+			wire.MostRows = 128 << 10
 		}
 		if notes := os.Getenv(recordNotes); notes != "" {
 			if err := durabletest.Record(os.Getenv(recordDir), notes); err != nil {
 				panic(err)
 			}
 		}
-		completionPatience = time.Minute
+		help.CompletionPatience = time.Minute
 		if file := os.Getenv(clockFile); file != "" {
-			clock = func() time.Time {
+			clock.Now = func() time.Time {
 				b, _ := os.ReadFile(file)
 				ahead, err := time.ParseDuration(string(b))
 				if err != nil {

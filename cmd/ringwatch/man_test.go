@@ -10,13 +10,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/help"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // TestManPages: each command has a page, and it says what the command's help does.
 func TestManPages(t *testing.T) {
 	app := commands(&cli{}).Model
-	pages := manPages(app)
+	pages := help.ManPages(app)
 	plainText := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(dq`, `"`, `\(ga`, "`", `\(ha`, "^",
 		`\(ti`, "~", `\&`, "", `\e`, `\`)
 	seen := 0
@@ -67,7 +68,7 @@ func TestManReads(t *testing.T) {
 		t.Fatalf("%v: on Debian, apt-get install --no-install-recommends man-db", err)
 	}
 	dir := t.TempDir()
-	for name, text := range manPages(commands(&cli{}).Model) {
+	for name, text := range help.ManPages(commands(&cli{}).Model) {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

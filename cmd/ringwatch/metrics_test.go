@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/qps"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -48,8 +49,8 @@ func TestMetricsNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.door = account.NewDoor(registry.Authenticate)
-	p.metrics.MustRegister(p.door)
+	p.Door = account.NewDoor(registry.Authenticate)
+	p.Metrics.MustRegister(p.Door)
 	for _, w := range []throttle.Work{
 		{Class: "serving", Client: "acmecorp/thereader", Keyspace: "shopspace", Table: "itemstable",
 			Datacenter: "dcone"},
@@ -58,13 +59,13 @@ func TestMetricsNames(t *testing.T) {
 		{Class: "bulk", Client: "store", Keyspace: "ringwatch", Table: "fresh",
 			Datacenter: "dcone"},
 	} {
-		done, err := p.throttle.Admit(t.Context(), w, 2)
+		done, err := p.Throttle.Admit(t.Context(), w, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		done(0, nil)
 	}
-	urls := p.listeners(t)
+	urls := openListeners(p, t)
 	acme := []string{"acmecorp", "thereader", "shopspace", "itemstable"}
 	other := []string{"othercorp", "carspace", "partstable", "dctwo"}
 	roles := []string{`"fresh"`}
@@ -105,7 +106,7 @@ func TestMetricsNames(t *testing.T) {
 			t.Errorf("%s: a wrong key gets %d", name, status)
 		}
 	}
-	families, err := p.metrics.Gather()
+	families, err := p.Metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,53 +124,54 @@ func TestMetricsNames(t *testing.T) {
 	}
 }
 
-// listeners returns the addresses of /metrics of the roles of a process that share a registry.
-func (p *process) listeners(t *testing.T) map[string]string {
+// openListeners returns the addresses of /metrics of the roles of a process that share a registry.
+func openListeners(p *wire.Process, t *testing.T) map[string]string {
 	t.Helper()
 	address := func() string { return fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0]) }
-	p.API.Listen, p.API.Operators = "127.0.0.1:0", []string{"operators"}
-	p.Ingest.Listen = "127.0.0.1:0"
-	p.Metrics.Listen, p.Store.Listen = address(), address()
-	store.NewMetrics(p.metrics)
-	redis, err := p.openReader()
+	p.Config.API.Listen, p.Config.API.Operators = "127.0.0.1:0", []string{"operators"}
+	p.Config.Ingest.Listen = "127.0.0.1:0"
+	p.Config.Metrics.Listen, p.Config.Store.Listen = address(), address()
+	store.NewMetrics(p.Metrics)
+	redis, err := p.OpenReader()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Close)
-	limiter, err := limit.New(p.Limits, redis.Redis(), p.metrics)
+	limiter, err := limit.New(p.Config.Limits, redis.Redis(), p.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := &apitest.Store{}
 	sources := db.Sources()
-	sources.Metrics = p.metrics
-	reader := apitest.MustReader(t, p.API, sources)
-	server, err := api.New(p.API, api.Deps{Admit: p.door.Admit, Limit: limiter.Take, Reader: reader,
-		StoreReady: db.Ready, Work: qps.Of(p.throttle), Metrics: p.metrics, Log: p.log})
+	sources.Metrics = p.Metrics
+	reader := apitest.MustReader(t, p.Config.API, sources)
+	server, err := api.New(p.Config.API, api.Deps{Admit: p.Door.Admit, Limit: limiter.Take,
+		Reader:     reader,
+		StoreReady: db.Ready, Work: qps.Of(p.Throttle), Metrics: p.Metrics, Log: p.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := ingest.New(p.Ingest, ingest.Deps{
-		Admit: p.door.Admit, Operators: p.API.Operators, Retryable: stream.Retryable,
-		Registry: p.metrics, Log: p.log,
+	in, err := ingest.New(p.Config.Ingest, ingest.Deps{
+		Admit: p.Door.Admit, Operators: p.Config.API.Operators, Retryable: stream.Retryable,
+		Registry: p.Metrics, Log: p.Log,
 		Publish: func(context.Context, string, string, []byte) error { return nil },
 		Ready:   func(context.Context) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := p.ops(p.Store, db.Ready, nil)
+	ops, err := p.Ops(p.Config.Store, db.Ready, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := p.metricsPart()
+	own, err := p.MetricsPart()
 	if err != nil {
 		t.Fatal(err)
 	}
 	runParts(t, server.Run, in.Run, ops, own)
 	return map[string]string{
-		"api": server.Addr(), "ingest": in.Addr().String(), "store": p.Store.Listen,
-		"metrics.listen": p.Metrics.Listen,
+		"api": server.Addr(), "ingest": in.Addr().String(), "store": p.Config.Store.Listen,
+		"metrics.listen": p.Config.Metrics.Listen,
 	}
 }
 

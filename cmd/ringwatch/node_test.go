@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
@@ -84,8 +85,8 @@ func TestPausedNode(t *testing.T) {
 // TestHowNodesLeft: the list says where they are or who is in their place, by address where that is
 // known.
 func TestHowNodesLeft(t *testing.T) {
-	known := []nodeInfo{{ID: "aa-1", Address: "10.0.0.1:7000"}}
-	for want, n := range map[string]nodeInfo{
+	known := []fleet.NodeInfo{{ID: "aa-1", Address: "10.0.0.1:7000"}}
+	for want, n := range map[string]fleet.NodeInfo{
 		"up": {State: "up"}, "down, claimed": {State: "down", Claimed: true},
 		"decommissioned":            leftNode("decommissioned", ""),
 		"replaced by 10.0.0.1:7000": leftNode("replaced", "aa-1"),
@@ -93,14 +94,14 @@ func TestHowNodesLeft(t *testing.T) {
 		"moved to south":            leftNode("moved", "south"),
 		`forgotten by key \u001b`:   leftNode("forgotten", "\x1b"),
 	} {
-		if got := n.state(known); got != want {
+		if got := n.StateAmong(known); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
-func leftNode(why, by string) nodeInfo {
-	n := nodeInfo{State: why}
-	n.Left = &leftInfo{By: by}
+func leftNode(why, by string) fleet.NodeInfo {
+	n := fleet.NodeInfo{State: why}
+	n.Left = &fleet.LeftInfo{By: by}
 	return n
 }

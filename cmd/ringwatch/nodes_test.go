@@ -7,6 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
 // TestJobsOfOneAddress: two jobs that read one address are told apart.
@@ -15,8 +18,8 @@ func TestJobsOfOneAddress(t *testing.T) {
 		kind, job, want string
 	}{{"other", "web", "other (web)"}, {"other", "probe", "other (probe)"},
 		{"other", "", "other"}, {"kafka", "kafka", "kafka"}, {"cassandra", "", "cassandra"}} {
-		n := nodeInfo{Kind: c.kind, Facts: map[string]string{"job": c.job}}
-		if got := n.software(); got != c.want {
+		n := fleet.NodeInfo{Kind: c.kind, Facts: map[string]string{"job": c.job}}
+		if got := n.Software(); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}
@@ -29,7 +32,8 @@ func TestNodesFit(t *testing.T) {
 	var nodes []node
 	for i := range 3 {
 		nodes = append(nodes, node{"id": fmt.Sprintf("5a3c8a31-b4a8-4d3e-9f57-0000000000%02d", i),
-			"cluster": "payments-production", "datacenter": "europe-west-1", "rack": "europe-west-1b",
+			"cluster": "payments-production", "datacenter": "europe-west-1",
+			"rack": "europe-west-1b",
 			"kind": "cassandra", "address": fmt.Sprintf("[2001:db8:85a3::8a2e:370:733%d]:7000", i),
 			"facts": map[string]string{"cassandra_version": "5.0.4",
 				"hostname": fmt.Sprintf("payments-cassandra-europe-west-1b-default-sts-%d", i)},
@@ -53,8 +57,8 @@ func TestNodesFit(t *testing.T) {
 		return nil
 	}
 	for i, line := range show() {
-		if width(line) > 100 {
-			t.Errorf("%d columns: %s", width(line), line)
+		if screen.Width(line) > 100 {
+			t.Errorf("%d columns: %s", screen.Width(line), line)
 		}
 		if i > 0 {
 			expect(t, line, fmt.Sprintf(`^payme\S*…\S*-%d  \[2001\S*:7000  .*  up `, i-1))

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
 // ownDisk is the environment variable that makes this test binary hold a small disk at a
@@ -58,7 +61,7 @@ func mustDisk(t *testing.T, dir string) *disk {
 	return &disk{in, bufio.NewReader(out)}
 }
 
-// do has the holder do something; see holdDisk.
+// Do has the holder do something; see holdDisk.
 func (d *disk) do(t *testing.T, order ...string) {
 	t.Helper()
 	fmt.Fprintln(d.in, strings.Join(order, "\t"))
@@ -109,12 +112,12 @@ func holdDisk(dir string) {
 		case "readonly":
 			err = syscall.Mount("none", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
 		case "examine":
-			r := examineDirectory("it", filepath.Join(dir, words[1]), 0, "")
+			r := examine.ExamineDirectory("it", filepath.Join(dir, words[1]), 0, "")
 			if string(r.Status) != words[2] || !strings.Contains(r.Message, words[3]) {
 				err = fmt.Errorf("%+v", r)
 			}
 		case "ended":
-			if failed := p.Wait(); failed == nil || p.ProcessState.ExitCode() != exitUsage {
+			if failed := p.Wait(); failed == nil || p.ProcessState.ExitCode() != exit.Misused {
 				err = fmt.Errorf("it ended with %v", failed)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/lookup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -94,7 +95,7 @@ func newTables(t *testing.T, name string, schema []string, c lookup.Config) *loo
 	f.base = "http://" + server.Addr()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- together(ctx, server.Run, l.Run) }()
+	go func() { ended <- wire.Together(ctx, server.Run, l.Run) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -429,15 +430,15 @@ func (f *lookedUp) throttling() {
 // TestThrottledReadsAre429: what the throttle has no room for is told with the time to come back.
 func TestThrottledReadsAre429(t *testing.T) {
 	var e *listener.Error
-	if err := apiError(fmt.Errorf("store: read raw: %w",
+	if err := wire.APIError(fmt.Errorf("store: read raw: %w",
 		&throttle.Error{Class: "dashboard", RetryAfter: 1500 * time.Millisecond})); !errors.As(err,
 		&e) || e.Status != http.StatusTooManyRequests || e.RetryAfter != 2 {
 		t.Errorf("%+v", err)
 	}
-	if err := apiError(io.EOF); err != io.EOF {
+	if err := wire.APIError(io.EOF); err != io.EOF {
 		t.Error(err)
 	}
-	if err := apiError(nil); err != nil {
+	if err := wire.APIError(nil); err != nil {
 		t.Error(err)
 	}
 }

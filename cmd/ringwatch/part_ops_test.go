@@ -13,6 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -20,25 +23,26 @@ import (
 // without.
 func TestOps(t *testing.T) {
 	cert, key := mustCertificate(t)
-	transport, err := (&clientTLS{CAFile: cert}).transport()
+	transport, err := (&client.TLSFlags{CAFile: cert}).Transport()
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: transport}
 	for scheme, tls := range map[string]listener.TLS{"http": {},
 		"https": {CertFile: cert, KeyFile: key}} {
-		p := &process{config: &config{}, metrics: prometheus.NewRegistry(),
-			log: slog.New(slog.DiscardHandler)}
-		p.metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one",
+		p := &wire.Process{Config: &settings.Config{}, Metrics: prometheus.NewRegistry(),
+			Log: slog.New(slog.DiscardHandler)}
+		p.Metrics.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "one",
 			Help: "One."}))
 		var ready atomic.Bool
 		address := fmt.Sprintf("127.0.0.1:%d", engines.FreePorts(t, 1)[0])
-		ops, err := p.ops(consumerConfig{Listen: address, TLS: tls}, func(context.Context) error {
-			if !ready.Load() {
-				return errors.New("not yet")
-			}
-			return nil
-		}, func(context.Context) string { return "it may rain" })
+		ops, err := p.Ops(settings.ConsumerConfig{Listen: address, TLS: tls},
+			func(context.Context) error {
+				if !ready.Load() {
+					return errors.New("not yet")
+				}
+				return nil
+			}, func(context.Context) string { return "it may rain" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +79,7 @@ func TestOps(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(scheme, err)
 		}
-		if _, err := p.ops(consumerConfig{Listen: address,
+		if _, err := p.Ops(settings.ConsumerConfig{Listen: address,
 			TLS: listener.TLS{CertFile: "none", KeyFile: "none"}}, nil, nil); err == nil {
 			t.Error("a certificate that is not there is taken")
 		}

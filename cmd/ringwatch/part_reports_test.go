@@ -23,6 +23,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
@@ -83,20 +85,20 @@ func TestDailyReport(t *testing.T) {
 	defer hook.Close()
 	var entries []stream.Entry
 	dir := filepath.Join(t.TempDir(), "reports")
-	r := reporter{
-		config: &reportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
+	r := wire.Reporter{
+		Config: &settings.ReportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
 			Webhook: hook.URL, Topic: "reports"},
-		accounts: []string{querytest.Account}, engine: engine, roster: reader.Roster(),
-		log:     slog.New(slog.DiscardHandler),
-		catalog: func(string) *catalog.Catalog { return shipped },
-		nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+		Accounts: []string{querytest.Account}, Engine: engine, Roster: reader.Roster(),
+		Log:     slog.New(slog.DiscardHandler),
+		Catalog: func(string) *catalog.Catalog { return shipped },
+		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return reader.Nodes(ctx, who, time.Minute)
 		},
-		publish: func(_ context.Context, e stream.Entry) error {
+		Publish: func(_ context.Context, e stream.Entry) error {
 			entries = append(entries, e)
 			return nil
 		}}
-	schedules, err := r.schedules()
+	schedules, err := r.Schedules()
 	if err != nil || len(schedules) != 1 {
 		t.Fatal(len(schedules), err)
 	}
@@ -157,7 +159,7 @@ func TestReportOverHTTP(t *testing.T) {
 	day := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	clockOf := func() time.Time { return day.Add(49 * time.Hour) }
 	reader, engine, shipped := reportFleet(t, day.Add(22*time.Hour), clockOf)
-	advice, err := new(config).advice()
+	advice, err := new(settings.Config).Advice()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,7 @@ func TestReportOverHTTP(t *testing.T) {
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report: reportsFor(engine, reader.Roster(),
+		Report: wire.ReportsFor(engine, reader.Roster(),
 			func(string) *catalog.Catalog { return shipped }, advice, nil),
 	})
 	if err != nil {
@@ -196,7 +198,7 @@ func TestReportOverHTTP(t *testing.T) {
 		}
 		return r.StatusCode, body
 	}
-	want, err := makeReport(t.Context(), engine, reader.Roster(),
+	want, err := wire.MakeReport(t.Context(), engine, reader.Roster(),
 		func(string) *catalog.Catalog { return shipped }, advice, nil, who, "fleet-1",
 		day.Add(24*time.Hour), day.Add(48*time.Hour))
 	if err != nil {
@@ -258,12 +260,12 @@ func TestReportSection(t *testing.T) {
 		"report: {at: \"01:30\", topic: x, accounts: [nobody]}":             `no account "nobody"`,
 		"report: {at: \"01:30\", topic: x, accounts: [me], clusters: [p*]}": "",
 	} {
-		c := defaultConfig()
+		c := settings.Default()
 		c.Accounts = []account.Account{{Name: "me"}}
-		if _, err := decodeYAML([]byte(text), &c); err != nil {
+		if _, err := settings.Decode([]byte(text), &c); err != nil {
 			t.Fatal(text, err)
 		}
-		err := c.validateReport()
+		err := c.ValidateReport()
 		if want == "" && err != nil ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -274,16 +276,17 @@ func TestReportSection(t *testing.T) {
 // testReports publishes reports of two days as the role api does, one of them as large as they
 // may be, and one a second time. Who reads the topic then has the newest of each.
 func (l *rulesLine) testReports(t *testing.T) {
-	c := defaultConfig()
+	c := settings.Default()
 	c.Kafka.Brokers, c.Kafka.Partitions = []string{l.kafka.Addr()}, 4
 	c.Report.Topic = "ringwatch.reports"
-	p := &process{config: &c, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
+	p := &wire.Process{Config: &c, Metrics: prometheus.NewRegistry(),
+		Log: slog.New(slog.DiscardHandler)}
 	defer func() {
-		for _, log := range p.logs {
+		for _, log := range p.Logs {
 			log.Close()
 		}
 	}()
-	r := reporter{config: &c.Report, publish: p.publishReport}
+	r := wire.Reporter{Config: &c.Report, Publish: p.PublishReport}
 	large := make([]string, 0, 1000)
 	text := rand.NewChaCha8([32]byte{1})
 	for range cap(large) { // what does not compress
@@ -297,11 +300,11 @@ func (l *rulesLine) testReports(t *testing.T) {
 		{From: day.AddDate(0, 0, 1), Queries: 2},
 	} {
 		of.Account, of.Cluster = "acme", "north"
-		if err := r.inTopic(t.Context(), &of); err != nil {
+		if err := r.InTopic(t.Context(), &of); err != nil {
 			t.Fatal(err)
 		}
 	}
-	entries, _, err := l.log(c.reportsLog()).Last(t.Context(), nil)
+	entries, _, err := l.log(c.ReportsLog()).Last(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

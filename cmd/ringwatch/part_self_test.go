@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 )
 
 // testSelf: what the process has on /metrics is asked for with PromQL, and the shipped rules about
 // ourselves are evaluated on it.
 func (w *whole) testSelf(t *testing.T) {
-	flags := clientFlags{API: w.API, Key: w.Key}
-	api, err := flags.client()
+	flags := client.Flags{API: w.API, Key: w.Key}
+	api, err := flags.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +44,7 @@ func (w *whole) testSelf(t *testing.T) {
 		`count by (cluster) (ringwatch_self_sent_total{cluster="ringwatch-self"})`,
 	} {
 		eventually(t, expr, func(ctx context.Context) error {
-			body, err := api.get(ctx, "/api/v1/query", url.Values{"query": {expr}})
+			body, err := api.Get(ctx, "/api/v1/query", url.Values{"query": {expr}})
 			if err != nil {
 				return err
 			}
@@ -67,7 +70,7 @@ func (w *whole) testSelf(t *testing.T) {
 				}
 			}
 		}
-		body, err := api.get(ctx, "/api/v1/rules", url.Values{"file[]": {"ringwatch.yaml"}})
+		body, err := api.Get(ctx, "/api/v1/rules", url.Values{"file[]": {"ringwatch.yaml"}})
 		if err != nil {
 			return err
 		}
@@ -98,7 +101,7 @@ func (w *whole) testSelf(t *testing.T) {
 			var metadata struct {
 				Data map[string][]struct{ Type, Help, Unit string }
 			}
-			body, err := api.get(ctx, "/api/v1/metadata", nil)
+			body, err := api.Get(ctx, "/api/v1/metadata", nil)
 			if err != nil {
 				return err
 			}
@@ -170,7 +173,8 @@ func TestSelfWithoutAKey(t *testing.T) {
 		return err
 	})
 	// whoever moves the directory need not have a key that the next start makes again
-	if has, err := askRunning(d.data).Move(t.Context()); err != nil || len(has.Accounts) != 1 ||
+	if has, err := datadir.AskRunning(d.data).Move(t.Context()); err != nil ||
+		len(has.Accounts) != 1 ||
 		len(has.Accounts[0].Keys) != 0 {
 		t.Errorf("it says that it has the keys %+v, %v", has, err)
 	}
@@ -185,7 +189,7 @@ func TestSelfWithoutAKey(t *testing.T) {
 			"a does not own the cluster ringwatch-self: add it to the account's clusters",
 		"self: {enabled: true}": "self: enabled: there is no account to send for",
 	} {
-		if _, _, err := parseConfig("it", []byte(text)); err == nil ||
+		if _, _, err := settings.Parse("it", []byte(text)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

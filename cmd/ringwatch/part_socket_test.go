@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// failing is a keyBook whose disk does what a test wants.
+// failing is a KeyBook whose disk does what a test wants.
 type failing struct{ err error }
 
 func (f *failing) Keys(context.Context) ([]account.StoredKey, error) {
@@ -37,7 +39,7 @@ func TestKeySocketSaysWhoseFaultItIs(t *testing.T) {
 		"list": {nil, "GET", "/keys", "", http.StatusOK, ""},
 		"no JSON": {nil, "POST", "/keys", "key", http.StatusBadRequest,
 			"no request of ringwatch key"},
-		"too large": {nil, "POST", "/keys", `{"Name": "` + strings.Repeat("x", maxKeyBytes),
+		"too large": {nil, "POST", "/keys", `{"Name": "` + strings.Repeat("x", datadir.MaxKeyBytes),
 			http.StatusRequestEntityTooLarge, "too large"},
 		"full": {fmt.Errorf("store: write API keys: %w", full), "POST", "/keys", "{}",
 			http.StatusServiceUnavailable, "make room"},
@@ -51,7 +53,7 @@ func TestKeySocketSaysWhoseFaultItIs(t *testing.T) {
 		"otherwise": {nil, "DELETE", "/keys", "", http.StatusMethodNotAllowed, ""},
 	} {
 		w := httptest.NewRecorder()
-		(&process{}).answer(&failing{c.err}).ServeHTTP(w,
+		datadir.Owner{}.SocketHandler(&failing{c.err}).ServeHTTP(w,
 			httptest.NewRequest(c.method, c.path, strings.NewReader(c.body)))
 		if w.Code != c.want || !strings.Contains(w.Body.String(), c.text) {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
@@ -63,19 +65,21 @@ func TestKeySocketSaysWhoseFaultItIs(t *testing.T) {
 // says, and not that the directory is in use.
 func TestRunningProcessIsHeard(t *testing.T) {
 	d := &directory{data: t.TempDir(), config: configFile(t, "accounts: [{name: alone}]\n")}
-	l, err := listenKeys(d.data)
+	l, err := datadir.ListenKeys(d.data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: (&process{}).answer(&failing{errors.New("a row names nobody")})}
+	server := &http.Server{Handler: datadir.Owner{}.SocketHandler(
+		&failing{errors.New("a row names nobody")})}
 	go server.Serve(l)
 	defer server.Close()
-	c, _, err := (&dataFlags{roleFlags: roleFlags{Config: d.config}, Data: d.data}).load()
+	c, _, err := (&settings.DataFlags{RoleFlags: settings.RoleFlags{Config: d.config},
+		Data: d.data}).Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Cassandra.Dir = d.data // it is there
-	if db, err := c.openKeys(t.Context(), d.keyFlags().Wait); err == nil ||
+	if db, err := datadir.OpenKeys(t.Context(), c, d.keyFlags().Wait); err == nil ||
 		err.Error() != "a row names nobody" {
 		t.Errorf("%v, %v", db, err)
 	}

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/lookup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -27,7 +31,7 @@ func TestPlain(t *testing.T) {
 		"\u2028\u00a0\u00ad":   `\u2028\u00a0\u00ad`,
 		"\xff":                 `\ufffd`,
 	} {
-		if got := plain(text); got != want {
+		if got := screen.Plain(text); got != want {
 			t.Errorf("%q becomes %s, want %s", text, got, want)
 		}
 		quoted, err := json.Marshal(text)
@@ -35,25 +39,25 @@ func TestPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back, before string
-		if err := json.Unmarshal(plainJSON(quoted), &back); err != nil {
-			t.Errorf("%s: %v", plainJSON(quoted), err)
+		if err := json.Unmarshal(screen.PlainJSON(quoted), &back); err != nil {
+			t.Errorf("%s: %v", screen.PlainJSON(quoted), err)
 		}
 		if _ = json.Unmarshal(quoted, &before); back != before {
 			t.Errorf("JSON of %q is read as %q", before, back)
 		}
 	}
-	if got := plainLines("two\nlines\x1b"); got != "two\nlines\\u001b" {
+	if got := screen.PlainLines("two\nlines\x1b"); got != "two\nlines\\u001b" {
 		t.Error(got)
 	}
-	if got := string(plainJSON([]byte("{\"a\":\t1}\r\n"))); got != "{\"a\":\t1}\r\n" {
+	if got := string(screen.PlainJSON([]byte("{\"a\":\t1}\r\n"))); got != "{\"a\":\t1}\r\n" {
 		t.Errorf("%q", got)
 	}
 	for r := range rune(unicode.MaxRune + 1) {
 		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Bidi_Control, unicode.Zl, unicode.Zp,
-			unicode.Co, unicode.Cs) && !hidden(r) {
+			unicode.Co, unicode.Cs) && !screen.Hidden(r) {
 			t.Fatalf("U+%04X is not escaped", r)
 		}
-		if r >= ' ' && r < 0x7f && hidden(r) {
+		if r >= ' ' && r < 0x7f && screen.Hidden(r) {
 			t.Fatalf("%q is escaped", r)
 		}
 	}
@@ -72,42 +76,42 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 	id := n.ID.String()
 	for name, run := range map[string]func(out io.Writer) error{
 		"clusters": func(out io.Writer) error {
-			return (&clustersCmd{clientFlags: flags()}).run(t.Context(), out)
+			return (&fleet.ClustersCmd{Flags: flags()}).RunTo(t.Context(), out)
 		},
 		"nodes": func(out io.Writer) error {
-			return (&nodesCmd{clientFlags: flags()}).run(t.Context(), out)
+			return (&fleet.NodesCmd{Flags: flags()}).RunTo(t.Context(), out)
 		},
 		"latest": func(out io.Writer) error {
-			return (&latestCmd{clientFlags: flags(), Node: id}).run(t.Context(), out)
+			return (&fleet.LatestCmd{Flags: flags(), Node: id}).RunTo(t.Context(), out)
 		},
 		"series": func(out io.Writer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id, Metric: "cassandra_table_live*",
-				Period: "5m", Top: 5, Rows: 5}).run(t.Context(), out)
+			return (&fleet.SeriesCmd{Flags: flags(), Node: id, Metric: "cassandra_table_live*",
+				Period: "5m", Top: 5, Rows: 5}).RunTo(t.Context(), out)
 		},
 		"texts": func(out io.Writer) error {
-			return (&seriesCmd{clientFlags: flags(), Node: id,
+			return (&fleet.SeriesCmd{Flags: flags(), Node: id,
 				Metric: "cassandra_node_schema_version", Period: "5m", Top: 5,
-				Rows: 5}).run(t.Context(), out)
+				Rows: 5}).RunTo(t.Context(), out)
 		},
 		"top": func(out io.Writer) error {
-			return (&topCmd{clientFlags: flags()}).once(t.Context(), out)
+			return (&fleet.TopCmd{Flags: flags()}).RunOnce(t.Context(), out)
 		},
 		"lookup": func(out io.Writer) error {
-			return (&lookupCmd{clientFlags: flags(), Table: "shop.items",
-				Keys: []string{"17"}}).run(t.Context(), nil, out)
+			return (&lookup.LookupCmd{Flags: flags(), Table: "shop.items",
+				Keys: []string{"17"}}).RunTo(t.Context(), nil, out)
 		},
 		"lookup --json": func(out io.Writer) error {
-			return (&lookupCmd{clientFlags: flags(), Table: "shop.items", Keys: []string{"17"},
-				JSON: true}).run(t.Context(), nil, out)
+			return (&lookup.LookupCmd{Flags: flags(), Table: "shop.items", Keys: []string{"17"},
+				JSON: true}).RunTo(t.Context(), nil, out)
 		},
 		"clusters --json": func(out io.Writer) error {
-			return (&clustersCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
+			return (&fleet.ClustersCmd{Flags: flags(), JSON: true}).RunTo(t.Context(), out)
 		},
 		"nodes --json": func(out io.Writer) error {
-			return (&nodesCmd{clientFlags: flags(), JSON: true}).run(t.Context(), out)
+			return (&fleet.NodesCmd{Flags: flags(), JSON: true}).RunTo(t.Context(), out)
 		},
 		"latest --json": func(out io.Writer) error {
-			return (&latestCmd{clientFlags: flags(), Node: id, JSON: true}).run(t.Context(), out)
+			return (&fleet.LatestCmd{Flags: flags(), Node: id, JSON: true}).RunTo(t.Context(), out)
 		},
 	} {
 		var out bytes.Buffer
@@ -115,7 +119,10 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		text := out.String() // no terminal: a plot of several lines has no colours either
-		if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && hidden(r) }); i >=
+		if i := strings.IndexFunc(text, func(r rune) bool {
+			return r != '\n' &&
+				screen.Hidden(r)
+		}); i >=
 			0 {
 			t.Errorf("%s prints %q", name, text[max(0, i-40):min(len(text), i+40)])
 		}
@@ -124,7 +131,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		}
 		path, isJSON := strings.CutSuffix(name, " --json")
 		if path = map[string]string{"clusters": "/v1/clusters", "nodes": "/v1/nodes",
-			"latest": metricsPath(id)}[path]; !isJSON || path == "" {
+			"latest": fleet.MetricsPath(id)}[path]; !isJSON || path == "" {
 			continue
 		}
 		r, _ := http.NewRequest(http.MethodGet, os.Getenv("RINGWATCH_API")+path, nil)
@@ -155,18 +162,19 @@ func TestColours(t *testing.T) {
 		{true, "xterm", "", true}, {false, "xterm", "", false}, {true, "dumb", "", false},
 		{true, "", "", false}, {true, "xterm", "1", false},
 	} {
-		got := colourTerminal(c.terminal, func(name string) string {
+		got := screen.ColourTerminal(c.terminal, func(name string) string {
 			return map[string]string{"TERM": c.name, "NO_COLOR": c.noColor}[name]
 		})
 		if got != c.want {
 			t.Errorf("%+v", c)
 		}
 	}
-	if colourful(&bytes.Buffer{}) {
+	if screen.Colourful(&bytes.Buffer{}) {
 		t.Error("a buffer has colours")
 	}
 	// What the API says in lines stays in lines.
-	for _, err := range []error{refusedError{text: "a\nb\x1b"}, promError{"a\nb\x1b"}} {
+	for _, err := range []error{client.RefusedError{Text: "a\nb\x1b"},
+		client.PromError{Text: "a\nb\x1b"}} {
 		if err.Error() != "a\nb\\u001b" {
 			t.Errorf("%T: %s", err, err)
 		}

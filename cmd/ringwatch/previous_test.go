@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -83,12 +84,12 @@ func (d *directory) hasPasses(t *testing.T, kind string) {
 		if err != nil {
 			return err
 		}
-		var nodes []nodeInfo
+		var nodes []fleet.NodeInfo
 		if err := json.Unmarshal([]byte(text), &nodes); err != nil {
 			return err
 		}
 		nodes = slices.DeleteFunc(nodes,
-			func(n nodeInfo) bool { return n.Facts["agent_version"] == "" })
+			func(n fleet.NodeInfo) bool { return n.Facts["agent_version"] == "" })
 		if len(nodes) != 1 {
 			return fmt.Errorf("the nodes are %s", text)
 		}

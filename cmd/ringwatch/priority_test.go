@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
@@ -35,7 +36,7 @@ func TestPriority(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 		eventually(t, "the priority of "+role, func(context.Context) error {
-			return niceOf(c.Process.Pid, max(lowered, 20-own))
+			return niceOf(c.Process.Pid, max(wire.Lowered, 20-own))
 		})
 	}
 }

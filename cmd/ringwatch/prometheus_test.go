@@ -146,7 +146,7 @@ recent: {listen: ""}
 	return p
 }
 
-// send makes each node send a frame.
+// Send makes each node send a frame.
 func (f *promFleet) send(t *testing.T, ingest string, at int64) {
 	t.Helper()
 	for _, n := range f.nodes {
@@ -204,7 +204,7 @@ func (p *promLine) sendOn(t *testing.T) {
 	}()
 }
 
-// get returns a good answer's text.
+// Get returns a good answer's text.
 func (p *promLine) get(ctx context.Context, key, path string) (string, error) {
 	status, text, err := p.do(ctx, key, http.MethodGet, path, nil, "")
 	if err == nil && status != http.StatusOK {

@@ -19,6 +19,8 @@ import (
 	"github.com/prometheus/prometheus/storage"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
@@ -85,52 +87,52 @@ type promqlLine struct {
 
 func startPromQL(t *testing.T) *promqlLine {
 	t.Helper()
-	settings := fmt.Sprintf("data: {dir: %q, retention: 365d}\ncassandra: {grace: 100ms}\nkafka: "+
+	config := fmt.Sprintf("data: {dir: %q, retention: 365d}\ncassandra: {grace: 100ms}\nkafka: "+
 		"{partitions: 4}\n", t.TempDir())
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
-		settings = fmt.Sprintf(`
+		config = fmt.Sprintf(`
 cassandra: {hosts: [%q], keyspace: promql, grace: 100ms, timeout: 30s, raw_ttl: 365d, five_minutes_ttl: 400d, hour_ttl: 500d}
 kafka: {brokers: [%q], topic: promql, partitions: 4}
 `, engines.SharedCassandra(t).Addr(), engines.SharedKafka(t).Addr())
 	}
-	flags := roleFlags{Config: configFile(t, "accounts: [{name: test}]\n"+settings)}
-	p, err := flags.prepare("all")
+	flags := settings.RoleFlags{Config: configFile(t, "accounts: [{name: test}]\n"+config)}
+	p, err := wire.Prepare(&flags, "all")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	p.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ctx, cancel := context.WithCancel(context.Background())
-	parts, err := p.storeParts(ctx)
+	parts, err := wire.Store(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- together(ctx, parts...) }()
+	go func() { ended <- wire.Together(ctx, parts...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		p.database.Load().Close()
-		if err := p.endStream(); err != nil {
+		p.Database.Load().Close()
+		if err := p.EndStream(); err != nil {
 			t.Error(err)
 		}
 	})
-	topics, err := p.openStream()
+	topics, err := p.OpenStream()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Half a year ago: every window is closed as soon as it was written, and is read from raw.
-	l := &promqlLine{db: p.database.Load(),
+	l := &promqlLine{db: p.Database.Load(),
 		shift: frame.WindowOf(time.Now().Add(-180 * 24 * time.Hour).UnixMilli()),
 		who:   querytest.Principal(t, "test")}
-	if l.producer, err = stream.NewProducer(topics, p.Kafka.framesConfig,
+	if l.producer, err = stream.NewProducer(topics, p.Config.Kafka.FramesConfig,
 		prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.producer.Close)
 	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute,
-		NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: apiStore{l.db}})
+		NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: wire.APIStore{Store: l.db}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +150,7 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 	return l
 }
 
-// send publishes the frames that were not sent before, and waits until all can be read.
+// Send publishes the frames that were not sent before, and waits until all can be read.
 func (l *promqlLine) send(t testing.TB, cluster string, frames querytest.Frames,
 	sent map[uuid.UUID]int) (storage.Queryable, error) {
 	for id, list := range frames {

@@ -18,33 +18,38 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/qps"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/activity"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 )
 
 // throttledProcess is a process whose throttle runs, on a Redis.
-func throttledProcess(t *testing.T, redis string) *process {
+func throttledProcess(t *testing.T, redis string) *wire.Process {
 	t.Helper()
-	c := defaultConfig()
+	c := settings.Default()
 	c.Redis.Addresses, c.Redis.DialTimeout = []string{redis}, 10*time.Second
 	c.Throttle.UsageInterval = 200 * time.Millisecond
-	p := &process{config: &c, metrics: prometheus.NewRegistry(), log: slog.New(slog.DiscardHandler)}
-	_, parts, err := p.throttled()
+	p := &wire.Process{Config: &c, Metrics: prometheus.NewRegistry(),
+		Log: slog.New(slog.DiscardHandler)}
+	_, parts, err := p.Throttled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, more, err := p.throttled(); again != p.throttle || len(more) > 0 || err != nil {
+	if again, more, err := p.Throttled(); again != p.Throttle || len(more) > 0 || err != nil {
 		t.Error("a process has two")
 	}
 	runParts(t, parts...)
 	return p
 }
 
-func runParts(t *testing.T, parts ...part) {
+func runParts(t *testing.T, parts ...wire.Part) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- together(ctx, parts...) }()
+	go func() { ended <- wire.Together(ctx, parts...) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -69,7 +74,7 @@ func TestQPS(t *testing.T) {
 	} {
 		go func() {
 			for ctx.Err() == nil {
-				if done, err := busy.throttle.Admit(ctx, w, 2); err == nil {
+				if done, err := busy.Throttle.Admit(ctx, w, 2); err == nil {
 					<-time.After(time.Millisecond)
 					done(3*time.Millisecond, nil)
 				}
@@ -94,26 +99,27 @@ func TestQPS(t *testing.T) {
 	server, err := api.New(c, api.Deps{
 		Admit:  account.NewDoor(registry.Authenticate).Admit,
 		Reader: apitest.MustReader(t, c, store.Sources()), StoreReady: store.Ready,
-		Work: qps.Of(serving.throttle), Metrics: serving.metrics,
+		Work: qps.Of(serving.Throttle), Metrics: serving.Metrics,
 		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	runParts(t, server.Run)
-	command := func(key string, by ...string) *qpsCmd {
-		return &qpsCmd{clientFlags: clientFlags{API: "http://" + server.Addr(), Key: key}, By: by,
+	command := func(key string, by ...string) *activity.QPSCmd {
+		return &activity.QPSCmd{Flags: client.Flags{API: "http://" + server.Addr(), Key: key},
+			By:    by,
 			Every: 100 * time.Millisecond}
 	}
-	show := func(c *qpsCmd) string {
+	show := func(c *activity.QPSCmd) string {
 		t.Helper()
 		var out bytes.Buffer
-		if err := c.once(t.Context(), &out); err != nil {
+		if err := c.RunOnce(t.Context(), &out); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
-	until := func(c *qpsCmd, words ...string) string {
+	until := func(c *activity.QPSCmd, words ...string) string {
 		t.Helper()
 		for deadline := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
 			text := show(c)
@@ -161,7 +167,7 @@ func TestQPS(t *testing.T) {
 	expect(t, until(command(operatorKey, "client", "table"), "acme/shop"), `^CLIENT +TABLE +OPS/S `)
 	for key, want := range map[string]string{testKey: "scope admin",
 		adminKey: `unknown by "nothing"`} {
-		if err := command(key, "nothing").once(t.Context(), &bytes.Buffer{}); err == nil ||
+		if err := command(key, "nothing").RunOnce(t.Context(), &bytes.Buffer{}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -176,7 +182,7 @@ func TestQPS(t *testing.T) {
 	shown := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
-		ended <- command(adminKey).live(t.Context(), tea.WithInput(in),
+		ended <- command(adminKey).Live(t.Context(), tea.WithInput(in),
 			tea.WithOutput(&watcher{Buffer: &screen, for_: "acme/shop", found: shown}),
 			tea.WithWindowSize(140, 20), tea.WithEnvironment([]string{"TERM=xterm-256color"}),
 			tea.WithoutSignals())

@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/promql"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 )
 
 // fixed is one answer of a server that plays Prometheus's endpoints.
@@ -53,14 +56,14 @@ func success(kind, result string) string {
 }
 
 // queried runs the command and returns what it printed.
-func queried(t *testing.T, c queryCmd, in string) (out, errs string, err error) {
+func queried(t *testing.T, c promql.QueryCmd, in string) (out, errs string, err error) {
 	t.Helper()
-	c.clientFlags = flags()
+	c.Flags = flags()
 	if c.PromQL == "" {
 		c.PromQL = "up"
 	}
 	var stdout, stderr bytes.Buffer
-	err = c.run(t.Context(), strings.NewReader(in), &stdout, &stderr)
+	err = c.RunTo(t.Context(), strings.NewReader(in), &stdout, &stderr)
 	return stdout.String(), stderr.String(), err
 }
 
@@ -87,11 +90,11 @@ func TestQueryInstant(t *testing.T) {
 		return fmt.Sprintf(`[{"metric":{%s},"histogram":[1763799000,%s]}]`, labels, histogramText)
 	}
 	for name, c := range map[string]struct {
-		cmd  queryCmd
+		cmd  promql.QueryCmd
 		body string
 		want string
 	}{
-		"the server's order, common labels once": {queryCmd{}, success("vector", twoSeries),
+		"the server's order, common labels once": {promql.QueryCmd{}, success("vector", twoSeries),
 			`m{cluster="prod"}
 
 node  table  value  VALUE
@@ -99,13 +102,13 @@ b     x,"y"         2.125
 a            text     NaN
 c                    +Inf
 `},
-		"CSV": {queryCmd{CSV: true}, success("vector", twoSeries),
+		"CSV": {promql.QueryCmd{CSV: true}, success("vector", twoSeries),
 			`__name__,cluster,node,table,exported_value,value
 m,prod,b,"x,""y""",,2.125
 m,prod,a,,text,NaN
 m,prod,c,,,+Inf
 `},
-		"metrics differ": {queryCmd{}, success("vector",
+		"metrics differ": {promql.QueryCmd{}, success("vector",
 			`[{"metric":{"__name__":"m","A":"1"},"value":[0,"1"]},
 			{"metric":{"__name__":"n","A":"1"},"value":[0,"10"]}]`), `{A="1"}
 
@@ -113,14 +116,14 @@ METRIC  VALUE
 m           1
 n          10
 `},
-		"no labels": {queryCmd{}, success("vector", `[{"metric":{},"value":[0,"1"]}]`),
+		"no labels": {promql.QueryCmd{}, success("vector", `[{"metric":{},"value":[0,"1"]}]`),
 			"VALUE\n    1\n"},
-		"scalar":        {queryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
-		"string":        {queryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
-		"a long scalar": {queryCmd{}, success("scalar", `[1,"0.30000000000000004"]`), "0.3\n"},
-		"a string that is a number": {queryCmd{}, success("string", `[1,"4.10000000"]`),
+		"scalar":        {promql.QueryCmd{}, success("scalar", `[1763799000.5,"7.5"]`), "7.5\n"},
+		"string":        {promql.QueryCmd{}, success("string", `[1763799000.5,"a\nb"]`), `a\u000ab` + "\n"},
+		"a long scalar": {promql.QueryCmd{}, success("scalar", `[1,"0.30000000000000004"]`), "0.3\n"},
+		"a string that is a number": {promql.QueryCmd{}, success("string", `[1,"4.10000000"]`),
 			"4.10000000\n"},
-		"six digits": {queryCmd{}, success("vector", longNumbers), `a          VALUE
+		"six digits": {promql.QueryCmd{}, success("vector", longNumbers), `a          VALUE
 1     0.00204191
 2          12.34
 3     1763799000
@@ -128,21 +131,21 @@ n          10
 5    1.23457e-07
 6   -2.03704e+15
 `},
-		"all digits in CSV": {queryCmd{CSV: true}, success("vector",
+		"all digits in CSV": {promql.QueryCmd{CSV: true}, success("vector",
 			`[{"metric":{},"value":[0,"0.002041911249999999"]}]`), "value\n0.002041911249999999\n"},
-		"all digits in JSON": {queryCmd{JSON: true}, success("scalar",
+		"all digits in JSON": {promql.QueryCmd{JSON: true}, success("scalar",
 			`[1,"0.002041911249999999"]`), success("scalar", `[1,"0.002041911249999999"]`) + "\n"},
-		"scalar CSV": {queryCmd{CSV: true}, success("scalar", `[1763799000.5,"7.5"]`),
+		"scalar CSV": {promql.QueryCmd{CSV: true}, success("scalar", `[1763799000.5,"7.5"]`),
 			"value\n7.5\n"},
-		"empty CSV": {queryCmd{CSV: true}, success("vector", `[]`), "value\n"},
-		"JSON": {queryCmd{JSON: true}, success("scalar", `[1, "\u001b"]`), success("scalar",
+		"empty CSV": {promql.QueryCmd{CSV: true}, success("vector", `[]`), "value\n"},
+		"JSON": {promql.QueryCmd{JSON: true}, success("scalar", `[1, "\u001b"]`), success("scalar",
 			`[1, "\u001b"]`) + "\n"},
-		"histogram": {queryCmd{}, success("vector", series(`"node":"a"`)), `{node="a"}
+		"histogram": {promql.QueryCmd{}, success("vector", series(`"node":"a"`)), `{node="a"}
 
 COUNT      SUM    P50  P90   P99
    42  34593.3  0.643  2.6  3.86
 `},
-		"buckets": {queryCmd{Buckets: true}, success("vector", series("")),
+		"buckets": {promql.QueryCmd{Buckets: true}, success("vector", series("")),
 			`COUNT      SUM    P50  P90   P99
    42  34593.3  0.643  2.6  3.86
 
@@ -153,7 +156,7 @@ BUCKET         COUNT
 (0.5, 1]          21
 (2, 4]             6
 `},
-		"both CSV": {queryCmd{CSV: true}, success("vector", `[{"metric":{"a":"1"},"value":[0,"1"]},
+		"both CSV": {promql.QueryCmd{CSV: true}, success("vector", `[{"metric":{"a":"1"},"value":[0,"1"]},
 			{"metric":{"count":"2"},"histogram":[0,{"count":"4","sum":"8","buckets":[[0,"1","3","4"]]}]}]`),
 			"a,exported_count,value,count,sum,p50,p90,p99\n1,,1,,,,,\n,2,,4,8,2,2.8,2.98\n"},
 	} {
@@ -168,7 +171,7 @@ BUCKET         COUNT
 func TestQuerySaysWarningsAndNothing(t *testing.T) {
 	play(t, `{"status":"success","data":{"resultType":"vector","result":[]},`+
 		`"warnings":["some\u001b[2J data is missing"],"infos":["PromQL info: no counter"]}`)
-	out, errs, err := queried(t, queryCmd{}, "")
+	out, errs, err := queried(t, promql.QueryCmd{}, "")
 	if err != nil || out != "" {
 		t.Errorf("%q %v", out, err)
 	}
@@ -197,7 +200,7 @@ func matrix(start time.Time, n, steps, gapFrom, gapTo int) string {
 	return success("matrix", "["+strings.Join(all, ",")+"]")
 }
 
-var aRange = queryCmd{From: "2025-11-22T08:00:00Z", To: "2025-11-22T09:00:00Z", Step: "15s"}
+var aRange = promql.QueryCmd{From: "2025-11-22T08:00:00Z", To: "2025-11-22T09:00:00Z", Step: "15s"}
 
 func TestQueryRange(t *testing.T) {
 	start := time.Date(2025, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -217,7 +220,7 @@ func TestQueryRange(t *testing.T) {
 		`^node  LAST   MIN   MAX\nn8    8240  8000  8240\nn7 `,
 		`^and 3 more series, none larger than these, such as \{node="n2"\} and `+
 			`\{node="n1"\}: topk\(6, …\) .* --csv prints all$`)
-	if n := len(regexp.MustCompile(`(?m)^n\d `).FindAllString(out, -1)); n != maxPlotted {
+	if n := len(regexp.MustCompile(`(?m)^n\d `).FindAllString(out, -1)); n != promql.MaxPlotted {
 		t.Errorf("%d lines in the legend", n)
 	}
 
@@ -228,8 +231,8 @@ func TestQueryRange(t *testing.T) {
 		strings.Contains(out, "\x1b") {
 		t.Fatal(err, out)
 	}
-	if drawn := strings.Count(out[:strings.Index(out, "└")], "─"); drawn > plotWidth*6/10 ||
-		drawn < plotWidth*2/10 {
+	if drawn := strings.Count(out[:strings.Index(out, "└")], "─"); drawn > screen.PlotWidth*6/10 ||
+		drawn < screen.PlotWidth*2/10 {
 		t.Errorf("%d places are drawn:\n%s", drawn, out)
 	}
 
@@ -290,7 +293,7 @@ func TestQueryPointsAtTheMistake(t *testing.T) {
 			`{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\": `+
 				c.place+`: parse error: why"}`)
 		f.status = 400
-		out, _, err := queried(t, queryCmd{PromQL: "-"}, c.expression+"\n")
+		out, _, err := queried(t, promql.QueryCmd{PromQL: "-"}, c.expression+"\n")
 		if err == nil || err.Error() != c.want || out != "" {
 			t.Errorf("%q at %s: %q %v", c.expression, c.place, out, err)
 		}
@@ -358,73 +361,6 @@ func TestQueryExitCodes(t *testing.T) {
 	}
 }
 
-func TestQueryTimes(t *testing.T) {
-	now := time.Date(2025, 11, 22, 8, 0, 0, 700e6, time.UTC)
-	for _, c := range []struct {
-		cmd  queryCmd
-		want url.Values
-	}{
-		{queryCmd{}, url.Values{}},
-		{queryCmd{At: "2025-11-22T09:00:00.25+01:00"}, url.Values{"time": {"1763798400.25"}}},
-		{queryCmd{At: "1763798400"}, url.Values{"time": {"1763798400"}}},
-		{queryCmd{At: "1763798400250"}, url.Values{"time": {"1763798400.25"}}},
-		{queryCmd{At: "now-90m", Limit: 3, Timeout: "1.5"}, url.Values{"time": {"1763793000"},
-			"limit": {"3"}, "timeout": {"1.5"}}},
-		{queryCmd{Period: "1h"}, url.Values{"start": {"1763794800"}, "end": {"1763798400"},
-			"step": {"14"}}},
-		{queryCmd{Period: "5m"}, url.Values{"start": {"1763798100"}, "end": {"1763798400"},
-			"step": {"5"}}},
-		{queryCmd{From: "-1d"}, url.Values{"start": {"1763712000"}, "end": {"1763798400"},
-			"step": {"346"}}},
-		{queryCmd{Period: "60", To: "1763790000", Step: "1m30s"},
-			url.Values{"start": {"1763789940"}, "end": {"1763790000"}, "step": {"90"}}},
-	} {
-		span, err := c.cmd.timeSpan(now)
-		if err != nil {
-			t.Errorf("%+v: %v", c.cmd, err)
-			continue
-		}
-		if got, _, err := c.cmd.parameters(span); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%+v: %v, %v", c.cmd, got, err)
-		}
-	}
-}
-
-func TestQueryQuantiles(t *testing.T) {
-	b := func(rule int, lower, upper, count string) queryBucket {
-		return queryBucket{rule, lower,
-			upper, count}
-	}
-	for _, c := range []struct {
-		h    queryHistogram
-		q    float64
-		want string
-	}{
-		{queryHistogram{Count: "0"}, 0.5, "NaN"},
-		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "0", "10", "10")}}, 0.9, "9"},
-		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "-Inf", "10", "10")}}, 0.9, "9"},
-		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "-Inf", "-1", "10")}}, 0.9, "-1"},
-		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "0", "1", "5"), b(0, "1", "+Inf",
-			"5")}}, 0.9, "1"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(3, "-1", "1", "3"),
-			b(0, "1", "2", "1")}},
-			0.375, "0.5"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(1, "-2", "-1", "1"), b(3, "-1", "1",
-			"3")}}, 0.625, "-0.5"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(3, "-1", "1", "4")}}, 0.5, "0"},
-		{queryHistogram{Count: "4", Buckets: []queryBucket{b(0, "-5", "5", "2"),
-			b(0, "5", "9", "2")}},
-			0.25, "0"},
-		{queryHistogram{Count: "10", Buckets: []queryBucket{b(0, "0", "1", "5")}}, 0.9, "NaN"},
-		// half were NaN
-		{queryHistogram{Count: "x", Buckets: []queryBucket{b(0, "0", "1", "5")}}, 0.9, "NaN"},
-	} {
-		if got := allDigits(c.h.quantile(c.q)); got != c.want {
-			t.Errorf("the %g quantile of %+v is %s, want %s", c.q, c.h, got, c.want)
-		}
-	}
-}
-
 // TestQueryDoesNotSteerTheTerminal has every output print names, labels and texts of an attacker.
 func TestQueryDoesNotSteerTheTerminal(t *testing.T) {
 	const evil = `\u001b]0;mine\u0007\u202e\u009b2J\r\n`
@@ -441,22 +377,25 @@ func TestQueryDoesNotSteerTheTerminal(t *testing.T) {
 	ranged, rangedCSV := aRange, aRange
 	rangedCSV.CSV = true
 	for _, c := range []struct {
-		cmd  queryCmd
+		cmd  promql.QueryCmd
 		body string
 	}{
-		{queryCmd{Buckets: true}, vector}, {queryCmd{CSV: true}, vector},
-		{queryCmd{JSON: true}, vector},
-		{ranged, matrix}, {rangedCSV, matrix}, {queryCmd{}, success("string", `[1,"`+evil+`"]`)},
-		{queryCmd{}, success(`x`+evil, "[]")},
-		{queryCmd{}, `{"status":"error","error":"invalid parameter \"query\": 1:1: ` + evil + `"}`},
+		{promql.QueryCmd{Buckets: true}, vector}, {promql.QueryCmd{CSV: true}, vector},
+		{promql.QueryCmd{JSON: true}, vector},
+		{ranged, matrix}, {rangedCSV, matrix}, {promql.QueryCmd{}, success("string", `[1,"`+evil+`"]`)},
+		{promql.QueryCmd{}, success(`x`+evil, "[]")},
+		{promql.QueryCmd{}, `{"status":"error","error":"invalid parameter \"query\": 1:1: ` + evil + `"}`},
 	} {
 		play(t, c.body)
 		out, errs, err := queried(t, c.cmd, "")
 		if err != nil {
-			out = plainLines(err.Error()) // as main prints it
+			out = screen.PlainLines(err.Error()) // as main prints it
 		}
 		out = colours.ReplaceAllString(out, "") + errs
-		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && hidden(r) }); i >=
+		if i := strings.IndexFunc(out, func(r rune) bool {
+			return r != '\n' &&
+				screen.Hidden(r)
+		}); i >=
 			0 {
 			t.Errorf("%+v prints %q", c.cmd, out[max(0, i-40):min(len(out), i+40)])
 		}

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 )
 
 // ofTheMachine are shipped alerts that tell the truth about whatever machine a test runs on.
@@ -44,8 +47,8 @@ func (w *whole) watchAlerts(t *testing.T) *quiet {
 			shipped[name] = !slices.Contains(ofTheMachine, name)
 		}
 	}
-	flags := clientFlags{API: w.API, Key: w.Key}
-	api, err := flags.client()
+	flags := client.Flags{API: w.API, Key: w.Key}
+	api, err := flags.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func (w *whole) watchAlerts(t *testing.T) *quiet {
 		ticker := time.NewTicker(500 * time.Millisecond)
 		defer ticker.Stop()
 		for ctx.Err() == nil {
-			if list, err := api.alerts(ctx); err == nil {
+			if list, err := alerts.AskAlerts(ctx, api); err == nil {
 				q.note(list, shipped)
 			}
 			select {
@@ -69,7 +72,7 @@ func (w *whole) watchAlerts(t *testing.T) *quiet {
 	return q
 }
 
-func (q *quiet) note(list []alertInfo, shipped map[string]bool) {
+func (q *quiet) note(list []alerts.AlertInfo, shipped map[string]bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.asked++

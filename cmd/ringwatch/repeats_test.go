@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -25,7 +26,7 @@ import (
 
 // said is a log on a clock that the test sets.
 type said struct {
-	*repeats
+	*logs.Repeats
 	*slog.Logger
 	out  bytes.Buffer
 	at   time.Time
@@ -33,9 +34,9 @@ type said struct {
 }
 
 func newSaid() *said {
-	s := &said{repeats: newRepeats(), at: time.Unix(1_800_000_000, 0)}
-	s.now = func() time.Time { return s.at }
-	s.after = func(_ time.Duration, f func()) { s.tick = f }
+	s := &said{Repeats: logs.NewRepeats(), at: time.Unix(1_800_000_000, 0)}
+	s.Now = func() time.Time { return s.at }
+	s.After = func(_ time.Duration, f func()) { s.tick = f }
 	leave := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
@@ -43,7 +44,7 @@ func newSaid() *said {
 		return a
 	}
 	s.Logger = slog.New(
-		s.wrap(slog.NewTextHandler(&s.out, &slog.HandlerOptions{ReplaceAttr: leave})))
+		s.Wrap(slog.NewTextHandler(&s.out, &slog.HandlerOptions{ReplaceAttr: leave})))
 	return s
 }
 
@@ -111,16 +112,16 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 	s.pass(time.Minute)
 	s.pass(time.Minute)
 	s.want(t)
-	if len(s.kinds) != 0 || s.tick != nil {
-		t.Errorf("%d kinds are remembered of a quiet log", len(s.kinds))
+	if len(s.Kinds) != 0 || s.tick != nil {
+		t.Errorf("%d kinds are remembered of a quiet log", len(s.Kinds))
 	}
 	s.Warn("a frame could not be forwarded", "request", "new")
 	s.want(t, `level=WARN msg="a frame could not be forwarded" request=new`)
 	s.Warn("a frame could not be forwarded", "request", "last")
 	s.pass(3 * time.Second)
-	s.flush() // the process ends
+	s.Flush() // the process ends
 	s.want(t, `level=WARN msg="a frame could not be forwarded" request=last repeated=1 over=3s`)
-	s.flush()
+	s.Flush()
 	s.want(t)
 }
 
@@ -129,23 +130,24 @@ func TestKindsOfLinesAreBounded(t *testing.T) {
 	for i := range 10_000 {
 		s.Warn(fmt.Sprintf("a library says %d", i))
 	}
-	if n := strings.Count(s.out.String(), "\n"); n != maxKinds+1 || len(s.kinds) != maxKinds+1 {
-		t.Errorf("%d lines, %d kinds", n, len(s.kinds))
+	if n := strings.Count(s.out.String(), "\n"); n != logs.MaxKinds+1 ||
+		len(s.Kinds) != logs.MaxKinds+1 {
+		t.Errorf("%d lines, %d kinds", n, len(s.Kinds))
 	}
 	s.out.Reset()
 	s.pass(time.Minute)
 	s.want(t,
 		fmt.Sprintf(
-			`level=WARN msg="more lines of various kinds, the last: a library says 9999" repeated=%d over=1m0s`, 10_000-maxKinds-1))
+			`level=WARN msg="more lines of various kinds, the last: a library says 9999" repeated=%d over=1m0s`, 10_000-logs.MaxKinds-1))
 }
 
 // TestNothingSaidIsLost has many write while time passes, and adds up.
 func TestNothingSaidIsLost(t *testing.T) {
 	var mu sync.Mutex
 	var total atomic.Int64
-	r := newRepeats()
-	r.after = func(_ time.Duration, f func()) {}
-	log := slog.New(r.wrap(handlerFunc(func(line slog.Record) {
+	r := logs.NewRepeats()
+	r.After = func(_ time.Duration, f func()) {}
+	log := slog.New(r.Wrap(handlerFunc(func(line slog.Record) {
 		mu.Lock()
 		defer mu.Unlock()
 		n := int64(1)
@@ -163,7 +165,7 @@ func TestNothingSaidIsLost(t *testing.T) {
 			for j := range 2000 {
 				log.ErrorContext(ctx, "again", "reason", i%3, "n", j)
 				if j%50 == 0 {
-					r.flush()
+					r.Flush()
 				}
 			}
 			return nil
@@ -172,7 +174,7 @@ func TestNothingSaidIsLost(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	r.flush()
+	r.Flush()
 	if total.Load() != 16_000 {
 		t.Errorf("of 16000 lines %d are written or counted", total.Load())
 	}

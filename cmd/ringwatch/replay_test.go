@@ -20,6 +20,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -277,10 +278,10 @@ func TestBackfill(t *testing.T) {
 	damaged := bytes.Clone(goodFrames[7])
 	damaged[len(damaged)-1] ^= 1
 
-	if code, out := b.run(t); code != exitUsage || !strings.Contains(out, "file") {
+	if code, out := b.run(t); code != exit.Misused || !strings.Contains(out, "file") {
 		t.Errorf("without a file: exit %d", code)
 	}
-	if code, out := b.run(t, file("good.rwf", goodFrames...)); code != exitUsage ||
+	if code, out := b.run(t, file("good.rwf", goodFrames...)); code != exit.Misused ||
 		!strings.Contains(out, "--account") {
 		t.Errorf("without its account: exit %d", code)
 	}
@@ -291,7 +292,7 @@ func TestBackfill(t *testing.T) {
 		file("text.rwf", []byte("this is no recording at all")),
 		file("cut.rwf", whole[:len(whole)-3]),
 		file("old.rwf", append(old, damaged)...), file("good.rwf", goodFrames...))
-	if code != exitFailed {
+	if code != exit.Failed {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{"none.rwf: open", "text.rwf: store: not a recording: byte 0",
@@ -358,7 +359,7 @@ func TestBackfill(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed ||
+	if code := cmd.ProcessState.ExitCode(); code != exit.Failed ||
 		!strings.Contains(buffer.String(), "stopped in "+pipe) {
 		t.Errorf("exit %d: %s", code, buffer)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/report"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/daily"
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
@@ -25,12 +27,12 @@ func (w *whole) testReport(t *testing.T) {
 	make := func(format string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		ask := reportCmd{
-			clientFlags: clientFlags{API: w.API, Key: w.Key},
-			Cluster:     nodes[0].Cluster,
-			Format:      format,
+		ask := daily.ReportCmd{
+			Flags:   client.Flags{API: w.API, Key: w.Key},
+			Cluster: nodes[0].Cluster,
+			Format:  format,
 		}
-		if err := ask.run(t.Context(), &out, &errs); err != nil {
+		if err := ask.RunTo(t.Context(), &out, &errs); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(errs.String(), "lacks") {
@@ -74,13 +76,13 @@ func (w *whole) testReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask := reportCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Cluster: "nosuch"}
-	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil ||
+	ask := daily.ReportCmd{Flags: client.Flags{API: w.API, Key: w.Key}, Cluster: "nosuch"}
+	if err := ask.RunTo(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil ||
 		!strings.Contains(err.Error(), "use "+nodes[0].Cluster) {
 		t.Error(err)
 	}
 	ask.Cluster, ask.Day = nodes[0].Cluster, "yesterday"
-	if err := ask.run(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil {
+	if err := ask.RunTo(t.Context(), &bytes.Buffer{}, os.Stderr); err == nil {
 		t.Error("yesterday is a day")
 	}
 }
@@ -116,8 +118,8 @@ func TestReportCountsWhoIsThere(t *testing.T) {
 	}))
 	defer server.Close()
 	var out, errs bytes.Buffer
-	c := reportCmd{clientFlags: clientFlags{API: server.URL, Key: testKey}, Cluster: "prod"}
-	if err := c.run(t.Context(), &out, &errs); err != nil {
+	c := daily.ReportCmd{Flags: client.Flags{API: server.URL, Key: testKey}, Cluster: "prod"}
+	if err := c.RunTo(t.Context(), &out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"nodes up: 1 of 1",

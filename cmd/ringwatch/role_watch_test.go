@@ -13,13 +13,16 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/examine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // watched is a ringwatch all in a directory, and what is read of a Kafka, a Redis and our own
 // roles.
 type watched struct {
-	api    *client
+	api    *client.Client
 	config string // of all
 	more   string // of the processes that share the targets
 	kafka  *engines.Kafka
@@ -86,14 +89,14 @@ watch:
 	for _, base := range []string{"http://" + ingest, "http://" + api} {
 		eventually(t, base, func(ctx context.Context) error { return ready(ctx, base) })
 	}
-	flags := clientFlags{API: "http://" + api, Key: key}
-	if w.api, err = flags.client(); err != nil {
+	flags := client.Flags{API: "http://" + api, Key: key}
+	if w.api, err = flags.Client(); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-// start starts a role, whose log is shown if the test fails.
+// Start starts a role, whose log is shown if the test fails.
 func (w *watched) start(t *testing.T, role, config string, args ...string) *engines.Process {
 	t.Helper()
 	self, err := os.Executable()
@@ -120,7 +123,7 @@ func (w *watched) start(t *testing.T, role, config string, args ...string) *engi
 func (w *watched) is(t *testing.T, want, expr string) {
 	t.Helper()
 	eventually(t, expr, func(ctx context.Context) error {
-		body, err := w.api.get(ctx, "/api/v1/query", url.Values{"query": {expr}})
+		body, err := w.api.Get(ctx, "/api/v1/query", url.Values{"query": {expr}})
 		if err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func TestWatch(t *testing.T) {
 		"other": fmt.Sprint(shared - 1)} {
 		w.is(t, n, fmt.Sprintf(`count(ringwatch_node_info{kind=%q})`, kind))
 	}
-	body, err := w.api.get(t.Context(), "/v1/nodes", url.Values{"kind": {"redis"}})
+	body, err := w.api.Get(t.Context(), "/v1/nodes", url.Values{"kind": {"redis"}})
 	if err != nil || !strings.Contains(string(body), w.redis.Addr()) ||
 		strings.Contains(string(body), "orders") {
 		t.Errorf("%s, %v", body, err)
@@ -181,17 +184,17 @@ func TestWatch(t *testing.T) {
 	}
 	w.is(t, "0", `up{cluster="cache"}`)
 	w.is(t, "1", `ringwatch_target_error_info{cluster="cache",error=~".+"}`)
-	examine := func(config string) (string, error) {
+	ask := func(config string) (string, error) {
 		var out bytes.Buffer
-		c := doctorCmd{Config: config}
-		err := c.run(t.Context(), &out)
+		c := examine.DoctorCmd{Config: config}
+		err := c.RunTo(t.Context(), &out)
 		return out.String(), err
 	}
-	if said, err := examine(w.config); !errors.Is(err, errUnwell) ||
+	if said, err := ask(w.config); !errors.Is(err, examine.ErrUnwell) ||
 		!strings.Contains(said, "redis "+w.redis.Addr()+" of cluster cache") {
 		t.Errorf("doctor: %v, %s", err, said)
 	}
-	if said, err := examine(configFile(t, w.more)); err != nil ||
+	if said, err := ask(configFile(t, w.more)); err != nil ||
 		!strings.Contains(said, "kafka orders of cluster orders: ") ||
 		strings.Count(said, "roles i") != shared-1 {
 		t.Errorf("doctor: %v, %s", err, said)
@@ -200,7 +203,7 @@ func TestWatch(t *testing.T) {
 
 // TestWatchConfig: what is wrong with targets is said at once, with its place.
 func TestWatchConfig(t *testing.T) {
-	_, _, err := parseConfig("ringwatch.yaml", []byte(`
+	_, _, err := settings.Parse("ringwatch.yaml", []byte(`
 watch:
   interval: 1s
   kafka: [{cluster: a}, {brokers: ["x:1"]}]
@@ -219,7 +222,7 @@ watch:
 			t.Errorf("%q is missing in %v", want, err)
 		}
 	}
-	c, _, err := parseConfig("ringwatch.yaml", []byte(`
+	c, _, err := settings.Parse("ringwatch.yaml", []byte(`
 watch:
   key: rw_x
   interval: 30s
@@ -230,7 +233,7 @@ watch:
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := c.Watch.sources(nil)
+	list := c.Watch.Sources(nil)
 	var got []string
 	for _, s := range list {
 		got = append(got, fmt.Sprintf("%s %s %s %s %d", s.Target.Cluster, s.Target.Instance,
@@ -241,7 +244,7 @@ watch:
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("sources are %q", got)
 	}
-	if !c.Watch.targets() {
+	if !c.Watch.Targets() {
 		t.Error("there are no targets")
 	}
 }

@@ -19,6 +19,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
@@ -139,7 +141,7 @@ notify: {alertmanagers: [{static_configs: [{targets: [%q]}]}], late_spacing: 2s,
 func (l *rulesLine) config(role string) string { return filepath.Join(l.dir, role+".yaml") }
 func (l *rulesLine) file(of string) string     { return filepath.Join(l.dir, "rules"+of+".yml") }
 
-// process starts a role. It is killed when the test ends.
+// Process starts a role. It is killed when the test ends.
 func (l *rulesLine) process(role, config string) *engines.Process {
 	l.Helper()
 	p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role, Path: l.self,
@@ -157,7 +159,7 @@ func (l *rulesLine) process(role, config string) *engines.Process {
 	return p
 }
 
-// start starts the role rules under a name; kill ends it as a crash does.
+// Start starts the role rules under a name; kill ends it as a crash does.
 func (l *rulesLine) start(name string) { l.roles[name] = l.process("rules", name) }
 
 func (l *rulesLine) kill(t *testing.T, name string) {
@@ -188,7 +190,7 @@ func (l *rulesLine) hear(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// log opens one of the topics that processes write beside the frames.
+// Log opens one of the topics that processes write beside the frames.
 func (l *rulesLine) log(c stream.LogConfig) *stream.Log {
 	l.Helper()
 	of := stream.DefaultConfig()
@@ -209,8 +211,8 @@ func (l *rulesLine) log(c stream.LogConfig) *stream.Log {
 
 // follow reads what the roles say, for as long as the test runs.
 func (l *rulesLine) follow() {
-	p := &process{config: &config{Kafka: defaultKafka()}}
-	p.Kafka.Partitions = 4
+	p := &wire.Process{Config: &settings.Config{Kafka: settings.DefaultKafka()}}
+	p.Config.Kafka.Partitions = 4
 	alerts := notify.DefaultConfig().Topic
 	alerts.Partitions = 4
 	c := rules.DefaultConfig()
@@ -233,7 +235,7 @@ func (l *rulesLine) follow() {
 					err = log.Follow(ctx, at, take)
 				}
 				if err != nil && ctx.Err() == nil {
-					pause(ctx, 100*time.Millisecond)
+					wire.Pause(ctx, 100*time.Millisecond)
 				}
 			}
 		})
@@ -249,7 +251,7 @@ func (l *rulesLine) follow() {
 		}
 		return nil
 	})
-	read(p.statesLog(), func(e stream.Entry) error {
+	read(wire.StatesLog(p), func(e stream.Entry) error {
 		s, err := rules.UnpackState(e.Value)
 		if err != nil {
 			return nil
@@ -293,7 +295,7 @@ func (l *rulesLine) frames(ctx context.Context) {
 	}
 }
 
-// live lets the nodes send their frames in order, each until it is taken.
+// Live lets the nodes send their frames in order, each until it is taken.
 func (l *rulesLine) live(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -12,13 +12,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
 // testRelabel shows what the shipped mapping makes of the live node's disks.
 func (w *whole) testRelabel(t *testing.T) {
 	var out bytes.Buffer
-	ask := rulesRelabelCmd{clientFlags: clientFlags{API: w.API, Key: w.Key}, Node: w.node}
-	if err := ask.run(t.Context(), &out, os.Stderr); err != nil {
+	ask := rulefiles.RulesRelabelCmd{Flags: client.Flags{API: w.API, Key: w.Key}, Node: w.node}
+	if err := ask.RunTo(t.Context(), &out, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "os_filesystem_") ||
@@ -65,9 +69,9 @@ func TestRulesRelabel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.yaml")
 	show := func(rules string) string {
 		t.Helper()
-		c := rulesRelabelCmd{
-			clientFlags: clientFlags{API: server.URL, Key: "rw_x"},
-			Node:        "10.0.0.1",
+		c := rulefiles.RulesRelabelCmd{
+			Flags: client.Flags{API: server.URL, Key: "rw_x"},
+			Node:  "10.0.0.1",
 		}
 		if rules != "" {
 			if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
@@ -76,7 +80,7 @@ func TestRulesRelabel(t *testing.T) {
 			c.File = path
 		}
 		var out bytes.Buffer
-		if err := c.run(t.Context(), &out, os.Stderr); err != nil {
+		if err := c.RunTo(t.Context(), &out, os.Stderr); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -102,21 +106,21 @@ os_filesystem_size_bytes
 			t.Errorf("no %q in %s", want, text)
 		}
 	}
-	var effect relabelling
-	c := rulesRelabelCmd{
-		clientFlags: clientFlags{API: server.URL, Key: "rw_x"},
-		Node:        "6a1b",
-		JSON:        true,
+	var effect rulefiles.Relabelling
+	c := rulefiles.RulesRelabelCmd{
+		Flags: client.Flags{API: server.URL, Key: "rw_x"},
+		Node:  "6a1b",
+		JSON:  true,
 	}
 	var out bytes.Buffer
-	if err := c.run(t.Context(), &out, os.Stderr); err != nil ||
+	if err := c.RunTo(t.Context(), &out, os.Stderr); err != nil ||
 		json.Unmarshal(out.Bytes(), &effect) != nil ||
 		len(effect.Changed) != 2 ||
 		effect.Unchanged != 1 {
 		t.Errorf("%v %s", err, out.String())
 	}
 	if code := run([]string{"rules", "relabel", "--node", "x", "--file",
-		filepath.Join(t.TempDir(), "none")}); code != exitUsage {
+		filepath.Join(t.TempDir(), "none")}); code != exit.Misused {
 		t.Errorf("a file that is not there: %d", code)
 	}
 }

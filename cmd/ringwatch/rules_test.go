@@ -15,6 +15,9 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/rules"
 )
 
@@ -32,7 +35,7 @@ func mustRules(t *testing.T, files map[string]string) string {
 
 func TestRulesCheck(t *testing.T) {
 	var out strings.Builder
-	if err := (&rulesCheckCmd{Lint: "all", LintFatal: true}).run(&out); err != nil {
+	if err := (&rulefiles.RulesCheckCmd{Lint: "all", LintFatal: true}).RunTo(&out); err != nil {
 		t.Errorf("shipped rules: %v\n%s", err, &out)
 	}
 	for _, want := range []string{"Checking cassandra.yaml\n  SUCCESS: ",
@@ -68,7 +71,7 @@ func TestRulesCheck(t *testing.T) {
 		{"none.yaml", "", 2},
 	} {
 		var out strings.Builder
-		cmd := &rulesCheckCmd{Lint: "duplicate-rules"}
+		cmd := &rulefiles.RulesCheckCmd{Lint: "duplicate-rules"}
 		args := []string{"rules", "check"}
 		for _, a := range strings.Fields(c.args) {
 			switch {
@@ -82,7 +85,7 @@ func TestRulesCheck(t *testing.T) {
 			}
 			args = append(args, a)
 		}
-		_ = cmd.run(&out)
+		_ = cmd.RunTo(&out)
 		text := strings.Join(strings.Fields(out.String()), " ")
 		if !strings.Contains(text, strings.Join(strings.Fields(c.want), " ")) {
 			t.Errorf("%s: no %q in\n%s", c.args, c.want, &out)
@@ -93,8 +96,9 @@ func TestRulesCheck(t *testing.T) {
 	}
 
 	out.Reset()
-	if err := (&rulesCheckCmd{JSON: true, Lint: "all",
-		Files: []string{filepath.Join(dir, "mixes.yaml")}}).run(&out); !errors.Is(err, errRules) {
+	if err := (&rulefiles.RulesCheckCmd{JSON: true, Lint: "all",
+		Files: []string{filepath.Join(dir, "mixes.yaml")}}).RunTo(&out); !errors.Is(err,
+		rulefiles.ErrRules) {
 		t.Error(err)
 	}
 	var list []struct {
@@ -137,7 +141,7 @@ tests:
 		{[]string{"--run", "CassandraNodeDown"}, "SUCCESS", 0}, // those that are shipped
 	} {
 		var out strings.Builder
-		cmd := &rulesTestCmd{}
+		cmd := &rulefiles.RulesTestCmd{}
 		for i := 0; i < len(c.args); i++ {
 			if c.args[i] == "--run" {
 				i++
@@ -146,7 +150,7 @@ tests:
 			}
 			cmd.Files = append(cmd.Files, c.args[i])
 		}
-		_ = cmd.run(t.Context(), &out)
+		_ = cmd.RunTo(t.Context(), &out)
 		if !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: no %q in\n%s", c.args, c.want, &out)
 		}
@@ -197,9 +201,9 @@ func TestRulesApplyOfABadFile(t *testing.T) {
 			"record it per cluster first"},
 	} {
 		file := filepath.Join(dir, name)
-		err := (&rulesApplyCmd{clientFlags: clientFlags{API: server.URL, Key: "k"},
-			Files: []string{file}}).run(t.Context(), io.Discard)
-		if !errors.As(err, &usageError{}) {
+		err := (&rulefiles.RulesApplyCmd{Flags: client.Flags{API: server.URL, Key: "k"},
+			Files: []string{file}}).RunTo(t.Context(), io.Discard)
+		if !errors.As(err, &exit.UsageError{}) {
 			t.Errorf("%s: %T", name, err)
 		}
 		lines := []string{file + " was not applied, correct it first:"}

@@ -11,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
 )
 
 const wholeRules = `
@@ -30,8 +34,8 @@ groups:
 // testRules gives the account a rule file as its owner would. What it records comes back through
 // Kafka, Cassandra and PromQL, its alerts are shown, and all of it ends when the file is removed.
 func (w *whole) testRules(t *testing.T) {
-	flags := clientFlags{API: w.API, Key: w.Key}
-	api, err := flags.client()
+	flags := client.Flags{API: w.API, Key: w.Key}
+	api, err := flags.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,15 +44,15 @@ func (w *whole) testRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	apply := rulesApplyCmd{clientFlags: flags, Files: []string{file}}
-	if err := apply.run(t.Context(), &out); err != nil {
+	apply := rulefiles.RulesApplyCmd{Flags: flags, Files: []string{file}}
+	if err := apply.RunTo(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); got != "applied whole.yaml: 3 rules\n" {
 		t.Errorf("ringwatch rules apply says %q", got)
 	}
 	firing := func(ctx context.Context) (map[string]bool, error) {
-		list, err := api.alerts(ctx)
+		list, err := alerts.AskAlerts(ctx, api)
 		names := map[string]bool{}
 		for _, a := range list {
 			names[a.Labels["alertname"]] = a.State == "firing"
@@ -65,7 +69,7 @@ func (w *whole) testRules(t *testing.T) {
 	for _, expr := range []string{"cluster:nodes:count", "cluster:up:sum",
 		`sum(ALERTS{alertname="NodeIsThere",alertstate="firing"})`} {
 		eventually(t, expr, func(ctx context.Context) error {
-			body, err := api.get(ctx, "/api/v1/query", url.Values{"query": {expr}})
+			body, err := api.Get(ctx, "/api/v1/query", url.Values{"query": {expr}})
 			if err != nil {
 				return err
 			}
@@ -92,8 +96,8 @@ func (w *whole) testRules(t *testing.T) {
 		t.Errorf("what rules record is among the nodes: %v, %v", nodes, err)
 	}
 	out.Reset()
-	list := rulesListCmd{clientFlags: flags, Type: "alert"}
-	if err := list.run(t.Context(), &out, time.Now()); err != nil {
+	list := rulefiles.RulesListCmd{Flags: flags, Type: "alert"}
+	if err := list.RunTo(t.Context(), &out, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"NodeIsThere", "OverAllClusters", "CassandraNodeDown"} {
@@ -102,7 +106,7 @@ func (w *whole) testRules(t *testing.T) {
 		}
 	}
 	apply.Remove = true
-	if err := apply.run(t.Context(), &out); err != nil {
+	if err := apply.RunTo(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the end of the alerts", func(ctx context.Context) error {

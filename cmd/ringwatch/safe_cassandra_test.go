@@ -154,8 +154,9 @@ func loadQuorum(t *testing.T, nodes []*engines.Cassandra) *quorumLoad {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{"ALTER KEYSPACE system_auth WITH replication = " +
-		"{'class': 'SimpleStrategy', 'replication_factor': 3}", "CREATE KEYSPACE shop WITH replication = " +
 		"{'class': 'SimpleStrategy', 'replication_factor': 3}",
+		"CREATE KEYSPACE shop WITH replication = " +
+			"{'class': 'SimpleStrategy', 'replication_factor': 3}",
 		"CREATE TABLE shop.orders (k int PRIMARY KEY, v int)"} {
 		eventually(t, statement, func(ctx context.Context) error {
 			err := session.Query(statement).ExecContext(ctx)

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/safe"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 )
 
 // safeScript is what an API of the test's answers, and what it was asked.
@@ -90,8 +93,8 @@ func TestSafe(t *testing.T) {
 		a.Reasons[0] != safeNo.Reasons[0] {
 		t.Errorf("%d %q %q %v", code, out, errs, err)
 	}
-	for status, want := range map[int]int{http.StatusBadRequest: exitUsage,
-		http.StatusNotFound: exitUsage, http.StatusUnauthorized: 1, http.StatusForbidden: 1} {
+	for status, want := range map[int]int{http.StatusBadRequest: exit.Misused,
+		http.StatusNotFound: exit.Misused, http.StatusUnauthorized: 1, http.StatusForbidden: 1} {
 		serveSafe(t, status)
 		code, out, errs := say(t, append(args, "--wait", "1m")...)
 		if code != want || out != "" || errs != "ringwatch: the API's reason\n" {
@@ -113,7 +116,7 @@ func TestSafe(t *testing.T) {
 	for _, wrong := range [][]string{{"safe"}, {"safe", "--cluster", "prod"},
 		{"safe", "--cluster", "prod", "--for", "reboot"}, {"safe", "--for", "restart"},
 		append(args, "--wait", "soon"), append(args, "--wait=-1m")} {
-		if code, out, _ := say(t, wrong...); code != exitUsage || out != "" {
+		if code, out, _ := say(t, wrong...); code != exit.Misused || out != "" {
 			t.Errorf("%q: %d %q", wrong, code, out)
 		}
 	}
@@ -153,14 +156,14 @@ func TestSafeWhichever(t *testing.T) {
 
 // TestSafeWaits: it asks until yes counts, or the time is over, and says what it waits for.
 func TestSafeWaits(t *testing.T) {
-	old := safeEvery
-	safeEvery = time.Millisecond
-	t.Cleanup(func() { safeEvery = old })
+	old := fleet.SafeEvery
+	fleet.SafeEvery = time.Millisecond
+	t.Cleanup(func() { fleet.SafeEvery = old })
 	wait := func(ctx context.Context, wait time.Duration) (string, string, error) {
 		var out, errs bytes.Buffer
-		c := safeCmd{clientFlags: flags(), Cluster: "prod", Node: "db-2", For: "restart",
+		c := fleet.SafeCmd{Flags: flags(), Cluster: "prod", Node: "db-2", For: "restart",
 			Wait: wait, JSON: true}
-		err := c.run(ctx, &out, &errs)
+		err := c.RunTo(ctx, &out, &errs)
 		return out.String(), errs.String(), err
 	}
 	isOne := func(out string, safely bool) {
@@ -205,7 +208,7 @@ func TestSafeWaits(t *testing.T) {
 	// An interrupted wait is no yes.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if out, _, err = wait(ctx, time.Minute); !errors.Is(err, errInterrupted) || out != "" ||
+	if out, _, err = wait(ctx, time.Minute); !errors.Is(err, fleet.ErrInterrupted) || out != "" ||
 		errors.Is(err, context.Canceled) {
 		t.Errorf("%v %q", err, out)
 	}
@@ -214,12 +217,12 @@ func TestSafeWaits(t *testing.T) {
 // TestAccountsConditions: an account's own file is its alone, and a wrong one is said.
 func TestAccountsConditions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "acme.yaml")
-	c := defaultConfig()
-	if _, err := decodeYAML([]byte("accounts: [{name: acme, safe: "+path+"}, {name: other}]"),
+	c := settings.Default()
+	if _, err := settings.Decode([]byte("accounts: [{name: acme, safe: "+path+"}, {name: other}]"),
 		&c); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.conditions(); c.validateConditions() != nil || err == nil {
+	if _, err := c.Conditions(); c.ValidateConditions() != nil || err == nil {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	write := func(text string) {
@@ -228,13 +231,13 @@ func TestAccountsConditions(t *testing.T) {
 		}
 	}
 	write("fresh: 2m")
-	list, err := c.conditions()
-	if err != nil || list.of("acme").Fresh != 2*time.Minute ||
-		list.of("other").Fresh != 30*time.Second {
+	list, err := c.Conditions()
+	if err != nil || list.For("acme").Fresh != 2*time.Minute ||
+		list.For("other").Fresh != 30*time.Second {
 		t.Errorf("%v %v", list, err)
 	}
 	write("conditions: [{name: up, for: [reboot]}]")
-	if err := c.validateConditions(); err == nil ||
+	if err := c.ValidateConditions(); err == nil ||
 		!strings.Contains(err.Error(), "account acme: "+path+": condition up: for: \"reboot\"") {
 		t.Error(err)
 	}

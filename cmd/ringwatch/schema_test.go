@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/store"
 )
@@ -58,7 +59,7 @@ func TestSchemaGivesUp(t *testing.T) {
 	config := configFile(t, fmt.Sprintf("cassandra: {hosts: [%q]}\nlog: {level: error}\n",
 		l.Addr()))
 	code, stderr := start(t, "schema", "show", "--config", config, "--wait", "1s")
-	if code != exitFailed || !strings.Contains(stderr, "gave up connecting to Cassandra") {
+	if code != exit.Failed || !strings.Contains(stderr, "gave up connecting to Cassandra") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 }
@@ -83,7 +84,7 @@ func TestSchemaApplyGivesUpOnKafka(t *testing.T) {
 	config := configFile(t, fmt.Sprintf("kafka: {brokers: [%q], tls: {}}\n"+
 		"cassandra: {hosts: [%[1]q]}\nlog: {level: error}\n", l.Addr()))
 	code, stderr := start(t, "schema", "apply", "--config", config, "--wait", "5s")
-	if code != exitUsage ||
+	if code != exit.Misused ||
 		!strings.Contains(stderr, "is signed by CN=test, which this machine does not trust; name "+
 			"the file with that authority in kafka.tls.ca_file") {
 		t.Errorf("exit code %d, %s", code, stderr)
@@ -100,27 +101,27 @@ func TestSchemaCommands(t *testing.T) {
 	at := time.Now().Add(3 * store.CutoverLead).UTC()
 	exact := at.Truncate(5 * time.Minute).Add(5 * time.Minute).Format(time.RFC3339)
 	for _, step := range []struct {
-		config string
+		Config string
 		args   string
 		code   int
 		want   []string // on stdout, or on stderr if it fails
 	}{
 		{longer, "apply", 0, []string{"created keyspace schema_commands",
 			"created table v1_samples", "keyspace schema_commands is there"}},
-		{config, "apply", exitFailed, []string{"lose data", "v1_samples", "--allow-shorter-ttl"}},
+		{config, "apply", exit.Failed, []string{"lose data", "v1_samples", "--allow-shorter-ttl"}},
 		{config, "apply --allow-shorter-ttl", 0,
 			[]string{"set default_time_to_live, compaction of v1_samples"}},
 		{config, "apply", 0, []string{"keyspace schema_commands is there"}},
-		{config, "cutover --to v3 --at " + time.Now().UTC().Format(time.RFC3339), exitFailed,
+		{config, "cutover --to v3 --at " + time.Now().UTC().Format(time.RFC3339), exit.Failed,
 			[]string{"less than 10m0s ahead", "or later"}},
-		{config, "cutover --to v9 --at " + at.Format(time.RFC3339), exitFailed,
+		{config, "cutover --to v9 --at " + at.Format(time.RFC3339), exit.Failed,
 			[]string{"v1 v2 v3"}},
-		{config, "cutover --to v3 --at tomorrow", exitUsage, []string{"--at"}},
+		{config, "cutover --to v3 --at tomorrow", exit.Misused, []string{"--at"}},
 		{config, "cutover --to v3 --at " + at.Format(time.RFC3339), 0,
 			[]string{"v3 serves from " + exact + " on"}},
 		{config, "show", 0, []string{"the beginning         " + exact + "  v1", "v3_hours",
 			"336h0m0s", "1 Cassandra node(s)"}},
-		{config, "drop v1", exitFailed, []string{"v1 has data until"}},
+		{config, "drop v1", exit.Failed, []string{"v1 has data until"}},
 		{config, "grants --role ringwatch", 0,
 			[]string{"GRANT SELECT ON KEYSPACE schema_commands TO \"ringwatch\";",
 				"GRANT MODIFY ON TABLE schema_commands.v3_hours TO", "schema_commands.v1_samples"}},
@@ -129,7 +130,7 @@ func TestSchemaCommands(t *testing.T) {
 	} {
 		code, out, errs := say(t,
 			append([]string{"schema"}, append(strings.Fields(step.args), "--config",
-				step.config)...)...)
+				step.Config)...)...)
 		text := out
 		if step.code != 0 {
 			text = errs

@@ -52,7 +52,7 @@ func shippedExprs(t *testing.T) (byGroup map[string]map[string]string, recorded 
 	return byGroup, recorded
 }
 
-// bare takes comparisons off an expression, so that it has a value whatever that is, and writes
+// Bare takes comparisons off an expression, so that it has a value whatever that is, and writes
 // recorded series out. What an and or unless takes away is returned beside it.
 func bare(t *testing.T, expr parser.Expr, recorded map[string]string) (text parser.Expr,
 	also []parser.Expr) {

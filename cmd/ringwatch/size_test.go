@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/sizing"
 )
 
@@ -18,7 +19,7 @@ func sized(t *testing.T, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := c.Size.run(&out)
+	err := c.Size.RunTo(&out)
 	return out.String(), err
 }
 
@@ -92,7 +93,7 @@ func TestSizeRefuses(t *testing.T) {
 		{"--nodes=5 --events=-1", "events is -1: use 0 to 288000"},
 	} {
 		text, err := sized(t, strings.Fields(c.args)...)
-		var usage usageError
+		var usage exit.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.says) || text != "" {
 			t.Errorf("%s: %q, %v", c.args, text, err)
 		}

@@ -25,7 +25,10 @@ func TestStamp(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	git := func(args ...string) string { return run("git", append([]string{"-C", dir}, args...)...) }
+	git := func(args ...string) string {
+		return run("git",
+			append([]string{"-C", dir}, args...)...)
+	}
 	stamp := func(want string) {
 		t.Helper()
 		got := run("../../dev/stamp.sh", dir)

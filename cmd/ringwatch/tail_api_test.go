@@ -11,6 +11,10 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/tail"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 )
 
@@ -34,30 +38,30 @@ func (b *lockedBuffer) text() string {
 
 // TestTailWithoutKafka: where no Kafka is configured tail follows the API.
 func TestTailWithoutKafka(t *testing.T) {
-	tailEvery = time.Millisecond
-	t.Cleanup(func() { tailEvery = time.Second })
+	tail.TailEvery = time.Millisecond
+	t.Cleanup(func() { tail.TailEvery = time.Second })
 	d := newDirectory(t)
 	d.begin(t)
 	key := d.key(t, "me", account.Operator)
 	fleet := promFleet{cluster: "prod", key: key, load: map[int64][]float64{},
 		nodes: []*frametest.Node{frametest.New("prod", 7, 1)}}
-	tail := tailCmd{roleFlags: roleFlags{Config: d.config},
-		clientFlags: clientFlags{API: d.api, Key: key}, Match: []string{"node_load1"}}
+	tail := tail.TailCmd{RoleFlags: settings.RoleFlags{Config: d.config},
+		Flags: client.Flags{API: d.api, Key: key}, Match: []string{"node_load1"}}
 	since := tail
 	since.Since = "10m"
-	if err := since.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) ||
+	if err := since.RunTo(t.Context(), io.Discard); !errors.As(err, new(exit.UsageError)) ||
 		!strings.Contains(err.Error(), "--since needs Kafka") {
 		t.Errorf("with --since: %v", err)
 	}
-	store := storeCmd{roleFlags: roleFlags{Config: d.config}, From: "10m"}
-	if err := store.Run(t.Context()); !errors.As(err, new(usageError)) ||
+	store := storeCmd{RoleFlags: settings.RoleFlags{Config: d.config}, From: "10m"}
+	if err := store.Run(t.Context()); !errors.As(err, new(exit.UsageError)) ||
 		!strings.Contains(err.Error(), "--from reads Kafka again") {
 		t.Errorf("store --from: %v", err)
 	}
 	var out lockedBuffer
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- tail.run(ctx, &out) }()
+	go func() { ended <- tail.RunTo(ctx, &out) }()
 	last := int64(0)
 	eventually(t, "a node's line", func(context.Context) error {
 		if at := time.Now().UnixMilli() / 1000 * 1000; at > last {

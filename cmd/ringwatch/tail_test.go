@@ -15,6 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/tail"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -32,8 +35,8 @@ func TestTail(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := tailCmd{roleFlags: roleFlags{Config: file, Wait: 4 * time.Minute}}
-	if err := base.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) ||
+	base := tail.TailCmd{RoleFlags: settings.RoleFlags{Config: file, Wait: 4 * time.Minute}}
+	if err := base.RunTo(t.Context(), io.Discard); !errors.As(err, new(exit.UsageError)) ||
 		!strings.Contains(err.Error(), c.Topic) {
 		t.Errorf("without a topic: %v", err)
 	}
@@ -138,13 +141,13 @@ func TestTail(t *testing.T) {
 }
 
 // tailing runs the command and returns a function that waits for its next line.
-func tailing(t *testing.T, c *tailCmd) (next func() string) {
+func tailing(t *testing.T, c *tail.TailCmd) (next func() string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.run(ctx, out)
+		ended <- c.RunTo(ctx, out)
 		out.Close()
 	}()
 	lines := make(chan string, 1000)
@@ -179,12 +182,12 @@ func tailing(t *testing.T, c *tailCmd) (next func() string) {
 func TestTailRefusesWhatIsNoTime(t *testing.T) {
 	for _, text := range []string{"yesterday", "-5m",
 		time.Now().Add(time.Hour).Format(time.RFC3339)} {
-		if _, err := parseSince(text, time.Now()); !errors.As(err, new(usageError)) {
+		if _, err := tail.ParseSince(text, time.Now()); !errors.As(err, new(exit.UsageError)) {
 			t.Errorf("--since %s: %v", text, err)
 		}
 	}
-	c := tailCmd{Match: []string{"["}}
-	if err := c.run(t.Context(), io.Discard); !errors.As(err, new(usageError)) {
+	c := tail.TailCmd{Match: []string{"["}}
+	if err := c.RunTo(t.Context(), io.Discard); !errors.As(err, new(exit.UsageError)) {
 		t.Errorf("--match [: %v", err)
 	}
 }
@@ -200,7 +203,7 @@ func TestIsAddress(t *testing.T) {
 		{"[2001:db8::5]:7000", "2001:db8::5", true}, {"10.0.0.70:7000", "10.0.0.7", false},
 		{"", "10.0.0.7", false},
 	} {
-		if got := isAddress(c.address, c.text); got != c.want {
+		if got := tail.IsAddress(c.address, c.text); got != c.want {
 			t.Errorf("%q for %q: %v", c.text, c.address, got)
 		}
 	}

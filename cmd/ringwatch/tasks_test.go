@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/activity"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 )
 
 // serveActivity answers with a text, whatever is asked, and returns what was.
@@ -42,8 +45,9 @@ const tasksAnswer = `{"tasks":[
 func TestTasks(t *testing.T) {
 	asked := serveActivity(t, http.StatusOK, tasksAnswer)
 	var out bytes.Buffer
-	c := tasksCmd{clientFlags: flags(), placeFlags: placeFlags{Cluster: "prod", Node: "db-1"}}
-	if err := c.run(t.Context(), &out, func() time.Time { return activityNow }); err != nil {
+	c := activity.TasksCmd{Flags: flags(), PlaceFlags: activity.PlaceFlags{Cluster: "prod",
+		Node: "db-1"}}
+	if err := c.RunTo(t.Context(), &out, func() time.Time { return activityNow }); err != nil {
 		t.Fatal(err)
 	}
 	want := `NODE             CLUSTER     TASK           OF             DONE                        BYTES         RATE    ENDS    ID
@@ -97,8 +101,8 @@ const repairsAnswer = `{"tables":[
 func TestRepairs(t *testing.T) {
 	asked := serveActivity(t, http.StatusOK, repairsAnswer)
 	var out bytes.Buffer
-	c := repairsCmd{clientFlags: flags(), Cluster: "prod"}
-	if err := c.run(t.Context(), &out, activityNow); err != nil {
+	c := activity.RepairsCmd{Flags: flags(), Cluster: "prod"}
+	if err := c.RunTo(t.Context(), &out, activityNow); err != nil {
 		t.Fatal(err)
 	}
 	want := `CLUSTER  TABLE                DUE                     FULL REPAIR  INCREMENTAL  REPAIRED  UNREPAIRED
@@ -123,8 +127,8 @@ db-1        prod     shop.a,b  ██████████░░░░░░�
 	out.Reset()
 	serveActivity(t, http.StatusOK,
 		`{"tables":[],"sessions":[],"running":0,"failures":0,"left_out":0,"sessions_left_out":0}`)
-	c = repairsCmd{clientFlags: flags()}
-	if err := c.run(t.Context(), &out, activityNow); err != nil ||
+	c = activity.RepairsCmd{Flags: flags()}
+	if err := c.RunTo(t.Context(), &out, activityNow); err != nil ||
 		!strings.HasPrefix(out.String(), "No table is known that needs repairs") ||
 		!strings.Contains(out.String(), "0 repairs run. Within the last day 0 failed.\n") {
 		t.Errorf("%q %v", out.String(), err)
@@ -145,8 +149,8 @@ const clientsAnswer = `{"clients":[
 func TestClients(t *testing.T) {
 	serveActivity(t, http.StatusOK, clientsAnswer)
 	var out bytes.Buffer
-	c := clientsCmd{clientFlags: flags(), Addresses: true}
-	if err := c.run(t.Context(), &out); err != nil {
+	c := activity.ClientsCmd{Flags: flags(), Addresses: true}
+	if err := c.RunTo(t.Context(), &out); err != nil {
 		t.Fatal(err)
 	}
 	want := `CLUSTER  DRIVER  VERSION     NEWER       PROTOCOL  USER        TLS  CONNECTIONS  REQ/S  NODES
@@ -168,16 +172,18 @@ Not all addresses are there: name a cluster or a node.
 	}
 	for _, versions := range [][2]string{{"4.10", "4.9"}, {"4.0.1", "4"}, {"v1.6.0", "1.5.9"},
 		{"3", ""}, {"3.29.2", "junk"}, {"5", "4.99.99"}} {
-		if compareVersions(versions[0], versions[1]) != 1 ||
-			compareVersions(versions[1], versions[0]) != -1 {
+		if activity.CompareVersions(versions[0], versions[1]) != 1 ||
+			activity.CompareVersions(versions[1], versions[0]) != -1 {
 			t.Error(versions)
 		}
 	}
-	if compareVersions("4.1-rc1", "4.1.0") != 0 || compareVersions("", "x") != 0 ||
-		compareVersions("99999999999999999999", "0") != 0 {
+	if activity.CompareVersions("4.1-rc1", "4.1.0") != 0 || activity.CompareVersions("",
+		"x") != 0 ||
+		activity.CompareVersions("99999999999999999999", "0") != 0 {
 		t.Error("versions that are the same differ")
 	}
-	if err := (&clientsCmd{clientFlags: clientFlags{API: "http://127.0.0.1:1", Key: testKey}}).run(
+	if err := (&activity.ClientsCmd{Flags: client.Flags{API: "http://127.0.0.1:1",
+		Key: testKey}}).RunTo(
 		context.Background(), &out); err == nil {
 		t.Error("no error")
 	}

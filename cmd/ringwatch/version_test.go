@@ -13,6 +13,10 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/version"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/setup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/program"
 )
 
 // TestBuilt: the stamp of make dist wins; without one it is what Go knows of the build.
@@ -34,7 +38,7 @@ func TestBuilt(t *testing.T) {
 		{"", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "devel  "},
 		{"", nil, "devel  "},
 	} {
-		name, revision, date := built(c.stamp, c.info)
+		name, revision, date := program.Built(c.stamp, c.info)
 		if got := name + " " + revision + " " + date; got != c.want {
 			t.Errorf("of the stamp %q it makes %q, want %q", c.stamp, got, c.want)
 		}
@@ -44,14 +48,15 @@ func TestBuilt(t *testing.T) {
 // TestVersion: the command, in words and in JSON, and what a command says of itself to the API.
 func TestVersion(t *testing.T) {
 	var out bytes.Buffer
-	if err := (&versionCmd{}).run(&out); err != nil || strings.Count(out.String(), "\n") != 5 ||
+	if err := (&setup.VersionCmd{}).RunTo(&out); err != nil ||
+		strings.Count(out.String(), "\n") != 5 ||
 		!strings.HasPrefix(out.String(), "ringwatch "+version.Version+"\n") ||
 		!strings.Contains(out.String(), "\n  platform  "+version.GoOS+"/"+version.GoArch+"\n") {
 		t.Errorf("ringwatch version: %v\n%s", err, &out)
 	}
 	out.Reset()
-	var info versionInfo
-	if err := (&versionCmd{JSON: true}).run(&out); err != nil {
+	var info setup.VersionInfo
+	if err := (&setup.VersionCmd{JSON: true}).RunTo(&out); err != nil {
 		t.Error(err)
 	} else if err := json.Unmarshal(out.Bytes(), &info); err != nil ||
 		info.Version != version.Version || info.GoVersion != version.GoVersion {
@@ -62,11 +67,11 @@ func TestVersion(t *testing.T) {
 		agent = r.UserAgent()
 	}))
 	defer api.Close()
-	c, err := (&clientFlags{API: api.URL, Key: "rw_test"}).client()
+	c, err := (&client.Flags{API: api.URL, Key: "rw_test"}).Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.get(t.Context(), "/v1/nodes", nil); err != nil ||
+	if _, err := c.Get(t.Context(), "/v1/nodes", nil); err != nil ||
 		agent != "ringwatch/"+version.Version || version.Version == "" {
 		t.Errorf("the API is asked by %q: %v", agent, err)
 	}
@@ -75,7 +80,7 @@ func TestVersion(t *testing.T) {
 // TestRequestsSayTheVersion: each file that makes requests says in them who asks.
 func TestRequestsSayTheVersion(t *testing.T) {
 	// The socket of a directory is between two processes of one program.
-	const local = "cmd/ringwatch/part_socket.go"
+	const local = "cmd/ringwatch/wire/datadir/socket.go"
 	found := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		name := filepath.ToSlash(strings.TrimPrefix(path, filepath.FromSlash("../../")))

@@ -15,6 +15,10 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/rulefiles"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
@@ -47,9 +51,9 @@ api: {listen: "127.0.0.1:%d"}
 	if err := os.WriteFile(rules, []byte(watchedRules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := clientFlags{API: d.api, Key: mine}
-	apply := rulesApplyCmd{clientFlags: flags, Files: []string{rules}}
-	if err := apply.run(t.Context(), io.Discard); err != nil {
+	flags := client.Flags{API: d.api, Key: mine}
+	apply := rulefiles.RulesApplyCmd{Flags: flags, Files: []string{rules}}
+	if err := apply.RunTo(t.Context(), io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	cassandra := frametest.New("shop", 8700, 1)
@@ -80,21 +84,22 @@ api: {listen: "127.0.0.1:%d"}
 	w.answers()
 
 	var out bytes.Buffer
-	nodes := nodesCmd{clientFlags: flags, kindFlag: kindFlag{Kind: frame.KindKafka}}
-	if err := nodes.run(t.Context(), &out); err != nil || strings.Count(out.String(), "\n") != 3 ||
+	nodes := fleet.NodesCmd{Flags: flags, KindFlag: fleet.KindFlag{Kind: frame.KindKafka}}
+	if err := nodes.RunTo(t.Context(), &out); err != nil ||
+		strings.Count(out.String(), "\n") != 3 ||
 		strings.Count(out.String(), "  kafka  4.1.0    ") != 2 ||
 		strings.Count(out.String(), "  down  ") != 1 {
 		t.Errorf("ringwatch nodes: %v\n%s", err, &out)
 	}
 	out.Reset()
-	clusters := clustersCmd{clientFlags: flags}
-	if err := clusters.run(t.Context(), &out); err != nil ||
+	clusters := fleet.ClustersCmd{Flags: flags}
+	if err := clusters.RunTo(t.Context(), &out); err != nil ||
 		!strings.Contains(out.String(), "shop     cassandra, kafka  3      2   0     0       1 ") {
 		t.Errorf("ringwatch clusters: %v\n%s", err, &out)
 	}
 	out.Reset()
-	top := topCmd{clientFlags: flags, kindFlag: kindFlag{Kind: frame.KindKafka}}
-	if err := top.once(t.Context(), &out); err != nil || strings.Count(out.String(), "\n") != 3 {
+	top := fleet.TopCmd{Flags: flags, KindFlag: fleet.KindFlag{Kind: frame.KindKafka}}
+	if err := top.RunOnce(t.Context(), &out); err != nil || strings.Count(out.String(), "\n") != 3 {
 		t.Errorf("ringwatch top: %v\n%s", err, &out)
 	}
 	if err := d.Kill(); err != nil {
@@ -221,9 +226,9 @@ func (w *watchedLine) answers() {
 
 // alerts wants the rule on targets to fire for the one that does not answer, and no rule for
 // Cassandra for any.
-func (w *watchedLine) alerts(flags clientFlags) {
+func (w *watchedLine) alerts(flags client.Flags) {
 	w.Helper()
-	api, err := flags.client()
+	api, err := flags.Client()
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -233,7 +238,7 @@ func (w *watchedLine) alerts(flags clientFlags) {
 			sent = time.Now()
 			w.send(sent.UnixMilli())
 		}
-		list, err := api.alerts(ctx)
+		list, err := alerts.AskAlerts(ctx, api)
 		fires := false
 		for _, a := range list {
 			name := a.Labels["alertname"]

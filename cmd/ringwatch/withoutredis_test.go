@@ -76,7 +76,7 @@ func (p *oneProcess) start(t *testing.T) {
 	})
 }
 
-// do sends a request and returns the body of a good answer.
+// Do sends a request and returns the body of a good answer.
 func (p *oneProcess) do(ctx context.Context, method, url string, body []byte) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {

@@ -1,0 +1,90 @@
+package wire
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/prometheus/rules"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	ours "github.com/ringwatch/ringwatch/rules"
+	"github.com/ringwatch/ringwatch/rules/notify"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// openNotifier wires alerts → Alertmanagers, webhooks and the topic. It has been told what others
+// have told before, and the parts let it hear what others tell from now on.
+func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, error) {
+	deps := notify.Deps{Metrics: p.Metrics, Log: p.Log}
+	c := p.Config.Notify
+	if len(c.ExternalLabels) == 0 {
+		c.ExternalLabels = p.Config.Rules.ExternalLabels
+	}
+	var log *stream.Log
+	if c.Topic.Topic != "" {
+		c.Topic.Partitions = p.Config.Kafka.Partitions
+		var err error
+		if log, err = p.sharedLog(ctx, c.Topic); err != nil {
+			return nil, nil, err
+		}
+		deps.Publish = log.Publish
+	}
+	n, err := notify.New(c, deps)
+	if err != nil {
+		return nil, nil, exit.Usage(err)
+	}
+	if log == nil {
+		return n, []Part{n.Run}, nil
+	}
+	hear := func(e stream.Entry) error {
+		if e.Value == nil {
+			return nil
+		}
+		a, err := notify.AlertOf(e)
+		if err != nil {
+			p.Log.Warn("an alert in the topic cannot be read", "key", e.Key, "error", err)
+			return nil
+		}
+		n.Restore([]notify.Alert{a})
+		return nil
+	}
+	entries, at, err := log.Last(ctx, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		_ = hear(e)
+	}
+	// A cluster may come to this process later, with alerts that another one has told of.
+	return n, []Part{n.Run, func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := log.Follow(ctx, at, hear); err != nil {
+				p.Log.Warn("cannot read which alerts other processes send; trying again",
+					"error", err)
+				Pause(ctx, time.Second)
+			}
+		}
+		return nil
+	}}, nil
+}
+
+// tell sends alerts that rules tell of: what is inactive was resolved.
+func tell(n *notify.Notifier) func(context.Context, []ours.Alert) {
+	return func(ctx context.Context, list []ours.Alert) {
+		alerts := make([]notify.Alert, 0, len(list))
+		for i := range list {
+			a := &list[i]
+			one := notify.Alert{
+				Account: a.Account, Cluster: a.Cluster, Group: a.Group, File: a.File,
+				Labels: a.Labels, Annotations: a.Annotations, State: notify.Firing,
+				ActiveAt: a.ActiveAt, StartsAt: a.FiredAt, ValidUntil: a.ValidUntil,
+				Value: notify.Value(a.Value), Expression: a.Expr, GeneratorURL: a.GeneratorURL,
+			}
+			if a.State == rules.StateInactive {
+				one.State, one.EndsAt = notify.Resolved, a.ResolvedAt
+			}
+			alerts = append(alerts, one)
+		}
+		n.Send(ctx, alerts)
+	}
+}

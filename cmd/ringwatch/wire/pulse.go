@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// Rules must tell silent nodes from a pipeline that is away. So each process that takes frames says
+// every pulseEvery that it does, and since when it has without a break.
+const (
+	pulseEvery = 2 * time.Second
+	// pulseMissed is after how long without a word the pipeline counts as away.
+	pulseMissed = 15 * time.Second
+	// pulseAhead is how much longer than its last word it counts as whole.
+	pulseAhead = 5 * time.Second
+)
+
+// beatEntry is what a process says, by an id that is its own for as long as it has no break. So the
+// last word of each id tells from when until when frames were taken.
+type beatEntry struct {
+	Since int64 `json:"since"` // ms
+}
+
+// beatPulse says that this process takes frames, until ctx ends.
+func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
+	id := uuid.NewString()
+	since := time.Now()
+	last, failed := since, false
+	for ctx.Err() == nil {
+		now := time.Now()
+		if now.Sub(last) > pulseMissed {
+			id, since = uuid.NewString(), now
+		}
+		if failed {
+			// Kafka may take this word at any moment until it is given up, and has taken no frames
+			// before that.
+			id, since = uuid.NewString(), now.Add(p.Config.Kafka.PublishTimeout)
+		}
+		value, err := json.Marshal(beatEntry{Since: since.UnixMilli()})
+		if err != nil {
+			return err
+		}
+		bounded, cancel := context.WithTimeout(ctx, p.Config.Kafka.PublishTimeout)
+		err = log.Publish(bounded, stream.Entry{Account: "ringwatch", Key: id, Value: value})
+		cancel()
+		failed = err != nil
+		if err == nil {
+			last = time.Now()
+		} else if ctx.Err() == nil {
+			p.Log.Debug("cannot write the sign that ingest works", "error", err)
+		}
+		Pause(ctx, pulseEvery)
+	}
+	return nil
+}
+
+// pulse is what the processes that take frames say.
+type pulse struct {
+	mu   sync.Mutex
+	of   map[string]heartbeat
+	last time.Time
+	took []query.Span // when frames were taken, the oldest first, with a break between two
+}
+
+type heartbeat struct{ at, since time.Time }
+
+func (h *pulse) take(e stream.Entry) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var of beatEntry
+	if json.Unmarshal(e.Value, &of) != nil {
+		return nil
+	}
+	if h.of == nil {
+		h.of = map[string]heartbeat{}
+	}
+	h.of[e.Key] = heartbeat{e.At, time.UnixMilli(of.Since)}
+	h.tookFrames(of.Since, e.At.UnixMilli())
+	if e.At.After(h.last) {
+		h.last = e.At
+	}
+	for id, beat := range h.of {
+		if h.last.Sub(beat.at) > pulseMissed {
+			delete(h.of, id)
+		}
+	}
+	return nil
+}
+
+// unbroken returns since when, without a break, at least one process has taken frames, and until
+// when that is known; zero if it is not.
+func (h *pulse) unbroken() (since, until time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, beat := range h.of {
+		if since.IsZero() || beat.since.Before(since) {
+			since = beat.since
+		}
+	}
+	if h.last.IsZero() {
+		return since, h.last
+	}
+	return since, h.last.Add(pulseAhead)
+}
+
+// hearPulse keeps what the API knows of the pulse. It waits for nothing: while Kafka is away it is
+// not known.
+func hearPulse(p *Process, h *pulse) Part {
+	return func(ctx context.Context) error {
+		return p.keepReading(ctx, PulseLog(p), nil, h.take)
+	}
+}
+
+// follow reads what is said until ctx ends.
+func (h *pulse) follow(ctx context.Context, log *stream.Log) error {
+	for ctx.Err() == nil {
+		entries, at, err := log.Last(ctx, nil)
+		if err == nil {
+			for _, e := range entries {
+				_ = h.take(e)
+			}
+			err = log.Follow(ctx, at, h.take)
+		}
+		if err != nil {
+			Pause(ctx, time.Second)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/ringwatch/ringwatch/recent"
+	"github.com/ringwatch/ringwatch/stream"
+)
+
+// The role recent.
+//
+//	Kafka ──► stream.Consumer ──► recent.Writer ──► Redis, or the memory of this process
+//	  └─ stream.Again: what Redis has lost of the last 15 minutes ──► recent.Writer
+
+// Recent wires the drawing above.
+func Recent(ctx context.Context, p *Process) ([]Part, error) {
+	topics, err := p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := recent.NewWriter(p.Config.Redis, p.again(topics), p.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	c := stream.DefaultConsumerConfig(p.Config.Kafka.Topic, RecentGroup)
+	c.MaxAge = p.Config.Redis.Keep // older frames would expire at once
+	consumer, err := stream.NewConsumer(topics, c, writer, p.Metrics, p.Log)
+	if err != nil {
+		writer.Close()
+		return nil, err
+	}
+	p.RecentReady = writer.Ping
+	return []Part{func(ctx context.Context) error {
+		defer writer.Close()
+		return Together(ctx, consumer.Run, writer.Run)
+	}}, nil
+}
