@@ -75,7 +75,8 @@ type Deps struct {
 
 	// Installed is how this Ringwatch is installed.
 	Installed Installation
-	// Away returns when nobody took frames, as query.Sources.Away does. Nil: nothing is known of it.
+	// Away returns when nobody took frames, as query.Sources.Away does. Nil: nothing is known of
+	// it.
 	Away func() []query.Span
 
 	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.

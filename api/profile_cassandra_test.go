@@ -42,6 +42,7 @@ const agentJar = "../agent/target/ringwatch-agent.jar"
 // same names and labels, and the same values of what does not move, but for what
 // dictionary/profile/lacks.txt names.
 func TestProfiles(t *testing.T) {
+	engines.Needed(t, "Cassandra")
 	store := &apitest.Store{}
 	agent, config, work := mustAgent(t, store)
 	url := mustServe(t, store)

@@ -41,8 +41,9 @@ func newRooms(c *Config, d *Deps) ([]listener.Route, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep answers: %w", err)
 	}
-	scraping := scrape.Config{Fleet: found, Reader: reader, Part: reader.Shared.Part, State: reader.StateAt,
-		Encodings: encodings, Limits: c.limits(), Metrics: metrics, Clock: c.Clock}
+	scraping := scrape.Config{Fleet: found, Reader: reader, Part: reader.Shared.Part,
+		State: reader.StateAt, Encodings: encodings, Limits: c.limits(), Metrics: metrics,
+		Clock: c.Clock}
 	if d.Engine != nil {
 		scraping.Queue = d.Engine.Begin
 	}
@@ -51,7 +52,8 @@ func newRooms(c *Config, d *Deps) ([]listener.Route, error) {
 			Roster: reader.Roster(), Forget: d.Forget, PublicURL: c.PublicURL,
 			DiscoverySpan: c.DiscoverySpan, Metrics: metrics, Clock: c.Clock,
 			Log: d.Log}).Routes(),
-		values.New(values.Config{Fleet: found, Reader: reader, Part: reader.Shared.Part, Rollups: reader,
+		values.New(values.Config{Fleet: found, Reader: reader, Part: reader.Shared.Part,
+			Rollups:  reader,
 			InFlight: reader.InFlight, Encodings: encodings, Selectors: selectors,
 			Catalog: d.Catalog, Engine: d.Engine, Limits: c.limits(), MaxRange: c.MaxRange,
 			Metrics: metrics, Clock: c.Clock}).Routes(),

@@ -127,8 +127,8 @@ func Work() {
 
 // Tables is of a fleet's nodes.
 func Tables(tables *int, usual int) {
-	flag.IntVar(tables, "tables", usual, "tables of a node, of the recordings' 71 and 148; each has "+
-		"100 series, the rest of a node 1,100")
+	flag.IntVar(tables, "tables", usual, "tables of a node, of the recordings' 71 and "+
+		"148; each has 100 series, the rest of a node 1,100")
 }
 
 // Nodes is of a fleet that package fleet makes.

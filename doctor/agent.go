@@ -157,7 +157,8 @@ func (n *node) checkConfig(ctx context.Context) {
 		n.add("config", OK, "", "%s is understood by agent %s", n.AgentConfig, n.agent.version)
 		if n.agent.paused {
 			n.add("paused", Warn, "remove the line when the agent should work",
-				"%s says paused: true: nothing will be read, and ingest hears only that it is paused", n.AgentConfig)
+				"%s says paused: true: nothing will be read, and ingest hears only that it is "+
+					"paused", n.AgentConfig)
 		}
 	}
 }

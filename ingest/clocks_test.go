@@ -37,7 +37,8 @@ func TestWrongClock(t *testing.T) {
 		return strings.Contains(log.String(), "node="+n.id.String())
 	})
 	if got := strings.Count(log.String(), "clock is wrong"); got != 1 ||
-		!strings.Contains(log.String(), "cluster=prod-1 ") || !strings.Contains(log.String(), "ahead=") {
+		!strings.Contains(log.String(), "cluster=prod-1 ") ||
+		!strings.Contains(log.String(), "ahead=") {
 		t.Errorf("%d lines: %s", got, log.String())
 	}
 	if got := s.counts(t, metric); len(got) != 1 {

@@ -254,7 +254,8 @@ func New(c Config, d Deps) (*Server, error) {
 	s := &Server{
 		config: c, deps: d, metrics: m,
 		shares: held, unpacking: unpacking{perSecond: float64(c.RawBytesPerSecond),
-			burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed(), again: claimAgain},
+			burst: int(c.RawBytesPerSecond)}, senders: senders{seed: maphash.MakeSeed(),
+			again: claimAgain},
 		checking: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), now: time.Now,
 	}
 	s.clocks = newWrongClocks(&senders{seed: maphash.MakeSeed(), again: clockSaid},

@@ -83,7 +83,8 @@ func TestNothingFromAfterAStep(t *testing.T) {
 							if err != nil {
 								t.Fatal(expr, err)
 							}
-							if diff := querytest.Diff(got.Value, want.Value, 1e-9, false); diff != "" {
+							if diff := querytest.Diff(got.Value, want.Value, 1e-9,
+								false); diff != "" {
 								t.Errorf("%s %s, %d ms from %d, asked after %d ms: %s", expr, s,
 									end-of.border, of.border, later, diff)
 							}

@@ -109,7 +109,8 @@ func (r *Rules) Lose(id int32) {
 						if a.State == promrules.StateFiring {
 							one := *a
 							one.Labels = a.Labels.Copy()
-							list = append(list, lostAlert{c.alert(rule.Query().String(), &one), delta})
+							list = append(list, lostAlert{c.alert(rule.Query().String(), &one),
+								delta})
 						}
 					})
 				}

@@ -141,7 +141,8 @@ groups:
 		for range rapid.IntRange(1, 4).Draw(t, "changes") {
 			from := rapid.IntRange(0, len(b)).Draw(t, "from")
 			to := rapid.IntRange(from, min(len(b), from+12)).Draw(t, "to")
-			b = b[:from] + rapid.SampledFrom([]string{"", "\n", " ", "*r", "&g ", "{", "]", "- ", ": ",
+			b = b[:from] + rapid.SampledFrom([]string{"", "\n", " ", "*r", "&g ", "{", "]", "- ",
+				": ",
 				"name", "groups: ", "alert: ", "<<: *r", "{{", "\"", "\x00", "0", "~"}).Draw(t,
 				"instead") + b[to:]
 		}

@@ -49,7 +49,8 @@ func TestHostileLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newSet([]file{{"hostile.yaml", []byte(text), groups}}, checkParser(), &c); err == nil ||
+		if _, err := newSet([]file{{"hostile.yaml", []byte(text), groups}}, checkParser(),
+			&c); err == nil ||
 			!strings.Contains(err.Error(), "max_label_bytes") {
 			t.Errorf("%.80s… is loaded: %v", expr, err)
 		}

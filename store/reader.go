@@ -28,10 +28,10 @@ func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
 }
 
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
-// frame, its key frame before it: enough for building.Window and Latest; and when the node was heard
-// of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest one's
-// key frame is not there it is the newest that can be read, and newer says so. None: no frames and
-// no error.
+// frame, its key frame before it: enough for building.Window and Latest; and when the node was
+// heard of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest
+// one's key frame is not there it is the newest that can be read, and newer says so. None: no
+// frames and no error.
 func (r Reader) LatestFrames(ctx context.Context, account string,
 	node uuid.UUID) (frames [][]byte, seen int64, newer bool, err error) {
 	return r.task.fresh.Latest(ctx, r.task.work, r.task.lease, account, node, r.task.clock.Millis())

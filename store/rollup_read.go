@@ -240,7 +240,8 @@ func (r *rollupReader) closed(ctx context.Context,
 			if k.Window == nil {
 				continue
 			}
-			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named) // kept are others, too
+			// Others are kept, too.
+			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named)
 			k.windows(func(start int64) {
 				if start < some[0] || start > some[n-1] {
 					return

@@ -39,7 +39,8 @@ func TestTakenOut(t *testing.T) {
 		_, there := l.find(`"keys"`, `instance="`+of.Instance+`"`)
 		if facts.Fact(frame.FactLeft) != left || there != (left == "") ||
 			facts.Fact("version") != "7.0.15" {
-			t.Errorf("%s %s has the facts %v, and series: %v", when, of.Instance, facts.Facts, there)
+			t.Errorf("%s %s has the facts %v, and series: %v", when, of.Instance, facts.Facts,
+				there)
 		}
 	}
 	w := begin(Everything())

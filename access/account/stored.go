@@ -94,9 +94,10 @@ func (r *Registry) With(stored []StoredKey) (*Registry, []error) {
 		if more.find(digest) != nil {
 			continue
 		}
-		more.add(entry{digest: digest, principal: Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID,
-			Scopes: scopes, clusters: clusters, networks: networks,
-			bound: newBound(k.Clusters, k.Node, k.ID)}, expires: k.Expires, revoked: !k.Revoked.IsZero()})
+		principal := Principal{Account: k.Account, KeyName: k.Name, KeyID: k.ID, Scopes: scopes,
+			clusters: clusters, networks: networks, bound: newBound(k.Clusters, k.Node, k.ID)}
+		more.add(entry{digest: digest, principal: principal, expires: k.Expires,
+			revoked: !k.Revoked.IsZero()})
 	}
 	return more, errs
 }

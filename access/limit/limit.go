@@ -13,7 +13,7 @@
 // Which limiter is for what. Here: requests and frames a second, of accounts and nodes, over all
 // processes. Package ring/throttle: operations on a shared Cassandra, of workload classes, over
 // all processes. Package memory: bytes at once, of accounts, in a process. Package query: queries
-// of accounts at once (queue), and computations at once as there are processors (cpuSlots).
+// of accounts at once (queue), and computations at once as there are processors (share.OnCPU).
 // Package ingest: processor time of accounts (cost.go). Package access/account: guesses of keys.
 //
 // What bites: a refused request does not count. A client that asks again at once is refused until

@@ -199,7 +199,8 @@ func TestNeverRepaired(t *testing.T) {
 	for i := range list.Tables {
 		got := &list.Tables[i]
 		want := map[string]*float64{"never": new(0.), "incremental": new(.75)}[got.Table]
-		if (got.RepairedRatio == nil) != (want == nil) || want != nil && *got.RepairedRatio != *want ||
+		if (got.RepairedRatio == nil) != (want == nil) ||
+			want != nil && *got.RepairedRatio != *want ||
 			got.Never() != (got.Table != "incremental") {
 			t.Errorf("%+v", got)
 		}

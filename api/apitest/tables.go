@@ -43,7 +43,8 @@ func (t Tables) Read(_ context.Context, q *lookup.Query,
 		a := lookup.Answer{}
 		if rows, found := table[compact.String()]; found {
 			if why, failed := strings.CutPrefix(rows, "!"); failed {
-				a.Err = &listener.Error{Status: http.StatusServiceUnavailable, Reason: "unavailable",
+				a.Err = &listener.Error{Status: http.StatusServiceUnavailable,
+					Reason:  "unavailable",
 					Message: why, RetryAfter: 1}
 			} else {
 				a.Rows = []byte(rows)

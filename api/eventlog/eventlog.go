@@ -109,7 +109,8 @@ func (h *Handler) getEvents(w http.ResponseWriter, r *http.Request, p account.Pr
 		id, err := events.ParseID(values.Get("cursor"))
 		if err != nil {
 			return refusal.Bad("bad_cursor", "cursor",
-				"cursor must be next of the answer before or an event's id, as it came; leave it out for the newest events")
+				"cursor must be next of the answer before or an event's id, as it came; leave it "+
+					"out for the newest events")
 		}
 		q.query.Before = &id
 	}

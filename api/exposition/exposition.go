@@ -1,6 +1,6 @@
 // Package exposition writes series as exposition text: Prometheus's text 0.0.4, or OpenMetrics if
-// the client prefers that, under our names or those of a profile. Begin with Write. Of our packages it
-// imports dictionary, frame, query and window, and the ground of api.
+// the client prefers that, under our names or those of a profile. Begin with Write. Of our packages
+// it imports dictionary, frame, query and window, and the ground of api.
 //
 // What it promises: a metric's lines stand together, each with the time at which its value was
 // taken.

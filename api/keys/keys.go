@@ -195,7 +195,8 @@ func checkKey(k *account.StoredKey, scopes []account.Scope) (err error) {
 	}
 	if len(k.Clusters) > maxClusters {
 		return refusal.Bad("bad_clusters", "clusters",
-			"there are %d clusters where %d are allowed: use patterns such as prod-*", len(k.Clusters), maxClusters)
+			"there are %d clusters where %d are allowed: use patterns such as prod-*",
+			len(k.Clusters), maxClusters)
 	}
 	for _, glob := range k.Clusters {
 		if len(glob) > maxClusterBytes || strings.ContainsFunc(glob, unicode.IsControl) {

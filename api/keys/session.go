@@ -26,7 +26,8 @@ func (h *Handler) postSession(w http.ResponseWriter, r *http.Request, p account.
 	}
 	if !account.FromConsole(r) || p.Session != "" {
 		return refusal.Bad("not_console", account.ConsoleHeader,
-			"sessions are the console's: send the key with each request, or %s: 1 and the key, from this server's own pages",
+			"sessions are the console's: send the key with each request, or %s: 1 and the key, "+
+				"from this server's own pages",
 			account.ConsoleHeader)
 	}
 	if h.sessions == nil {

@@ -105,6 +105,7 @@ func (a *API) stats(r *http.Request, p account.Principal) (*answer, error) {
 		streams[found[i].Stream()] = true
 		bytes += len(found[i].Line())
 	}
-	return &answer{whole: true, data: map[string]int{"streams": len(streams), "chunks": len(streams),
-		"bytes": bytes, "entries": len(found)}}, nil
+	return &answer{whole: true, data: map[string]int{"streams": len(streams),
+		"chunks": len(streams),
+		"bytes":  bytes, "entries": len(found)}}, nil
 }

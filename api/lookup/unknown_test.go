@@ -21,7 +21,8 @@ func TestUnknownTable(t *testing.T) {
 		{"other", "items", "use shop.secrets, the only one"},
 		{"third", "items", "there is none yet"},
 	} {
-		err := l.Read(t.Context(), &Query{Account: c.account, Keyspace: "shop", Table: c.table}, nil)
+		err := l.Read(t.Context(), &Query{Account: c.account, Keyspace: "shop", Table: c.table},
+			nil)
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Status != http.StatusNotFound || e.Reason != "unknown_table" {
 			t.Fatal(c.table, err)

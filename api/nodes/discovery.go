@@ -25,8 +25,8 @@ const meta = "__meta_ringwatch_"
 
 // getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of
 // them at this API. A node that has left, or has been silent for longer than
-// Config.DiscoverySpan, is none. Only a label of meta tells a node's state: a label that changes is a new target with new
-// series.
+// Config.DiscoverySpan, is none. Only a label of meta tells a node's state: a label that changes is
+// a new target with new series.
 func (h *Handler) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := request.Parameters(r, "by", "cluster", "kind")
 	if err != nil {

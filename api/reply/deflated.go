@@ -12,8 +12,8 @@ import (
 )
 
 // Deflated is text that is kept deflated, in such a way that deflated and plain texts, in any
-// order, are one gzip member: its blocks end on a byte and refer to nothing before them. Members after
-// one another would be a gzip file, too, but many HTTP clients stop after the first.
+// order, are one gzip member: its blocks end on a byte and refer to nothing before them. Members
+// after one another would be a gzip file, too, but many HTTP clients stop after the first.
 type Deflated struct {
 	blocks []byte
 	size   int64  // of the text

@@ -194,7 +194,8 @@ func (r *Report) Summary() []Tile {
 			writes = p.Sum
 		}
 	}
-	list := []Tile{{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)), up+paused < len(r.Nodes)}}
+	list := []Tile{{"nodes up", fmt.Sprintf("%d of %d", up, len(r.Nodes)),
+		up+paused < len(r.Nodes)}}
 	if paused > 0 {
 		list = append(list, Tile{"nodes paused", strconv.Itoa(paused), false})
 	}

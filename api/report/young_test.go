@@ -141,7 +141,8 @@ func TestYoungCluster(t *testing.T) {
 	for _, c := range r.Changes {
 		changes = append(changes, c.At.Format("15:04 ")+c.Kind)
 	}
-	if want := []string{"23:02 joined", "23:30 joined", "23:38 table_created"}; !slices.Equal(changes,
+	if want := []string{"23:02 joined", "23:30 joined",
+		"23:38 table_created"}; !slices.Equal(changes,
 		want) {
 		t.Errorf("%q, want %q", changes, want)
 	}
@@ -161,7 +162,8 @@ func TestYoungCluster(t *testing.T) {
 // these.
 func TestYoungTable(t *testing.T) {
 	later := evening.Add(-11 * time.Minute)
-	r, _, _ := eveningOf(t, nil, young{number: 1, every: 30 * time.Second, from: day.Add(-time.Hour),
+	r, _, _ := eveningOf(t, nil, young{number: 1, every: 30 * time.Second,
+		from: day.Add(-time.Hour),
 		tables: map[string]time.Time{"old": day.Add(-time.Hour), "new": later,
 			"noon": noon.Add(17 * time.Minute)}})
 	for _, of := range r.Tables {

@@ -205,7 +205,8 @@ func TestOneNode(t *testing.T) {
 
 // TestOrder: rack by rack, after those that do not serve anyway.
 func TestOrder(t *testing.T) {
-	s, q := ring(t, map[string]int{"a": 3, "b": 3}, member{"b", "1", false}, member{"a", "2", false},
+	s, q := ring(t, map[string]int{"a": 3, "b": 3}, member{"b", "1", false},
+		member{"a", "2", false},
 		member{"a", "1", false}, member{"a", "2", false}, member{"a", "3", false},
 		member{"b", "2", false}, member{"b", "3", false}, member{"a", "1", false})
 	if got := choices(mustAsk(t, s, q)); got != "n3 n8 n2 n4 n5 n1 n6 n7" {

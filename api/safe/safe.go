@@ -106,8 +106,8 @@ type Answer struct {
 	Reasons    []Reason  `json:"reasons"` // why not; empty if it is
 	Conditions []Result  `json:"conditions"`
 	NotChecked []string  `json:"not_checked"`
-	// Nodes: where no node was named for a step that takes one away, which could be it, in the order
-	// in which they are best taken.
+	// Nodes: where no node was named for a step that takes one away, which could be it, in the
+	// order in which they are best taken.
 	Nodes []Choice `json:"nodes,omitempty"`
 }
 

@@ -228,7 +228,8 @@ func profileOf(r *http.Request) (*profile.Profile, error) {
 	if as == nil && ofFile.MatchString(name) {
 		return nil, refusal.Bad("unknown_profile", "profile",
 			"%q is a node's own rule file, which the API does not have: scrape the agent at "+
-				"/metrics?profile=%s, where profiles of agent.yaml names the file, or ask here for one of %s",
+				"/metrics?profile=%s, where profiles of agent.yaml names the file, or ask here "+
+				"for one of %s",
 			name, name, strings.Join(profile.Names(), ", "))
 	}
 	if as == nil {

@@ -1,6 +1,6 @@
 // Package values answers what nodes' series are and were, at /v1/nodes/{id}/metrics and its like
-// for clusters and datacenters, and /v1/catalog, whose names may stand for series. Begin with Handler.
-// It writes by api/payload and api/exposition.
+// for clusters and datacenters, and /v1/catalog, whose names may stand for series. Begin with
+// Handler. It writes by api/payload and api/exposition.
 //
 // What it promises: a list is never torn. In one of many nodes everything after the first node is
 // whole, or says what it lacks (see stream).

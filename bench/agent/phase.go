@@ -167,7 +167,8 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 		}
 	}
 	n := float64(len(frames) - 1)
-	f.passMs, f.passP50Ms, f.passMaxMs = bench.Mean(cost), bench.Median(cost), bench.Quantile(cost, 1)
+	f.passMs, f.passP50Ms, f.passMaxMs = bench.Mean(cost), bench.Median(cost),
+		bench.Quantile(cost, 1)
 	f.passKB = float64(frames[len(frames)-1].allocated-frames[0].allocated) / 1024 / n
 	f.deltaBytes, f.keyBytes = bench.Mean(delta), bench.Mean(key)
 	if m.verbose {

@@ -49,7 +49,8 @@ func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
 	}
 	c := store.DefaultConfig()
 	c.Hosts, c.Log = []string{s.Cassandra.Addr()}, slog.New(slog.DiscardHandler)
-	if s.store, err = node.OpenStore(ctx, c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
+	if s.store, err = node.OpenStore(ctx, c,
+		store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
 	nobody, err := engines.FreePort("127.0.0.1") // where no Redis is

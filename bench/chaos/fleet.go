@@ -164,7 +164,8 @@ func (f *fleet) send(ctx, making context.Context, n *node) error {
 		if !taken {
 			f.add(&f.Again, 1)
 			address++ // an agent asks the next one, too
-			if err := bench.Pass(ctx, time.Duration(50+random.IntN(200))*time.Millisecond); err != nil {
+			if err := bench.Pass(ctx,
+				time.Duration(50+random.IntN(200))*time.Millisecond); err != nil {
 				return err
 			}
 			continue

@@ -156,7 +156,8 @@ func (s *system) start(ctx context.Context) error {
 		s.stores = s.apis
 	} else {
 		c := engines.CassandraConfig{Heap: "768M", Progress: s.Progress, Extra: map[string]any{
-			"disk_failure_policy": "stop", "commit_failure_policy": "stop", // as Cassandra ships them
+			// As Cassandra ships them.
+			"disk_failure_policy": "stop", "commit_failure_policy": "stop",
 			"commitlog_segment_size": "1MiB", // so that it notices soon that its disk is full
 		}}
 		if err := s.StartEngines(ctx, s.Dir, c,

@@ -162,7 +162,8 @@ func (f *findings) measureAlone(ctx context.Context, l *load) error {
 	}
 	f.alone = &s
 	bench.Progress("%d frames came alone: %.2f ms of CPU each, %.2f of them Cassandra's", s.frames,
-		bench.Millis(s.cassandra+s.own)/float64(s.frames), bench.Millis(s.cassandra)/float64(s.frames))
+		bench.Millis(s.cassandra+s.own)/float64(s.frames),
+		bench.Millis(s.cassandra)/float64(s.frames))
 	return nil
 }
 

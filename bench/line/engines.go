@@ -16,8 +16,8 @@ type Engines struct {
 	Redis     *engines.Redis
 }
 
-// StartEngines starts Cassandra, Redis and, unless it is nil, Kafka, all at once and with their data
-// below dir. What has started is to be killed even if there is an error.
+// StartEngines starts Cassandra, Redis and, unless it is nil, Kafka, all at once and with their
+// data below dir. What has started is to be killed even if there is an error.
 func (e *Engines) StartEngines(ctx context.Context, dir string, cassandra engines.CassandraConfig,
 	kafka *engines.KafkaConfig) error {
 	g, ctx := errgroup.WithContext(ctx)

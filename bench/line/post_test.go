@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestPost: who sends a frame learns whether it is taken, may be sent again, and when, or is refused
-// for good.
+// TestPost: who sends a frame learns whether it is taken, may be sent again, and when, or is
+// refused for good.
 func TestPost(t *testing.T) {
 	var status int
 	ingest := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -78,7 +78,8 @@ func (r *ours) start(ctx context.Context) (err error) {
 	c.Hosts, c.Timeout, c.Now, c.Log = []string{r.Cassandra.Addr()}, grace*time.Millisecond/2,
 		r.clock, slog.New(slog.DiscardHandler)
 	// With a longer timeout frames count as late before their window ends.
-	if r.store, err = node.OpenStore(ctx, c, store.NewMetrics(prometheus.NewRegistry())); err != nil {
+	if r.store, err = node.OpenStore(ctx, c,
+		store.NewMetrics(prometheus.NewRegistry())); err != nil {
 		return err
 	}
 	r.writer = store.NewWriter(r.store)

@@ -145,7 +145,8 @@ func mixed(ctx context.Context, session *gocql.Session, tables int) error {
 				k, c := random.IntN(5000), random.IntN(20)
 				var err error
 				if random.IntN(2) == 0 {
-					err = session.Query("INSERT INTO "+node.Table(t)+" (k, c, v) VALUES (?, ?, ?)", k, c,
+					err = session.Query("INSERT INTO "+node.Table(t)+" (k, c, v) VALUES (?, ?, ?)",
+						k, c,
 						fmt.Sprintf("%0*d", random.IntN(200), k)).ExecContext(ctx)
 				} else {
 					var v string

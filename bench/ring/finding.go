@@ -92,11 +92,13 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options) error {
 		for _, s := range f.sides {
 			if r := s.paused[n]; r.failed > 0 {
 				text, _, _ := strings.Cut(r.error.Error(), "\n") // plain has one for each key
-				bench.Progress("%s, a paused replica: %s failed %d times of %d, the last time: %s", f, s.name,
+				bench.Progress("%s, a paused replica: %s failed %d times of %d, the last time: %s",
+					f, s.name,
 					r.failed, len(r.millis), text)
 			}
 		}
-		bench.Progress("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica", f, n+1,
+		bench.Progress("%s: round %d of %d at %.0f lookups/s, all well and with a paused replica",
+			f, n+1,
 			o.rounds, f.rate)
 	}
 	return nil
@@ -123,7 +125,8 @@ func (f *finding) warm(ctx context.Context, u *runner, o options) error {
 			}
 		}
 	}
-	bench.Progress("%s: %d clients, each asking when it has its answer, do %s lookups/s", f, warmClients,
+	bench.Progress("%s: %d clients, each asking when it has its answer, do %s lookups/s", f,
+		warmClients,
 		strings.Join(text, ", "))
 	return nil
 }

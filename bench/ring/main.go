@@ -148,7 +148,8 @@ func profile(ctx context.Context, u *runner, f *finding, dir string) error {
 		if err != nil {
 			return err
 		}
-		bench.Progress("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the nodes",
+		bench.Progress("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the "+
+			"nodes",
 			f, s.name, lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
 	}
 	return nil

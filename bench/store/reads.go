@@ -120,7 +120,8 @@ func (f *findings) read(ctx context.Context, sides []measured) error {
 		for n, m := range sides {
 			t := &list[n]
 			rounds := float64(len(t.took))
-			a := answered{bench.Median(t.took), bench.Millis(t.own) / rounds, bench.Millis(t.engine) / rounds,
+			a := answered{bench.Median(t.took), bench.Millis(t.own) / rounds,
+				bench.Millis(t.engine) / rounds,
 				t.rows / rounds, t.series, t.points}
 			m.row.reads[q.key] = a
 			bench.Progress("%s: %s: %.1f ms (%.1f to %.1f, %.0f rounds), CPU %.1f ms here and "+

@@ -185,8 +185,8 @@ func TestSelfWithoutAKey(t *testing.T) {
 	told(fmt.Sprintf("%s == 1 and timestamp(%s) >= %d", up, up, again))
 
 	for text, want := range map[string]string{
-		"accounts: [{name: a, clusters: [prod-*]}]\nself: {enabled: true}": "self: enabled: account " +
-			"a does not own the cluster ringwatch-self: add it to the account's clusters",
+		"accounts: [{name: a, clusters: [prod-*]}]\nself: {enabled: true}": "self: enabled: " +
+			"account a does not own the cluster ringwatch-self: add it to the account's clusters",
 		"self: {enabled: true}": "self: enabled: there is no account to send for",
 	} {
 		if _, _, err := settings.Parse("it", []byte(text)); err == nil ||

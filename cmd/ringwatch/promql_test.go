@@ -132,7 +132,8 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 	}
 	t.Cleanup(l.producer.Close)
 	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute,
-		NodesTTL: time.Minute, Timeout: time.Minute}, query.Sources{Store: wire.APIStore{Store: l.db}})
+		NodesTTL: time.Minute, Timeout: time.Minute},
+		query.Sources{Store: wire.APIStore{Store: l.db}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func (w *whole) testReadme(t *testing.T) {
 			}
 			if !slices.ContainsFunc(lines, func(line string) bool {
 				got := strings.Fields(line)
-				return len(got) == len(want) && got[0] == want[0] && (i > 0 || slices.Equal(got, want))
+				return len(got) == len(want) && got[0] == want[0] &&
+					(i > 0 || slices.Equal(got, want))
 			}) {
 				t.Errorf("%s shows no line like %q:\n%s", one[1], line, out)
 			}

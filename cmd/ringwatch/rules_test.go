@@ -167,7 +167,8 @@ func TestRulesApplyOfABadFile(t *testing.T) {
 		"torn.yaml": "groups:\n- name: g\n  rules: [{alert: A, expr: up == 0}\n",
 		"bad.yaml": "groups:\n- name: g\n  rules:\n  - alert: Down\n    expr: up ==\n" +
 			"  - alert: Hot\n    expr: os_load1 > 9\n    annotations: {summary: '{{ nosuch }}'}\n",
-		"mixes.yaml": "groups:\n- name: g\n  rules:\n  - alert: Mixed\n    expr: sum(os_load1) > 9\n",
+		"mixes.yaml": "groups:\n- name: g\n  rules:\n  - alert: Mixed\n" +
+			"    expr: sum(os_load1) > 9\n",
 	})
 	board, err := rules.NewStatus(rules.DefaultConfig(), rules.Deps{
 		Log: slog.New(slog.DiscardHandler)})

@@ -37,7 +37,8 @@ export function tablesLike(text: string): string | null {
       ? like("table", `.*${literal(want)}.*`)
       : `${like("keyspace", `.*${literal(want.slice(0, dot))}`)},` +
         like("table", `${literal(want.slice(dot + 1))}.*`);
-  return `topk(${most}, count by (cluster, keyspace, table) (cassandra_table_live_sstables{${of}}))`;
+  const there = `count by (cluster, keyspace, table) (cassandra_table_live_sstables{${of}})`;
+  return `topk(${most}, ${there})`;
 }
 
 /** What there is of a name, the nearest kind of thing first. */

@@ -21,7 +21,7 @@ test("a rate of now is over a table's own time if that is shorter than five minu
   }
 });
 
-test("what the rules recorded answers of large clusters; a chart's rates are over its window", () => {
+test("what rules recorded answers of large clusters; a chart's rates are over its window", () => {
   assert.match(listOf("c", 51, false)[0], /^max by \(keyspace, table\) \(table:/);
   assert.ok(!byNode(reads, 'cluster="c"', 300, 3, 20).includes("ts_of_first"));
 });

@@ -65,7 +65,8 @@ func writeTar(w *tar.Writer, at time.Time, files []file) error {
 }
 
 func addFile(w *tar.Writer, at time.Time, f file) error {
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Mode: int64(f.mode.Perm()), Uid: f.user,
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Mode: int64(f.mode.Perm()),
+		Uid: f.user,
 		Gid: f.user, ModTime: at, Format: tar.FormatPAX}
 	if f.mode&fs.ModeSticky != 0 {
 		header.Mode |= 0o1000

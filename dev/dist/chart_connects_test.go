@@ -58,8 +58,10 @@ func (r *rendered) connects(t *testing.T) {
 			return e.Name == "RINGWATCH_INSTANCE_ID"
 		})
 		if line := r.values["mode"] == "line"; line != (id >= 0) || line && named !=
-			(c.Env[id].ValueFrom != nil && c.Env[id].ValueFrom.FieldRef.FieldPath == "metadata.name") {
-			t.Errorf("%s: a name that stays is with pods whose names stay alone: %+v", title(o), c.Env)
+			(c.Env[id].ValueFrom != nil &&
+				c.Env[id].ValueFrom.FieldRef.FieldPath == "metadata.name") {
+			t.Errorf("%s: a name that stays is with pods whose names stay alone: %+v", title(o),
+				c.Env)
 		}
 		for _, m := range c.VolumeMounts {
 			if strings.HasPrefix(m.MountPath, "/etc/ringwatch/") { // a read-only volume is there
@@ -159,7 +161,8 @@ func TestCallers(t *testing.T) {
 				want = ""
 			}
 			if o.Spec.ExternalTrafficPolicy != want {
-				t.Errorf("%s of type %s has the policy %q", title(o), kind, o.Spec.ExternalTrafficPolicy)
+				t.Errorf("%s of type %s has the policy %q", title(o), kind,
+					o.Spec.ExternalTrafficPolicy)
 			}
 		}
 		seen := 0
@@ -169,7 +172,8 @@ func TestCallers(t *testing.T) {
 				continue
 			}
 			seen++
-			if len(rule.From) != 1 || (rule.From[0].NamespaceSelector != nil) != (monitor == "true") {
+			if len(rule.From) != 1 ||
+				(rule.From[0].NamespaceSelector != nil) != (monitor == "true") {
 				t.Errorf("%s, with the monitor %s, lets in %+v", title(o), monitor, rule.From)
 			}
 		}

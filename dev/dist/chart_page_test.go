@@ -71,8 +71,8 @@ func patched(t *testing.T, patch string) string {
 }
 
 // TestAgentComesOutOfTheImage takes the page's examples by the word: each is or makes a manifest
-// that Kubernetes takes, its init container runs on the image's own file system, as its user and with
-// nothing but its volume to write, and the jar is where Cassandra's option has it.
+// that Kubernetes takes, its init container runs on the image's own file system, as its user and
+// with nothing but its volume to write, and the jar is where Cassandra's option has it.
 func TestAgentComesOutOfTheImage(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make an image's file system the root of a process")

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestChartsConfiguration has the program read the configuration, as packages do on an upgrade: 2 is
-// the answer to one that it does not take, and others are about engines.
+// TestChartsConfiguration has the program read the configuration, as packages do on an upgrade: 2
+// is the answer to one that it does not take, and others are about engines.
 func TestChartsConfiguration(t *testing.T) {
 	native := program(t)
 	dir := t.TempDir()
@@ -98,8 +98,8 @@ func (r *rendered) sends(t *testing.T, name string) {
 	}
 }
 
-// TestProbesAnswer starts the embedded mode with the chart's configuration and arguments, and asks it
-// what the probes ask.
+// TestProbesAnswer starts the embedded mode with the chart's configuration and arguments, and asks
+// it what the probes ask.
 func TestProbesAnswer(t *testing.T) {
 	native := program(t)
 	r := mustRender(t, embeddedValues)

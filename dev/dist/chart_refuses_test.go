@@ -24,7 +24,8 @@ func TestChartRefuses(t *testing.T) {
 			"at '/embedded/persistence/size': '10GB' does not match pattern"},
 		{embeddedValues + "embedded: {resources: {limits: {memory: 2GB}}}",
 			"at '/embedded/resources/limits/memory': '2GB' does not match pattern"},
-		{embeddedValues + "secretFiles: [A_b]", "at '/secretFiles/0': 'A_b' does not match pattern"},
+		{embeddedValues + "secretFiles: [A_b]",
+			"at '/secretFiles/0': 'A_b' does not match pattern"},
 		{embeddedValues + "tls: {key: abc}", "additional properties 'key' not allowed"},
 		{embeddedValues + "environment: {existingSecret: 7}", "got number, want string"},
 		{embeddedValues + "networkPolicy: {agentsFrom: [10.0.0.0/8]}", "got string, want object"},
@@ -40,10 +41,12 @@ func TestChartRefuses(t *testing.T) {
 			"config.kafka.brokers is set: mode embedded keeps everything in its volume"},
 		{embeddedValues + `config: {api: {listen: "0.0.0.0:80"}}`,
 			"config.api.listen is set: the chart sets it"},
-		{embeddedValues + "config: {ingest: {tls: {}}}", "name a certificate in tls.existingSecret"},
+		{embeddedValues + "config: {ingest: {tls: {}}}",
+			"name a certificate in tls.existingSecret"},
 		{embeddedValues + "config: {data: {dir: /data}}", "config.data.dir is set"},
-		{engineValues + "    password: secret", "config.redis.password is a secret, and a config map " +
-			"has no secrets: write ${NAME} there"},
+		{engineValues + "    password: secret",
+			"config.redis.password is a secret, and a config map " +
+				"has no secrets: write ${NAME} there"},
 		{embeddedValues + "config: {accounts: [{name: a, keys: [{name: b, key: rw_c}]}]}",
 			"config.accounts[0].keys[0].key is a secret"},
 		{engineValues + "    password: ${REDIS_PASSWORD}", "config has ${REDIS_PASSWORD}, but " +
@@ -105,7 +108,8 @@ func TestChartIsPacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range lint.RunAll(filepath.Join(dir, "ringwatch"), given, "monitoring").Messages {
+		for _, m := range lint.RunAll(filepath.Join(dir, "ringwatch"), given,
+			"monitoring").Messages {
 			// an icon is for shops of charts
 			if m.Severity > support.InfoSev || !strings.Contains(m.Err.Error(), "icon") {
 				t.Errorf("%s: %s", name, m)

@@ -214,7 +214,8 @@ func TestChart(t *testing.T) {
 func safe(t *testing.T, o runtime.Object, p *pods) {
 	t.Helper()
 	spec := p.template.Spec
-	if s := spec.SecurityContext; s == nil || !is(s.RunAsNonRoot, true) || !is(s.RunAsUser, nobody) ||
+	if s := spec.SecurityContext; s == nil || !is(s.RunAsNonRoot, true) ||
+		!is(s.RunAsUser, nobody) ||
 		!is(s.RunAsGroup, nobody) || !is(s.FSGroup, nobody) || s.SeccompProfile == nil ||
 		s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("%s: the pods' context is %+v", title(o), s)
@@ -241,7 +242,8 @@ func safe(t *testing.T, o runtime.Object, p *pods) {
 			if c.Args[0] == "api" {
 				name = "/-/healthy"
 			}
-			if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != strings.TrimSpace(name) {
+			if probe == nil || probe.HTTPGet == nil ||
+				probe.HTTPGet.Path != strings.TrimSpace(name) {
 				t.Errorf("%s: for %s it asks %+v", title(o), name, probe)
 			}
 		}

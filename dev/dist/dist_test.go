@@ -91,7 +91,8 @@ func TestSameBytes(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	r := testRelease(t, "1.2.3")
 	for _, name := range []string{"ringwatch-1.2.3.cdx.json", "a.surprise"} {
-		if err := os.WriteFile(filepath.Join(r.out, name), make([]byte, 1<<20+1), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(r.out, name), make([]byte, 1<<20+1),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +162,8 @@ func TestUnitsAreHardened(t *testing.T) {
 		if err := os.WriteFile(name, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command("systemd-analyze", "security", "--offline=true", name).CombinedOutput()
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true",
+			name).CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {
 			continue
 		}
@@ -344,7 +346,8 @@ func unpackImage(t *testing.T, archive, root string) *v1.ConfigFile {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(manifest.Manifests, func(d v1.Descriptor) bool {
-			return d.MediaType.IsIndex() || d.Platform != nil && d.Platform.Architecture == runtime.GOARCH
+			return d.MediaType.IsIndex() || d.Platform != nil &&
+				d.Platform.Architecture == runtime.GOARCH
 		})
 		if at < 0 {
 			t.Fatalf("nothing for this machine is in %+v", manifest)

@@ -29,8 +29,8 @@ func TestFirstMinute(t *testing.T) {
 	firstMinute(t, server, agent)
 }
 
-// firstMinute does so with packages, in a root of Debian's files that has a Cassandra in a tarball's
-// layout, and a Java, and in a network where nobody else has the page's ports.
+// firstMinute does so with packages, in a root of Debian's files that has a Cassandra in a
+// tarball's layout, and a Java, and in a network where nobody else has the page's ports.
 func firstMinute(t *testing.T, packages ...string) {
 	t.Helper()
 	in := &installed{debian: newDebian(t), api: "127.0.0.1:9470"}

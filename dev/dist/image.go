@@ -38,7 +38,8 @@ func (r *release) image(p *parts, m *material) error {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
-	if _, err := layout.Write(filepath.Join(dir, "layout"), onlyIndex(index, r.version)); err != nil {
+	if _, err := layout.Write(filepath.Join(dir, "layout"),
+		onlyIndex(index, r.version)); err != nil {
 		return err
 	}
 	return r.pickUp(filepath.Join(dir, "layout"), "ringwatch-"+r.version+"-oci.tar")

@@ -103,8 +103,8 @@ func newCluster(t *testing.T) *cluster {
 	if err := scheme.AddToScheme(kinds); err != nil {
 		t.Fatal(err)
 	}
-	kinds.AddKnownTypeWithName(schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1",
-		Kind: "ServiceMonitor"}, &serviceMonitor{})
+	kinds.AddKnownTypeWithName(schema.GroupVersionKind{Group: "monitoring.coreos.com",
+		Version: "v1", Kind: "ServiceMonitor"}, &serviceMonitor{})
 	kinds.AddKnownTypeWithName(schema.GroupVersionKind{Group: "k8ssandra.io", Version: "v1alpha1",
 		Kind: "K8ssandraCluster"}, &k8ssandraCluster{})
 	return &cluster{
@@ -223,8 +223,9 @@ func podsOf(object runtime.Object) *pods {
 		return &pods{nil, o.Spec.Template, nil}
 	case *k8ssandraCluster:
 		c := o.Spec.Cassandra
-		return &pods{nil, corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: c.ExtraVolumes.Volumes,
-			InitContainers: c.InitContainers, Containers: c.Containers}}, nil}
+		return &pods{nil,
+			corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: c.ExtraVolumes.Volumes,
+				InitContainers: c.InitContainers, Containers: c.Containers}}, nil}
 	}
 	return nil
 }
@@ -236,7 +237,8 @@ func (p *pods) valid() error {
 	if p.selector != nil {
 		found, err := metav1.LabelSelectorAsSelector(p.selector)
 		if err != nil || found.Empty() || !found.Matches(labels.Set(p.template.Labels)) {
-			say("the selector %v is not of the pods' labels %v: %v", p.selector, p.template.Labels, err)
+			say("the selector %v is not of the pods' labels %v: %v", p.selector, p.template.Labels,
+				err)
 		}
 	}
 	volumes := map[string]bool{}
@@ -275,7 +277,8 @@ func (p *pods) valid() error {
 		}
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe != nil && probe.HTTPGet != nil && portOf(c, probe.HTTPGet.Port) == 0 {
-				say("%s is asked at the port %s, which it does not have", c.Name, &probe.HTTPGet.Port)
+				say("%s is asked at the port %s, which it does not have", c.Name,
+					&probe.HTTPGet.Port)
 			}
 		}
 	}
@@ -334,7 +337,8 @@ spec:
 		{"name: v, mountPath", "name: w, mountPath", "which is not there"},
 		{"limits: {cpu: 2}", "limits: {cpu: 500m}", "of at most 500m"},
 		{"emptyDir: {}}", "emptyDir: {}, secret: {secretName: s}}", "not one source"},
-		{"{name: http, containerPort: 80}", "{name: http, containerPort: 80}, {name: h, containerPort: 80}",
+		{"{name: http, containerPort: 80}",
+			"{name: http, containerPort: 80}, {name: h, containerPort: 80}",
 			"duplicate"},
 		{"apps/v1", "apps/v7", "no kind"},
 		{"image: a", "image: a\n          image: b", "already set"},

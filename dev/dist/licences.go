@@ -38,7 +38,9 @@ func (r *release) takeInventory(ctx context.Context) (*inventory, error) {
 		}
 		all.components = append(all.components, more...)
 	}
-	slices.SortFunc(all.components, func(a, b component) int { return strings.Compare(a.url, b.url) })
+	slices.SortFunc(all.components, func(a, b component) int {
+		return strings.Compare(a.url, b.url)
+	})
 	var errs []error
 	for i := range all.components {
 		errs = append(errs, all.components[i].classify())
@@ -220,8 +222,10 @@ func (c *component) classify() error {
 		}
 	}
 	for _, id := range said { // npm's own word for it
-		if !slices.ContainsFunc(known, func(k struct{ id, words string }) bool { return k.id == id }) {
-			return fmt.Errorf("%s %s says that its licence is %s: look at it", c.name, c.version, id)
+		is := func(k struct{ id, words string }) bool { return k.id == id }
+		if !slices.ContainsFunc(known, is) {
+			return fmt.Errorf("%s %s says that its licence is %s: look at it", c.name, c.version,
+				id)
 		}
 		if !slices.Contains(c.licences, id) {
 			c.licences = append(c.licences, id)

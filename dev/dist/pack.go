@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// limits are the most bytes that an artefact may have, by the end of its name, about a quarter above
-// what it has. What is larger has more in it than anybody meant.
+// limits are the most bytes that an artefact may have, by the end of its name, about a quarter
+// above what it has. What is larger has more in it than anybody meant.
 var limits = []struct {
 	ending string
 	bytes  int64

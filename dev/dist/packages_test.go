@@ -384,8 +384,8 @@ func (in *installed) tellsOfItself(t *testing.T, key string) {
 	}
 }
 
-// get reads an address; anything but 200 is an error. It dials in the goroutine that calls it, which
-// may have a network of its own.
+// get reads an address; anything but 200 is an error. It dials in the goroutine that calls it,
+// which may have a network of its own.
 func get(url, key string) (string, error) {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {

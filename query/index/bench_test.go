@@ -26,7 +26,8 @@ func BenchmarkSelect(b *testing.B) {
 				fmt.Sprintf("orders_%02d", i)})
 		}
 		for i := range 50 {
-			d.Metrics = append(d.Metrics, window.Metric{Type: d.Type, Name: fmt.Sprintf("m%02d", i)})
+			d.Metrics = append(d.Metrics, window.Metric{Type: d.Type,
+				Name: fmt.Sprintf("m%02d", i)})
 		}
 		f := factOf("acme", day0, d)
 		x.Add(f.account, f.id.Node, []window.DictionaryID{f.id},

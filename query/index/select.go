@@ -30,7 +30,8 @@ type Query struct {
 	// Selectors are alternatives, each of matchers that must all match, on every label. None: all
 	// series.
 	Selectors [][]*labels.Matcher
-	// Metrics leaves out the metrics of which it says false to a selector, by its number; nil: none.
+	// Metrics leaves out the metrics of which it says false to a selector, by its number; nil:
+	// none.
 	Metrics func(selector int, m Metric) bool
 	// Context bounds the work of Select and of its Selection, see Selection.Err; nil: nothing does.
 	Context context.Context

@@ -386,8 +386,8 @@ func TestStallAndBurst(t *testing.T) {
 	}
 }
 
-// TestDeletedAndBeyond: what retention has deleted is not waited for, and who has committed what the
-// log does not have is told of.
+// TestDeletedAndBeyond: what retention has deleted is not waited for, and who has committed what
+// the log does not have is told of.
 func TestDeletedAndBeyond(t *testing.T) {
 	broker := engines.SharedKafka(t)
 	client := mustClient(t, broker.Addr())

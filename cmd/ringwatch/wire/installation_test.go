@@ -12,7 +12,8 @@ func TestInstallation(t *testing.T) {
 	for text, want := range map[string]api.Installation{
 		"data: {dir: /x}\ningest: {listen: \"0.0.0.0:19471\"}\n": {Stream: "directory",
 			Store: "directory", Recent: "memory", Ingest: api.InstalledIngest{Port: 19471}},
-		"kafka: {brokers: [\"k:9092\"]}\ncassandra: {hosts: [c]}\nredis: {addresses: [\"r:6379\"]}\n": {
+		"kafka: {brokers: [\"k:9092\"]}\ncassandra: {hosts: [c]}\n" +
+			"redis: {addresses: [\"r:6379\"]}\n": {
 			Stream: "kafka", Store: "cassandra", Recent: "redis",
 			Ingest: api.InstalledIngest{Port: 9471}},
 	} {

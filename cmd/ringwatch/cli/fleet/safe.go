@@ -32,9 +32,8 @@ type SafeCmd struct {
 func (*SafeCmd) Help() string {
 	return "Says whether it is safe to go on with maintenance of a cluster: every other node up " +
 		"and normal, nothing joining or leaving, the schema agreed on, hints delivered, nothing " +
-		"streaming, no keyspace without its quorum, latency and waiting work as usual. What cannot " +
-		"be known is a no, with its " +
-		"reason.\n\n" +
+		"streaming, no keyspace without its quorum, latency and waiting work as usual. What " +
+		"cannot be known is a no, with its reason.\n\n" +
 		"It ends with 0 for yes, 1 for no and 2 if it was called wrongly. With --wait it says on " +
 		"standard error what it waits for.\n\n" +
 		"Example: ringwatch safe --cluster production --node db-3 --for restart --wait 30m && " +

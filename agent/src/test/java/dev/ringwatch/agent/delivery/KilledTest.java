@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.InputStreamReader;
 import java.nio.file.Path;
 import java.util.List;
@@ -51,8 +52,7 @@ class KilledTest {
         Process process = new ProcessBuilder(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xmx64m", "-XX:+UseSerialGC", "-cp",
-                Path.of("target", "classes") + java.io.File.pathSeparator
-                        + Path.of("target", "test-classes"),
+                compiled(FrameQueue.class) + File.pathSeparator + compiled(KilledTest.class),
                 KilledAgent.class.getName(), server.url().toString(), directory.toString(),
                 "" + life, "" + frames)).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         Thread killer = new Thread(process::destroyForcibly);
@@ -70,6 +70,11 @@ class KilledTest {
             assertTrue(process.waitFor(60, TimeUnit.SECONDS));
             Runtime.getRuntime().removeShutdownHook(killer);
         }
+    }
+
+    /** The folder that a class was loaded from: each build has its own. */
+    private static Path compiled(Class<?> type) throws Exception {
+        return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
     }
 
     private static long number(String line, int word) {
