@@ -84,8 +84,9 @@ func (a *asking) count(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		a.copies.keyspaces = append(a.copies.keyspaces, *found[key])
 	}
-	for _, s := range ask("up{$scope} == 0 or on (node) cassandra_node_gossip_running{$scope} == 0" +
-		" or on (node) cassandra_node_normal{$scope} == 0") {
+	for _, s := range ask("up{$scope} == 0 or on (node) " +
+		"cassandra_node_gossip_running{$scope} == 0 or on (node) " +
+		"cassandra_node_normal{$scope} == 0") {
 		a.copies.down[s.Labels["node"]] = true
 		a.copies.away[s.Labels["node"]] = true
 	}
