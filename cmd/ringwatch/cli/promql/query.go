@@ -120,9 +120,9 @@ func (c *QueryCmd) RunTo(ctx context.Context, in io.Reader, out, errs io.Writer)
 			"no series: no series has these names and labels at that time, or "+
 				"no value passes the conditions; ringwatch latest NODE shows a node's series")
 	case answer.overTime:
-		err = printRange(out, answer.series, span)
+		err = printRange(out, answer.series, unitOf(expression), span)
 	default:
-		err = printVector(out, answer.series, c.Buckets)
+		err = printVector(out, answer.series, unitOf(expression), c.Buckets)
 	}
 	return err
 }

@@ -39,7 +39,8 @@ func newQueryLine(s *querySeries) queryLine {
 }
 
 // printRange plots the series with the largest values, with a legend that has their numbers.
-func printRange(out io.Writer, series []querySeries, span timeSpan) error {
+// unit is theirs, if it is known.
+func printRange(out io.Writer, series []querySeries, unit string, span timeSpan) error {
 	names, err := printCommon(out, series)
 	if err != nil {
 		return err
@@ -62,8 +63,12 @@ func printRange(out io.Writer, series []querySeries, span timeSpan) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s to %s%s\n\n", first.Local().Format(time.DateTime),
-		last.Local().Format(time.DateTime), span.steps())
+	in := ""
+	if unit != "" {
+		in = ", in " + unit
+	}
+	_, err = fmt.Fprintf(out, "%s to %s%s%s\n\n", first.Local().Format(time.DateTime),
+		last.Local().Format(time.DateTime), span.steps(), in)
 	if err != nil {
 		return err
 	}

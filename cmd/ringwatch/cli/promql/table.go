@@ -99,8 +99,9 @@ func (s *querySeries) cells(names []string) []string {
 	return cells
 }
 
-// printVector prints a row for each series, in the server's order.
-func printVector(out io.Writer, series []querySeries, buckets bool) error {
+// printVector prints a row for each series, in the server's order. unit is that of the values, if
+// it is known.
+func printVector(out io.Writer, series []querySeries, unit string, buckets bool) error {
 	names, err := printCommon(out, series)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func printVector(out io.Writer, series []querySeries, buckets bool) error {
 	floats, histograms := kinds(series)
 	heads := labelHeads(names)
 	if floats {
-		heads = append(heads, "VALUE")
+		heads = append(heads, inUnit("VALUE", unit))
 	}
 	if histograms {
 		for _, name := range histogramColumns {
@@ -133,6 +134,14 @@ func printVector(out io.Writer, series []querySeries, buckets bool) error {
 		}
 	}
 	return nil
+}
+
+// inUnit is a heading with the unit of what stands below it.
+func inUnit(heading, unit string) string {
+	if unit == "" {
+		return heading
+	}
+	return heading + " (" + unit + ")"
 }
 
 // Kinds says what series have.
