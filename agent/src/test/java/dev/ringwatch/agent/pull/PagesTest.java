@@ -122,7 +122,7 @@ class PagesTest {
         long seed = System.nanoTime();
         System.out.println("PagesTest: seed " + seed);
         Random random = new Random(seed);
-        SyntheticNode node = new SyntheticNode(300);
+        SyntheticNode node = new SyntheticNode(60);
         Pages pages = pages(node.model, OURS, "c");
         FrameEncoder encoder = new FrameEncoder(new UUID(1, 2), "c", 1000, Compressor.best());
         long[] corners = {0, 1, -1, Long.MAX_VALUE, Long.MIN_VALUE, 10, 999_999, 1_000_000, -5};
