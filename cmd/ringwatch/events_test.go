@@ -159,7 +159,7 @@ func TestEventsEndToEnd(t *testing.T) {
 	d.begin(t)
 	tell(a, base+30_000, "stop")
 	once()
-	time.Sleep(3 * events.EventsEvery) // nothing comes again
+	tell(a, base+31_000, "start") // with it would come what comes again
 	once()
 	if strings.Count(errs.String(), "\n") != 1 {
 		t.Errorf("%s\n%s", &out, &errs)
