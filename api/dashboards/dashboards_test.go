@@ -19,7 +19,7 @@ import (
 // watched are the metrics that the role watch gives of every target.
 var watched = []string{"scrape_duration_seconds", "scrape_samples_scraped"}
 
-// virtual are the metrics of package query that are of no frame.
+// virtual are the metrics of package query/series that are of no frame.
 var virtual = []string{"up", "ringwatch_node_last_seen_timestamp_seconds", "ringwatch_node_info"}
 
 // named returns the names in agent/METRICS.md, and of what the role watch reads.
@@ -47,7 +47,7 @@ func named(t *testing.T) map[string]bool {
 			names[m[1]] = true
 		}
 	}
-	for file, of := range map[string][]string{"query/virtual.go": virtual,
+	for file, of := range map[string][]string{"query/series/own.go": virtual,
 		"watch/watch.go": watched} {
 		code, err := os.ReadFile("../../" + file)
 		if err != nil {

@@ -242,21 +242,21 @@ function Settings() {
 /** Keys that work everywhere but in fields: / finds, ? helps, g and a letter goes to a page. */
 function useKeys(help: () => void): void {
   useEffect(() => {
-    let went = 0;
+    let went = -Infinity; // ms, when g was pressed: the page may be busy for long after that
     const press = (e: KeyboardEvent) => {
       const field = (e.target as HTMLElement).closest("input, textarea, select, [contenteditable]");
       if (field || e.ctrlKey || e.metaKey || e.altKey) return;
       if (e.key === "/") document.getElementById("search")?.focus();
       else if (e.key === "?") help();
       else if (e.key === "g") {
-        went = Date.now();
+        went = e.timeStamp;
         return;
-      } else if (Date.now() - went < 1500) {
+      } else if (e.timeStamp - went < 1500) {
         const hit = places.find(([, , k]) => k === e.key);
         if (!hit) return;
         go([hit[0]]);
       } else return;
-      went = 0;
+      went = -Infinity;
       e.preventDefault();
     };
     window.addEventListener("keydown", press);

@@ -133,11 +133,14 @@ export const tests = {
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("g");
-    await page.keyboard.press("f");
-    await page.waitForURL((u) => u.hash.startsWith("#/fleet"));
+    // The second key counts for 1.5 s after the first, and a machine may be slower than that.
+    await t.until(async () => {
+      await page.keyboard.press("g");
+      await page.keyboard.press("f");
+      return new URL(page.url()).hash.startsWith("#/fleet");
+    }, "g f");
     // Tab reaches the node's row, and Enter opens it.
-    await t.settle();
+    await t.settle("#/fleet");
     const reached = async () =>
       page.evaluate(() => document.activeElement?.classList.contains("row-link"));
     for (let i = 0; i < 60 && !(await reached()); i++) await page.keyboard.press("Tab");
