@@ -62,7 +62,7 @@ JAVA17 = RINGWATCH_JAVA17="$$(go run ./dev/engines/javahome)"
 # What the console's tests and its build need; the built files are in the repository.
 MODULES := console/node_modules/.package-lock.json
 $(MODULES): console/package-lock.json
-	@command -v npm >/dev/null && command -v chromium >/dev/null || { echo "missing: npm and chromium, which test the console; on Debian: apt-get install --no-install-recommends nodejs npm chromium" >&2; exit 1; }
+	@command -v npm >/dev/null && command -v chromium-headless-shell >/dev/null || { echo "missing: npm and chromium-headless-shell, which test the console; on Debian: apt-get install --no-install-recommends nodejs npm chromium-headless-shell" >&2; exit 1; }
 	@echo "fetching the console's modules"
 	@cd console && npm ci --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@

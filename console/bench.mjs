@@ -6,7 +6,7 @@ import { chromium } from "playwright-core";
 const { BASE, KEY, ROUNDS = "5", SHOTS } = process.env;
 const accounts = process.argv.slice(2);
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
   args: ["--no-sandbox", "--disable-dev-shm-usage", "--enable-precise-memory-info"],
 });
 

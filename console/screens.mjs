@@ -31,7 +31,7 @@ const pages = {
 const sizes = { wide: { width: 1440, height: 900 }, narrow: { width: 380, height: 800 } };
 
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
   args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
 for (const colorScheme of ["dark", "light"]) {

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each page is opened")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
+	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium-headless-shell", "Chromium")
 	flag.StringVar(&o.console, "console", "console", "folder with bench.mjs")
 	flag.StringVar(&o.screenshot, "screenshot", "",
 		"folder for pictures of the fleets' pages; empty: none")

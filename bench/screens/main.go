@@ -35,7 +35,7 @@ func main() {
 	bench.Recordings(&o.recordings)
 	flag.StringVar(&o.console, "console", "console", "folder with screens.mjs")
 	flag.StringVar(&o.out, "out", "docs/screens", "folder for the pictures")
-	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium", "Chromium")
+	flag.StringVar(&o.browser, "browser", "/usr/bin/chromium-headless-shell", "Chromium")
 	flag.DurationVar(&o.past, "past", 70*time.Minute, "how much of the past the nodes send at once")
 	bench.Run("screens", func(ctx context.Context, dir string) error {
 		return run(ctx, o, dir)

@@ -12,7 +12,7 @@
 //              nodes do much, EMPTY_KEY of one with nothing
 //   CLUSTER    name of the monitored cluster, NODE the id of its node
 //   STAGE      URL of what changes the world when a test asks for it (see t.stage)
-//   CHROMIUM   path of the browser; /usr/bin/chromium if left out
+//   CHROMIUM   path of the browser; /usr/bin/chromium-headless-shell if left out
 //   TESTS      the folder of the tests; this one if left out
 //   ONLY       runs only tests whose names contain this
 //   LANES      how many tests run at once; 3 if left out
@@ -31,7 +31,7 @@ const here = join(dirname(fileURLToPath(import.meta.url)), process.env.TESTS ?? 
 const patience = 300_000; // ms; machines may be ten times slower from one minute to the next
 
 const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
   args: ["--no-sandbox", "--disable-dev-shm-usage"],
 });
 
