@@ -3,6 +3,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 
+# As in what is released: a bare Debian has no C compiler, and the program, its tests and its packages
+# share what is compiled. The race detector sets it otherwise.
+export CGO_ENABLED := 0
+
 JAR := agent/target/ringwatch-agent.jar
 AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev/null) \
 	dictionary/metrics.txt $(wildcard dictionary/profile/*.txt dictionary/profile/*.yaml)

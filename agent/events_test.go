@@ -299,7 +299,7 @@ func (n *node) testDroppedEvents(t *testing.T) {
 		e.Severity != frame.Warning {
 		t.Errorf("it is %v", e)
 	}
-	if out, err := n.Nodetool(t.Context(), "settimeout", "write", "2000"); err != nil {
+	if out, err := n.Nodetool(t.Context(), "settimeout", "write", "120000"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }

@@ -55,10 +55,7 @@ func TestExporterOn41(t *testing.T) {
 		files = append(files, file)
 		config += fmt.Sprintf("  - {jmx_exporter: %q}\n", file)
 	}
-	n := mustNodeWith(t, engines.Cassandra41, config, func(c *engines.CassandraConfig) {
-		c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
-			"request_timeout": "2m", "range_request_timeout": "2m"}
-	})
+	n := mustNodeWith(t, engines.Cassandra41, config)
 	n.exec(t, "CREATE KEYSPACE watched"+replication)
 	n.fill(t, "watched.t", 50)
 	n.exec(t, "CREATE INDEX by_v ON watched.t (v)")

@@ -54,11 +54,6 @@ func mustNodeWith(t *testing.T, version, lines string,
 	n.Cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.Version = version
 		c.JVMArgs = []string{"-javaagent:" + jar + "=" + n.config}
-		// it ends when the first entries of its own log take longer than its users' requests may
-		if version == engines.Cassandra60 {
-			c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
-				"cas_contention_timeout": "2m"}
-		}
 		for _, f := range change {
 			f(c)
 		}

@@ -20,12 +20,15 @@ import (
 
 const replication = " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 
-// TestVersions starts each version once, for all that is held against it.
+// TestVersions starts each version once, 4.1 only at full extent, for all that is held against it.
 func TestVersions(t *testing.T) {
 	var mu sync.Mutex
 	columns := map[string]map[string]string{} // of system_metrics, by version
 	t.Run("Nodes", func(t *testing.T) {
 		for _, version := range engines.CassandraVersions() {
+			if version == engines.Cassandra41 && os.Getenv("RINGWATCH_TEST_FULL") == "" {
+				continue // it lies between two that are here
+			}
 			t.Run(version, func(t *testing.T) {
 				its := testVersion(t, version)
 				mu.Lock()

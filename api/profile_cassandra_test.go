@@ -309,9 +309,6 @@ func mustAgent(t *testing.T, store *apitest.Store) (metrics, config string, work
 	}
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.JVMArgs = []string{"-javaagent:" + jar + "=" + config}
-		c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
-			"request_timeout":       "2m",
-			"range_request_timeout": "2m", "cas_contention_timeout": "2m"} // a busy machine
 	})
 	cluster := gocql.NewCluster(node.Host)
 	cluster.Port, cluster.Timeout, cluster.ConnectTimeout = node.NativePort, 3*time.Minute,

@@ -269,13 +269,21 @@ func (g *guarded) testDrivers(t *testing.T) {
 	_, _, err = reader.Latest(t.Context(), "default", uuid.New())
 	check("recent", err)
 	reader.Close()
-	within, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	db, err := p.ConnectStore(within)
-	check("store", err)
-	if db != nil {
-		db.Close()
-	}
+	wait := 5 * time.Second
+	eventually(t, "the store's refusal", func(ctx context.Context) error {
+		within, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		wait *= 2 // a Cassandra that is busy takes long to refuse somebody
+		db, err := p.ConnectStore(within)
+		if err == nil {
+			db.Close()
+			t.Fatal("the store connects without a certificate")
+		}
+		if !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("store says %w", err)
+		}
+		return nil
+	})
 }
 
 // testRenewed: producer, reader, store and lookup stay while every certificate and the authority

@@ -106,8 +106,6 @@ func mustSender(t *testing.T, ingest, key string) (listens string, work func()) 
 	}
 	node := engines.MustCassandra(t, func(c *engines.CassandraConfig) {
 		c.JVMArgs = []string{"-javaagent:" + jar + "=" + file}
-		c.Extra = map[string]any{"read_request_timeout": "2m", "write_request_timeout": "2m",
-			"request_timeout": "2m", "range_request_timeout": "2m", "cas_contention_timeout": "2m"}
 	})
 	cluster := gocql.NewCluster(node.Host)
 	cluster.Port, cluster.Timeout, cluster.ConnectTimeout = node.NativePort, 3*time.Minute,

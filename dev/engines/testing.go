@@ -2,6 +2,7 @@ package engines
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -18,6 +19,11 @@ var quickJVM = []string{"-XX:TieredStopAtLevel=1"}
 // which is most of the work of a CREATE TABLE. A node that is killed and starts again has forgotten
 // such a change, so this is for those that never do.
 var unflushedSchema = []string{"-Dcassandra.test.flush_local_schema_changes=false"}
+
+// patience keeps a busy machine from refusing requests that a test needs answered: Cassandra gives
+// a write two seconds. Cassandra 6.0 even ends when its own first writes take longer.
+var patience = map[string]any{"read_request_timeout": "2m", "range_request_timeout": "2m",
+	"write_request_timeout": "2m", "cas_contention_timeout": "2m", "request_timeout": "2m"}
 
 // startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside,
 // four times that: an engine that ends is noticed at once, and nobody sits and waits for one that
@@ -43,7 +49,7 @@ func Needed(tb testing.TB, what string) {
 }
 
 // MustCassandra starts a Cassandra of the test's own on free ports and kills it when the test
-// ends. change may set more than the directory.
+// ends. It gives requests two minutes. change may set more than the directory, and other times.
 func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	tb.Helper()
 	Needed(tb, "Cassandra")
@@ -54,6 +60,9 @@ func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 		f(&c)
 	}
 	c.JVMArgs = slices.Concat(quickJVM, c.JVMArgs)
+	extra := maps.Clone(patience)
+	maps.Copy(extra, c.Extra)
+	c.Extra = extra
 	node, err := StartCassandra(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -76,10 +77,14 @@ func needsJava11(version string) bool { return strings.HasPrefix(version, "4.") 
 func fitSettings(version string, settings map[string]any) {
 	if strings.HasPrefix(version, "4.0.") {
 		// durations with a unit came with 4.1
-		if window, err := time.ParseDuration(
-			fmt.Sprint(settings["commitlog_sync_group_window"])); err == nil {
-			delete(settings, "commitlog_sync_group_window")
-			settings["commitlog_sync_group_window_in_ms"] = window.Milliseconds()
+		for name, value := range maps.Clone(settings) {
+			if name != "commitlog_sync_group_window" && !strings.HasSuffix(name, "_timeout") {
+				continue
+			}
+			if duration, err := time.ParseDuration(fmt.Sprint(value)); err == nil {
+				delete(settings, name)
+				settings[name+"_in_ms"] = duration.Milliseconds()
+			}
 		}
 	}
 }

@@ -170,6 +170,7 @@ func runGo(ctx context.Context, o options, show *screen) tally {
 	if o.Full {
 		args, again = append(args, "-race"), "RINGWATCH_TEST_FULL=1 go test -race -timeout "+
 			o.Timeout.String()
+		os.Setenv("CGO_ENABLED", "1") // the race detector needs it
 	}
 	all := len(o.Packages) == 0
 	if all {
