@@ -362,8 +362,7 @@ func mustJar(t *testing.T) string {
 func mustBareNode(t *testing.T, args ...string) *engines.Cassandra {
 	t.Helper()
 	return engines.MustCassandra(t, func(c *engines.CassandraConfig) {
-		c.JVMArgs = append([]string{"-XX:TieredStopAtLevel=1",
-			"-Dcassandra.superuser_setup_delay_ms=0"}, args...)
+		c.JVMArgs = append([]string{"-Dcassandra.superuser_setup_delay_ms=0"}, args...)
 	})
 }
 

@@ -117,7 +117,7 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 			"tombstone_failure_threshold": 200, "tombstone_warn_threshold": 100,
 			"native_transport_max_concurrent_connections_per_ip": -1,
 		},
-		JVMArgs: []string{"-XX:TieredStopAtLevel=1", "-Dcassandra.consistent.rangemovement=false",
+		JVMArgs: []string{"-Dcassandra.consistent.rangemovement=false",
 			"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
 	}
 	if i > 3 { // it comes and goes, and sleeps for this long each time

@@ -345,7 +345,7 @@ func TestDoctorFollowed(t *testing.T) {
 		t.Fatalf("%+v", r.Results)
 	}
 	engines.MustCassandra(t, func(c *engines.CassandraConfig) {
-		c.JVMArgs = []string{"-XX:TieredStopAtLevel=1", r.Line}
+		c.JVMArgs = []string{r.Line}
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

@@ -285,6 +285,7 @@ func (c CassandraConfig) javaArgs(classPath string) []string {
 		// how long its seeds may take to answer; who bootstraps sleeps for as long, too
 		args = append(args, "-Dcassandra.ring_delay_ms=60000")
 	}
+	args = append(args, forTests()...)
 	args = append(args, c.JVMArgs...)
 	return append(args, "-cp", classPath, "org.apache.cassandra.service.CassandraDaemon")
 }

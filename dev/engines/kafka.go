@@ -261,6 +261,7 @@ func (c KafkaConfig) javaArgs(classPath, main string, args ...string) []string {
 		"-Dlog4j2.configurationFile=" + filepath.Join(c.Dir, "log4j2.properties"),
 		"-XX:ErrorFile=" + filepath.Join(c.Dir, "hs_err_pid%p.log"),
 	}
+	jvm = append(jvm, forTests()...)
 	jvm = append(jvm, c.JVMArgs...)
 	jvm = append(jvm, "-cp", classPath, main)
 	return append(jvm, args...)
