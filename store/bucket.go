@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -30,7 +31,6 @@ const (
 	newNodeBucket = 1 << 3         // hours: of a node whose weight is not known yet
 	history       = 24             // hours whose mean weight decides
 	renewBucket   = 6              // hours after which a bucket's row is written again
-	rowBytes      = 40             // of a row beside its texts and its blob, in an SSTable
 	bucketSlack   = 24 * time.Hour // how much longer than the bucket's last hour its row lives
 )
 
@@ -185,11 +185,12 @@ func partitionsInOrder(list []bucket) []int64 {
 // weights returns by hour what the head rows of a partition say of their hours' sizes.
 func (g v3) weights(ctx context.Context, account string, node uuid.UUID,
 	bucket, from, to int64) (map[int64]int, error) {
-	heads, err := g.heads(ctx, []spanPartition{{hoursTable, account, node, bucket}}, from, to)
+	heads, err := g.spanTask().Heads(ctx, []spans.Partition{
+		spans.NewPartition(g.byName[hoursTable], account, node, bucket)}, from, to)
 	weights := make(map[int64]int, len(heads))
 	for at, h := range heads {
-		if h.damage == nil {
-			weights[at] = int(h.row.Bytes)
+		if h.Damage == nil {
+			weights[at] = int(h.Row.Bytes)
 		}
 	}
 	return weights, err

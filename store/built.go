@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/uniting"
@@ -34,17 +35,14 @@ var frameSeed = maphash.MakeSeed()
 // it.
 func (s *Store) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
 	want *frame.Wanted, wanted string) (*window.Window, window.Report, error) {
-	if s.kept == nil {
+	if s.cache == nil {
 		return building.Wanted(allow, node, frames, want)
 	}
-	id := spanID{account: node.Account, node: node.ID, start: start, length: calendar.WindowMillis,
-		in: builtOf + wanted}
+	id := spans.ID{Account: node.Account, Node: node.ID, Start: start, Length: calendar.WindowMillis,
+		In: builtOf + wanted}
 	sums := make(map[uint64]bool, len(frames))
 	var more [][]byte // that what is kept lacks
-	var of *built
-	if span, _ := s.kept.Get(id); span != nil {
-		of = span.built
-	}
+	of, _ := s.cache.Get(id).(*built)
 	for _, b := range frames {
 		sum := maphash.Bytes(frameSeed, b)
 		if !sums[sum] && (of == nil || !of.frames[sum]) {
@@ -74,12 +72,11 @@ func (s *Store) Build(allow window.Allowance, node window.Node, start int64, fra
 	return w, rep, err
 }
 
-// builtOf begins spanID.in of windows that were built of frames; a table's name does not.
+// builtOf begins spans.ID.In of windows that were built of frames; a table's name does not.
 const builtOf = "frames/"
 
-func (s *Store) keepBuilt(id spanID, of *built) {
-	span := &keptSpan{built: of}
-	s.kept.Put(id, span, span.weight()+len(id.in))
+func (s *Store) keepBuilt(id spans.ID, of *built) {
+	s.cache.Put(id, of, spans.EntryCost+int(of.bytes())+len(id.In))
 }
 
 // grown returns what is kept with some more frames, of all; nil if that must be built of all: where

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/cache"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/selecting"
@@ -21,7 +21,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 	lease := memory.Unbounded()
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		s := &Store{kept: cache.New[spanID, *keptSpan](1 << 24)}
+		s := &Store{cache: spans.NewCache(1<<24, nil, nil)}
 		n := windowtest.NewNode(func(n int) int { return random.IntN(n) })
 		const start = 1_700_000_100_000
 		var frames [][]byte

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -56,13 +57,13 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	if err != nil {
 		return "", err
 	}
-	query := Query{Account: account, Node: node, From: start, To: start, HeadsOnly: true,
+	query := spans.Query{Account: account, Node: node, From: start, To: start, HeadsOnly: true,
 		Late: func() (map[int64]int64, error) { return map[int64]int64{start: 0}, nil }}
 	before, err := readAll(ctx, gen, query)
 	if err != nil {
 		return "", fmt.Errorf("store: read head of window %d: %w", start, err)
 	}
-	var own *StoredSpan // the window as it is stored, if it is
+	var own *spans.Span // the window as it is stored, if it is
 	var stored []int64
 	for i := range before {
 		k := &before[i]

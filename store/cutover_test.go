@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
@@ -22,9 +23,9 @@ func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []
 	}
 	var list []int64
 	found := make(chan int64, 1000)
-	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID,
+	if err := g.Read(t.Context(), spans.Query{Account: "acme", Node: n.ID,
 		From: base - 100*calendar.WindowMillis,
-		To:   base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k StoredSpan) {
+		To:   base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k spans.Span) {
 		found <- k.Start
 	}); err != nil {
 		t.Fatal(err)
@@ -77,14 +78,14 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := unbounded(s).spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
+	if _, err := unbounded(s).routed(t.Context(), first, first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	spans, err := unbounded(s).spans(t.Context(), first-2*calendar.WindowMillis, first)
-	if err != nil || len(spans) != 2 || spans[0].to != first-calendar.WindowMillis ||
-		spans[1].from != first || spans[1].to != first {
-		t.Fatalf("%+v, %v", spans, err)
+	routes, err := unbounded(s).routed(t.Context(), first-2*calendar.WindowMillis, first)
+	if err != nil || len(routes) != 2 || routes[0].to != first-calendar.WindowMillis ||
+		routes[1].from != first || routes[1].to != first {
+		t.Fatalf("%+v, %v", routes, err)
 	}
 }
 

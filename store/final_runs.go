@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -52,7 +52,7 @@ func sameRuns(a, b []finalRun) bool {
 // end returns where the runs of a length end.
 func (s *finalRuns) end(length int64) int64 { return s.runs[len(s.runs)-1].start + length }
 
-// columnsOf begins spanID.in of columns; no table's name does.
+// columnsOf begins spans.ID.In of columns; no table's name does.
 const columnsOf = "columns/"
 
 // fewRows is how many entities a type may have for all of them to be kept, whichever are asked
@@ -66,7 +66,7 @@ type finalRunsReader struct {
 	facets []blobs.Facet
 	names  []*labels.Matcher // those of the matchers that are of the metric's name
 	chosen []*labels.Matcher // these or all: by which columns are chosen
-	spans  *keptSpans        // of the runs
+	spans  *spans.Cached     // of the runs
 	first  int64             // the run that is needed first
 	last   int64
 }
@@ -88,11 +88,11 @@ func (r *rollupReader) finalColumns(
 			s.names = append(s.names, m)
 		}
 	}
-	q := Query{Account: r.account, Node: r.node, Matchers: r.matchers, Keep: true}
-	if s.spans = r.keptOf(s.table.name, &q); s.spans == nil {
+	q := spans.Query{Account: r.account, Node: r.node, Matchers: r.matchers, Keep: true}
+	if s.spans = r.cache.Of(s.table.name, &q); s.spans == nil {
 		return rollup.NewColumns(facets), from, nil
 	}
-	s.spans.only = true
+	s.spans.HeadsOnly = true
 	found, err := s.find(ctx)
 	if err != nil || found == nil {
 		return rollup.NewColumns(facets), from, err
@@ -107,19 +107,16 @@ func (r *rollupReader) finalColumns(
 }
 
 // id names what is kept for some matchers.
-func (s *finalRunsReader) id(matchers []*labels.Matcher) spanID {
-	q := Query{Node: s.node, Matchers: matchers, Facets: s.facets}
-	return spanID{s.account, s.node, 0, s.table.run, columnsOf + s.table.name + q.name()}
+func (s *finalRunsReader) id(matchers []*labels.Matcher) spans.ID {
+	q := spans.Query{Node: s.node, Matchers: matchers, Facets: s.facets}
+	return spans.ID{Account: s.account, Node: s.node, Length: s.table.run,
+		In: columnsOf + s.table.name + q.Name()}
 }
 
 // get returns what is kept for some matchers from the first run on; nil if nothing is.
 func (s *finalRunsReader) get(matchers []*labels.Matcher) *finalRuns {
-	span, _ := s.kept.Get(s.id(matchers))
-	if span == nil {
-		return nil
-	}
-	of := span.final
-	if of.runs[0].start > s.first || of.end(s.table.run) <= s.first {
+	of, _ := s.cache.Get(s.id(matchers)).(*finalRuns)
+	if of == nil || of.runs[0].start > s.first || of.end(s.table.run) <= s.first {
 		return nil
 	}
 	return of
@@ -202,9 +199,9 @@ func (s *finalRunsReader) valid(of *finalRuns) (until int64, isOld bool) {
 		case run.start < s.first:
 		case run.start > s.last:
 			return run.start, isOld
-		case isLate(s.late, run.start, s.table.run):
+		case spans.IsLate(s.late, run.start, s.table.run):
 			return run.start, false
-		case s.spans.began >= run.until:
+		case s.spans.Began >= run.until:
 			isOld = true
 		}
 	}
@@ -236,7 +233,7 @@ func (s *finalRunsReader) look(ctx context.Context, of *finalRuns) (*finalRuns, 
 func (s *finalRunsReader) finalFrom(
 	ctx context.Context, from, last int64,
 ) ([]finalRun, []*runHead, error) {
-	q := Query{Account: s.account, Node: s.node}
+	q := spans.Query{Account: s.account, Node: s.node}
 	heads, err := s.keptRunHeads(ctx, s.spans, &s.table, &q, from, last, s.late)
 	if err != nil {
 		return nil, nil, err
@@ -244,13 +241,13 @@ func (s *finalRunsReader) finalFrom(
 	var runs []finalRun
 	var list []*runHead
 	for at := from; at <= last; at += s.table.run {
-		h, span := heads[at], s.spans.get(at, s.table.run)
-		if span == nil || isLate(s.late, at, s.table.run) || !s.isFinal(at, h) {
+		h, span := heads[at], s.spans.Get(at, s.table.run)
+		if span == nil || spans.IsLate(s.late, at, s.table.run) || !s.isFinal(at, h) {
 			break
 		}
-		run := finalRun{start: at, until: span.until}
+		run := finalRun{start: at, until: span.Until}
 		if h != nil {
-			run.stamp, run.edition, run.periods = h.stamp, h.row.Edition, len(h.run.Periods)
+			run.stamp, run.edition, run.periods = h.Stamp, h.Row.Edition, len(h.run.Periods)
 			list = append(list, h)
 		}
 		runs = append(runs, run)
@@ -326,15 +323,15 @@ func (s *finalRunsReader) grow(ctx context.Context, known *finalRuns,
 // the node has few entities of the types.
 func (s *finalRunsReader) together(ctx context.Context,
 	heads []*runHead) ([]*labels.Matcher, error) {
-	m := newMatches(ctx, s.names)
+	m := spans.NewMatches(ctx, s.names)
 	for _, h := range heads {
-		f := s.finderOfRollups(ctx, &h.spanPartition)
+		f := s.finderOfRollups(ctx, &h.Place)
 		for i := range h.run.Types {
 			d, err := f.Find(h.run.Types[i].Key, h.run.Types[i].Hash)
 			if f.Err != nil {
 				return nil, f.Err
 			}
-			if err == nil && len(d.Rows) > s.fewRows && len(m.of(d).metrics) > 0 {
+			if err == nil && len(d.Rows) > s.fewRows && m.Any(d) {
 				return s.matchers, nil
 			}
 		}
@@ -348,14 +345,14 @@ func (s *finalRunsReader) read(
 ) (list []*rollup.Rollup, whole bool, err error) {
 	byBucket := map[int64][]*runHead{}
 	for _, h := range heads {
-		byBucket[h.bucket] = append(byBucket[h.bucket], h)
+		byBucket[h.Place.Bucket] = append(byBucket[h.Place.Bucket], h)
 	}
-	q := Query{Node: s.node, Matchers: s.chosen}
-	k := s.spans.as(q.name())
+	q := spans.Query{Node: s.node, Matchers: s.chosen}
+	k := s.spans.As(q.Name())
 	whole = true
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(spans.ReadsInFlight)
 	for _, some := range byBucket {
 		g.Go(func() error {
 			take := func(run *rollup.Run, _ bool, bad []error) {
@@ -392,8 +389,7 @@ func (s *finalRunsReader) keep(out *finalRuns, columns *rollup.Columns) *finalRu
 
 func (s *finalRunsReader) put(matchers []*labels.Matcher, of *finalRuns) {
 	id := s.id(matchers)
-	span := &keptSpan{final: of, until: math.MaxInt64}
-	s.kept.Put(id, span, span.weight()+len(id.in))
+	s.cache.Put(id, of, spans.EntryCost+int(of.size())+len(id.In))
 }
 
 // size is about what it takes, in bytes.

@@ -106,10 +106,10 @@ func (q *rollupQuestions) agree(
 ) {
 	q.t.Helper()
 	warm, _ := q.read(level, from, to, facets, by)
-	keeps := q.s.kept
-	q.s.kept = nil
+	keeps := q.s.cache
+	q.s.cache = nil
 	cold, _ := q.read(level, from, to, facets, by)
-	q.s.kept = keeps
+	q.s.cache = keeps
 	if d := rolluptest.Diff(warm, cold); d != "" {
 		q.t.Fatalf("%s from %d to %d, %v of %v:\n%s", level.Name, from, to, facets, by, d)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -60,7 +61,7 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	for _, hour := range slices.Sorted(maps.Keys(fine)) {
 		h := fine[hour]
 		if h.run == nil {
-			damage = append(damage, h.damage)
+			damage = append(damage, h.Damage)
 			continue
 		}
 		for _, p := range h.run.Periods {
@@ -69,8 +70,8 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		}
 	}
 	for _, h := range []*runHead{there[m.start], days[m.start]} {
-		if h != nil && h.damage != nil {
-			damage = append(damage, h.damage)
+		if h != nil && h.Damage != nil {
+			damage = append(damage, h.Damage)
 		}
 	}
 	for _, err := range damage {
@@ -107,10 +108,10 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		if damage = append(damage, more...); kept && len(damage) > 0 {
 			return m.leave(damage), nil // no head names what was written of it
 		}
-		if err := byHour.add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
+		if err := byHour.Add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
 			return "", err
 		}
-		if err := whole.add(ctx,
+		if err := whole.Add(ctx,
 			whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)},
 				pass.names...)); err != nil {
 			return "", err
@@ -141,8 +142,8 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPa
 		if h.run == nil {
 			continue
 		}
-		bytes += h.row.Bytes
-		f := m.finderOfRollups(ctx, &h.spanPartition)
+		bytes += h.Row.Bytes
+		f := m.finderOfRollups(ctx, &h.Place)
 		for i := range h.run.Types {
 			d, err := f.Find(h.run.Types[i].Key, h.run.Types[i].Hash)
 			if f.Err != nil {
@@ -212,7 +213,7 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
 		mark := m.lease.Taken()
 		found, _, bad, err := m.runs(ctx, rollup.FiveMinutes,
-			&Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
+			&spans.Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
 				Matchers: pass.matchers}, nil)
 		if err != nil {
 			return nil, nil, err

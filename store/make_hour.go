@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -111,11 +112,11 @@ func (m *hourMaker) find(ctx context.Context) error {
 	if last < m.start {
 		return nil
 	}
-	spans, err := m.spans(ctx, m.start, last)
+	list, err := m.routed(ctx, m.start, last)
 	if err != nil {
 		return err
 	}
-	for _, span := range spans {
+	for _, span := range list {
 		g, is := span.Generation.(v3)
 		if !is {
 			if err := m.findWindows(ctx, span); err != nil {
@@ -130,8 +131,8 @@ func (m *hourMaker) find(ctx context.Context) error {
 	if m.hour != nil && m.hour.hour != nil { // windows win over it where both know an instant
 		h := m.hour
 		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
-			stamps: h.row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
-			bytes: h.row.Bytes, head: h.hour,
+			stamps: h.Row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
+			bytes: h.Row.Bytes, head: h.hour,
 			find: m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(m.start)).Find})
 	}
 	return nil
@@ -139,9 +140,9 @@ func (m *hourMaker) find(ctx context.Context) error {
 
 // findWindows reads windows of a generation that keeps samples.
 func (m *hourMaker) findWindows(ctx context.Context, span span) error {
-	var list []StoredSpan
-	err := span.Read(ctx, Query{Account: m.account, Node: m.node, From: span.from, To: span.to},
-		collect(&list))
+	var list []spans.Span
+	err := span.Read(ctx, spans.Query{Account: m.account, Node: m.node, From: span.from, To: span.to},
+		spans.Collect(&list))
 	for _, k := range list {
 		for _, err := range k.Damage {
 			m.damaged(err)
@@ -168,12 +169,12 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 		if err != nil {
 			return err
 		}
-		if m.hour = hours[m.start]; m.hour != nil && m.hour.damage != nil {
-			if errors.Is(m.hour.damage, blobs.ErrVersion) ||
-				errors.Is(m.hour.damage, layout.ErrVersion) {
-				return m.hour.damage
+		if m.hour = hours[m.start]; m.hour != nil && m.hour.Damage != nil {
+			if errors.Is(m.hour.Damage, blobs.ErrVersion) ||
+				errors.Is(m.hour.Damage, layout.ErrVersion) {
+				return m.hour.Damage
 			}
-			m.damaged(m.hour.damage)
+			m.damaged(m.hour.Damage)
 		}
 	}
 	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, from, to)
@@ -182,23 +183,23 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 	}
 	for _, start := range slices.Sorted(maps.Keys(heads)) {
 		h := heads[start]
-		if errors.Is(h.damage, blobs.ErrVersion) || errors.Is(h.damage, layout.ErrVersion) {
-			return h.damage
+		if errors.Is(h.Damage, blobs.ErrVersion) || errors.Is(h.Damage, layout.ErrVersion) {
+			return h.Damage
 		}
-		if h.damage != nil {
-			m.damaged(h.damage)
+		if h.Damage != nil {
+			m.damaged(h.Damage)
 			continue
 		}
 		stamps := make([]int64, windowsInHour)
 		i := int((start - m.start) / calendar.WindowMillis)
-		stamps[i] = h.stamp
-		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.row.Stamps) &&
-			m.hour.row.Stamps[i] >= h.stamp {
+		stamps[i] = h.Stamp
+		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.Row.Stamps) &&
+			m.hour.Row.Stamps[i] >= h.Stamp {
 			continue // it is in the hour as it is
 		}
 		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis,
 			stamps: stamps, times: h.window.Times, node: h.window.Node,
-			report: h.window.Report, bytes: h.row.Bytes, head: h.window,
+			report: h.window.Report, bytes: h.Row.Bytes, head: h.window,
 			find:  m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(start)).Find,
 			parts: map[blobs.PartID][]byte{}})
 	}
@@ -233,11 +234,11 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 	}
 	stored := map[int64]int{}
 	head := heads[m.start]
-	if head != nil && head.damage != nil {
-		if errors.Is(head.damage, rollup.ErrVersion) || errors.Is(head.damage, layout.ErrVersion) {
-			return false, head.damage
+	if head != nil && head.Damage != nil {
+		if errors.Is(head.Damage, rollup.ErrVersion) || errors.Is(head.Damage, layout.ErrVersion) {
+			return false, head.Damage
 		}
-		m.damaged(head.damage)
+		m.damaged(head.Damage)
 		head = nil
 	}
 	if head != nil {
@@ -255,7 +256,7 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 	}
 	if need && kept {
 		found, _, damage, err := m.runs(ctx, rollup.FiveMinutes,
-			&Query{Account: m.account, Node: m.node, From: m.start,
+			&spans.Query{Account: m.account, Node: m.node, From: m.start,
 				To: m.start + window.HourMillis - 1}, nil)
 		if err != nil {
 			return false, err
@@ -297,10 +298,10 @@ func (m *hourMaker) load(ctx context.Context) error {
 	}
 	for _, s := range m.raw {
 		if h := heads[s.start]; s.length == calendar.WindowMillis && h != nil {
-			if h.stamp != s.stamps[(s.start-m.start)/calendar.WindowMillis] {
+			if h.Stamp != s.stamps[(s.start-m.start)/calendar.WindowMillis] {
 				return fmt.Errorf("%w: window %d was written again", errRewritten, s.start)
 			}
-			byAt[h.at()] = s
+			byAt[h.At()] = s
 		}
 	}
 	if len(byAt) == 0 {
@@ -340,11 +341,11 @@ var errRewritten error = &rows.Error{Err: errors.New("it was being written"), Re
 func (m *hourMaker) loadHour(ctx context.Context, s *hourSource) error {
 	s.parts = map[blobs.PartID][]byte{}
 	var want layout.Wanted
-	choose(headTypes(s.head), s.find, newMatches(ctx, nil), nil,
+	spans.Choose(spans.HeadTypes(s.head), s.find, spans.NewMatches(ctx, nil), nil,
 		func(key, metric string, small bool, ids []blobs.PartID) {
-			want.Add(m.hour.at(), key, metric, small, ids...)
+			want.Add(m.hour.At(), key, metric, small, ids...)
 		})
-	return m.spanParts(ctx, m.hour.spanPartition, m.start, m.start, &want, 1,
+	return m.spanTask().Parts(ctx, m.hour.Place, m.start, m.start, &want, 1,
 		func(_ int64, p blobs.StoredPart) { s.parts[p.PartID] = p.Blob },
 		func(_ int64, err error) { m.damaged(err) })
 }
@@ -381,7 +382,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 					func(d *window.Dictionary, i int) bool { return names[d.Metrics[i].Name] })
 			}
 			if hour != nil {
-				if err := hour.add(ctx, hour.encoder.Add(united)); err != nil {
+				if err := hour.Add(ctx, hour.encoder.Add(united)); err != nil {
 					return err
 				}
 			}
@@ -391,7 +392,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 					return err
 				}
 				if m.keep == nil {
-					if err := run.add(ctx, run.encoder.Add(list)); err != nil {
+					if err := run.Add(ctx, run.encoder.Add(list)); err != nil {
 						return err
 					}
 				}
@@ -448,7 +449,7 @@ func (m *hourMaker) rollups(united *window.Window,
 
 // hourWriter writes an hour as it is encoded.
 type hourWriter struct {
-	spanWriter
+	spans.Writer
 	encoder *blobs.Encoder
 	report  window.Report
 	stamps  []int64
@@ -475,7 +476,7 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	var node window.Node
 	bytes, newest := int64(0), int64(math.MinInt64)
 	if m.hour != nil && m.hour.hour != nil {
-		copy(h.stamps, m.hour.row.Stamps)
+		copy(h.stamps, m.hour.Row.Stamps)
 	}
 	for _, s := range m.raw {
 		times = append(times, s.times...)
@@ -508,9 +509,9 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = blobs.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.spanWriter = spanWriter{task: m.task, spanPartition: spanPartition{hoursTable, m.account,
-		m.node, bucket}, start: m.start, edition: drawEdition(window.HourMillis), stamp: m.stamp,
-		ttl: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
+	h.Writer = spans.Writer{Task: m.spanTask(), Place: spans.NewPartition(m.byName[hoursTable],
+		m.account, m.node, bucket), Start: m.start, Edition: spans.DrawEdition(window.HourMillis), Stamp: m.stamp,
+		TTL: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil
 }
 
@@ -523,9 +524,9 @@ func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
 		enc.Dictionaries); err != nil {
 		return err
 	}
-	if err := h.finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {
+	if err := h.Finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {
 		return fmt.Errorf("write the hour: %w", err)
 	}
-	m.metrics.HourBytes.Add(float64(h.bytes))
+	m.metrics.HourBytes.Add(float64(h.Bytes))
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/selecting"
@@ -77,9 +78,6 @@ func (r *ReadReport) damage(errs ...error) {
 	r.Damage = append(r.Damage, errs[:min(len(errs), maxDamage-len(r.Damage))]...)
 }
 
-// readsInFlight is how many partitions of a layer one Read asks at once.
-const readsInFlight = 8
-
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
 // (milliseconds since the Unix epoch), sorted by labels, each instant once. See Windows.
 func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
@@ -121,17 +119,17 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	of := windowsReader{task: s, ctx: ctx, account: account, node: node, from: from, to: to,
 		facets: facets, matchers: matchers, stamps: map[int64]int64{},
 		marksKnown: make(chan struct{}),
-		held:       map[int64]StoredSpan{}, counted: map[int64]bool{}, report: &report}
+		held:       map[int64]spans.Span{}, counted: map[int64]bool{}, report: &report}
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
-	of.silent = s.keptOf("", &Query{Account: account, Node: node, Keep: true})
+	of.silent = s.cache.Of("", &spans.Query{Account: account, Node: node, Keep: true})
 	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range calendar.Windows(from, to) {
 		stamp, closed := of.stamps[w]
 		_, marked := of.marks[w]
-		if !closed && !marked && of.silent.get(w, calendar.WindowMillis) != nil {
+		if !closed && !marked && of.silent.Get(w, calendar.WindowMillis) != nil {
 			continue // nothing was said in it
 		}
 		if closed && of.mayLack(w, stamp) || !closed && (marked || w >= horizon) {
@@ -139,7 +137,7 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(spans.ReadsInFlight)
 	for _, w := range freshWindows {
 		g.Go(func() error { return of.fresh(gctx, w) })
 	}
@@ -172,7 +170,7 @@ type windowsReader struct {
 	facets   []blobs.Facet // of histograms; nil: all
 	matchers []*labels.Matcher
 
-	silent *keptSpans // windows in which nothing was said; nil: that is not kept
+	silent *spans.Cached // windows in which nothing was said; nil: that is not kept
 
 	marksKnown chan struct{}   // closed when marks are there
 	marks      map[int64]int64 // windows with late frames, and when they were marked, ms
@@ -182,7 +180,7 @@ type windowsReader struct {
 	// of closed windows: when the frames were read that they are made of, µs
 	stamps  map[int64]int64
 	counted map[int64]bool       // windows that are in the report's numbers
-	held    map[int64]StoredSpan // windows with late frames, until those have been looked at
+	held    map[int64]spans.Span // windows with late frames, until those have been looked at
 	parts   []*window.Window
 	report  *ReadReport
 }
@@ -197,14 +195,14 @@ func (r *windowsReader) columns(ctx context.Context) error {
 		defer close(r.marksKnown)
 		r.marks, r.marksErr = r.Store.late.Marks(ctx, r.work, r.account, r.node, first, last)
 	})
-	spans, err := r.spans(ctx, first, last)
+	list, err := r.routed(ctx, first, last)
 	if err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	for _, span := range spans {
+	for _, span := range list {
 		g.Go(func() error {
-			return span.Read(gctx, Query{Account: r.account, Node: r.node, From: span.from,
+			return span.Read(gctx, spans.Query{Account: r.account, Node: r.node, From: span.from,
 				To: span.to, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
 				Keep: true, Late: r.late}, r.stored)
 		})
@@ -232,9 +230,9 @@ func (r *windowsReader) mayLack(start, stamp int64) bool {
 }
 
 // lacks reports whether a span may lack frames of any window of it.
-func (r *windowsReader) lacks(k *StoredSpan) bool {
+func (r *windowsReader) lacks(k *spans.Span) bool {
 	for w := range r.marks {
-		if w >= k.Start && w < k.Start+k.Length && r.mayLack(w, k.stampOf(w)) {
+		if w >= k.Start && w < k.Start+k.Length && r.mayLack(w, k.StampOf(w)) {
 			return true
 		}
 	}
@@ -314,7 +312,7 @@ func (r *windowsReader) wantedNames() string {
 
 // stored takes a span that is stored. It answers at once, but for a window with late frames: that
 // is held until fresh has looked at its frames.
-func (r *windowsReader) stored(k StoredSpan) {
+func (r *windowsReader) stored(k spans.Span) {
 	if k.Head == nil { // it cannot be decoded; it may still be in fresh
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -322,7 +320,7 @@ func (r *windowsReader) stored(k StoredSpan) {
 		return
 	}
 	if k.Window == nil { // only its instants are asked for
-		k.Window = headWindow(&Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
+		k.Window = spans.HeadWindow(&spans.Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
 	}
 	<-r.marksKnown
 	held := r.lacks(&k) && k.Length == calendar.WindowMillis
@@ -337,30 +335,32 @@ func (r *windowsReader) stored(k StoredSpan) {
 }
 
 // markClosed records which windows a span answers for.
-func (r *windowsReader) markClosed(k *StoredSpan) {
+func (r *windowsReader) markClosed(k *spans.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k.windows(func(w int64) { r.stamps[w] = max(r.stamps[w], k.stampOf(w)) })
+	for w := range k.Windows() {
+		r.stamps[w] = max(r.stamps[w], k.StampOf(w))
+	}
 }
 
 // number returns how many windows of the range a span answers for, without those that an earlier
 // span has answered for.
-func (r *windowsReader) number(k *StoredSpan) (n int) {
+func (r *windowsReader) number(k *spans.Span) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k.windows(func(w int64) {
+	for w := range k.Windows() {
 		if w+calendar.WindowMillis > r.from && w <= r.to && !r.counted[w] {
 			r.counted[w] = true
 			n++
 		}
-	})
+	}
 	return n
 }
 
 // lost returns how many frames of a span could not be read.
-func (r *windowsReader) lost(k *StoredSpan) int { return k.Head.Report.Lost() }
+func (r *windowsReader) lost(k *spans.Span) int { return k.Head.Report.Lost() }
 
-func (r *windowsReader) addStored(k *StoredSpan) {
+func (r *windowsReader) addStored(k *spans.Span) {
 	windows := &r.report.Raw
 	if k.Kept {
 		windows = &r.report.Kept
@@ -379,7 +379,7 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 		if held {
 			r.addStored(&k)
 		} else {
-			r.silent.noWindow(start)
+			r.silent.NoWindow(start)
 		}
 		return nil
 	}

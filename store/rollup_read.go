@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -93,7 +94,7 @@ type rollupReader struct {
 // level returns the rollups of the periods that begin at from ≤ start ≤ to.
 func (r *rollupReader) level(ctx context.Context, level rollup.Level,
 	from, to int64) (map[int64]*rollup.Rollup, error) {
-	found, known, damage, err := r.runs(ctx, level, &Query{Account: r.account, Node: r.node,
+	found, known, damage, err := r.runs(ctx, level, &spans.Query{Account: r.account, Node: r.node,
 		From: from, To: to, Matchers: r.matchers, Keep: true}, r.late)
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (r *rollupReader) pending(level rollup.Level, start int64,
 		found[start] == nil && start >= level.Start(r.now-pendingMillis) {
 		return true
 	}
-	return isLate(r.late, start, level.Millis)
+	return spans.IsLate(r.late, start, level.Millis)
 }
 
 // open adds windows whose hour is not made, from what is stored of them and from their frames, and
@@ -210,7 +211,7 @@ func (r *rollupReader) soonest() int64 {
 func (r *rollupReader) closed(ctx context.Context,
 	starts []int64) (map[int64]*window.Window, error) {
 	found := map[int64]*window.Window{}
-	m := newMatches(ctx, r.matchers)
+	m := spans.NewMatches(ctx, r.matchers)
 	for len(starts) > 0 { // neighbours at once
 		n := 1
 		for n < len(starts) && starts[n] == starts[n-1]+calendar.WindowMillis {
@@ -218,22 +219,22 @@ func (r *rollupReader) closed(ctx context.Context,
 		}
 		some := starts[:n]
 		starts = starts[n:]
-		spans, err := r.spans(ctx, some[0], some[n-1])
+		routes, err := r.routed(ctx, some[0], some[n-1])
 		if err != nil {
 			return nil, err
 		}
-		var list []StoredSpan
-		for _, span := range spans {
-			q := Query{Account: r.account, Node: r.node, From: span.from, To: span.to,
+		var list []spans.Span
+		for _, span := range routes {
+			q := spans.Query{Account: r.account, Node: r.node, From: span.from, To: span.to,
 				Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) {
 					return r.late, nil
 				}}
-			if err := span.Read(ctx, q, collect(&list)); err != nil {
+			if err := span.Read(ctx, q, spans.Collect(&list)); err != nil {
 				return nil, err
 			}
 		}
 		// windows win
-		slices.SortFunc(list, func(a, b StoredSpan) int { return cmp.Compare(a.Length, b.Length) })
+		slices.SortFunc(list, func(a, b spans.Span) int { return cmp.Compare(a.Length, b.Length) })
 		for i := range list {
 			k := &list[i]
 			r.report.damage(k.Damage...)
@@ -242,9 +243,9 @@ func (r *rollupReader) closed(ctx context.Context,
 			}
 			// Others are kept, too.
 			k.Window = k.Window.Restrict(matchingTypes(m, k.Window), r.named)
-			k.windows(func(start int64) {
+			for start := range k.Windows() {
 				if start < some[0] || start > some[n-1] {
-					return
+					continue
 				}
 				w := k.Window
 				if k.Length != calendar.WindowMillis {
@@ -254,17 +255,17 @@ func (r *rollupReader) closed(ctx context.Context,
 					w = uniting.Windows(start, calendar.WindowMillis, []*window.Window{before, w})
 				}
 				found[start] = w
-			})
+			}
 		}
 	}
 	return found, ctx.Err() // or not all were matched
 }
 
 // matchingTypes returns the numbers of those types of a window of which anything can match.
-func matchingTypes(m *matches, w *window.Window) []int {
+func matchingTypes(m *spans.Matches, w *window.Window) []int {
 	list := []int{} // not nil, which is all
 	for i, t := range w.Types {
-		if m.any(t.Dictionary) {
+		if m.Any(t.Dictionary) {
 			list = append(list, i)
 		}
 	}
@@ -288,7 +289,7 @@ func (r *rollupReader) unclosed(ctx context.Context,
 	found := map[int64]*window.Window{}
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(spans.ReadsInFlight)
 	for _, start := range starts {
 		g.Go(func() error {
 			frames, err := r.Store.fresh.InWindow(gctx, r.work, r.lease, r.account, r.node, start)

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -139,7 +139,7 @@ func TestRollupsAreKept(t *testing.T) {
 			}
 		}
 		rollUp(t, w, c)
-		s.kept = cache.New[spanID, *keptSpan](8 << 20)
+		s.cache = spans.NewCache(8<<20, s.limits, s.clock)
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
 		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
@@ -171,7 +171,7 @@ func TestRollupsAreKept(t *testing.T) {
 				level.Name, report.Raw, len(part))
 		}
 		all, _ := read(level)
-		s.kept = cache.New[spanID, *keptSpan](8 << 20)
+		s.cache = spans.NewCache(8<<20, s.limits, s.clock)
 		again, _ := read(level)
 		if d := rolluptest.Diff(of(t, all), of(t, again)); d != "" {
 			t.Fatalf("%s, what is kept and more:\n%s", level.Name, d)

@@ -24,13 +24,13 @@ type span struct {
 	Generation
 }
 
-// spans routes the windows from … to, both included.
-func (s task) spans(ctx context.Context, from, to int64) ([]span, error) {
+// routed routes the windows from … to, both included.
+func (s task) routed(ctx context.Context, from, to int64) ([]span, error) {
 	list, err := s.Cutovers(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	var spans []span
+	var routes []span
 	for i, c := range list {
 		first, last := max(from, c.At), to
 		if i+1 < len(list) {
@@ -43,20 +43,20 @@ func (s task) spans(ctx context.Context, from, to int64) ([]span, error) {
 		if err != nil {
 			return nil, err
 		}
-		spans = append(spans, span{first, last, g})
+		routes = append(routes, span{first, last, g})
 	}
-	return spans, nil
+	return routes, nil
 }
 
 // generationAt returns what serves a window.
 func (s task) generationAt(ctx context.Context, start int64) (Generation, error) {
-	spans, err := s.spans(ctx, start, start)
+	routes, err := s.routed(ctx, start, start)
 	if err != nil {
 		return nil, err
 	}
-	if len(spans) != 1 {
+	if len(routes) != 1 {
 		return nil, fmt.Errorf("%w: none serves the window at %s; run ringwatch schema apply",
 			ErrGeneration, calendar.Text(start))
 	}
-	return spans[0].Generation, nil
+	return routes[0].Generation, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/selecting"
@@ -39,7 +40,7 @@ type rowLayout interface {
 	joins() bool
 	// read calls take for the rows of a window. services are those that are wanted, names the
 	// prefixes of them all.
-	read(ctx context.Context, g *sampled, q Query, start int64, services map[string]*window.Series,
+	read(ctx context.Context, g *sampled, q spans.Query, start int64, services map[string]*window.Series,
 		names []string, take func(service string, r *sampleRow)) error
 }
 
@@ -127,13 +128,13 @@ func (g *sampled) Write(ctx context.Context, w *window.Window, rep window.Report
 
 // Read reads the head rows, then the samples of the series that the windows' dictionaries say can
 // match.
-func (g *sampled) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
+func (g *sampled) Read(ctx context.Context, q spans.Query, take func(spans.Span)) error {
 	metas, err := g.metas(ctx, q)
 	if err != nil {
 		return err
 	}
 	eg, gctx := errgroup.WithContext(ctx)
-	eg.SetLimit(readsInFlight)
+	eg.SetLimit(spans.ReadsInFlight)
 	for _, k := range metas {
 		if q.HeadsOnly || k.Head == nil {
 			take(k)
@@ -153,12 +154,12 @@ func (g *sampled) Read(ctx context.Context, q Query, take func(StoredSpan)) erro
 // samplesInPage is how many rows come at once: they are some 100 bytes each.
 const samplesInPage = 5000
 
-func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
-	var list []StoredSpan
+func (g *sampled) metas(ctx context.Context, q spans.Query) ([]spans.Span, error) {
+	var list []spans.Span
 	query := rows.Query{Table: g.byName[g.windows], Key: []any{q.Account, q.Node}, From: q.From,
 		To: q.To, Columns: []string{"bucket_time", "meta"}}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
-		k := StoredSpan{Length: calendar.WindowMillis}
+		k := spans.Span{Length: calendar.WindowMillis}
 		var b []byte
 		if !scan(&k.Start, &b) {
 			return false
@@ -174,7 +175,7 @@ func (g *sampled) metas(ctx context.Context, q Query) ([]StoredSpan, error) {
 }
 
 // readWindow fills in a window.
-func (g *sampled) readWindow(ctx context.Context, q Query, k *StoredSpan) error {
+func (g *sampled) readWindow(ctx context.Context, q spans.Query, k *spans.Span) error {
 	f := g.series.Finder(ctx, g.work, q.Account, q.Node, calendar.Day(k.Start))
 	services := map[string]*window.Series{}
 	metrics := map[*window.Dictionary]map[int][]*window.Series{} // by metric that can match and row

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -65,7 +66,7 @@ func (t *rollupTable) runOf(start int64) int64 { return calendar.Floor(start, t.
 func (c *Config) rollupLayouts() []*rows.Table {
 	var list []*rows.Table
 	for _, t := range c.rollupTables() {
-		list = append(list, spanTable(t.name,
+		list = append(list, spans.Layout(t.name,
 			"Ringwatch: rollups of "+t.Name+
 				"; entity_type = part = empty is the head row of its run, entity_type = empty "+
 				"else a dictionary", t.ttl))
@@ -101,7 +102,7 @@ const maxTTL = 19 * 365 * 24 * time.Hour
 
 // runHead is the head row of a run.
 type runHead struct {
-	*storedHead
+	*spans.Head
 	run *rollup.RunHead // nil: it cannot be read
 }
 
@@ -109,20 +110,20 @@ type runHead struct {
 func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, level rollup.Level,
 	from, to int64) (map[int64]*runHead, error) {
 	t := s.config.rollupTable(level)
-	var places []spanPartition
+	var places []spans.Partition
 	for bucket := t.bucketOf(from); bucket <= to; bucket += t.bucket {
-		places = append(places, spanPartition{t.name, account, node, bucket})
+		places = append(places, spans.NewPartition(s.byName[t.name], account, node, bucket))
 	}
-	rows, err := s.heads(ctx, places, from, to)
+	rows, err := s.spanTask().Heads(ctx, places, from, to)
 	found := make(map[int64]*runHead, len(rows))
 	for start, row := range rows {
-		h := &runHead{storedHead: row}
-		if row.damage == nil {
-			h.run, row.damage = rollup.DecodeRunHead(level, start, row.row.Blob)
+		h := &runHead{Head: row}
+		if row.Damage == nil {
+			h.run, row.Damage = rollup.DecodeRunHead(level, start, row.Row.Blob)
 		}
-		if row.damage != nil {
-			row.damage = fmt.Errorf("head of %s from %s: %w", level.Name, calendar.Text(start),
-				row.damage)
+		if row.Damage != nil {
+			row.Damage = fmt.Errorf("head of %s from %s: %w", level.Name, calendar.Text(start),
+				row.Damage)
 		}
 		found[start] = h
 	}
@@ -132,10 +133,10 @@ func (s task) runHeads(ctx context.Context, account string, node uuid.UUID, leve
 // runs returns what is stored of a level's periods that begin at q.From ≤ start ≤ q.To, with the
 // metrics that can match. What is not there or cannot be decoded is in damage. late are the windows
 // that have late frames, for who lets what is kept answer; known are the periods that it answered.
-func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
+func (s task) runs(ctx context.Context, level rollup.Level, q *spans.Query,
 	late map[int64]int64) (found map[int64]*rollup.Rollup, known int, damage []error, err error) {
 	t := s.config.rollupTable(level)
-	k := s.keptOf(t.name, q)
+	k := s.cache.Of(t.name, q)
 	heads, err := s.keptRunHeads(ctx, k, &t, q, t.runOf(q.From), t.runOf(q.To), late)
 	if err != nil {
 		return nil, 0, nil, err
@@ -144,14 +145,14 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
 	byBucket := map[int64][]*runHead{}
 	for _, h := range heads {
 		if h.run == nil {
-			damage = append(damage, h.damage)
+			damage = append(damage, h.Damage)
 			continue
 		}
-		byBucket[h.bucket] = append(byBucket[h.bucket], h)
+		byBucket[h.Place.Bucket] = append(byBucket[h.Place.Bucket], h)
 	}
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsInFlight)
+	g.SetLimit(spans.ReadsInFlight)
 	for _, list := range byBucket {
 		g.Go(func() error {
 			return s.readRuns(gctx, k, &t, list, q.Matchers,
@@ -176,22 +177,23 @@ func (s task) runs(ctx context.Context, level rollup.Level, q *Query,
 
 // readRuns reads runs of one partition, and calls take with each of them, with whether all that is
 // wanted of it was kept, and with what cannot be read.
-func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads []*runHead,
+func (s task) readRuns(ctx context.Context, k *spans.Cached, t *rollupTable, heads []*runHead,
 	matchers []*labels.Matcher, take func(run *rollup.Run, isKept bool, damage []error)) error {
-	f := s.finderOfRollups(ctx, &heads[0].spanPartition)
-	m := newMatches(ctx, matchers)
-	spans := make([]plannedSpan, len(heads))
+	f := s.finderOfRollups(ctx, &heads[0].Place)
+	m := spans.NewMatches(ctx, matchers)
+	list := make([]spans.Planned, len(heads))
 	for i, h := range heads {
-		spans[i] = plannedSpan{h.storedHead, runTypes(h.run), f, newSpanPlan(k.get(h.start, t.run))}
+		list[i] = spans.Planned{Head: h.Head, Types: spans.RunTypes(h.run), Finder: f,
+			Plan: spans.NewPlan(k.Get(h.Start, t.run))}
 	}
-	if err := s.readPlanned(ctx, k, spans, m, nil, 1); err != nil {
+	if err := s.spanTask().ReadPlanned(ctx, k, list, m, nil, 1); err != nil {
 		return err
 	}
 	for i, h := range heads {
-		c := spans[i].plan
-		of, bad, isKept, err := c.columns(k, h.start, t.run, func() (keptColumns, []error, error) {
-			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.types,
-				f.Find, c.parts)
+		c := list[i].Plan
+		of, bad, isKept, err := c.Columns(k, h.Start, t.run, func() (spans.Columns, []error, error) {
+			run, bad, err := rollup.OpenRun(memory.Until(ctx, s.lease), h.run, c.Types,
+				f.Find, c.Parts)
 			return runColumns{run}, bad, cmp.Or(err, f.Err)
 		})
 		if err != nil {
@@ -200,7 +202,7 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 		if of == nil { // nothing matches
 			of = runColumns{rollup.EmptyRun(h.run)}
 		}
-		run := of.(runColumns).Run.Restrict(m.any) // kept are others, too
+		run := of.(runColumns).Run.Restrict(m.Any) // kept are others, too
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -210,13 +212,14 @@ func (s task) readRuns(ctx context.Context, k *keptSpans, t *rollupTable, heads 
 }
 
 // finderOfRollups finds the dictionaries of a partition of rollups.
-func (s task) finderOfRollups(ctx context.Context, p *spanPartition) *dictionaries.Finder {
-	return s.series.RollupFinder(ctx, s.work, s.byName[p.table], p.account, p.node, p.bucket)
+func (s task) finderOfRollups(ctx context.Context, p *spans.Partition) *dictionaries.Finder {
+	return s.series.RollupFinder(ctx, s.work, p.Table, p.Account, p.Node, p.Bucket)
 }
 
 // runWriter writes a run as it is encoded.
 type runWriter struct {
-	spanWriter
+	spans.Writer
+	task    task
 	encoder *rollup.RunEncoder
 	level   rollupTable
 	written prometheus.Counter
@@ -227,24 +230,25 @@ func (s task) runWriter(level rollup.Level, account string, node uuid.UUID,
 	t := s.config.rollupTable(level)
 	return &runWriter{level: t, encoder: rollup.NewRunEncoder(level, start, t.run),
 		written: s.metrics.RollupBytes.WithLabelValues(level.Name),
-		spanWriter: spanWriter{task: s, spanPartition: spanPartition{t.name, account, node,
-			t.bucketOf(start)}, start: start, edition: drawEdition(t.run), stamp: stamp,
-			ttl: calendar.TimeLeft(start+t.run, stamp, t.ttl)}}
+		task:    s,
+		Writer: spans.Writer{Task: s.spanTask(), Place: spans.NewPartition(s.byName[t.name],
+			account, node, t.bucketOf(start)), Start: start, Edition: spans.DrawEdition(t.run), Stamp: stamp,
+			TTL: calendar.TimeLeft(start+t.run, stamp, t.ttl)}}
 }
 
 // finishRun writes the dictionaries, what is left of the rows, and the head.
 func (w *runWriter) finishRun(ctx context.Context) error {
 	enc := w.encoder.Finish()
 	ttl := w.level.ttl + time.Duration(w.level.bucket)*time.Millisecond
-	if err := w.series.WriteMissing(ctx, w.work,
-		dictionaries.InRollups(w.byName[w.table], w.account, w.node, w.bucket, ttl),
+	if err := w.task.series.WriteMissing(ctx, w.task.work,
+		dictionaries.InRollups(w.Place.Table, w.Place.Account, w.Place.Node, w.Place.Bucket, ttl),
 		enc.Dictionaries, nil); err != nil {
 		return err
 	}
-	if err := w.finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
+	if err := w.Finish(ctx, layout.Head{Blob: enc.Head}); err != nil {
 		return fmt.Errorf("write rollups of %s: %w", w.level.Name, err)
 	}
-	w.written.Add(float64(w.bytes))
+	w.written.Add(float64(w.Bytes))
 	return nil
 }
 
@@ -252,7 +256,7 @@ func (w *runWriter) finishRun(ctx context.Context) error {
 func (s task) writeRun(ctx context.Context, level rollup.Level, account string, node uuid.UUID,
 	start int64, list []*rollup.Rollup, stamp int64) error {
 	w := s.runWriter(level, account, node, start, stamp)
-	if err := w.add(ctx, w.encoder.Add(list)); err != nil {
+	if err := w.Add(ctx, w.encoder.Add(list)); err != nil {
 		return err
 	}
 	return w.finishRun(ctx)

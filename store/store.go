@@ -47,7 +47,6 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
@@ -58,6 +57,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/progress"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 )
 
 // Store is a connection to Cassandra, or an open directory. Its methods may be called from many
@@ -82,10 +82,10 @@ type Store struct {
 	byName    map[string]*rows.Table // all tables
 	clock     *calendar.Clock
 
-	pace    *pace                           // of closing windows
-	kept    *cache.Cache[spanID, *keptSpan] // nil: none are kept
-	fewRows int                             // see finalRunsReader
-	sent    dictionaries.Sent               // of key frames
+	pace    *pace             // of closing windows
+	cache   *spans.Cache      // nil: nothing is kept
+	fewRows int               // see finalRunsReader
+	sent    dictionaries.Sent // of key frames
 }
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
@@ -127,9 +127,7 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 			s.byName[t.Name] = t
 		}
 	}
-	if c.KeptBytes > 0 {
-		s.kept = cache.New[spanID, *keptSpan](c.KeptBytes)
-	}
+	s.cache = spans.NewCache(c.KeptBytes, s.limits, s.clock)
 	s.Register = keys.New(session, s.clock)
 	s.Ledger = progress.New(session)
 	s.cutovers = cutovers.New(session, s.limits, s.clock, c.Generation)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -29,11 +30,11 @@ func newV1(s task) *sampled { return &sampled{s, v1Samples, v1Windows, v1{}} }
 func (v1) batches() (int, int) { return v1InFlight, batchBytes }
 func (v1) joins() bool         { return false }
 
-func (v1) read(ctx context.Context, g *sampled, q Query, start int64,
+func (v1) read(ctx context.Context, g *sampled, q spans.Query, start int64,
 	services map[string]*window.Series, _ []string, take func(string, *sampleRow)) error {
 	var mu sync.Mutex
 	eg, gctx := errgroup.WithContext(ctx)
-	eg.SetLimit(v1InFlight / readsInFlight)
+	eg.SetLimit(v1InFlight / spans.ReadsInFlight)
 	for service := range services {
 		eg.Go(func() error {
 			var found []sampleRow

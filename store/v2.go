@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -37,7 +38,7 @@ func newV2(s task) *sampled { return &sampled{s, v2Samples, v2Windows, v2{}} }
 func (v2) batches() (int, int) { return batchesInFlight, batchBytes }
 func (v2) joins() bool         { return true }
 
-func (v2) read(ctx context.Context, g *sampled, q Query, start int64,
+func (v2) read(ctx context.Context, g *sampled, q spans.Query, start int64,
 	services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
 	query := rows.Query{Table: g.byName[v2Samples], Key: []any{q.Account, q.Node, start},
 		Columns: []string{"service", "time", "value", "exact", "counts", "state"},

@@ -14,6 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 )
@@ -43,7 +44,7 @@ func (v3) Tables(c *Config) []*rows.Table {
 		TTL:        min(calendar.WindowTTL, c.RawTTL), AgeUnit: time.Minute,
 		Grace:       10 * time.Minute,
 		Compression: rows.Zip(1, 16),
-	}, spanTable(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the "+
+	}, spans.Layout(hoursTable, "Ringwatch v3: hours by metric; entity_type = part = empty is the "+
 		"head row, written last", c.RawTTL), {
 		Name:       bucketTable,
 		Comment:    "Ringwatch v3: which partitions of v3_hours a node has; length in ms",
@@ -64,7 +65,7 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
-	head := layout.Head{Edition: drawEdition(calendar.WindowMillis), First: first, Blob: enc.Head,
+	head := layout.Head{Edition: spans.DrawEdition(calendar.WindowMillis), First: first, Blob: enc.Head,
 		Bytes: int64(len(enc.Head))}
 	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.config.RawTTL)
 	if ttl > 0 {
@@ -91,7 +92,7 @@ func (g v3) Write(ctx context.Context, w *window.Window, rep window.Report, stam
 
 // windowHead is the head row of a window.
 type windowHead struct {
-	storedHead
+	spans.Head
 	window *blobs.Head // nil: it cannot be read
 }
 
@@ -103,18 +104,18 @@ func (g v3) windowHeads(ctx context.Context, account string, node uuid.UUID,
 		Equal: []any{0}, From: from, To: to, Columns: []string{"at", "blob"}, Written: "blob"}
 	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
 		h := &windowHead{}
-		h.account, h.node, h.bucket = account, node, hour
+		h.Place = spans.NewPartition(g.byName[windowsTable], account, node, hour)
 		var b []byte
-		if !scan(&h.start, &b, &h.stamp) {
+		if !scan(&h.Start, &b, &h.Stamp) {
 			return false
 		}
-		if h.row, h.damage = layout.ReadHead(b); h.damage == nil {
-			h.window, h.damage = blobs.DecodeHead(h.start, h.row.Blob)
+		if h.Row, h.Damage = layout.ReadHead(b); h.Damage == nil {
+			h.window, h.Damage = blobs.DecodeHead(h.Start, h.Row.Blob)
 		}
-		if h.damage != nil {
-			h.damage = fmt.Errorf("head of window %d: %w", h.start, h.damage)
+		if h.Damage != nil {
+			h.Damage = fmt.Errorf("head of window %d: %w", h.Start, h.Damage)
 		}
-		found[h.start] = h
+		found[h.Start] = h
 		return true
 	})
 	return found, err
@@ -130,9 +131,9 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 	left := map[[2]int64]bool{} // rows by window and number
 	for start, ids := range want {
 		h := heads[start]
-		byAt[h.at()] = h
+		byAt[h.At()] = h
 		for id := range ids {
-			row := h.row.RowOf(id)
+			row := h.Row.RowOf(id)
 			if row < 0 {
 				bad(start, fmt.Errorf("%w: no row of window %d has a part that its head names",
 					layout.ErrMalformed, start))
@@ -161,24 +162,24 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 		h := byAt[at]
 		row := [2]int64{0, int64(number)}
 		if h != nil {
-			row[0] = h.start
+			row[0] = h.Start
 		}
 		if h == nil || !left[row] {
 			return true
 		}
 		delete(left, row)
-		ids := want[h.start]
+		ids := want[h.Start]
 		err := layout.ReadParts(b, func(id blobs.PartID) bool { return ids[id] },
 			func(part blobs.StoredPart) {
 				if full == nil {
 					full = g.lease.Take(columnCost * int64(len(part.Blob)))
 				}
 				if full == nil {
-					take(h.start, part)
+					take(h.Start, part)
 				}
 			})
 		if err != nil {
-			bad(h.start, fmt.Errorf("row %d of window %d: %w", number, h.start, err))
+			bad(h.Start, fmt.Errorf("row %d of window %d: %w", number, h.Start, err))
 		}
 		return full == nil
 	})
@@ -193,7 +194,7 @@ func (g v3) windowParts(ctx context.Context, account string, node uuid.UUID, hou
 
 // hourHead is the head row of an hour.
 type hourHead struct {
-	*storedHead
+	*spans.Head
 	hour *blobs.Head // nil: it cannot be read
 }
 
@@ -204,19 +205,19 @@ func (g v3) hourHeads(ctx context.Context, account string, node uuid.UUID,
 	if err != nil || len(buckets) == 0 {
 		return nil, err
 	}
-	var places []spanPartition
+	var places []spans.Partition
 	for _, start := range partitionsOf(buckets) {
-		places = append(places, spanPartition{hoursTable, account, node, start})
+		places = append(places, spans.NewPartition(g.byName[hoursTable], account, node, start))
 	}
-	stored, err := g.heads(ctx, places, from, to)
+	stored, err := g.spanTask().Heads(ctx, places, from, to)
 	found := make(map[int64]*hourHead, len(stored))
 	for start, row := range stored {
-		h := &hourHead{storedHead: row}
-		if row.damage == nil {
-			h.hour, row.damage = blobs.DecodeHead(start, row.row.Blob)
+		h := &hourHead{Head: row}
+		if row.Damage == nil {
+			h.hour, row.Damage = blobs.DecodeHead(start, row.Row.Blob)
 		}
-		if row.damage != nil {
-			row.damage = fmt.Errorf("head of hour %s: %w", calendar.Text(start), row.damage)
+		if row.Damage != nil {
+			row.Damage = fmt.Errorf("head of hour %s: %w", calendar.Text(start), row.Damage)
 		}
 		found[start] = h
 	}
@@ -237,8 +238,8 @@ const columnCost = 16
 
 // Read reads the heads of hours, those of windows that are in no hour or have late frames, finds in
 // the dictionaries which parts can match, and reads those.
-func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
-	k := g.keptOf("", &q)
+func (g v3) Read(ctx context.Context, q spans.Query, take func(spans.Span)) error {
+	k := g.cache.Of("", &q)
 	hours, late, err := g.keptHours(ctx, k, &q)
 	if err != nil {
 		return err
@@ -260,14 +261,14 @@ func (g v3) Read(ctx context.Context, q Query, take func(StoredSpan)) error {
 	byBucket := map[int64][]*hourHead{}
 	for start, h := range hours {
 		if h.hour == nil || q.HeadsOnly {
-			take(StoredSpan{Start: start, Length: window.HourMillis, Stamp: h.stamp,
-				Stamps: h.row.Stamps, Head: h.hour, Damage: damageOf(h.damage)})
+			take(spans.Span{Start: start, Length: window.HourMillis, Stamp: h.Stamp,
+				Stamps: h.Row.Stamps, Head: h.hour, Damage: damageOf(h.Damage)})
 			continue
 		}
-		byBucket[h.bucket] = append(byBucket[h.bucket], h)
+		byBucket[h.Place.Bucket] = append(byBucket[h.Place.Bucket], h)
 	}
 	eg, gctx := errgroup.WithContext(ctx)
-	eg.SetLimit(readsInFlight)
+	eg.SetLimit(spans.ReadsInFlight)
 	for _, heads := range byBucket {
 		eg.Go(func() error { return g.readHours(gctx, k, q, heads, take) })
 	}
@@ -285,56 +286,56 @@ func damageOf(err error) []error {
 }
 
 // readHours reads hours of one partition.
-func (g v3) readHours(ctx context.Context, k *keptSpans, q Query, heads []*hourHead,
-	take func(StoredSpan)) error {
+func (g v3) readHours(ctx context.Context, k *spans.Cached, q spans.Query, heads []*hourHead,
+	take func(spans.Span)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
-	m := newMatches(ctx, q.Matchers)
-	spans := make([]plannedSpan, len(heads))
+	m := spans.NewMatches(ctx, q.Matchers)
+	list := make([]spans.Planned, len(heads))
 	for i, h := range heads {
-		spans[i] = plannedSpan{h.storedHead, headTypes(h.hour), finders.of(calendar.Day(h.start)),
-			newSpanPlan(k.get(h.start, window.HourMillis))}
+		list[i] = spans.Planned{Head: h.Head, Types: spans.HeadTypes(h.hour),
+			Finder: finders.of(calendar.Day(h.Start)), Plan: spans.NewPlan(k.Get(h.Start, window.HourMillis))}
 	}
-	if err := g.readPlanned(ctx, k, spans, m, q.Facets, columnCost); err != nil {
+	if err := g.spanTask().ReadPlanned(ctx, k, list, m, q.Facets, columnCost); err != nil {
 		return err
 	}
 	for i, h := range heads {
-		c, f := spans[i].plan, spans[i].finder
-		w, damage, known, err := c.window(ctx, k, &q, h.start, window.HourMillis, h.hour, f.Find)
+		c, f := list[i].Plan, list[i].Finder
+		w, damage, known, err := c.Window(ctx, k, &q, h.Start, window.HourMillis, h.hour, f.Find)
 		if err := cmp.Or(f.Err, err); err != nil {
 			return err
 		}
-		take(StoredSpan{Start: h.start, Length: window.HourMillis, Stamp: h.stamp,
-			Stamps: h.row.Stamps, Head: h.hour, Window: w, Damage: damage, Kept: known})
+		take(spans.Span{Start: h.Start, Length: window.HourMillis, Stamp: h.Stamp,
+			Stamps: h.Row.Stamps, Head: h.hour, Window: w, Damage: damage, Kept: known})
 	}
 	return nil
 }
 
 // readWindows reads the rows of windows of one hour.
-func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, to int64,
-	late map[int64]int64, take func(StoredSpan)) error {
+func (g v3) readWindows(ctx context.Context, k *spans.Cached, q spans.Query, hour, from, to int64,
+	late map[int64]int64, take func(spans.Span)) error {
 	heads, err := g.keptWindows(ctx, k, &q, hour, from, to, late)
 	if err != nil {
 		return err
 	}
 	f := g.series.Finder(ctx, g.work, q.Account, q.Node, calendar.Day(hour))
-	m := newMatches(ctx, q.Matchers)
+	m := spans.NewMatches(ctx, q.Matchers)
 	want := map[int64]map[blobs.PartID]bool{}
-	spans := map[int64]*spanPlan{}
+	plans := map[int64]*spans.Plan{}
 	for start, h := range heads {
 		if h.window == nil || q.HeadsOnly {
-			take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: h.stamp,
+			take(spans.Span{Start: start, Length: calendar.WindowMillis, Stamp: h.Stamp,
 				Head:   h.window,
-				Damage: damageOf(h.damage)})
+				Damage: damageOf(h.Damage)})
 			continue
 		}
-		c := newSpanPlan(k.get(start, calendar.WindowMillis))
-		spans[start] = c
-		if k.answered(c.span) {
+		c := spans.NewPlan(k.Get(start, calendar.WindowMillis))
+		plans[start] = c
+		if k.Answered(c.Span) {
 			continue
 		}
-		c.needTypes(choose(headTypes(h.window), f.Find, m, q.Facets,
+		c.NeedTypes(spans.Choose(spans.HeadTypes(h.window), f.Find, m, q.Facets,
 			func(_, _ string, _ bool, ids []blobs.PartID) {
-				if !c.needParts(ids) {
+				if !c.NeedParts(ids) {
 					return
 				}
 				if want[start] == nil {
@@ -353,19 +354,19 @@ func (g v3) readWindows(ctx context.Context, k *keptSpans, q Query, hour, from, 
 	}
 	err = g.windowParts(ctx, q.Account, q.Node, hour, heads, want,
 		func(start int64, part blobs.StoredPart) {
-			spans[start].parts = append(spans[start].parts, part)
-		}, func(start int64, err error) { spans[start].damage = append(spans[start].damage, err) })
+			plans[start].Parts = append(plans[start].Parts, part)
+		}, func(start int64, err error) { plans[start].Damage = append(plans[start].Damage, err) })
 	if err != nil {
 		return err
 	}
-	for start, c := range spans {
-		w, damage, known, err := c.window(ctx, k, &q, start, calendar.WindowMillis,
+	for start, c := range plans {
+		w, damage, known, err := c.Window(ctx, k, &q, start, calendar.WindowMillis,
 			heads[start].window,
 			f.Find)
 		if err := cmp.Or(f.Err, err); err != nil {
 			return err
 		}
-		take(StoredSpan{Start: start, Length: calendar.WindowMillis, Stamp: heads[start].stamp,
+		take(spans.Span{Start: start, Length: calendar.WindowMillis, Stamp: heads[start].Stamp,
 			Head: heads[start].window, Window: w, Damage: damage, Kept: known})
 	}
 	return nil

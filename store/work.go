@@ -7,6 +7,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 )
 
 // task is the store at work for somebody: what the throttle is told of its calls, and whose memory
@@ -15,6 +16,11 @@ type task struct {
 	*Store
 	work  rows.Work
 	lease *memory.Lease
+}
+
+// spanTask is what of a task readers and writers of spans take.
+func (s task) spanTask() spans.Task {
+	return spans.Task{Engine: s.session, Work: s.work, Lease: s.lease}
 }
 
 func (s *Store) task(work rows.Work, lease *memory.Lease) task { return task{s, work, lease} }

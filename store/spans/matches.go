@@ -1,4 +1,4 @@
-package store
+package spans
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// matches remembers what matches of dictionaries: a node's spans nearly all have the same. It is
+// Matches remembers what matches of dictionaries: a node's spans nearly all have the same. It is
 // for one goroutine.
-type matches struct {
+type Matches struct {
 	ctx      context.Context
 	matchers []*labels.Matcher
 	known    map[*window.Dictionary]*match
@@ -24,13 +24,14 @@ type match struct {
 	keys    []string
 }
 
-func newMatches(ctx context.Context, matchers []*labels.Matcher) *matches {
-	return &matches{ctx: ctx, matchers: matchers, known: map[*window.Dictionary]*match{}}
+// NewMatches returns what matches by matchers.
+func NewMatches(ctx context.Context, matchers []*labels.Matcher) *Matches {
+	return &Matches{ctx: ctx, matchers: matchers, known: map[*window.Dictionary]*match{}}
 }
 
 // of returns what matches of a dictionary. When the context ends that may be too little: who calls
 // it asks the context.
-func (m *matches) of(d *window.Dictionary) *match {
+func (m *Matches) of(d *window.Dictionary) *match {
 	if found := m.known[d]; found != nil {
 		return found
 	}
@@ -51,5 +52,5 @@ func (m *matches) of(d *window.Dictionary) *match {
 	return found
 }
 
-// any reports whether anything of a dictionary can match, as of does.
-func (m *matches) any(d *window.Dictionary) bool { return len(m.of(d).metrics) > 0 }
+// Any reports whether anything of a dictionary can match, as of does.
+func (m *Matches) Any(d *window.Dictionary) bool { return len(m.of(d).metrics) > 0 }
