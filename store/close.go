@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
@@ -53,13 +54,13 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 			"frames", len(frames), "error", err)
 		return "empty", nil
 	}
-	gen, err := s.generationAt(ctx, start)
+	gen, err := s.generations.At(ctx, s.spanTask(), start)
 	if err != nil {
 		return "", err
 	}
 	query := spans.Query{Account: account, Node: node, From: start, To: start, HeadsOnly: true,
 		Late: func() (map[int64]int64, error) { return map[int64]int64{start: 0}, nil }}
-	before, err := readAll(ctx, gen, query)
+	before, err := generations.ReadAll(ctx, gen, query)
 	if err != nil {
 		return "", fmt.Errorf("store: read head of window %d: %w", start, err)
 	}
@@ -92,7 +93,7 @@ func (s task) tryWindow(ctx context.Context, account string, node uuid.UUID,
 	result := "written"
 	if own != nil && !calendar.Within(own.Head.Times, w.Times) {
 		query.HeadsOnly = false
-		old, err := readAll(ctx, gen, query)
+		old, err := generations.ReadAll(ctx, gen, query)
 		if err != nil {
 			return "", fmt.Errorf("store: read window %d: %w", start, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
@@ -107,7 +108,7 @@ func DefaultConfig() Config {
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
-		Generation:        DefaultGeneration,
+		Generation:        generations.Default,
 		RawTTL:            14 * 24 * time.Hour,
 		FiveMinutesTTL:    60 * 24 * time.Hour,
 		HourTTL:           365 * 24 * time.Hour,
@@ -132,8 +133,8 @@ func (c *Config) Validate() error {
 	}
 	cluster := c.cluster()
 	errs = append(errs, cluster.Validate())
-	if !knownGeneration(c.Generation) {
-		bad("generation: %q must be one of %v", c.Generation, Generations())
+	if !generations.Known(c.Generation) {
+		bad("generation: %q must be one of %v", c.Generation, generations.Names())
 	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s: use at least 1h", c.RawTTL)

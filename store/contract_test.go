@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
@@ -175,9 +176,9 @@ func TestContract(t *testing.T) {
 		few, many = 40, 40
 	}
 	onEach(t, func(t *testing.T, open opener) {
-		for _, generation := range Generations() {
+		for _, generation := range generations.Names() {
 			seeds := few // of what new keyspaces no longer begin with
-			if generation == DefaultGeneration {
+			if generation == generations.Default {
 				seeds = many
 			}
 			t.Run(generation, func(t *testing.T) { contract(t, open, generation, seeds) })
@@ -511,7 +512,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	gen, err := unbounded(s).generationAt(t.Context(), base)
+	gen, err := s.generations.At(t.Context(), unbounded(s).spanTask(), base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -17,7 +19,7 @@ import (
 // windowsOf returns the numbers of a node's closed windows in a generation's table.
 func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []int64 {
 	t.Helper()
-	g, err := unbounded(s).generation(generation)
+	g, err := s.generations.Named(generation, unbounded(s).spanTask())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		}
 	}
 	list, err := s.Cutovers(t.Context(), base)
-	if err != nil || len(list) != 1 || list[0].At != 0 || list[0].Generation != DefaultGeneration {
+	if err != nil || len(list) != 1 || list[0].At != 0 || list[0].Generation != generations.Default {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	// Rounded up; and changed while it lies ahead.
@@ -78,13 +80,13 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := unbounded(s).routed(t.Context(), first, first); !asIs(err, ErrCutovers) {
+	if _, err := s.generations.Routes(t.Context(), unbounded(s).spanTask(), first, first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	routes, err := unbounded(s).routed(t.Context(), first-2*calendar.WindowMillis, first)
-	if err != nil || len(routes) != 2 || routes[0].to != first-calendar.WindowMillis ||
-		routes[1].from != first || routes[1].to != first {
+	routes, err := s.generations.Routes(t.Context(), unbounded(s).spanTask(), first-2*calendar.WindowMillis, first)
+	if err != nil || len(routes) != 2 || routes[0].To != first-calendar.WindowMillis ||
+		routes[1].From != first || routes[1].To != first {
 		t.Fatalf("%+v, %v", routes, err)
 	}
 }
@@ -222,7 +224,7 @@ func TestDrop(t *testing.T) {
 	if err := s.Drop(t.Context(), "v1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || found {
+	if _, found, err := s.session.TTL(t.Context(), "v1_samples"); err != nil || found {
 		t.Fatalf("the table is there: %v, %v", found, err)
 	}
 	if err := s.Apply(t.Context()); err != nil {
@@ -241,7 +243,7 @@ func TestDrop(t *testing.T) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool {
-		return u.Name == hoursTable
+		return u.Name == columns.HoursTable
 	}); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
 		t.Errorf("%+v", o.Tables)
 	}
@@ -249,7 +251,7 @@ func TestDrop(t *testing.T) {
 		"the test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || !found {
+	if _, found, err := s.session.TTL(t.Context(), "v1_samples"); err != nil || !found {
 		t.Fatalf("the table is not there: %v, %v", found, err)
 	}
 }
@@ -257,7 +259,7 @@ func TestDrop(t *testing.T) {
 // TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and
 // what is lost is counted.
 func TestLostKeyFrame(t *testing.T) {
-	for i, generation := range Generations() {
+	for i, generation := range generations.Names() {
 		c := newClock(base + frame.WindowMillis + 60_000)
 		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
 		n := windowtest.NewNode(seeded(t, 530+uint64(i)))

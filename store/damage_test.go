@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 )
 
 // TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is
@@ -20,7 +21,7 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		s, _, n, sent := closedWindow(t, mustCassandra, 300)
 		want := write(t, s, sent...)
 		closeIt(t, s, n)
-		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+
+		table, find, where := columns.WindowsTable, "SELECT part, at FROM "+s.table(columns.WindowsTable)+
 			" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
 		var number int
 		var at int64
@@ -34,8 +35,8 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 				t.Fatal(err)
 			}
 			var bucket int64
-			table, find, where = hoursTable, "SELECT bucket, entity_type, part, at FROM "+
-				s.table(hoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING",
+			table, find, where = columns.HoursTable, "SELECT bucket, entity_type, part, at FROM "+
+				s.table(columns.HoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING",
 				" AND bucket = ? AND entity_type = ? AND part = ? AND at = ?"
 			into, args = []any{&bucket, &typ, &part, &at}, func() []any {
 				return []any{n.ID.String(), bucket, typ, part, at}

@@ -5,18 +5,20 @@ import (
 	"fmt"
 
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 )
 
 // Drop drops the tables of a generation that serves no time any more and whose data has all
 // expired; its rows in the cutover table become "none". Else it touches nothing, and the error
 // wraps ErrDrop and says until when there is data. If it ends in between it may be called again.
 func (s *Schema) Drop(ctx context.Context, name string) error {
-	if !knownGeneration(name) {
+	if !generations.Known(name) {
 		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name,
-			Generations())
+			generations.Names())
 	}
-	g, err := s.generation(name)
+	g, err := s.generations.Named(name, spans.Task{})
 	if err != nil {
 		return err
 	}
@@ -26,7 +28,7 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 	}
 	var tables []*rows.Table
 	ttl := s.config.RawTTL // or what the tables were made with, if that is longer
-	for _, t := range g.Tables(s.config) {
+	for _, t := range g.Tables() {
 		have, found, err := s.session.TTL(ctx, t.Name)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
@@ -37,7 +38,7 @@ var (
 	// them, because it could not read the cutover table for too long. It is retryable.
 	ErrCutovers = cutovers.ErrUnknown
 	// ErrGeneration is wrapped by the error about a generation that this program does not know.
-	ErrGeneration = errors.New("store: unknown generation")
+	ErrGeneration = generations.ErrUnknown
 	// ErrCutover is wrapped by the error about a cutover that cannot be.
 	ErrCutover = errors.New("store: cutover refused")
 	// ErrDrop is wrapped by Drop's error about a generation that has data.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -25,7 +26,7 @@ import (
 // window is closed again, whichever generation has the window, whether its other frames are still
 // in fresh or have expired, and whether it is a delta frame or the window's missing key frame.
 func TestLateFramesAreSeenAtOnce(t *testing.T) {
-	for _, generation := range Generations() {
+	for _, generation := range generations.Names() {
 		t.Run(generation, func(t *testing.T) {
 			for seed, expired := range []bool{false, true} {
 				lateFrames(t, generation, uint64(seed), expired)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/layout"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/spans"
@@ -57,10 +59,10 @@ type hourMaker struct {
 	start   int64
 	stamp   int64
 
-	raw    []*hourSource // v3's: windows that the stored hour lacks, and that hour
-	others []*hourSource // windows of other generations
-	whole  bool          // all that is stored could be read
-	hour   *hourHead     // nil: there is none
+	raw    []*hourSource     // v3's: windows that the stored hour lacks, and that hour
+	others []*hourSource     // windows of other generations
+	whole  bool              // all that is stored could be read
+	hour   *columns.HourHead // nil: there is none
 	keep   map[int64]*rollup.Rollup
 }
 
@@ -112,36 +114,36 @@ func (m *hourMaker) find(ctx context.Context) error {
 	if last < m.start {
 		return nil
 	}
-	list, err := m.routed(ctx, m.start, last)
+	list, err := m.generations.Routes(ctx, m.spanTask(), m.start, last)
 	if err != nil {
 		return err
 	}
 	for _, span := range list {
-		g, is := span.Generation.(v3)
+		g, is := span.Generation.(columns.Generation)
 		if !is {
 			if err := m.findWindows(ctx, span); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := m.findSpans(ctx, g, span.from, span.to); err != nil {
+		if err := m.findSpans(ctx, g, span.From, span.To); err != nil {
 			return err
 		}
 	}
-	if m.hour != nil && m.hour.hour != nil { // windows win over it where both know an instant
+	if m.hour != nil && m.hour.Hour != nil { // windows win over it where both know an instant
 		h := m.hour
 		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
-			stamps: h.Row.Stamps, times: h.hour.Times, node: h.hour.Node, report: h.hour.Report,
-			bytes: h.Row.Bytes, head: h.hour,
+			stamps: h.Row.Stamps, times: h.Hour.Times, node: h.Hour.Node, report: h.Hour.Report,
+			bytes: h.Row.Bytes, head: h.Hour,
 			find: m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(m.start)).Find})
 	}
 	return nil
 }
 
 // findWindows reads windows of a generation that keeps samples.
-func (m *hourMaker) findWindows(ctx context.Context, span span) error {
+func (m *hourMaker) findWindows(ctx context.Context, span generations.Route) error {
 	var list []spans.Span
-	err := span.Read(ctx, spans.Query{Account: m.account, Node: m.node, From: span.from, To: span.to},
+	err := span.Generation.Read(ctx, spans.Query{Account: m.account, Node: m.node, From: span.From, To: span.To},
 		spans.Collect(&list))
 	for _, k := range list {
 		for _, err := range k.Damage {
@@ -163,9 +165,9 @@ func (m *hourMaker) damaged(err error) {
 }
 
 // findSpans reads the heads of windows from … to and of the hour.
-func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
+func (m *hourMaker) findSpans(ctx context.Context, g columns.Generation, from, to int64) error {
 	if m.hour == nil {
-		hours, err := g.hourHeads(ctx, m.account, m.node, m.start, m.start)
+		hours, err := g.HourHeads(ctx, m.account, m.node, m.start, m.start)
 		if err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 			m.damaged(m.hour.Damage)
 		}
 	}
-	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, from, to)
+	heads, err := g.WindowHeads(ctx, m.account, m.node, m.start, from, to)
 	if err != nil {
 		return err
 	}
@@ -193,13 +195,13 @@ func (m *hourMaker) findSpans(ctx context.Context, g v3, from, to int64) error {
 		stamps := make([]int64, windowsInHour)
 		i := int((start - m.start) / calendar.WindowMillis)
 		stamps[i] = h.Stamp
-		if m.hour != nil && m.hour.hour != nil && i < len(m.hour.Row.Stamps) &&
+		if m.hour != nil && m.hour.Hour != nil && i < len(m.hour.Row.Stamps) &&
 			m.hour.Row.Stamps[i] >= h.Stamp {
 			continue // it is in the hour as it is
 		}
 		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis,
-			stamps: stamps, times: h.window.Times, node: h.window.Node,
-			report: h.window.Report, bytes: h.Row.Bytes, head: h.window,
+			stamps: stamps, times: h.Window.Times, node: h.Window.Node,
+			report: h.Window.Report, bytes: h.Row.Bytes, head: h.Window,
 			find:  m.series.Finder(ctx, m.work, m.account, m.node, calendar.Day(start)).Find,
 			parts: map[blobs.PartID][]byte{}})
 	}
@@ -290,8 +292,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 			}
 		}
 	}
-	g := v3{m.task}
-	heads, err := g.windowHeads(ctx, m.account, m.node, m.start, m.start,
+	g := m.generations.V3.At(m.spanTask())
+	heads, err := g.WindowHeads(ctx, m.account, m.node, m.start, m.start,
 		m.start+window.HourMillis-1)
 	if err != nil {
 		return err
@@ -308,7 +310,7 @@ func (m *hourMaker) load(ctx context.Context) error {
 		return nil
 	}
 	var full error
-	query := rows.Query{Table: m.byName[windowsTable], Key: []any{m.account, m.node, m.start},
+	query := rows.Query{Table: m.generations.V3.Windows, Key: []any{m.account, m.node, m.start},
 		From: 1, Columns: []string{"part", "at", "blob"}}
 	err = m.session.Read(ctx, m.work, query, func(scan func(...any) bool) bool {
 		var number int
@@ -373,7 +375,7 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 				size += g.bytes[name]
 			}
 			// decoded, united and encoded
-			if err := m.lease.Take(3 * columnCost * int64(size)); err != nil {
+			if err := m.lease.Take(3 * columns.Cost * int64(size)); err != nil {
 				return err
 			}
 			var united *window.Window
@@ -475,7 +477,7 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	var times []int64
 	var node window.Node
 	bytes, newest := int64(0), int64(math.MinInt64)
-	if m.hour != nil && m.hour.hour != nil {
+	if m.hour != nil && m.hour.Hour != nil {
 		copy(h.stamps, m.hour.Row.Stamps)
 	}
 	for _, s := range m.raw {
@@ -504,12 +506,12 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	slices.Sort(times)
 	times = slices.Compact(times)
 	node.Account, node.ID = m.account, m.node
-	bucket, err := v3{m.task}.bucketFor(ctx, m.account, m.node, m.start, int(bytes))
+	bucket, err := m.generations.V3.At(m.spanTask()).BucketFor(ctx, m.account, m.node, m.start, int(bytes))
 	if err != nil {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = blobs.NewEncoder(node, m.start, window.HourMillis, times, h.report)
-	h.Writer = spans.Writer{Task: m.spanTask(), Place: spans.NewPartition(m.byName[hoursTable],
+	h.Writer = spans.Writer{Task: m.spanTask(), Place: spans.NewPartition(m.generations.V3.Hours,
 		m.account, m.node, bucket), Start: m.start, Edition: spans.DrawEdition(window.HourMillis), Stamp: m.stamp,
 		TTL: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.config.RawTTL)}
 	return h, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
 )
@@ -219,7 +220,7 @@ func (m *Mover) checkVacant(ctx context.Context, t *rows.Table) error {
 	if err == nil && !empty && t.Name == cutovers.TableName {
 		list, failed := m.to.cutovers.All(ctx)
 		empty, err = len(list) == 1 && list[0].At == 0 &&
-			list[0].Generation == DefaultGeneration, failed
+			list[0].Generation == generations.Default, failed
 	}
 	if err == nil && !empty {
 		return fmt.Errorf(

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	happened "github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -269,7 +270,7 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keys.TableName, nodes.TableName, fresh.TableName, windowsTable, dueTable,
+		keys.TableName, nodes.TableName, fresh.TableName, columns.WindowsTable, dueTable,
 		dictionaries.TableName, happened.TableName,
 		happened.LateTableName,
 	} {

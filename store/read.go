@@ -195,15 +195,15 @@ func (r *windowsReader) columns(ctx context.Context) error {
 		defer close(r.marksKnown)
 		r.marks, r.marksErr = r.Store.late.Marks(ctx, r.work, r.account, r.node, first, last)
 	})
-	list, err := r.routed(ctx, first, last)
+	list, err := r.generations.Routes(ctx, r.spanTask(), first, last)
 	if err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, span := range list {
 		g.Go(func() error {
-			return span.Read(gctx, spans.Query{Account: r.account, Node: r.node, From: span.from,
-				To: span.to, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
+			return span.Generation.Read(gctx, spans.Query{Account: r.account, Node: r.node, From: span.From,
+				To: span.To, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
 				Keep: true, Late: r.late}, r.stored)
 		})
 	}

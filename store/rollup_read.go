@@ -219,17 +219,17 @@ func (r *rollupReader) closed(ctx context.Context,
 		}
 		some := starts[:n]
 		starts = starts[n:]
-		routes, err := r.routed(ctx, some[0], some[n-1])
+		routes, err := r.generations.Routes(ctx, r.spanTask(), some[0], some[n-1])
 		if err != nil {
 			return nil, err
 		}
 		var list []spans.Span
 		for _, span := range routes {
-			q := spans.Query{Account: r.account, Node: r.node, From: span.from, To: span.to,
+			q := spans.Query{Account: r.account, Node: r.node, From: span.From, To: span.To,
 				Matchers: r.matchers, Keep: true, Late: func() (map[int64]int64, error) {
 					return r.late, nil
 				}}
-			if err := span.Read(ctx, q, spans.Collect(&list)); err != nil {
+			if err := span.Generation.Read(ctx, q, spans.Collect(&list)); err != nil {
 				return nil, err
 			}
 		}

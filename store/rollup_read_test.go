@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/stream"
@@ -261,7 +262,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 // replace what its rollup knows.
 func TestFrameAfterRawExpired(t *testing.T) {
 	s, c, n, samples := rolledHour(t, 22)
-	for _, table := range []string{fresh.TableName, windowsTable, hoursTable} {
+	for _, table := range []string{fresh.TableName, columns.WindowsTable, columns.HoursTable} {
 		empty(t, s, table)
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())

@@ -10,8 +10,10 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
+	"github.com/ringwatch/ringwatch/store/spans"
 )
 
 // Changes is what ApplyChanges may do beside creating what is missing.
@@ -19,14 +21,14 @@ type Changes = rows.Changes
 
 // Schema looks after the tables, and after which generation of them serves which time.
 type Schema struct {
-	config     *Config
-	log        *slog.Logger
-	clock      *calendar.Clock
-	session    database
-	external   externalDatabase // nil: the database is a directory, which is our own
-	cutovers   *cutovers.Table
-	tables     []*rows.Table                    // that all generations share
-	generation func(string) (Generation, error) // by name
+	config      *Config
+	log         *slog.Logger
+	clock       *calendar.Clock
+	session     database
+	external    externalDatabase // nil: the database is a directory, which is our own
+	cutovers    *cutovers.Table
+	tables      []*rows.Table // that all generations share
+	generations *generations.Set
 }
 
 // Apply creates what is missing of keyspace, tables and columns, and warns of settings that differ
@@ -54,12 +56,12 @@ func (s *Schema) tablesNow(ctx context.Context) ([]*rows.Table, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		g, err := s.generation(name)
+		g, err := s.generations.Named(name, spans.Task{})
 		if err != nil { // a newer program's: its tables are not ours to look after
 			s.log.Warn("store: left tables alone", "error", err)
 			continue
 		}
-		list = append(list, g.Tables(s.config)...)
+		list = append(list, g.Tables()...)
 	}
 	return list, nil
 }
@@ -93,18 +95,18 @@ func (s *Schema) Cutover(ctx context.Context, to string, at time.Time,
 	if start := calendar.Floor(c.At, calendar.WindowMillis); start < c.At {
 		c.At = start + calendar.WindowMillis
 	}
-	if !knownGeneration(to) {
+	if !generations.Known(to) {
 		return c, fmt.Errorf("%w: there is no generation %q; use one of %v", ErrCutover, to,
-			Generations())
+			generations.Names())
 	}
-	g, err := s.generation(to)
+	g, err := s.generations.Named(to, spans.Task{})
 	if err != nil {
 		return c, err
 	}
 	if err := s.Apply(ctx); err != nil {
 		return c, err
 	}
-	for _, t := range g.Tables(s.config) {
+	for _, t := range g.Tables() {
 		found, err := s.session.Has(ctx, t)
 		if err == nil && !found {
 			err = s.session.Create(ctx, t)

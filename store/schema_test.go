@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -44,7 +45,7 @@ func TestApplyAlters(t *testing.T) {
 	ctx := t.Context()
 	for _, statement := range []string{
 		"ALTER TABLE " + s.table(fresh.TableName) + " DROP received",
-		"ALTER TABLE " + s.table(hoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
+		"ALTER TABLE " + s.table(columns.HoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
 	} {
 		if err := s.change(ctx, statement); err != nil {
 			t.Fatal(err)
@@ -58,16 +59,16 @@ func TestApplyAlters(t *testing.T) {
 		!strings.Contains(done[0], "received") {
 		t.Fatalf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("a role changed the TTL to %d, %s", ttl, size)
 	}
 	done, err := o.ApplyChanges(ctx, Changes{Alter: true})
 	if err != nil || !strings.Contains(strings.Join(done, "; "),
-		"default_time_to_live, compression, compaction of "+hoursTable) {
+		"default_time_to_live, compression, compaction of "+columns.HoursTable) {
 		t.Fatalf("%q, %v", done, err)
 	}
 	t.Logf("%q", done)
-	if ttl, size := settings(t, o, hoursTable); ttl != 30*86400 || size != "30 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 30*86400 || size != "30 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	if done, err = o.ApplyChanges(ctx, Changes{Alter: true}); err != nil || len(done) > 0 {
@@ -78,13 +79,13 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{hoursTable, dictionaries.TableName, nodes.TableName, bucketTable,
+	for _, say := range []string{columns.HoursTable, dictionaries.TableName, nodes.TableName, columns.BucketsTable,
 		"--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
 		}
 	}
-	if ttl, _ := settings(t, o, hoursTable); ttl != 30*86400 {
+	if ttl, _ := settings(t, o, columns.HoursTable); ttl != 30*86400 {
 		t.Errorf("TTL %d", ttl)
 	}
 	if err := s.Apply(ctx); err != nil { // a role goes on with what there is
@@ -94,7 +95,7 @@ func TestApplyAlters(t *testing.T) {
 		len(done) != 4 {
 		t.Errorf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	// More copies are added, fewer are refused. With two copies on its one node Cassandra answers
@@ -287,10 +288,10 @@ func TestRolesInCassandra(t *testing.T) {
 					Compression: rows.Fast})
 		},
 		"alter": func() error {
-			return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int")
+			return service.change(ctx, "ALTER TABLE "+service.table(columns.HoursTable)+" ADD x int")
 		},
 		"drop": func() error {
-			return service.change(ctx, "DROP TABLE "+service.table(hoursTable))
+			return service.change(ctx, "DROP TABLE "+service.table(columns.HoursTable))
 		},
 		"others": func() error {
 			return service.exec(ctx, "SELECT role FROM system_auth.roles")

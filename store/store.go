@@ -46,17 +46,19 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/progress"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/samples"
 	"github.com/ringwatch/ringwatch/store/spans"
 )
 
@@ -72,15 +74,16 @@ type Store struct {
 	*Schema
 	*keys.Register
 	*progress.Ledger
-	cutovers  *cutovers.Table
-	nodes     *nodes.Nodes
-	late      *late.Windows
-	fresh     *fresh.Frames
-	events    *events.Log
-	series    *dictionaries.Table
-	announcer *dictionaries.Announcer
-	byName    map[string]*rows.Table // all tables
-	clock     *calendar.Clock
+	cutovers    *cutovers.Table
+	generations *generations.Set
+	nodes       *nodes.Nodes
+	late        *late.Windows
+	fresh       *fresh.Frames
+	events      *events.Log
+	series      *dictionaries.Table
+	announcer   *dictionaries.Announcer
+	byName      map[string]*rows.Table // all tables
+	clock       *calendar.Clock
 
 	pace    *pace             // of closing windows
 	cache   *spans.Cache      // nil: nothing is kept
@@ -121,12 +124,6 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	for _, t := range c.tables() {
 		s.byName[t.Name] = t
 	}
-	for _, name := range Generations() {
-		g, _ := s.task(rows.Work{}, memory.Unbounded()).generation(name) // there is each of them
-		for _, t := range g.Tables(&s.config) {
-			s.byName[t.Name] = t
-		}
-	}
 	s.cache = spans.NewCache(c.KeptBytes, s.limits, s.clock)
 	s.Register = keys.New(session, s.clock)
 	s.Ledger = progress.New(session)
@@ -140,9 +137,19 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Known: m.DictionariesKnown, Written: m.DictionariesWritten, Receipts: m.Receipts,
 		Damaged: m.Damaged}, c.Log)
 	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
+	s.generations = &generations.Set{Cutovers: s.cutovers,
+		V1: samples.V1(s.series, c.RawTTL, m.Samples), V2: samples.V2(s.series, c.RawTTL, m.Samples),
+		V3: columns.New(s.series, s.limits, s.clock, s.cache,
+			columns.Metrics{Bytes: m.ColumnBytes, Columns: m.Columns})}
+	for _, name := range generations.Names() {
+		g, _ := s.generations.Named(name, spans.Task{}) // there is each of them
+		for _, t := range g.Tables() {
+			s.byName[t.Name] = t
+		}
+	}
 	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session,
 		cutovers: s.cutovers,
-		tables:   c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
+		tables:   c.tables(), generations: s.generations}
 	s.external, _ = session.(externalDatabase)
 	return s
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -212,7 +213,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
-				slices.Contains([]string{fresh.TableName, hoursTable, dictionaries.TableName},
+				slices.Contains([]string{fresh.TableName, columns.HoursTable, dictionaries.TableName},
 					table) {
 				return nil, fmt.Errorf("held: %w",
 					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
@@ -235,7 +236,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"bulk " + fresh.TableName, "bulk " + hoursTable,
+	for _, want := range []string{"bulk " + fresh.TableName, "bulk " + columns.HoursTable,
 		"bulk " + dictionaries.TableName} {
 		if seen[want] < 2 {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)

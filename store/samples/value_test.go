@@ -1,4 +1,4 @@
-package store
+package samples
 
 import (
 	"bytes"
@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -63,66 +61,6 @@ func TestRowsAreExact(t *testing.T) {
 		}
 		if doubled == 0 {
 			t.Errorf("exponent %d: none needed a second column", exponent)
-		}
-	}
-}
-
-// TestLargeIntegersInCassandra: the same through Cassandra, in every generation.
-func TestLargeIntegersInCassandra(t *testing.T) {
-	for _, generation := range Generations() {
-		c := newClock(base + frame.WindowMillis + 60_000)
-		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
-		n := frametest.New("prod", 1, 3)
-		list := integers()
-		var frames [][]byte
-		for i := range 15 {
-			k := i
-			for ti := range n.Templates {
-				for e := range n.Entities[ti] {
-					for m := range n.Entities[ti][e].Cells {
-						if kind := n.Templates[ti].Metrics[m].Kind; kind == frame.Counter ||
-							kind == frame.Gauge {
-							n.Entities[ti][e].Cells[m].Int, k = list[k%len(list)], k+1
-						}
-					}
-				}
-			}
-			frames = append(frames, n.Frame(base+int64(i)*20_000))
-		}
-		for _, b := range frames {
-			if err := writing(s).WriteFrame(t.Context(), "acme", b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		before, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writing(s).CloseWindow(t.Context(), memory.Unbounded(), "acme", n.ID,
-			base); err != nil {
-			t.Fatal(err)
-		}
-		after, report, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
-		if err != nil || report.Raw != 1 || report.Fresh != 0 || len(after) != len(before) ||
-			len(after) == 0 {
-			t.Fatalf("%s: %d series, then %d, %+v, %v", generation, len(before), len(after),
-				report, err)
-		}
-		large := 0
-		for i := range after {
-			if !slices.Equal(after[i].Ints, before[i].Ints) ||
-				!slices.Equal(after[i].At, before[i].At) {
-				t.Errorf("%s: %s: %v, want %v", generation, after[i].Labels, after[i].Ints,
-					before[i].Ints)
-			}
-			for _, v := range after[i].Ints {
-				if v > 1<<53 {
-					large++
-				}
-			}
-		}
-		if large == 0 {
-			t.Error("no large integer was there")
 		}
 	}
 }

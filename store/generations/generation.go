@@ -1,11 +1,10 @@
-package store
+// Package generations says which layout of closed windows serves which time. A layout is a
+// generation: v1 and v2 (package samples) and v3 (package columns), side by side. Start with Set.
+package generations
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
-	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
@@ -15,11 +14,11 @@ import (
 // table says which one serves which windows. Frames of windows that are not closed yet, the
 // dictionaries and the nodes are in tables that all generations share.
 //
-// All implementations pass one contract test (contract_test.go): the same frames in, in any order
+// All implementations pass one contract test, the store's: the same frames in, in any order
 // and repeated, give the same series out.
 type Generation interface {
 	// Tables returns the layouts of its own tables.
-	Tables(c *Config) []*rows.Table
+	Tables() []*rows.Table
 	// Write stores a whole window; a window that is there already is replaced. stamp, microseconds
 	// since the Unix epoch, is when the window's frames were read: of two writes the later reading
 	// wins, in whichever order they come. The row that makes the window visible is written last.
@@ -30,29 +29,8 @@ type Generation interface {
 	Read(ctx context.Context, q spans.Query, take func(spans.Span)) error
 }
 
-// DefaultGeneration is what a new keyspace begins with.
-const DefaultGeneration = "v3"
-
-// Generations are the names of all generations, oldest first.
-func Generations() []string { return []string{"v1", "v2", "v3"} }
-
-// generation returns the generation of a name in the cutover table.
-func (s task) generation(name string) (Generation, error) {
-	switch name {
-	case "v1":
-		return newV1(s), nil
-	case "v2":
-		return newV2(s), nil
-	case "v3":
-		return v3{s}, nil
-	case cutovers.NoGeneration:
-		return none{}, nil
-	}
-	return nil, fmt.Errorf("%w: %q; update this program", ErrGeneration, name)
-}
-
-// Read reads what is stored of windows.
-func readAll(ctx context.Context, g Generation, q spans.Query) (list []spans.Span, err error) {
+// ReadAll reads what is stored of windows.
+func ReadAll(ctx context.Context, g Generation, q spans.Query) (list []spans.Span, err error) {
 	err = g.Read(ctx, q, spans.Collect(&list))
 	return list, err
 }
@@ -60,11 +38,9 @@ func readAll(ctx context.Context, g Generation, q spans.Query) (list []spans.Spa
 // none is the generation of a time whose data has been dropped.
 type none struct{}
 
-func (none) Tables(*Config) []*rows.Table { return nil }
+func (none) Tables() []*rows.Table { return nil }
 
 // Write leaves out a frame that came when all else of its time had expired.
 func (none) Write(context.Context, *window.Window, window.Report, int64) error { return nil }
 
 func (none) Read(context.Context, spans.Query, func(spans.Span)) error { return nil }
-
-func knownGeneration(name string) bool { return slices.Contains(Generations(), name) }

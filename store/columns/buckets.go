@@ -1,4 +1,4 @@
-package store
+package columns
 
 import (
 	"cmp"
@@ -55,12 +55,12 @@ func hoursFor(bytes int) int {
 }
 
 // buckets returns the node's buckets that hold any of the hours from … to.
-func (g v3) buckets(ctx context.Context, account string, node uuid.UUID,
+func (g Generation) buckets(ctx context.Context, account string, node uuid.UUID,
 	from, to int64) ([]bucket, error) {
 	var list []bucket
-	query := rows.Query{Table: g.byName[bucketTable], Key: []any{account, node},
+	query := rows.Query{Table: g.tables.Buckets, Key: []any{account, node},
 		From: from - maxBucket*window.HourMillis, To: to, Columns: []string{"start", "length"}}
-	err := g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
+	err := g.task.Engine.Read(ctx, g.task.Work, query, func(scan func(...any) bool) bool {
 		var b bucket
 		if !scan(&b.start, &b.length) {
 			return false
@@ -84,12 +84,12 @@ func partitionsOf(list []bucket) []int64 {
 	return slices.Compact(starts)
 }
 
-// bucketFor returns the start of the bucket that an hour of about so many bytes is written to. It
+// BucketFor returns the start of the bucket that an hour of about so many bytes is written to. It
 // adds a row to v3_buckets if none holds the hour or the one that does is going to be too large.
-func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour int64,
+func (g Generation) BucketFor(ctx context.Context, account string, node uuid.UUID, hour int64,
 	bytes int) (int64, error) {
 	add := func(b bucket) (int64, error) {
-		return b.start, g.session.Put(ctx, g.work, g.byName[bucketTable],
+		return b.start, g.task.Engine.Put(ctx, g.task.Work, g.tables.Buckets,
 			rows.Row{Key: []any{account, node, b.start, b.length}})
 	}
 	known, err := g.buckets(ctx, account, node, hour-maxBucket*window.HourMillis, hour)
@@ -148,7 +148,7 @@ func (g v3) bucketFor(ctx context.Context, account string, node uuid.UUID, hour 
 }
 
 // lastWeights returns what the node's last hours before an hour weighed, up to a day's.
-func (g v3) lastWeights(ctx context.Context, account string, node uuid.UUID, hour int64,
+func (g Generation) lastWeights(ctx context.Context, account string, node uuid.UUID, hour int64,
 	known []bucket) ([]int, error) {
 	known = slices.Clone(known)
 	slices.SortFunc(known, func(a, b bucket) int {
@@ -183,10 +183,10 @@ func partitionsInOrder(list []bucket) []int64 {
 }
 
 // weights returns by hour what the head rows of a partition say of their hours' sizes.
-func (g v3) weights(ctx context.Context, account string, node uuid.UUID,
+func (g Generation) weights(ctx context.Context, account string, node uuid.UUID,
 	bucket, from, to int64) (map[int64]int, error) {
-	heads, err := g.spanTask().Heads(ctx, []spans.Partition{
-		spans.NewPartition(g.byName[hoursTable], account, node, bucket)}, from, to)
+	heads, err := g.task.Heads(ctx, []spans.Partition{
+		spans.NewPartition(g.tables.Hours, account, node, bucket)}, from, to)
 	weights := make(map[int64]int, len(heads))
 	for at, h := range heads {
 		if h.Damage == nil {

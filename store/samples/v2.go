@@ -1,4 +1,4 @@
-package store
+package samples
 
 import (
 	"context"
@@ -14,11 +14,6 @@ import (
 // window, whose rows compress side by side.
 type v2 struct{}
 
-const (
-	v2Samples = "v2_samples"
-	v2Windows = "v2_windows"
-)
-
 // Rows of samples are written in batches of so many bytes, so many at once: all go to one
 // partition's replicas, and more would only queue there.
 const (
@@ -33,18 +28,16 @@ const (
 	prefixesInQuery = 8
 )
 
-func newV2(s task) *sampled { return &sampled{s, v2Samples, v2Windows, v2{}} }
-
 func (v2) batches() (int, int) { return batchesInFlight, batchBytes }
 func (v2) joins() bool         { return true }
 
-func (v2) read(ctx context.Context, g *sampled, q spans.Query, start int64,
+func (v2) read(ctx context.Context, g Generation, q spans.Query, start int64,
 	services map[string]*window.Series, names []string, take func(string, *sampleRow)) error {
-	query := rows.Query{Table: g.byName[v2Samples], Key: []any{q.Account, q.Node, start},
+	query := rows.Query{Table: g.tables.Samples, Key: []any{q.Account, q.Node, start},
 		Columns: []string{"service", "time", "value", "exact", "counts", "state"},
 		Page:    samplesInPage}
 	read := func() error {
-		return g.session.Read(ctx, g.work, query, func(scan func(...any) bool) bool {
+		return g.task.Engine.Read(ctx, g.task.Work, query, func(scan func(...any) bool) bool {
 			var service string
 			var r sampleRow
 			if !scan(&service, &r.at, &r.value, &r.exact, &r.counts, &r.state) {
