@@ -168,6 +168,32 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the
+// finer one when a late frame comes, so that must still be there.
+func (c *Config) validateRollups() error {
+	var errs []error
+	below, name := c.RawTTL+24*time.Hour, "raw_ttl and a day"
+	for _, l := range []struct {
+		name string
+		ttl  time.Duration
+	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
+		if l.ttl < below {
+			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl,
+				name, below))
+		}
+		below, name = l.ttl, l.name
+		if l.ttl > maxTTL {
+			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes",
+				l.name, l.ttl, maxTTL))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their
+// partition.
+const maxTTL = 19 * 365 * 24 * time.Hour
+
 // limits are how long what lives, and how long what may take.
 func (c *Config) limits() *calendar.Limits {
 	return &calendar.Limits{RawTTL: c.RawTTL, FiveMinutesTTL: c.FiveMinutesTTL, HourTTL: c.HourTTL,

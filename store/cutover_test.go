@@ -136,12 +136,12 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+5*calendar.WindowMillis); !asIs(
 		err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+calendar.WindowMillis); err != nil {
 		t.Errorf("a read of what it knows: %v", err)
 	}
@@ -183,7 +183,7 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(cutovers.Refresh.Milliseconds())
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+calendar.WindowMillis); !asIs(err,
 		ErrGeneration) {
 		t.Errorf("%v", err)
@@ -231,7 +231,7 @@ func TestDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("v1", "no tables")
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
 		t.Error(err)
 	}
 	// A frame of that time that comes now has nowhere to go, and harms nothing.

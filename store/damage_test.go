@@ -99,7 +99,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame
-	frames, _, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+	frames, _, newer, err := answers(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil || len(frames) != 2 || !newer {
 		t.Fatal(len(frames), newer, err)
 	}
@@ -108,11 +108,11 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, _, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
+	if frames, _, _, err = answers(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
 		len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
-	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+	if seen, err := answers(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
 		seen[n.ID] != sent[0].At {
 		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen,
 			err, sent[0].At)

@@ -44,7 +44,7 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
+		before, _, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestLargeIntegersInCassandra(t *testing.T) {
 			base); err != nil {
 			t.Fatal(err)
 		}
-		after, report, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
+		after, report, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 		if err != nil || report.Raw != 1 || report.Fresh != 0 || len(after) != len(before) ||
 			len(after) == 0 {
 			t.Fatalf("%s: %d series, then %d, %+v, %v", generation, len(before), len(after),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -44,15 +45,15 @@ type dayMaker struct {
 
 func (m *dayMaker) make(ctx context.Context) (string, error) {
 	end := m.start + rollup.Day.Millis
-	fine, err := m.runHeads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, end-1)
+	fine, err := m.runs().Heads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, end-1)
 	if err != nil {
 		return "", err
 	}
-	there, err := m.runHeads(ctx, m.account, m.node, rollup.Hour, m.start, m.start)
+	there, err := m.runs().Heads(ctx, m.account, m.node, rollup.Hour, m.start, m.start)
 	if err != nil {
 		return "", err
 	}
-	days, err := m.runHeads(ctx, m.account, m.node, rollup.Day, m.start, m.start)
+	days, err := m.runs().Heads(ctx, m.account, m.node, rollup.Day, m.start, m.start)
 	if err != nil {
 		return "", err
 	}
@@ -60,16 +61,16 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	parts := map[int64][]rollup.Part{} // by hour
 	for _, hour := range slices.Sorted(maps.Keys(fine)) {
 		h := fine[hour]
-		if h.run == nil {
+		if h.Run == nil {
 			damage = append(damage, h.Damage)
 			continue
 		}
-		for _, p := range h.run.Periods {
+		for _, p := range h.Run.Periods {
 			parts[rollup.Hour.Start(p.Start)] = append(parts[rollup.Hour.Start(p.Start)],
 				rollup.Part{Start: p.Start, Instants: p.Instants})
 		}
 	}
-	for _, h := range []*runHead{there[m.start], days[m.start]} {
+	for _, h := range []*rollups.Head{there[m.start], days[m.start]} {
 		if h != nil && h.Damage != nil {
 			damage = append(damage, h.Damage)
 		}
@@ -86,11 +87,11 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		return "empty", nil
 	}
 	stored := there[m.start]
-	if len(damage) == 0 && stored != nil && days[m.start] != nil && m.same(stored.run, parts) {
+	if len(damage) == 0 && stored != nil && days[m.start] != nil && m.same(stored.Run, parts) {
 		return "unchanged", nil
 	}
 	// What is written was made when all could be read.
-	kept := stored != nil && stored.run != nil && days[m.start] != nil
+	kept := stored != nil && stored.Run != nil && days[m.start] != nil
 	if kept && len(damage) > 0 {
 		return m.leave(damage), nil
 	}
@@ -98,8 +99,8 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	byHour := m.runWriter(rollup.Hour, m.account, m.node, m.start, m.stamp)
-	whole := m.runWriter(rollup.Day, m.account, m.node, m.start, m.stamp)
+	byHour := m.runs().Writer(rollup.Hour, m.account, m.node, m.start, m.stamp)
+	whole := m.runs().Writer(rollup.Day, m.account, m.node, m.start, m.stamp)
 	for _, pass := range passes {
 		hours, more, err := m.hours(ctx, end, pass)
 		if err != nil {
@@ -108,19 +109,18 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		if damage = append(damage, more...); kept && len(damage) > 0 {
 			return m.leave(damage), nil // no head names what was written of it
 		}
-		if err := byHour.Add(ctx, byHour.encoder.Add(hours, pass.names...)); err != nil {
+		if err := byHour.Add(ctx, hours, pass.names...); err != nil {
 			return "", err
 		}
 		if err := whole.Add(ctx,
-			whole.encoder.Add([]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)},
-				pass.names...)); err != nil {
+			[]*rollup.Rollup{rollup.Merge(rollup.Day, m.start, hours)}, pass.names...); err != nil {
 			return "", err
 		}
 	}
-	if err := byHour.finishRun(ctx); err != nil {
+	if err := byHour.Finish(ctx); err != nil {
 		return "", err
 	}
-	return "written", whole.finishRun(ctx)
+	return "written", whole.Finish(ctx)
 }
 
 // dayPass is what is asked for at once: of one type of entities, some metrics; empty: everything.
@@ -135,17 +135,17 @@ const dayBytes = 4 << 20
 
 // passes returns what is asked for in each pass over the day: everything, or, of a large node, some
 // metrics of one type after the other.
-func (m *dayMaker) passes(ctx context.Context, fine map[int64]*runHead) ([]dayPass, error) {
+func (m *dayMaker) passes(ctx context.Context, fine map[int64]*rollups.Head) ([]dayPass, error) {
 	var bytes int64
 	names := map[string][]string{} // by type
 	for _, h := range fine {
-		if h.run == nil {
+		if h.Run == nil {
 			continue
 		}
 		bytes += h.Row.Bytes
-		f := m.finderOfRollups(ctx, &h.Place)
-		for i := range h.run.Types {
-			d, err := f.Find(h.run.Types[i].Key, h.run.Types[i].Hash)
+		f := m.runs().Finder(ctx, &h.Place)
+		for i := range h.Run.Types {
+			d, err := f.Find(h.Run.Types[i].Key, h.Run.Types[i].Hash)
 			if f.Err != nil {
 				return nil, f.Err
 			}
@@ -212,7 +212,7 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 	pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
 		mark := m.lease.Taken()
-		found, _, bad, err := m.runs(ctx, rollup.FiveMinutes,
+		found, _, bad, err := m.runs().Read(ctx, rollup.FiveMinutes,
 			&spans.Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
 				Matchers: pass.matchers}, nil)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/layout"
+	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
@@ -226,11 +227,11 @@ func (m *hourMaker) instants() map[int64]int {
 // compareRun reports whether the hour's 5-minute rollups are to be written. Periods that the stored
 // ones know more of stay: their samples have expired, or cannot be read.
 func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
-	t := m.config.rollupTable(rollup.FiveMinutes)
-	if calendar.Expired(m.start+window.HourMillis, m.stamp, t.ttl) {
+	t := m.rollups.Of(rollup.FiveMinutes)
+	if calendar.Expired(m.start+window.HourMillis, m.stamp, t.TTL) {
 		return false, nil
 	}
-	heads, err := m.runHeads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start)
+	heads, err := m.runs().Heads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, m.start)
 	if err != nil {
 		return false, err
 	}
@@ -244,7 +245,7 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 		head = nil
 	}
 	if head != nil {
-		for _, p := range head.run.Periods {
+		for _, p := range head.Run.Periods {
 			stored[p.Start] = p.Instants
 		}
 	}
@@ -257,7 +258,7 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 		kept = kept || n > instants[start] || n == instants[start] && !m.whole
 	}
 	if need && kept {
-		found, _, damage, err := m.runs(ctx, rollup.FiveMinutes,
+		found, _, damage, err := m.runs().Read(ctx, rollup.FiveMinutes,
 			&spans.Query{Account: m.account, Node: m.node, From: m.start,
 				To: m.start + window.HourMillis - 1}, nil)
 		if err != nil {
@@ -389,12 +390,12 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 				}
 			}
 			if run != nil {
-				list, err := m.rollups(united, m.windows(g, m.others, names))
+				list, err := m.fiveMinutes(united, m.windows(g, m.others, names))
 				if err != nil {
 					return err
 				}
 				if m.keep == nil {
-					if err := run.Add(ctx, run.encoder.Add(list)); err != nil {
+					if err := run.Add(ctx, list); err != nil {
 						return err
 					}
 				}
@@ -419,14 +420,14 @@ func (m *hourMaker) write(ctx context.Context, needRaw, needRun bool) error {
 	}
 	if m.keep != nil {
 		maps.Copy(periods, m.keep)
-		return m.writeRun(ctx, rollup.FiveMinutes, m.account, m.node, m.start,
+		return m.runs().Write(ctx, rollup.FiveMinutes, m.account, m.node, m.start,
 			slices.Collect(maps.Values(periods)), m.stamp)
 	}
-	return run.finishRun(ctx)
+	return run.Finish(ctx)
 }
 
-// rollups returns the 5-minute rollups of what was united and of other windows.
-func (m *hourMaker) rollups(united *window.Window,
+// fiveMinutes returns the 5-minute rollups of what was united and of other windows.
+func (m *hourMaker) fiveMinutes(united *window.Window,
 	others []*window.Window) ([]*rollup.Rollup, error) {
 	windows := others
 	if united != nil {
@@ -459,15 +460,15 @@ type hourWriter struct {
 
 // writers begins what is to be written.
 func (m *hourMaker) writers(ctx context.Context,
-	needRaw, needRun bool) (*hourWriter, *runWriter, error) {
+	needRaw, needRun bool) (*hourWriter, *rollups.Writer, error) {
 	var hour *hourWriter
-	var run *runWriter
+	var run *rollups.Writer
 	var err error
 	if needRaw {
 		hour, err = m.hourWriter(ctx)
 	}
 	if err == nil && needRun {
-		run = m.runWriter(rollup.FiveMinutes, m.account, m.node, m.start, m.stamp)
+		run = m.runs().Writer(rollup.FiveMinutes, m.account, m.node, m.start, m.stamp)
 	}
 	return hour, run, err
 }

@@ -91,7 +91,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		check("late by " + by.String() + ", from the hour")
 	}
 	// The rollups are those of all samples.
-	series, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
+	series, _, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 	if err != nil {
 		t.Fatal(err)
 	}

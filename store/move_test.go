@@ -161,9 +161,9 @@ func testMove(t *testing.T, where func(*Config)) {
 	answers := func(s *Store) []any {
 		keys, err := s.Keys(t.Context())
 		must(t, err)
-		nodes, err := reading(s).Nodes(t.Context(), "acme")
+		nodes, err := answers(s).Nodes(t.Context(), "acme")
 		must(t, err)
-		rolled, report, err := reading(
+		rolled, report, err := answers(
 			s,
 		).ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, 0, 1<<50, nil)
 		must(t, err)

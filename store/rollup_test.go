@@ -297,7 +297,7 @@ func (f *fleet) owed(level rollup.Level) bool {
 func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
 	t.Helper()
 	for _, level := range rollup.Levels {
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0,
+		series, report, err := answers(s).ReadRollup(t.Context(), "acme", node, level, 0,
 			math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(when, err)
@@ -471,7 +471,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end = c.millis.Load()
 		check("after late frames", func(n *windowtest.Node) []window.Series {
-			series, _, err := reading(base).Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
+			series, _, err := answers(base).Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
 			if err != nil {
 				t.Fatal(err)
 			}

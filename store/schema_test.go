@@ -238,14 +238,14 @@ func TestRolesInCassandra(t *testing.T) {
 			calendar.Day(base)); err != nil {
 			return err
 		}
-		if _, err := reading(s).Nodes(ctx, "acme"); err != nil {
+		if _, err := answers(s).Nodes(ctx, "acme"); err != nil {
 			return err
 		}
 		// a role all is ingest, too
 		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil {
 			return err
 		}
-		_, _, err := reading(s).Read(ctx, "acme", n.ID, 0, 1<<50)
+		_, _, err := answers(s).Read(ctx, "acme", n.ID, 0, 1<<50)
 		return err
 	}
 	// worked is what came of it. That a busy Cassandra does not answer in time says nothing.

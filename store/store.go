@@ -57,6 +57,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/progress"
+	"github.com/ringwatch/ringwatch/store/reading"
+	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/samples"
 	"github.com/ringwatch/ringwatch/store/spans"
@@ -76,6 +78,8 @@ type Store struct {
 	*progress.Ledger
 	cutovers    *cutovers.Table
 	generations *generations.Set
+	rollups     *rollups.Tables
+	reading     *reading.Source
 	nodes       *nodes.Nodes
 	late        *late.Windows
 	fresh       *fresh.Frames
@@ -85,10 +89,9 @@ type Store struct {
 	byName      map[string]*rows.Table // all tables
 	clock       *calendar.Clock
 
-	pace    *pace             // of closing windows
-	cache   *spans.Cache      // nil: nothing is kept
-	fewRows int               // see finalRunsReader
-	sent    dictionaries.Sent // of key frames
+	pace  *pace             // of closing windows
+	cache *spans.Cache      // nil: nothing is kept
+	sent  dictionaries.Sent // of key frames
 }
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
@@ -117,12 +120,8 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	s := &Store{
 		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
 		clock: clock, pace: newPace(m.ClosingAtOnce.Set),
-		byName:  map[string]*rows.Table{},
-		fewRows: fewRows,
-		sent:    dictionaries.NewSent(),
-	}
-	for _, t := range c.tables() {
-		s.byName[t.Name] = t
+		byName: map[string]*rows.Table{},
+		sent:   dictionaries.NewSent(),
 	}
 	s.cache = spans.NewCache(c.KeptBytes, s.limits, s.clock)
 	s.Register = keys.New(session, s.clock)
@@ -141,6 +140,15 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		V1: samples.V1(s.series, c.RawTTL, m.Samples), V2: samples.V2(s.series, c.RawTTL, m.Samples),
 		V3: columns.New(s.series, s.limits, s.clock, s.cache,
 			columns.Metrics{Bytes: m.ColumnBytes, Columns: m.Columns})}
+	s.rollups = rollups.New(s.series, s.limits, s.cache, m.RollupBytes)
+	s.reading = &reading.Source{Generations: s.generations, Rollups: s.rollups, Fresh: s.fresh,
+		Late: s.late, Sent: s.sent, Limits: s.limits, Clock: s.clock, Cache: s.cache,
+		FewRows: reading.FewRows,
+		Metrics: reading.Metrics{Windows: m.ReadWindows, Damaged: m.Damaged}}
+	shared := c.tables(s.rollups)
+	for _, t := range shared {
+		s.byName[t.Name] = t
+	}
 	for _, name := range generations.Names() {
 		g, _ := s.generations.Named(name, spans.Task{}) // there is each of them
 		for _, t := range g.Tables() {
@@ -149,7 +157,7 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	}
 	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session,
 		cutovers: s.cutovers,
-		tables:   c.tables(), generations: s.generations}
+		tables:   shared, generations: s.generations}
 	s.external, _ = session.(externalDatabase)
 	return s
 }

@@ -345,7 +345,7 @@ func TestCassandraAway(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		eventually.True(t, what+": ready again", func() bool {
-			reading(s).Nodes(ctx, "acme")
+			answers(s).Nodes(ctx, "acme")
 			return s.Ready(t.Context()) == nil
 		})
 	}

@@ -166,7 +166,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		}
 	}
 	for range reads {
-		if series, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+		if series, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 			base+300_000); err != nil || len(series) == 0 {
 			t.Fatalf("a read beside bulk: %d series, %v", len(series), err)
 		}
@@ -276,7 +276,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 		}
 	}
 	nodes = append(nodes, uuid.New())
-	seen, err := reading(s).LastSeen(t.Context(), "acme", nodes)
+	seen, err := answers(s).LastSeen(t.Context(), "acme", nodes)
 	if err != nil || len(seen) != len(want) {
 		t.Fatalf("%d of %d, %v", len(seen), len(want), err)
 	}
@@ -285,12 +285,12 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 			t.Errorf("%s: %d, want %d", id, seen[id], at)
 		}
 	}
-	if other, err := reading(s).LastSeen(t.Context(), "other", nodes); err != nil ||
+	if other, err := answers(s).LastSeen(t.Context(), "other", nodes); err != nil ||
 		len(other) != 0 {
 		t.Errorf("another account: %d, %v", len(other), err)
 	}
 	began := time.Now()
-	if _, err := reading(s).LastSeen(t.Context(), "acme", nodes); err != nil {
+	if _, err := answers(s).LastSeen(t.Context(), "acme", nodes); err != nil {
 		t.Fatal(err)
 	}
 	together := time.Since(began)
@@ -299,7 +299,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	each.SetLimit(16)
 	for _, id := range nodes {
 		each.Go(func() error {
-			_, _, _, err := reading(s).LatestFrames(ctx, "acme", id)
+			_, _, _, err := answers(s).LatestFrames(ctx, "acme", id)
 			return err
 		})
 	}

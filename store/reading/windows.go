@@ -1,9 +1,8 @@
-package store
+package reading
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window"
@@ -21,67 +19,10 @@ import (
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
-// ReadReport says what an answer was made of.
-type ReadReport struct {
-	Raw, Fresh int // windows answered from each layer
-	Kept       int // closed windows, or periods of rollups, that this process has read before
-	// blobs that could not be decoded or were not there; at most maxDamage are kept
-	Damage  []error
-	Damaged int // their number
-	// Instants are the times of the frames that the windows were made of, in ms, from ≤ at ≤ to,
-	// ascending, each once, whatever matched. A series without a value at one of them was not
-	// there.
-	Instants []int64
-	From     int64 // ms: what is older has expired, and is no part of the answer
-	// frames of these windows that could not be read: damaged, or without their key frame
-	Lost int
-	// Keyless are those whose key frame may yet come, since agents send what is fresh beside what
-	// waits.
-	Keyless int
-}
-
-// backlogMillis is how long after a window's end its key frame is waited for, in ms: package query
-// expects no older frames either.
-const backlogMillis = 20 * 60_000
-
-// keyless counts frames of a window that wait for their key frame.
-func (r *ReadReport) keyless(start, now int64, frames int) {
-	if start+calendar.WindowMillis >= now-backlogMillis {
-		r.Keyless += frames
-	}
-}
-
-// Partial reports whether something that is stored is missing in the answer.
-func (r *ReadReport) Partial() bool { return r.Damaged+r.Keyless > 0 }
-
-// Missing says in words what is missing; nothing if the answer is whole.
-func (r *ReadReport) Missing() []string {
-	var list []string
-	for _, err := range r.Damage {
-		list = append(list, err.Error())
-	}
-	if more := r.Damaged - len(r.Damage); more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-	}
-	if r.Keyless > 0 {
-		list = append(list,
-			fmt.Sprintf("%d frames, whose key frame has not come yet: ask again later",
-				r.Keyless))
-	}
-	return list
-}
-
-const maxDamage = 10
-
-func (r *ReadReport) damage(errs ...error) {
-	r.Damaged += len(errs)
-	r.Damage = append(r.Damage, errs[:min(len(errs), maxDamage-len(r.Damage))]...)
-}
-
 // Read returns the series of a node that match, with their values at instants from ≤ at ≤ to
 // (milliseconds since the Unix epoch), sorted by labels, each instant once. See Windows.
 func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	matchers ...*labels.Matcher) ([]window.Series, ReadReport, error) {
+	matchers ...*labels.Matcher) ([]window.Series, Report, error) {
 	windows, report, err := r.Windows(ctx, account, node, from, to, nil, matchers...)
 	if err != nil {
 		return nil, report, err
@@ -89,7 +30,7 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 	from = report.From
 	parts := make([][]window.Series, len(windows))
 	for i, w := range windows {
-		parts[i], err = selecting.SelectWithin(ctx, w, r.task.lease, from, to, matchers...)
+		parts[i], err = selecting.SelectWithin(ctx, w, r.task.Lease, from, to, matchers...)
 		if err != nil {
 			return nil, report, fmt.Errorf("store: read: %w", err)
 		}
@@ -106,25 +47,25 @@ func (r Reader) Read(ctx context.Context, account string, node uuid.UUID, from, 
 // frames from both. facets are what is needed of histograms; none: all. What cannot be decoded is
 // left out and reported; the error is Cassandra's.
 func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []blobs.Facet, matchers ...*labels.Matcher) ([]*window.Window, ReadReport, error) {
-	s := r.task
-	var report ReadReport
-	now := s.clock.Millis()
-	from = max(from, now-s.config.RawTTL.Milliseconds())
+	facets []blobs.Facet, matchers ...*labels.Matcher) ([]*window.Window, Report, error) {
+	s := r.source
+	var report Report
+	now := s.Clock.Millis()
+	from = max(from, now-s.Limits.RawTTL.Milliseconds())
 	report.From = from
 	to = min(to, now+frame.WindowMillis)
 	if from > to {
 		return nil, report, nil
 	}
-	of := windowsReader{task: s, ctx: ctx, account: account, node: node, from: from, to: to,
+	of := windowsReader{source: s, task: r.task, ctx: ctx, account: account, node: node, from: from, to: to,
 		facets: facets, matchers: matchers, stamps: map[int64]int64{},
 		marksKnown: make(chan struct{}),
 		held:       map[int64]spans.Span{}, counted: map[int64]bool{}, report: &report}
 	if err := of.columns(ctx); err != nil {
 		return nil, report, err
 	}
-	of.silent = s.cache.Of("", &spans.Query{Account: account, Node: node, Keep: true})
-	horizon := frame.WindowOf(now - s.config.FreshTTL.Milliseconds() - frame.WindowMillis)
+	of.silent = s.Cache.Of("", &spans.Query{Account: account, Node: node, Keep: true})
+	horizon := frame.WindowOf(now - s.Limits.FreshTTL.Milliseconds() - frame.WindowMillis)
 	var freshWindows []int64
 	for _, w := range calendar.Windows(from, to) {
 		stamp, closed := of.stamps[w]
@@ -147,10 +88,10 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if err := ctx.Err(); err != nil {
 		return nil, report, fmt.Errorf("store: read: %w", err) // not all were matched
 	}
-	s.metrics.ReadWindows.WithLabelValues("raw").Add(float64(report.Raw))
-	s.metrics.ReadWindows.WithLabelValues("kept").Add(float64(report.Kept))
-	s.metrics.ReadWindows.WithLabelValues("fresh").Add(float64(report.Fresh))
-	s.metrics.Damaged.Add(float64(report.Damaged))
+	s.Metrics.Windows.WithLabelValues("raw").Add(float64(report.Raw))
+	s.Metrics.Windows.WithLabelValues("kept").Add(float64(report.Kept))
+	s.Metrics.Windows.WithLabelValues("fresh").Add(float64(report.Fresh))
+	s.Metrics.Damaged.Add(float64(report.Damaged))
 	slices.SortStableFunc(of.parts, func(a, b *window.Window) int {
 		return cmp.Compare(a.Times[0], b.Times[0])
 	})
@@ -162,7 +103,8 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 
 // windowsReader is one call of Windows.
 type windowsReader struct {
-	task
+	source   *Source
+	task     spans.Task
 	ctx      context.Context
 	account  string
 	node     uuid.UUID
@@ -182,7 +124,7 @@ type windowsReader struct {
 	counted map[int64]bool       // windows that are in the report's numbers
 	held    map[int64]spans.Span // windows with late frames, until those have been looked at
 	parts   []*window.Window
-	report  *ReadReport
+	report  *Report
 }
 
 // columns answers the windows that are closed.
@@ -193,9 +135,9 @@ func (r *windowsReader) columns(ctx context.Context) error {
 	defer marking.Wait()
 	marking.Go(func() {
 		defer close(r.marksKnown)
-		r.marks, r.marksErr = r.Store.late.Marks(ctx, r.work, r.account, r.node, first, last)
+		r.marks, r.marksErr = r.source.Late.Marks(ctx, r.task.Work, r.account, r.node, first, last)
 	})
-	list, err := r.generations.Routes(ctx, r.spanTask(), first, last)
+	list, err := r.source.Generations.Routes(ctx, r.task, first, last)
 	if err != nil {
 		return err
 	}
@@ -226,7 +168,7 @@ func (r *windowsReader) late() (map[int64]int64, error) {
 // mayLack reports whether what a window is made of may lack frames that are in fresh.
 func (r *windowsReader) mayLack(start, stamp int64) bool {
 	marked, late := r.marks[start]
-	return late && !r.limits.Covers(marked, stamp)
+	return late && !r.source.Limits.Covers(marked, stamp)
 }
 
 // lacks reports whether a span may lack frames of any window of it.
@@ -245,7 +187,7 @@ func (r *windowsReader) joinTimes() error {
 	for _, w := range r.parts {
 		n += len(w.Times)
 	}
-	if err := r.lease.Take(8 * int64(n)); err != nil {
+	if err := r.task.Lease.Take(8 * int64(n)); err != nil {
 		return err
 	}
 	instants := make([]int64, 0, n)
@@ -269,45 +211,6 @@ func (r *windowsReader) add(w *window.Window, windows *int, number, lost int, da
 	if len(w.Times) > 0 {
 		r.parts = append(r.parts, w)
 	}
-}
-
-// onlyInstants reports whether no metric can match, for each has a name.
-func (r *windowsReader) onlyInstants() bool {
-	return slices.ContainsFunc(r.matchers, func(m *labels.Matcher) bool {
-		return m.Name == labels.MetricName && m.Type == labels.MatchEqual && m.Value == ""
-	})
-}
-
-// wanted returns which metrics are asked for; nil: all are.
-func (r *windowsReader) wanted() *frame.Wanted {
-	if r.onlyInstants() {
-		return frame.WantNothing()
-	}
-	var names []*labels.Matcher
-	for _, m := range r.matchers {
-		if m.Name == labels.MetricName {
-			names = append(names, m)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return frame.NewWanted(func(metric string) bool {
-		return !slices.ContainsFunc(names, func(m *labels.Matcher) bool {
-			return !m.Matches(metric)
-		})
-	}, nil)
-}
-
-// wantedNames is a text that is the same for readers whose wanted is the same.
-func (r *windowsReader) wantedNames() string {
-	var text []byte
-	for _, m := range r.matchers {
-		if m.Name == labels.MetricName {
-			text = window.AppendMatcher(text, m)
-		}
-	}
-	return string(text)
 }
 
 // stored takes a span that is stored. It answers at once, but for a window with late frames: that
@@ -366,57 +269,4 @@ func (r *windowsReader) addStored(k *spans.Span) {
 		windows = &r.report.Kept
 	}
 	r.add(k.Window, windows, r.number(k), r.lost(k), k.Damage)
-}
-
-// fresh answers a window from its frames and, if one is held, from the stored window.
-func (r *windowsReader) fresh(ctx context.Context, start int64) error {
-	frames, err := r.Store.fresh.InWindow(ctx, r.work, r.lease, r.account, r.node, start)
-	if err != nil {
-		return err
-	}
-	k, held := r.held[start] // all stored spans have come: nobody writes held now
-	if len(frames) == 0 {
-		if held {
-			r.addStored(&k)
-		} else {
-			r.silent.NoWindow(start)
-		}
-		return nil
-	}
-	w, rep, err := r.Build(memory.Until(ctx, r.lease), window.Node{Account: r.account, ID: r.node},
-		start, frames, r.wanted(), r.wantedNames())
-	switch {
-	case errors.Is(err, frame.ErrMemory): // also if the context has ended
-		return err
-	case err != nil && held:
-		k.Damage = append(k.Damage, err)
-		r.addStored(&k)
-		return nil
-	case err != nil:
-		r.add(&window.Window{}, &r.report.Fresh, 1, rep.Corrupt, []error{err})
-		return nil
-	}
-	r.mu.Lock()
-	r.report.keyless(start, r.clock.Millis(), rep.MissingKey)
-	r.mu.Unlock()
-	switch {
-	case held && calendar.Within(w.Times, k.Head.Times): // its frames say nothing more
-		r.addStored(&k)
-		return nil
-	case held && !calendar.Within(k.Head.Times, w.Times):
-		r.add(k.Window, &r.report.Raw, 0, 0, k.Damage)
-	case !held && r.answered(w.Times):
-		return nil
-	}
-	r.add(w, &r.report.Fresh, 1, rep.Lost(), nil)
-	return nil
-}
-
-// answered reports whether one span of the answer has all of some instants.
-func (r *windowsReader) answered(times []int64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.parts, func(w *window.Window) bool {
-		return calendar.Within(times, w.Times)
-	})
 }

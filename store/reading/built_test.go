@@ -1,4 +1,4 @@
-package store
+package reading
 
 import (
 	"math/rand/v2"
@@ -21,7 +21,7 @@ func TestBuiltWindowsGrow(t *testing.T) {
 	lease := memory.Unbounded()
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		s := &Store{cache: spans.NewCache(1<<24, nil, nil)}
+		s := &Source{Cache: spans.NewCache(1<<24, nil, nil)}
 		n := windowtest.NewNode(func(n int) int { return random.IntN(n) })
 		const start = 1_700_000_100_000
 		var frames [][]byte

@@ -1,4 +1,4 @@
-package store
+package reading
 
 import (
 	"hash/maphash"
@@ -33,16 +33,16 @@ var frameSeed = maphash.MakeSeed()
 // Build is building.Wanted for frames of one window, which begins at start (ms). wanted names
 // what want wants: who names the same wants the same. What is kept is shared, and nobody changes
 // it.
-func (s *Store) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
+func (s *Source) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
 	want *frame.Wanted, wanted string) (*window.Window, window.Report, error) {
-	if s.cache == nil {
+	if s.Cache == nil {
 		return building.Wanted(allow, node, frames, want)
 	}
 	id := spans.ID{Account: node.Account, Node: node.ID, Start: start, Length: calendar.WindowMillis,
 		In: builtOf + wanted}
 	sums := make(map[uint64]bool, len(frames))
 	var more [][]byte // that what is kept lacks
-	of, _ := s.cache.Get(id).(*built)
+	of, _ := s.Cache.Get(id).(*built)
 	for _, b := range frames {
 		sum := maphash.Bytes(frameSeed, b)
 		if !sums[sum] && (of == nil || !of.frames[sum]) {
@@ -75,8 +75,8 @@ func (s *Store) Build(allow window.Allowance, node window.Node, start int64, fra
 // builtOf begins spans.ID.In of windows that were built of frames; a table's name does not.
 const builtOf = "frames/"
 
-func (s *Store) keepBuilt(id spans.ID, of *built) {
-	s.cache.Put(id, of, spans.EntryCost+int(of.bytes())+len(id.In))
+func (s *Source) keepBuilt(id spans.ID, of *built) {
+	s.Cache.Put(id, of, spans.EntryCost+int(of.bytes())+len(id.In))
 }
 
 // grown returns what is kept with some more frames, of all; nil if that must be built of all: where
