@@ -206,8 +206,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 	for seed := range seeds {
 		pick := seeded(t, seed)
 		c.millis.Store(base)
-		s := &consumer{t: t, pick: pick, clock: c, store: first}
-		s.store.metrics = NewMetrics(nil)
+		s := &consumer{t: t, pick: pick, clock: c, store: another(first, first.config)}
 		s.writer = NewWriter(s.store)
 		var nodes []*windowtest.Node
 		var wants []windowtest.Samples

@@ -39,7 +39,7 @@ func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account s
 // wraps.
 func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
 	start int64) error {
-	return w.store.task(rolling(w.work), lease).makeHour(ctx, account, node, start)
+	return w.store.hours.MakeHour(ctx, w.store.task(rolling(w.work), lease).spanTask(), account, node, start)
 }
 
 // MakeDay makes the rollups of a node's day that begins at start (milliseconds since the Unix
@@ -48,5 +48,5 @@ func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account stri
 // What the lease refuses, the error wraps.
 func (w *Writer) MakeDay(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
 	start int64) error {
-	return w.store.task(rolling(w.work), lease).makeDay(ctx, account, node, start)
+	return w.store.hours.MakeDay(ctx, w.store.task(rolling(w.work), lease).spanTask(), account, node, start)
 }

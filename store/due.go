@@ -363,24 +363,24 @@ func (s *dueSpans) make(ctx context.Context, lease *memory.Lease, d readySpan) e
 
 func (s *dueSpans) makeSpan(ctx context.Context, lease *memory.Lease, d readySpan,
 	first, read int64) error {
-	maker := s.store.task(rolling(s.work), lease)
+	task := s.store.task(rolling(s.work), lease).spanTask()
 	if d.length == rollup.Day.Millis {
-		if err := maker.makeDay(ctx, d.account, d.node, d.start); err != nil {
+		if err := s.store.hours.MakeDay(ctx, task, d.account, d.node, d.start); err != nil {
 			return err
 		}
 	} else {
 		if s.expires(d) {
 			return ErrExpired
 		}
-		if err := maker.makeHour(ctx, d.account, d.node, d.start); err != nil {
+		if err := s.store.hours.MakeHour(ctx, task, d.account, d.node, d.start); err != nil {
 			return err
 		}
 		day := dueSpan{d.partition, d.account, d.node, rollup.Day.Start(d.start), rollup.Day.Millis}
-		if err := s.add(ctx, maker.work, day, first, read); err != nil {
+		if err := s.add(ctx, task.Work, day, first, read); err != nil {
 			return err
 		}
 	}
-	err := s.store.session.Put(ctx, maker.work, s.store.byName[dueTable],
+	err := s.store.session.Put(ctx, task.Work, s.store.byName[dueTable],
 		rows.Row{Key: d.key(), Values: []any{nil, nil, nil, read}})
 	if err != nil {
 		return fmt.Errorf("store: note that a span is made: %w", err)

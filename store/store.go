@@ -53,6 +53,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/generations"
+	"github.com/ringwatch/ringwatch/store/hours"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/store/nodes"
@@ -80,6 +81,7 @@ type Store struct {
 	generations *generations.Set
 	rollups     *rollups.Tables
 	reading     *reading.Source
+	hours       *hours.Maker
 	nodes       *nodes.Nodes
 	late        *late.Windows
 	fresh       *fresh.Frames
@@ -145,6 +147,10 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Late: s.late, Sent: s.sent, Limits: s.limits, Clock: s.clock, Cache: s.cache,
 		FewRows: reading.FewRows,
 		Metrics: reading.Metrics{Windows: m.ReadWindows, Damaged: m.Damaged}}
+	s.hours = &hours.Maker{Generations: s.generations, Rollups: s.rollups, Dictionaries: s.series,
+		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: hours.Metrics{Hours: m.Hours,
+			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes, RollupSeconds: m.RollupSeconds,
+			Damaged: m.Damaged}}
 	shared := c.tables(s.rollups)
 	for _, t := range shared {
 		s.byName[t.Name] = t

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring/throttle"
-	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/spans"
 )
@@ -23,9 +22,6 @@ type task struct {
 func (s task) spanTask() spans.Task {
 	return spans.Task{Engine: s.session, Work: s.work, Lease: s.lease}
 }
-
-// runs are the rollups' tables at work for it.
-func (s task) runs() rollups.Runs { return s.rollups.At(s.spanTask()) }
 
 func (s *Store) task(work rows.Work, lease *memory.Lease) task { return task{s, work, lease} }
 

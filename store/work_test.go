@@ -137,7 +137,8 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			for {
 				var err error
 				if i%2 == 0 {
-					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx,
+					err = s.hours.MakeHour(ctx,
+						s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).spanTask(),
 						"acme", n.ID, calendar.Hour(base))
 				} else {
 					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx,

@@ -1,4 +1,4 @@
-package store
+package hours
 
 import (
 	"context"
@@ -21,22 +21,26 @@ import (
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// makeDay is Writer.MakeDay.
-func (s task) makeDay(ctx context.Context, account string, node uuid.UUID, start int64) error {
-	m := dayMaker{task: s, account: account, node: node, start: start, stamp: s.clock.Stamp()}
-	if calendar.Expired(start+rollup.FiveMinutes.Millis, m.stamp, s.config.FiveMinutesTTL) {
+// MakeDay makes the rollups of a node's day that begins at start (ms), by the hour and of the whole
+// day, from those of five minutes. It may be repeated at any time and run in two processes at once.
+func (s *Maker) MakeDay(ctx context.Context, task spans.Task, account string, node uuid.UUID, start int64) error {
+	m := dayMaker{maker: s, task: task, runs: s.Rollups.At(task), account: account, node: node,
+		start: start, stamp: s.Clock.Stamp()}
+	if calendar.Expired(start+rollup.FiveMinutes.Millis, m.stamp, s.Limits.FiveMinutesTTL) {
 		return nil // its parts have begun to expire
 	}
 	result, err := m.make(ctx)
 	if err != nil {
 		return fmt.Errorf("store: make day %s of node %s: %w", calendar.Text(start), node, err)
 	}
-	s.metrics.Days.WithLabelValues(result).Inc()
+	s.Metrics.Days.WithLabelValues(result).Inc()
 	return nil
 }
 
 type dayMaker struct {
-	task
+	maker   *Maker
+	task    spans.Task
+	runs    rollups.Runs
 	account string
 	node    uuid.UUID
 	start   int64
@@ -45,15 +49,15 @@ type dayMaker struct {
 
 func (m *dayMaker) make(ctx context.Context) (string, error) {
 	end := m.start + rollup.Day.Millis
-	fine, err := m.runs().Heads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, end-1)
+	fine, err := m.runs.Heads(ctx, m.account, m.node, rollup.FiveMinutes, m.start, end-1)
 	if err != nil {
 		return "", err
 	}
-	there, err := m.runs().Heads(ctx, m.account, m.node, rollup.Hour, m.start, m.start)
+	there, err := m.runs.Heads(ctx, m.account, m.node, rollup.Hour, m.start, m.start)
 	if err != nil {
 		return "", err
 	}
-	days, err := m.runs().Heads(ctx, m.account, m.node, rollup.Day, m.start, m.start)
+	days, err := m.runs.Heads(ctx, m.account, m.node, rollup.Day, m.start, m.start)
 	if err != nil {
 		return "", err
 	}
@@ -76,9 +80,9 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 		}
 	}
 	for _, err := range damage {
-		m.metrics.Damaged.Inc()
+		m.maker.Metrics.Damaged.Inc()
 		if errors.Is(err, rollup.ErrVersion) || errors.Is(err, layout.ErrVersion) {
-			m.log.Warn("store: left rollups of a day to the newer program that wrote them",
+			m.maker.Log.Warn("store: left rollups of a day to the newer program that wrote them",
 				"node", m.node, "day", calendar.Text(m.start), "error", err)
 			return "unchanged", nil
 		}
@@ -99,8 +103,8 @@ func (m *dayMaker) make(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	byHour := m.runs().Writer(rollup.Hour, m.account, m.node, m.start, m.stamp)
-	whole := m.runs().Writer(rollup.Day, m.account, m.node, m.start, m.stamp)
+	byHour := m.runs.Writer(rollup.Hour, m.account, m.node, m.start, m.stamp)
+	whole := m.runs.Writer(rollup.Day, m.account, m.node, m.start, m.stamp)
 	for _, pass := range passes {
 		hours, more, err := m.hours(ctx, end, pass)
 		if err != nil {
@@ -143,7 +147,7 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*rollups.Head) ([]
 			continue
 		}
 		bytes += h.Row.Bytes
-		f := m.runs().Finder(ctx, &h.Place)
+		f := m.runs.Finder(ctx, &h.Place)
 		for i := range h.Run.Types {
 			d, err := f.Find(h.Run.Types[i].Key, h.Run.Types[i].Hash)
 			if f.Err != nil {
@@ -188,7 +192,7 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*rollups.Head) ([]
 
 // leave says in the log why the day's rollups stay as they are.
 func (m *dayMaker) leave(damage []error) string {
-	m.log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
+	m.maker.Log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
 		"be read any more", "node", m.node, "day", calendar.Text(m.start),
 		"error", errors.Join(damage...))
 	return "damaged"
@@ -211,14 +215,14 @@ func (m *dayMaker) same(run *rollup.RunHead, parts map[int64][]rollup.Part) bool
 func (m *dayMaker) hours(ctx context.Context, end int64,
 	pass dayPass) (hours []*rollup.Rollup, damage []error, err error) {
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
-		mark := m.lease.Taken()
-		found, _, bad, err := m.runs().Read(ctx, rollup.FiveMinutes,
+		mark := m.task.Lease.Taken()
+		found, _, bad, err := m.runs.Read(ctx, rollup.FiveMinutes,
 			&spans.Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
 				Matchers: pass.matchers}, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		m.metrics.Damaged.Add(float64(len(bad)))
+		m.maker.Metrics.Damaged.Add(float64(len(bad)))
 		damage = append(damage, bad...)
 		for _, r := range found {
 			r.Types = slices.DeleteFunc(r.Types, func(t *rollup.Type) bool {
@@ -229,11 +233,11 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 			began := time.Now()
 			hours = append(hours,
 				rollup.Merge(rollup.Hour, hour, slices.Collect(maps.Values(found))))
-			m.metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(
+			m.maker.Metrics.RollupSeconds.WithLabelValues(rollup.Hour.Name).Observe(
 				time.Since(began).Seconds())
 		}
 		// what is merged is a twelfth of what it is made of
-		m.lease.Return((m.lease.Taken() - mark) * 11 / 12)
+		m.task.Lease.Return((m.task.Lease.Taken() - mark) * 11 / 12)
 	}
 	return hours, damage, nil
 }
