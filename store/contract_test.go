@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/reading"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -512,7 +513,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	gen, err := s.generations.At(t.Context(), unbounded(s).spanTask(), base)
+	gen, err := s.generations.At(t.Context(), unbounded(s), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -524,7 +525,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 }
 
 // unbounded is the store at work that the throttle is not asked for, and nobody bounds.
-func unbounded(s *Store) task { return s.task(rows.Work{}, memory.Unbounded()) }
+func unbounded(s *Store) spans.Task { return s.task(rows.Work{}, memory.Unbounded()) }
 
 // answers reads as the API does, without a bound.
 func answers(s *Store) Reader { return s.Reader(Dashboard("acme"), memory.Unbounded()) }

@@ -19,7 +19,7 @@ import (
 // windowsOf returns the numbers of a node's closed windows in a generation's table.
 func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []int64 {
 	t.Helper()
-	g, err := s.generations.Named(generation, unbounded(s).spanTask())
+	g, err := s.generations.Named(generation, unbounded(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := s.generations.Routes(t.Context(), unbounded(s).spanTask(), first, first); !asIs(err, ErrCutovers) {
+	if _, err := s.generations.Routes(t.Context(), unbounded(s), first, first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	routes, err := s.generations.Routes(t.Context(), unbounded(s).spanTask(), first-2*calendar.WindowMillis, first)
+	routes, err := s.generations.Routes(t.Context(), unbounded(s), first-2*calendar.WindowMillis, first)
 	if err != nil || len(routes) != 2 || routes[0].To != first-calendar.WindowMillis ||
 		routes[1].From != first || routes[1].To != first {
 		t.Fatalf("%+v, %v", routes, err)

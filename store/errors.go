@@ -3,12 +3,14 @@ package store
 import (
 	"errors"
 
+	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/store/schedule"
 )
 
 var (
@@ -43,6 +45,11 @@ var (
 	ErrCutover = errors.New("store: cutover refused")
 	// ErrDrop is wrapped by Drop's error about a generation that has data.
 	ErrDrop = errors.New("store: drop refused")
+	// ErrBehind is returned by Handle while closing windows is a whole window behind.
+	ErrBehind = closing.ErrBehind
+	// ErrExpired says that a window's frames may have expired before it was closed, because
+	// Cassandra was away for too long: they must be read from the stream again.
+	ErrExpired = schedule.ErrExpired
 	// ErrTooLarge is returned for a frame that Cassandra would refuse.
 	ErrTooLarge = errors.New("store: frame too large")
 )

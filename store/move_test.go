@@ -24,6 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -270,7 +271,7 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keys.TableName, nodes.TableName, fresh.TableName, columns.WindowsTable, dueTable,
+		keys.TableName, nodes.TableName, fresh.TableName, columns.WindowsTable, schedule.TableName,
 		dictionaries.TableName, happened.TableName,
 		happened.LateTableName,
 	} {

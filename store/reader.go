@@ -31,7 +31,7 @@ type Reader struct {
 // Reader returns a Reader whose calls are for work, and whose answers take their memory from the
 // lease. Who wants no bound says memory.Unbounded.
 func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
-	t := s.task(work, lease).spanTask()
+	t := s.task(work, lease)
 	return Reader{s.reading.At(t), s, t}
 }
 

@@ -251,7 +251,7 @@ func (f *fleet) drain() {
 		}
 		_, a := f.writer[f.owner[0]].LowWater(0)
 		_, b := f.writer[f.owner[1]].LowWater(1)
-		if !a && !b && f.writer[0].due.count()+f.writer[1].due.count() == 0 {
+		if !a && !b && f.writer[0].schedule.Due()+f.writer[1].schedule.Due() == 0 {
 			f.end()
 			return
 		}
@@ -265,7 +265,7 @@ func (f *fleet) end() {
 		now := f.clock.millis.Load()
 		f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000)
 		for _, w := range f.writer { // a zombie may have noted something
-			w.due.lookAgain()
+			w.schedule.LookAgain()
 		}
 		// time must not leap while an hour is to be made: its windows expire
 		for f.owed(rollup.Hour) || f.owed(level) {
@@ -278,15 +278,7 @@ func (f *fleet) end() {
 // owed reports whether a process knows of spans of a level that are to be made.
 func (f *fleet) owed(level rollup.Level) bool {
 	for _, w := range f.writer {
-		w.due.mu.Lock()
-		n := len(w.due.unread)
-		for d := range w.due.spans {
-			if d.length == level.Millis {
-				n++
-			}
-		}
-		w.due.mu.Unlock()
-		if n > 0 {
+		if w.schedule.Owed(level.Millis) > 0 {
 			return true
 		}
 	}

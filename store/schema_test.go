@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -225,8 +226,8 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).due.add(ctx, rows.Work{},
-			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0,
+		if err := NewWriter(s).schedule.Add(ctx, rows.Work{}, schedule.Span{Account: "acme", Node: n.ID,
+			Start: calendar.Hour(base), Length: window.HourMillis}, 0,
 			base*1000); err != nil {
 			return err
 		}

@@ -3,12 +3,12 @@
 // gives a Writer, a Reader and a Schema.
 //
 //	frame ──Writer.Handle──▶ fresh (a row per frame)
-//	                           │ the five minutes are over: open.go, closer.go
+//	                           │ the five minutes are over: package closing
 //	                           ▼
 //	                         v3_windows (rows live three hours)
-//	                           │ the hour is over: due.go, make_hour.go
+//	                           │ the hour is over: packages schedule and hours
 //	                           ├──▶ v3_hours (an hour by metric)
-//	                           └──▶ rollup_5m ──make_day.go──▶ rollup_1h, rollup_1d
+//	                           └──▶ rollup_5m ──the day is over──▶ rollup_1h, rollup_1d
 //
 // v3 is the default Generation of tables. A window is answered from its hour or from its own rows
 // if a head row has it, else from fresh. So there is neither gap nor doubling, whenever and by
@@ -46,7 +46,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
@@ -62,6 +64,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/samples"
+	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/store/spans"
 )
 
@@ -91,9 +94,10 @@ type Store struct {
 	byName      map[string]*rows.Table // all tables
 	clock       *calendar.Clock
 
-	pace  *pace             // of closing windows
-	cache *spans.Cache      // nil: nothing is kept
-	sent  dictionaries.Sent // of key frames
+	closing  *closing.Maker
+	schedule schedule.Config
+	cache    *spans.Cache      // nil: nothing is kept
+	sent     dictionaries.Sent // of key frames
 }
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
@@ -121,7 +125,7 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	}
 	s := &Store{
 		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
-		clock: clock, pace: newPace(m.ClosingAtOnce.Set),
+		clock:  clock,
 		byName: map[string]*rows.Table{},
 		sent:   dictionaries.NewSent(),
 	}
@@ -151,6 +155,15 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: hours.Metrics{Hours: m.Hours,
 			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes, RollupSeconds: m.RollupSeconds,
 			Damaged: m.Damaged}}
+	s.closing = &closing.Maker{Engine: session, Generations: s.generations, Fresh: s.fresh,
+		Sent: s.sent, Limits: s.limits, Clock: s.clock, Log: s.log, Memory: c.Memory,
+		AtOnce: closing.NewLimiter(m.ClosingAtOnce.Set),
+		Metrics: closing.Metrics{OpenWindows: m.OpenWindows, Deferred: m.Deferred, Closed: m.Closed,
+			Seconds: m.CloseSeconds, LostFrames: m.LostFrames, Damaged: m.Damaged,
+			Retries: m.Retries}}
+	s.schedule = schedule.Config{Engine: session, Maker: s.hours, Memory: c.Memory, Clock: s.clock,
+		Log: s.log, Grace: c.Grace, HourSpread: c.HourSpread,
+		Metrics: schedule.Metrics{Owed: m.Owed, Retries: m.Retries}}
 	shared := c.tables(s.rollups)
 	for _, t := range shared {
 		s.byName[t.Name] = t
@@ -174,6 +187,11 @@ func (s *Store) Connect(ctx context.Context) error { return s.session.Connect(ct
 
 // Close ends the connection.
 func (s *Store) Close() { s.session.Close() }
+
+// task is the store's engine at work for somebody.
+func (s *Store) task(work rows.Work, lease *memory.Lease) spans.Task {
+	return spans.Task{Engine: s.session, Work: work, Lease: lease}
+}
 
 // retry calls f until it succeeds, its error is not retryable or ctx ends.
 func (s *Store) retry(ctx context.Context, what string, f func() error) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/progress"
 	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/schedule"
 )
 
 // tables returns the tables that serve whatever the generation.
@@ -20,5 +21,5 @@ func (c *Config) tables(of *rollups.Tables) []*rows.Table {
 		late.ClustersLayout(marks), dictionaries.Layout(c.RawTTL), dictionaries.WrittenLayout(),
 		nodes.Layout(c.RawTTL), progress.Layout(), keys.Layout(), keys.BoundLayout(),
 		events.Layout(c.EventsTTL), events.LateLayout(c.EventsTTL)}
-	return append(append(list, dueLayout()), of.Layouts()...)
+	return append(append(list, schedule.Layout()), of.Layouts()...)
 }

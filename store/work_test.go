@@ -70,7 +70,7 @@ func (g *gate) admit(ctx context.Context, w ring.Work, keyspace, table string,
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
-		if throttled(err) {
+		if errors.Is(err, throttle.ErrThrottled) {
 			g.refused[w.Class] += n
 		}
 		return nil, err
@@ -138,7 +138,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 				var err error
 				if i%2 == 0 {
 					err = s.hours.MakeHour(ctx,
-						s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).spanTask(),
+						s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()),
 						"acme", n.ID, calendar.Hour(base))
 				} else {
 					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx,

@@ -1,4 +1,4 @@
-package store
+package closing
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/schedule"
 )
 
 // round closes as many windows at once as may be.
-func (p *pace) round(t *testing.T, answer time.Duration, failed bool) {
+func (p *Limiter) round(t *testing.T, answer time.Duration, failed bool) {
 	t.Helper()
 	n := p.width
 	for range n {
@@ -27,7 +28,7 @@ func (p *pace) round(t *testing.T, answer time.Duration, failed bool) {
 // fail, and never beyond its bounds.
 func TestPaceFollowsCassandra(t *testing.T) {
 	said := 0.0
-	p := newPace(func(width float64) { said = width })
+	p := NewLimiter(func(width float64) { said = width })
 	expect := func(what string, width int) {
 		t.Helper()
 		if p.width != width || said != float64(width) {
@@ -103,7 +104,7 @@ func TestPaceFollowsCassandra(t *testing.T) {
 	for _, c := range []struct {
 		err   error
 		width int
-	}{{ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
+	}{{schedule.ErrExpired, 8}, {&rows.Error{Err: errors.New("no answer"), Retryable: true}, 4}} {
 		p.enter(t.Context())
 		if err := p.closing(func(*rows.Answers) error { return c.err }); !errors.Is(err, c.err) {
 			t.Error(err)

@@ -1,18 +1,20 @@
-package store
+package closing
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// pace is how many windows are closed at once. While all of them are in use and Cassandra answers
+// Limiter is how many windows are closed at once. While all of them are in use and Cassandra answers
 // quickly it lets in one more for each round of windows, so that a fast Cassandra gets more to do;
 // when Cassandra answers slowly or fails it halves at once, so that frames, which go the same way,
 // do not wait behind windows. That is how TCP shares a line.
-type pace struct {
+type Limiter struct {
 	mu    sync.Mutex
 	width int // how many may be closed at once
 	busy  int // how many are
@@ -36,13 +38,14 @@ const (
 	quickAnswer, slowAnswer = 20 * time.Millisecond, 80 * time.Millisecond
 )
 
-func newPace(said func(float64)) *pace {
+// NewLimiter returns a Limiter. said is told how many may be closed at once.
+func NewLimiter(said func(float64)) *Limiter {
 	said(minClosing)
-	return &pace{width: minClosing, freed: make(chan struct{}, 1), report: said}
+	return &Limiter{width: minClosing, freed: make(chan struct{}, 1), report: said}
 }
 
 // enter waits until one more window may be closed.
-func (p *pace) enter(ctx context.Context) error {
+func (p *Limiter) enter(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		if p.busy < p.width {
@@ -61,7 +64,7 @@ func (p *pace) enter(ctx context.Context) error {
 
 // leave says how a window was closed: what its answers took on average (0: there were none), and
 // whether Cassandra failed.
-func (p *pace) leave(answer time.Duration, failed bool) {
+func (p *Limiter) leave(answer time.Duration, failed bool) {
 	p.mu.Lock()
 	full := p.busy >= p.width
 	p.busy--
@@ -87,15 +90,15 @@ func (p *pace) leave(answer time.Duration, failed bool) {
 }
 
 // set changes width. The caller holds the lock.
-func (p *pace) set(width int) {
+func (p *Limiter) set(width int) {
 	p.width, p.quick = width, 0
 	p.report(float64(width))
 }
 
 // closing closes a window whose turn it is by enter; f is told where to add what answers took.
-func (p *pace) closing(f func(took *rows.Answers) error) error {
+func (p *Limiter) closing(f func(took *rows.Answers) error) error {
 	var took rows.Answers
 	err := f(&took)
-	p.leave(took.Mean(), Retryable(err) && !throttled(err))
+	p.leave(took.Mean(), rows.Retryable(err) && !errors.Is(err, throttle.ErrThrottled))
 	return err
 }

@@ -1,4 +1,4 @@
-package store
+package closing
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // Closing a window takes memory, and how much depends on its frames. It begins with an estimate
 // from its account's share, and asks for more as it grows. If the share is in use, the window is
 // tried again when it is free. If the window needs more than the whole share, it is deferred ("set
-// aside", in the operator's words): its frames stay in the table fresh, Writer.Deferred names it,
+// aside", in the operator's words): its frames stay in the table fresh, Closer.Deferred names it,
 // and it is tried again every ten minutes, for a restart may give a larger share. Windows of other
 // accounts go on.
 
@@ -33,8 +33,8 @@ const (
 
 // estimate returns with how much memory closing a window begins. That is at most a quarter of the
 // share at first, so that windows which only look large do not wait for each other.
-func (w *Writer) estimate(d *dueWindow) int64 {
-	share := w.store.config.Memory.Share()
+func (w *Closer) estimate(d *dueWindow) int64 {
+	share := w.maker.Memory.Share()
 	w.windows.mu.Lock()
 	defer w.windows.mu.Unlock()
 	return min(max(minEstimate, min(bytesPerRaw*d.raw, share/4), d.needs), share)
@@ -42,7 +42,7 @@ func (w *Writer) estimate(d *dueWindow) int64 {
 
 // outOfMemory records that a window could not be closed with the memory it was given. The caller
 // holds the lock.
-func (w *Writer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
+func (w *Closer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
 	d.err, d.needs = err, 2*lease.Taken()
 	d.after = time.Now().Add(closeEvery)
 	if !errors.Is(err, memory.ErrTooLarge) {
@@ -50,7 +50,7 @@ func (w *Writer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
 	}
 	d.after = time.Now().Add(deferredRetry)
 	if !d.deferred {
-		w.store.log.Warn("store: set a window aside that needs more memory than its account may "+
+		w.maker.Log.Warn("store: set a window aside that needs more memory than its account may "+
 			"have; give the role more memory, or monitor fewer tables on that node",
 			"account", d.account, "node", d.node, "window", calendar.Text(d.start), "error", err)
 	}
@@ -59,9 +59,9 @@ func (w *Writer) outOfMemory(lease *memory.Lease, d dueWindow, err error) {
 
 // closeLeased closes a window for CloseDue and Drain, which wait for its memory. A deferred one is
 // no error: they have done what can be done.
-func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d dueWindow) error {
+func (w *Closer) closeLeased(ctx context.Context, work rows.Work, d dueWindow) error {
 	for {
-		lease, err := w.store.config.Memory.Acquire(ctx, d.account, w.estimate(&d), nil)
+		lease, err := w.maker.Memory.Acquire(ctx, d.account, w.estimate(&d), nil)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (w *Writer) closeLeased(ctx context.Context, work rows.Work, d dueWindow) e
 
 // Deferred says in a sentence which windows are set aside because they need more memory than their
 // account may have; nothing if there is none.
-func (w *Writer) Deferred() string {
+func (w *Closer) Deferred() string {
 	type named struct {
 		windowKey
 		err error
