@@ -12,6 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/generations"
+	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
@@ -242,7 +243,7 @@ func TestDrop(t *testing.T) {
 		o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool {
+	if i := slices.IndexFunc(o.Tables, func(u rows.TableUse) bool {
 		return u.Name == columns.HoursTable
 	}); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
 		t.Errorf("%+v", o.Tables)

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/schedule"
+	"github.com/ringwatch/ringwatch/store/schema"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -176,17 +177,17 @@ func TestRolesInCassandra(t *testing.T) {
 	} else if asIs(err, ErrRights) {
 		t.Log(err)
 	}
-	must(grants(SchemaRole, "adm")...)
+	must(grants(schema.SchemaRole, "adm")...)
 	if done, err := admin.ApplyChanges(ctx, Changes{Alter: true}); err != nil || len(done) == 0 {
 		t.Fatalf("%q, %v", done, err)
 	}
-	printed := grants(ServiceRole, "svc")
+	printed := grants(schema.ServiceRole, "svc")
 	t.Log(strings.Join(printed, "\n"))
 	must(printed...)
-	must(grants(ReaderRole, "rdr")...)
+	must(grants(schema.ReaderRole, "rdr")...)
 	checkKeyRoles(t, service, as("kys"), as("ing"), func() {
-		must(grants(KeysRole, "kys")...)
-		must(grants(IngestRole, "ing")...)
+		must(grants(schema.KeysRole, "kys")...)
+		must(grants(schema.IngestRole, "ing")...)
 	})
 
 	pick := seeded(t, 700)
@@ -311,7 +312,7 @@ func TestRolesInCassandra(t *testing.T) {
 	if _, err := admin.Cutover(ctx, "v2", cut, "adm"); err != nil {
 		t.Error(err)
 	}
-	if len(grants(ServiceRole, "svc")) != len(printed)+2 {
+	if len(grants(schema.ServiceRole, "svc")) != len(printed)+2 {
 		t.Error("the new tables are not in the grants")
 	}
 }

@@ -65,6 +65,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/samples"
 	"github.com/ringwatch/ringwatch/store/schedule"
+	"github.com/ringwatch/ringwatch/store/schema"
 	"github.com/ringwatch/ringwatch/store/spans"
 )
 
@@ -76,23 +77,25 @@ type Store struct {
 	metrics *Metrics
 	log     *slog.Logger
 	session database
+	// external is nil if the database is a directory, which is our own.
+	external externalDatabase
 
-	*Schema
-	*keys.Register
-	*progress.Ledger
-	cutovers    *cutovers.Table
-	generations *generations.Set
-	rollups     *rollups.Tables
-	reading     *reading.Source
-	hours       *hours.Maker
-	nodes       *nodes.Nodes
-	late        *late.Windows
-	fresh       *fresh.Frames
-	events      *events.Log
-	series      *dictionaries.Table
-	announcer   *dictionaries.Announcer
-	byName      map[string]*rows.Table // all tables
-	clock       *calendar.Clock
+	*schema.Schema   // tables, and which of them serve when
+	*keys.Register   // API keys
+	*progress.Ledger // up to when frames are here
+	cutovers         *cutovers.Table
+	generations      *generations.Set
+	rollups          *rollups.Tables
+	reading          *reading.Source
+	hours            *hours.Maker
+	nodes            *nodes.Nodes
+	late             *late.Windows
+	fresh            *fresh.Frames
+	events           *events.Log
+	series           *dictionaries.Table
+	announcer        *dictionaries.Announcer
+	byName           map[string]*rows.Table // all tables
+	clock            *calendar.Clock
 
 	closing  *closing.Maker
 	schedule schedule.Config
@@ -174,10 +177,13 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 			s.byName[t.Name] = t
 		}
 	}
-	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session,
-		cutovers: s.cutovers,
-		tables:   shared, generations: s.generations}
-	s.external, _ = session.(externalDatabase)
+	of := schema.Config{Database: session, Cutovers: s.cutovers, Generations: s.generations,
+		Tables: shared, Clock: s.clock, Log: c.Log, Generation: c.Generation, Keyspace: c.Keyspace,
+		RawTTL: c.RawTTL}
+	if external, is := session.(externalDatabase); is {
+		s.external, of.External = external, external
+	}
+	s.Schema = schema.New(of)
 	return s
 }
 

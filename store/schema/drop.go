@@ -1,4 +1,4 @@
-package store
+package schema
 
 import (
 	"context"
@@ -18,18 +18,18 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: there is no generation %q; use one of %v", ErrDrop, name,
 			generations.Names())
 	}
-	g, err := s.generations.Named(name, spans.Task{})
+	g, err := s.config.Generations.Named(name, spans.Task{})
 	if err != nil {
 		return err
 	}
-	list, err := s.cutovers.All(ctx)
+	list, err := s.config.Cutovers.All(ctx)
 	if err != nil {
 		return err
 	}
 	var tables []*rows.Table
 	ttl := s.config.RawTTL // or what the tables were made with, if that is longer
 	for _, t := range g.Tables() {
-		have, found, err := s.session.TTL(ctx, t.Name)
+		have, found, err := s.config.Database.TTL(ctx, t.Name)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: generation %s has no tables in keyspace %s", ErrDrop, name,
 			s.config.Keyspace)
 	}
-	now := s.clock.Millis()
+	now := s.config.Clock.Millis()
 	for i, c := range list {
 		if c.Generation != name {
 			continue
@@ -63,12 +63,12 @@ func (s *Schema) Drop(ctx context.Context, name string) error {
 		if c.Generation != name {
 			continue
 		}
-		if err := s.cutovers.Drop(ctx, c); err != nil {
+		if err := s.config.Cutovers.Drop(ctx, c); err != nil {
 			return err
 		}
 	}
 	for _, t := range tables {
-		if err := s.session.Drop(ctx, t); err != nil {
+		if err := s.config.Database.Drop(ctx, t); err != nil {
 			return err
 		}
 	}

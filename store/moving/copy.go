@@ -1,4 +1,4 @@
-package store
+package moving
 
 import (
 	"context"
@@ -75,8 +75,8 @@ func (m *Mover) put(ctx context.Context, t *rows.Table, list []rows.Row) error {
 	begun := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, m.config.Patience)
 	defer cancel()
-	err := m.to.retry(bounded, "copy rows", func() error {
-		if err := m.to.session.Put(bounded, rows.Work{}, t, list...); err != nil {
+	err := rows.Retry(bounded, "copy rows", m.to.Retried, func() error {
+		if err := m.to.Database.Put(bounded, rows.Work{}, t, list...); err != nil {
 			return err
 		}
 		return m.find(bounded, t, list, begun)
@@ -119,7 +119,7 @@ func (m *Mover) find(ctx context.Context, t *rows.Table, list []rows.Row, since 
 		}
 	}
 	into, name := scanned(t)
-	err := m.to.session.Read(ctx, rows.Work{}, q, func(scan func(...any) bool) bool {
+	err := m.to.Database.Read(ctx, rows.Work{}, q, func(scan func(...any) bool) bool {
 		if !scan(into...) {
 			return false
 		}

@@ -1,4 +1,4 @@
-package store
+package schema
 
 import (
 	"context"
@@ -20,23 +20,20 @@ type Range struct {
 	Expires int64 // when its last data has expired; 0: it goes on
 }
 
-// TableUse is how much of a table there is.
-type TableUse = rows.TableUse
-
 // Show describes the schema as it is. A node that does not answer is left out and counted.
 func (s *Schema) Show(ctx context.Context) (Overview, error) {
 	var o Overview
-	list, err := s.cutovers.All(ctx)
+	list, err := s.config.Cutovers.All(ctx)
 	if err != nil {
 		return o, err
 	}
 	for i, c := range list {
 		r := Range{Cutover: c}
-		if until, ends := s.cutovers.ServesUntil(list, i); ends {
+		if until, ends := s.config.Cutovers.ServesUntil(list, i); ends {
 			r.Until, r.Expires = list[i+1].At, until
 		}
 		o.Ranges = append(o.Ranges, r)
 	}
-	o.Use, err = s.session.Use(ctx)
+	o.Use, err = s.config.Database.Use(ctx)
 	return o, err
 }

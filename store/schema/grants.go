@@ -1,4 +1,4 @@
-package store
+package schema
 
 import (
 	"context"
@@ -26,7 +26,7 @@ const (
 // change the schema. The grants name tables, so they are to be repeated after new tables have come,
 // which ringwatch schema apply and cutover say.
 func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error) {
-	if s.external == nil {
+	if s.config.External == nil {
 		return nil, errOwn
 	}
 	reads := func(table string) cassandra.Grant {
@@ -62,5 +62,5 @@ func (s *Schema) Grants(ctx context.Context, kind, role string) ([]string, error
 		return nil, fmt.Errorf("store: unknown kind of role %q; use %s, %s, %s, %s or %s", kind,
 			ServiceRole, ReaderRole, SchemaRole, KeysRole, IngestRole)
 	}
-	return s.external.Grants(role, list...), nil
+	return s.config.External.Grants(role, list...), nil
 }
