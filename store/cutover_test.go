@@ -65,7 +65,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		}
 	}
 	list, err := s.Cutovers(t.Context(), base)
-	if err != nil || len(list) != 1 || list[0].At != 0 || list[0].Generation != generations.Default {
+	if err != nil || len(list) != 1 || list[0].At != 0 ||
+		list[0].Generation != generations.Default {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	// Rounded up; and changed while it lies ahead.
@@ -81,11 +82,13 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := s.generations.Routes(t.Context(), unbounded(s), first, first); !asIs(err, ErrCutovers) {
+	if _, err := s.generations.Routes(t.Context(), unbounded(s), first,
+		first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	routes, err := s.generations.Routes(t.Context(), unbounded(s), first-2*calendar.WindowMillis, first)
+	routes, err := s.generations.Routes(t.Context(), unbounded(s), first-2*calendar.WindowMillis,
+		first)
 	if err != nil || len(routes) != 2 || routes[0].To != first-calendar.WindowMillis ||
 		routes[1].From != first || routes[1].To != first {
 		t.Fatalf("%+v, %v", routes, err)

@@ -21,8 +21,9 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		s, _, n, sent := closedWindow(t, mustCassandra, 300)
 		want := write(t, s, sent...)
 		closeIt(t, s, n)
-		table, find, where := columns.WindowsTable, "SELECT part, at FROM "+s.table(columns.WindowsTable)+
-			" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
+		table, find, where := columns.WindowsTable,
+			"SELECT part, at FROM "+s.table(columns.WindowsTable)+
+				" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
 		var number int
 		var at int64
 		var typ, part string

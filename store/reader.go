@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/nodes"
@@ -35,6 +36,13 @@ func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
 	return Reader{s.reading.At(t), s, t}
 }
 
+// Build is building.Wanted for frames of one window, which begins at start (ms). wanted names what
+// want wants: who names the same wants the same. What is kept is shared, and nobody changes it.
+func (s *Store) Build(allow window.Allowance, node window.Node, start int64, frames [][]byte,
+	want *frame.Wanted, wanted string) (*window.Window, window.Report, error) {
+	return s.reading.Build(allow, node, start, frames, want, wanted)
+}
+
 // LatestFrames returns the node's newest frame of the last 15 minutes and, if that is a delta
 // frame, its key frame before it: enough for building.Window and Latest; and when the node was
 // heard of by it, in ms: its time, but when it arrived if it is dated ahead of that. If the newest
@@ -42,7 +50,8 @@ func (s *Store) Reader(work rows.Work, lease *memory.Lease) Reader {
 // frames and no error.
 func (r Reader) LatestFrames(ctx context.Context, account string,
 	node uuid.UUID) (frames [][]byte, seen int64, newer bool, err error) {
-	return r.store.fresh.Latest(ctx, r.task.Work, r.task.Lease, account, node, r.store.clock.Millis())
+	return r.store.fresh.Latest(ctx, r.task.Work, r.task.Lease, account, node,
+		r.store.clock.Millis())
 }
 
 // LastSeen returns when each node was heard of by its newest stored frame, milliseconds since the

@@ -47,7 +47,8 @@ func TestApplyAlters(t *testing.T) {
 	ctx := t.Context()
 	for _, statement := range []string{
 		"ALTER TABLE " + s.table(fresh.TableName) + " DROP received",
-		"ALTER TABLE " + s.table(columns.HoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
+		"ALTER TABLE " + s.table(columns.HoursTable) +
+			" WITH compression = {'class': 'LZ4Compressor'}",
 	} {
 		if err := s.change(ctx, statement); err != nil {
 			t.Fatal(err)
@@ -81,7 +82,8 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{columns.HoursTable, dictionaries.TableName, nodes.TableName, columns.BucketsTable,
+	for _, say := range []string{columns.HoursTable, dictionaries.TableName, nodes.TableName,
+		columns.BucketsTable,
 		"--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
@@ -227,7 +229,8 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).schedule.Add(ctx, rows.Work{}, schedule.Span{Account: "acme", Node: n.ID,
+		if err := NewWriter(s).schedule.Add(ctx, rows.Work{}, schedule.Span{Account: "acme",
+			Node:  n.ID,
 			Start: calendar.Hour(base), Length: window.HourMillis}, 0,
 			base*1000); err != nil {
 			return err
@@ -290,7 +293,8 @@ func TestRolesInCassandra(t *testing.T) {
 					Compression: rows.Fast})
 		},
 		"alter": func() error {
-			return service.change(ctx, "ALTER TABLE "+service.table(columns.HoursTable)+" ADD x int")
+			return service.change(ctx,
+				"ALTER TABLE "+service.table(columns.HoursTable)+" ADD x int")
 		},
 		"drop": func() error {
 			return service.change(ctx, "DROP TABLE "+service.table(columns.HoursTable))

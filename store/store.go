@@ -22,8 +22,9 @@
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
 //
-// Its rooms, in the order in which data passes them. Each keeps one thing, in a table or two of its
-// own, and knows the engine and no other (but dictionaries, which reads key frames again):
+// Its rooms, in the order in which data passes them. Those of the first list keep one thing each, in
+// a table or two of their own, and know the engine and no other (but dictionaries, which reads key
+// frames again):
 //
 //	cutovers      which generation of tables serves a window
 //	late          marks of windows and clusters that get a frame late
@@ -31,12 +32,26 @@
 //	events        what happened on nodes
 //	nodes         what is known of monitored nodes
 //	dictionaries  what the columns of windows and rollups refer to
-//	layout        how windows, hours and rollups lie in rows
 //	progress      up to when the stream's frames are here
 //	keys          API keys, and which nodes they are bound to
 //
+// Those of the second are made of them, each of the ones above it:
+//
+//	layout        how windows, hours and rollups lie in rows: pure
+//	spans         windows, hours and runs of rollups: written, read, and cached as columns
+//	samples       generations v1 and v2: a row per sample
+//	columns       generation v3: windows and hours
+//	generations   all of them, and which of them serves which windows
+//	rollups       rollups of five minutes, hours and days
+//	hours         makes hours of windows, and days of hours
+//	schedule      says when, and does it
+//	closing       makes windows of frames, when they are over
+//	reading       answers from all of that
+//	schema        makes the tables, and cuts over from one generation to another
+//	moving        moves a directory into Cassandra
+//
 // Below them are calendar (windows, hours, days; how long what lives; the clock), cache, and rows,
-// the engines.
+// the engines. Here are the door, Store, Writer and Reader, and what takes frames: Handle and Load.
 //
 // Of our other packages it imports frame, window, ring, memory, access and stream, and no role.
 package store
@@ -146,7 +161,8 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Damaged: m.Damaged}, c.Log)
 	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
 	s.generations = &generations.Set{Cutovers: s.cutovers,
-		V1: samples.V1(s.series, c.RawTTL, m.Samples), V2: samples.V2(s.series, c.RawTTL, m.Samples),
+		V1: samples.V1(s.series, c.RawTTL, m.Samples),
+		V2: samples.V2(s.series, c.RawTTL, m.Samples),
 		V3: columns.New(s.series, s.limits, s.clock, s.cache,
 			columns.Metrics{Bytes: m.ColumnBytes, Columns: m.Columns})}
 	s.rollups = rollups.New(s.series, s.limits, s.cache, m.RollupBytes)
@@ -156,8 +172,8 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Metrics: reading.Metrics{Windows: m.ReadWindows, Damaged: m.Damaged}}
 	s.hours = &hours.Maker{Generations: s.generations, Rollups: s.rollups, Dictionaries: s.series,
 		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: hours.Metrics{Hours: m.Hours,
-			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes, RollupSeconds: m.RollupSeconds,
-			Damaged: m.Damaged}}
+			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes,
+			RollupSeconds: m.RollupSeconds, Damaged: m.Damaged}}
 	s.closing = &closing.Maker{Engine: session, Generations: s.generations, Fresh: s.fresh,
 		Sent: s.sent, Limits: s.limits, Clock: s.clock, Log: s.log, Memory: c.Memory,
 		AtOnce: closing.NewLimiter(m.ClosingAtOnce.Set),

@@ -277,7 +277,8 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	if err := s.change(ctx, "DROP TABLE "+s.table(dictionaries.TableName)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.change(ctx, "ALTER TABLE "+s.table(columns.HoursTable)+" ADD more text"); err != nil {
+	if err := s.change(ctx,
+		"ALTER TABLE "+s.table(columns.HoursTable)+" ADD more text"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Apply(ctx); err != nil {

@@ -214,7 +214,8 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
-				slices.Contains([]string{fresh.TableName, columns.HoursTable, dictionaries.TableName},
+				slices.Contains([]string{fresh.TableName, columns.HoursTable,
+					dictionaries.TableName},
 					table) {
 				return nil, fmt.Errorf("held: %w",
 					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})

@@ -69,7 +69,8 @@ func (w *Closer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 	w.windows.mu.Unlock()
 	var err error
 	if closed != frames {
-		switch expired := w.maker.Clock.Now().Sub(since) > w.maker.Limits.FreshTTL-schedule.ExpirySlack; {
+		age := w.maker.Clock.Now().Sub(since)
+		switch expired := age > w.maker.Limits.FreshTTL-schedule.ExpirySlack; {
 		case expired && d.deferred: // reading its frames again would not make it smaller
 			w.maker.Metrics.LostFrames.WithLabelValues("memory").Add(float64(frames))
 			w.maker.Log.Error("store: gave up a window that needs more memory than its account "+
@@ -79,7 +80,8 @@ func (w *Closer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 			err = schedule.ErrExpired
 		default:
 			err = w.maker.Close(ctx,
-				spans.Task{Engine: w.maker.Engine, Work: work, Lease: lease}, d.account, d.node, d.start)
+				spans.Task{Engine: w.maker.Engine, Work: work, Lease: lease}, d.account, d.node,
+				d.start)
 		}
 		if err == nil {
 			w.windows.mu.Lock()
@@ -90,7 +92,8 @@ func (w *Closer) closeOne(ctx context.Context, work rows.Work, lease *memory.Lea
 	if err == nil {
 		hour := schedule.Span{Partition: d.partition, Account: d.account, Node: d.node,
 			Start: calendar.Hour(d.start), Length: window.HourMillis}
-		err = w.schedule.Add(ctx, work, hour, w.schedule.Offset(first), w.maker.Clock.Now().UnixMicro())
+		err = w.schedule.Add(ctx, work, hour, w.schedule.Offset(first),
+			w.maker.Clock.Now().UnixMicro())
 	}
 	w.windows.mu.Lock()
 	defer w.windows.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package closing turns frames of windows that are over into columns. Start with Maker, which closes
-// one window, and Closer, which closes those whose time has come.
+// Package closing turns frames of windows that are over into columns. Start with Maker, which
+// closes one window, and Closer, which closes those whose time has come.
 package closing
 
 import (
@@ -54,7 +54,8 @@ type Metrics struct {
 
 // Close turns a window's frames into the rows of its generation. It may be repeated at any time and
 // run in two processes at once: the window is then what the later reading of its frames gives.
-func (s *Maker) Close(ctx context.Context, task spans.Task, account string, node uuid.UUID, start int64) error {
+func (s *Maker) Close(ctx context.Context, task spans.Task, account string, node uuid.UUID,
+	start int64) error {
 	began := time.Now()
 	// Rows carry the time of this reading, so that a process that read earlier, and perhaps less,
 	// never overwrites one that read later, however slow it is.

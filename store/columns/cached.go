@@ -63,8 +63,8 @@ func (g Generation) keptHours(ctx context.Context, k *spans.Cached,
 
 // keptWindows returns the heads of windows of one hour from … to, those that are kept and those
 // that are stored.
-func (g Generation) keptWindows(ctx context.Context, k *spans.Cached, q *spans.Query, hour, from, to int64,
-	late map[int64]int64) (map[int64]*WindowHead, error) {
+func (g Generation) keptWindows(ctx context.Context, k *spans.Cached, q *spans.Query,
+	hour, from, to int64, late map[int64]int64) (map[int64]*WindowHead, error) {
 	if k == nil {
 		return g.WindowHeads(ctx, q.Account, q.Node, hour, from, to)
 	}

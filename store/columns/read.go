@@ -67,14 +67,15 @@ func damageOf(err error) []error {
 }
 
 // readHours reads hours of one partition.
-func (g Generation) readHours(ctx context.Context, k *spans.Cached, q spans.Query, heads []*HourHead,
-	take func(spans.Span)) error {
+func (g Generation) readHours(ctx context.Context, k *spans.Cached, q spans.Query,
+	heads []*HourHead, take func(spans.Span)) error {
 	finders := g.finders(ctx, q.Account, q.Node)
 	m := spans.NewMatches(ctx, q.Matchers)
 	list := make([]spans.Planned, len(heads))
 	for i, h := range heads {
 		list[i] = spans.Planned{Head: h.Head, Types: spans.HeadTypes(h.Hour),
-			Finder: finders.of(calendar.Day(h.Start)), Plan: spans.NewPlan(k.Get(h.Start, window.HourMillis))}
+			Finder: finders.of(calendar.Day(h.Start)),
+			Plan:   spans.NewPlan(k.Get(h.Start, window.HourMillis))}
 	}
 	if err := g.task.ReadPlanned(ctx, k, list, m, q.Facets, Cost); err != nil {
 		return err
@@ -92,8 +93,8 @@ func (g Generation) readHours(ctx context.Context, k *spans.Cached, q spans.Quer
 }
 
 // readWindows reads the rows of windows of one hour.
-func (g Generation) readWindows(ctx context.Context, k *spans.Cached, q spans.Query, hour, from, to int64,
-	late map[int64]int64, take func(spans.Span)) error {
+func (g Generation) readWindows(ctx context.Context, k *spans.Cached, q spans.Query,
+	hour, from, to int64, late map[int64]int64, take func(spans.Span)) error {
 	heads, err := g.keptWindows(ctx, k, &q, hour, from, to, late)
 	if err != nil {
 		return err

@@ -17,14 +17,16 @@ import (
 
 // Write writes dictionaries, then the rows of the parts, then the head row: who sees that finds the
 // rest. A window of usual size is one mutation.
-func (g Generation) Write(ctx context.Context, w *window.Window, rep window.Report, stamp int64) error {
+func (g Generation) Write(ctx context.Context, w *window.Window, rep window.Report,
+	stamp int64) error {
 	enc := blobs.Encode(w, rep)
-	if err := g.tables.series.Write(ctx, g.task.Work, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.tables.series.Write(ctx, g.task.Work, w.Node, w.Start,
+		enc.Dictionaries); err != nil {
 		return err
 	}
 	parts, first := layout.WindowRows(enc.Parts)
-	head := layout.Head{Edition: spans.DrawEdition(calendar.WindowMillis), First: first, Blob: enc.Head,
-		Bytes: int64(len(enc.Head))}
+	head := layout.Head{Edition: spans.DrawEdition(calendar.WindowMillis), First: first,
+		Blob: enc.Head, Bytes: int64(len(enc.Head))}
 	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.tables.limits.RawTTL)
 	if ttl > 0 {
 		ttl = min(ttl, calendar.WindowTTL)

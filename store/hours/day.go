@@ -23,7 +23,8 @@ import (
 
 // MakeDay makes the rollups of a node's day that begins at start (ms), by the hour and of the whole
 // day, from those of five minutes. It may be repeated at any time and run in two processes at once.
-func (s *Maker) MakeDay(ctx context.Context, task spans.Task, account string, node uuid.UUID, start int64) error {
+func (s *Maker) MakeDay(ctx context.Context, task spans.Task, account string, node uuid.UUID,
+	start int64) error {
 	m := dayMaker{maker: s, task: task, runs: s.Rollups.At(task), account: account, node: node,
 		start: start, stamp: s.Clock.Stamp()}
 	if calendar.Expired(start+rollup.FiveMinutes.Millis, m.stamp, s.Limits.FiveMinutesTTL) {
@@ -192,8 +193,9 @@ func (m *dayMaker) passes(ctx context.Context, fine map[int64]*rollups.Head) ([]
 
 // leave says in the log why the day's rollups stay as they are.
 func (m *dayMaker) leave(damage []error) string {
-	m.maker.Log.Warn("store: left rollups of a day as they are, because what they are made of cannot "+
-		"be read any more", "node", m.node, "day", calendar.Text(m.start),
+	m.maker.Log.Warn(
+		"store: left rollups of a day as they are, because what they are made of cannot "+
+			"be read any more", "node", m.node, "day", calendar.Text(m.start),
 		"error", errors.Join(damage...))
 	return "damaged"
 }
@@ -217,7 +219,8 @@ func (m *dayMaker) hours(ctx context.Context, end int64,
 	for hour := m.start; hour < end; hour += rollup.Hour.Millis {
 		mark := m.task.Lease.Taken()
 		found, _, bad, err := m.runs.Read(ctx, rollup.FiveMinutes,
-			&spans.Query{Account: m.account, Node: m.node, From: hour, To: hour + window.HourMillis - 1,
+			&spans.Query{Account: m.account, Node: m.node, From: hour,
+				To:       hour + window.HourMillis - 1,
 				Matchers: pass.matchers}, nil)
 		if err != nil {
 			return nil, nil, err

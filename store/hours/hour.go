@@ -67,9 +67,11 @@ type hourMaker struct {
 
 // MakeHour makes a node's hour that begins at start (ms) from its closed windows, and its 5-minute
 // rollups. It may be repeated at any time and run in two processes at once.
-func (s *Maker) MakeHour(ctx context.Context, task spans.Task, account string, node uuid.UUID, start int64) error {
+func (s *Maker) MakeHour(ctx context.Context, task spans.Task, account string, node uuid.UUID,
+	start int64) error {
 	began := time.Now()
-	m := hourMaker{maker: s, task: task, runs: s.Rollups.At(task), account: account, node: node, start: start, stamp: s.Clock.Stamp(),
+	m := hourMaker{maker: s, task: task, runs: s.Rollups.At(task), account: account, node: node,
+		start: start, stamp: s.Clock.Stamp(),
 		whole: true}
 	result, err := m.make(ctx)
 	if err != nil {
@@ -84,8 +86,8 @@ func (m *hourMaker) make(ctx context.Context) (string, error) {
 	if err := m.find(ctx); err != nil {
 		if errors.Is(err, blobs.ErrVersion) || errors.Is(err, layout.ErrVersion) ||
 			errors.Is(err, rollup.ErrVersion) {
-			m.maker.Log.Warn("store: left an hour to the newer program that wrote it", "node", m.node,
-				"hour", calendar.Text(m.start), "error", err)
+			m.maker.Log.Warn("store: left an hour to the newer program that wrote it",
+				"node", m.node, "hour", calendar.Text(m.start), "error", err)
 			return "unchanged", nil
 		}
 		return "", err
@@ -135,7 +137,8 @@ func (m *hourMaker) find(ctx context.Context) error {
 		m.raw = append(m.raw, &hourSource{start: m.start, length: window.HourMillis,
 			stamps: h.Row.Stamps, times: h.Hour.Times, node: h.Hour.Node, report: h.Hour.Report,
 			bytes: h.Row.Bytes, head: h.Hour,
-			find: m.maker.Dictionaries.Finder(ctx, m.task.Work, m.account, m.node, calendar.Day(m.start)).Find})
+			find: m.maker.Dictionaries.Finder(ctx, m.task.Work, m.account, m.node,
+				calendar.Day(m.start)).Find})
 	}
 	return nil
 }
@@ -143,7 +146,8 @@ func (m *hourMaker) find(ctx context.Context) error {
 // findWindows reads windows of a generation that keeps samples.
 func (m *hourMaker) findWindows(ctx context.Context, span generations.Route) error {
 	var list []spans.Span
-	err := span.Generation.Read(ctx, spans.Query{Account: m.account, Node: m.node, From: span.From, To: span.To},
+	err := span.Generation.Read(ctx, spans.Query{Account: m.account, Node: m.node, From: span.From,
+		To: span.To},
 		spans.Collect(&list))
 	for _, k := range list {
 		for _, err := range k.Damage {
@@ -202,7 +206,8 @@ func (m *hourMaker) findSpans(ctx context.Context, g columns.Generation, from, t
 		m.raw = append(m.raw, &hourSource{start: start, length: calendar.WindowMillis,
 			stamps: stamps, times: h.Window.Times, node: h.Window.Node,
 			report: h.Window.Report, bytes: h.Row.Bytes, head: h.Window,
-			find:  m.maker.Dictionaries.Finder(ctx, m.task.Work, m.account, m.node, calendar.Day(start)).Find,
+			find: m.maker.Dictionaries.Finder(ctx, m.task.Work, m.account, m.node,
+				calendar.Day(start)).Find,
 			parts: map[blobs.PartID][]byte{}})
 	}
 	return nil

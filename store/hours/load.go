@@ -45,7 +45,8 @@ func (m *hourMaker) load(ctx context.Context) error {
 		return nil
 	}
 	var full error
-	query := rows.Query{Table: m.maker.Generations.V3.Windows, Key: []any{m.account, m.node, m.start},
+	query := rows.Query{Table: m.maker.Generations.V3.Windows,
+		Key:  []any{m.account, m.node, m.start},
 		From: 1, Columns: []string{"part", "at", "blob"}}
 	err = m.task.Engine.Read(ctx, m.task.Work, query, func(scan func(...any) bool) bool {
 		var number int

@@ -68,8 +68,9 @@ func (m *hourMaker) compareRun(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if len(damage) > 0 { // what is there was made when all could be read
-			m.maker.Log.Warn("store: left the rollups of an hour as they are, because they cannot be "+
-				"read whole", "node", m.node, "hour", calendar.Text(m.start),
+			m.maker.Log.Warn(
+				"store: left the rollups of an hour as they are, because they cannot be "+
+					"read whole", "node", m.node, "hour", calendar.Text(m.start),
 				"error", errors.Join(damage...))
 			return false, nil
 		}

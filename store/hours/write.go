@@ -173,14 +173,15 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	slices.Sort(times)
 	times = slices.Compact(times)
 	node.Account, node.ID = m.account, m.node
-	bucket, err := m.maker.Generations.V3.At(m.task).BucketFor(ctx, m.account, m.node, m.start, int(bytes))
+	bucket, err := m.maker.Generations.V3.At(m.task).BucketFor(ctx, m.account, m.node, m.start,
+		int(bytes))
 	if err != nil {
 		return nil, fmt.Errorf("find its bucket: %w", err)
 	}
 	h.encoder = blobs.NewEncoder(node, m.start, window.HourMillis, times, h.report)
 	h.Writer = spans.Writer{Task: m.task, Place: spans.NewPartition(m.maker.Generations.V3.Hours,
-		m.account, m.node, bucket), Start: m.start, Edition: spans.DrawEdition(window.HourMillis), Stamp: m.stamp,
-		TTL: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.maker.Limits.RawTTL)}
+		m.account, m.node, bucket), Start: m.start, Edition: spans.DrawEdition(window.HourMillis),
+		Stamp: m.stamp, TTL: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.maker.Limits.RawTTL)}
 	return h, nil
 }
 
@@ -189,8 +190,8 @@ func (m *hourMaker) finishHour(ctx context.Context, h *hourWriter) error {
 		return err
 	}
 	enc := h.encoder.Finish()
-	if err := m.maker.Dictionaries.Write(ctx, m.task.Work, window.Node{Account: m.account, ID: m.node}, m.start,
-		enc.Dictionaries); err != nil {
+	if err := m.maker.Dictionaries.Write(ctx, m.task.Work,
+		window.Node{Account: m.account, ID: m.node}, m.start, enc.Dictionaries); err != nil {
 		return err
 	}
 	if err := h.Finish(ctx, layout.Head{Stamps: h.stamps, Blob: enc.Head}); err != nil {

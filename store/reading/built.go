@@ -38,8 +38,8 @@ func (s *Source) Build(allow window.Allowance, node window.Node, start int64, fr
 	if s.Cache == nil {
 		return building.Wanted(allow, node, frames, want)
 	}
-	id := spans.ID{Account: node.Account, Node: node.ID, Start: start, Length: calendar.WindowMillis,
-		In: builtOf + wanted}
+	id := spans.ID{Account: node.Account, Node: node.ID, Start: start,
+		Length: calendar.WindowMillis, In: builtOf + wanted}
 	sums := make(map[uint64]bool, len(frames))
 	var more [][]byte // that what is kept lacks
 	of, _ := s.Cache.Get(id).(*built)

@@ -88,7 +88,8 @@ func (s *finalRunsReader) isFinal(start int64, h *rollups.Head) bool {
 		case coarse && at+s.table.Millis > s.reader.now-finalMillis:
 			return false
 		case there[at]:
-		case coarse && at >= s.table.Start(s.reader.now-rollups.PendingMillis), !coarse && at >= s.reader.soonest():
+		case coarse && at >= s.table.Start(s.reader.now-rollups.PendingMillis),
+			!coarse && at >= s.reader.soonest():
 			return false
 		}
 	}

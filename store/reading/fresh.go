@@ -26,8 +26,8 @@ func (r *windowsReader) fresh(ctx context.Context, start int64) error {
 		}
 		return nil
 	}
-	w, rep, err := r.source.Build(memory.Until(ctx, r.task.Lease), window.Node{Account: r.account, ID: r.node},
-		start, frames, r.wanted(), r.wantedNames())
+	w, rep, err := r.source.Build(memory.Until(ctx, r.task.Lease),
+		window.Node{Account: r.account, ID: r.node}, start, frames, r.wanted(), r.wantedNames())
 	switch {
 	case errors.Is(err, frame.ErrMemory): // also if the context has ended
 		return err

@@ -163,7 +163,8 @@ func (r *rollupReader) unclosed(ctx context.Context,
 	g.SetLimit(spans.ReadsInFlight)
 	for _, start := range starts {
 		g.Go(func() error {
-			frames, err := r.source.Fresh.InWindow(gctx, r.task.Work, r.task.Lease, r.account, r.node, start)
+			frames, err := r.source.Fresh.InWindow(gctx, r.task.Work, r.task.Lease, r.account,
+				r.node, start)
 			if err != nil || len(frames) == 0 {
 				return err
 			}

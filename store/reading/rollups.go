@@ -39,7 +39,8 @@ func (r Reader) ReadRollup(
 	if from > to {
 		return nil, report, nil
 	}
-	of := rollupReader{source: s, task: r.task, runs: s.Rollups.At(r.task), account: account, node: node, now: now, matchers: matchers,
+	of := rollupReader{source: s, task: r.task, runs: s.Rollups.At(r.task), account: account,
+		node: node, now: now, matchers: matchers,
 		report: &report}
 	var err error
 	t := s.Rollups.Of(level)
@@ -84,7 +85,8 @@ type rollupReader struct {
 // level returns the rollups of the periods that begin at from ≤ start ≤ to.
 func (r *rollupReader) level(ctx context.Context, level rollup.Level,
 	from, to int64) (map[int64]*rollup.Rollup, error) {
-	found, known, damage, err := r.runs.Read(ctx, level, &spans.Query{Account: r.account, Node: r.node,
+	found, known, damage, err := r.runs.Read(ctx, level, &spans.Query{Account: r.account,
+		Node: r.node,
 		From: from, To: to, Matchers: r.matchers, Keep: true}, r.late)
 	if err != nil {
 		return nil, err

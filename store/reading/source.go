@@ -1,9 +1,9 @@
 // Package reading answers what nodes said: windows from their columns and from frames, and rollups.
 // Start with Source.
 //
-// A window is answered from its hour or its own rows, if they have it, and from its frames, if it is
-// not closed or has late ones. A rollup is answered from its run, if that is final, and else computed
-// of finer ones, down to windows.
+// A window is answered from its hour or its own rows, if they have it, and from its frames, if it
+// is not closed or has late ones. A rollup is answered from its run, if that is final, and else
+// computed of finer ones, down to windows.
 package reading
 
 import (

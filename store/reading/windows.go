@@ -57,7 +57,8 @@ func (r Reader) Windows(ctx context.Context, account string, node uuid.UUID, fro
 	if from > to {
 		return nil, report, nil
 	}
-	of := windowsReader{source: s, task: r.task, ctx: ctx, account: account, node: node, from: from, to: to,
+	of := windowsReader{source: s, task: r.task, ctx: ctx, account: account, node: node, from: from,
+		to:     to,
 		facets: facets, matchers: matchers, stamps: map[int64]int64{},
 		marksKnown: make(chan struct{}),
 		held:       map[int64]spans.Span{}, counted: map[int64]bool{}, report: &report}
@@ -144,8 +145,8 @@ func (r *windowsReader) columns(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, span := range list {
 		g.Go(func() error {
-			return span.Generation.Read(gctx, spans.Query{Account: r.account, Node: r.node, From: span.From,
-				To: span.To, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
+			return span.Generation.Read(gctx, spans.Query{Account: r.account, Node: r.node,
+				From: span.From, To: span.To, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
 				Keep: true, Late: r.late}, r.stored)
 		})
 	}
@@ -223,7 +224,8 @@ func (r *windowsReader) stored(k spans.Span) {
 		return
 	}
 	if k.Window == nil { // only its instants are asked for
-		k.Window = spans.HeadWindow(&spans.Query{Account: r.account, Node: r.node}, k.Start, k.Length, k.Head)
+		k.Window = spans.HeadWindow(&spans.Query{Account: r.account, Node: r.node}, k.Start,
+			k.Length, k.Head)
 	}
 	<-r.marksKnown
 	held := r.lacks(&k) && k.Length == calendar.WindowMillis

@@ -75,7 +75,8 @@ func (r Runs) ReadThose(ctx context.Context, k *spans.Cached, t *Table, heads []
 	}
 	for i, h := range heads {
 		c := list[i].Plan
-		of, bad, isKept, err := c.Columns(k, h.Start, t.Run, func() (spans.Columns, []error, error) {
+		of, bad, isKept, err := c.Columns(k, h.Start, t.Run, func() (
+			spans.Columns, []error, error) {
 			run, bad, err := rollup.OpenRun(memory.Until(ctx, r.task.Lease), h.Run, c.Types,
 				f.Find, c.Parts)
 			return runColumns{run}, bad, cmp.Or(err, f.Err)

@@ -39,7 +39,8 @@ func (g Generation) Tables() []*rows.Table {
 func (g Generation) Write(ctx context.Context, w *window.Window, rep window.Report,
 	stamp int64) error {
 	enc := blobs.Encode(w, rep)
-	if err := g.tables.series.Write(ctx, g.task.Work, w.Node, w.Start, enc.Dictionaries); err != nil {
+	if err := g.tables.series.Write(ctx, g.task.Work, w.Node, w.Start,
+		enc.Dictionaries); err != nil {
 		return err
 	}
 	ttl := calendar.TimeLeft(w.Start+calendar.WindowMillis, stamp, g.tables.rawTTL)

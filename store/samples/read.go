@@ -99,15 +99,16 @@ func (g Generation) readWindow(ctx context.Context, q spans.Query, k *spans.Span
 	}
 	if len(services) > 0 {
 		var mu sync.Mutex
-		err := g.tables.layout.read(ctx, g, q, k.Start, services, names, func(service string, r *sampleRow) {
-			if s := services[service]; s != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if err := r.appendTo(s); err != nil {
-					k.Damage = append(k.Damage, fmt.Errorf("%s at %d: %w", service, r.at, err))
+		err := g.tables.layout.read(ctx, g, q, k.Start, services, names,
+			func(service string, r *sampleRow) {
+				if s := services[service]; s != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					if err := r.appendTo(s); err != nil {
+						k.Damage = append(k.Damage, fmt.Errorf("%s at %d: %w", service, r.at, err))
+					}
 				}
-			}
-		})
+			})
 		if err != nil {
 			return err
 		}

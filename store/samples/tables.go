@@ -1,5 +1,5 @@
-// Package samples keeps closed windows as a row per sample: generations v1 and v2. v1 has a partition
-// per series and window, v2 one per node and window.
+// Package samples keeps closed windows as a row per sample: generations v1 and v2. v1 has a
+// partition per series and window, v2 one per node and window.
 package samples
 
 import (
@@ -60,6 +60,6 @@ func newTables(name string, layout rowLayout, series *dictionaries.Table, rawTTL
 		TTL:        rawTTL, AgeUnit: time.Hour, Grace: 3 * time.Hour,
 		Compression: rows.Zip(3, 16),
 	}
-	return &Tables{Samples: samples, Windows: windows, layout: layout, series: series, rawTTL: rawTTL,
-		written: written}
+	return &Tables{Samples: samples, Windows: windows, layout: layout, series: series,
+		rawTTL: rawTTL, written: written}
 }

@@ -38,9 +38,9 @@ func (s *Schedule) MakeReady(ctx context.Context, now time.Time, all bool) error
 // Run makes hours and days as they are due, beside what closes windows, until ctx ends.
 func (s *Schedule) Run(ctx context.Context) {
 	var workers errgroup.Group
-	workers.SetLimit(dueSpansAtOnce)
+	workers.SetLimit(madeAtOnce)
 	defer workers.Wait()
-	ticker := time.NewTicker(dueSpansEvery)
+	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	looked := time.Now()
 	for {

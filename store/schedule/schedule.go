@@ -75,8 +75,8 @@ type Schedule struct {
 	replayed map[Span]bool  // hours whose frames were read from the stream a second time
 }
 
-// New returns a Schedule of no partition. open returns the windows that are to be closed, loads says
-// that what comes is in no stream, and expired is set when frames must come again.
+// New returns a Schedule of no partition. open returns the windows that are to be closed, loads
+// says that what comes is in no stream, and expired is set when frames must come again.
 func New(c Config, work rows.Work, open func() []Window, loads bool,
 	expired *atomic.Bool) *Schedule {
 	return &Schedule{config: c, table: Layout(), work: work, open: open, loads: loads,
@@ -94,10 +94,10 @@ const (
 	lateSpanDelay = time.Minute
 	// daySpread is over how many times HourSpread the days of a fleet are made.
 	daySpread = 6
-	// dueSpansEvery is how often run looks for spans that are to be made, and dueSpansAtOnce how
+	// lookEvery is how often run looks for spans that are to be made, and madeAtOnce how
 	// many are made at once.
-	dueSpansEvery  = 5 * time.Second
-	dueSpansAtOnce = 2
+	lookEvery  = 5 * time.Second
+	madeAtOnce = 2
 	// mostLate is how long a span waits for a window in it that cannot be closed.
 	mostLate = time.Hour
 	// readEvery is how often a process looks again for what is due in its partitions. Another

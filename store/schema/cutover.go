@@ -18,7 +18,8 @@ import (
 // another at the same time. The error wraps ErrCutover if it cannot be. by says who wants it.
 func (s *Schema) Cutover(ctx context.Context, to string, at time.Time,
 	by string) (cutovers.Cutover, error) {
-	c := cutovers.Cutover{At: at.UnixMilli(), Generation: to, By: by, Written: s.config.Clock.Millis()}
+	c := cutovers.Cutover{At: at.UnixMilli(), Generation: to, By: by,
+		Written: s.config.Clock.Millis()}
 	if start := calendar.Floor(c.At, calendar.WindowMillis); start < c.At {
 		c.At = start + calendar.WindowMillis
 	}

@@ -76,7 +76,8 @@ func (s *Schema) Apply(ctx context.Context) error {
 // change. Before it changes anything it looks for what would lose data, a shorter TTL or fewer
 // replicas: that is an error which wraps rows.ErrLoss. It may be called again at any time.
 func (s *Schema) ApplyChanges(ctx context.Context, c rows.Changes) ([]string, error) {
-	return s.config.Database.Apply(ctx, c, rows.Schema{Tables: s.tablesNow, Seed: s.config.Cutovers.Seed})
+	return s.config.Database.Apply(ctx, c, rows.Schema{Tables: s.tablesNow,
+		Seed: s.config.Cutovers.Seed})
 }
 
 // tablesNow returns the shared tables and those of the generations that serve any time whose data
