@@ -46,8 +46,8 @@ func NewCloser(m *Maker, work rows.Work, windows *Windows, s *schedule.Schedule,
 	return &Closer{maker: m, work: work, windows: windows, schedule: s, expired: expired}
 }
 
-// Run closes windows whose time has come, beside who takes frames, until ctx ends. One that cannot be closed
-// stays open and is tried again with backoff, and the others go on.
+// Run closes windows whose time has come, beside who takes frames, until ctx ends. One that cannot
+// be closed stays open and is tried again with backoff, and the others go on.
 func (w *Closer) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()

@@ -181,7 +181,8 @@ func (m *hourMaker) hourWriter(ctx context.Context) (*hourWriter, error) {
 	h.encoder = blobs.NewEncoder(node, m.start, window.HourMillis, times, h.report)
 	h.Writer = spans.Writer{Task: m.task, Place: spans.NewPartition(m.maker.Generations.V3.Hours,
 		m.account, m.node, bucket), Start: m.start, Edition: spans.DrawEdition(window.HourMillis),
-		Stamp: m.stamp, TTL: calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.maker.Limits.RawTTL)}
+		Stamp: m.stamp,
+		TTL:   calendar.TimeLeft(m.start+window.HourMillis, m.stamp, m.maker.Limits.RawTTL)}
 	return h, nil
 }
 

@@ -146,8 +146,8 @@ func (r *windowsReader) columns(ctx context.Context) error {
 	for _, span := range list {
 		g.Go(func() error {
 			return span.Generation.Read(gctx, spans.Query{Account: r.account, Node: r.node,
-				From: span.From, To: span.To, Matchers: r.matchers, Facets: r.facets, HeadsOnly: r.onlyInstants(),
-				Keep: true, Late: r.late}, r.stored)
+				From: span.From, To: span.To, Matchers: r.matchers, Facets: r.facets,
+				HeadsOnly: r.onlyInstants(), Keep: true, Late: r.late}, r.stored)
 		})
 	}
 	if err := g.Wait(); err != nil {

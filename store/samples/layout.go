@@ -17,5 +17,6 @@ type rowLayout interface {
 	// read calls take for the rows of a window. services are those that are wanted, names the
 	// prefixes of them all.
 	read(ctx context.Context, g Generation, q spans.Query, start int64,
-		services map[string]*window.Series, names []string, take func(service string, r *sampleRow)) error
+		services map[string]*window.Series, names []string,
+		take func(service string, r *sampleRow)) error
 }
