@@ -24,7 +24,7 @@ func TestManyNewNodesAreFound(t *testing.T) {
 	}
 	mustHandle(t, NewWriter(s), records...)
 	eventually.True(t, "the series of all nodes", func() bool {
-		ids, err := reading(s).DictionariesWritten(t.Context(), "acme", 0)
+		ids, err := answers(s).DictionariesWritten(t.Context(), "acme", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

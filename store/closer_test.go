@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/nodes"
@@ -205,9 +206,9 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	s := mustStore(t, c)
 	w, n := NewWriter(s), windowtest.NewNode(seeded(t, 4))
 	record := stream.Record{Account: "acme", Value: n.Step(base, false).Bytes}
-	w.overdue.Store(c.now().Add(-mostBehind + time.Minute).UnixNano())
+	w.Overdue.Store(c.now().Add(-closing.MostBehind + time.Minute).UnixNano())
 	mustHandle(t, w, record)
-	w.overdue.Store(c.now().Add(-mostBehind).UnixNano())
+	w.Overdue.Store(c.now().Add(-closing.MostBehind).UnixNano())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	record.Offset = 1

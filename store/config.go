@@ -13,6 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 )
 
@@ -107,7 +108,7 @@ func DefaultConfig() Config {
 		Keyspace:          "ringwatch",
 		ReplicationFactor: 1,
 		Consistency:       "LOCAL_QUORUM",
-		Generation:        DefaultGeneration,
+		Generation:        generations.Default,
 		RawTTL:            14 * 24 * time.Hour,
 		FiveMinutesTTL:    60 * 24 * time.Hour,
 		HourTTL:           365 * 24 * time.Hour,
@@ -132,8 +133,8 @@ func (c *Config) Validate() error {
 	}
 	cluster := c.cluster()
 	errs = append(errs, cluster.Validate())
-	if !knownGeneration(c.Generation) {
-		bad("generation: %q must be one of %v", c.Generation, Generations())
+	if !generations.Known(c.Generation) {
+		bad("generation: %q must be one of %v", c.Generation, generations.Names())
 	}
 	if c.RawTTL < time.Hour {
 		bad("raw_ttl: %s: use at least 1h", c.RawTTL)
@@ -166,6 +167,32 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// validateRollups returns what is wrong with the TTLs. A coarser level is computed anew from the
+// finer one when a late frame comes, so that must still be there.
+func (c *Config) validateRollups() error {
+	var errs []error
+	below, name := c.RawTTL+24*time.Hour, "raw_ttl and a day"
+	for _, l := range []struct {
+		name string
+		ttl  time.Duration
+	}{{"five_minutes_ttl", c.FiveMinutesTTL}, {"hour_ttl", c.HourTTL}, {"day_ttl", c.DayTTL}} {
+		if l.ttl < below {
+			errs = append(errs, fmt.Errorf("%s: %s: use at least %s, %s", l.name, l.ttl,
+				name, below))
+		}
+		below, name = l.ttl, l.name
+		if l.ttl > maxTTL {
+			errs = append(errs, fmt.Errorf("%s: %s: use at most %s, which is what Cassandra takes",
+				l.name, l.ttl, maxTTL))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// maxTTL is Cassandra's 20 years, less a year in which dictionaries outlive the rollups of their
+// partition.
+const maxTTL = 19 * 365 * 24 * time.Hour
 
 // limits are how long what lives, and how long what may take.
 func (c *Config) limits() *calendar.Limits {

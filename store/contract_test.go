@@ -18,8 +18,11 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/nodes"
+	"github.com/ringwatch/ringwatch/store/reading"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -31,9 +34,9 @@ func asIs(err, target error) bool { return errors.Is(err, target) }
 
 // read returns what Read answers for all times, as samples.
 func read(t *testing.T, s *Store, node uuid.UUID, from, to int64,
-	m ...*labels.Matcher) (windowtest.Samples, ReadReport) {
+	m ...*labels.Matcher) (windowtest.Samples, reading.Report) {
 	t.Helper()
-	series, report, err := reading(s).Read(t.Context(), "acme", node, from, to, m...)
+	series, report, err := answers(s).Read(t.Context(), "acme", node, from, to, m...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func read(t *testing.T, s *Store, node uuid.UUID, from, to int64,
 	return got, report
 }
 
-func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Samples) ReadReport {
+func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Samples) reading.Report {
 	t.Helper()
 	name := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".*[01]")
 	// of some metrics there is then more at hand than of others
@@ -60,7 +63,7 @@ func checkRead(t *testing.T, s *Store, n *windowtest.Node, want windowtest.Sampl
 }
 
 // checkInstants compares the report's instants with those of sent that are from from to to.
-func checkInstants(t *testing.T, report ReadReport, sent []int64, from, to int64) {
+func checkInstants(t *testing.T, report reading.Report, sent []int64, from, to int64) {
 	t.Helper()
 	want := slices.DeleteFunc(slices.Clone(sent), func(at int64) bool {
 		return at < from || at > to
@@ -175,9 +178,9 @@ func TestContract(t *testing.T) {
 		few, many = 40, 40
 	}
 	onEach(t, func(t *testing.T, open opener) {
-		for _, generation := range Generations() {
+		for _, generation := range generations.Names() {
 			seeds := few // of what new keyspaces no longer begin with
-			if generation == DefaultGeneration {
+			if generation == generations.Default {
 				seeds = many
 			}
 			t.Run(generation, func(t *testing.T) { contract(t, open, generation, seeds) })
@@ -204,8 +207,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 	for seed := range seeds {
 		pick := seeded(t, seed)
 		c.millis.Store(base)
-		s := &consumer{t: t, pick: pick, clock: c, store: first}
-		s.store.metrics = NewMetrics(nil)
+		s := &consumer{t: t, pick: pick, clock: c, store: another(first, first.config)}
 		s.writer = NewWriter(s.store)
 		var nodes []*windowtest.Node
 		var wants []windowtest.Samples
@@ -277,7 +279,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 		// Two windows closed, the third open.
 		c.millis.Store(base + 3*frame.WindowMillis - 1000)
 		s.tick()
-		var report ReadReport
+		var report reading.Report
 		for i, n := range nodes {
 			if report = checkRead(t, s.store, n, wants[i]); report.Raw+report.Kept != 2 ||
 				report.Fresh != 1 {
@@ -287,7 +289,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			nameless := labels.MustNewMatcher(labels.MatchEqual, "__name__", "")
 			_, bare := read(t, s.store, n.ID, 0, 1<<50, nameless)
 			checkInstants(t, bare, sent[i], 0, math.MaxInt64)
-			frames, _, _, err := reading(s.store).LatestFrames(t.Context(), "acme", n.ID)
+			frames, _, _, err := answers(s.store).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,7 +301,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, newest[i].Samples); d != "" || err != nil {
 				t.Fatalf("latest: %v %s", err, d)
 			}
-			if seen, err := reading(s.store).LastSeen(t.Context(), "acme",
+			if seen, err := answers(s.store).LastSeen(t.Context(), "acme",
 				[]uuid.UUID{n.ID, uuid.New()}); err != nil || len(seen) != 1 ||
 				seen[n.ID] != newest[i].At {
 				t.Fatalf("last seen %d, %v, want %d", seen, err, newest[i].At)
@@ -336,7 +338,7 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 					checkInstants(t, report, sent[i], from, to)
 				}
 			}
-			all, _, err := reading(s.store).Read(t.Context(), "acme", n.ID, 0, 1<<50)
+			all, _, err := answers(s.store).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,12 +359,12 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			if d := windowtest.Diff(got, want); d != "" {
 				t.Fatalf("%d … %d of %v:\n%s", from, to, m, d)
 			}
-			if other, _, _ := reading(s.store).Read(t.Context(), "other", n.ID, 0,
+			if other, _, _ := answers(s.store).Read(t.Context(), "other", n.ID, 0,
 				1<<50); len(other) > 0 {
 				t.Fatal("another account sees it")
 			}
 		}
-		known, err := reading(s.store).Nodes(t.Context(), "acme")
+		known, err := answers(s.store).Nodes(t.Context(), "acme")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -511,7 +513,7 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 	}
 	want := write(t, s, sent...)
 	closeIt(t, s, n)
-	gen, err := unbounded(s).generationAt(t.Context(), base)
+	gen, err := s.generations.At(t.Context(), unbounded(s), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -523,10 +525,10 @@ func TestSlowCloserLosesAgainstALaterOne(t *testing.T) {
 }
 
 // unbounded is the store at work that the throttle is not asked for, and nobody bounds.
-func unbounded(s *Store) task { return s.task(rows.Work{}, memory.Unbounded()) }
+func unbounded(s *Store) spans.Task { return s.task(rows.Work{}, memory.Unbounded()) }
 
-// reading reads as the API does, without a bound.
-func reading(s *Store) Reader { return s.Reader(Dashboard("acme"), memory.Unbounded()) }
+// answers reads as the API does, without a bound.
+func answers(s *Store) Reader { return s.Reader(Dashboard("acme"), memory.Unbounded()) }
 
 // writing does what needs no Writer that goes on.
 func writing(s *Store) *Writer { return &Writer{store: s} }

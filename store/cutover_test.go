@@ -9,22 +9,26 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
+	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/window/windowtest"
 )
 
 // windowsOf returns the numbers of a node's closed windows in a generation's table.
 func windowsOf(t *testing.T, s *Store, n *windowtest.Node, generation string) []int64 {
 	t.Helper()
-	g, err := unbounded(s).generation(generation)
+	g, err := s.generations.Named(generation, unbounded(s))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []int64
 	found := make(chan int64, 1000)
-	if err := g.Read(t.Context(), Query{Account: "acme", Node: n.ID,
+	if err := g.Read(t.Context(), spans.Query{Account: "acme", Node: n.ID,
 		From: base - 100*calendar.WindowMillis,
-		To:   base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k StoredSpan) {
+		To:   base + 100*calendar.WindowMillis, HeadsOnly: true}, func(k spans.Span) {
 		found <- k.Start
 	}); err != nil {
 		t.Fatal(err)
@@ -61,7 +65,8 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		}
 	}
 	list, err := s.Cutovers(t.Context(), base)
-	if err != nil || len(list) != 1 || list[0].At != 0 || list[0].Generation != DefaultGeneration {
+	if err != nil || len(list) != 1 || list[0].At != 0 ||
+		list[0].Generation != generations.Default {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	// Rounded up; and changed while it lies ahead.
@@ -77,14 +82,16 @@ func TestCutoverMustLieAhead(t *testing.T) {
 		list[1].By != "the test" {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if _, err := unbounded(s).spans(t.Context(), first, first); !asIs(err, ErrCutovers) {
+	if _, err := s.generations.Routes(t.Context(), unbounded(s), first,
+		first); !asIs(err, ErrCutovers) {
 		t.Errorf("so far ahead nobody can know: %v", err)
 	}
 	c.millis.Store(first - 60_000)
-	spans, err := unbounded(s).spans(t.Context(), first-2*calendar.WindowMillis, first)
-	if err != nil || len(spans) != 2 || spans[0].to != first-calendar.WindowMillis ||
-		spans[1].from != first || spans[1].to != first {
-		t.Fatalf("%+v, %v", spans, err)
+	routes, err := s.generations.Routes(t.Context(), unbounded(s), first-2*calendar.WindowMillis,
+		first)
+	if err != nil || len(routes) != 2 || routes[0].To != first-calendar.WindowMillis ||
+		routes[1].From != first || routes[1].To != first {
+		t.Fatalf("%+v, %v", routes, err)
 	}
 }
 
@@ -133,12 +140,12 @@ func TestWhoCannotReadTheCutoverTable(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+5*calendar.WindowMillis); !asIs(
 		err, ErrCutovers) {
 		t.Errorf("a read beyond: %v", err)
 	}
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+calendar.WindowMillis); err != nil {
 		t.Errorf("a read of what it knows: %v", err)
 	}
@@ -180,7 +187,7 @@ func TestAGenerationOfANewerProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.millis.Add(cutovers.Refresh.Milliseconds())
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 		base+calendar.WindowMillis); !asIs(err,
 		ErrGeneration) {
 		t.Errorf("%v", err)
@@ -221,14 +228,14 @@ func TestDrop(t *testing.T) {
 	if err := s.Drop(t.Context(), "v1"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || found {
+	if _, found, err := s.session.TTL(t.Context(), "v1_samples"); err != nil || found {
 		t.Fatalf("the table is there: %v, %v", found, err)
 	}
 	if err := s.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	refused("v1", "no tables")
-	if _, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
+	if _, _, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50); err != nil {
 		t.Error(err)
 	}
 	// A frame of that time that comes now has nowhere to go, and harms nothing.
@@ -239,8 +246,8 @@ func TestDrop(t *testing.T) {
 		o.Ranges[1].Generation != "v3" || o.Nodes != 1 || o.Away != 0 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if i := slices.IndexFunc(o.Tables, func(u TableUse) bool {
-		return u.Name == hoursTable
+	if i := slices.IndexFunc(o.Tables, func(u rows.TableUse) bool {
+		return u.Name == columns.HoursTable
 	}); i < 0 || o.Tables[i].TTL != s.config.RawTTL {
 		t.Errorf("%+v", o.Tables)
 	}
@@ -248,7 +255,7 @@ func TestDrop(t *testing.T) {
 		"the test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := s.session.TTL(t.Context(), v1Samples); err != nil || !found {
+	if _, found, err := s.session.TTL(t.Context(), "v1_samples"); err != nil || !found {
 		t.Fatalf("the table is not there: %v, %v", found, err)
 	}
 }
@@ -256,7 +263,7 @@ func TestDrop(t *testing.T) {
 // TestLostKeyFrame: a window whose key frame never came is there from its next key frame on, and
 // what is lost is counted.
 func TestLostKeyFrame(t *testing.T) {
-	for i, generation := range Generations() {
+	for i, generation := range generations.Names() {
 		c := newClock(base + frame.WindowMillis + 60_000)
 		s := mustStore(t, c, func(config *Config) { config.Generation = generation })
 		n := windowtest.NewNode(seeded(t, 530+uint64(i)))

@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 )
 
 // TestDamagedBlobsArePartial: what does not decode is left out, counted and named; all else is
@@ -20,8 +21,9 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 		s, _, n, sent := closedWindow(t, mustCassandra, 300)
 		want := write(t, s, sent...)
 		closeIt(t, s, n)
-		table, find, where := windowsTable, "SELECT part, at FROM "+s.table(windowsTable)+
-			" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
+		table, find, where := columns.WindowsTable,
+			"SELECT part, at FROM "+s.table(columns.WindowsTable)+
+				" WHERE part > 0 LIMIT 1 ALLOW FILTERING", " AND hour = ? AND part = ? AND at = ?"
 		var number int
 		var at int64
 		var typ, part string
@@ -34,8 +36,8 @@ func TestDamagedBlobsArePartial(t *testing.T) {
 				t.Fatal(err)
 			}
 			var bucket int64
-			table, find, where = hoursTable, "SELECT bucket, entity_type, part, at FROM "+
-				s.table(hoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING",
+			table, find, where = columns.HoursTable, "SELECT bucket, entity_type, part, at FROM "+
+				s.table(columns.HoursTable)+" WHERE entity_type > '' LIMIT 1 ALLOW FILTERING",
 				" AND bucket = ? AND entity_type = ? AND part = ? AND at = ?"
 			into, args = []any{&bucket, &typ, &part, &at}, func() []any {
 				return []any{n.ID.String(), bucket, typ, part, at}
@@ -98,7 +100,7 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 	c.millis.Store(base + 250_000)
 	write(t, s, sent[:7]...)
 	write(t, s, sent[8:10]...) // not 7, their key frame
-	frames, _, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+	frames, _, newer, err := answers(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil || len(frames) != 2 || !newer {
 		t.Fatal(len(frames), newer, err)
 	}
@@ -107,11 +109,11 @@ func TestLatestWithoutItsKeyFrame(t *testing.T) {
 		t.Errorf("got the frame at %d, want %d", h.At, sent[6].At)
 	}
 	c.millis.Add((30 * time.Minute).Milliseconds())
-	if frames, _, _, err = reading(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
+	if frames, _, _, err = answers(s).LatestFrames(t.Context(), "acme", n.ID); err != nil ||
 		len(frames) != 0 {
 		t.Errorf("half an hour later: %d frames, %v", len(frames), err)
 	}
-	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+	if seen, err := answers(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
 		seen[n.ID] != sent[0].At {
 		t.Errorf("half an hour later it was last seen at %d, %v, want the key frame's %d", seen,
 			err, sent[0].At)

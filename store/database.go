@@ -8,6 +8,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/store/schema"
 )
 
 // database is an engine with what a store needs of it beside rows: its connection, how it fares,
@@ -18,25 +19,16 @@ type database interface {
 	Connect(context.Context) error
 	Connected() error // rows.ErrNotConnected, or nil
 	Failing() error   // why the last call failed, or nil
-	// Warning returns in a sentence what its operator should know although it answers, or "".
-	Warning(context.Context) string
 	Close()
 
-	Apply(context.Context, rows.Changes, rows.Schema) ([]string, error)
-	Has(context.Context, *rows.Table) (bool, error)
+	schema.Database
 	Empty(context.Context, *rows.Table) (bool, error) // of a table that is there
-	Create(context.Context, ...*rows.Table) error
-	Drop(context.Context, *rows.Table) error
-	TTL(ctx context.Context, table string) (ttl time.Duration, found bool, err error)
-	Use(context.Context) (rows.Use, error)
 }
 
 // externalDatabase is a database that somebody else runs, and that says how safe rows are in it.
 type externalDatabase interface {
+	schema.External
 	Applying() error // why Apply does not get on, or nil
-	Grants(role string, list ...cassandra.Grant) []string
-	CommitLog(context.Context) (CommitLog, error)
-	ClockOff(context.Context) (time.Duration, error)
 }
 
 // newDatabase returns the configuration's database: Cassandra, or files if it names a directory.

@@ -98,11 +98,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 
 	// When its frames expire it is given up, and does not come from the stream again and again.
 	c.millis.Add(s.config.FreshTTL.Milliseconds())
-	w.windows.mu.Lock()
-	for _, o := range w.windows.open {
-		o.after = o.after.Add(-deferredRetry)
-	}
-	w.windows.mu.Unlock()
+	w.windows.TryAgain()
 	eventually.True(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
 		// other's

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/schedule"
 )
 
 // What follows is for callers without a stream: each does one thing at once, whatever windows are
@@ -30,7 +31,7 @@ func (w *Writer) WriteFrame(ctx context.Context, account string, b []byte) error
 // lease refuses, the error wraps.
 func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account string,
 	node uuid.UUID, start int64) error {
-	return w.store.task(w.work, lease).closeWindow(ctx, account, node, start)
+	return w.store.closing.Close(ctx, w.store.task(w.work, lease), account, node, start)
 }
 
 // MakeHour makes a node's hour that begins at start (milliseconds since the Unix epoch) from its
@@ -39,7 +40,8 @@ func (w *Writer) CloseWindow(ctx context.Context, lease *memory.Lease, account s
 // wraps.
 func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
 	start int64) error {
-	return w.store.task(rolling(w.work), lease).makeHour(ctx, account, node, start)
+	return w.store.hours.MakeHour(ctx, w.store.task(schedule.Rolling(w.work), lease),
+		account, node, start)
 }
 
 // MakeDay makes the rollups of a node's day that begins at start (milliseconds since the Unix
@@ -48,5 +50,6 @@ func (w *Writer) MakeHour(ctx context.Context, lease *memory.Lease, account stri
 // What the lease refuses, the error wraps.
 func (w *Writer) MakeDay(ctx context.Context, lease *memory.Lease, account string, node uuid.UUID,
 	start int64) error {
-	return w.store.task(rolling(w.work), lease).makeDay(ctx, account, node, start)
+	return w.store.hours.MakeDay(ctx, w.store.task(schedule.Rolling(w.work), lease),
+		account, node, start)
 }

@@ -3,11 +3,16 @@ package store
 import (
 	"errors"
 
+	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/cutovers"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/keys"
+	"github.com/ringwatch/ringwatch/store/moving"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
 	"github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/store/schedule"
+	"github.com/ringwatch/ringwatch/store/schema"
 )
 
 var (
@@ -37,11 +42,25 @@ var (
 	// them, because it could not read the cutover table for too long. It is retryable.
 	ErrCutovers = cutovers.ErrUnknown
 	// ErrGeneration is wrapped by the error about a generation that this program does not know.
-	ErrGeneration = errors.New("store: unknown generation")
+	ErrGeneration = generations.ErrUnknown
 	// ErrCutover is wrapped by the error about a cutover that cannot be.
-	ErrCutover = errors.New("store: cutover refused")
+	ErrCutover = schema.ErrCutover
 	// ErrDrop is wrapped by Drop's error about a generation that has data.
-	ErrDrop = errors.New("store: drop refused")
+	ErrDrop = schema.ErrDrop
+	// ErrBehind is returned by Handle while closing windows is a whole window behind.
+	ErrBehind = closing.ErrBehind
+	// ErrExpired says that a window's frames may have expired before it was closed, because
+	// Cassandra was away for too long: they must be read from the stream again.
+	ErrExpired = schedule.ErrExpired
+	// ErrOccupied is wrapped by the error about a keyspace that has other data than a directory's
+	// that is moved there.
+	ErrOccupied = moving.ErrOccupied
+	// ErrAccount is wrapped by the error about rows of an account that is not known where they are
+	// moved to.
+	ErrAccount = moving.ErrAccount
+	// ErrMoving is wrapped by the error about rows that could not be moved for now. What was moved
+	// stays.
+	ErrMoving = moving.ErrMoving
 	// ErrTooLarge is returned for a frame that Cassandra would refuse.
 	ErrTooLarge = errors.New("store: frame too large")
 )

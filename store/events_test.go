@@ -161,7 +161,7 @@ func (h *eventHistory) query(pick windowtest.Pick) events.Query {
 func allPages(t *testing.T, s *Store, q events.Query) (list []events.Event, pages int) {
 	t.Helper()
 	for {
-		p, err := reading(s).Events(t.Context(), "acme", q)
+		p, err := answers(s).Events(t.Context(), "acme", q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestEvents(t *testing.T) {
 		}
 		s.events.Paging = happened.DefaultPaging
 		all := events.Query{Clusters: h.clusters, To: base, Limit: 1000}
-		if p, err := reading(s).Events(t.Context(), "other", all); err != nil ||
+		if p, err := answers(s).Events(t.Context(), "other", all); err != nil ||
 			len(p.Events) > 0 || p.Next != nil {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
@@ -307,7 +307,7 @@ func TestLateEvents(t *testing.T) {
 		s.events.Paging = happened.DefaultPaging
 		q := events.Query{Clusters: []string{"a", "b", "c"}, To: math.MaxInt64, Limit: 1000,
 			After: &events.ID{}, Late: true}
-		if p, err := reading(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
+		if p, err := answers(s).Events(t.Context(), "other", q); err != nil || len(p.Events) > 0 {
 			t.Fatalf("another account sees %v, %v", p, err)
 		}
 		ttl, found, err := s.session.TTL(t.Context(), happened.LateTableName)

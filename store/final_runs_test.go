@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/store/reading"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -21,13 +22,13 @@ import (
 func TestKeptColumnsOfRollups(t *testing.T) { onEach(t, testKeptColumnsOfRollups) }
 
 func testKeptColumnsOfRollups(t *testing.T, open opener) {
-	for i, few := range []int{3, fewRows} {
+	for i, few := range []int{3, reading.FewRows} {
 		begin := rollup.Day.Start(eve) + 20*rollup.Hour.Millis
 		c := newClock(begin)
 		s := open(t, c, func(c *Config) {
 			c.HourSpread, c.Grace, c.KeptBytes = 0, 4*c.Timeout, 8<<20
 		})
-		s.fewRows, s.late.Clusters.Age = few, 0
+		s.reading.FewRows, s.late.Clusters.Age = few, 0
 		n, w := windowtest.NewNode(seeded(t, uint64(200+i))), NewWriter(s)
 		of := rollupQuestions{t: t, s: s, node: n, begin: begin,
 			random: rand.New(rand.NewPCG(uint64(i), 31))}
@@ -106,10 +107,11 @@ func (q *rollupQuestions) agree(
 ) {
 	q.t.Helper()
 	warm, _ := q.read(level, from, to, facets, by)
-	keeps := q.s.kept
-	q.s.kept = nil
+	keeps, config := q.s, q.s.config
+	config.KeptBytes = 0
+	q.s = another(keeps, config)
 	cold, _ := q.read(level, from, to, facets, by)
-	q.s.kept = keeps
+	q.s = keeps
 	if d := rolluptest.Diff(warm, cold); d != "" {
 		q.t.Fatalf("%s from %d to %d, %v of %v:\n%s", level.Name, from, to, facets, by, d)
 	}
@@ -150,7 +152,7 @@ func (q *rollupQuestions) read(
 	level rollup.Level, from, to int64, facets []blobs.Facet, by []*labels.Matcher,
 ) (rolluptest.Points, int) {
 	q.t.Helper()
-	list, report, err := reading(q.s).ReadRollup(q.t.Context(), "acme", q.node.ID, level, from, to,
+	list, report, err := answers(q.s).ReadRollup(q.t.Context(), "acme", q.node.ID, level, from, to,
 		facets, by...)
 	if err != nil || report.Partial() {
 		q.t.Fatal(err, report.Missing())

@@ -82,7 +82,7 @@ func firstWork(ctx context.Context, s *Store, n uint64) error {
 	if _, err := s.Keys(ctx); err != nil {
 		return err
 	}
-	if _, err := reading(s).DictionariesOf(ctx, "acme", node.ID, base); err != nil {
+	if _, err := answers(s).DictionariesOf(ctx, "acme", node.ID, base); err != nil {
 		return err
 	}
 	return writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", node.ID, base)

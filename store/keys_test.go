@@ -108,7 +108,7 @@ func checkKeyRoles(t *testing.T, service, keys, ingest *Store, grant func()) {
 	if _, err = ingest.BindKey(ctx, "k", "a", someNode); err != nil {
 		t.Error("ingest binds a key:", err)
 	}
-	_, err = reading(ingest).DictionariesOf(ctx, "a", someNode, 0)
+	_, err = answers(ingest).DictionariesOf(ctx, "a", someNode, 0)
 	refused("ingest's look at dictionaries", err)
 }
 

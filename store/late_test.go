@@ -12,6 +12,8 @@ import (
 	"github.com/ringwatch/ringwatch/store/calendar"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
+	"github.com/ringwatch/ringwatch/store/reading"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -25,7 +27,7 @@ import (
 // window is closed again, whichever generation has the window, whether its other frames are still
 // in fresh or have expired, and whether it is a delta frame or the window's missing key frame.
 func TestLateFramesAreSeenAtOnce(t *testing.T) {
-	for _, generation := range Generations() {
+	for _, generation := range generations.Names() {
 		t.Run(generation, func(t *testing.T) {
 			for seed, expired := range []bool{false, true} {
 				lateFrames(t, generation, uint64(seed), expired)
@@ -102,7 +104,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 	newest := late[len(late)-1].At
 	some := labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+_[01]")
 	before, _ := read(t, s, n.ID, start, math.MaxInt64, some)
-	latest, _, _, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+	latest, _, _, err := answers(s).LatestFrames(t.Context(), "acme", n.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func lateFrames(t *testing.T, generation string, seed uint64, expired bool) {
 		built.Times[len(built.Times)-1] != newest {
 		t.Fatalf("the newest values are not the late frame's: %v", err)
 	}
-	if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+	if seen, err := answers(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
 		seen[n.ID] != newest {
 		t.Fatalf("last seen %v, %v", seen, err)
 	}
@@ -192,7 +194,7 @@ func header(t *testing.T, b []byte) *frame.Header {
 }
 
 // checkReadNow compares Read with what the frames say.
-func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) ReadReport {
+func checkReadNow(t *testing.T, s *Store, n *windowtest.Node, frames [][]byte) reading.Report {
 	t.Helper()
 	want, err := windowtest.Of(direct(t, frames))
 	if err != nil {
@@ -246,12 +248,12 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			}
 			extended++
 		}
-		ids, err := reading(s).DictionariesWritten(t.Context(), "acme", 0)
+		ids, err := answers(s).DictionariesWritten(t.Context(), "acme", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		known := map[string]bool{}
-		if err := reading(s).ReadDictionaries(t.Context(), "acme", n.ID, ids,
+		if err := answers(s).ReadDictionaries(t.Context(), "acme", n.ID, ids,
 			func(_ window.Hash, d *window.Dictionary) {
 				for _, row := range d.Rows {
 					of := map[string]string{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/stream"
@@ -84,13 +85,13 @@ func TestLateFramesReachTheHour(t *testing.T) {
 		check("late by " + by.String())
 		settle("late by " + by.String() + ", closed")
 		// the hour alone
-		for _, table := range []string{fresh.TableName, late.TableName, windowsTable} {
+		for _, table := range []string{fresh.TableName, late.TableName, columns.WindowsTable} {
 			empty(t, s, table)
 		}
 		check("late by " + by.String() + ", from the hour")
 	}
 	// The rollups are those of all samples.
-	series, _, err := reading(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
+	series, _, err := answers(s).Read(t.Context(), "acme", n.ID, 0, 1<<50)
 	if err != nil {
 		t.Fatal(err)
 	}

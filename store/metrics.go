@@ -17,15 +17,15 @@ type Metrics struct {
 	Returned prometheus.Counter     // frames of a Handle that failed: its caller gives them again
 
 	OpenWindows prometheus.Gauge
-	ClosingAge  prometheus.GaugeFunc                 // see Writer.closingAge
+	ClosingAge  prometheus.GaugeFunc                 // see closing.Windows.Age
 	closingAge  atomic.Pointer[func() time.Duration] // the newest Writer's; nil: there is none
-	HourAge     prometheus.GaugeFunc                 // see Writer.hourAge
+	HourAge     prometheus.GaugeFunc                 // see schedule.Schedule.Age
 	hourAge     atomic.Pointer[func() time.Duration]
 	// windows, by result: written, merged, unchanged, empty, expired
 	Closed        *prometheus.CounterVec
 	CloseSeconds  prometheus.Histogram
-	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see pace.go
-	// windows that need more memory than their account may have: see deferred.go
+	ClosingAtOnce prometheus.Gauge // windows that may be closed at once: see closing.Limiter
+	// windows that need more memory than their account may have: see Writer.Deferred
 	Deferred prometheus.Gauge
 	// Dictionaries of closed windows and of rollups. Written and known together are those that a
 	// window or rollup refers to.
@@ -41,7 +41,7 @@ type Metrics struct {
 	LostFrames *prometheus.CounterVec
 	Damaged    prometheus.Counter // blobs that could not be decoded
 	Retries    prometheus.Counter
-	Owed       prometheus.Gauge // hours and days that are to be made: see due.go
+	Owed       prometheus.Gauge // hours and days that are to be made: see package schedule
 	// hours that were due, by result: written, unchanged, empty
 	Hours       *prometheus.CounterVec
 	HourSeconds prometheus.Histogram // time to make one

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	happened "github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -23,6 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/files"
+	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -160,9 +162,9 @@ func testMove(t *testing.T, where func(*Config)) {
 	answers := func(s *Store) []any {
 		keys, err := s.Keys(t.Context())
 		must(t, err)
-		nodes, err := reading(s).Nodes(t.Context(), "acme")
+		nodes, err := answers(s).Nodes(t.Context(), "acme")
 		must(t, err)
-		rolled, report, err := reading(
+		rolled, report, err := answers(
 			s,
 		).ReadRollup(t.Context(), "acme", n.ID, rollup.FiveMinutes, 0, 1<<50, nil)
 		must(t, err)
@@ -269,7 +271,7 @@ func sameRows(t *testing.T, dir string, to *Store) {
 		}
 	}
 	for _, name := range []string{
-		keys.TableName, nodes.TableName, fresh.TableName, windowsTable, dueTable,
+		keys.TableName, nodes.TableName, fresh.TableName, columns.WindowsTable, schedule.TableName,
 		dictionaries.TableName, happened.TableName,
 		happened.LateTableName,
 	} {

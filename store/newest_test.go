@@ -28,14 +28,14 @@ func TestFramesFromTheFuture(t *testing.T) {
 	}
 	check := func(what string, want []byte, heard int64) {
 		t.Helper()
-		frames, at, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+		frames, at, newer, err := answers(s).LatestFrames(t.Context(), "acme", n.ID)
 		if err != nil || newer || len(frames) == 0 || !bytes.Equal(frames[len(frames)-1], want) ||
 			at != heard {
 			t.Errorf(
 				"%s: %d frames, heard of at %d where that was %d, %v",
 				what, len(frames), at, heard, err)
 		}
-		if seen, err := reading(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
+		if seen, err := answers(s).LastSeen(t.Context(), "acme", []uuid.UUID{n.ID}); err != nil ||
 			seen[n.ID] != heard {
 			t.Errorf("%s: last seen %v, want %d, %v", what, seen, heard, err)
 		}
@@ -60,11 +60,11 @@ func TestFramesFromTheFuture(t *testing.T) {
 	// after it.
 	c.millis.Store(frame.WindowOf(c.millis.Load()) + frame.WindowMillis)
 	put(n.Frame(c.millis.Load()))
-	if ids, err := reading(s).NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 ||
+	if ids, err := answers(s).NodeIDs(t.Context(), "acme"); err != nil || len(ids) != 1 ||
 		ids[0] != n.ID {
 		t.Errorf("%v, %v", ids, err)
 	}
-	nodes, err := reading(s).Nodes(t.Context(), "acme")
+	nodes, err := answers(s).Nodes(t.Context(), "acme")
 	if err != nil || len(nodes) != 1 || nodes[0].Rack != n.Identity.Rack ||
 		nodes[0].LastKey > c.millis.Load() {
 		t.Errorf("%+v, %v", nodes, err)
@@ -90,7 +90,7 @@ func TestAheadAlone(t *testing.T) {
 		}
 		for _, age := range []int64{20_000, 110_000, 290_000} {
 			c.millis.Store(came + age)
-			frames, at, newer, err := reading(s).LatestFrames(t.Context(), "acme", n.ID)
+			frames, at, newer, err := answers(s).LatestFrames(t.Context(), "acme", n.ID)
 			if err != nil || newer || len(frames) == 0 ||
 				!bytes.Equal(frames[len(frames)-1], last) ||
 				at != came {
@@ -98,7 +98,7 @@ func TestAheadAlone(t *testing.T) {
 					"%d ahead, %d ms later: %d frames, heard of at %d where that was %d, %v",
 					ahead, age, len(frames), at, came, err)
 			}
-			if seen, err := reading(s).LastSeen(t.Context(), "acme",
+			if seen, err := answers(s).LastSeen(t.Context(), "acme",
 				[]uuid.UUID{n.ID}); err != nil || seen[n.ID] != came {
 				t.Errorf("%d ahead, %d ms later: last seen %v, want %d, %v", ahead, age, seen,
 					came, err)

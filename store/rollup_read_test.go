@@ -10,9 +10,11 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/reading"
+	"github.com/ringwatch/ringwatch/store/spans"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -52,7 +54,7 @@ func TestReadRollupPart(t *testing.T) {
 		return !m.Matches(s.Labels.Get("__name__"))
 	})
 	for _, level := range rollup.Levels {
-		series, _, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, nil, m)
+		series, _, err := answers(s).ReadRollup(t.Context(), "acme", n.ID, level, from, to, nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +77,7 @@ func TestReadRollupPart(t *testing.T) {
 			t.Fatalf("level %s:\n%s", level.Name, d)
 		}
 	}
-	if other, _, err := reading(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0,
+	if other, _, err := answers(s).ReadRollup(t.Context(), "other", n.ID, rollup.Hour, 0,
 		math.MaxInt64, nil); err != nil || len(other) > 0 {
 		t.Fatal("another account sees it", err)
 	}
@@ -139,11 +141,11 @@ func TestRollupsAreKept(t *testing.T) {
 			}
 		}
 		rollUp(t, w, c)
-		s.kept = cache.New[spanID, *keptSpan](8 << 20)
+		*s.cache = *spans.NewCache(8<<20, s.limits, s.clock)
 		start := rollup.Hour.Start(eve)
 		end := start + rollup.Hour.Millis - 1
-		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, ReadReport) {
-			series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, level, start,
+		read := func(level rollup.Level, m ...*labels.Matcher) ([]rollup.Series, reading.Report) {
+			series, report, err := answers(s).ReadRollup(t.Context(), "acme", n.ID, level, start,
 				end, nil, m...)
 			if err != nil || report.Partial() {
 				t.Fatal(err, report.Missing())
@@ -171,7 +173,7 @@ func TestRollupsAreKept(t *testing.T) {
 				level.Name, report.Raw, len(part))
 		}
 		all, _ := read(level)
-		s.kept = cache.New[spanID, *keptSpan](8 << 20)
+		*s.cache = *spans.NewCache(8<<20, s.limits, s.clock)
 		again, _ := read(level)
 		if d := rolluptest.Diff(of(t, all), of(t, again)); d != "" {
 			t.Fatalf("%s, what is kept and more:\n%s", level.Name, d)
@@ -207,23 +209,23 @@ func of(t *testing.T, series []rollup.Series) rolluptest.Points {
 func TestDamagedRollupsArePartial(t *testing.T) {
 	s, _, n, samples := rolledHour(t, 21)
 	checkRollups(t, s, n.ID, samples, "whole")
-	table := s.config.rollupTable(rollup.Hour)
-	bucket := table.bucketOf(rollup.Hour.Start(eve))
+	table := s.rollups.Of(rollup.Hour)
+	bucket := table.BucketOf(rollup.Hour.Start(eve))
 	var typ, part string
 	var at int64
 	if err := s.each(t.Context(), func(scan func(...any) bool) bool {
 		return scan(&typ, &part, &at)
 	},
-		"SELECT entity_type, part, at FROM "+s.table(table.name)+
+		"SELECT entity_type, part, at FROM "+s.table(table.Rows.Name)+
 			" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type > '' LIMIT 1",
 		n.ID.String(), bucket); err != nil || typ == "" {
 		t.Fatal(typ, err)
 	}
 	want := rolluptest.Direct(samples, rollup.Hour)
 	for what, statement := range map[string]string{
-		"garbage":       "UPDATE " + s.table(table.name) + " SET blob = 0x01020304",
-		"newer version": "UPDATE " + s.table(table.name) + " SET blob = 0xfe0000000000000000",
-		"gone":          "DELETE FROM " + s.table(table.name),
+		"garbage":       "UPDATE " + s.table(table.Rows.Name) + " SET blob = 0x01020304",
+		"newer version": "UPDATE " + s.table(table.Rows.Name) + " SET blob = 0xfe0000000000000000",
+		"gone":          "DELETE FROM " + s.table(table.Rows.Name),
 	} {
 		if err := s.exec(t.Context(),
 			statement+" WHERE account = 'acme' AND node = ? AND bucket = ? AND entity_type = ? "+
@@ -231,7 +233,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			n.ID.String(), bucket, typ, part, at); err != nil {
 			t.Fatal(err)
 		}
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
+		series, report, err := answers(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
 			math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -250,7 +252,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 			}
 		}
 		m := labels.MustNewMatcher(labels.MatchNotRegexp, "__name__", typ+"_.*")
-		if _, report, err := reading(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
+		if _, report, err := answers(s).ReadRollup(t.Context(), "acme", n.ID, rollup.Hour, 0,
 			math.MaxInt64, nil, m); err != nil || report.Partial() {
 			t.Errorf("%s: other metrics: %+v %v", what, report, err)
 		}
@@ -261,7 +263,7 @@ func TestDamagedRollupsArePartial(t *testing.T) {
 // replace what its rollup knows.
 func TestFrameAfterRawExpired(t *testing.T) {
 	s, c, n, samples := rolledHour(t, 22)
-	for _, table := range []string{fresh.TableName, windowsTable, hoursTable} {
+	for _, table := range []string{fresh.TableName, columns.WindowsTable, columns.HoursTable} {
 		empty(t, s, table)
 	}
 	c.millis.Add(s.config.RawTTL.Milliseconds())

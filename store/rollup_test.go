@@ -251,7 +251,7 @@ func (f *fleet) drain() {
 		}
 		_, a := f.writer[f.owner[0]].LowWater(0)
 		_, b := f.writer[f.owner[1]].LowWater(1)
-		if !a && !b && f.writer[0].due.count()+f.writer[1].due.count() == 0 {
+		if !a && !b && f.writer[0].schedule.Due()+f.writer[1].schedule.Due() == 0 {
 			f.end()
 			return
 		}
@@ -265,7 +265,7 @@ func (f *fleet) end() {
 		now := f.clock.millis.Load()
 		f.clock.millis.Store(level.Start(now) + level.Millis + 10*60_000)
 		for _, w := range f.writer { // a zombie may have noted something
-			w.due.lookAgain()
+			w.schedule.LookAgain()
 		}
 		// time must not leap while an hour is to be made: its windows expire
 		for f.owed(rollup.Hour) || f.owed(level) {
@@ -278,15 +278,7 @@ func (f *fleet) end() {
 // owed reports whether a process knows of spans of a level that are to be made.
 func (f *fleet) owed(level rollup.Level) bool {
 	for _, w := range f.writer {
-		w.due.mu.Lock()
-		n := len(w.due.unread)
-		for d := range w.due.spans {
-			if d.length == level.Millis {
-				n++
-			}
-		}
-		w.due.mu.Unlock()
-		if n > 0 {
+		if w.schedule.Owed(level.Millis) > 0 {
 			return true
 		}
 	}
@@ -297,7 +289,7 @@ func (f *fleet) owed(level rollup.Level) bool {
 func checkRollups(t *testing.T, s *Store, node uuid.UUID, samples []window.Series, when string) {
 	t.Helper()
 	for _, level := range rollup.Levels {
-		series, report, err := reading(s).ReadRollup(t.Context(), "acme", node, level, 0,
+		series, report, err := answers(s).ReadRollup(t.Context(), "acme", node, level, 0,
 			math.MaxInt64, nil)
 		if err != nil {
 			t.Fatal(when, err)
@@ -471,7 +463,7 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		f.drain()
 		end = c.millis.Load()
 		check("after late frames", func(n *windowtest.Node) []window.Series {
-			series, _, err := reading(base).Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
+			series, _, err := answers(base).Read(t.Context(), "acme", n.ID, 0, math.MaxInt64)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,11 +12,14 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/schedule"
+	"github.com/ringwatch/ringwatch/store/schema"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -44,7 +47,8 @@ func TestApplyAlters(t *testing.T) {
 	ctx := t.Context()
 	for _, statement := range []string{
 		"ALTER TABLE " + s.table(fresh.TableName) + " DROP received",
-		"ALTER TABLE " + s.table(hoursTable) + " WITH compression = {'class': 'LZ4Compressor'}",
+		"ALTER TABLE " + s.table(columns.HoursTable) +
+			" WITH compression = {'class': 'LZ4Compressor'}",
 	} {
 		if err := s.change(ctx, statement); err != nil {
 			t.Fatal(err)
@@ -58,16 +62,16 @@ func TestApplyAlters(t *testing.T) {
 		!strings.Contains(done[0], "received") {
 		t.Fatalf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("a role changed the TTL to %d, %s", ttl, size)
 	}
 	done, err := o.ApplyChanges(ctx, Changes{Alter: true})
 	if err != nil || !strings.Contains(strings.Join(done, "; "),
-		"default_time_to_live, compression, compaction of "+hoursTable) {
+		"default_time_to_live, compression, compaction of "+columns.HoursTable) {
 		t.Fatalf("%q, %v", done, err)
 	}
 	t.Logf("%q", done)
-	if ttl, size := settings(t, o, hoursTable); ttl != 30*86400 || size != "30 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 30*86400 || size != "30 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	if done, err = o.ApplyChanges(ctx, Changes{Alter: true}); err != nil || len(done) > 0 {
@@ -78,13 +82,14 @@ func TestApplyAlters(t *testing.T) {
 	if !asIs(err, ErrLoss) || len(done) > 0 || Retryable(err) {
 		t.Fatalf("%q, %v", done, err)
 	}
-	for _, say := range []string{hoursTable, dictionaries.TableName, nodes.TableName, bucketTable,
+	for _, say := range []string{columns.HoursTable, dictionaries.TableName, nodes.TableName,
+		columns.BucketsTable,
 		"--allow-shorter-ttl", "720h0m0s", "336h0m0s"} {
 		if !strings.Contains(err.Error(), say) {
 			t.Errorf("%q is not in: %v", say, err)
 		}
 	}
-	if ttl, _ := settings(t, o, hoursTable); ttl != 30*86400 {
+	if ttl, _ := settings(t, o, columns.HoursTable); ttl != 30*86400 {
 		t.Errorf("TTL %d", ttl)
 	}
 	if err := s.Apply(ctx); err != nil { // a role goes on with what there is
@@ -94,7 +99,7 @@ func TestApplyAlters(t *testing.T) {
 		len(done) != 4 {
 		t.Errorf("%q, %v", done, err)
 	}
-	if ttl, size := settings(t, o, hoursTable); ttl != 14*86400 || size != "14 HOURS" {
+	if ttl, size := settings(t, o, columns.HoursTable); ttl != 14*86400 || size != "14 HOURS" {
 		t.Errorf("TTL %d, %s", ttl, size)
 	}
 	// More copies are added, fewer are refused. With two copies on its one node Cassandra answers
@@ -174,17 +179,17 @@ func TestRolesInCassandra(t *testing.T) {
 	} else if asIs(err, ErrRights) {
 		t.Log(err)
 	}
-	must(grants(SchemaRole, "adm")...)
+	must(grants(schema.SchemaRole, "adm")...)
 	if done, err := admin.ApplyChanges(ctx, Changes{Alter: true}); err != nil || len(done) == 0 {
 		t.Fatalf("%q, %v", done, err)
 	}
-	printed := grants(ServiceRole, "svc")
+	printed := grants(schema.ServiceRole, "svc")
 	t.Log(strings.Join(printed, "\n"))
 	must(printed...)
-	must(grants(ReaderRole, "rdr")...)
+	must(grants(schema.ReaderRole, "rdr")...)
 	checkKeyRoles(t, service, as("kys"), as("ing"), func() {
-		must(grants(KeysRole, "kys")...)
-		must(grants(IngestRole, "ing")...)
+		must(grants(schema.KeysRole, "kys")...)
+		must(grants(schema.IngestRole, "ing")...)
 	})
 
 	pick := seeded(t, 700)
@@ -224,8 +229,9 @@ func TestRolesInCassandra(t *testing.T) {
 		if err := writing(s).CloseWindow(ctx, memory.Unbounded(), "acme", n.ID, base); err != nil {
 			return err
 		}
-		if err := NewWriter(s).due.add(ctx, rows.Work{},
-			dueSpan{0, "acme", n.ID, calendar.Hour(base), window.HourMillis}, 0,
+		if err := NewWriter(s).schedule.Add(ctx, rows.Work{}, schedule.Span{Account: "acme",
+			Node:  n.ID,
+			Start: calendar.Hour(base), Length: window.HourMillis}, 0,
 			base*1000); err != nil {
 			return err
 		}
@@ -237,14 +243,14 @@ func TestRolesInCassandra(t *testing.T) {
 			calendar.Day(base)); err != nil {
 			return err
 		}
-		if _, err := reading(s).Nodes(ctx, "acme"); err != nil {
+		if _, err := answers(s).Nodes(ctx, "acme"); err != nil {
 			return err
 		}
 		// a role all is ingest, too
 		if _, err := s.BindKey(ctx, n.ID.String(), "acme", n.ID); err != nil {
 			return err
 		}
-		_, _, err := reading(s).Read(ctx, "acme", n.ID, 0, 1<<50)
+		_, _, err := answers(s).Read(ctx, "acme", n.ID, 0, 1<<50)
 		return err
 	}
 	// worked is what came of it. That a busy Cassandra does not answer in time says nothing.
@@ -287,10 +293,11 @@ func TestRolesInCassandra(t *testing.T) {
 					Compression: rows.Fast})
 		},
 		"alter": func() error {
-			return service.change(ctx, "ALTER TABLE "+service.table(hoursTable)+" ADD x int")
+			return service.change(ctx,
+				"ALTER TABLE "+service.table(columns.HoursTable)+" ADD x int")
 		},
 		"drop": func() error {
-			return service.change(ctx, "DROP TABLE "+service.table(hoursTable))
+			return service.change(ctx, "DROP TABLE "+service.table(columns.HoursTable))
 		},
 		"others": func() error {
 			return service.exec(ctx, "SELECT role FROM system_auth.roles")
@@ -309,7 +316,7 @@ func TestRolesInCassandra(t *testing.T) {
 	if _, err := admin.Cutover(ctx, "v2", cut, "adm"); err != nil {
 		t.Error(err)
 	}
-	if len(grants(ServiceRole, "svc")) != len(printed)+2 {
+	if len(grants(schema.ServiceRole, "svc")) != len(printed)+2 {
 		t.Error("the new tables are not in the grants")
 	}
 }

@@ -3,12 +3,12 @@
 // gives a Writer, a Reader and a Schema.
 //
 //	frame ──Writer.Handle──▶ fresh (a row per frame)
-//	                           │ the five minutes are over: open.go, closer.go
+//	                           │ the five minutes are over: package closing
 //	                           ▼
 //	                         v3_windows (rows live three hours)
-//	                           │ the hour is over: due.go, make_hour.go
+//	                           │ the hour is over: packages schedule and hours
 //	                           ├──▶ v3_hours (an hour by metric)
-//	                           └──▶ rollup_5m ──make_day.go──▶ rollup_1h, rollup_1d
+//	                           └──▶ rollup_5m ──the day is over──▶ rollup_1h, rollup_1d
 //
 // v3 is the default Generation of tables. A window is answered from its hour or from its own rows
 // if a head row has it, else from fresh. So there is neither gap nor doubling, whenever and by
@@ -22,8 +22,9 @@
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
 //
-// Its rooms, in the order in which data passes them. Each keeps one thing, in a table or two of its
-// own, and knows the engine and no other (but dictionaries, which reads key frames again):
+// Its rooms, in the order in which data passes them. Those of the first list keep one thing each, in
+// a table or two of their own, and know the engine and no other (but dictionaries, which reads key
+// frames again):
 //
 //	cutovers      which generation of tables serves a window
 //	late          marks of windows and clusters that get a frame late
@@ -31,12 +32,26 @@
 //	events        what happened on nodes
 //	nodes         what is known of monitored nodes
 //	dictionaries  what the columns of windows and rollups refer to
-//	layout        how windows, hours and rollups lie in rows
 //	progress      up to when the stream's frames are here
 //	keys          API keys, and which nodes they are bound to
 //
+// Those of the second are made of them, each of the ones above it:
+//
+//	layout        how windows, hours and rollups lie in rows: pure
+//	spans         windows, hours and runs of rollups: written, read, and cached as columns
+//	samples       generations v1 and v2: a row per sample
+//	columns       generation v3: windows and hours
+//	generations   all of them, and which of them serves which windows
+//	rollups       rollups of five minutes, hours and days
+//	hours         makes hours of windows, and days of hours
+//	schedule      says when, and does it
+//	closing       makes windows of frames, when they are over
+//	reading       answers from all of that
+//	schema        makes the tables, and cuts over from one generation to another
+//	moving        moves a directory into Cassandra
+//
 // Below them are calendar (windows, hours, days; how long what lives; the clock), cache, and rows,
-// the engines.
+// the engines. Here are the door, Store, Writer and Reader, and what takes frames: Handle and Load.
 //
 // Of our other packages it imports frame, window, ring, memory, access and stream, and no role.
 package store
@@ -47,17 +62,26 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/store/cache"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/closing"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/events"
 	"github.com/ringwatch/ringwatch/store/fresh"
+	"github.com/ringwatch/ringwatch/store/generations"
+	"github.com/ringwatch/ringwatch/store/hours"
 	"github.com/ringwatch/ringwatch/store/keys"
 	"github.com/ringwatch/ringwatch/store/late"
 	"github.com/ringwatch/ringwatch/store/nodes"
 	"github.com/ringwatch/ringwatch/store/progress"
+	"github.com/ringwatch/ringwatch/store/reading"
+	"github.com/ringwatch/ringwatch/store/rollups"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/samples"
+	"github.com/ringwatch/ringwatch/store/schedule"
+	"github.com/ringwatch/ringwatch/store/schema"
+	"github.com/ringwatch/ringwatch/store/spans"
 )
 
 // Store is a connection to Cassandra, or an open directory. Its methods may be called from many
@@ -68,24 +92,30 @@ type Store struct {
 	metrics *Metrics
 	log     *slog.Logger
 	session database
+	// external is nil if the database is a directory, which is our own.
+	external externalDatabase
 
-	*Schema
-	*keys.Register
-	*progress.Ledger
-	cutovers  *cutovers.Table
-	nodes     *nodes.Nodes
-	late      *late.Windows
-	fresh     *fresh.Frames
-	events    *events.Log
-	series    *dictionaries.Table
-	announcer *dictionaries.Announcer
-	byName    map[string]*rows.Table // all tables
-	clock     *calendar.Clock
+	*schema.Schema   // tables, and which of them serve when
+	*keys.Register   // API keys
+	*progress.Ledger // up to when frames are here
+	cutovers         *cutovers.Table
+	generations      *generations.Set
+	rollups          *rollups.Tables
+	reading          *reading.Source
+	hours            *hours.Maker
+	nodes            *nodes.Nodes
+	late             *late.Windows
+	fresh            *fresh.Frames
+	events           *events.Log
+	series           *dictionaries.Table
+	announcer        *dictionaries.Announcer
+	byName           map[string]*rows.Table // all tables
+	clock            *calendar.Clock
 
-	pace    *pace                           // of closing windows
-	kept    *cache.Cache[spanID, *keptSpan] // nil: none are kept
-	fewRows int                             // see finalRunsReader
-	sent    dictionaries.Sent               // of key frames
+	closing  *closing.Maker
+	schedule schedule.Config
+	cache    *spans.Cache      // nil: nothing is kept
+	sent     dictionaries.Sent // of key frames
 }
 
 // New checks the configuration. It starts nothing: call Connect. m may be nil.
@@ -113,23 +143,11 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	}
 	s := &Store{
 		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
-		clock: clock, pace: newPace(m.ClosingAtOnce.Set),
-		byName:  map[string]*rows.Table{},
-		fewRows: fewRows,
-		sent:    dictionaries.NewSent(),
+		clock:  clock,
+		byName: map[string]*rows.Table{},
+		sent:   dictionaries.NewSent(),
 	}
-	for _, t := range c.tables() {
-		s.byName[t.Name] = t
-	}
-	for _, name := range Generations() {
-		g, _ := s.task(rows.Work{}, memory.Unbounded()).generation(name) // there is each of them
-		for _, t := range g.Tables(&s.config) {
-			s.byName[t.Name] = t
-		}
-	}
-	if c.KeptBytes > 0 {
-		s.kept = cache.New[spanID, *keptSpan](c.KeptBytes)
-	}
+	s.cache = spans.NewCache(c.KeptBytes, s.limits, s.clock)
 	s.Register = keys.New(session, s.clock)
 	s.Ledger = progress.New(session)
 	s.cutovers = cutovers.New(session, s.limits, s.clock, c.Generation)
@@ -142,10 +160,46 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 		Known: m.DictionariesKnown, Written: m.DictionariesWritten, Receipts: m.Receipts,
 		Damaged: m.Damaged}, c.Log)
 	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
-	s.Schema = &Schema{config: &s.config, log: c.Log, clock: s.clock, session: session,
-		cutovers: s.cutovers,
-		tables:   c.tables(), generation: s.task(rows.Work{}, memory.Unbounded()).generation}
-	s.external, _ = session.(externalDatabase)
+	s.generations = &generations.Set{Cutovers: s.cutovers,
+		V1: samples.V1(s.series, c.RawTTL, m.Samples),
+		V2: samples.V2(s.series, c.RawTTL, m.Samples),
+		V3: columns.New(s.series, s.limits, s.clock, s.cache,
+			columns.Metrics{Bytes: m.ColumnBytes, Columns: m.Columns})}
+	s.rollups = rollups.New(s.series, s.limits, s.cache, m.RollupBytes)
+	s.reading = &reading.Source{Generations: s.generations, Rollups: s.rollups, Fresh: s.fresh,
+		Late: s.late, Sent: s.sent, Limits: s.limits, Clock: s.clock, Cache: s.cache,
+		FewRows: reading.FewRows,
+		Metrics: reading.Metrics{Windows: m.ReadWindows, Damaged: m.Damaged}}
+	s.hours = &hours.Maker{Generations: s.generations, Rollups: s.rollups, Dictionaries: s.series,
+		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: hours.Metrics{Hours: m.Hours,
+			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes,
+			RollupSeconds: m.RollupSeconds, Damaged: m.Damaged}}
+	s.closing = &closing.Maker{Engine: session, Generations: s.generations, Fresh: s.fresh,
+		Sent: s.sent, Limits: s.limits, Clock: s.clock, Log: s.log, Memory: c.Memory,
+		AtOnce: closing.NewLimiter(m.ClosingAtOnce.Set),
+		Metrics: closing.Metrics{OpenWindows: m.OpenWindows, Deferred: m.Deferred, Closed: m.Closed,
+			Seconds: m.CloseSeconds, LostFrames: m.LostFrames, Damaged: m.Damaged,
+			Retries: m.Retries}}
+	s.schedule = schedule.Config{Engine: session, Maker: s.hours, Memory: c.Memory, Clock: s.clock,
+		Log: s.log, Grace: c.Grace, HourSpread: c.HourSpread,
+		Metrics: schedule.Metrics{Owed: m.Owed, Retries: m.Retries}}
+	shared := c.tables(s.rollups)
+	for _, t := range shared {
+		s.byName[t.Name] = t
+	}
+	for _, name := range generations.Names() {
+		g, _ := s.generations.Named(name, spans.Task{}) // there is each of them
+		for _, t := range g.Tables() {
+			s.byName[t.Name] = t
+		}
+	}
+	of := schema.Config{Database: session, Cutovers: s.cutovers, Generations: s.generations,
+		Tables: shared, Clock: s.clock, Log: c.Log, Generation: c.Generation, Keyspace: c.Keyspace,
+		RawTTL: c.RawTTL}
+	if external, is := session.(externalDatabase); is {
+		s.external, of.External = external, external
+	}
+	s.Schema = schema.New(of)
 	return s
 }
 
@@ -155,6 +209,11 @@ func (s *Store) Connect(ctx context.Context) error { return s.session.Connect(ct
 
 // Close ends the connection.
 func (s *Store) Close() { s.session.Close() }
+
+// task is the store's engine at work for somebody.
+func (s *Store) task(work rows.Work, lease *memory.Lease) spans.Task {
+	return spans.Task{Engine: s.session, Work: work, Lease: lease}
+}
 
 // retry calls f until it succeeds, its error is not retryable or ctx ends.
 func (s *Store) retry(ctx context.Context, what string, f func() error) error {

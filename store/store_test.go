@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -226,7 +227,7 @@ func TestSchema(t *testing.T) {
 		class string
 	}{
 		fresh.TableName:        {3600, "MINUTES", "3", "ZstdCompressor"},
-		hoursTable:             {14 * 86400, "HOURS", "14", "ZstdCompressor"},
+		columns.HoursTable:     {14 * 86400, "HOURS", "14", "ZstdCompressor"},
 		dictionaries.TableName: {15 * 86400, "HOURS", "15", "ZstdCompressor"},
 	} {
 		var ttl int
@@ -276,7 +277,8 @@ func TestForeignLayoutIsRefused(t *testing.T) {
 	if err := s.change(ctx, "DROP TABLE "+s.table(dictionaries.TableName)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.change(ctx, "ALTER TABLE "+s.table(hoursTable)+" ADD more text"); err != nil {
+	if err := s.change(ctx,
+		"ALTER TABLE "+s.table(columns.HoursTable)+" ADD more text"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Apply(ctx); err != nil {
@@ -344,7 +346,7 @@ func TestCassandraAway(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		eventually.True(t, what+": ready again", func() bool {
-			reading(s).Nodes(ctx, "acme")
+			answers(s).Nodes(ctx, "acme")
 			return s.Ready(t.Context()) == nil
 		})
 	}

@@ -47,10 +47,10 @@ func (w *Writer) Ready(ctx context.Context) error {
 		return fmt.Errorf("store: frames wait since %s to be written: %w",
 			since.UTC().Format(time.RFC3339), explained(err))
 	}
-	if n, err := w.windows.unclosed(); err != nil {
+	if n, err := w.windows.Unclosed(); err != nil {
 		return fmt.Errorf("store: %d windows wait to be closed: %w", n, explained(err))
 	}
-	if n, err := w.due.failed(); err != nil {
+	if n, err := w.schedule.Failed(); err != nil {
 		return fmt.Errorf("store: %d hours or days wait to be made: %w", n, explained(err))
 	}
 	return w.store.Ready(ctx)

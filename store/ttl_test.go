@@ -6,6 +6,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
+	"github.com/ringwatch/ringwatch/store/generations"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/windowtest"
@@ -14,7 +16,7 @@ import (
 // TestLoadedLateExpiresInTime: what is loaded or corrected days later lives as long as if it had
 // come in time, and no longer.
 func TestLoadedLateExpiresInTime(t *testing.T) {
-	for _, generation := range Generations() {
+	for _, generation := range generations.Names() {
 		t.Run(generation, func(t *testing.T) {
 			c := newClock(time.Now().UnixMilli())
 			s := mustCassandra(t, c, func(config *Config) { config.Generation = generation })
@@ -32,7 +34,7 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 				}
 				tables := map[string][2]any{"rollup_5m": {"blob", s.config.FiveMinutesTTL}}
 				if generation == "v3" {
-					tables[hoursTable] = [2]any{"blob", s.config.RawTTL}
+					tables[columns.HoursTable] = [2]any{"blob", s.config.RawTTL}
 				} else {
 					tables[generation+"_samples"], tables[generation+"_windows"] = [2]any{"value",
 						s.config.RawTTL}, [2]any{"meta", s.config.RawTTL}
@@ -42,7 +44,7 @@ func TestLoadedLateExpiresInTime(t *testing.T) {
 					want := whole
 					if age > whole/rows.AgeParts {
 						end := start + calendar.WindowMillis
-						if table == hoursTable || table == "rollup_5m" {
+						if table == columns.HoursTable || table == "rollup_5m" {
 							end = calendar.Hour(start) + window.HourMillis
 						}
 						want -= c.now().Sub(time.UnixMilli(end))

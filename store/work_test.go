@@ -22,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store/calendar"
+	"github.com/ringwatch/ringwatch/store/columns"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/dictionaries"
 	"github.com/ringwatch/ringwatch/store/fresh"
@@ -69,7 +70,7 @@ func (g *gate) admit(ctx context.Context, w ring.Work, keyspace, table string,
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
-		if throttled(err) {
+		if errors.Is(err, throttle.ErrThrottled) {
 			g.refused[w.Class] += n
 		}
 		return nil, err
@@ -136,7 +137,8 @@ func TestBulkCannotHurtServing(t *testing.T) {
 			for {
 				var err error
 				if i%2 == 0 {
-					err = s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).makeHour(ctx,
+					err = s.hours.MakeHour(ctx,
+						s.task(Bulk(fmt.Sprint("job", i)), memory.Unbounded()),
 						"acme", n.ID, calendar.Hour(base))
 				} else {
 					_, _, err = s.Reader(Bulk(fmt.Sprint("job", i)), memory.Unbounded()).Read(ctx,
@@ -165,7 +167,7 @@ func TestBulkCannotHurtServing(t *testing.T) {
 		}
 	}
 	for range reads {
-		if series, _, err := reading(s).Read(t.Context(), "acme", n.ID, base,
+		if series, _, err := answers(s).Read(t.Context(), "acme", n.ID, base,
 			base+300_000); err != nil || len(series) == 0 {
 			t.Fatalf("a read beside bulk: %d series, %v", len(series), err)
 		}
@@ -212,7 +214,8 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[w.Class+" "+table]++; seen[w.Class+" "+table] == 1 &&
-				slices.Contains([]string{fresh.TableName, hoursTable, dictionaries.TableName},
+				slices.Contains([]string{fresh.TableName, columns.HoursTable,
+					dictionaries.TableName},
 					table) {
 				return nil, fmt.Errorf("held: %w",
 					&throttle.Error{Class: w.Class, RetryAfter: time.Millisecond})
@@ -235,7 +238,7 @@ func TestThrottledWorkIsTriedAgain(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, want := range []string{"bulk " + fresh.TableName, "bulk " + hoursTable,
+	for _, want := range []string{"bulk " + fresh.TableName, "bulk " + columns.HoursTable,
 		"bulk " + dictionaries.TableName} {
 		if seen[want] < 2 {
 			t.Errorf("%d of %q in %v", seen[want], want, seen)
@@ -275,7 +278,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 		}
 	}
 	nodes = append(nodes, uuid.New())
-	seen, err := reading(s).LastSeen(t.Context(), "acme", nodes)
+	seen, err := answers(s).LastSeen(t.Context(), "acme", nodes)
 	if err != nil || len(seen) != len(want) {
 		t.Fatalf("%d of %d, %v", len(seen), len(want), err)
 	}
@@ -284,12 +287,12 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 			t.Errorf("%s: %d, want %d", id, seen[id], at)
 		}
 	}
-	if other, err := reading(s).LastSeen(t.Context(), "other", nodes); err != nil ||
+	if other, err := answers(s).LastSeen(t.Context(), "other", nodes); err != nil ||
 		len(other) != 0 {
 		t.Errorf("another account: %d, %v", len(other), err)
 	}
 	began := time.Now()
-	if _, err := reading(s).LastSeen(t.Context(), "acme", nodes); err != nil {
+	if _, err := answers(s).LastSeen(t.Context(), "acme", nodes); err != nil {
 		t.Fatal(err)
 	}
 	together := time.Since(began)
@@ -298,7 +301,7 @@ func TestLastSeenOfManyNodes(t *testing.T) {
 	each.SetLimit(16)
 	for _, id := range nodes {
 		each.Go(func() error {
-			_, _, _, err := reading(s).LatestFrames(ctx, "acme", id)
+			_, _, _, err := answers(s).LatestFrames(ctx, "acme", id)
 			return err
 		})
 	}

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -16,16 +18,15 @@ import (
 // The consumer calls Handle with what it has read, then may commit up to LowWater. Windows are
 // closed by Run beside Handle, or by CloseDue and Drain for who has no Run.
 type Writer struct {
+	*closing.Closer // Run, CloseDue, Drain, Again, Tick, Deferred
+
 	store *Store
 	work  rows.Work // what its calls are for
 
-	windows *openWindows
-	due     *dueSpans
-
-	stalled stall // why Handle does not get on
-	// when the window that Run is at was due, ns since the Unix epoch; 0: it waits for windows
-	overdue atomic.Int64
-	expired atomic.Bool // a window's frames may be gone from fresh, see Again
+	windows  *closing.Windows
+	schedule *schedule.Schedule
+	expired  atomic.Bool // frames must come again, see Again
+	stalled  stall       // why Handle does not get on
 }
 
 // NewWriter returns a Writer with no open window.
@@ -33,10 +34,12 @@ func NewWriter(s *Store) *Writer { return newWriter(s, rows.Work{}, false) }
 
 // newWriter returns a Writer whose calls are for work. loads says that what comes is in no stream.
 func newWriter(s *Store, work rows.Work, loads bool) *Writer {
-	w := &Writer{store: s, work: work, windows: newOpenWindows(s.config.Grace, s.clock, s.metrics)}
-	w.due = newDueSpans(s, work, w.windows, loads, &w.expired)
-	closing, hours := w.windows.closingAge, w.due.age
-	s.metrics.closingAge.Store(&closing)
+	w := &Writer{store: s, work: work,
+		windows: closing.NewWindows(s.config.Grace, s.clock, s.closing.Metrics)}
+	w.schedule = schedule.New(s.schedule, work, w.windows.NotDeferred, loads, &w.expired)
+	w.Closer = closing.NewCloser(s.closing, work, w.windows, w.schedule, &w.expired)
+	windows, hours := w.windows.Age, w.schedule.Age
+	s.metrics.closingAge.Store(&windows)
 	s.metrics.hourAge.Store(&hours)
 	return w
 }
@@ -46,25 +49,25 @@ func newWriter(s *Store, work rows.Work, loads bool) *Writer {
 // also waits while Run is a whole window behind with closing. An error means that some were not
 // written: the same records must come again, and only those are written then.
 func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
-	if err := w.keepUp(ctx); err != nil {
+	if err := w.KeepUp(ctx); err != nil {
 		w.stalled.set(err)
 		return err
 	}
 	m := w.store.metrics
 	var arrivals []arrival // all are expected before the first is written
 	for _, r := range records {
-		if w.windows.isDone(r) {
+		if w.windows.IsDone(r) {
 			continue
 		}
 		m.Accepted.Inc()
 		h, reason := w.admit(r)
 		if reason != "" {
 			m.Dropped.WithLabelValues(reason).Inc()
-			w.windows.markWritten(r, nil)
+			w.windows.MarkWritten(r, nil)
 			continue
 		}
 		m.Pending.Inc()
-		w.windows.expect(&h, r)
+		w.windows.Expect(&h, r)
 		arrivals = append(arrivals, arrival{h, r})
 	}
 	var g errgroup.Group // one that fails does not end the others
@@ -78,13 +81,13 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 				return err
 			}
 			m.Written.Inc()
-			w.windows.markWritten(f.Record, &f.header)
+			w.windows.MarkWritten(f.Record, &f.header)
 			return nil
 		})
 	}
 	err := g.Wait()
 	if err == nil {
-		w.windows.allDone()
+		w.windows.AllDone()
 		w.stalled.clear()
 	}
 	return err
@@ -132,23 +135,23 @@ func (w *Writer) write(ctx context.Context, f *arrival) error {
 
 // LowWater returns the offset of a partition's oldest record whose window is open: who restarts
 // must read from there. None: everything handled is in columns. Hours that are to be made do not
-// count, for that is written down (due.go), unless their frames must be read again.
+// count, for that is written down (package schedule), unless their frames must be read again.
 func (w *Writer) LowWater(partition int32) (offset int64, ok bool) {
 	// Windows first: one that is closed meanwhile is due before it is forgotten.
-	offset, ok = w.windows.lowWater(partition)
-	if first, again := w.due.lowWater(partition); again && (!ok || first < offset) {
+	offset, ok = w.windows.LowWater(partition)
+	if first, again := w.schedule.LowWater(partition); again && (!ok || first < offset) {
 		return first, true
 	}
 	return offset, ok
 }
 
 // Assign says that a partition's windows are this Writer's now: it looks for what is due there.
-func (w *Writer) Assign(partition int32) { w.due.assign(partition) }
+func (w *Writer) Assign(partition int32) { w.schedule.Assign(partition) }
 
 // Revoke forgets a partition's open windows: another process has them now, and reads from LowWater.
 func (w *Writer) Revoke(partition int32) {
-	w.windows.revoke(partition)
-	w.due.revoke(partition)
+	w.windows.Revoke(partition)
+	w.schedule.Revoke(partition)
 	w.stalled.clear() // what waited is another's; if more waits here, the next try says so
 	w.expired.Store(false)
 }

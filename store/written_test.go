@@ -73,11 +73,11 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	uncertain := mustOpen(t, longer)
 	closeNext(uncertain)
 	check("uncertain", uncertain, 6, 6, 0)
-	list, err := reading(s).DictionariesOf(t.Context(), "acme", node.ID, day)
+	list, err := answers(s).DictionariesOf(t.Context(), "acme", node.ID, day)
 	if err != nil || len(list) != 3 {
 		t.Errorf("%d dictionaries, %v", len(list), err)
 	}
-	if told, err := reading(s).DictionariesWritten(t.Context(), "acme", day); err != nil ||
+	if told, err := answers(s).DictionariesWritten(t.Context(), "acme", day); err != nil ||
 		len(told) != 6 {
 		t.Errorf("told of %d dictionaries, %v", len(told), err)
 	}
