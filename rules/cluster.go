@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -60,7 +61,7 @@ type cluster struct {
 	records       []roster.Record       // of the roster, to be published
 	rosterVersion uint64                // changes of the roster that are known
 	newest        int64                 // ms: when the node came that came last
-	since         int64                 // ms: silence before it is the pipeline's
+	listening     read.Listening        // when somebody could hear of nodes
 	horizon       int64                 // ms: no group will be evaluated at an instant before it
 	out           []outgoing            // to be published
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -170,6 +171,10 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	if r.deps.Pulse != nil {
 		since, until = r.deps.Pulse()
 	}
+	listening := read.Listening{Since: millis(since)}
+	if r.deps.Away != nil {
+		listening.Away = r.deps.Away()
+	}
 	halted := !since.IsZero() && now.Sub(since) < r.config.Settle
 	evaluating, cancel := evaluationTime(ctx)
 	defer cancel()
@@ -187,7 +192,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 				c.resendFiring(ctx, now)
 				continue
 			}
-			c.since = millis(since)
+			c.listening = listening
 			g.Go(func() error {
 				c.evaluateDue(gctx, limit)
 				return nil

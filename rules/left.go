@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -180,7 +179,7 @@ func (c *cluster) successor(n *node, at int64) *node {
 	for _, by := range c.nodes {
 		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
 			!hasPlace(by) ||
-			read.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
+			c.listening.StateAt(at, max(by.last, by.before), by.interval) == query.StateDown {
 			continue
 		}
 		if by.fact("address") != address && !samePlace(by.fact("replaces"), address) {

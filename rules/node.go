@@ -10,7 +10,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
@@ -175,8 +174,7 @@ func (n *node) newest(at int64) int {
 }
 
 // endSilent ends the node's series where it fell silent for missedIntervals, up to an instant.
-// Silence while the pipeline was away is none of the node's, so it counts from when that was over
-// (since).
+// Silence while the pipeline was away is none of the node's, so it counts from when that was over.
 //
 // This is decided when an instant is evaluated and not when a frame comes: after an outage the
 // newest frames come first, and fill the pause up later.
@@ -194,7 +192,7 @@ func (c *cluster) endSilent(n *node, at int64) {
 		usual := max(n.interval, last-n.instants[j-1])
 		heard := last
 		if last != n.down {
-			heard = max(last, min(c.since, next))
+			heard = max(last, min(c.listening.Since, next))
 		}
 		ended := heard + missedIntervals*usual
 		if c.deps.Pulse != nil {
@@ -218,12 +216,12 @@ func (c *cluster) endSilent(n *node, at int64) {
 // that the outage of the pipeline may have swallowed: nobody knows then what the node's series
 // were.
 func (c *cluster) missesFrames(at int64) bool {
-	if c.since == 0 {
+	if c.listening.Since == 0 {
 		return false
 	}
 	for _, n := range c.nodes {
 		patience := min(max(missedIntervals*n.interval, shortestSilence), longestPatience)
-		if at >= c.since+patience || n.down != 0 || n.end != nil {
+		if at >= c.listening.Since+patience || n.down != 0 || n.end != nil {
 			continue
 		}
 		last := int64(0)
@@ -386,8 +384,7 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 	}
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
-	if last == n.down ||
-		read.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
+	if last == n.down || c.listening.StateAt(at, last, n.interval) == query.StateDown {
 		if c.detectLeft(n, at) {
 			return
 		}
