@@ -6,8 +6,9 @@
 // Prometheus's own rule groups, engine and templates evaluate them. Start with Rules, the handler
 // of that consumer:
 //
-//	frames ─ Rules.Handle ─▶ cluster ─▶ node ─▶ memSeries ◀─ seriesView of each selector
-//	         Rules.Tick ───▶ cluster.evaluateDue ─▶ group ─▶ engine over Querier
+//	frames ─ Rules.Handle ─▶ cluster ─▶ members ─▶ node ─▶ head: memSeries ◀─ seriesView of each
+//	                                                       selector
+//	         Rules.Tick ───▶ cluster.evaluateDue ─▶ group ─▶ evaluation: engine over Querier
 //	           alerts          ─▶ Deps.Notify
 //	           recorded series ─▶ Deps.Publish; for rules over all clusters: Deps.Forward
 //	           State           ─▶ Deps.Save ─▶ the next process, and Status for the API
