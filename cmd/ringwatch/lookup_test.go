@@ -92,7 +92,7 @@ func TestLookupExit(t *testing.T) {
 		{[]string{"shop.items", "17", "--columns", "secret"}, exit.Misused,
 			"there is no such column"},
 		{[]string{"shop.items"}, exit.Misused, "the command has no keys"},
-		{[]string{"shop.items", "0"}, exit.Failed, "1 of 1 keys could not be read"},
+		{[]string{"shop.items", "17", "0"}, exit.Failed, "1 of 2 keys could not be read"},
 		{[]string{"shop.items", "99"}, 0, ""},
 	} {
 		code, out, errs := say(t, append([]string{"lookup"}, c.args...)...)
