@@ -25,22 +25,27 @@ type Alert struct {
 
 // notify is Prometheus's way to tell of alerts of the rule that was just evaluated.
 func (c *cluster) notify(ctx context.Context, expr string, alerts ...*promrules.Alert) {
+	c.tell(ctx, c.evaluation.current, expr, alerts)
+}
+
+// tell tells of alerts of a group.
+func (c *cluster) tell(ctx context.Context, g *group, expr string, alerts []*promrules.Alert) {
 	if len(alerts) == 0 {
 		return
 	}
 	list := make([]Alert, len(alerts))
 	for i, a := range alerts {
-		list[i] = c.alert(expr, a)
+		list[i] = c.alert(g, expr, a)
 	}
 	c.urgent = true
-	c.deps.Notify(ctx, list)
+	c.role.deps.Notify(ctx, list)
 }
 
-// alert is an alert of the current group as others are told of it.
-func (c *cluster) alert(expr string, a *promrules.Alert) Alert {
-	return Alert{Alert: *a, Account: c.account, Cluster: c.name, File: c.current.File(),
-		Group: c.current.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
-		GeneratorURL: c.link(expr, a)}
+// alert is an alert of a group as others are told of it.
+func (c *cluster) alert(g *group, expr string, a *promrules.Alert) Alert {
+	return Alert{Alert: *a, Account: c.account, Cluster: c.name, File: g.File(),
+		Group: g.Name(), Rule: a.Labels.Get(model.AlertNameLabel), Expr: expr,
+		GeneratorURL: c.role.link(expr, a)}
 }
 
 // How much of the time around an alert its link shows.
@@ -51,8 +56,8 @@ const (
 
 // link leads to the console's Explore, with what an alert is of, from an hour before it held until
 // after it fired. It is "" where nobody has said where the console is.
-func (c *cluster) link(expr string, a *promrules.Alert) string {
-	if c.url.Host == "" {
+func (r *Rules) link(expr string, a *promrules.Alert) string {
+	if r.url.Host == "" {
 		return ""
 	}
 	fired := a.FiredAt
@@ -62,7 +67,7 @@ func (c *cluster) link(expr string, a *promrules.Alert) string {
 	query := url.Values{"expr": {expr},
 		"from": {strconv.FormatInt(a.ActiveAt.Add(-linkBefore).Unix(), 10)},
 		"to":   {strconv.FormatInt(fired.Add(linkAfter).Unix(), 10)}}
-	return strings.TrimRight(c.url.String(), "/") + "/#/explore?" + query.Encode()
+	return strings.TrimRight(r.url.String(), "/") + "/#/explore?" + query.Encode()
 }
 
 // Float is a number that JSON may not have: NaN and infinities are texts there.
@@ -102,14 +107,13 @@ func (r *Rules) Lose(id int32) {
 		var list []lostAlert
 		for _, c := range p.clusters {
 			for _, g := range c.groups {
-				delta := max(g.Interval(), c.config.ResendDelay)
-				c.current = g
+				delta := max(g.Interval(), r.config.ResendDelay)
 				for _, rule := range g.AlertingRules() {
 					rule.ForEachActiveAlert(func(a *promrules.Alert) {
 						if a.State == promrules.StateFiring {
 							one := *a
 							one.Labels = a.Labels.Copy()
-							list = append(list, lostAlert{c.alert(rule.Query().String(), &one),
+							list = append(list, lostAlert{c.alert(g, rule.Query().String(), &one),
 								delta})
 						}
 					})
@@ -151,7 +155,7 @@ func (r *Rules) resendLost(ctx context.Context, now time.Time) {
 // for resolved: an outage of the pipeline resolves nothing.
 func (c *cluster) resendFiring(ctx context.Context, now time.Time) {
 	for _, g := range c.groups {
-		delta := max(g.Interval(), c.config.ResendDelay)
+		delta := max(g.Interval(), c.role.config.ResendDelay)
 		for _, r := range g.AlertingRules() {
 			var list []*promrules.Alert
 			r.ForEachActiveAlert(func(a *promrules.Alert) {
@@ -162,8 +166,7 @@ func (c *cluster) resendFiring(ctx context.Context, now time.Time) {
 					list = append(list, &one)
 				}
 			})
-			c.current = g
-			c.notify(ctx, r.Query().String(), list...)
+			c.tell(ctx, g, r.Query().String(), list)
 		}
 	}
 }

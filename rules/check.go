@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -48,7 +47,8 @@ func checkParser() parser.Parser {
 	return parser.NewParser(parser.Options{EnableExperimentalFunctions: true})
 }
 
-// Check checks an account's files together, as promtool does, and says of each rule where it is
+// Check checks an account's files together, as promtool does but for names that no frame can have
+// (labelNames), and says of each rule where it is
 // evaluated and how far it looks back. A series that is recorded in one of the files may be used by
 // rules of another.
 func Check(files []RuleFile) []Checked {
@@ -58,7 +58,7 @@ func Check(files []RuleFile) []Checked {
 	var recordings []Recording
 	for i, f := range files {
 		checked[i].File = f.Name
-		groups[i], checked[i].Errors = readGroups(f.Name, f.Text, model.UTF8Validation, parse,
+		groups[i], checked[i].Errors = readGroups(f.Name, f.Text, parse,
 			slog.New(slog.DiscardHandler))
 		for _, g := range groups[i] {
 			for _, r := range g.Rules {

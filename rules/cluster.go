@@ -4,65 +4,35 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query/expression"
-	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/window"
 )
 
 // cluster is what is evaluated at one place: one cluster of an account, or all of them together
 // (frame.EveryCluster). Its methods are called by one goroutine at a time.
 type cluster struct {
-	*Rules
+	role          *Rules
 	account, name string
 	partition     int32
 	log           *slog.Logger
-	lease         *memory.Lease
 
-	version           int // of files
-	set               *set
-	scope             *ruleScope
-	wanted            *frame.Wanted
-	nodes             map[uuid.UUID]*node
-	seen              map[*selector][]*seriesView
-	ordered           map[*selector]int           // how many of seen have been put in order
-	metrics           map[string][]*window.Metric // by name, for shared
-	count             int                         // series in memory
-	lackingMemory     int                         // series that there was no memory for
-	unread            int                         // nodes whose frames there was no memory to read
-	lackingBySelector map[*selector]int           // how many of them a selector means
-	hasEnded          bool                        // there are series that nobody needs
-	waiting           bool                        // it has been said that a cluster is awaited
-	tidied            int64
+	version    int // of files
+	set        *set
+	head       *head       // its series
+	members    *members    // its nodes
+	evaluation *evaluation // of its rules
 
-	groups        []*group // in the order of files
-	current       *group   // that is being evaluated
-	rule          promrules.RuleDetail
-	grown         *expression.LabelBudget // the labels that the expression under evaluation makes
-	sharedOf      map[int]promql.Vector   // what rules of the current group share, at sharedAt
-	sharedAt      time.Time
-	sharedBytes   int64                 // of the lease
-	engineUse     *countingLease        // of the lease, by the expression that is being evaluated
-	recorded      map[string]*memSeries // by their labels
-	records       []roster.Record       // of the roster, to be published
-	rosterVersion uint64                // changes of the roster that are known
-	newest        int64                 // ms: when the node came that came last
-	since         int64                 // ms: silence before it is the pipeline's
-	horizon       int64                 // ms: no group will be evaluated at an instant before it
-	out           []outgoing            // to be published
+	groups  []*group   // in the order of files
+	out     []outgoing // to be published
+	waiting bool       // it has been said that a cluster is awaited
 
 	gone     bool // nothing is left of it: no node, or no rule
 	changed  bool // there is more to be written down than was
@@ -78,34 +48,24 @@ type outgoing struct {
 	forward bool // goes to rules over all clusters
 }
 
-func (r *Rules) newCluster(account, name string, partition int32) *cluster {
-	return &cluster{Rules: r, account: account, name: name, partition: partition,
-		log: r.deps.Log.With("account", account, "cluster", name), nodes: map[uuid.UUID]*node{}}
-}
-
-// load takes over the account's rules. It is called once: when rules change the consumer begins
+// newCluster takes over the account's rules. It does so once: when rules change the consumer begins
 // again where its state is.
-func (c *cluster) load() error {
-	c.set, c.version = c.files.of(c.account)
-	c.scope = c.set.cluster
-	if c.deps.Every {
-		c.scope = c.set.every
+func (r *Rules) newCluster(account, name string, partition int32) (*cluster, error) {
+	c := &cluster{role: r, account: account, name: name, partition: partition,
+		log: r.deps.Log.With("account", account, "cluster", name)}
+	c.set, c.version = r.files.of(account)
+	scope := c.set.cluster
+	if r.deps.Every {
+		scope = c.set.every
 	}
-	c.scope = c.scope.clone()
-	c.lease = c.deps.Budget.Open(c.account)
-	c.seen, c.metrics = map[*selector][]*seriesView{}, map[string][]*window.Metric{}
-	c.recorded, c.ordered = map[string]*memSeries{}, map[*selector]int{}
-	c.lackingBySelector = map[*selector]int{}
-	c.wanted = frame.NewWanted(func(metric string) bool {
-		return metric == modeMetric && !c.deps.Every || c.scope.candidatesOf(metric) != nil
-	}, frame.NewDictionaries(dictionaryBytes))
+	c.head = newHead(scope.clone(), r.deps.Budget, account)
+	c.members = r.newMembers(account, name, c.set, c.head)
+	c.evaluation = &evaluation{role: r, account: account, name: name, head: c.head,
+		members: c.members}
 	var err error
 	c.groups, err = c.newGroups()
-	return err
+	return c, err
 }
-
-// dictionaryBytes bounds what is kept of dictionaries that a cluster's nodes share.
-const dictionaryBytes = 1 << 20
 
 // clone returns a copy whose cache of names is its own.
 func (p *ruleScope) clone() *ruleScope {
@@ -128,23 +88,24 @@ type group struct {
 // newGroups makes Prometheus's groups of the rules.
 func (c *cluster) newGroups() ([]*group, error) {
 	opts := &promrules.ManagerOptions{
-		NameValidationScheme: labelNames, ExternalURL: c.url,
-		QueryFunc: c.query, NotifyFunc: c.notify, Context: context.Background(),
-		Appendable: appendable{c}, Queryable: c, Logger: c.log, ResendDelay: c.config.ResendDelay,
-		GroupLoader: loader{c.scope, c.parser, c.name}, Metrics: c.Rules.groups, Parser: c.parser,
+		NameValidationScheme: labelNames, ExternalURL: c.role.url,
+		QueryFunc: c.evaluation.query, NotifyFunc: c.notify, Context: context.Background(),
+		Appendable: appendable{c.evaluation}, Queryable: c.evaluation, Logger: c.log,
+		ResendDelay: c.role.config.ResendDelay, Metrics: c.role.groups, Parser: c.role.parser,
+		GroupLoader:            loader{c.head.scope, c.role.parser, c.name},
 		DefaultRuleQueryOffset: func() time.Duration { return 0 },
 	}
 	var names []string
-	for _, f := range c.scope.files {
+	for _, f := range c.head.scope.files {
 		names = append(names, f.name)
 	}
-	made, errs := promrules.NewManager(opts).LoadGroups(c.config.EvaluationInterval,
-		c.externalLabels, c.url.String(), nil, false, names...)
+	made, errs := promrules.NewManager(opts).LoadGroups(c.role.config.EvaluationInterval,
+		c.role.externalLabels, c.role.url.String(), nil, false, names...)
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("rules: %w", errs[0])
 	}
 	var list []*group
-	for _, f := range c.scope.files {
+	for _, f := range c.head.scope.files {
 		for _, g := range f.groups {
 			key := promrules.GroupKey(f.name, g.Name)
 			one := &group{Group: made[key], key: key}
@@ -152,7 +113,7 @@ func (c *cluster) newGroups() ([]*group, error) {
 				r.SetRestored(true) // what there was is restored by ourselves
 			}
 			one.id = frame.RecorderID(c.account, c.name, key)
-			one.feeds = !c.deps.Every && c.set.feeds(&g)
+			one.feeds = !c.role.deps.Every && c.set.feeds(&g)
 			list = append(list, one)
 		}
 	}
@@ -215,7 +176,7 @@ func (c *cluster) takeFrame(rec *stream.Record) error {
 		return err
 	}
 	recorded := frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node)
-	if recorded && (!c.deps.Every || h.Cluster == frame.EveryCluster) {
+	if recorded && (!c.role.deps.Every || h.Cluster == frame.EveryCluster) {
 		for _, g := range c.groups {
 			if g.id == h.Node {
 				return c.recordedBefore(g, &h, b)
@@ -223,20 +184,11 @@ func (c *cluster) takeFrame(rec *stream.Record) error {
 		}
 		return nil // of rules that are there no more
 	}
-	if recorded != c.deps.Every || len(c.groups) == 0 {
+	if recorded != c.role.deps.Every || len(c.groups) == 0 {
 		return nil
 	}
 	c.gone = false
-	n, heard := c.nodes[h.Node], heardAt(h.At, rec.Received)
-	if n == nil {
-		n = &node{id: h.Node, interval: h.Interval}
-		c.nodes[h.Node] = n
-		c.addNode(n, heard)
-	}
-	if c.deps.Every && n.cluster != h.Cluster {
-		n.cluster, n.span = h.Cluster, nil
-	}
-	return c.frame(n, &h, b, heard)
+	return c.members.take(&h, b, heardAt(h.At, rec.Received))
 }
 
 // evaluateDue evaluates what is due by an instant in order of time, until ctx ends.
@@ -247,25 +199,25 @@ func (c *cluster) evaluateDue(ctx context.Context, until int64) {
 			return
 		}
 		at := g.next
-		if behind := until - at; behind > c.config.CatchUp.Milliseconds() {
+		if behind := until - at; behind > c.role.config.CatchUp.Milliseconds() {
 			step := g.Interval().Milliseconds()
-			skip := (behind - c.config.CatchUp.Milliseconds()) / step
+			skip := (behind - c.role.config.CatchUp.Milliseconds()) / step
 			g.missed += skip
-			c.Rules.metrics.missed.Add(float64(skip))
+			c.role.metrics.missed.Add(float64(skip))
 			at += skip * step
 			g.next = at
 		}
-		covers, whose := c.coverage(at)
+		covers, whose := c.members.coverage(at)
 		if covers == late {
 			c.sayLate(whose, at, until)
 			return
 		}
 		c.waiting = false
-		if covers == gap || c.missesFrames(at) {
+		if covers == gap || c.members.missesFrames(at) {
 			// To leave it out harms no alert; to evaluate it would resolve what still fires.
 			g.next = at + g.Interval().Milliseconds()
 			g.missed++
-			c.Rules.metrics.missed.Inc()
+			c.role.metrics.missed.Inc()
 			continue
 		}
 		c.evaluate(ctx, g, at)
@@ -289,27 +241,15 @@ func (c *cluster) nextDue(until int64) *group {
 
 // evaluate evaluates a group at an instant.
 func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
-	began, unread := time.Now(), 0
-	c.readRoster()
-	for id, n := range c.nodes {
-		if at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
-			delete(c.nodes, id)
-			c.forgetNode(n)
-			c.unenroll(n)
-			c.gone = len(c.nodes) == 0
-			continue
-		}
-		if n.unread {
-			unread++
-		}
-		c.addOwnSamples(n, at)
+	began := time.Now()
+	if c.members.observe(at) {
+		c.gone = len(c.members.nodes) == 0
 	}
-	c.unread = unread
-	c.current = g
-	c.forgetShared()
+	c.evaluation.current = g
+	c.evaluation.forgetShared()
 	g.begin(at - g.QueryOffset().Milliseconds())
 	g.Eval(ctx, time.UnixMilli(at).UTC())
-	if ctx.Err() != nil && !c.finished(g) && time.Since(began) < c.config.Timeout {
+	if ctx.Err() != nil && !c.finished(g) && time.Since(began) < c.role.config.Timeout {
 		return // it is evaluated again, unless that would take all time from the other groups
 	}
 	c.finish(g)
@@ -322,20 +262,20 @@ func (c *cluster) evaluate(ctx context.Context, g *group, at int64) {
 		}
 	}
 	g.series, g.reader = nil, nil
-	c.forgetShared()
+	c.evaluation.forgetShared()
 	g.evaluated, g.next = at, at+g.Interval().Milliseconds()
 	g.took = time.Since(began)
-	c.Rules.metrics.evaluations.Inc()
-	c.Rules.metrics.duration.Observe(g.took.Seconds())
+	c.role.metrics.evaluations.Inc()
+	c.role.metrics.duration.Observe(g.took.Seconds())
 	for _, r := range g.Rules() {
 		if r.LastError() != nil {
-			c.Rules.metrics.failures.Inc()
+			c.role.metrics.failures.Inc()
 		}
 	}
 	c.changed = true
-	c.horizon = c.earliest()
-	if c.hasEnded && at-c.tidied > time.Minute.Milliseconds() {
-		c.removeEnded(at)
+	c.head.horizon = c.earliest()
+	if c.head.hasEnded && at-c.head.tidied > time.Minute.Milliseconds() {
+		c.members.removeEnded(at)
 	}
 }
 
@@ -368,73 +308,6 @@ func (c *cluster) finished(g *group) bool {
 	})
 }
 
-// forgetNode forgets a node.
-func (c *cluster) forgetNode(n *node) {
-	c.lease.Return(n.forget())
-	for _, of := range n.list {
-		of.ends, of.At = of.ends[:0], nil
-	}
-	for _, of := range n.own {
-		if of != noSeries {
-			of.end(of.At[len(of.At)-1] + 1)
-		}
-	}
-	c.hasEnded = true
-}
-
-// removeEnded drops the series of which nothing is left that rules look back to.
-func (c *cluster) removeEnded(at int64) {
-	c.hasEnded, c.tidied = false, at
-	gone := func(of *memSeries) bool {
-		n := len(of.At)
-		return n == 0 || of.over() && of.At[n-1] < at-of.keep
-	}
-	for s, list := range c.seen {
-		c.seen[s] = slices.DeleteFunc(list, func(v *seriesView) bool { return gone(v.memSeries) })
-		delete(c.ordered, s)
-	}
-	for _, n := range c.nodes {
-		for name, of := range n.own {
-			if of == noSeries || !gone(of) {
-				continue
-			}
-			delete(n.own, name)
-			n.renamed = true // they are made anew if it comes back
-			c.count--
-			c.lease.Return(costOf(of.Metric.Kind, of.keep,
-				c.config.EvaluationInterval.Milliseconds()))
-		}
-		kept := n.list[:0]
-		dead := map[*memSeries]bool{}
-		for _, of := range n.list {
-			if gone(of) {
-				dead[of] = true
-				delete(n.mapped, of.Labels.Hash())
-				c.count--
-				c.lease.Return(costOf(of.Metric.Kind, of.keep, n.interval))
-			} else {
-				kept = append(kept, of)
-				c.hasEnded = c.hasEnded || of.over()
-			}
-		}
-		clear(n.list[len(kept):])
-		n.list = kept
-		if len(dead) == 0 {
-			continue
-		}
-		for _, byMetric := range n.series {
-			for _, rows := range byMetric {
-				for i, of := range rows {
-					if dead[of] {
-						rows[i] = nil // it may come back
-					}
-				}
-			}
-		}
-	}
-	maps.DeleteFunc(c.recorded, func(_ string, of *memSeries) bool { return gone(of) })
-}
-
 // lowWater returns the oldest instant, in ms, of which frames would be needed after a restart.
 func (c *cluster) lowWater() int64 {
 	oldest := int64(0)
@@ -447,8 +320,19 @@ func (c *cluster) lowWater() int64 {
 		return 0
 	}
 	// The key frame of the oldest frame may be a window older.
-	return oldest - c.scope.keep.Milliseconds() - frame.WindowMillis
+	return oldest - c.head.scope.keep.Milliseconds() - frame.WindowMillis
 }
 
 // release gives back what the cluster's series take.
-func (c *cluster) release() { c.lease.Release() }
+func (c *cluster) release() { c.head.lease.Release() }
+
+// sayLate says once that rules over all clusters wait for a cluster.
+func (c *cluster) sayLate(n *node, at, until int64) {
+	if c.waiting || until-at < time.Minute.Milliseconds() {
+		return
+	}
+	c.waiting = true
+	c.log.Warn(
+		"rules over all clusters wait until a cluster is evaluated: see that a process with "+
+			"the role rules has it", "cluster_awaited", n.cluster, "since", timeOf(at))
+}

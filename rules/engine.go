@@ -14,30 +14,47 @@ import (
 	"github.com/ringwatch/ringwatch/query/live"
 )
 
+// evaluation is what a cluster's rules are evaluated with, one after the other: the engine over
+// what is in memory, and what rules of a group share. It implements storage.Queryable.
+type evaluation struct {
+	role          *Rules
+	account, name string // of the cluster
+	head          *head
+	members       *members
+
+	current     *group // that is being evaluated
+	rule        promrules.RuleDetail
+	grown       *expression.LabelBudget // the labels that the expression under evaluation makes
+	engineUse   *countingLease          // of the lease, by the expression that is being evaluated
+	sharedOf    map[int]promql.Vector   // what rules of the current group share, at sharedAt
+	sharedAt    time.Time
+	sharedBytes int64 // of the lease
+}
+
 // run evaluates an expression. What the engine takes for it, and the labels that it makes, are the
 // account's until it is done.
-func (c *cluster) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+func (e *evaluation) run(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	// To parse each rule once more at each evaluation would be dear.
 	if expression.MayMakeLabels(expr) {
-		tree, err := c.parser.ParseExpr(expr)
+		tree, err := e.role.parser.ParseExpr(expr)
 		if err != nil {
 			return nil, err
 		}
-		growth := expression.NewLabelGrowth(tree, 0, 1, c.config.MaxLabelBytes)
+		growth := expression.NewLabelGrowth(tree, 0, 1, e.role.config.MaxLabelBytes)
 		if err := growth.Check(); err != nil { // a template's query
 			return nil, err
 		}
-		c.grown = growth.Begin(c.lease, "a tenth of rules.timeout", c.config.Timeout/labelWork)
+		e.grown = growth.Begin(e.head.lease, "a tenth of rules.timeout", e.role.config.Timeout/labelWork)
 	}
-	use := &countingLease{lease: c.lease}
-	c.engineUse = use
+	use := &countingLease{lease: e.head.lease}
+	e.engineUse = use
 	defer func() {
-		c.engineUse = nil
-		c.lease.Return(use.bytes)
-		c.grown.End()
-		c.grown = nil
+		e.engineUse = nil
+		e.head.lease.Return(use.bytes)
+		e.grown.End()
+		e.grown = nil
 	}()
-	return promrules.EngineQueryFunc(c.engine, c)(ctx, expr, at)
+	return promrules.EngineQueryFunc(e.role.engine, e)(ctx, expr, at)
 }
 
 // labelWork is the part of a rule's timeout that making labels may take: nothing ends it early, and
@@ -58,14 +75,14 @@ type countedSet struct {
 
 // counted returns a set as the engine gets it.
 func (q *querier) counted(set storage.SeriesSet, h *storage.SelectHints) storage.SeriesSet {
-	if q.engineUse == nil {
+	if q.of.engineUse == nil {
 		return set
 	}
-	l := &countedSet{SeriesSet: set, use: q.engineUse, steps: 1}
+	l := &countedSet{SeriesSet: set, use: q.of.engineUse, steps: 1}
 	if h != nil {
 		before := h.Range // what is read before the first instant
 		if l.ranged = h.Range > 0; !l.ranged {
-			before = q.config.Lookback.Milliseconds()
+			before = q.of.role.config.Lookback.Milliseconds()
 		}
 		if h.Step > 0 {
 			l.steps += max(0, h.End-h.Start-before) / h.Step
@@ -115,22 +132,22 @@ func sampleBytes(s *promql.Sample) int64 {
 }
 
 // share keeps what rules of the current group have in common until forgetShared.
-func (c *cluster) share(i int, v promql.Vector) error {
+func (e *evaluation) share(i int, v promql.Vector) error {
 	bytes := int64(0)
 	for j := range v {
 		bytes += sampleBytes(&v[j])
 	}
-	if c.lease.Take(bytes) != nil {
+	if e.head.lease.Take(bytes) != nil {
 		return errors.New(
 			"there is no memory for what rules of the group have in common: let them " +
 				"select less, or give the role more memory (memory.limit_bytes)")
 	}
-	c.sharedOf[i] = v
-	c.sharedBytes += bytes
+	e.sharedOf[i] = v
+	e.sharedBytes += bytes
 	return nil
 }
 
-func (c *cluster) forgetShared() {
-	c.lease.Return(c.sharedBytes)
-	c.sharedOf, c.sharedBytes = nil, 0
+func (e *evaluation) forgetShared() {
+	e.head.lease.Return(e.sharedBytes)
+	e.sharedOf, e.sharedBytes = nil, 0
 }

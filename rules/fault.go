@@ -58,9 +58,9 @@ func ruleName(r *rulefmt.Rule, number int) string {
 
 // readGroups reads one rule file. Each error is a Fault, and none says what another one says.
 func readGroups(
-	name string, text []byte, names model.ValidationScheme, p parser.Parser, log *slog.Logger,
+	name string, text []byte, p parser.Parser, log *slog.Logger,
 ) ([]rulefmt.RuleGroup, []error) {
-	groups, errs := rulefmt.Parse(text, false, names, p, log)
+	groups, errs := rulefmt.Parse(text, false, labelNames, p, log)
 	if len(errs) == 0 {
 		return groups.Groups, nil
 	}
@@ -273,7 +273,7 @@ func (p *places) invalid(err error, groups []rulefmt.RuleGroup) error {
 	}
 	line, text := position(of.Err.Error())
 	number := of.Rule - 1
-	f := &Fault{File: p.file, Line: line, Group: of.Group, Err: errors.New(text),
+	f := &Fault{File: p.file, Line: line, Group: of.Group, Err: errors.New(named(text)),
 		Rule: ruleName(&rulefmt.Rule{Alert: of.RuleName}, number)}
 	if f.Line > 0 {
 		return f
@@ -289,7 +289,7 @@ func (p *places) invalid(err error, groups []rulefmt.RuleGroup) error {
 
 // invalidGroup gives an error of a group its place: rulefmt says none.
 func (p *places) invalidGroup(text string, groups []rulefmt.RuleGroup) error {
-	f := &Fault{File: p.file, Err: errors.New(text)}
+	f := &Fault{File: p.file, Err: errors.New(named(text))}
 	said := map[string]bool{"": true}
 	for i, n := range p.groups()[:min(len(p.groups()), len(groups))] {
 		name := groups[i].Name
@@ -326,12 +326,29 @@ func position(text string) (line int, rest string) {
 	return line, m[2]
 }
 
-// named is the label or annotation that a message of rulefmt names.
-var named = regexp.MustCompile(`^(?:(?:label|annotation) "(.*?)"|invalid \w+ \w+: (.*))`)
+// misnamed is a message of rulefmt about a name.
+var misnamed = regexp.MustCompile(`^invalid (label|annotation|recording rule) name: (.*)`)
+
+// named says a message of rulefmt about a name with what a name may have.
+func named(text string) string {
+	m := misnamed.FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return text
+	case m[1] == "recording rule":
+		return fmt.Sprintf("it cannot record %q: a metric's name has letters, digits, _ and :, "+
+			"and begins with no digit", m[2])
+	}
+	return fmt.Sprintf("no %s can be called %q: its name has letters, digits and _, and begins "+
+		"with no digit", m[1], m[2])
+}
+
+// ofName is the label or annotation that a message of rulefmt names.
+var ofName = regexp.MustCompile(`^(?:(?:label|annotation) "(.*?)"|invalid \w+ \w+: (.*))`)
 
 // lineOf returns the line of the label or annotation that a message names, or 0.
 func lineOf(n *yaml.Node, text string) int {
-	m := named.FindStringSubmatch(text)
+	m := ofName.FindStringSubmatch(text)
 	if n == nil || m == nil {
 		return 0
 	}

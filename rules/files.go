@@ -233,7 +233,7 @@ func (f *files) parse(texts map[string]map[string][]byte, account string) (*set,
 
 // groups reads one file.
 func (f *files) groups(name string, text []byte) ([]rulefmt.RuleGroup, error) {
-	groups, errs := readGroups(name, text, labelNames, f.parser, f.log)
+	groups, errs := readGroups(name, text, f.parser, f.log)
 	return groups, errors.Join(errs...)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/following"
@@ -57,6 +58,7 @@ type line struct {
 	now     time.Time
 	through time.Time
 	pulse   func() (since, until time.Time)
+	away    func() []read.Span   // nil: until the pulse
 	broken  error                // of Publish and Save
 	set     func(*Config, *Deps) // what else a role is given; nil: nothing
 	bound   time.Duration        // of a Tick; 0: none
@@ -112,8 +114,21 @@ func (l *line) deps() Deps {
 		},
 		Through: func(int32) (time.Time, bool) { return l.through, true },
 		Pulse:   l.pulse,
+		Away:    l.unheard,
 		Log:     slog.New(slog.NewTextHandler(testWriter{l.t}, nil)),
 	}
+}
+
+// unheard is when nobody heard of nodes.
+func (l *line) unheard() []read.Span {
+	switch {
+	case l.away != nil:
+		return l.away()
+	case l.pulse != nil:
+		since, _ := l.pulse()
+		return []read.Span{{To: since.UnixMilli()}}
+	}
+	return nil
 }
 
 type testWriter struct{ *testing.T }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -107,8 +108,8 @@ func (r *Rules) cluster(p *partition, account, cluster string) (*cluster, error)
 	if c := p.clusters[key]; c != nil {
 		return c, nil
 	}
-	c := r.newCluster(account, cluster, p.id)
-	if err := c.load(); err != nil {
+	c, err := r.newCluster(account, cluster, p.id)
+	if err != nil {
 		return nil, errors.Join(stream.ErrFatal, err)
 	}
 	p.clusters[key] = c
@@ -170,6 +171,10 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 	if r.deps.Pulse != nil {
 		since, until = r.deps.Pulse()
 	}
+	listening := read.Listening{Since: millis(since)}
+	if r.deps.Away != nil {
+		listening.Away = r.deps.Away()
+	}
 	halted := !since.IsZero() && now.Sub(since) < r.config.Settle
 	evaluating, cancel := evaluationTime(ctx)
 	defer cancel()
@@ -182,12 +187,12 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 			limit = min(limit, millis(until))
 		}
 		for _, c := range p.clusters {
-			clusters, series = clusters+1, series+c.count
+			clusters, series = clusters+1, series+c.head.count
 			if limit == 0 || halted {
 				c.resendFiring(ctx, now)
 				continue
 			}
-			c.since = millis(since)
+			c.members.listening = listening
 			g.Go(func() error {
 				c.evaluateDue(gctx, limit)
 				return nil
@@ -202,7 +207,7 @@ func (r *Rules) Tick(ctx context.Context, now time.Time) error {
 					behind = max(behind, float64(now.UnixMilli()-g.next)/1000)
 				}
 			}
-			if millis(now)-limitOf(c) > 2*c.config.ResendDelay.Milliseconds() {
+			if millis(now)-limitOf(c) > 2*r.config.ResendDelay.Milliseconds() {
 				c.resendFiring(ctx, now)
 			}
 		}
@@ -297,7 +302,7 @@ func (r *Rules) save(ctx context.Context, now time.Time, all bool) error {
 	}
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
-			if c.gone && len(c.out) == 0 && len(c.records) == 0 {
+			if c.gone && len(c.out) == 0 && len(c.members.records) == 0 {
 				if err := r.deps.Save(ctx, p.id, State{Account: c.account, Cluster: c.name}); err !=
 					nil {
 					return fmt.Errorf("rules: forget the state of %s: %w", c.name, err)
@@ -328,12 +333,12 @@ func (r *Rules) LowWater(id int32) (int64, bool) {
 	}
 	low := p.newest.UnixMilli()
 	for _, c := range p.clusters {
-		if c.scope.keep == 0 || len(c.groups) == 0 {
+		if c.head.scope.keep == 0 || len(c.groups) == 0 {
 			continue
 		}
 		of := c.savedLow
 		if of == 0 {
-			of = p.newest.Add(-c.scope.keep).UnixMilli() - frame.WindowMillis
+			of = p.newest.Add(-c.head.scope.keep).UnixMilli() - frame.WindowMillis
 		}
 		low = min(low, of)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -32,66 +31,66 @@ func heardAt(at int64, received time.Time) int64 {
 
 // enrolled reports whether the roster has records of a node: those of our own processes and of what
 // rules record come and go, and have no series up.
-func (c *cluster) enrolled(n *node) bool { return !c.deps.Every && !frame.IsRecorder(n.id) }
+func (m *members) enrolled(n *node) bool { return !m.role.deps.Every && !frame.IsRecorder(n.id) }
 
-// addNode takes over what the roster says of a node that the process begins to follow. since is
+// add takes over what the roster says of a node that the process begins to follow. since is
 // when it was first heard of, as far as the process knows.
-func (c *cluster) addNode(n *node, since int64) {
-	if !c.enrolled(n) {
+func (m *members) add(n *node, since int64) {
+	if !m.enrolled(n) {
 		return
 	}
-	rec, known := c.roster.Get(c.account, c.name, n.id)
+	rec, known := m.role.roster.Get(m.account, m.name, n.id)
 	if known {
 		n.since, n.away, n.end = rec.Since, rec.Away, rec.End
 	} else if n.since = since; since > 0 {
-		c.enroll(n)
+		m.enroll(n)
 	}
-	c.newest = max(c.newest, n.since)
+	m.newest = max(m.newest, n.since)
 }
 
 // enroll puts into the roster what is known of a node now. It is published before offsets are
 // committed.
-func (c *cluster) enroll(n *node) {
-	rec := c.roster.Changed(c.account, c.name, n.id, c.config.Clock().UnixMilli(),
+func (m *members) enroll(n *node) {
+	rec := m.role.roster.Changed(m.account, m.name, n.id, m.role.config.Clock().UnixMilli(),
 		func(r *roster.Record) {
 			r.Since, r.Away, r.End = n.since, n.away, n.end
 			r.Datacenter, r.Rack, r.Address = n.identity.Datacenter, n.identity.Rack,
 				n.fact("address")
 		})
-	c.roster.Take(rec)
-	c.records = append(c.records, rec)
+	m.role.roster.Take(rec)
+	m.records = append(m.records, rec)
 }
 
 // unenroll takes a node out of the roster that was silent for so long that it is not missed any
 // more. How a node left is kept for longer.
-func (c *cluster) unenroll(n *node) {
-	if _, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) && n.end == nil {
-		rec := roster.Record{Account: c.account, Cluster: c.name, Node: n.id, Nothing: true}
-		c.roster.Take(rec)
-		c.records = append(c.records, rec)
+func (m *members) unenroll(n *node) {
+	if _, known := m.role.roster.Get(m.account, m.name, n.id); known && m.enrolled(n) && n.end == nil {
+		rec := roster.Record{Account: m.account, Cluster: m.name, Node: n.id, Nothing: true}
+		m.role.roster.Take(rec)
+		m.records = append(m.records, rec)
 	}
 }
 
 // readRoster takes over what others put into the roster.
-func (c *cluster) readRoster() {
-	changes := c.roster.Changes()
-	if changes == c.rosterVersion {
+func (m *members) readRoster() {
+	changes := m.role.roster.Changes()
+	if changes == m.rosterVersion {
 		return
 	}
-	c.rosterVersion = changes
-	for _, n := range c.nodes {
-		if rec, known := c.roster.Get(c.account, c.name, n.id); known && c.enrolled(n) {
+	m.rosterVersion = changes
+	for _, n := range m.nodes {
+		if rec, known := m.role.roster.Get(m.account, m.name, n.id); known && m.enrolled(n) {
 			n.since, n.away, n.end = rec.Since, rec.Away, rec.End
 			n.left = n.left && n.end != nil
-			c.rejoin(n)
+			m.rejoin(n)
 		}
 	}
 }
 
 // notePresence enters that a frame came. why is how the node leaves, if the frame says so, as far
 // as it could be read.
-func (c *cluster) notePresence(n *node, heard, at int64, read bool, why string) {
-	if !c.enrolled(n) {
+func (m *members) notePresence(n *node, heard, at int64, read bool, why string) {
+	if !m.enrolled(n) {
 		return
 	}
 	gone := read && why != ""
@@ -99,71 +98,71 @@ func (c *cluster) notePresence(n *node, heard, at int64, read bool, why string) 
 	case gone && n.end == nil, gone && !n.end.Said() && heard > n.end.At,
 		gone && n.end.Said() && heard < n.end.At:
 		n.end = &roster.End{Why: why, At: heard, Last: heard}
-		c.enroll(n)
+		m.enroll(n)
 	case !gone && (read || n.end == nil || !n.end.Said()):
 		n.spoke = max(n.spoke, heard)
-		c.rejoin(n)
+		m.rejoin(n)
 	}
 	if gone && heard == n.end.At {
-		c.end(n, at+1)
+		m.end(n, at+1)
 	}
 }
 
 // rejoin takes a node back that has spoken after it left.
-func (c *cluster) rejoin(n *node) {
+func (m *members) rejoin(n *node) {
 	if n.end == nil || n.spoke <= n.end.At {
 		return
 	}
 	n.since, n.away, n.end, n.left = n.spoke, n.end.At, nil, false
-	c.newest = max(c.newest, n.since)
-	c.enroll(n)
+	m.newest = max(m.newest, n.since)
+	m.enroll(n)
 }
 
 // end ends a node's series at an instant.
-func (c *cluster) end(n *node, at int64) {
+func (m *members) end(n *node, at int64) {
 	for _, of := range n.list {
-		c.hasEnded = of.end(at) || c.hasEnded
+		m.head.hasEnded = of.end(at) || m.head.hasEnded
 	}
 	for _, of := range n.own {
 		if of != noSeries {
-			c.hasEnded = of.end(at) || c.hasEnded
+			m.head.hasEnded = of.end(at) || m.head.hasEnded
 		}
 	}
 }
 
 // hasLeft reports whether a node has left by an instant, and ends its series then.
-func (c *cluster) hasLeft(n *node, at int64) bool {
+func (m *members) hasLeft(n *node, at int64) bool {
 	if n.end == nil || n.end.At > at {
 		return false
 	}
 	if !n.left {
 		n.left = true
-		c.end(n, at)
+		m.end(n, at)
 	}
 	return true
 }
 
 // detectLeft decides whether a node of which nothing comes any more has left: it is in another
 // cluster of its account since then, or a new node is in its place.
-func (c *cluster) detectLeft(n *node, at int64) bool {
-	if !c.enrolled(n) || n.end != nil {
+func (m *members) detectLeft(n *node, at int64) bool {
+	if !m.enrolled(n) || n.end != nil {
 		return false
 	}
 	var end *roster.End
-	for _, rec := range c.roster.Of(c.account, n.id) {
-		if rec.Cluster != c.name && rec.Since > n.spoke && rec.Since <= at {
+	for _, rec := range m.role.roster.Of(m.account, n.id) {
+		if rec.Cluster != m.name && rec.Since > n.spoke && rec.Since <= at {
 			end = &roster.End{Why: roster.Moved, At: rec.Since, By: rec.Cluster, Last: n.spoke}
 		}
 	}
-	if by := c.successor(n, at); end == nil && by != nil {
+	if by := m.successor(n, at); end == nil && by != nil {
 		end = &roster.End{Why: roster.Replaced, At: by.since, By: by.id.String(), Last: n.spoke}
 	}
 	if end == nil {
 		return false
 	}
 	n.end = end
-	c.enroll(n)
-	return c.hasLeft(n, at)
+	m.enroll(n)
+	return m.hasLeft(n, at)
 }
 
 // successor returns the node that is in the place of one that is silent: it was never heard of
@@ -171,16 +170,16 @@ func (c *cluster) detectLeft(n *node, at int64) bool {
 // alone say nothing: where nodes get new ones at each start, a known node may get that of a dead
 // one. Only a database node has a place: a target that is read from outside is its job and
 // instance, and many of them may have one address.
-func (c *cluster) successor(n *node, at int64) *node {
+func (m *members) successor(n *node, at int64) *node {
 	address := n.fact("address")
-	if address == "" || c.newest <= n.spoke || !hasPlace(n) {
+	if address == "" || m.newest <= n.spoke || !hasPlace(n) {
 		return nil
 	}
 	var found *node
-	for _, by := range c.nodes {
-		if by.since <= n.spoke || by.since > at || by.end != nil || !c.enrolled(by) ||
+	for _, by := range m.nodes {
+		if by.since <= n.spoke || by.since > at || by.end != nil || !m.enrolled(by) ||
 			!hasPlace(by) ||
-			read.StateOf(at-max(by.last, by.before), by.interval) == query.StateDown {
+			m.listening.StateAt(at, max(by.last, by.before), by.interval) == query.StateDown {
 			continue
 		}
 		if by.fact("address") != address && !samePlace(by.fact("replaces"), address) {
@@ -230,7 +229,7 @@ func (r *Rules) keepRoster(ctx context.Context, now time.Time) error {
 	}
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
-			list = append(list, c.records...)
+			list = append(list, c.members.records...)
 		}
 	}
 	if len(list) == 0 || r.deps.Enroll == nil {
@@ -241,7 +240,7 @@ func (r *Rules) keepRoster(ctx context.Context, now time.Time) error {
 	}
 	for _, p := range r.partitions {
 		for _, c := range p.clusters {
-			c.records = nil
+			c.members.records = nil
 		}
 	}
 	return nil

@@ -118,7 +118,7 @@ func (c *citizen) say(mode string) {
 // ups is how many series up a role sees of a node.
 func (w *town) ups(c *citizen) int {
 	w.Helper()
-	v, err := w.cluster(c.account, c.Cluster).query(w.Context(),
+	v, err := w.cluster(c.account, c.Cluster).evaluation.query(w.Context(),
 		series.MetricUp+`{node="`+c.ID.String()+`"}`, time.UnixMilli(w.at))
 	if err != nil {
 		w.Fatal(err)

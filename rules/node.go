@@ -10,7 +10,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
-	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
@@ -34,7 +33,7 @@ type node struct {
 	paired   int64  // gaps between instants up to this one have been looked at
 	unread   bool   // there was no memory to read its newest frame
 	cluster  string // of a recorder; rules over all clusters alone need to know it
-	span     *int64 // see cluster.span; nil: not known yet
+	span     *int64 // see members.span; nil: not known yet
 	silent   int64  // the instant after which it fell silent, when that was noted last
 	down     int64  // the last one before its up became 0; 0: it is up
 
@@ -55,9 +54,6 @@ type node struct {
 	mapped   map[uint64]bool // hashes of label sets that relabelling made
 }
 
-// noSeries stands where a series is meant by no selector.
-var noSeries = &memSeries{}
-
 // shortestSilence is how long a node is silent at least before its series end, in ms, where the
 // pipeline has a pulse: an outage of some seconds is too short for that to show.
 const shortestSilence = 20_000
@@ -67,23 +63,23 @@ const shortestSilence = 20_000
 const maxRows = 200_000
 
 // frame enters a frame of the node.
-func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
+func (m *members) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	if n.follower != nil && n.follower.Rows() > maxRows && h.IsKey() {
 		n.follower = nil
 	}
 	if n.follower == nil {
-		c.lease.Return(n.forget())
-		n.follower = following.New(window.Node{Account: c.account, ID: n.id}, c.wanted)
+		m.head.lease.Return(n.forget())
+		n.follower = following.New(window.Node{Account: m.account, ID: n.id}, m.wanted)
 		n.series, n.mapped = map[*window.Dictionary][][]*memSeries{}, nil
 	}
 	n.pass++
 	// Should evaluation stand still, it makes up for so much only.
-	from := max(c.horizon, max(h.At, n.last)-c.config.CatchUp.Milliseconds())
-	taken := countingLease{lease: c.lease}
+	from := max(m.head.horizon, max(h.At, n.last)-m.role.config.CatchUp.Milliseconds())
+	taken := countingLease{lease: m.head.lease}
 	over := n.end != nil && n.end.Why == roster.Decommissioned && heard > n.end.At
 	mode := ""
 	pass, err := n.follower.Frame(&taken, b, func(v *following.Cell) {
-		of := c.seriesFor(n, v)
+		of := m.seriesFor(n, v)
 		if of.saysMode {
 			mode = v.Text
 		}
@@ -95,10 +91,10 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	})
 	switch {
 	case err != nil || !h.IsKey():
-		c.lease.Give(taken.bytes)
+		m.head.lease.Give(taken.bytes)
 	case taken.bytes > 0: // else it was known
 		if n.kept = append(n.kept, taken.bytes); len(n.kept) > following.KeyFrames {
-			c.lease.Return(n.kept[0])
+			m.head.lease.Return(n.kept[0])
 			n.kept = n.kept[1:]
 		}
 	}
@@ -107,10 +103,10 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	if err != nil && !n.unread && !errors.Is(err, following.ErrNoKey) {
 		return err
 	}
-	n.heard(h.At, from-c.scope.keep.Milliseconds())
+	n.heard(h.At, from-m.head.scope.keep.Milliseconds())
 	for _, of := range n.list {
 		if err == nil && of.pass != n.pass && of.end(h.At) {
-			c.hasEnded = true
+			m.head.hasEnded = true
 		}
 	}
 	if h.At > n.last {
@@ -131,7 +127,7 @@ func (c *cluster) frame(n *node, h *frame.Header, b []byte, heard int64) error {
 	}
 	// What is paused does not say its mode, so that it has left still holds.
 	paused := err == nil && pass.Identity.Fact(frame.FactPaused) != ""
-	c.notePresence(n, heard, h.At, err == nil && !paused, why)
+	m.notePresence(n, heard, h.At, err == nil && !paused, why)
 	return err
 }
 
@@ -175,12 +171,11 @@ func (n *node) newest(at int64) int {
 }
 
 // endSilent ends the node's series where it fell silent for missedIntervals, up to an instant.
-// Silence while the pipeline was away is none of the node's, so it counts from when that was over
-// (since).
+// Silence while the pipeline was away is none of the node's, so it counts from when that was over.
 //
 // This is decided when an instant is evaluated and not when a frame comes: after an outage the
 // newest frames come first, and fill the pause up later.
-func (c *cluster) endSilent(n *node, at int64) {
+func (m *members) endSilent(n *node, at int64) {
 	i := n.newest(at)
 	for j := 1; j <= i; j++ { // of the first frame nobody knows what is usual
 		next := at + 1
@@ -194,16 +189,16 @@ func (c *cluster) endSilent(n *node, at int64) {
 		usual := max(n.interval, last-n.instants[j-1])
 		heard := last
 		if last != n.down {
-			heard = max(last, min(c.since, next))
+			heard = max(last, min(m.listening.Since, next))
 		}
 		ended := heard + missedIntervals*usual
-		if c.deps.Pulse != nil {
+		if m.role.deps.Pulse != nil {
 			ended = max(ended, heard+shortestSilence)
 		}
 		if ended >= next || n.silent == last {
 			continue
 		}
-		n.silent, c.hasEnded = last, true
+		n.silent, m.head.hasEnded = last, true
 		for _, of := range n.list {
 			of.end(ended)
 		}
@@ -217,13 +212,13 @@ func (c *cluster) endSilent(n *node, at int64) {
 // missesFrames reports whether frames of a node are not there that an evaluation would miss, and
 // that the outage of the pipeline may have swallowed: nobody knows then what the node's series
 // were.
-func (c *cluster) missesFrames(at int64) bool {
-	if c.since == 0 {
+func (m *members) missesFrames(at int64) bool {
+	if m.listening.Since == 0 {
 		return false
 	}
-	for _, n := range c.nodes {
+	for _, n := range m.nodes {
 		patience := min(max(missedIntervals*n.interval, shortestSilence), longestPatience)
-		if at >= c.since+patience || n.down != 0 || n.end != nil {
+		if at >= m.listening.Since+patience || n.down != 0 || n.end != nil {
 			continue
 		}
 		last := int64(0)
@@ -258,7 +253,7 @@ func sameIdentity(a, b *frame.Identity) bool {
 
 // seriesFor returns the series in memory of a value. It is made if a selector means it; noSeries
 // if none does.
-func (c *cluster) seriesFor(n *node, v *following.Cell) *memSeries {
+func (m *members) seriesFor(n *node, v *following.Cell) *memSeries {
 	byMetric := n.series[v.Of]
 	for len(byMetric) <= v.Metric {
 		byMetric = append(byMetric, nil)
@@ -271,8 +266,8 @@ func (c *cluster) seriesFor(n *node, v *following.Cell) *memSeries {
 	}
 	if rows[v.Row] == nil {
 		of := noSeries
-		if l, keep := c.relabelled(n, v.Labels()); keep {
-			of = c.newSeries(l, &v.Of.Metrics[v.Metric], n.interval)
+		if l, keep := m.relabelled(n, v.Labels()); keep {
+			of = m.head.newSeries(l, &v.Of.Metrics[v.Metric], n.interval)
 		}
 		if of != noSeries {
 			of.line, n.line.keep = &n.line, max(n.line.keep, of.keep)
@@ -294,11 +289,11 @@ func (c *cluster) seriesFor(n *node, v *following.Cell) *memSeries {
 
 // relabelled returns the labels that a mapping gives a node's series, and whether it is kept. A
 // series that would become the same as another one of the node keeps the labels it has.
-func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
-	if c.deps.Relabel == nil || c.deps.Every {
+func (m *members) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
+	if m.role.deps.Relabel == nil || m.role.deps.Every {
 		return l, true
 	}
-	mapped, keep := c.deps.Relabel(l)
+	mapped, keep := m.role.deps.Relabel(l)
 	if !keep || labels.Equal(mapped, l) {
 		return l, keep
 	}
@@ -312,55 +307,6 @@ func (c *cluster) relabelled(n *node, l labels.Labels) (labels.Labels, bool) {
 	return l, true
 }
 
-// newSeries makes the series in memory and enters it where selectors look; noSeries if none means
-// it, or if there is no memory for it, which is noted.
-func (c *cluster) newSeries(l labels.Labels, m *window.Metric, interval int64) *memSeries {
-	found := c.scope.candidatesOf(m.Name)
-	if found == nil {
-		return noSeries
-	}
-	of := &memSeries{Series: window.Series{Labels: l, Metric: c.shared(m)}}
-	found.each(l, func(s *selector) {
-		if live := s.Live(&of.Series); live != nil {
-			of.keep = max(of.keep, s.keep.Milliseconds())
-			of.views = append(of.views, &seriesView{live, of, s})
-		}
-	})
-	if len(of.views) == 0 {
-		return noSeries
-	}
-	if !c.takeMemory(costOf(m.Kind, of.keep, interval)) {
-		c.lackingMemory++
-		for _, v := range of.views {
-			c.lackingBySelector[v.selector]++
-		}
-		return noSeries
-	}
-	for _, v := range of.views {
-		c.seen[v.selector] = append(c.seen[v.selector], v)
-	}
-	c.count++
-	return of
-}
-
-// takeMemory takes memory for a series if there is some. A part of the account's share is left for
-// reading frames: without it no rule would have anything to look at.
-func (c *cluster) takeMemory(bytes int64) bool {
-	return c.lease.TakeLeaving(bytes, c.deps.Budget.Share()/8) == nil
-}
-
-// shared returns the first metric that is the same: a fleet's nodes have the same ones.
-func (c *cluster) shared(m *window.Metric) *window.Metric {
-	for _, known := range c.metrics[m.Name] {
-		if known.Equal(m) {
-			return known
-		}
-	}
-	one := *m
-	c.metrics[m.Name] = append(c.metrics[m.Name], &one)
-	return &one
-}
-
 // Series of nodes that are of no frame, as package query has them.
 var ownMetrics = []*window.Metric{
 	{Name: series.MetricUp, Kind: frame.Gauge},
@@ -369,11 +315,11 @@ var ownMetrics = []*window.Metric{
 }
 
 // addOwnSamples enters what is known of a node at an instant of evaluation.
-func (c *cluster) addOwnSamples(n *node, at int64) {
-	if c.hasLeft(n, at) || n.away > 0 && n.away <= at && at < n.since {
+func (m *members) addOwnSamples(n *node, at int64) {
+	if m.hasLeft(n, at) || n.away > 0 && n.away <= at && at < n.since {
 		return
 	}
-	c.endSilent(n, at)
+	m.endSilent(n, at)
 	last := int64(0)
 	if i := n.newest(at); i >= 0 {
 		last = n.instants[i]
@@ -386,9 +332,8 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 	}
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
-	if last == n.down ||
-		read.StateOf(at-max(last, min(c.since, at)), n.interval) == query.StateDown {
-		if c.detectLeft(n, at) {
+	if last == n.down || m.listening.StateAt(at, last, n.interval) == query.StateDown {
+		if m.detectLeft(n, at) {
 			return
 		}
 		up, n.down = 0, last
@@ -399,7 +344,7 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 		return // of our own processes nobody knows where they should be: they have no series up
 	}
 	if n.own == nil || n.renamed {
-		c.own(n, at)
+		m.own(n, at)
 	}
 	for name, of := range n.own {
 		if of == noSeries {
@@ -407,39 +352,40 @@ func (c *cluster) addOwnSamples(n *node, at int64) {
 		}
 		switch name {
 		case series.MetricUp:
-			of.add(at, sampleValue{number: up}, c.horizon)
+			of.add(at, sampleValue{number: up}, m.head.horizon)
 		case series.MetricSeen:
-			of.add(at, sampleValue{number: last}, c.horizon)
+			of.add(at, sampleValue{number: last}, m.head.horizon)
 		default:
-			of.add(at, sampleValue{number: 1}, c.horizon)
+			of.add(at, sampleValue{number: 1}, m.head.horizon)
 		}
 	}
 }
 
 // own makes the node's own series (up and the like). Those whose labels have changed end at an
 // instant.
-func (c *cluster) own(n *node, at int64) {
+func (m *members) own(n *node, at int64) {
 	before := n.own
 	n.own, n.renamed = map[string]*memSeries{}, false
-	for _, m := range ownMetrics {
-		about := query.Node{ID: n.id, Cluster: c.name, Identity: n.identity}
-		l := series.NodeLabels(&about, m.Name)
-		if m.Name == series.MetricInfo {
+	for _, metric := range ownMetrics {
+		about := query.Node{ID: n.id, Cluster: m.name, Identity: n.identity}
+		l := series.NodeLabels(&about, metric.Name)
+		if metric.Name == series.MetricInfo {
 			l = series.InfoLabels(&about)
 		}
-		fromFrames := m.Name == series.MetricUp && n.sendsUp()
-		if of := before[m.Name]; of != nil && of != noSeries {
+		fromFrames := metric.Name == series.MetricUp && n.sendsUp()
+		if of := before[metric.Name]; of != nil && of != noSeries {
 			if labels.Equal(of.Labels, l) && !fromFrames {
-				n.own[m.Name] = of
+				n.own[metric.Name] = of
 				continue
 			}
 			of.end(at)
-			c.hasEnded = true
+			m.head.hasEnded = true
 		}
 		if fromFrames {
 			continue
 		}
-		n.own[m.Name] = c.newSeries(l, m, c.config.EvaluationInterval.Milliseconds())
+		n.own[metric.Name] = m.head.newSeries(l, metric,
+			m.role.config.EvaluationInterval.Milliseconds())
 	}
 }
 

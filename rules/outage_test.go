@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // townRules fire at once, later, of silence, of what is missing and of a difference over time.
@@ -24,6 +26,7 @@ type outage struct {
 	*town
 	since, known time.Time
 	away         bool
+	breaks       []read.Span // when nobody heard; the last one lasts
 	held         []sent
 }
 
@@ -42,6 +45,13 @@ func newOutageOf(t *testing.T, nodes int, file string) *outage {
 		}
 		return o.since, o.known
 	}
+	o.breaks = []read.Span{{To: o.since.UnixMilli()}, {}}
+	o.line.away = func() []read.Span {
+		if !o.away {
+			o.breaks[len(o.breaks)-1].From = o.at
+		}
+		return o.breaks
+	}
 	return o
 }
 
@@ -54,6 +64,8 @@ func (o *outage) ends(newest, aStep int) {
 	o.Helper()
 	o.away, o.town.held = false, nil
 	o.since = time.UnixMilli(o.at)
+	o.breaks[len(o.breaks)-1].To = o.at
+	o.breaks = append(o.breaks, read.Span{})
 	list := o.held
 	o.held = nil
 	var first []sent
@@ -197,6 +209,35 @@ func TestOutageOfOneThatWasDown(t *testing.T) {
 			t.Errorf("it fired at %s, and again at %s", fired, a.FiredAt)
 		}
 	}
+}
+
+// TestOutageCutsSilenceShort: a node that is silent for less than it may be when the pipeline goes
+// away is not down at an instant that is evaluated after the pipeline's last sign.
+func TestOutageCutsSilenceShort(t *testing.T) {
+	o := newOutageOf(t, 3,
+		write(t, "groups: [{name: town, rules: [{alert: Down, expr: up == 0}]}]"))
+	o.pass(10*time.Minute, nil)
+	// The instant of an evaluation some minutes ahead, and the pipeline's last sign before it.
+	next := o.cluster("", "north").groups[0].next + 15_000*20
+	sign := next - next%5000
+	silent := o.nodes[2]
+	o.until(next-6*townInterval-30_000, nil)
+	silent.next = next - 6*townInterval - 1 // at next it is silent for 1 ms too long
+	o.until(sign-100_000, nil)
+	silent.dead = true
+	o.until(sign, nil)
+	o.wantTold(0)
+	o.begins()
+	o.pass(time.Minute, nil)
+	if g := o.cluster("", "north").groups[0]; g.evaluated != next {
+		t.Fatalf("it was evaluated at %d and not at %d", g.evaluated, next)
+	}
+	o.wantTold(0)
+	silent.dead, silent.next = false, o.at+1000
+	o.pass(9*time.Minute, nil)
+	o.ends(1, 0)
+	o.pass(5*time.Minute, nil)
+	o.wantTold(0)
 }
 
 // TestLostPartition: while nobody knows who has a partition, because Kafka is away, its alerts are

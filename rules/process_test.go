@@ -78,7 +78,7 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("missed: %s", said(a))
 		}
 	}
-	v, err := w.cluster("", "ringwatch-self").query(t.Context(), series.MetricUp,
+	v, err := w.cluster("", "ringwatch-self").evaluation.query(t.Context(), series.MetricUp,
 		time.UnixMilli(w.at))
 	if err != nil || len(v) != 0 {
 		t.Errorf("processes have a series up: %v, %v", v, err)

@@ -18,14 +18,16 @@ import (
 )
 
 // query evaluates an expression at an instant, for one rule or a template.
-func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-	if c.unread > 0 { // what they say is not known
+func (e *evaluation) query(
+	ctx context.Context, expr string, at time.Time,
+) (promql.Vector, error) {
+	if unread := e.members.unread; unread > 0 { // what they say is not known
 		return nil,
 			fmt.Errorf("there is no memory to read the frames of %d nodes: let rules select "+
-				"less, or give the role more memory (memory.limit_bytes)", c.unread)
+				"less, or give the role more memory (memory.limit_bytes)", unread)
 	}
-	c.rule = promrules.FromOriginContext(ctx)
-	if c.scope.selectsNothing(expr, c.seen) {
+	e.rule = promrules.FromOriginContext(ctx)
+	if e.head.scope.selectsNothing(expr, e.head.seen) {
 		return nil, ctx.Err()
 	}
 	if ctx.Err() != nil {
@@ -33,22 +35,22 @@ func (c *cluster) query(ctx context.Context, expr string, at time.Time) (promql.
 			fmt.Errorf("%w: the rules before it in its group took all the time: give slow rules a "+
 				"group of their own", ctx.Err())
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, e.role.config.Timeout)
 	defer cancel()
-	expr, err := c.prepared(ctx, expr, at)
+	expr, err := e.prepared(ctx, expr, at)
 	if err != nil {
 		return nil, err
 	}
-	return c.run(ctx, expr, at)
+	return e.run(ctx, expr, at)
 }
 
 // Querier implements storage.Queryable over what the cluster has in memory.
-func (c *cluster) Querier(from, to int64) (storage.Querier, error) {
-	return &querier{cluster: c, from: from, to: to}, nil
+func (e *evaluation) Querier(from, to int64) (storage.Querier, error) {
+	return &querier{of: e, from: from, to: to}, nil
 }
 
 type querier struct {
-	*cluster
+	of       *evaluation
 	from, to int64
 	older    storage.Querier // of the past; nil: nothing has asked for it
 }
@@ -64,23 +66,23 @@ func (q *querier) Select(
 func (q *querier) find(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers []*labels.Matcher,
 ) storage.SeriesSet {
-	if list, is := q.sharedSeries(matchers); is {
+	if list, is := q.of.sharedSeries(matchers); is {
 		return q.read(matchers, list)
 	}
-	s := q.scope.byKey[keyOf(matchers)]
+	s := q.of.head.scope.byKey[keyOf(matchers)]
 	var list []storage.Series
 	switch {
 	case s == nil: // a template's query: no rule's selector
 		list = q.among(matchers)
 	case s.keep == 0 || s.past && hints != nil && q.before(hints, s):
 		return q.past(ctx, sorted, hints, matchers)
-	case q.lackingBySelector[s] > 0: // half of them would be a wrong answer
+	case q.of.head.lackingBySelector[s] > 0: // half of them would be a wrong answer
 		return storage.ErrSeriesSet(
 			fmt.Errorf("there is no memory for %d series of the rule: let the "+
 				"rule select less, or give the role more memory (memory.limit_bytes)",
-				q.lackingBySelector[s]))
+				q.of.head.lackingBySelector[s]))
 	default:
-		seen := q.inOrder(s)
+		seen := q.of.head.inOrder(s)
 		list = make([]storage.Series, 0, len(seen))
 		for _, v := range seen {
 			if len(v.At) > 0 {
@@ -98,23 +100,10 @@ func (q *querier) find(
 
 // read notes what a selector gives, before anything is made of it.
 func (q *querier) read(matchers []*labels.Matcher, list []storage.Series) storage.SeriesSet {
-	if err := q.grown.Read(matchers, list); err != nil {
+	if err := q.of.grown.Read(matchers, list); err != nil {
 		return storage.ErrSeriesSet(err)
 	}
 	return &seriesSet{list: list, at: -1}
-}
-
-// inOrder returns what a selector sees by labels: sums depend on the order in their last bits, and
-// are to be the same after a restart.
-func (c *cluster) inOrder(s *selector) []*seriesView {
-	list := c.seen[s]
-	if len(list) > 1 && c.ordered[s] != len(list) {
-		slices.SortStableFunc(list, func(a, b *seriesView) int {
-			return labels.Compare(a.Series.Labels, b.Series.Labels)
-		})
-		c.ordered[s] = len(list)
-	}
-	return list
 }
 
 // before reports whether a selector looks further back than memory does.
@@ -130,7 +119,7 @@ func (q *querier) among(matchers []*labels.Matcher) []storage.Series {
 	}
 	done := map[*memSeries]bool{}
 	var list []storage.Series
-	for by, views := range q.seen {
+	for by, views := range q.of.head.seen {
 		if names := by.stored(); names[0] != "" && !slices.ContainsFunc(names, s.Wants) {
 			continue // templates ask once for each alert
 		}
@@ -157,10 +146,10 @@ func (q *querier) ofNode(s *selector, matchers []*labels.Matcher) []storage.Seri
 		}
 	}
 	id, err := uuid.Parse(equal["node"])
-	if err != nil || q.nodes[id] == nil {
+	if err != nil || q.of.members.nodes[id] == nil {
 		return nil
 	}
-	of := q.nodes[id].own[equal[labels.MetricName]]
+	of := q.of.members.nodes[id].own[equal[labels.MetricName]]
 	if of == nil || of == noSeries || len(of.At) == 0 {
 		return nil
 	}
@@ -177,23 +166,23 @@ var errPast = errors.New("the rule looks back further than rules.max_lookback ke
 func (q *querier) past(
 	ctx context.Context, sorted bool, hints *storage.SelectHints, matchers []*labels.Matcher,
 ) storage.SeriesSet {
-	if q.deps.Past == nil {
+	if q.of.role.deps.Past == nil {
 		return storage.ErrSeriesSet(errPast)
 	}
 	asked := matchers
-	if !q.deps.Every {
+	if !q.of.role.deps.Every {
 		matchers = append(slices.Clone(matchers),
-			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.name))
+			labels.MustNewMatcher(labels.MatchEqual, "cluster", q.of.name))
 	}
 	if q.older == nil { // all selectors share one: it holds a place among the account's queries
-		of, err := q.deps.Past(ctx, q.account).Querier(q.from, q.to)
+		of, err := q.of.role.deps.Past(ctx, q.of.account).Querier(q.from, q.to)
 		if err != nil {
 			return storage.ErrSeriesSet(err)
 		}
 		q.older = of
 	}
 	set := q.older.Select(ctx, sorted, hints, matchers...)
-	if q.grown == nil {
+	if q.of.grown == nil {
 		return set
 	}
 	var list []storage.Series

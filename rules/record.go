@@ -56,15 +56,15 @@ func (c *cluster) recordedBefore(g *group, h *frame.Header, b []byte) error {
 		return nil // it is in memory
 	}
 	if g.reader == nil {
-		g.reader = following.New(window.Node{Account: c.account, ID: h.Node}, c.wanted)
+		g.reader = following.New(window.Node{Account: c.account, ID: h.Node}, c.members.wanted)
 	}
-	taken := countingLease{lease: c.lease}
-	defer func() { c.lease.Give(taken.bytes) }()
+	taken := countingLease{lease: c.head.lease}
+	defer func() { c.head.lease.Give(taken.bytes) }()
 	now := map[*memSeries]bool{}
 	_, err := g.reader.Frame(&taken, b, func(v *following.Cell) {
 		l := v.Labels()
-		if of := c.recordedSeries(l, g); of != noSeries {
-			of.add(h.At, sampleValue{double: v.Double}, c.horizon)
+		if of := c.head.recordedSeries(l, g.Interval().Milliseconds()); of != noSeries {
+			of.add(h.At, sampleValue{double: v.Double}, c.head.horizon)
 			now[of] = true
 		}
 	})
@@ -97,18 +97,6 @@ func (r *recorder) resumed(rule *promrules.RuleDetail) {
 	}
 }
 
-// recordedSeries returns the series in memory of a recorded one; noSeries if no rule selects it.
-func (c *cluster) recordedSeries(l labels.Labels, g *group) *memSeries {
-	key := string(l.Bytes(nil))
-	of := c.recorded[key]
-	if of == nil {
-		m := window.Metric{Name: l.Get(labels.MetricName), Kind: frame.GaugeDouble}
-		of = c.newSeries(l, &m, g.Interval().Milliseconds())
-		c.recorded[key] = of
-	}
-	return of
-}
-
 // errHistogram says why a sample was not taken.
 var errHistogram = errors.New("the rule records a histogram, which a frame cannot hold: record a " +
 	"number of it, for instance with histogram_quantile or histogram_count")
@@ -122,7 +110,7 @@ func (r *recorder) finish(c *cluster, g *group) (b []byte, stored bool, err erro
 	stored = len(r.samples) > 0 || r.had
 	r.had = len(r.samples) > 0
 	if r.started == 0 {
-		r.started = uint64(c.config.Clock().UnixMilli())
+		r.started = uint64(c.role.config.Clock().UnixMilli())
 	}
 	f := &frame.Frame{Header: frame.Header{
 		Compression: frame.Zstd, Node: r.id, Cluster: c.name, Started: r.started,
@@ -134,7 +122,7 @@ func (r *recorder) finish(c *cluster, g *group) (b []byte, stored bool, err erro
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.samples)) {
 		if len(f.Templates) == frame.MaxTemplates {
-			c.Rules.metrics.dropped.Add(float64(len(r.samples[name])))
+			c.role.metrics.dropped.Add(float64(len(r.samples[name])))
 			continue
 		}
 		r.template(c, f, name, r.samples[name])
@@ -165,7 +153,7 @@ func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []samp
 		})
 	}
 	if len(names) > frame.MaxLabels {
-		c.Rules.metrics.dropped.Add(float64(len(list)))
+		c.role.metrics.dropped.Add(float64(len(list)))
 		return
 	}
 	order := slices.Sorted(maps.Keys(names))
@@ -212,36 +200,34 @@ func (r *recorder) template(c *cluster, f *frame.Frame, name string, list []samp
 }
 
 // appendable takes what rules of a cluster record. It implements storage.Appendable.
-type appendable struct{ *cluster }
+type appendable struct{ of *evaluation }
 
 // Appender implements storage.Appendable.
-func (a appendable) Appender(context.Context) storage.Appender {
-	return &appender{cluster: a.cluster}
-}
+func (a appendable) Appender(context.Context) storage.Appender { return &appender{of: a.of} }
 
 // appender enters samples at once: a rule that fails later has said them all the same, as with
 // Prometheus. It implements storage.Appender.
-type appender struct{ *cluster }
+type appender struct{ of *evaluation }
 
 // Append implements storage.Appender.
 func (a *appender) Append(
 	_ storage.SeriesRef, l labels.Labels, t int64, v float64,
 ) (storage.SeriesRef, error) {
-	l = expanded(&a.rule, l)
+	l = expanded(&a.of.rule, l)
+	head, g := a.of.head, a.of.current
 	if value.IsStaleNaN(v) {
-		if of := a.recorded[string(l.Bytes(nil))]; of != nil && of != noSeries {
+		if of := head.recorded[string(l.Bytes(nil))]; of != nil && of != noSeries {
 			of.end(t)
-			a.hasEnded = true
+			head.hasEnded = true
 		}
 		return 0, nil
 	}
-	if of := a.recordedSeries(l, a.current); of != noSeries {
+	if of := head.recordedSeries(l, g.Interval().Milliseconds()); of != noSeries {
 		if n := len(of.At); n > 0 && of.At[n-1] >= t {
 			return 0, storage.ErrDuplicateSampleForTimestamp
 		}
-		of.add(t, sampleValue{double: v}, a.horizon)
+		of.add(t, sampleValue{double: v}, head.horizon)
 	}
-	g := a.current
 	g.samples[l.Get(labels.MetricName)] = append(g.samples[l.Get(labels.MetricName)], sample{l, v})
 	return 0, nil
 }
@@ -266,7 +252,7 @@ func expanded(rule *promrules.RuleDetail, l labels.Labels) labels.Labels {
 
 // Commit implements storage.Appender: a rule has said all.
 func (a *appender) Commit() error {
-	a.current.resumed(&a.rule)
+	a.of.current.resumed(&a.of.rule)
 	return nil
 }
 

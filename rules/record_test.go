@@ -46,14 +46,14 @@ func TestRecordedLabelsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := role.newCluster("acme", cluster, 0)
-		if err := c.load(); err != nil {
+		c, err := role.newCluster("acme", cluster, 0)
+		if err != nil {
 			t.Fatal(err)
 		}
-		c.current = c.groups[slices.IndexFunc(c.groups, func(g *group) bool {
+		g := c.groups[slices.IndexFunc(c.groups, func(g *group) bool {
 			return g.Interval() > time.Second
 		})]
-		b, _, err := r.finish(c, c.current)
+		b, _, err := r.finish(c, g)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,18 +12,18 @@ import (
 
 // span is for how long after an instant a frame of a recorder says what there is: until its group
 // is evaluated again. It is 0 for a recorder whose group is there no more, or feeds nothing now.
-func (c *cluster) span(n *node) int64 {
-	for _, f := range c.set.cluster.files {
+func (m *members) span(n *node) int64 {
+	for _, f := range m.set.cluster.files {
 		for _, g := range f.groups {
-			if frame.RecorderID(c.account, n.cluster, promrules.GroupKey(f.name, g.Name)) != n.id {
+			if frame.RecorderID(m.account, n.cluster, promrules.GroupKey(f.name, g.Name)) != n.id {
 				continue
 			}
-			if !c.set.feeds(&g) {
+			if !m.set.feeds(&g) {
 				return 0
 			}
 			every := max(time.Duration(g.Interval), time.Duration(n.interval)*time.Millisecond)
 			if g.Interval == 0 {
-				every = max(every, c.config.EvaluationInterval)
+				every = max(every, m.role.config.EvaluationInterval)
 			}
 			if g.QueryOffset != nil { // its samples are that much older than its evaluation
 				every += time.Duration(*g.QueryOffset)
@@ -47,17 +47,17 @@ const (
 
 // coverage looks at the recorders of all clusters. Each says at every evaluation what it
 // recorded, if only that it is nothing. Until it does, nobody knows what there is.
-func (c *cluster) coverage(at int64) (coverage, *node) {
+func (m *members) coverage(at int64) (coverage, *node) {
 	found, of := covered, (*node)(nil)
-	if !c.deps.Every {
+	if !m.role.deps.Every {
 		return found, of
 	}
-	for _, n := range c.nodes {
+	for _, n := range m.nodes {
 		if n.span == nil {
-			span := c.span(n)
+			span := m.span(n)
 			n.span = &span
 		}
-		if *n.span == 0 || at-max(n.last, n.before) > c.config.Absent.Milliseconds() {
+		if *n.span == 0 || at-max(n.last, n.before) > m.role.config.Absent.Milliseconds() {
 			continue
 		}
 		last := int64(0)
@@ -94,15 +94,4 @@ func (s *set) feeds(g *rulefmt.RuleGroup) bool {
 			return of.Wants(r.Record)
 		})
 	})
-}
-
-// sayLate says once that rules over all clusters wait for a cluster.
-func (c *cluster) sayLate(n *node, at, until int64) {
-	if c.waiting || until-at < time.Minute.Milliseconds() {
-		return
-	}
-	c.waiting = true
-	c.log.Warn(
-		"rules over all clusters wait until a cluster is evaluated: see that a process with "+
-			"the role rules has it", "cluster_awaited", n.cluster, "since", timeOf(at))
 }

@@ -6,8 +6,9 @@
 // Prometheus's own rule groups, engine and templates evaluate them. Start with Rules, the handler
 // of that consumer:
 //
-//	frames ─ Rules.Handle ─▶ cluster ─▶ node ─▶ memSeries ◀─ seriesView of each selector
-//	         Rules.Tick ───▶ cluster.evaluateDue ─▶ group ─▶ engine over Querier
+//	frames ─ Rules.Handle ─▶ cluster ─▶ members ─▶ node ─▶ head: memSeries ◀─ seriesView of each
+//	                                                       selector
+//	         Rules.Tick ───▶ cluster.evaluateDue ─▶ group ─▶ evaluation: engine over Querier
 //	           alerts          ─▶ Deps.Notify
 //	           recorded series ─▶ Deps.Publish; for rules over all clusters: Deps.Forward
 //	           State           ─▶ Deps.Save ─▶ the next process, and Status for the API
@@ -47,6 +48,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query/expression"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -169,6 +171,9 @@ type Deps struct {
 	// Pulse returns since when the pipeline before Kafka has been whole without a break, and until
 	// when that is known; nil: it always is.
 	Pulse func() (since, until time.Time)
+	// Away returns when nobody is known to have heard of nodes, the oldest first, also the time
+	// since the last sign of the pulse: no node is down for that. nil: there is no such time.
+	Away func() []read.Span
 	// Past answers selectors that look back further than memory does; nil: nobody does.
 	Past func(ctx context.Context, account string) storage.Queryable
 	// Relabel gives a node's series the labels that rules see, or leaves it out; nil: they see its

@@ -110,6 +110,12 @@ func (c *memSeries) over() bool {
 	return len(c.ends) > 0 && c.ends[len(c.ends)-1] > c.At[len(c.At)-1]
 }
 
+// gone reports whether nothing is left of the series that rules look back to at an instant.
+func (c *memSeries) gone(at int64) bool {
+	n := len(c.At)
+	return n == 0 || c.over() && c.At[n-1] < at-c.keep
+}
+
 // trim forgets what was before an instant. It moves values, so nobody may be reading.
 func (c *memSeries) trim(before int64) {
 	n, _ := slices.BinarySearch(c.At, before)

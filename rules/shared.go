@@ -130,25 +130,25 @@ func replaceAggregates(e parser.Expr, by func(*parser.AggregateExpr) parser.Expr
 
 // prepared evaluates what an expression of a rule shares, unless a rule before it did, and returns
 // the text that is to be evaluated in its place.
-func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (string, error) {
-	if c.current == nil {
+func (e *evaluation) prepared(ctx context.Context, expr string, at time.Time) (string, error) {
+	if e.current == nil {
 		return expr, nil
 	}
-	r := c.scope.rewritten[rewriteKey(c.current.key, expr)]
+	r := e.head.scope.rewritten[rewriteKey(e.current.key, expr)]
 	if r == nil {
 		return expr, nil
 	}
-	if !c.sharedAt.Equal(at) || c.sharedOf == nil {
-		c.forgetShared()
-		c.sharedAt, c.sharedOf = at, map[int]promql.Vector{}
+	if !e.sharedAt.Equal(at) || e.sharedOf == nil {
+		e.forgetShared()
+		e.sharedAt, e.sharedOf = at, map[int]promql.Vector{}
 	}
 	for _, i := range r.uses {
-		if _, known := c.sharedOf[i]; known {
+		if _, known := e.sharedOf[i]; known {
 			continue
 		}
-		v, err := c.run(ctx, c.scope.shared[i], at)
+		v, err := e.run(ctx, e.head.scope.shared[i], at)
 		if err == nil {
-			err = c.share(i, v)
+			err = e.share(i, v)
 		}
 		if err != nil {
 			return "", err
@@ -158,7 +158,7 @@ func (c *cluster) prepared(ctx context.Context, expr string, at time.Time) (stri
 }
 
 // sharedSeries returns the result that a selector stands for; false if it is an ordinary one.
-func (c *cluster) sharedSeries(matchers []*labels.Matcher) ([]storage.Series, bool) {
+func (e *evaluation) sharedSeries(matchers []*labels.Matcher) ([]storage.Series, bool) {
 	if len(matchers) != 1 || matchers[0].Name != sharedLabel {
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (c *cluster) sharedSeries(matchers []*labels.Matcher) ([]storage.Series, bo
 	if err != nil {
 		return nil, false
 	}
-	v := c.sharedOf[i]
+	v := e.sharedOf[i]
 	list := make([]storage.Series, len(v))
 	for j := range v {
 		list[j] = sharedSeries{&v[j]}

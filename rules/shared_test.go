@@ -66,7 +66,7 @@ func TestShared(t *testing.T) {
 				t.Errorf("%s: %v", r.Name(), err)
 			}
 		}
-		return w.line.recorded(), len(c.scope.shared)
+		return w.line.recorded(), len(c.head.scope.shared)
 	}
 	of := func(sum, mean, all string) string {
 		return strings.NewReplacer("SUM", sum, "MEAN", mean, "ALL", all).Replace(sharing)

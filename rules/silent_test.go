@@ -64,7 +64,7 @@ func TestSilentNode(t *testing.T) {
 func (w *town) recordedUp(c *citizen) float64 {
 	w.Helper()
 	of := w.cluster(c.account, c.Cluster)
-	v, err := of.query(w.Context(), series.MetricUp+`{node="`+c.ID.String()+`"}`,
+	v, err := of.evaluation.query(w.Context(), series.MetricUp+`{node="`+c.ID.String()+`"}`,
 		time.UnixMilli(w.at))
 	if err != nil || len(v) != 1 {
 		w.Fatalf("up is %v, %v", v, err)

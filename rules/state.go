@@ -116,7 +116,7 @@ func (c *cluster) state() State {
 		}
 		s.Groups = append(s.Groups, of)
 	}
-	for _, n := range c.nodes {
+	for _, n := range c.members.nodes {
 		s.Nodes = append(s.Nodes, NodeState{ID: n.id, Datacenter: n.identity.Datacenter,
 			Rack: n.identity.Rack, Facts: n.identity.Facts, Interval: n.interval,
 			Last: max(n.last, n.before), Down: n.down != 0 && n.down == max(n.last, n.before),
@@ -130,14 +130,14 @@ func (c *cluster) state() State {
 func (c *cluster) restore(s *State) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if c.nodes[n.ID] == nil {
+		if c.members.nodes[n.ID] == nil {
 			one := &node{id: n.ID, interval: n.Interval, before: n.Last, cluster: n.Cluster,
 				identity: frame.Identity{Datacenter: n.Datacenter, Rack: n.Rack, Facts: n.Facts}}
 			if n.Down {
 				one.down = n.Last
 			}
-			c.nodes[n.ID] = one
-			if c.addNode(one, 0); one.end == nil || !one.end.Said() {
+			c.members.nodes[n.ID] = one
+			if c.members.add(one, 0); one.end == nil || !one.end.Said() {
 				one.spoke = n.Last
 			}
 		}
@@ -182,7 +182,7 @@ func (c *cluster) restore(s *State) {
 		}
 		c.resolveRemoved(of, used)
 	}
-	c.savedLow, c.horizon = c.lowWater(), c.earliest()
+	c.savedLow, c.head.horizon = c.lowWater(), c.earliest()
 }
 
 // resolveRemoved ends what fired of a group's rules that are there no more: nobody would say so
@@ -209,7 +209,7 @@ func (c *cluster) resolveRemoved(of *GroupState, kept map[int]bool) {
 		}
 	}
 	if len(list) > 0 {
-		c.deps.Notify(context.Background(), list)
+		c.role.deps.Notify(context.Background(), list)
 	}
 }
 
@@ -230,7 +230,7 @@ func (c *cluster) restoreAlerts(r *promrules.AlertingRule, list []AlertState) {
 		}
 		return v, nil
 	}
-	if _, err := r.Eval(context.Background(), 0, at, of, c.url, 0); err != nil {
+	if _, err := r.Eval(context.Background(), 0, at, of, c.role.url, 0); err != nil {
 		c.log.Error("the alerts of a rule differ from those before; they begin anew",
 			"rule", r.Name(), "error", err)
 		return

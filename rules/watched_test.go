@@ -39,7 +39,7 @@ groups:
 	up := &target.Entities[0][0].Cells[0].Int
 	want := func(when string, list ...string) {
 		t.Helper()
-		of := w.cluster("", "north")
+		of := w.cluster("", "north").evaluation
 		got := []string{}
 		for _, expr := range []string{`up`, `up{node="` + c.ID.String() + `"}`, `ringwatch_node_info`,
 			`kafka_fetch_latency_seconds{quantile="0.99"}`} {
@@ -67,7 +67,7 @@ groups:
 		w.begin()
 		w.pass(35*time.Second, func() {
 			for _, n := range w.role.partitions[0].clusters {
-				v, err := n.query(t.Context(), "up", time.UnixMilli(w.at))
+				v, err := n.evaluation.query(t.Context(), "up", time.UnixMilli(w.at))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +101,7 @@ func TestTargetWithoutKey(t *testing.T) {
 		}
 	}
 	w.pass(4*time.Minute, nil)
-	v, err := w.cluster("", "north").query(t.Context(), "up", time.UnixMilli(w.at))
+	v, err := w.cluster("", "north").evaluation.query(t.Context(), "up", time.UnixMilli(w.at))
 	if err != nil || len(v) != 1 || v[0].F != 1 {
 		t.Errorf("up is %v, %v", v, err)
 	}

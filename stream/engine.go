@@ -39,6 +39,7 @@ type Topic struct {
 	Name            string
 	Partitions      int32
 	Retention       time.Duration // how long messages are kept; 0: for ever
+	Lengthen        bool          // one that is there is given Retention if its own is shorter
 	Compact         bool          // the last message of each key is kept, older ones need not be
 	MaxMessageBytes int32         // of a key and value, with what the engine has around them
 

@@ -21,6 +21,8 @@ type LogConfig struct {
 	Partitions int32 `yaml:"partitions"`
 	// Retention is how long an entry is kept that no newer one of its key follows. 0: for ever.
 	Retention time.Duration `yaml:"retention"`
+	// Lengthen says that a topic that is there is given this retention if it has a shorter one.
+	Lengthen bool `yaml:"-"`
 	// MaxEntryBytes bounds an entry's key and value together.
 	MaxEntryBytes int32 `yaml:"max_entry_bytes"`
 	// MaxLastBytes bounds what Last takes into memory, keys and values together.
@@ -98,7 +100,8 @@ type logMetrics struct {
 
 // EnsureLog makes the topic of a Log, compacted and, if it has a retention, also deleted; or it
 // checks the one there is. Several processes may do so at once. A topic that would forget the last
-// entry of a key is an ErrTopic; one that only differs is logged and left alone.
+// entry of a key is an ErrTopic; one that only differs is logged and left alone, but for what
+// Lengthen says.
 func EnsureLog(ctx context.Context, e Engine, c Config, l LogConfig) error {
 	if err := l.Validate(); err != nil {
 		return err
@@ -110,7 +113,7 @@ func EnsureLog(ctx context.Context, e Engine, c Config, l LogConfig) error {
 func (c LogConfig) topic(publish Config) Topic {
 	return Topic{
 		Name: c.Topic, Partitions: c.Partitions, Retention: c.Retention, Compact: true,
-		MaxMessageBytes: c.MaxEntryBytes + logOverhead, Timeout: publish.PublishTimeout,
+		Lengthen: c.Lengthen, MaxMessageBytes: c.MaxEntryBytes + logOverhead, Timeout: publish.PublishTimeout,
 		MaxBufferedBytes: publish.MaxBufferedBytes, Partition: partitionOfEntry,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/lookup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 )
 
 // TestLookupCommand shows what the API answers as a table and as JSON, and says by its exit that
@@ -73,6 +74,30 @@ func TestLookupCommand(t *testing.T) {
 		{"shop.items", "1", "--columns", "secret"}} {
 		if out, err := run("", args...); err == nil || out != "" {
 			t.Errorf("%v: %q %v", args, out, err)
+		}
+	}
+}
+
+// TestLookupExit: what nobody can be asked is the caller's mistake, as for every command that takes
+// a name; a key that cannot be read is a failure, one without rows is none.
+func TestLookupExit(t *testing.T) {
+	serve(t)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"nope.t", "1"}, exit.Misused, "there is no such table"},
+		{[]string{"nope", "1"}, exit.Misused, `"nope" is not a table: write keyspace.table`},
+		{[]string{"shop.items", "17", "--columns", "secret"}, exit.Misused,
+			"there is no such column"},
+		{[]string{"shop.items"}, exit.Misused, "the command has no keys"},
+		{[]string{"shop.items", "17", "0"}, exit.Failed, "1 of 2 keys could not be read"},
+		{[]string{"shop.items", "99"}, 0, ""},
+	} {
+		code, out, errs := say(t, append([]string{"lookup"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.says) || c.says == "" && errs != "" {
+			t.Errorf("%q: exit %d, want %d: %q %q", c.args, code, c.code, out, errs)
 		}
 	}
 }

@@ -260,9 +260,26 @@ export const work = (signal?: AbortSignal) =>
 /** What the key of who is signed in is and may do. */
 export const me = (signal?: AbortSignal) => get<Me>("/v1/me", undefined, signal);
 
-/** How this Ringwatch is installed. */
-export const installation = (signal?: AbortSignal) =>
-  get<Installation>("/v1/installation", undefined, signal);
+/** What ask answers, asked again after some ms only. Parts of a page that ask within that time
+ *  share the answer, so nobody stops the request. */
+function every<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+  let last: { at: number; answer: Promise<T> } | undefined;
+  onSignIn(() => (last = undefined));
+  return () => {
+    if (!last || Date.now() - last.at > ms) {
+      const mine = { at: Date.now(), answer: ask() };
+      last = mine;
+      mine.answer.catch(() => {
+        if (last === mine) last = undefined; // who asks next asks anew
+      });
+    }
+    return last.answer;
+  };
+}
+
+/** How this Ringwatch is installed, and when it was away: of the last minute. Who asks once a
+ *  minute has a newer one each time. */
+export const installation = every(55_000, () => get<Installation>("/v1/installation", undefined));
 
 /** Makes a key; needs the scope admin. Its text is not shown again. */
 export async function makeKey(wanted: NewKey): Promise<MadeKey> {
@@ -279,22 +296,10 @@ export async function rules(signal?: AbortSignal): Promise<RuleGroup[]> {
   return (await get<Prom<{ groups: RuleGroup[] }>>("/api/v1/rules", undefined, signal)).data.groups;
 }
 
-let lastAlerts: { at: number; answer: Promise<Alert[]> } | undefined;
-onSignIn(() => (lastAlerts = undefined));
-
-/** The alerts that are pending or fire. Parts of a page that ask within a second share the answer,
- *  so nobody stops the request. */
-export function alerts(): Promise<Alert[]> {
-  if (!lastAlerts || Date.now() - lastAlerts.at > 1000) {
-    const answer = get<Prom<{ alerts: Alert[] }>>("/api/v1/alerts", undefined);
-    const mine = { at: Date.now(), answer: answer.then((a) => a.data.alerts) };
-    lastAlerts = mine;
-    mine.answer.catch(() => {
-      if (lastAlerts === mine) lastAlerts = undefined; // who asks next asks anew
-    });
-  }
-  return lastAlerts.answer;
-}
+/** The alerts that are pending or fire, of the last second. */
+export const alerts = every(1000, async () => {
+  return (await get<Prom<{ alerts: Alert[] }>>("/api/v1/alerts", undefined)).data.alerts;
+});
 
 /** What the numbers beside a firing alert suggest. */
 export interface Advice {

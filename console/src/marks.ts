@@ -94,10 +94,7 @@ export function useMarks(
         `count by (value) (cassandra_node_version_info{${matchers}})`,
         `max by (alertname, severity) (ALERTS{${matchers},alertstate="firing"})`,
       ]);
-      const [answer, here] = await Promise.all([
-        queryRange(expr, now, signal),
-        installation(signal),
-      ]);
+      const [answer, here] = await Promise.all([queryRange(expr, now, signal), installation()]);
       return { series: answer.result, range: now, away: awayIn(here.away, now) };
     },
     { every: 60_000, keep: true },

@@ -10,7 +10,7 @@ import { type Finding, Hurts } from "./hurts";
 import { silent } from "./kinds";
 import { List } from "./list";
 import { useMarks } from "./marks";
-import { placeOf } from "./pages/fleet";
+import { placeOf } from "./node-rows";
 import { type Read, readFacts } from "./reads";
 import { type Column } from "./table";
 import { intervalOf, type Range, windowOf } from "./time";

@@ -1,5 +1,6 @@
 // What is known of tables: figures, and how they are asked for one node, one table or a fleet.
-import { quote } from "./units";
+import { clock } from "./time";
+import { literal, quote } from "./units";
 
 /** How a figure is asked: of whom, by which labels, over how many seconds, and at which instant. */
 type Exact = (where: string, by: string, seconds: number, at?: string) => string;
@@ -145,17 +146,55 @@ export function nowOf(f: Figure, where: string, by: string): string {
   return (f.now ?? f.exact)(where, by, minutes);
 }
 
-/** What the list of a cluster's tables asks, a figure each, with or without Cassandra's own. */
-export function listOf(cluster: string, nodes: number, system: boolean): string[] {
+/** A table by its names. */
+export interface TableName {
+  keyspace: string;
+  table: string;
+}
+
+/** Of so many young tables every node is asked; of more what the rules recorded stands. */
+export const mostYoung = 10;
+
+/** Asks which tables of a large cluster are younger than what recorded rates look back over: the
+ *  rules recorded nothing of them so long ago. */
+export function youngOf(cluster: string): string {
+  const recorded = `${figures[0]!.recorded}{cluster=${quote(cluster)}}`;
+  const by = "max by (keyspace, table)";
+  return `${by} (${recorded}) unless ${by} (${recorded} offset ${minutes}s)`;
+}
+
+/** What the list of a cluster's tables asks, a figure each, with or without Cassandra's own. young
+ *  are tables whose recorded rates are too low yet: each node says how often they are used. */
+export function listOf(
+  cluster: string,
+  nodes: number,
+  system: boolean,
+  young: TableName[] = [],
+): string[] {
   const by = "keyspace, table";
   const here = `cluster=${quote(cluster)},node!=""`;
   const users = `${here},keyspace!~"${systemKeyspaces}"`;
   const own = `${here},keyspace=~"${systemKeyspaces}"`;
+  const names = (all: string[]) => quote([...new Set(all)].sort().map(literal).join("|"));
+  const those =
+    `${here},keyspace=~${names(young.map((t) => t.keyspace))},` +
+    `table=~${names(young.map((t) => t.table))}`;
   return figures.map((f) => {
     if (nodes <= fewNodes || !f.recorded) return nowOf(f, system ? here : users, by);
-    const recorded = `max by (${by}) (${f.recorded}{cluster=${quote(cluster)}})`;
-    return system ? `(${recorded} or ${nowOf(f, own, by)})` : recorded;
+    const parts = [`max by (${by}) (${f.recorded}{cluster=${quote(cluster)}})`];
+    if (f.now && young.length > 0 && young.length <= mostYoung) parts.unshift(nowOf(f, those, by));
+    if (system) parts.push(nowOf(f, own, by));
+    return parts.length > 1 ? `(${parts.join(" or ")})` : parts[0]!;
   });
+}
+
+/** What the rates of young tables are over; of many they are recorded ones, which are too low. */
+export function ofYounger(many: number, now = Date.now() / 1000): string {
+  if (many <= mostYoung) return "of a younger table, over its own time";
+  return (
+    `${many.toLocaleString("en-US")} tables were first heard of after ${clock(now - minutes)}, ` +
+    "and their rates are shown too low until they are five minutes old"
+  );
 }
 
 /** A figure of each node; of more nodes than a chart draws, those with the highest values now. */

@@ -29,3 +29,31 @@ test("who points at such a time is told", () => {
   assert.equal(saidAt(marks, 500), "");
   assert.equal(awayText({ from: 0, to: null }), "Ringwatch is away");
 });
+
+test("charts that ask within a minute share one answer; a failure is not shared", async () => {
+  const { installation } = await load("api.ts");
+  let asked = 0;
+  let answer = () => new Response(JSON.stringify({ away: [] }));
+  globalThis.fetch = async () => {
+    asked++;
+    return answer();
+  };
+  const [one, other] = await Promise.all([installation(), installation()]);
+  assert.equal(one, other);
+  assert.equal(await installation(), one);
+  assert.equal(asked, 1);
+  const real = Date.now;
+  Date.now = () => real() + 60_000;
+  try {
+    assert.notEqual(await installation(), one);
+    assert.equal(asked, 2);
+    Date.now = () => real() + 120_000;
+    answer = () => new Response("{}", { status: 503 });
+    await assert.rejects(installation());
+    answer = () => new Response(JSON.stringify({ away: [] }));
+    await installation();
+    assert.equal(asked, 4);
+  } finally {
+    Date.now = real;
+  }
+});

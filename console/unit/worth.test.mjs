@@ -10,7 +10,7 @@ globalThis.addEventListener ??= () => {};
 globalThis.document ??= { addEventListener: () => {}, documentElement: { dataset: {} } };
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener: () => {} });
 
-const { worthOf, cellOf, firingOf } = await load("pages/fleet.tsx");
+const { worthOf, cellOf, firingOf } = await load("node-rows.ts");
 const { stateOf, Values } = await load("head.tsx");
 const { newNodes } = await load("pages/add.tsx");
 const { lastOf } = await load("kinds.ts");

@@ -103,36 +103,24 @@ func (r *Reader) askStore(
 	return stored.seen, stored.err
 }
 
-// StateAt is StateOf at an instant of a node that was last heard of at another one, both in ms. A
-// node is not called down for a time in which nobody could have heard of it: until it had the time
-// to be heard of again it is late.
+// StateAt is Listening.StateAt by what the sources know of the times in which nobody could have
+// heard of a node.
 func (r *Reader) StateAt(at, heard, interval int64) string {
-	state := StateOf(max(0, at-heard), interval)
-	if state != StateDown {
+	if state := StateOf(max(0, at-heard), interval); state != StateDown {
 		return state
 	}
-	deaf := func(from int64) bool {
-		return at > from && StateOf(max(0, from-heard), interval) != StateDown
-	}
-	back := func(to int64) bool {
-		return at >= to && heard < to && StateOf(at-to, interval) != StateDown
-	}
+	var l Listening
 	if r.source.sources.Away != nil {
-		for _, s := range r.source.sources.Away() {
-			if (s.To == 0 || at < s.To) && deaf(s.From) || s.To != 0 && back(s.To) {
-				return StateLate
+		l.Away = r.source.sources.Away()
+	}
+	if r.source.sources.Pulse != nil {
+		// Of a pulse of which nothing is known, since when it beats says nothing.
+		if since, until := r.source.sources.Pulse(); !until.IsZero() {
+			l.Until = until.UnixMilli()
+			if !since.IsZero() {
+				l.Since = since.UnixMilli()
 			}
 		}
 	}
-	if r.source.sources.Pulse == nil {
-		return state
-	}
-	since, until := r.source.sources.Pulse()
-	if until.IsZero() { // nothing is known of it
-		return state
-	}
-	if deaf(until.UnixMilli()) || !since.IsZero() && back(since.UnixMilli()) {
-		return StateLate
-	}
-	return state
+	return l.StateAt(at, heard, interval)
 }

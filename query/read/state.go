@@ -28,3 +28,44 @@ func StateOf(age, interval int64) string {
 
 // Span is a time from one instant to another one, in ms since the epoch. To is 0 where it lasts.
 type Span struct{ From, To int64 }
+
+// Listening is when somebody could have heard of nodes, as far as that is known. Times are in ms
+// since the epoch, 0 if they are not known.
+type Listening struct {
+	Away  []Span // when nobody could, the oldest first
+	Since int64  // since when somebody could without a break; what was before it is in Away alone
+	Until int64  // until when that is known
+}
+
+// StateAt is StateOf at an instant of a node that was last heard of at another one. A node is down
+// only if nothing was heard of it for long enough in one stretch of time in which somebody could
+// have: until it had the time to be heard of again it is late.
+func (l *Listening) StateAt(at, heard, interval int64) string {
+	state := StateOf(max(0, at-heard), interval)
+	if state != StateDown {
+		return state
+	}
+	from := heard
+	if at >= l.Since {
+		from = max(from, l.Since)
+	}
+	if l.Until > 0 {
+		at = min(at, l.Until)
+	}
+	for _, s := range l.Away {
+		if s.From >= at {
+			break
+		}
+		if StateOf(s.From-from, interval) == StateDown {
+			return StateDown
+		}
+		if s.To == 0 {
+			return StateLate
+		}
+		from = max(from, s.To)
+	}
+	if StateOf(at-from, interval) == StateDown {
+		return StateDown
+	}
+	return StateLate
+}

@@ -40,9 +40,10 @@ func TestStateAt(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
-	since, until = 900*sec, 1005*sec
+	since, until = 900*sec, 10_000*sec
 	r.source.sources.Away = func() []Span {
-		return []Span{{100 * sec, 150 * sec}, {700 * sec, 900 * sec}, {From: 5000 * sec}}
+		return []Span{{100 * sec, 150 * sec}, {700 * sec, 900 * sec}, {1400 * sec, 1500 * sec},
+			{1510 * sec, 1600 * sec}, {From: 5000 * sec}}
 	}
 	for _, c := range []struct {
 		what      string
@@ -55,6 +56,7 @@ func TestStateAt(t *testing.T) {
 		{"it had", 300 * sec, 99 * sec, StateDown},
 		{"between two such times", 690 * sec, 500 * sec, StateDown},
 		{"in one that lasts", 9000 * sec, 4999 * sec, StateLate},
+		{"they came back for a moment between", 1590 * sec, 1399 * sec, StateLate},
 	} {
 		if got := r.StateAt(c.at, c.heard, interval); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)

@@ -54,6 +54,9 @@ func (k *Kafka) ensure(ctx context.Context, w wantedTopic) error {
 			"create topics: %w", w.Name, strings.Join(k.config.Brokers, ","), err)
 }
 
+// retention is the setting of how long messages are kept, in ms.
+const retention = "retention.ms"
+
 func (k *Kafka) settings(t stream.Topic) map[string]*string {
 	settings := map[string]*string{
 		"cleanup.policy":      kadm.StringPtr("delete"),
@@ -61,7 +64,7 @@ func (k *Kafka) settings(t stream.Topic) map[string]*string {
 		"min.insync.replicas": kadm.StringPtr(strconv.Itoa(int(k.config.MinInsyncReplicas))),
 	}
 	if t.Retention > 0 {
-		settings["retention.ms"] = kadm.StringPtr(strconv.FormatInt(t.Retention.Milliseconds(), 10))
+		settings[retention] = kadm.StringPtr(strconv.FormatInt(t.Retention.Milliseconds(), 10))
 	}
 	if !t.Compact {
 		// Frames are compressed already; the broker must not spend CPU on them again.
@@ -107,7 +110,8 @@ func (w *wantedTopic) await(ctx context.Context, admin *kadm.Client) error {
 // spreads bounds how long a new topic takes to be known to all brokers.
 const spreads = 30 * time.Second
 
-// check looks at a topic that is there. One that suits and only differs is logged and left alone.
+// check looks at a topic that is there. One that suits and only differs is logged and left alone,
+// but for a retention that is to be lengthened.
 func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.Logger) error {
 	have, err := settingsOf(ctx, admin, w.Name)
 	// A topic that another process is making is there before each broker knows it.
@@ -125,6 +129,12 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 	if err := w.suits(have); err != nil {
 		return err
 	}
+	if w.forgetsEarly(have) {
+		if err := w.lengthen(ctx, admin, log); err != nil {
+			return err
+		}
+		have[retention] = *w.settings[retention]
+	}
 	for name, want := range w.settings {
 		if name != "max.message.bytes" && have[name] != *want {
 			log.Warn("the topic differs from the configuration; change one of them",
@@ -132,6 +142,35 @@ func (w *wantedTopic) check(ctx context.Context, admin *kadm.Client, log *slog.L
 				"setting", name, "topic_has", have[name], "configured", *want)
 		}
 	}
+	return nil
+}
+
+// forgetsEarly reports whether the topic's retention is to be lengthened.
+func (w *wantedTopic) forgetsEarly(have map[string]string) bool {
+	if !w.Lengthen || w.Retention <= 0 {
+		return false
+	}
+	ms, err := strconv.ParseInt(have[retention], 10, 64)
+	return err == nil && ms >= 0 && ms < w.Retention.Milliseconds() // -1 is for ever
+}
+
+// lengthen gives the topic the retention of a new one, and changes nothing else of it. If Kafka
+// does not allow that, it is logged.
+func (w *wantedTopic) lengthen(
+	ctx context.Context, admin *kadm.Client, log *slog.Logger,
+) error {
+	to := w.settings[retention]
+	answers, err := admin.AlterTopicConfigs(ctx,
+		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: retention, Value: to}}, w.Name)
+	if err != nil {
+		return fmt.Errorf("stream: cannot lengthen the retention of topic %s: %w", w.Name, err)
+	}
+	if answer, err := answers.On(w.Name, nil); err != nil || answer.Err != nil {
+		log.Warn("the topic forgets too early, and Kafka does not let us change that; set its "+
+			retention, "topic", w.Name, "to", *to, "error", errors.Join(err, answer.Err))
+		return nil
+	}
+	log.Info("lengthened the retention of a topic", "topic", w.Name, retention, *to)
 	return nil
 }
 

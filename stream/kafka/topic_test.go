@@ -114,3 +114,60 @@ func TestLogTopic(t *testing.T) {
 		t.Errorf("a topic that forgets: %v", err)
 	}
 }
+
+// TestLengthen: a log's topic that forgets earlier than a new one would is given the retention of a
+// new one if its log says so; all else, and a longer one, is left as somebody set it.
+func TestLengthen(t *testing.T) {
+	k := mustKafka(t, engines.SharedKafka(t))
+	c := streamtest.Config(t)
+	admin := kadm.NewClient(mustClient(t, k))
+	l := stream.DefaultLogConfig(c.Topic + ".log")
+	l.Partitions, l.Retention = 1, 15*24*time.Hour
+	made := map[string]*string{"retention.ms": kadm.StringPtr("3600000"),
+		"cleanup.policy": kadm.StringPtr("compact,delete"),
+		"segment.ms":     kadm.StringPtr("1200000"), "max.message.bytes": kadm.StringPtr("2000000")}
+	if _, err := admin.CreateTopic(t.Context(), 1, 1, made, l.Topic); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		lengthen  bool
+		retention time.Duration
+		want      string
+	}{{false, 15 * 24 * time.Hour, "3600000"}, {true, 15 * 24 * time.Hour, "1296000000"},
+		{true, time.Hour, "1296000000"}} {
+		l.Lengthen, l.Retention = of.lengthen, of.retention
+		if err := stream.EnsureLog(t.Context(), k, c, l); err != nil {
+			t.Fatal(err)
+		}
+		var have map[string]string
+		eventually.True(t, "the broker knows the retention", func() bool {
+			var err error
+			have, err = settingsOf(t.Context(), admin, l.Topic)
+			return err == nil && have["retention.ms"] == of.want
+		})
+		if have["segment.ms"] != "1200000" || have["max.message.bytes"] != "2000000" ||
+			have["cleanup.policy"] != "compact,delete" {
+			t.Errorf("%v", have)
+		}
+	}
+}
+
+// TestForgetsEarly: which retentions are lengthened.
+func TestForgetsEarly(t *testing.T) {
+	for _, c := range []struct {
+		lengthen bool
+		has      string
+		wanted   time.Duration
+		want     bool
+	}{
+		{true, "3600000", 15 * 24 * time.Hour, true}, {false, "3600000", 15 * 24 * time.Hour, false},
+		{true, "1296000000", 15 * 24 * time.Hour, false}, {true, "-1", 15 * 24 * time.Hour, false},
+		{true, "9223372036854775807", 15 * 24 * time.Hour, false}, {true, "", time.Hour, false},
+		{true, "3600000", 0, false},
+	} {
+		w := wantedTopic{Topic: stream.Topic{Retention: c.wanted, Lengthen: c.lengthen}}
+		if got := w.forgetsEarly(map[string]string{retention: c.has}); got != c.want {
+			t.Errorf("of %q to %s (%v): %v", c.has, c.wanted, c.lengthen, got)
+		}
+	}
+}

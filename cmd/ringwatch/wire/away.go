@@ -42,10 +42,7 @@ func (h *pulse) tookFrames(from, until int64) {
 func (h *pulse) away(now time.Time) []query.Span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var list []query.Span
-	for i := 1; i < len(h.took); i++ {
-		list = append(list, query.Span{From: h.took[i-1].To, To: h.took[i].From})
-	}
+	list := h.breaks()
 	if n := len(h.took); n > 0 && now.UnixMilli()-h.took[n-1].To > pulseMissed.Milliseconds() {
 		list = append(list, query.Span{From: h.took[n-1].To})
 	}
@@ -54,3 +51,23 @@ func (h *pulse) away(now time.Time) []query.Span {
 
 // awayNow is away at this moment.
 func (h *pulse) awayNow() []query.Span { return h.away(clock.Now()) }
+
+// breaks returns the times between those in which frames were taken.
+func (h *pulse) breaks() (list []query.Span) {
+	for i := 1; i < len(h.took); i++ {
+		list = append(list, query.Span{From: h.took[i-1].To, To: h.took[i].From})
+	}
+	return list
+}
+
+// unheard returns all times in which nobody is known to have taken frames, the oldest first: beside
+// breaks those before the first word that is still there, and after the last one.
+func (h *pulse) unheard() []query.Span {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.took) == 0 {
+		return nil
+	}
+	list := append([]query.Span{{To: h.took[0].From}}, h.breaks()...)
+	return append(list, query.Span{From: h.took[len(h.took)-1].To})
+}

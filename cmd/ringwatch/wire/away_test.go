@@ -57,13 +57,22 @@ func TestAway(t *testing.T) {
 		}
 	}
 	h := &pulse{}
+	if got := h.unheard(); got != nil {
+		t.Errorf("without a word nobody hears: %v", got)
+	}
+	_, _ = h.take(word("a", 10, 100)), h.take(word("b", 700, 702))
+	if got := h.unheard(); !reflect.DeepEqual(got, []query.Span{{To: sec(10)},
+		{From: sec(100), To: sec(700)}, {From: sec(702)}}) {
+		t.Errorf("nobody hears: %v", got)
+	}
+	h = &pulse{}
 	for i := range int64(5000) {
 		_ = h.take(word("x", 100*i, 100*i+1))
 	}
 	if got := len(h.away(time.UnixMilli(sec(499_901)))); got != mostBreaks {
 		t.Errorf("%d breaks are remembered, want %d", got, mostBreaks)
 	}
-	if c := PulseLog(&Process{}); c.Retention < awayKnown {
-		t.Errorf("the words are kept for %s", c.Retention)
+	if c := PulseLog(&Process{}); c.Retention < awayKnown || !c.Lengthen {
+		t.Errorf("the words are kept for %s, where there is a topic: %v", c.Retention, c.Lengthen)
 	}
 }

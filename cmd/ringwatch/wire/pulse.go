@@ -31,10 +31,10 @@ type beatEntry struct {
 // beatPulse says that this process takes frames, until ctx ends.
 func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
 	id := uuid.NewString()
-	since := time.Now()
+	since := wallClock()
 	last, failed := since, false
 	for ctx.Err() == nil {
-		now := time.Now()
+		now := wallClock()
 		if now.Sub(last) > pulseMissed {
 			id, since = uuid.NewString(), now
 		}
@@ -52,7 +52,7 @@ func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
 		cancel()
 		failed = err != nil
 		if err == nil {
-			last = time.Now()
+			last = wallClock()
 		} else if ctx.Err() == nil {
 			p.Log.Debug("cannot write the sign that ingest works", "error", err)
 		}
@@ -60,6 +60,10 @@ func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
 	}
 	return nil
 }
+
+// wallClock is the time without its monotonic part, which stands still while the machine sleeps:
+// nobody took frames then.
+func wallClock() time.Time { return time.Now().Round(0) }
 
 // pulse is what the processes that take frames say.
 type pulse struct {

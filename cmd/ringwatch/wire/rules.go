@@ -43,6 +43,7 @@ func Rules(ctx context.Context, p *Process) ([]Part, error) {
 		Load:    loadStates(topics.states),
 		Save:    saveState(topics.states),
 		Pulse:   heard.unbroken,
+		Away:    heard.unheard,
 		Applied: given.files,
 		Past:    p.past,
 		Roster:  nodes, Enroll: enroll(topics.left), KeepLeft: p.Config.Cassandra.RawTTL,

@@ -39,10 +39,11 @@ func FilesLog(p *Process) stream.LogConfig {
 	return c
 }
 
-// PulseLog is the topic of the sign that ingest works.
+// PulseLog is the topic of the sign that ingest works. One that keeps it for less than a new one
+// would have Ringwatch forget when it was away itself.
 func PulseLog(p *Process) stream.LogConfig {
 	c := stream.DefaultLogConfig(pulseTopic)
-	c.Partitions, c.Retention = 1, awayKnown+24*time.Hour
+	c.Partitions, c.Retention, c.Lengthen = 1, awayKnown+24*time.Hour, true
 	return c
 }
 

@@ -14,6 +14,8 @@ import { Happened, useHappened } from "../lanes";
 import { Left } from "../left";
 import { List } from "../list";
 import { useMarks } from "../marks";
+import { columnsOf } from "../node-columns";
+import { cellOf, type Row, scaleOf, useRows } from "../node-rows";
 import { Ways } from "../parts";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
@@ -24,7 +26,7 @@ import { Tasks } from "../tasks";
 import { Targets } from "../target";
 import { intervalOf, rangeOf } from "../time";
 import { format, number } from "../units";
-import { cellOf, ColourBy, columnsOf, type Row, scaleOf, useRows } from "./fleet";
+import { ColourBy } from "./fleet";
 
 const order = new Intl.Collator("en", { numeric: true }).compare;
 const defaultBy = "n::cpuUtilization";

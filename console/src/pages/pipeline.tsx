@@ -6,6 +6,7 @@ import { Chart } from "../chart";
 import { useData } from "../data";
 import { Shown, Warnings } from "../faces";
 import type { Ask } from "../lines";
+import { useAway } from "../marks";
 import { usePlace } from "../place";
 import { type Range, rangeOf, refreshOf, stamp, windowOf } from "../time";
 import { format, length } from "../units";
@@ -292,6 +293,7 @@ const lag = `sum by (group) (ringwatch_stream_lag_records) or ${watchedLag}`;
 /** What is worth a look over time. */
 function Charts({ range, self, here }: { range: Range; self: boolean; here: Installation }) {
   const { stream, store, recent } = enginesOf(here);
+  const marks = useAway(range);
   const w = `[${windowOf(range)}s]`;
   const rate = (s: string) => `sum(rate(${s}${w}))`;
   const rare = `[${seldom(windowOf(range))}s]`;
@@ -299,7 +301,9 @@ function Charts({ range, self, here }: { range: Range; self: boolean; here: Inst
   const byGroup = (l: Record<string, string>) => (l.group ?? "").replace(/^ringwatch-/, "");
   const chart = (title: string, unit: string, asks: Ask[], note?: string) => (
     <Near key={title}>
-      {(near) => <Chart paused={!near} {...{ title, unit, asks, range, ...(note && { note }) }} />}
+      {(near) => (
+        <Chart paused={!near} {...{ title, unit, asks, range, marks, ...(note && { note }) }} />
+      )}
     </Near>
   );
   const agents = [

@@ -24,6 +24,7 @@ import {
   where,
 } from "../watch";
 import { filled, shared } from "../fill";
+import { useAway } from "../marks";
 
 /** The page of the rule, or the alert, that the address names. */
 export function RulePage({ data }: { data: Data<Known> }) {
@@ -173,6 +174,7 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
   const range = rangeOf(at);
   const { rule } = of;
   const known = useNames(alert?.cluster);
+  const away = useAway(range);
   const tree = useData<Tree>(`syntax ${rule.query}`, (s) => syntax(rule.query, s), {
     every: 86_400_000,
   });
@@ -203,7 +205,7 @@ function Drawn({ of, alert }: { of: Watched; alert?: Labels }) {
         unit="count"
         range={range}
         height={260}
-        marks={marks}
+        marks={[...away, ...marks]}
         asks={[{ expr, legend: (l) => nameOfSeries(l, known) }]}
         note={limit ?? "a line only where the expression has a value"}
         {...(sides && { threshold: sides.limit })}

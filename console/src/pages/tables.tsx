@@ -9,7 +9,15 @@ import { Filter, useFilter } from "../filter";
 import { hasCassandra } from "../kinds";
 import { go, link, setParams, usePlace } from "../place";
 import { type Column, Table } from "../table";
-import { fewNodes, figures, listOf, systemKeyspaces } from "../tables";
+import {
+  fewNodes,
+  figures,
+  listOf,
+  ofYounger,
+  systemKeyspaces,
+  type TableName,
+  youngOf,
+} from "../tables";
 import { format } from "../units";
 import { OneTable } from "./table";
 
@@ -69,9 +77,10 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
   const system = params.get("system") === "1";
   const want = useFilter();
   const by = figures.some((f) => f.id === params.get("by")) ? params.get("by")! : "";
-  const expr = together(listOf(here.cluster, here.nodes, system));
   // Of a large cluster the rules' records answer, which are made once a minute.
-  const every = here.nodes > 50 ? 30_000 : 10_000;
+  const every = here.nodes > fewNodes ? 30_000 : 10_000;
+  const young = useYoung(here);
+  const expr = together(listOf(here.cluster, here.nodes, system, young));
   const data = useData(expr, (s) => query(expr, s), { every, keep: true });
   const rows = useMemo(() => {
     if (!data.value) return undefined;
@@ -185,9 +194,8 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                   height={Math.max(320, window.innerHeight - 360)}
                 />
                 <p class="dim note">
-                  Rates and quantiles are of the last five minutes
-                  {here.nodes <= fewNodes && "; of a younger table, over its own time"}. They are of
-                  all replicas: each of them counts a request, which clients make once. An
+                  Rates and quantiles are of the last five minutes; {ofYounger(young.length)}. They
+                  are of all replicas: each of them counts a request, which clients make once. An
                   exclamation mark means a p99 over 1 s, more than 1,000 tombstones, or a partition
                   over 100 MiB.
                 </p>
@@ -197,6 +205,21 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
         </Shown>
       </section>
     </>
+  );
+}
+
+/** The tables of a large cluster that are younger than five minutes; none of a small one, where
+ *  nothing is recorded of what the list says. */
+function useYoung(here: Cluster): TableName[] {
+  const expr = here.nodes > fewNodes ? youngOf(here.cluster) : null;
+  const data = useData(expr, (s) => query(expr!, s), { every: 30_000 });
+  return useMemo(
+    () =>
+      (data.value?.result ?? []).map(({ metric }) => ({
+        keyspace: metric.keyspace ?? "",
+        table: metric.table ?? "",
+      })),
+    [data.value],
   );
 }
 
