@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/closing"
 	"github.com/ringwatch/ringwatch/store/cutovers"
 	"github.com/ringwatch/ringwatch/store/generations"
@@ -10,7 +11,6 @@ import (
 	"github.com/ringwatch/ringwatch/store/moving"
 	"github.com/ringwatch/ringwatch/store/rows"
 	"github.com/ringwatch/ringwatch/store/rows/cassandra"
-	"github.com/ringwatch/ringwatch/store/rows/files"
 	"github.com/ringwatch/ringwatch/store/schedule"
 	"github.com/ringwatch/ringwatch/store/schema"
 )
@@ -20,7 +20,7 @@ var (
 	// after Close. It is retryable.
 	ErrNotConnected = rows.ErrNotConnected
 	// ErrInUse is wrapped by Connect's error about a directory that another process has.
-	ErrInUse = files.ErrInUse
+	ErrInUse = disk.ErrInUse
 	// ErrLayout is wrapped by Apply's error about a table that is there with other columns than
 	// ours.
 	ErrLayout = rows.ErrLayout

@@ -24,7 +24,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 )
 
 // TestKilledInOneDirectory takes the power from ringwatch all without engines at random moments

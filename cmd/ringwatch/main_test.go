@@ -9,7 +9,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
-	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 )
 
 // asRingwatch makes this test binary behave as ringwatch itself, so that tests can start, kill

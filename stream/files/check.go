@@ -4,27 +4,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/ringwatch/ringwatch/disk"
 )
 
 // Check reads each file of a directory that no process has, whole, and calls damaged for those that
-// are damaged or missing. It changes nothing. The error wraps ErrInUse if a process has the
+// are damaged or missing. It changes nothing. The error wraps disk.ErrInUse if a process has the
 // directory.
 func Check(dir string, damaged func(path, what string)) error {
-	if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
+	lock, err := disk.Hold(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("stream: %s is no directory of a stream: %w", dir, err)
 	}
-	lock, err := os.Open(filepath.Join(dir, "lock")) // it may lie on a disk that can only be read
 	if err != nil {
-		return err
+		return fmt.Errorf("stream: %w", err)
 	}
 	defer lock.Close()
-	if err := take(lock, dir); err != nil {
-		return err
-	}
 	topics, err := os.ReadDir(filepath.Join(dir, "topics"))
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
@@ -55,7 +55,7 @@ func checkTopic(dir string, damaged func(path, what string)) error {
 		}
 		s, err := readSegment(dir, id)
 		switch {
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			damaged(segmentPath(dir, id), "its header cannot be read")
 			s = &segment{id: id, first: id}
 		case err != nil:
@@ -97,7 +97,7 @@ func (s *segment) unread(last bool) (lost int64, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return lost, nil
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			n, err := scan.resync()
 			if err != nil || scan.pos >= scan.end {
 				return lost, err

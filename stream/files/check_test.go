@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 
@@ -52,7 +53,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("without %s: %v", second, said)
 	}
 	mustOpen(t, smallSegments(dir))
-	if err := Check(dir, nil); !errors.Is(err, ErrInUse) {
+	if err := Check(dir, nil); !errors.Is(err, disk.ErrInUse) {
 		t.Errorf("of an open directory: %v", err)
 	}
 	if err := Check(t.TempDir(), nil); err == nil {

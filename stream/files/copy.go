@@ -3,11 +3,11 @@ package files
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/ringwatch/ringwatch/stream/durable"
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/disk/durable"
 )
 
 // Copy copies a directory, also while a process has it, to a place where nothing is yet. The copy
@@ -16,7 +16,7 @@ import (
 // are copied. So what effects copies is at least as far as the offsets, and all records that
 // follow are in the copy.
 func Copy(from, to string, effects func() error) error {
-	if _, err := os.Stat(filepath.Join(from, "lock")); err != nil {
+	if _, err := os.Stat(filepath.Join(from, disk.LockName)); err != nil {
 		return fmt.Errorf("stream: %s is no directory of a stream: %w", from, err)
 	}
 	if err := os.Mkdir(to, 0o700); err != nil {
@@ -49,7 +49,8 @@ func copyTopics(from, to string) error {
 			return err
 		}
 	}
-	if err := durable.Copy(filepath.Join(from, "lock"), filepath.Join(to, "lock")); err != nil {
+	if _, err := disk.Copy(filepath.Join(from, disk.LockName),
+		filepath.Join(to, disk.LockName)); err != nil {
 		return err
 	}
 	return errors.Join(durable.Names(filepath.Join(to, "topics")), durable.Names(to))
@@ -66,8 +67,7 @@ func copyTopic(from, to string) error {
 		return err
 	}
 	for _, id := range ids {
-		err := durable.Copy(segmentPath(from, id), segmentPath(to, id))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := disk.Copy(segmentPath(from, id), segmentPath(to, id)); err != nil {
 			return err
 		}
 	}

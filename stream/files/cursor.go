@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -77,7 +78,7 @@ func (c *cursor) read() (stream.Message, <-chan struct{}, bool, error) {
 			if more, err := c.advance(); more != nil || err != nil {
 				return stream.Message{}, more, false, err
 			}
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			if err := c.leap(); err != nil {
 				return stream.Message{}, nil, false, err
 			}
@@ -168,4 +169,14 @@ func (c *cursor) leap() error {
 			"file", c.segment.path, "at", at, "bytes", lost)
 	}
 	return nil
+}
+
+// reached reports whether all partitions are where they are to stop.
+func (c *cursor) reached(until map[int32]int64) bool {
+	for p, offset := range until {
+		if c.next[p] < offset {
+			return false
+		}
+	}
+	return until != nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
@@ -158,7 +159,8 @@ func TestDamage(t *testing.T) {
 		}
 		if follows { // else it looks like what a kill leaves
 			eventually.True(t, "the file is set aside", func() bool {
-				names, err := filepath.Glob(filepath.Join(copied, "topics", "load", name+aside+"*"))
+				names, err := filepath.Glob(filepath.Join(copied, disk.QuarantineName,
+					"load-"+name+"*"))
 				return err == nil && len(names) > 0
 			})
 			if after := readAll(t, f, c.Topic); len(after) != len(served)+1 {
@@ -251,7 +253,7 @@ func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	f := mustOpen(t, Config{Dir: dir})
 	_, err := Open(Config{Dir: dir, MaxBytes: 1 << 30}, quiet)
-	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+	if !errors.Is(err, disk.ErrInUse) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("a second time: %v", err)
 	}
 	c := loadConfig()
@@ -331,7 +333,10 @@ func TestRetention(t *testing.T) {
 		t.Errorf("without a bound the warning is %q", text)
 	}
 	mustClose(t, f)
-	aside := filepath.Join(dir, "topics", c.Topic, "0000000000000001.segment.damaged1")
+	aside := filepath.Join(dir, disk.QuarantineName, c.Topic+"-0000000000000001.segment.1")
+	if err := os.MkdirAll(filepath.Dir(aside), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(aside, make([]byte, 100<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +357,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("there are %d bytes, and what was set aside is there: %v", f.Bytes(), err)
 	}
 	const removed = "ringwatch_stream_files_removed_total"
-	if n := testutil.ToFloat64(f.metrics.removed.WithLabelValues("max_bytes")); n < 3 {
+	if n := testutil.ToFloat64(f.dir.metrics.removed.WithLabelValues("max_bytes")); n < 3 {
 		t.Errorf("%v files were removed", n)
 	}
 	if n, err := testutil.GatherAndCount(metrics, removed, "ringwatch_stream_bytes"); n != 3 ||

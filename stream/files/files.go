@@ -1,5 +1,6 @@
 // Package files keeps the stream's topics in a directory of one process, as files of records that
-// only grow at their end. Begin with Files. Of our packages it imports stream and stream/durable.
+// only grow at their end. Begin with Files. Of our packages it imports stream, disk and
+// disk/durable.
 //
 // What it promises: a message is durable when it is acknowledged, and nobody sees it before. One
 // fsync does for all messages that came meanwhile. A crash loses only what was not acknowledged.
@@ -14,17 +15,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/disk/durable"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // Config says where the topics are.
@@ -54,23 +56,17 @@ const (
 type Files struct {
 	config  Config
 	log     *slog.Logger
-	lock    *os.File
+	lock    *disk.Lock
+	dir     *directory
 	commits stream.Publisher
 	groups  groups
 	stop    chan struct{}
-	grown   chan struct{} // there is a new file
 	work    sync.WaitGroup
-	metrics *metrics
-	hurt    atomic.Int64 // files that were found damaged or missing
 
 	mu     sync.Mutex
 	topics map[string]*topic
 	closed bool
-	shrunk time.Time // when MaxBytes last removed a file
 }
-
-// ErrInUse says that another process has the directory.
-var ErrInUse = errors.New("stream: the directory is in use")
 
 // Open opens a directory, which it makes if need be, and begins to see to its files until Close.
 func Open(c Config, log *slog.Logger) (*Files, error) {
@@ -88,45 +84,22 @@ func Open(c Config, log *slog.Logger) (*Files, error) {
 			return nil, fmt.Errorf("stream: cannot make a directory for the stream: %w", err)
 		}
 	}
-	lock, err := lockDir(c.Dir)
+	lock, err := disk.Take(c.Dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("stream: %w", err)
 	}
 	f := &Files{config: c, log: log, lock: lock, stop: make(chan struct{}),
-		grown: make(chan struct{}, 1), topics: map[string]*topic{},
-		groups: groups{of: map[groupKey][]*member{}, changed: make(chan struct{}),
-			at: map[groupKey]map[int32]int64{}}}
-	f.metrics = newMetrics(f)
-	if err = f.metrics.register(c.Registerer); err == nil {
+		topics: map[string]*topic{}, groups: newGroups()}
+	f.dir = newDirectory(c.Dir, log, f.Bytes)
+	if err = f.dir.metrics.Register(c.Registerer); err == nil {
 		err = f.openCommits()
 	}
 	if err != nil {
-		f.metrics.unregister(c.Registerer)
+		f.dir.metrics.Unregister()
 		return nil, errors.Join(err, lock.Close())
 	}
 	f.work.Go(f.keep)
 	return f, nil
-}
-
-// lockDir takes the directory for this process, until the file is closed.
-func lockDir(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("stream: cannot lock the directory: %w", err)
-	}
-	if err := take(file, dir); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
-}
-
-func take(lock *os.File, dir string) error {
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: another process has %s: stop it, or name another directory",
-			ErrInUse, dir)
-	}
-	return nil
 }
 
 // commitsTopic is what groups have committed. It lies beside the others, so that no name clashes.
@@ -160,7 +133,7 @@ func (f *Files) openTopic(dir string, settings stream.Topic) (*topic, error) {
 	if settings.Compact {
 		size = min(size, compactSegment)
 	}
-	t, err := openTopic(dir, settings, size, f.groups.floor(settings.Name), f)
+	t, err := openTopic(dir, settings, size, f.groups.floor(settings.Name), f.dir)
 	if err != nil {
 		return nil, fmt.Errorf("stream: cannot open %s: %w", dir, err)
 	}
@@ -214,6 +187,33 @@ func (f *Files) topic(name string) (*topic, error) {
 		return nil, fmt.Errorf("%w: %s", stream.ErrNoTopic, name)
 	}
 	return t, nil
+}
+
+// list returns the topics that are open.
+func (f *Files) list() []*topic {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.topics))
+}
+
+// Bytes returns how large the directory is, with what is set aside in it.
+func (f *Files) Bytes() int64 { return f.dir.size(f.list()) }
+
+// Warning returns in sentences why a topic cannot be written, that there are as many bytes as
+// there may be, and that files were damaged since Open; "": nothing of that is so.
+func (f *Files) Warning() string {
+	list := f.dir.health.Warnings(time.Now())
+	for _, t := range f.list() {
+		t.mu.Lock()
+		err := t.trouble
+		t.mu.Unlock()
+		if err != nil {
+			list = append([]string{err.Error() + ": it goes on by itself when that is over"},
+				list...)
+			break
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // Open implements stream.Engine. The topic must be there.
@@ -276,16 +276,6 @@ func (f *Files) Read(
 	return nil
 }
 
-// reached reports whether all partitions are where they are to stop.
-func (c *cursor) reached(until map[int32]int64) bool {
-	for p, offset := range until {
-		if c.next[p] < offset {
-			return false
-		}
-	}
-	return until != nil
-}
-
 // keep sees to the files until Close.
 func (f *Files) keep() {
 	ticker := time.NewTicker(f.config.KeepEvery)
@@ -295,15 +285,16 @@ func (f *Files) keep() {
 		case <-f.stop:
 			return
 		case <-ticker.C:
-		case <-f.grown:
+		case <-f.dir.grown:
 		}
-		for _, t := range f.list() {
+		topics := f.list()
+		for _, t := range topics {
 			if err := t.keep(time.Now()); err != nil {
 				f.log.Error("old files of the stream cannot be seen to; that is tried again",
 					"directory", t.dir, "error", err)
 			}
 		}
-		f.shrink()
+		f.dir.shrink(topics, f.config.MaxBytes)
 	}
 }
 
@@ -323,6 +314,6 @@ func (f *Files) Close() error {
 	f.mu.Unlock()
 	close(f.stop)
 	f.work.Wait()
-	f.metrics.unregister(f.config.Registerer)
+	f.dir.metrics.Unregister()
 	return f.lock.Close()
 }

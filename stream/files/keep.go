@@ -138,7 +138,7 @@ func (t *topic) compact(now time.Time) error {
 	end := closed[len(closed)-1]
 	merged := &segment{id: end.id, first: closed[0].first, path: end.path, compact: true,
 		before: closed[0].before, base: closed[0].base, oldest: closed[0].oldest}
-	err := merged.create(func(out *os.File) error {
+	err := merged.create(&t.of.disk, func(out *os.File) error {
 		w := recordWriter{file: out}
 		for _, s := range closed {
 			if _, err := s.each(func(h *head, body []byte) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 

@@ -5,8 +5,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
 	"github.com/ringwatch/ringwatch/stream/streamtest"
 )
 

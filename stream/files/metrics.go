@@ -1,9 +1,9 @@
 package files
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/disk"
 )
 
 // metrics are the directory's own.
@@ -11,9 +11,11 @@ type metrics struct {
 	removed *prometheus.CounterVec // files, by reason: retention, max_bytes
 	damaged prometheus.Counter     // files
 	all     []prometheus.Collector
+
+	registered disk.Metrics
 }
 
-func newMetrics(f *Files) *metrics {
+func newMetrics(bytes func() int64) *metrics {
 	m := &metrics{
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ringwatch_stream_files_removed_total",
@@ -28,29 +30,17 @@ func newMetrics(f *Files) *metrics {
 	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ringwatch_stream_bytes",
 		Help: "Size of the stream's directory, with what is set aside there.",
-	}, func() float64 { return float64(f.Bytes()) })
+	}, func() float64 { return float64(bytes()) })
 	m.removed.WithLabelValues("retention")
 	m.removed.WithLabelValues("max_bytes")
 	m.all = []prometheus.Collector{m.removed, m.damaged, size}
 	return m
 }
 
-func (m *metrics) register(reg prometheus.Registerer) error {
-	if reg == nil {
-		return nil
-	}
-	var errs []error
-	for _, c := range m.all {
-		errs = append(errs, reg.Register(c))
-	}
-	return errors.Join(errs...)
+// Register has the metrics gathered, until Unregister; nil: nobody gathers them.
+func (m *metrics) Register(registerer prometheus.Registerer) error {
+	return m.registered.Register(registerer, m.all...)
 }
 
-func (m *metrics) unregister(reg prometheus.Registerer) {
-	if reg == nil {
-		return
-	}
-	for _, c := range m.all {
-		reg.Unregister(c)
-	}
-}
+// Unregister ends that.
+func (m *metrics) Unregister() { m.registered.Unregister() }

@@ -2,11 +2,10 @@ package files
 
 import (
 	"encoding/binary"
-	"errors"
-	"hash/crc32"
 	"math"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -28,11 +27,6 @@ const (
 	// takes has 64 MiB.
 	maxBody = 80 << 20
 )
-
-// errDamaged says that at a place of a segment there is no whole record.
-var errDamaged = errors.New("stream: no whole record")
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // head is what a record has before its key and value.
 type head struct {
@@ -56,20 +50,20 @@ func appendRecord(dst []byte, m *stream.Message) []byte {
 	if m.Value != nil {
 		value = uint32(len(m.Value))
 	}
-	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[headBytes:], castagnoli))
+	binary.LittleEndian.PutUint32(b[4:], disk.Sum(b[headBytes:]))
 	binary.LittleEndian.PutUint32(b[8:], uint32(m.Partition))
 	binary.LittleEndian.PutUint32(b[12:], uint32(len(m.Key)))
 	binary.LittleEndian.PutUint32(b[16:], value)
 	binary.LittleEndian.PutUint64(b[20:], uint64(m.Offset))
 	binary.LittleEndian.PutUint64(b[28:], uint64(m.Time.UnixMilli()))
-	binary.LittleEndian.PutUint32(b, crc32.Checksum(b[4:headBytes], castagnoli))
+	binary.LittleEndian.PutUint32(b, disk.Sum(b[4:headBytes]))
 	return dst
 }
 
 // parseHead reads a head of a topic with so many partitions.
 func parseHead(b []byte, partitions int) (head, error) {
-	if crc32.Checksum(b[4:headBytes], castagnoli) != binary.LittleEndian.Uint32(b) {
-		return head{}, errDamaged
+	if disk.Sum(b[4:headBytes]) != binary.LittleEndian.Uint32(b) {
+		return head{}, disk.ErrDamaged
 	}
 	partition := binary.LittleEndian.Uint32(b[8:])
 	h := head{sum: binary.LittleEndian.Uint32(b[4:]), partition: int32(partition),
@@ -80,7 +74,7 @@ func parseHead(b []byte, partitions int) (head, error) {
 		h.value = int(value)
 	}
 	if partition >= uint32(partitions) || h.body() > maxBody || h.offset < 0 {
-		return head{}, errDamaged
+		return head{}, disk.ErrDamaged
 	}
 	return h, nil
 }

@@ -3,9 +3,10 @@ package files
 import (
 	"bufio"
 	"errors"
-	"hash/crc32"
 	"io"
 	"os"
+
+	"github.com/ringwatch/ringwatch/disk"
 )
 
 // scanner reads the records of a segment in order.
@@ -32,7 +33,7 @@ func (s *scanner) seek(pos, end int64) {
 	s.in.Reset(io.NewSectionReader(s.file, pos, end-pos))
 }
 
-// head returns the next record's head, io.EOF at the end, or errDamaged.
+// head returns the next record's head, io.EOF at the end, or disk.ErrDamaged.
 func (s *scanner) head() (head, error) {
 	if err := s.skip(); err != nil {
 		return head{}, err
@@ -46,7 +47,7 @@ func (s *scanner) head() (head, error) {
 	}
 	h, err := parseHead(b, s.partitions)
 	if err != nil || s.pos+headBytes+int64(h.body()) > s.end {
-		return head{}, errDamaged
+		return head{}, disk.ErrDamaged
 	}
 	_, _ = s.in.Discard(headBytes)
 	s.left = h.body()
@@ -65,9 +66,9 @@ func (s *scanner) body(h *head) ([]byte, error) {
 		return nil, s.damaged(err)
 	}
 	s.left = 0
-	if crc32.Checksum(b, castagnoli) != h.sum {
+	if disk.Sum(b) != h.sum {
 		s.pos -= int64(headBytes + len(b))
-		return nil, errDamaged
+		return nil, disk.ErrDamaged
 	}
 	return b, nil
 }
@@ -84,7 +85,7 @@ func (s *scanner) skip() error {
 // damaged tells a file that ends too early from a disk that does not answer.
 func (s *scanner) damaged(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errDamaged
+		return disk.ErrDamaged
 	}
 	return err
 }

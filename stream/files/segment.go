@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,8 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // segment is a file of records. It begins so, all numbers little-endian:
@@ -43,8 +42,6 @@ const (
 	fixedBytes  = 28
 	flagCompact = 1
 	ending      = ".segment"
-	unfinished  = ".tmp"
-	aside       = ".damaged"
 )
 
 // ErrVersion says that a file is of a format that this version does not know.
@@ -78,10 +75,10 @@ func (s *segment) header() []byte {
 	for _, offset := range s.base {
 		b = binary.LittleEndian.AppendUint64(b, uint64(offset))
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
 }
 
-// readSegment reads a file's header. It returns errDamaged or ErrVersion if that is no good.
+// readSegment reads a file's header. It returns disk.ErrDamaged or ErrVersion if that is no good.
 func readSegment(dir string, id uint64) (*segment, error) {
 	s := &segment{id: id, path: segmentPath(dir, id)}
 	file, err := os.Open(s.path)
@@ -96,21 +93,21 @@ func readSegment(dir string, id uint64) (*segment, error) {
 	s.size = info.Size()
 	fixed := make([]byte, fixedBytes)
 	if n, _ := file.ReadAt(fixed, 0); n < fixedBytes {
-		return nil, errDamaged
+		return nil, disk.ErrDamaged
 	}
 	if string(fixed[:3]) == magic[:3] && fixed[3] > magic[3] && fixed[3] <= '9' {
 		return nil, stream.Because(fmt.Errorf("%s: %w", s.path, ErrVersion), stream.ErrRefused)
 	}
 	n := binary.LittleEndian.Uint32(fixed[8:])
 	if string(fixed[:4]) != magic || n == 0 || n > 10_000 {
-		return nil, errDamaged
+		return nil, disk.ErrDamaged
 	}
 	b := make([]byte, fixedBytes+8*int(n)+4)
 	if read, _ := file.ReadAt(b, 0); read < len(b) {
-		return nil, errDamaged
+		return nil, disk.ErrDamaged
 	}
-	if crc32.Checksum(b[:len(b)-4], castagnoli) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
-		return nil, errDamaged
+	if disk.Sum(b[:len(b)-4]) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return nil, disk.ErrDamaged
 	}
 	s.compact = binary.LittleEndian.Uint32(b[4:])&flagCompact != 0
 	s.first = binary.LittleEndian.Uint64(b[12:])
@@ -119,60 +116,28 @@ func readSegment(dir string, id uint64) (*segment, error) {
 		s.base = append(s.base, int64(binary.LittleEndian.Uint64(b[fixedBytes+8*p:])))
 	}
 	if s.first > s.id || s.first == 0 {
-		return nil, errDamaged
+		return nil, disk.ErrDamaged
 	}
 	return s, nil
 }
 
-// create makes the file: under another name until it is durable, with what write puts into it
-// behind the header.
-func (s *segment) create(write func(*os.File) error) (err error) {
-	name := s.path + unfinished
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err = errors.Join(err, file.Close()); err != nil {
-			_ = os.Remove(name)
-		}
-	}()
-	if _, err := file.Write(s.header()); err != nil {
-		return err
-	}
-	if write != nil {
-		if err := write(file); err != nil {
+// create makes the file, with what write puts into it behind the header.
+func (s *segment) create(d *disk.Disk, write func(*os.File) error) error {
+	return d.Finish(s.path, func(file *os.File) error {
+		if _, err := file.Write(s.header()); err != nil {
 			return err
 		}
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	s.size = info.Size()
-	if err := durable.Bytes(file); err != nil {
-		return err
-	}
-	if err := os.Rename(name, s.path); err != nil {
-		return err
-	}
-	return durable.Names(filepath.Dir(s.path))
-}
-
-// list is segments after it has removed files that were not finished.
-func list(dir string) ([]uint64, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), unfinished) {
-			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return nil, err
+		if write != nil {
+			if err := write(file); err != nil {
+				return err
 			}
 		}
-	}
-	return segments(dir)
+		info, err := file.Stat()
+		if err == nil {
+			s.size = info.Size()
+		}
+		return err
+	})
 }
 
 // segments returns the ids of a directory's segments in order.

@@ -12,15 +12,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/disk/durable"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 // topic is a directory of segments. Its writer appends to the last one, cursors read all, and the
 // keeper deletes, compacts and mends those before the last.
 type topic struct {
 	dir  string
-	of   *Files // which is told of what it drops
+	of   *directory // which is told of what it drops
 	log  *slog.Logger
 	size int64 // of a segment
 
@@ -45,9 +46,24 @@ type topic struct {
 	compactAt int64 // the keeper's: bytes of closed segments that are worth compacting
 }
 
+// pending is a message that waits.
+type pending struct {
+	stream.Message
+	from  *publisher
+	done  func(error)
+	bytes int
+}
+
+// publisher is a stream.Publisher.
+type publisher struct {
+	topic    *topic
+	settings stream.Topic
+	closed   bool // topic.mu guards it
+}
+
 // openTopic opens what a directory has, or begins it. No new record gets an offset below floor.
 func openTopic(
-	dir string, settings stream.Topic, size int64, floor map[int32]int64, of *Files,
+	dir string, settings stream.Topic, size int64, floor map[int32]int64, of *directory,
 ) (*topic, error) {
 	if err := durable.Dir(dir); err != nil {
 		return nil, err
@@ -98,7 +114,10 @@ func (t *topic) partitions() []int32 {
 
 // load reads the headers of all segments. One that has none gets one.
 func (t *topic) load() error {
-	ids, err := list(t.dir)
+	if _, err := disk.List(t.dir); err != nil {
+		return err
+	}
+	ids, err := segments(t.dir)
 	if err != nil {
 		return err
 	}
@@ -113,7 +132,7 @@ func (t *topic) load() error {
 		}
 		s, err := readSegment(t.dir, id)
 		switch {
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			s, err = headerless(t.dir, id)
 			if err != nil {
 				return err
@@ -218,7 +237,7 @@ func (s *segment) each(f func(*head, []byte) error) (lost int64, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return lost, nil
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			n, err := scan.resync()
 			if err != nil {
 				return lost, err
@@ -237,14 +256,14 @@ func (s *segment) each(f func(*head, []byte) error) (lost int64, err error) {
 // mend makes a file of the whole records of a damaged one, in its place, and sets that aside. Who
 // reads the damaged one goes on with it.
 func (t *topic) mend(s *segment) (*segment, error) {
-	away, err := setAside(s.path)
+	away, err := t.of.quarantine.Link(s.path, filepath.Base(t.dir)+"-")
 	if err != nil {
 		return nil, err
 	}
 	mended := &segment{id: s.id, first: s.first, path: s.path, compact: s.compact, before: s.before,
 		base: s.base, oldest: s.oldest}
 	var lost int64
-	err = mended.create(func(out *os.File) error {
+	err = mended.create(&t.of.disk, func(out *os.File) error {
 		w := recordWriter{file: out}
 		var err error
 		if lost, err = s.each(w.record); err != nil {
@@ -261,16 +280,6 @@ func (t *topic) mend(s *segment) (*segment, error) {
 	t.log.Error("a file of the stream was damaged; what is whole in it is served",
 		"file", s.path, "aside", away, "lost_bytes", lost)
 	return mended, nil
-}
-
-// setAside gives a file a second name that nothing else has.
-func setAside(path string) (string, error) {
-	for i := 1; ; i++ {
-		away := fmt.Sprintf("%s%s%d", path, aside, i)
-		if err := os.Link(path, away); !errors.Is(err, os.ErrExist) {
-			return away, err
-		}
-	}
 }
 
 // recordWriter copies records into a file.
@@ -313,7 +322,7 @@ func (t *topic) recover() error {
 		if err == nil {
 			_, err = scan.body(&h)
 		}
-		if errors.Is(err, errDamaged) {
+		if errors.Is(err, disk.ErrDamaged) {
 			if _, err := scan.resync(); err != nil {
 				return err
 			}
@@ -358,7 +367,7 @@ func (t *topic) roll() error {
 	}
 	t.mu.Unlock()
 	s.first, s.path = s.id, segmentPath(t.dir, s.id)
-	if err := s.create(nil); err != nil {
+	if err := s.create(&t.of.disk, nil); err != nil {
 		return fmt.Errorf("stream: cannot begin a file: %w", err)
 	}
 	file, err := os.OpenFile(s.path, os.O_RDWR, 0)

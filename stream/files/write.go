@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk/durable"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/durable"
 )
 
 const (
@@ -26,21 +26,6 @@ const (
 
 // errClosed is what is given up because of Close.
 var errClosed = errors.New("stream: closed")
-
-// pending is a message that waits.
-type pending struct {
-	stream.Message
-	from  *publisher
-	done  func(error)
-	bytes int
-}
-
-// publisher is a stream.Publisher.
-type publisher struct {
-	topic    *topic
-	settings stream.Topic
-	closed   bool // topic.mu guards it
-}
 
 // Publish implements stream.Publisher.
 func (p *publisher) Publish(m *stream.Message, done func(error)) {

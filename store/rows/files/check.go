@@ -1,150 +1,136 @@
 package files
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
+	"github.com/ringwatch/ringwatch/store/rows/files/table"
+	"github.com/ringwatch/ringwatch/store/rows/files/tree"
 )
 
 // Check reads each file of a directory that no process has, whole, and calls damaged for those that
-// are damaged or missing. It changes nothing. The error wraps ErrInUse if a process has the
+// are damaged or missing. It changes nothing. The error wraps disk.ErrInUse if a process has the
 // directory, and ErrVersion if a newer program wrote it.
 func Check(dir string, damaged func(path, what string)) error {
-	lock, err := os.Open(filepath.Join(dir, lockName))
+	lock, err := disk.Hold(dir)
 	if err != nil {
-		return fmt.Errorf("rows: %s is no directory of rows: %w", dir, err)
+		return notOurs(dir, err)
 	}
 	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return fmt.Errorf("%w: %s", ErrInUse, dir)
-	}
-	small := func(name string) ([]byte, error) {
-		b, err := read(filepath.Join(dir, name))
-		if errors.Is(err, errDamaged) {
-			damaged(filepath.Join(dir, name), err.Error())
-			return nil, nil
+	c := checker{dir, damaged}
+	for _, check := range []func() error{c.format, c.tables, c.rows, c.log} {
+		if err := check(); err != nil {
+			return fmt.Errorf("rows: %w", err)
 		}
-		return b, err
-	}
-	b, err := small(formatName)
-	if err != nil {
-		return fmt.Errorf("rows: %w", err)
-	}
-	var n int
-	if _, err := fmt.Sscanf(string(b), formatText, &n); err == nil && n > format {
-		return fmt.Errorf("%w: %s has format %d, and this program knows %d", ErrVersion, dir,
-			n, format)
-	}
-	if _, err := small(tablesName); err != nil {
-		return fmt.Errorf("rows: %w", err)
-	}
-	if b, err = small(filesName); err != nil {
-		return fmt.Errorf("rows: %w", err)
-	}
-	var should list
-	if b != nil {
-		if err := json.Unmarshal(b, &should); err != nil {
-			damaged(filepath.Join(dir, filesName), err.Error())
-		}
-	}
-	if err := checkRows(filepath.Join(dir, rowsDir), should, damaged); err != nil {
-		return fmt.Errorf("rows: %w", err)
-	}
-	if err := checkLogs(dir, damaged); err != nil {
-		return fmt.Errorf("rows: %w", err)
 	}
 	return nil
 }
 
-func checkRows(dir string, should list, damaged func(path, what string)) error {
-	entries, err := os.ReadDir(dir)
+// notOurs returns why a directory cannot be held.
+func notOurs(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("rows: %s is no directory of rows: %w", dir, err)
+	}
+	return fmt.Errorf("rows: %w", err)
+}
+
+// checker checks a directory that nobody changes.
+type checker struct {
+	dir     string
+	damaged func(path, what string)
+}
+
+// small reads a small file; nil: it is not there, or is damaged.
+func (c *checker) small(name string) ([]byte, error) {
+	path := filepath.Join(c.dir, name)
+	b, err := disk.Read(path)
+	if errors.Is(err, disk.ErrDamaged) {
+		c.damaged(path, err.Error())
+		return nil, nil
+	}
+	return b, err
+}
+
+func (c *checker) format() error {
+	b, err := c.small(formatName)
+	if err != nil || b == nil {
+		return err
+	}
+	return checkFormat(c.dir, b)
+}
+
+func (c *checker) tables() error {
+	_, err := c.small(table.FileName)
+	return err
+}
+
+func (c *checker) rows() error {
+	b, err := c.small(tree.ListName)
 	if err != nil {
 		return err
 	}
-	there, replaced := map[string]bool{}, map[int64]bool{}
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if _, _, ok := nameOf(path); !ok {
-			continue
-		}
-		there[entry.Name()] = true
-		f, err := openFile(path)
+	should, err := tree.ParseList(b)
+	if err != nil {
+		c.damaged(filepath.Join(c.dir, tree.ListName), err.Error())
+	}
+	dir := filepath.Join(c.dir, sorted.Dir)
+	there, err := sorted.Paths(c.dir)
+	if err != nil {
+		return err
+	}
+	var files []*sorted.File
+	for _, path := range there {
+		f, err := sorted.Open(path)
 		if f == nil {
 			return err
 		}
-		if err != nil {
-			damaged(path, err.Error())
-		} else if lost := f.lost(); lost > 0 {
-			damaged(path, fmt.Sprintf("%d of %d bytes cannot be read", lost, f.size))
+		if files = append(files, f); err != nil {
+			c.damaged(path, err.Error())
+		} else if lost := unread(f); lost > 0 {
+			c.damaged(path, fmt.Sprintf("%d of %d bytes cannot be read", lost, f.Size))
 		}
-		for _, id := range f.Replaces {
-			replaced[id] = true
-		}
-		f.release()
+		f.Release()
 	}
-	for _, name := range should.Files {
-		if _, id, _ := nameOf(name); !there[name] && !replaced[id] {
-			damaged(filepath.Join(dir, name), "it is missing")
-		}
+	for _, name := range should.Missing(files) {
+		c.damaged(filepath.Join(dir, name), "it is missing")
 	}
 	return nil
 }
 
-// lost reads the file whole and returns how many of its bytes are in blocks that cannot be read.
-func (f *file) lost() (lost int64) {
-	for at := int64(0); at < f.size-tailSize; {
-		kind, content, next, err := readBlock(f.f, at, f.size)
-		if err == nil && kind == dataBlock {
-			rows := rowReader{rest: content}
-			for more := true; more && err == nil; {
-				more, err = rows.next()
-			}
-		}
-		if err == nil {
-			at = next
-			continue
-		}
-		if next = nextBlock(f.f, at+1, f.size); next < 0 {
-			next = f.size - tailSize
-		}
-		lost += next - at
-		at = next
+// unread reads a file whole and returns how many of its bytes cannot be read.
+func unread(f *sorted.File) int64 {
+	all := new(sorted.Reader).Whole(f)
+	for all.Next() {
 	}
-	return lost
+	return all.Lost()
 }
 
-func checkLogs(dir string, damaged func(path, what string)) error {
-	numbers, err := logsIn(filepath.Join(dir, logDir))
-	if err != nil {
-		return err
-	}
-	for _, n := range numbers {
-		path := logPath(dir, n)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+func (c *checker) log() error {
+	_, err := log.Each(c.dir, func(path string, b []byte) error {
 		var wrong []string
 		broken := 0
-		for _, h := range readLog(b, func(_ int64, list [][]byte) {
+		for _, h := range log.Read(b, func(_ int64, list [][]byte) {
 			for _, m := range list {
-				if _, err := decodeMutation(m); err != nil {
+				if _, err := table.Decode(m); err != nil {
 					broken++
 				}
 			}
 		}) {
-			wrong = append(wrong, fmt.Sprintf("%d bytes at %d cannot be read", h.size, h.at))
+			wrong = append(wrong, fmt.Sprintf("%d bytes at %d cannot be read", h.Size, h.At))
 		}
 		if broken > 0 {
 			wrong = append(wrong, fmt.Sprintf("%d mutations cannot be read", broken))
 		}
 		if len(wrong) > 0 {
-			damaged(path, strings.Join(wrong, ", "))
+			c.damaged(path, strings.Join(wrong, ", "))
 		}
-	}
-	return nil
+		return nil
+	})
+	return err
 }

@@ -8,6 +8,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
+	"github.com/ringwatch/ringwatch/store/rows/files/table"
+	"github.com/ringwatch/ringwatch/store/rows/files/tree"
 )
 
 // checked returns what Check says of a directory, by path.
@@ -28,7 +33,7 @@ func TestCheck(t *testing.T) {
 	if said := checked(t, dir); len(said) > 0 {
 		t.Fatalf("of a whole directory: %v", said)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, rowsDir, "*"+rowsSuffix))
+	files, err := filepath.Glob(filepath.Join(dir, sorted.Dir, "*"+sorted.Suffix))
 	must(t, err)
 	for range 200 {
 		path := files[random.IntN(len(files))]
@@ -43,7 +48,7 @@ func TestCheck(t *testing.T) {
 		}
 		must(t, os.WriteFile(path, whole, 0o600))
 	}
-	for _, name := range []string{tablesName, filesName, formatName} {
+	for _, name := range []string{table.FileName, tree.ListName, formatName} {
 		path := filepath.Join(dir, name)
 		whole, err := os.ReadFile(path)
 		must(t, err)
@@ -58,7 +63,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("without %s: %v", files[0], said)
 	}
 	mustOpen(t, dir, Config{Log: (&lines{}).logger()})
-	if err := Check(dir, nil); !errors.Is(err, ErrInUse) {
+	if err := Check(dir, nil); !errors.Is(err, disk.ErrInUse) {
 		t.Errorf("of an open directory: %v", err)
 	}
 	if err := Check(t.TempDir(), nil); err == nil ||

@@ -1,23 +1,26 @@
 package files
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/ringwatch/ringwatch/stream/durable"
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/disk/durable"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
+	"github.com/ringwatch/ringwatch/store/rows/files/table"
+	"github.com/ringwatch/ringwatch/store/rows/files/tree"
 )
 
 // Copy makes a directory that has what another one has, which a process may have. All that was put
 // when it is called is in the copy, and some of what is put later. The copy must not be there.
 func Copy(from, to string) error {
-	if _, err := os.Stat(filepath.Join(from, lockName)); err != nil {
-		return fmt.Errorf("rows: %s is no directory of rows: %w", from, err)
+	if _, err := os.Stat(filepath.Join(from, disk.LockName)); err != nil {
+		return notOurs(from, err)
 	}
 	if err := os.Mkdir(to, 0o700); err != nil {
 		return fmt.Errorf("rows: %w", err)
@@ -30,50 +33,46 @@ func Copy(from, to string) error {
 
 // copyAll copies the log first: what leaves it meanwhile is in files of rows before.
 func copyAll(from, to string) error {
-	for _, dir := range []string{logDir, rowsDir} {
+	for _, dir := range []string{log.Dir, sorted.Dir} {
 		if err := os.Mkdir(filepath.Join(to, dir), 0o700); err != nil {
 			return err
 		}
 	}
-	numbers, err := logsIn(filepath.Join(from, logDir))
+	numbers, err := log.Numbers(from)
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
-		if err := durable.Copy(logPath(from, n), logPath(to, n)); err != nil &&
-			!errors.Is(err, fs.ErrNotExist) {
+		if _, err := disk.Copy(log.Path(from, n), log.Path(to, n)); err != nil {
 			return err
 		}
 	}
-	b, err := read(filepath.Join(from, filesName)) // which groups of the log are in files at least
-	if err != nil && !errors.Is(err, errDamaged) {
+	// The list says which groups of the log are in files at least.
+	b, err := disk.Read(filepath.Join(from, tree.ListName))
+	if err != nil && !errors.Is(err, disk.ErrDamaged) {
 		return err
 	}
-	names, err := copyRows(filepath.Join(from, rowsDir), filepath.Join(to, rowsDir))
+	names, err := copyRows(from, to)
 	if err != nil {
 		return err
 	}
-	if b != nil {
-		var has list
-		if err := json.Unmarshal(b, &has); err != nil {
-			return err
-		}
+	has, err := tree.ParseList(b)
+	if err != nil {
+		return err
+	}
+	if has.There {
 		has.Files = names
-		if b, err = json.Marshal(has); err != nil {
-			return err
-		}
-		if err := new(disk).replace(filepath.Join(to, filesName), b); err != nil {
+		if err := has.Write(new(disk.Disk), to); err != nil {
 			return err
 		}
 	}
 	// Tables are there before their rows.
-	for _, name := range []string{tablesName, formatName, lockName} {
-		err := durable.Copy(filepath.Join(from, name), filepath.Join(to, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range []string{table.FileName, formatName, disk.LockName} {
+		if _, err := disk.Copy(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
-	for _, dir := range []string{logDir, rowsDir, "."} {
+	for _, dir := range []string{log.Dir, sorted.Dir, "."} {
 		if err := durable.Names(filepath.Join(to, dir)); err != nil {
 			return err
 		}
@@ -86,37 +85,33 @@ func copyAll(from, to string) error {
 func copyRows(from, to string) (names []string, err error) {
 	copied := map[string]bool{}
 	for {
-		entries, err := os.ReadDir(from)
+		paths, err := sorted.Paths(from)
 		if err != nil {
 			return nil, err
 		}
-		there, same := map[string]bool{}, true
-		for _, entry := range entries {
-			name := entry.Name()
-			if _, _, ok := nameOf(name); !ok {
-				continue
-			}
+		there, unchanged := map[string]bool{}, true
+		for _, path := range paths {
+			name := filepath.Base(path)
 			if there[name] = true; copied[name] {
 				continue
 			}
-			same = false
-			err := durable.Copy(filepath.Join(from, name), filepath.Join(to, name))
-			if err == nil {
-				copied[name] = true
-			} else if !errors.Is(err, fs.ErrNotExist) {
+			unchanged = false
+			if done, err := disk.Copy(path, filepath.Join(to, sorted.Dir, name)); err != nil {
 				return nil, err
+			} else if done {
+				copied[name] = true
 			}
 		}
 		for name := range copied {
 			if !there[name] { // it expired, or its rows are in another
-				same = false
+				unchanged = false
 				delete(copied, name)
-				if err := removed(filepath.Join(to, name)); err != nil {
+				if err := disk.Remove(filepath.Join(to, sorted.Dir, name)); err != nil {
 					return nil, err
 				}
 			}
 		}
-		if same {
+		if unchanged {
 			return slices.Sorted(maps.Keys(copied)), nil
 		}
 	}

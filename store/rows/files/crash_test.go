@@ -17,8 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 	"github.com/ringwatch/ringwatch/store/rows"
-	"github.com/ringwatch/ringwatch/stream/durable/durabletest"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
 )
 
 // kills is how often TestKilledUnderLoad kills a process.
@@ -221,14 +223,15 @@ func killUnderLoad(t *testing.T, power bool) {
 		if all = append(all, some...); len(missing(t, e, some)) > 0 {
 			t.Fatalf("lost: %v", missing(t, e, some))
 		}
-		inFiles = max(inFiles, len(e.all()))
+		inFiles = max(inFiles, len(e.tree.Files()))
 		e.Close()
 	}
 	e := mustOpen(t, dir, Config{}, wideTable())
 	if gone := missing(t, e, all); len(gone) > 0 {
 		t.Fatalf("lost of %d: %v", len(all), gone)
 	}
-	t.Logf("%d puts after %d kills, %d files; lost were %s", len(all), kills(), len(e.all()), lost)
+	t.Logf("%d puts after %d kills, %d files; lost were %s", len(all), kills(),
+		len(e.tree.Files()), lost)
 	if inFiles == 0 || power && (lost.Bytes == 0 || lost.Given == 0) {
 		t.Error("all was in the log, or nothing was lost that could be")
 	}
@@ -240,11 +243,11 @@ func killUnderLoad(t *testing.T, power bool) {
 func TestLogCutAtAnyByte(t *testing.T) {
 	dir := t.TempDir()
 	e := mustOpen(t, dir, Config{}, wideTable())
-	path := logPath(dir, 1)
+	path := log.Path(dir, 1)
 	var ends []int64 // of the log, when a put was acknowledged
 	for n := range int64(40) {
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
-		ends = append(ends, e.logFile.size)
+		ends = append(ends, size(t, path))
 	}
 	e.Close()
 	whole, err := os.ReadFile(path)
@@ -259,7 +262,7 @@ func TestLogCutAtAnyByte(t *testing.T) {
 			b = append(b, make([]byte, len(whole)-int(cut))...)
 		}
 		copied := copyOf(t, dir)
-		must(t, os.WriteFile(filepath.Join(copied, logDir, filepath.Base(path)), b, 0o600))
+		must(t, os.WriteFile(filepath.Join(copied, log.Dir, filepath.Base(path)), b, 0o600))
 		again := mustOpen(t, copied, Config{}, wideTable())
 		for n, end := range ends {
 			// Zeros at a group's end are there in any case.
@@ -271,6 +274,13 @@ func TestLogCutAtAnyByte(t *testing.T) {
 		must(t, again.Put(t.Context(), rows.Work{}, wideTable(), putOf(1000)...))
 		again.Close()
 	}
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	must(t, err)
+	return info.Size()
 }
 
 func copyOf(t *testing.T, dir string) string {
@@ -328,7 +338,7 @@ func TestModes(t *testing.T) {
 func TestNewerFormat(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, Config{}).Close()
-	must(t, new(disk).replace(filepath.Join(dir, formatName),
+	must(t, new(disk.Disk).Replace(filepath.Join(dir, formatName),
 		fmt.Appendf(nil, formatText, format+1)))
 	if _, err := Open(dir, Config{}); err == nil || !strings.Contains(err.Error(), "newer") ||
 		strings.Contains(err.Error(), "\n") {

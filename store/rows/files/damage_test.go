@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
 )
 
 // lines is what a log was told.
@@ -48,7 +51,7 @@ func filled(t *testing.T) string {
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
 	}
 	eventually.True(t, "files are written",
-		func() bool { e.mu.RLock(); defer e.mu.RUnlock(); return e.frozen == nil })
+		func() bool { return e.tree.Frozen() == nil })
 	e.Close()
 	return dir
 }
@@ -120,7 +123,7 @@ func TestDamage(t *testing.T) {
 		}
 		return err
 	}))
-	if kinds[rowsSuffix] == 0 || kinds[logSuffix] == 0 || len(kinds) < 3 {
+	if kinds[sorted.Suffix] == 0 || kinds[log.Suffix] == 0 || len(kinds) < 3 {
 		t.Fatalf("only %v", paths)
 	}
 	for _, path := range paths {
@@ -139,13 +142,14 @@ func damageOne(t *testing.T, random *rand.Rand, dir, path string) {
 	must(t, err)
 	what := harm(t, random, of)
 	after, _ := os.ReadFile(of)
-	var log lines
-	e := mustOpen(t, copied, Config{Log: log.logger()}, wideTable())
+	var said lines
+	e := mustOpen(t, copied, Config{Log: said.logger()}, wideTable())
 	defer e.Close()
 	gone := lost(t, e)
 	const inBlock = 150 // rows at most: 4 KiB
 	most := 0
-	inRows, inLog := strings.HasSuffix(relative, rowsSuffix), strings.HasSuffix(relative, logSuffix)
+	inRows := strings.HasSuffix(relative, sorted.Suffix)
+	inLog := strings.HasSuffix(relative, log.Suffix)
 	switch {
 	case inRows && (what == "flipped" || what == "zeroed"):
 		most = inBlock
@@ -159,17 +163,17 @@ func damageOne(t *testing.T, random *rand.Rand, dir, path string) {
 	if gone > most {
 		t.Fatalf("%s %s: %d rows are lost, %d may be", relative, what, gone, most)
 	}
-	if bytes.Equal(before, after) || relative == lockName {
+	if bytes.Equal(before, after) || relative == disk.LockName {
 		return
 	}
 	// A log's end may be cut by a crash, and a group that is its last by nobody else.
-	if name := filepath.Base(of); !strings.Contains(log.String(), name) && !inLog &&
+	if name := filepath.Base(of); !strings.Contains(said.String(), name) && !inLog &&
 		!(what == "missing" && !inRows) {
-		t.Fatalf("%s %s: the log does not name it: %s", relative, what, log.String())
+		t.Fatalf("%s %s: the log does not name it: %s", relative, what, said.String())
 	}
 	if inRows && what != "missing" {
 		eventually.True(t, "the damaged file is set aside", func() bool {
-			_, err := os.Stat(filepath.Join(copied, quarantineDir, filepath.Base(of)))
+			_, err := os.Stat(filepath.Join(copied, disk.QuarantineName, filepath.Base(of)))
 			return err == nil
 		})
 		if _, err := os.Stat(of); !errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,22 @@
 // What bites: a Put returns after a sync, so a slow disk is a slow Put. For more rows a second, put
 // from several goroutines.
 //
-// Of our packages it imports store/rows, stream/durable and frame/codec.
+// Its rooms, each calling those below it:
+//
+//	files       Engine: what is asked of a directory, and Check, Copy, Export
+//	compaction  from memory to files, merging and mending those, bounds
+//	tree        what is in memory and in files, as one; which files there are
+//	sorted      a file of rows: writing, its index and filter, reading
+//	memtable    rows in memory
+//	log         what is in memory, on the disk
+//	table       tables, mutations, what a query asks
+//	ledger      metrics, the log, warnings
+//	block       a block of a file, checksummed and compressed
+//	values      values as bytes, in keys and in cells
+//	failure     errors as rows.Error
+//	cells       cells of a row, and of two which counts
+//
+// Of our packages outside, they import store/rows, disk, disk/durable and frame/codec.
 package files
 
 import (
@@ -25,14 +40,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/files/compaction"
+	"github.com/ringwatch/ringwatch/store/rows/files/ledger"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
+	"github.com/ringwatch/ringwatch/store/rows/files/table"
+	"github.com/ringwatch/ringwatch/store/rows/files/tree"
 )
 
 // Config is what an Engine may take, and whom it tells. The zero value is good.
@@ -62,53 +84,29 @@ type Config struct {
 	// Log takes what an operator should know; nil: slog.Default().
 	Log *slog.Logger
 
-	room func(n int) (int, error) // see disk; for tests
+	room func(n int) (int, error) // see disk.Disk; for tests
 }
 
 // Engine keeps rows in a directory. Its methods may be called from many goroutines.
 type Engine struct {
 	config  Config
 	dir     string
-	log     *slog.Logger
-	metrics *metrics
-	disk    disk
-	lock    *os.File
-	cache   *blockCache
-	nextID  atomic.Int64 // the last number of a file of rows
-	stamped atomic.Int64 // the last write time that was given
+	disk    *disk.Disk
+	lock    *disk.Lock
+	calls   calls
+	stamps  *stamps
+	ledger  *ledger.Ledger
+	tables  *table.Catalog
+	tree    *tree.Tree
+	keeper  *compaction.Keeper
+	flusher *compaction.Flusher
+	commits *committer // once the directory is open
 
-	mu          sync.RWMutex // guards what follows; it is held for moments
-	tables      map[string]*storedTable
-	active      *memtable
-	frozen      *memtable          // is being written to files; nil: none is
-	files       map[string][]*file // by table; lists are replaced, not changed
-	flushFailed error              // why frozen cannot be written; nil: it can
-
-	putNew   sync.Mutex // held by PutNew
-	applying sync.Mutex // held by Apply
-	listing  sync.Mutex // held while the list of files is written
-	tidying  sync.Mutex // held while files are removed, merged and mended
-
-	commits     chan *commit
-	flushes     chan chan error
-	logFile     *logFile // the runLog goroutine's; nil: there is none yet
-	logID       int64    // the last number of a log file
-	group       atomic.Int64
-	flushed     int64 // the last group whose rows are all in files; guarded by listing
-	frozenGroup int64 // the last group whose rows are in frozen
-
-	shrunk    atomic.Int64 // when max_bytes last removed a file, seconds; 0: never
-	over      atomic.Int64 // bytes more than max_bytes that are too new to remove
-	damages   atomic.Int64 // files that were found damaged or missing
+	putNew    sync.Mutex // held by PutNew
 	connected atomic.Bool
-	trouble   atomic.Pointer[error] // why the last writing failed; nil: it did not
-
-	flush      chan struct{} // frozen is there
-	flushEnded chan struct{} // frozen is gone, or cannot be written
-	wakeKeeper chan struct{} // the keeper has something to do
-	closing    chan struct{}
-	close      sync.Once
-	work       sync.WaitGroup
+	closing   chan struct{}
+	close     sync.Once
+	work      sync.WaitGroup
 }
 
 var _ rows.Engine = (*Engine)(nil)
@@ -118,29 +116,6 @@ const (
 	defaultMemory = 16 << 20
 	defaultCache  = 16 << 20
 )
-
-// Names in the directory.
-const (
-	logDir        = "log"
-	rowsDir       = "rows"
-	quarantineDir = "damaged"
-	lockName      = "LOCK"
-	formatName    = "FORMAT"
-	tablesName    = "TABLES"
-	filesName     = "FILES"
-)
-
-// Open opens a directory: New and Connect.
-func Open(dir string, c Config) (*Engine, error) {
-	e, err := New(dir, c)
-	if err == nil {
-		err = e.Connect(context.Background())
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
-}
 
 // New checks the configuration of an engine. It starts nothing: call Connect.
 func New(dir string, c Config) (*Engine, error) {
@@ -165,33 +140,36 @@ func New(dir string, c Config) (*Engine, error) {
 	if dir == "" {
 		return nil, errors.New("rows: no directory is named")
 	}
-	e := &Engine{
-		config: c, dir: dir, log: c.Log, cache: newBlockCache(c.CacheBytes), active: newMemtable(),
-		tables: map[string]*storedTable{}, files: map[string][]*file{},
-		commits: make(chan *commit), flushes: make(chan chan error),
-		flush: make(chan struct{}, 1), flushEnded: make(chan struct{}, 1),
-		wakeKeeper: make(chan struct{}, 1), closing: make(chan struct{}),
-	}
-	e.disk.room = c.room
+	d := &disk.Disk{Room: c.room}
+	e := &Engine{config: c, dir: dir, disk: d, calls: calls{c.Admit, c.Counted},
+		stamps: &stamps{now: c.Now}, tables: table.NewCatalog(dir, d), closing: make(chan struct{})}
+	e.ledger = ledger.New(dir, c.Log, ledger.Gauges{
+		Bytes: e.Bytes,
+		Files: func() int { return len(e.tree.Files()) },
+		Memory: func() int {
+			active, frozen := e.tree.Weight()
+			return active + frozen
+		},
+	})
+	e.tree = tree.New(tree.Config{Dir: dir, Disk: d, Ledger: e.ledger, CacheBytes: c.CacheBytes,
+		Damaged: func() { e.keeper.Wake() }, Now: c.Now})
+	both := compaction.Config{Dir: dir, Tree: e.tree, Tables: e.tables, Ledger: e.ledger,
+		Now: c.Now, LogBytes: 2 * int64(c.MemoryBytes), Bytes: e.bounds}
+	e.keeper = compaction.NewKeeper(both, e.closing)
+	e.flusher = compaction.NewFlusher(both, e.keeper.Wake)
 	return e, nil
 }
 
-// Connect opens the directory, and makes it if it is not there. It reads what was not in files yet,
-// and of files their ends. It is called once. The error wraps ErrInUse if another process has the
-// directory, and ErrVersion if a newer program wrote it.
-func (e *Engine) Connect(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// bounds returns how large the directory is, and may be.
+func (e *Engine) bounds() (is, most int64) {
+	if e.config.MaxBytes == 0 {
+		return 0, compaction.NoBound
 	}
-	if err := e.open(); err != nil {
-		e.release()
-		return err
+	most = e.config.MaxBytes
+	if e.config.Besides != nil {
+		most -= e.config.Besides()
 	}
-	e.work.Go(e.runLog)
-	e.work.Go(e.runFlush)
-	e.work.Go(e.runKeep)
-	e.connected.Store(true)
-	return nil
+	return e.Bytes(), most
 }
 
 // Connected returns rows.ErrNotConnected before Connect and after Close.
@@ -214,96 +192,32 @@ func (e *Engine) Close() {
 
 // release gives back what open has taken.
 func (e *Engine) release() {
-	e.mu.Lock()
-	for _, list := range e.files {
-		for _, f := range list {
-			f.release()
-		}
+	e.tree.Close()
+	e.ledger.Unregister()
+	if e.commits != nil {
+		e.commits.log.Close()
 	}
-	e.files = map[string][]*file{}
-	e.mu.Unlock()
-	if e.metrics != nil {
-		e.metrics.unregister(e.config.Registerer)
-	}
-	if e.logFile != nil {
-		e.logFile.f.Close() // it is synced
-	}
-	if e.lock != nil {
-		e.lock.Close()
-	}
+	e.lock.Close()
+}
+
+// Failing returns why the last writing failed, or nil.
+func (e *Engine) Failing() error { return e.ledger.Failing() }
+
+// Warning returns in sentences why nothing can be written, that the directory is as large as it
+// may be, and that files were damaged since Connect; "": nothing of that is so.
+func (e *Engine) Warning(context.Context) string { return e.ledger.Warning(e.config.Now()) }
+
+// Bytes returns how large the directory is: files of rows, the log and what is quarantined.
+func (e *Engine) Bytes() int64 {
+	return sorted.Size(e.tree.Files()) + disk.Size(filepath.Join(e.dir, log.Dir)) +
+		e.ledger.Quarantine.Bytes()
 }
 
 // table returns a table that is here. What the caller says of it must not be otherwise, but may
 // lack newer columns.
-func (e *Engine) table(t *rows.Table) (*storedTable, error) {
+func (e *Engine) table(t *rows.Table) (*table.Table, error) {
 	if err := e.Connected(); err != nil {
 		return nil, err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	k := e.tables[t.Name]
-	if k == nil {
-		return nil, unknown("there is no table %s", t.Name)
-	}
-	return k, nil
-}
-
-// stamp returns a write time for a row that has none: the clock, but always later than the last, so
-// that a clock that went back hides nothing new behind what is older.
-func (e *Engine) stamp() int64 {
-	for {
-		last := e.stamped.Load()
-		now := max(e.config.Now().UnixMicro(), last+1)
-		if e.stamped.CompareAndSwap(last, now) {
-			return now
-		}
-	}
-}
-
-// now returns the clock in seconds since the Unix epoch.
-func (e *Engine) now() int64 { return e.config.Now().Unix() }
-
-// admit asks the throttle for one call, and returns what is to be called when it has ended.
-func (e *Engine) admit(
-	ctx context.Context, w rows.Work, table string, n int,
-) (func(time.Duration, error), error) {
-	if w.Class == "" || e.config.Admit == nil {
-		return func(time.Duration, error) {}, nil
-	}
-	if w.Patience > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.Patience)
-		defer cancel()
-	}
-	done, err := e.config.Admit(ctx, w, table, n)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return nil, &rows.Error{Err: err, Retryable: true}
-	}
-	return done, err
-}
-
-// call does what a call is for, when the throttle lets it.
-func (e *Engine) call(
-	ctx context.Context, w rows.Work, table string, n int, do func() error,
-) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done, err := e.admit(ctx, w, table, n)
-	if err != nil {
-		return err
-	}
-	begun := time.Now()
-	err = do()
-	took := time.Since(begun)
-	w.Answers.Add(took)
-	done(took, err)
-	return err
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	return e.tables.Get(t.Name)
 }

@@ -2,19 +2,21 @@ package files
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/files/cells"
+	"github.com/ringwatch/ringwatch/store/rows/files/log"
+	"github.com/ringwatch/ringwatch/store/rows/files/memtable"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
+	"github.com/ringwatch/ringwatch/store/rows/files/table"
 )
 
 // Export reads the rows of a directory for somebody who writes them into another engine. It
@@ -26,10 +28,10 @@ import (
 // expired does not come, unless it hides something that has not.
 type Export struct {
 	dir    string
-	tables map[string]*storedTable
-	files  []*file // their meta, as Parts found them; they are not open
-	memory *memtable
-	lock   *os.File
+	tables *table.Catalog
+	files  []*sorted.File // their meta, as Parts found them; they are not open
+	memory *memtable.Memtable
+	lock   *disk.Lock
 	lost   int64
 	now    func() time.Time
 }
@@ -53,89 +55,67 @@ const inMemory = "memory-"
 
 // NewExport looks at a directory. The error wraps ErrVersion if a newer program wrote it.
 func NewExport(dir string) (*Export, error) {
-	x := &Export{dir: dir, memory: newMemtable(), now: time.Now}
+	x := &Export{dir: dir, tables: table.NewCatalog(dir, nil), memory: memtable.New(),
+		now: time.Now}
 	return x, x.look()
 }
 
 // look reads the directory's format and tables.
 func (x *Export) look() error {
-	b, err := read(filepath.Join(x.dir, formatName))
+	b, err := disk.Read(filepath.Join(x.dir, formatName))
 	if err == nil && b == nil {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return fmt.Errorf("rows: %s is no directory of rows: %w", x.dir, err)
 	}
-	var n int
-	if _, err := fmt.Sscanf(string(b), formatText, &n); err != nil || n > format {
-		return fmt.Errorf("%w: %s has format %d, and this program knows %d; use the newer program",
-			ErrVersion, x.dir, n, format)
+	if err := checkFormat(x.dir, b); err != nil {
+		return err
 	}
-	if b, err = read(filepath.Join(x.dir, tablesName)); err != nil {
+	if b, err = disk.Read(filepath.Join(x.dir, table.FileName)); err != nil {
 		return fmt.Errorf(
 			"rows: the tables of %s cannot be read: %w: start ringwatch all on it once",
 			x.dir,
 			err,
 		)
 	}
-	var list []*storedTable
-	if b != nil {
-		if err := json.Unmarshal(b, &list); err != nil {
-			return fmt.Errorf("rows: %s: %w", tablesName, err)
-		}
+	return x.tables.Load(b)
+}
+
+// Take takes the directory, until Close, and reads what is in no file yet, 64 MiB at most. The
+// error wraps disk.ErrInUse if a process has it.
+func (x *Export) Take() (err error) {
+	if x.lock, err = disk.Hold(x.dir); err != nil {
+		return fmt.Errorf("rows: %w", err)
 	}
-	x.tables = map[string]*storedTable{}
-	for _, k := range list {
-		x.tables[k.Name] = k
+	if err := x.look(); err != nil {
+		return err
+	}
+	if _, err := log.Each(x.dir, func(_ string, b []byte) error {
+		for _, h := range log.Read(b, x.apply) {
+			x.lost += int64(h.Size)
+		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("rows: %w", err)
 	}
 	return nil
 }
 
-// Take takes the directory, until Close, and reads what is in no file yet, 64 MiB at most. The
-// error wraps ErrInUse if a process has it.
-func (x *Export) Take() error {
-	lock, err := os.OpenFile(filepath.Join(x.dir, lockName), os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("rows: cannot lock %s: %w", x.dir, err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
-		return fmt.Errorf("%w: %s", ErrInUse, x.dir)
-	}
-	x.lock = lock
-	if err := x.look(); err != nil {
-		return err
-	}
-	numbers, err := logsIn(filepath.Join(x.dir, logDir))
-	if err != nil {
-		return fmt.Errorf("rows: %w", err)
-	}
-	for _, n := range numbers {
-		b, err := os.ReadFile(logPath(x.dir, n))
+func (x *Export) apply(_ int64, mutations [][]byte) {
+	for _, b := range mutations {
+		m, err := table.Decode(b)
 		if err != nil {
-			return fmt.Errorf("rows: %w", err)
+			x.lost += int64(len(b))
+			continue
 		}
-		for _, h := range readLog(b, func(_ int64, list [][]byte) {
-			for _, m := range list {
-				u, err := decodeMutation(m)
-				if err != nil {
-					x.lost += int64(len(m))
-					continue
-				}
-				x.memory.apply(u)
-			}
-		}) {
-			x.lost += int64(h.size)
-		}
+		x.memory.Apply(m)
 	}
-	return nil
 }
 
 // Close gives the directory up.
 func (x *Export) Close() {
-	if x.lock != nil {
-		x.lock.Close()
-	}
+	x.lock.Close()
 }
 
 // Lost returns how many bytes could not be read so far.
@@ -143,56 +123,36 @@ func (x *Export) Lost() int64 { return x.lost }
 
 // Tables returns the tables of the directory, by name.
 func (x *Export) Tables() (list []*rows.Table) {
-	for _, name := range slices.Sorted(maps.Keys(x.tables)) {
-		list = append(list, &x.tables[name].Table)
+	for _, k := range x.tables.List() {
+		list = append(list, &k.Table)
 	}
 	return list
 }
 
 // Parts returns what there is now: of each table what expires first comes first.
 func (x *Export) Parts() ([]Part, error) {
-	dir := filepath.Join(x.dir, rowsDir)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("rows: %w", err)
-	}
-	x.files = nil
-	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
-		if _, _, ok := nameOf(path); !ok {
-			continue
-		}
-		f, err := openFile(path)
-		if f == nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // it expired, or its rows are in another
-			}
-			return nil, fmt.Errorf("rows: %w", err)
-		}
-		f.release()
-		x.files = append(x.files, f)
+	if err := x.find(); err != nil {
+		return nil, err
 	}
 	var list []Part
 	for _, f := range x.files {
-		k, err := x.tableNamed(f.Table)
+		k, err := x.known(f.Table)
 		if err != nil {
 			return nil, err
 		}
-		p := Part{Name: filepath.Base(f.path), Table: &k.Table, Bytes: f.size, From: f.From}
+		p := Part{Name: filepath.Base(f.Path), Table: &k.Table, Bytes: f.Size, From: f.From}
 		for _, id := range f.Replaces {
-			p.Replaces = append(p.Replaces, filepath.Base(rowsPath(x.dir, f.Table, id)))
+			p.Replaces = append(p.Replaces, filepath.Base(sorted.Path(x.dir, f.Table, id)))
 		}
 		list = append(list, p)
 	}
-	for _, name := range slices.Sorted(maps.Keys(x.memory.tables)) {
-		k, err := x.tableNamed(name)
+	for _, name := range x.memory.Tables() {
+		k, err := x.known(name)
 		if err != nil {
 			return nil, err
 		}
-		list = append(
-			list,
-			Part{Name: inMemory + name, Table: &k.Table, Bytes: x.memory.tables[name].bytes()},
-		)
+		list = append(list,
+			Part{Name: inMemory + name, Table: &k.Table, Bytes: x.memory.Table(name).Bytes()})
 	}
 	slices.SortStableFunc(list, func(a, b Part) int {
 		return cmp.Or(cmp.Compare(a.Table.Name, b.Table.Name), cmp.Compare(a.From, b.From))
@@ -200,96 +160,95 @@ func (x *Export) Parts() ([]Part, error) {
 	return list, nil
 }
 
-func (x *Export) tableNamed(table string) (*storedTable, error) {
-	if k := x.tables[table]; k != nil {
-		return k, nil
+// find finds out which files there are.
+func (x *Export) find() error {
+	paths, err := sorted.Paths(x.dir)
+	if err != nil {
+		return fmt.Errorf("rows: %w", err)
 	}
-	return nil, fmt.Errorf(
-		"rows: %s has rows of %s, and does not know that table: start ringwatch all on it once",
-		x.dir,
-		table,
-	)
-}
-
-// bytes is about what the rows take.
-func (t *memoryTable) bytes() (n int64) {
-	for key, p := range t.partitions {
-		for i := range p.rows {
-			n += int64(len(key) + len(p.rows[i].key))
-			for _, c := range p.rows[i].cells {
-				n += int64(len(c.value))
-			}
+	x.files = nil
+	for _, path := range paths {
+		f, err := sorted.Open(path)
+		switch {
+		case f != nil:
+			f.Release()
+			x.files = append(x.files, f)
+		case !errors.Is(err, fs.ErrNotExist): // else it expired, or its rows are in another
+			return fmt.Errorf("rows: %w", err)
 		}
 	}
-	return n
+	return nil
+}
+
+func (x *Export) known(name string) (*table.Table, error) {
+	k, err := x.tables.Get(name)
+	if err != nil {
+		return nil, fmt.Errorf("rows: %s has rows of %s, and does not know that table: start "+
+			"ringwatch all on it once", x.dir, name)
+	}
+	return k, nil
 }
 
 // Rows calls take with the rows of a part, those of one partition at a time and at most so many
 // bytes. The error wraps fs.ErrNotExist if the part is gone: then another has its rows, or they
 // have expired.
 func (x *Export) Rows(p Part, most int, take func([]rows.Row) error) error {
-	k := x.tables[p.Table.Name]
+	k, err := x.known(p.Table.Name)
+	if err != nil {
+		return err
+	}
 	out := &rowsOut{k: k, most: most, take: take, now: x.now}
-	if p.Name == inMemory+k.Name {
-		t := x.memory.tables[k.Name]
+	if !p.InFile() {
 		out.hides = x.hides(k.Name, "")
-		for _, key := range slices.Sorted(maps.Keys(t.partitions)) {
-			for _, row := range t.partitions[key].rows {
-				err := out.add(append([]byte(key), row.key...), len(key), row.cells)
+		if err := x.memory.Table(k.Name).Each(func(key string, list []cells.Row) error {
+			for _, row := range list {
+				err := out.add(append([]byte(key), row.Key...), len(key), row.Cells)
 				if err != nil {
 					return err
 				}
 			}
+			return nil
+		}); err != nil {
+			return err
 		}
 		return out.flush()
 	}
-	f, err := openFile(filepath.Join(x.dir, rowsDir, p.Name))
+	f, err := sorted.Open(filepath.Join(x.dir, sorted.Dir, p.Name))
 	if f == nil {
 		return err
 	}
-	defer f.release()
+	defer f.Release()
 	out.hides = x.hides(k.Name, p.Name)
-	for at := int64(0); ; {
-		b, end, lost := f.blockIn(at)
-		if x.lost += lost; b == nil {
-			return out.flush()
-		}
-		at = end
-		for block := (rowReader{rest: b}); ; {
-			more, err := block.next()
-			if err != nil {
-				x.lost += int64(len(block.rest))
-			}
-			if err != nil || !more {
-				break
-			}
-			if err := out.add(block.key, block.part, block.cells); err != nil {
-				return err
-			}
+	all := new(sorted.Reader).Whole(f)
+	defer func() { x.lost += all.Lost() }()
+	for all.Next() {
+		if err := out.add(all.Row()); err != nil {
+			return err
 		}
 	}
+	return out.flush()
 }
 
 // hides returns what tells whether a value that has expired hides another of its table, in another
 // part.
-func (x *Export) hides(table, part string) func(stamp, now int64) bool {
-	var others []span
+func (x *Export) hides(name, part string) func(stamp, now int64) bool {
+	var others []cells.Span
 	for _, f := range x.files {
-		if f.Table == table && filepath.Base(f.path) != part {
-			others = append(others, f.spanOf())
+		if f.Table == name && filepath.Base(f.Path) != part {
+			others = append(others, f.SpanOf())
 		}
 	}
-	if t := x.memory.tables[table]; t != nil && part != "" {
-		others = append(others, t.span)
+	if t := x.memory.Table(name); t != nil && part != "" {
+		others = append(others, t.Span)
 	}
 	return func(stamp, now int64) bool {
-		return slices.ContainsFunc(others, func(s span) bool { return s.hidden(stamp, now) })
+		return slices.ContainsFunc(others, func(s cells.Span) bool { return s.Hidden(stamp, now) })
 	}
 }
 
 // rowsOut gathers rows of one partition.
 type rowsOut struct {
-	k     *storedTable
+	k     *table.Table
 	most  int
 	take  func([]rows.Row) error
 	hides func(stamp, now int64) bool
@@ -310,83 +269,42 @@ func (o *rowsOut) flush() error {
 }
 
 // add takes a row of the directory: one that is written for each write time and expiry in it.
-func (o *rowsOut) add(key []byte, part int, cells []cell) error {
+func (o *rowsOut) add(key []byte, part int, list []cells.Cell) error {
 	if o.partition != string(key[:part]) || o.bytes >= o.most {
 		if err := o.flush(); err != nil {
 			return err
 		}
 		o.partition = string(key[:part])
 	}
-	values, err := o.k.keyValues(key)
+	of, err := o.k.KeyValues(key)
 	if err != nil {
 		return err
 	}
 	now := o.now().Unix()
-	for len(cells) > 0 {
-		first := cells[0]
-		var rest []cell
-		row := rows.Row{Key: values, Values: make([]any, len(o.k.Values)), Stamp: first.stamp}
-		for _, c := range cells {
-			if c.stamp != first.stamp || c.expires != first.expires {
+	for len(list) > 0 {
+		first := list[0]
+		var rest []cells.Cell
+		row := rows.Row{Key: of, Values: make([]any, len(o.k.Values)), Stamp: first.Stamp}
+		for _, c := range list {
+			if c.Stamp != first.Stamp || c.Expires != first.Expires {
 				rest = append(rest, c)
 				continue
 			}
-			if err := o.k.put(row.Values, c); err != nil {
+			if err := o.k.Put(row.Values, c); err != nil {
 				return err
 			}
-			o.bytes += len(c.value)
+			o.bytes += len(c.Value)
 		}
-		cells = rest
-		if first.expires != 0 {
+		list = rest
+		if first.Expires != 0 {
 			// A second is the least that a row can live. What has expired lives as long, to hide.
-			row.TTL = time.Duration(max(1, first.expires-now)) * time.Second
+			row.TTL = time.Duration(max(1, first.Expires-now)) * time.Second
 		}
-		if first.dead(now) && !o.hides(first.stamp, now) {
+		if first.Dead(now) && !o.hides(first.Stamp, now) {
 			continue
 		}
 		o.list = append(o.list, row)
-		o.bytes += len(key) + rowWeight
+		o.bytes += len(key) + table.RowWeight
 	}
 	return nil
-}
-
-// keyValues returns the values of a row's key.
-func (k *storedTable) keyValues(key []byte) (list []any, err error) {
-	for _, c := range k.Keys() {
-		var b []byte
-		if b, key, err = readKey(&c, key); err != nil {
-			return nil, err
-		}
-		v, err := decode(c.Kind, b)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-// put sets a cell's value among those of a row.
-func (k *storedTable) put(values []any, c cell) error {
-	if c.column == marker {
-		return nil
-	}
-	if c.column > len(values) {
-		return fmt.Errorf("%w: a value of a column that %s does not have", errDamaged, k.Name)
-	}
-	kind := k.Values[c.column-1].Kind
-	b := c.value
-	if len(b) == 0 {
-		b = zeroes[kind] // it has expired, and has lost its bytes
-	}
-	v, err := decode(kind, b)
-	values[c.column-1] = v
-	return err
-}
-
-// zeroes are the bytes of zero values whose kind has always some.
-var zeroes = map[rows.Kind][]byte{
-	rows.UUID: make([]byte, 16), rows.Time: make([]byte, 8), rows.Int64: make([]byte, 8),
-	rows.Int32: make([]byte, 4), rows.Double: make([]byte, 8),
-	rows.Texts: {0}, rows.TextMap: {0}, rows.BlobMap: {0},
 }

@@ -13,7 +13,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/files/cells"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
 )
 
 // exported writes all that a directory has into an engine, and returns how many rows those were.
@@ -51,7 +54,7 @@ func TestExport(t *testing.T) {
 			now.step(time.Millisecond)
 			if random.IntN(40) == 0 {
 				now.step(time.Duration(random.IntN(900)) * time.Second)
-				wake(e.wakeKeeper)
+				e.keeper.Wake()
 			}
 			row := rows.Row{
 				Key:    []any{p, c},
@@ -76,7 +79,7 @@ func TestExport(t *testing.T) {
 					row.Values[v] = value
 					model[key][v] = append(
 						model[key][v],
-						cell{stamp: row.Stamp, expires: expires, value: fmt.Append(nil, i)},
+						cells.Cell{Stamp: row.Stamp, Expires: expires, Value: fmt.Append(nil, i)},
 					)
 				}
 			}
@@ -222,7 +225,7 @@ func TestExportWhileItRuns(t *testing.T) {
 	put(0, 1500)
 	x, err := NewExport(dir)
 	must(t, err)
-	if err := x.Take(); !errors.Is(err, ErrInUse) {
+	if err := x.Take(); !errors.Is(err, disk.ErrInUse) {
 		t.Fatalf("the directory of a process was taken: %v", err)
 	}
 	if exported(t, x, to) == 0 {
@@ -247,7 +250,7 @@ func TestExportWhileItRuns(t *testing.T) {
 	}
 	e.Close()
 	must(t, x.Take())
-	if _, err := Open(dir, Config{}); !errors.Is(err, ErrInUse) {
+	if _, err := Open(dir, Config{}); !errors.Is(err, disk.ErrInUse) {
 		t.Errorf("the directory was opened while it is taken: %v", err)
 	}
 	exported(t, x, to)
@@ -259,9 +262,9 @@ func TestExportWhileItRuns(t *testing.T) {
 		t.Errorf("of %d puts %v are not exported, %d bytes are lost", len(all), gone, x.Lost())
 	}
 	x.Close()
-	list, err := os.ReadDir(filepath.Join(dir, rowsDir))
+	list, err := os.ReadDir(filepath.Join(dir, sorted.Dir))
 	must(t, err)
-	must(t, os.Truncate(filepath.Join(dir, rowsDir, list[0].Name()), 100))
+	must(t, os.Truncate(filepath.Join(dir, sorted.Dir, list[0].Name()), 100))
 	x, err = NewExport(dir)
 	must(t, err)
 	defer x.Close()

@@ -15,7 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store/rows"
+	"github.com/ringwatch/ringwatch/store/rows/files/cells"
+	"github.com/ringwatch/ringwatch/store/rows/files/sorted"
 )
 
 // clock is a clock that a test sets.
@@ -43,7 +46,7 @@ func replacedTable() *rows.Table {
 }
 
 // written is all that was ever written of one value.
-type written []cell
+type written []cells.Cell
 
 func (w written) read(now int64) string {
 	if len(w) == 0 {
@@ -51,14 +54,14 @@ func (w written) read(now int64) string {
 	}
 	c := w[0]
 	for i := range w {
-		if w[i].beats(&c) {
+		if w[i].Beats(&c) {
 			c = w[i]
 		}
 	}
-	if c.dead(now) {
+	if c.Dead(now) {
 		return "none"
 	}
-	return string(c.value)
+	return string(c.Value)
 }
 
 // TestModel: through flushes, merges, expiry and new starts, what is read is what was written last
@@ -80,10 +83,10 @@ func TestModel(t *testing.T) {
 		switch random.IntN(40) {
 		case 0:
 			now.step(time.Duration(random.IntN(900)) * time.Second)
-			wake(e.wakeKeeper)
+			e.keeper.Wake()
 		case 1:
 			if random.IntN(8) == 0 {
-				merged += testutil.ToFloat64(e.metrics.merged)
+				merged += testutil.ToFloat64(e.ledger.Merged)
 				e.Close()
 				e = mustOpen(t, dir, config, tables...)
 			}
@@ -116,7 +119,7 @@ func TestModel(t *testing.T) {
 					row.Values[v] = []byte(text)
 				}
 				model[key][v] = append(model[key][v],
-					cell{stamp: row.Stamp, expires: expires, value: []byte(text)})
+					cells.Cell{Stamp: row.Stamp, Expires: expires, Value: []byte(text)})
 			}
 			must(t, e.Put(t.Context(), rows.Work{}, table, row))
 		}
@@ -124,7 +127,7 @@ func TestModel(t *testing.T) {
 			compare(t, e, table, p, model, now.now().Unix())
 		}
 	}
-	if merged+testutil.ToFloat64(e.metrics.merged) == 0 {
+	if merged+testutil.ToFloat64(e.ledger.Merged) == 0 {
 		t.Error("nothing was merged")
 	}
 }
@@ -178,19 +181,19 @@ func TestExpiryRemovesFiles(t *testing.T) {
 		must(t, e.Put(t.Context(), rows.Work{}, wideTable(), putOf(n)...))
 		now.step(3 * time.Minute) // 30 hours in all
 		if n%100 == 0 {
-			wake(e.wakeKeeper)
+			e.keeper.Wake()
 		}
 	}
 	eventually.True(t, "the first puts are gone", func() bool {
-		wake(e.wakeKeeper)
-		for _, f := range e.all() {
-			if f.dead(e.now()) {
+		e.keeper.Wake()
+		for _, f := range e.tree.Files() {
+			if f.Dead(now.now().Unix()) {
 				return false
 			}
 		}
 		return true
 	})
-	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("expired")) < 3 {
+	if testutil.ToFloat64(e.ledger.Removed.WithLabelValues("expired")) < 3 {
 		t.Error("files were not removed for their age")
 	}
 	for n := range int64(600) {
@@ -203,8 +206,8 @@ func TestExpiryRemovesFiles(t *testing.T) {
 	}
 	now.step(25 * time.Hour)
 	eventually.True(t, "all files are gone", func() bool {
-		wake(e.wakeKeeper)
-		return len(e.all()) == 0
+		e.keeper.Wake()
+		return len(e.tree.Files()) == 0
 	})
 }
 
@@ -212,7 +215,7 @@ func TestExpiryRemovesFiles(t *testing.T) {
 func TestMaxBytes(t *testing.T) {
 	const most, besides = 500 << 10, 100 << 10
 	dir, now := t.TempDir(), newClock()
-	aside := filepath.Join(dir, quarantineDir, "old")
+	aside := filepath.Join(dir, disk.QuarantineName, "old")
 	must(t, os.MkdirAll(filepath.Dir(aside), 0o700))
 	must(t, os.WriteFile(aside, make([]byte, 50<<10), 0o600))
 	var log lines
@@ -249,10 +252,10 @@ func TestMaxBytes(t *testing.T) {
 		now.step(time.Minute)
 	}
 	eventually.True(t, "the directory is small", func() bool {
-		wake(e.wakeKeeper)
+		e.keeper.Wake()
 		return e.Bytes() <= most-besides
 	})
-	if testutil.ToFloat64(e.metrics.removed.WithLabelValues("max_bytes")) == 0 ||
+	if testutil.ToFloat64(e.ledger.Removed.WithLabelValues("max_bytes")) == 0 ||
 		!strings.Contains(log.String(), "too large") {
 		t.Errorf("nothing is said of it: %s", log.String())
 	}
@@ -282,7 +285,7 @@ func TestMaxBytes(t *testing.T) {
 	if first < 200 || first > n-180 {
 		t.Errorf("the first that is left is %d", first)
 	}
-	if e.all(); len(e.all()) == 0 {
+	if e.tree.Files(); len(e.tree.Files()) == 0 {
 		t.Error("no files are left")
 	}
 	found := false
@@ -331,7 +334,7 @@ func TestClockWentBack(t *testing.T) {
 			e = mustOpen(t, dir, config, wideTable())
 		}
 	}
-	wake(e.wakeKeeper)
+	e.keeper.Wake()
 	for i := range int64(40) {
 		if look(t, e, 100+i) == 0 {
 			t.Errorf("put %d is gone", i)
@@ -413,28 +416,29 @@ func TestLeftovers(t *testing.T) {
 	}
 	put(0)
 	must(t, e.Flush(t.Context()))
-	first := e.all()[0]
-	kept, err := os.ReadFile(first.path)
+	first := e.tree.Files()[0]
+	kept, err := os.ReadFile(first.Path)
 	must(t, err)
+	for range 2 { // so that there are enough to merge
+		must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), putOf(10)...))
+		must(t, e.Flush(t.Context()))
+	}
 	put(time.Minute)
-	must(t, e.Put(t.Context(), rows.Work{}, replacedTable(), putOf(10)...))
-	must(t, e.Flush(t.Context()))
 	now.step(time.Hour)
-	e.tidying.Lock()
-	must(t, e.mergeFiles(e.all()))
-	e.tidying.Unlock()
+	must(t, e.Flush(t.Context()))
+	eventually.True(t, "the files are one", func() bool { return len(e.tree.Files()) == 1 })
 	if n := left(); n != 1 {
 		t.Fatalf("%d rows are left", n)
 	}
 	e.Close()
-	must(t, os.WriteFile(first.path, kept, 0o600)) // as if it had not been removed
-	half := filepath.Join(dir, rowsDir, "replaced-0000009999"+rowsSuffix+temporary)
+	must(t, os.WriteFile(first.Path, kept, 0o600)) // as if it had not been removed
+	half := filepath.Join(dir, sorted.Dir, "replaced-0000009999"+sorted.Suffix+disk.Temporary)
 	must(t, os.WriteFile(half, []byte("half"), 0o600))
 	e = mustOpen(t, dir, config, replacedTable())
 	if n := left(); n != 1 {
 		t.Errorf("%d rows are left after a crash", n)
 	}
-	for _, path := range []string{first.path, half} {
+	for _, path := range []string{first.Path, half} {
 		if _, err := os.Stat(path); err == nil {
 			t.Errorf("%s is still there", path)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
+	"github.com/ringwatch/ringwatch/disk/durable"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
-	"github.com/ringwatch/ringwatch/stream/durable"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
+	"github.com/ringwatch/ringwatch/disk"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
@@ -65,7 +66,7 @@ func (c *DataCheckCmd) RunTo(out io.Writer) error {
 		}
 		err := part.check(dir, damaged)
 		switch {
-		case errors.Is(err, rows.ErrInUse), errors.Is(err, stream.ErrInUse):
+		case errors.Is(err, disk.ErrInUse):
 			return exit.Usage(fmt.Errorf("a process has %s: stop it first", dir))
 		case err != nil:
 			return err

@@ -18,10 +18,9 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
+	"github.com/ringwatch/ringwatch/disk"
 	"github.com/ringwatch/ringwatch/store"
-	rows "github.com/ringwatch/ringwatch/store/rows/files"
 	"github.com/ringwatch/ringwatch/stream"
-	"github.com/ringwatch/ringwatch/stream/files"
 )
 
 // DataMoveCmd is ringwatch data move.
@@ -306,7 +305,7 @@ func (m *dataMove) handOver(ctx context.Context) error {
 	m.begin()
 	if m.rows != nil {
 		last := func() error { return m.rows.Last(ctx) }
-		if err := m.onceFree(ctx, rows.ErrInUse, last); err != nil {
+		if err := m.onceFree(ctx, last); err != nil {
 			return err
 		}
 	}
@@ -339,23 +338,23 @@ func (m *dataMove) copyStream(ctx context.Context) (messages int, err error) {
 	bounded, cancel := context.WithTimeout(ctx, m.patience)
 	defer cancel()
 	again := func(err error) bool {
-		return !errors.Is(err, files.ErrInUse) && stream.Retryable(err)
+		return !errors.Is(err, disk.ErrInUse) && stream.Retryable(err)
 	}
 	try := func(ctx context.Context) (err error) {
 		messages, err = m.stream.copy(ctx)
 		return err
 	}
-	err = m.onceFree(ctx, files.ErrInUse, func() error {
+	err = m.onceFree(ctx, func() error {
 		return engine.Retry(bounded, m.Log, "the stream", again, try)
 	})
 	return messages, err
 }
 
 // onceFree calls f until no process has what it takes.
-func (m *dataMove) onceFree(ctx context.Context, inUse error, f func() error) error {
+func (m *dataMove) onceFree(ctx context.Context, f func() error) error {
 	for deadline := time.Now().Add(m.patience); ; {
 		err := f()
-		if !errors.Is(err, inUse) {
+		if !errors.Is(err, disk.ErrInUse) {
 			return err
 		}
 		if !m.running || time.Now().After(deadline) {

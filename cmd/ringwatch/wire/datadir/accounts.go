@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
-	"github.com/ringwatch/ringwatch/stream/durable"
+	"github.com/ringwatch/ringwatch/disk/durable"
 )
 
 // AccountsName is a directory's file with the accounts that it has things of, a line each. Its
