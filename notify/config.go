@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -85,6 +86,9 @@ func (c *Config) Receivers() []string {
 	}
 	return names
 }
+
+// Templates are the patterns of the template files, as they are read.
+func (c *Config) Templates() []string { return slices.Clone(c.parsed.Templates) }
 
 // Silent says whether no receiver would send anything to anybody.
 func (c *Config) Silent() bool {
