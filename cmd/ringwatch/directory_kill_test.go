@@ -20,11 +20,11 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/dev/engines"
+	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/disk/durable/durabletest"
 )
 
 // TestKilledInOneDirectory takes the power from ringwatch all without engines at random moments

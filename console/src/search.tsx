@@ -35,7 +35,8 @@ export function Search() {
   const tables = useData(open ? asked : null, (s) => query(asked!, s), rarely);
   const metrics = useMemo(() => described.value && metricsOf(described.value), [described.value]);
   const known = { ...named.value, metrics, tables: expr ? tables.value?.result : [] };
-  const hits = hitsOf(text, known);
+  // Clusters and nodes stand first: before they come, Enter would open something else.
+  const hits = named.value || named.error ? hitsOf(text, known) : [];
   const lists = [named, described, ...(expr ? [tables] : [])];
   const failed = lists.find((d) => d.error)?.error;
   const waits = asked !== expr || lists.some((d) => d.loading && !d.error);

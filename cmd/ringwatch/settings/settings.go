@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
+	people "github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/recent"
@@ -39,6 +40,7 @@ import (
 // checked always, so that a mistake shows where it was made and not on the day its role is
 // started.
 type Config struct {
+	File      string `yaml:"-"` // its name
 	Accounts  []account.Account
 	Memory    memory.Config
 	Keys      account.KeyringConfig
@@ -58,7 +60,7 @@ type Config struct {
 	Events    eventsConfig
 	Recent    ConsumerConfig
 	Rules     rulesConfig
-	Notify    notify.Config
+	Notify    notifyConfig
 	Report    ReportConfig
 	Metrics   metricsConfig
 	Self      own.Config
@@ -136,7 +138,7 @@ func Default() Config {
 			ConsumerConfig: ConsumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(),
 			Mounts: true,
 		},
-		Notify: notify.DefaultConfig(),
+		Notify: notifyConfig{Config: notify.DefaultConfig(), Limits: people.DefaultLimits()},
 		Self:   own.DefaultConfig(),
 		Watch:  defaultWatch(),
 		Log:    LogConfig{Level: "info", Format: "text"},
@@ -146,6 +148,7 @@ func Default() Config {
 // Parse is load for a file's text.
 func Parse(file string, text []byte) (*Config, *account.Registry, error) {
 	c := Default()
+	c.File = file
 	unset, err := Decode(text, &c)
 	errs := []error{err}
 	check := func(name string, valid func() error) {
@@ -193,7 +196,7 @@ func Parse(file string, text []byte) (*Config, *account.Registry, error) {
 		return errors.Join(c.Rules.TLS.Validate(), c.Rules.Config.Validate())
 	})
 	c.Rules.ExternalURL = cmp.Or(c.Rules.ExternalURL, c.API.PublicURL)
-	check("notify", c.Notify.Validate)
+	check("notify", func() error { return c.validateNotify(file) })
 	check("report", c.ValidateReport)
 	check("metrics", c.Metrics.validate)
 	check("log", c.Log.validate)

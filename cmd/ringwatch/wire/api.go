@@ -22,6 +22,7 @@ import (
 //	                   ├─ which series there are ──► index.Index ◄── index.Loader ◄── store.Store
 //	                   ├─ POST /v1/lookup ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader
 //	                   ├─ /api/v1 ──► promapi ──► query.Engine, rules.Status
+//	                   ├─ /alertmanager ──► notify.Notifier of the role rules
 //	                   ├─ /v1/rules ──► rules.Status ◄── topics of the role rules
 //	                   └─ the daily reports ──► query.Engine ──► a directory, a webhook, a topic
 
@@ -85,7 +86,7 @@ func API(ctx context.Context, p *Process) (parts []Part, err error) {
 	}
 	server, err := api.New(p.Config.API, api.Deps{
 		Routes: slices.Concat(prometheusAPI(p, q, board).Routes(), board.Routes(publish),
-			lokiAPI(p, q, db).Routes()),
+			lokiAPI(p, q, db).Routes(), alertmanagerAPI(p)),
 		Admit:       p.Door.Admit,
 		Limit:       limiter.Take,
 		Reader:      q.reader,

@@ -17,7 +17,7 @@ import (
 )
 
 // Ops serves what a role without a listener of its own still owes its operator: /-/healthy,
-// /-/ready and /metrics. What warning, which may be nil, returns stands below "ready": the role
+// /-/ready and /metrics, and Alertmanager's API where people are told. What warning, which may be nil, returns stands below "ready": the role
 // works all the same.
 func (p *Process) Ops(c settings.ConsumerConfig, ready func(context.Context) error,
 	warning func(context.Context) string) (Part, error) {
@@ -39,6 +39,11 @@ func (p *Process) Ops(c settings.ConsumerConfig, ready func(context.Context) err
 		}
 	})
 	mux.Handle("GET /metrics", p.exposition(account.Names(p.Door.Admit, p.Config.API.Operators)))
+	if p.people != nil {
+		for _, r := range alertmanagerAPI(p) {
+			mux.HandleFunc(r.Pattern, p.admitted(r))
+		}
+	}
 	return p.listen(c.Listen, c.TLS, mux)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/rules"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	people "github.com/ringwatch/ringwatch/notify"
 	ours "github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/stream"
@@ -16,7 +17,7 @@ import (
 // have told before, and the parts let it hear what others tell from now on.
 func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, error) {
 	deps := notify.Deps{Metrics: p.Metrics, Log: p.Log}
-	c := p.Config.Notify
+	c := p.Config.Notify.Config
 	if len(c.ExternalLabels) == 0 {
 		c.ExternalLabels = p.Config.Rules.ExternalLabels
 	}
@@ -68,8 +69,9 @@ func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, er
 	}}, nil
 }
 
-// tell sends alerts that rules tell of: what is inactive was resolved.
-func tell(n *notify.Notifier) func(context.Context, []ours.Alert) {
+// tell sends alerts that rules tell of, to others and to people, if there are some: what is inactive
+// was resolved.
+func tell(p *Process, n *notify.Notifier, persons *people.Notifier) func(context.Context, []ours.Alert) {
 	return func(ctx context.Context, list []ours.Alert) {
 		alerts := make([]notify.Alert, 0, len(list))
 		for i := range list {
@@ -86,5 +88,8 @@ func tell(n *notify.Notifier) func(context.Context, []ours.Alert) {
 			alerts = append(alerts, one)
 		}
 		n.Send(ctx, alerts)
+		if persons != nil {
+			tellPeople(p, persons, alerts)
+		}
 	}
 }

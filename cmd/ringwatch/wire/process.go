@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
+	people "github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
@@ -50,6 +51,7 @@ type Process struct {
 	RecentReady func(context.Context) error // once the role recent is there
 	StoreState  storeState
 	RulesReady  func(context.Context) error  // once the role rules is there
+	people      *people.Notifier             // once the role rules is there; nil: nobody is told
 	Alone       bool                         // the role rules is all that the process does
 	engine      atomic.Pointer[query.Engine] // once the role api is there
 	logsMu      sync.Mutex

@@ -13,7 +13,8 @@ import (
 //	                                 ├─ Publish ──► frames: the series that rules record
 //	                                 ├─ Forward ──► recorded ──► stream.Consumer ──► rules.Rules,
 //	                                 │                              over all clusters of an account
-//	                                 ├─ Notify ──► notify.Notifier ──► Alertmanager, webhooks
+//	                                 ├─ Notify ──► rules/notify.Notifier ──► Alertmanager, webhooks
+//	                                 │          └► notify.Notifier ──► people, as alertmanager.yml says
 //	                                 └─ Save ──► states ──► Load, when a partition comes
 //	rule files of the API, nodes that have left, the pulse of ingest ──► followed, for both
 
@@ -36,10 +37,17 @@ func Rules(ctx context.Context, p *Process) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	persons, telling, err := openPeople(p)
+	if err != nil {
+		return nil, err
+	}
+	if persons != nil {
+		parts = append(parts, telling)
+	}
 	deps := rules.Deps{
 		Publish: topics.frames.Publish,
 		Forward: topics.forward,
-		Notify:  tell(notifier),
+		Notify:  tell(p, notifier, persons),
 		Load:    loadStates(topics.states),
 		Save:    saveState(topics.states),
 		Pulse:   heard.unbroken,

@@ -24,7 +24,7 @@ type KeyCreateCmd struct {
 	KeyFlags
 	Name      string          `arg:"" help:"The key's name, for lists and logs."`
 	Account   string          `help:"The account that owns the key. Not needed if there is only one."`
-	Scopes    []account.Scope `help:"What the key may do: read (use the API), write (send frames), rules (change rules, forget nodes), admin (make keys, see qps), operator (all of these)." default:"read" enum:"read,write,rules,admin,operator"`
+	Scopes    []account.Scope `help:"What the key may do: read (use the API), write (send frames), rules (change rules, silence alerts, forget nodes), admin (make keys, see qps), operator (all of these)." default:"read" enum:"read,write,rules,admin,operator"`
 	Expires   string          `help:"When it expires: 90d, 2027-06-30 or 2027-06-30T12:00:00Z. Without it: never."`
 	Networks  []string        `name:"network" help:"The network that it may be used from, such as 10.1.0.0/16; may be repeated. Without it: any."`
 	Clusters  []string        `name:"cluster" help:"The clusters that it may read and write, such as prod-*; may be repeated. Without it: all of the account's."`

@@ -1,0 +1,128 @@
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	amnotify "github.com/prometheus/alertmanager/notify"
+)
+
+// gate is what notifications pass on their way out. Alertmanager's dispatcher cancels what is on its
+// way when it stops, whether a receiver has got it or not, and so the next one tells it again. Here
+// a request that has begun is finished, and the log of notifications knows its end.
+type gate struct {
+	next  amnotify.Stage
+	board *board
+
+	mu     sync.Mutex
+	closed bool
+	inside int
+	empty  chan struct{} // closed when nothing is inside any more, after the gate was closed
+	ctx    context.Context
+	cancel context.CancelFunc // of requests that take too long
+}
+
+func newGate(b *board) *gate {
+	g := &gate{board: b, empty: make(chan struct{})}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
+}
+
+// Exec implements notify.Stage: a group passes. When the gate is closed it waits until the
+// dispatcher is told to stop.
+func (g *gate) Exec(
+	ctx context.Context, l *slog.Logger, alerts ...*alert.Alert,
+) (context.Context, []*alert.Alert, error) {
+	if !g.enter() {
+		<-ctx.Done()
+		return ctx, nil, ctx.Err()
+	}
+	defer g.leave()
+	g.board.settle(ctx)
+	g.board.noteTold(alerts)
+	return g.next.Exec(ctx, l, alerts...)
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.inside++
+	return true
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.inside--; g.closed && g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// close lets nothing in any more.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	if g.closed = true; g.inside == 0 {
+		close(g.empty)
+	}
+}
+
+// wait returns when nothing is inside any more: after so long it cuts requests off. Call it after
+// the dispatcher was stopped, which ends what only waits for another try.
+func (g *gate) wait(d time.Duration) {
+	timer := time.AfterFunc(d, g.cancel)
+	<-g.empty
+	timer.Stop()
+	g.cancel()
+}
+
+// attempt is the context of one request: it ends with its time, and with the gate's patience, but
+// not with the dispatcher.
+func (g *gate) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if at, ok := ctx.Deadline(); ok {
+		var end context.CancelFunc
+		whole, end = context.WithDeadline(whole, at)
+		both := cancel
+		cancel = func() { end(); both() }
+	}
+	stop := context.AfterFunc(g.ctx, cancel)
+	all := cancel
+	return whole, func() { stop(); all() }
+}
+
+// outlet is a receiver's integration behind the gate. It has at most max alerts to tell at once.
+type outlet struct {
+	amnotify.Integration
+	gate *gate
+	max  int
+}
+
+// Notify implements notify.Notifier.
+func (o *outlet) Notify(ctx context.Context, alerts ...*alert.Alert) amnotify.NotifyVerdict {
+	ctx, cancel := o.gate.attempt(ctx)
+	defer cancel()
+	// A webhook is told how many it does not get.
+	if len(alerts) > o.max && o.Name() != "webhook" {
+		alerts = alerts[:o.max]
+	}
+	return o.Integration.Notify(ctx, alerts...)
+}
+
+func behind(g *gate, receiver string, list []amnotify.Integration, max int) []amnotify.Integration {
+	all := make([]amnotify.Integration, 0, len(list))
+	for _, in := range list {
+		o := &outlet{Integration: in, gate: g, max: max}
+		all = append(all, amnotify.NewIntegration(o, o, in.Name(), in.Index(), receiver))
+	}
+	return all
+}

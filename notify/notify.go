@@ -1,0 +1,343 @@
+// Package notify leads from alerts to people: Alertmanager's own parts, in this process.
+//
+// Start with Notifier. Alerts come in by Put, messages go out to the receivers of an
+// alertmanager.yml, and Handler is Alertmanager's API v2, with which people silence and look:
+//
+//	Put ──▶ account ──▶ board ──▶ dispatcher: groups ──▶ gate ──▶ mutes, told already? ──▶ receivers
+//	Handler ──▶ account: silences, alerts, groups
+//
+// Each account has its own Alertmanager: silences, receivers, groups, limits, API, and a directory.
+// Config is what an alertmanager.yml says; journal is how a directory keeps what it must not forget.
+//
+// What it promises:
+//   - Put does not wait for receivers. Of an account, no more than Limits say is in memory; what is
+//     beyond is dropped and counted, and whoever repeats it is heard when there is room.
+//   - A silence that was answered for is on disk. It holds after kill -9.
+//   - What a receiver has taken is not told it again within its interval: after kill -9, after a
+//     reload, and after Close, which lets what is on its way arrive.
+//   - An end is told to whoever was told of the beginning, after a restart, too.
+//   - A configuration that cannot work changes nothing.
+//
+// What bites:
+//   - A process that is killed between a receiver's answer and its note tells once more. Nobody can
+//     know whether the receiver had it.
+//   - After a restart what fired fires on for Options.FiringLasts. Whoever puts alerts must repeat
+//     them within that time, or they count as ended.
+//   - Alertmanager's packages keep how matchers are read for the whole process.
+//   - Two processes must not share a directory. Nothing here looks.
+//
+// It may import stream/durable.
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// Options is what a Notifier is opened with. DefaultOptions has the times and limits.
+type Options struct {
+	// Dir has a directory for each account. It is made if need be.
+	Dir     string
+	Configs Configs
+	Limits  Limits
+	// Console is where people see alerts, for links in messages; nil: nowhere.
+	Console *url.URL
+	// NameAccounts gives alerts of accounts that share a configuration the label account.
+	NameAccounts bool
+
+	// FiringLasts is how long an alert fires that is not repeated and does not say so itself.
+	FiringLasts time.Duration
+	// Retention is how long silences that ended and what was told are known. A repeat_interval
+	// beyond it is shorter than it says.
+	Retention time.Duration
+	// StopTimeout is how long requests on their way have to arrive when something stops.
+	StopTimeout time.Duration
+
+	Metrics prometheus.Registerer
+	Log     *slog.Logger
+
+	collectEvery time.Duration // alerts that ended leave memory
+	syncEvery    time.Duration // what was told gets to the disk; kill -9 does not need it
+	shortenEvery time.Duration // files that are long are written anew
+	// calm is how long nothing has begun or ended before a group tells, so that inhibitions that
+	// come with it are known.
+	calm time.Duration
+}
+
+// Configs says which configuration an account has.
+type Configs struct {
+	Shared *Config            // of all accounts but those in Own; nil: Default
+	Own    map[string]*Config // by account
+}
+
+func (c Configs) of(account string) (config *Config, own bool) {
+	if one := c.Own[account]; one != nil {
+		return one, true
+	}
+	if c.Shared == nil {
+		return Default(), false
+	}
+	return c.Shared, false
+}
+
+// DefaultOptions lacks Dir, Metrics and Log.
+func DefaultOptions() Options {
+	return Options{
+		Limits: DefaultLimits(), FiringLasts: 5 * time.Minute, Retention: 120 * time.Hour,
+		StopTimeout: 10 * time.Second, collectEvery: 30 * time.Minute, syncEvery: time.Second,
+		shortenEvery: time.Minute, calm: time.Second,
+	}
+}
+
+// Alert is one alert of one account at one moment.
+type Alert struct {
+	Account             string
+	Labels, Annotations labels.Labels
+	StartsAt            time.Time // since when it fires
+	EndsAt              time.Time // when it ended; zero: it fires
+	// ValidUntil is until when it fires unless it is repeated; zero: for Options.FiringLasts.
+	ValidUntil   time.Time
+	GeneratorURL string
+}
+
+// Notifier tells people of alerts. It is safe for concurrent use.
+type Notifier struct {
+	options Options
+	metrics *metrics
+
+	mu       sync.RWMutex
+	accounts map[string]*account
+	closed   bool
+}
+
+// ErrClosed is returned after Close.
+var ErrClosed = errors.New("notify: closed")
+
+// Open opens the accounts that have a directory; others are opened when they come. What was told
+// before is not told again, and what was to be told is.
+func Open(o Options) (*Notifier, error) {
+	if o.Dir == "" {
+		return nil, errors.New("notify: a directory is needed")
+	}
+	if err := o.Limits.Validate(); err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	m := newMetrics()
+	n := &Notifier{options: o, metrics: m, accounts: map[string]*account{}}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	names, err := accountsIn(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if _, err := n.account(name); err != nil {
+			return nil, errors.Join(err, n.Close())
+		}
+	}
+	m.all = n.open
+	if err := o.Metrics.Register(m); err != nil {
+		return nil, errors.Join(fmt.Errorf("notify: cannot register metrics: %w", err), n.Close())
+	}
+	return n, nil
+}
+
+// An account's directory is its name, escaped, after a word that keeps it from being "..".
+const accountDir = "account-"
+
+func directoryOf(account string) string { return accountDir + url.PathEscape(account) }
+
+func accountsIn(dir string) (names []string, err error) {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range list {
+		if escaped, ok := strings.CutPrefix(e.Name(), accountDir); ok && e.IsDir() {
+			if name, err := url.PathUnescape(escaped); err == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, err
+}
+
+// account returns an account's Alertmanager, and opens it if it is not there.
+func (n *Notifier) account(name string) (*account, error) {
+	n.mu.RLock()
+	a, closed := n.accounts[name], n.closed
+	n.mu.RUnlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	if a != nil {
+		return a, nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, ErrClosed
+	}
+	if a := n.accounts[name]; a != nil {
+		return a, nil
+	}
+	c, _ := n.options.Configs.of(name)
+	b, err := c.build(n.options.Limits, n.options.Console, n.options.Log)
+	if err != nil {
+		return nil, fmt.Errorf("notify: account %s: %w", name, err)
+	}
+	a, err = openAccount(&n.options, n.metrics, name, b)
+	if err != nil {
+		return nil, err
+	}
+	n.accounts[name] = a
+	return a, nil
+}
+
+// open is what is open, by name.
+func (n *Notifier) open() []*account {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	list := make([]*account, 0, len(n.accounts))
+	for _, a := range n.accounts {
+		list = append(list, a)
+	}
+	slices.SortFunc(list, func(a, b *account) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+// Put takes alerts: a firing one again and again while it fires, and its end. What is beyond a limit
+// is left out and counted; an error is of an account's directory, or ErrClosed.
+func (n *Notifier) Put(ctx context.Context, alerts ...Alert) error {
+	byAccount := map[string][]*alert.Alert{}
+	var names []string
+	now := time.Now()
+	for i := range alerts {
+		name := alerts[i].Account
+		if byAccount[name] == nil {
+			names = append(names, name)
+		}
+		byAccount[name] = append(byAccount[name], n.converted(&alerts[i], now))
+	}
+	var errs []error
+	for _, name := range names {
+		a, err := n.account(name)
+		if err == nil {
+			err = a.board.Put(ctx, byAccount[name]...)
+		} else {
+			n.metrics.accepted.Add(float64(len(byAccount[name])))
+			n.metrics.dropped.WithLabelValues("closed").Add(float64(len(byAccount[name])))
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// converted is an alert in Alertmanager's form. An end that has passed would end one that fires, and
+// one to come would not end one that ended.
+func (n *Notifier) converted(a *Alert, now time.Time) *alert.Alert {
+	m := model.Alert{Labels: setOf(a.Labels), Annotations: setOf(a.Annotations),
+		StartsAt: a.StartsAt, GeneratorURL: a.GeneratorURL}
+	n.mu.RLock()
+	_, own := n.options.Configs.of(a.Account)
+	n.mu.RUnlock()
+	if n.options.NameAccounts && !own && m.Labels["account"] == "" {
+		m.Labels["account"] = model.LabelValue(a.Account)
+	}
+	if m.StartsAt.IsZero() || m.StartsAt.After(now) {
+		m.StartsAt = now
+	}
+	switch {
+	case a.EndsAt.IsZero():
+		m.EndsAt = now.Add(n.options.FiringLasts)
+		if a.ValidUntil.After(m.EndsAt) {
+			m.EndsAt = a.ValidUntil
+		}
+	case a.EndsAt.After(now):
+		m.EndsAt = now
+	default:
+		m.EndsAt = a.EndsAt
+	}
+	if m.EndsAt.Before(m.StartsAt) {
+		m.StartsAt = m.EndsAt
+	}
+	return alert.New(m, now, a.EndsAt.IsZero() && a.ValidUntil.IsZero())
+}
+
+func setOf(all labels.Labels) model.LabelSet {
+	set := make(model.LabelSet, all.Len())
+	all.Range(func(l labels.Label) {
+		if l.Value != "" {
+			set[model.LabelName(l.Name)] = model.LabelValue(l.Value)
+		}
+	})
+	return set
+}
+
+// Handler is Alertmanager's HTTP API of one account: /api/v2/, /-/healthy, /-/ready and /metrics.
+// Who may ask is the caller's to decide.
+func (n *Notifier) Handler(account string) (http.Handler, error) {
+	a, err := n.account(account)
+	if err != nil {
+		return nil, err
+	}
+	return a.handler, nil
+}
+
+// Reload takes other configurations. If one of them cannot work for an account, nothing changes.
+func (n *Notifier) Reload(c Configs) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return ErrClosed
+	}
+	all := map[string]*built{}
+	for name := range n.accounts {
+		one, _ := c.of(name)
+		b, err := one.build(n.options.Limits, n.options.Console, n.options.Log)
+		if err != nil {
+			return fmt.Errorf("notify: account %s: %w", name, err)
+		}
+		all[name] = b
+	}
+	n.options.Configs = c
+	var work sync.WaitGroup
+	for name, a := range n.accounts {
+		work.Go(func() { a.become(all[name]) })
+	}
+	work.Wait()
+	return nil
+}
+
+// Close ends all accounts. It waits for requests on their way, up to Options.StopTimeout.
+func (n *Notifier) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	errs := make([]error, len(n.accounts))
+	var work sync.WaitGroup
+	next := 0
+	for _, a := range n.accounts {
+		i := next
+		next++
+		work.Go(func() { errs[i] = a.close() })
+	}
+	work.Wait()
+	return errors.Join(errs...)
+}
