@@ -26,7 +26,7 @@
 //   - Alertmanager's packages keep how matchers are read for the whole process.
 //   - Two processes must not share a directory. Nothing here looks.
 //
-// It may import stream/durable.
+// Of our other packages it imports disk/durable.
 package notify
 
 import (

@@ -121,7 +121,8 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 			"-Dcassandra.migration_delay_ms=1000", "-Dcassandra.schema_pull_interval_ms=1000"},
 	}
 	if i > 3 { // it comes and goes, and sleeps for this long each time
-		config.JVMArgs = append(config.JVMArgs, "-Dcassandra.ring_delay_ms=2000")
+		config.JVMArgs = append(config.JVMArgs, "-Dcassandra.ring_delay_ms=2000",
+			engines.LeaveSoon)
 	}
 	if len(c.nodes) > 0 {
 		config.StoragePort, config.NativePort = c.nodes[0].StoragePort, c.nodes[0].NativePort

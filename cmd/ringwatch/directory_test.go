@@ -200,7 +200,7 @@ func TestInOneDirectory(t *testing.T) {
 
 // secondProcesses are those that somebody starts while the directory has its process.
 func (d *directory) secondProcesses(t *testing.T) {
-	d.refused(t, "another process has "+filepath.Join(d.data, "stream")+": stop it", "all")
+	d.refused(t, filepath.Join(d.data, "stream")+" is used by process ", "all")
 	for _, command := range [][]string{{"schema", "show"},
 		{"backfill", "--account", "alone", "x"}} {
 		d.refused(t, "stop that process first", command...)

@@ -237,10 +237,10 @@ func (c CassandraConfig) settings() map[string]any {
 		s["commitlog_sync_group_window"] = c.GroupWindow.String()
 		s["concurrent_writes"] = groupWriters
 	}
-	fitSettings(c.Version, s)
 	for key, value := range c.Extra {
 		s[key] = value
 	}
+	fitSettings(c.Version, s)
 	return s
 }
 

@@ -33,6 +33,9 @@ var unflushedSchema = []string{"-Dcassandra.test.flush_local_schema_changes=fals
 var patience = map[string]any{"read_request_timeout": "2m", "range_request_timeout": "2m",
 	"write_request_timeout": "2m", "cas_contention_timeout": "2m", "request_timeout": "2m"}
 
+// LeaveSoon keeps a node that leaves its ring from sleeping for twice its write_request_timeout.
+const LeaveSoon = "-Dcassandra.batchlog.replay_timeout_in_ms=4000"
+
 // startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside,
 // four times that: an engine that ends is noticed at once, and nobody sits and waits for one that
 // hangs.
@@ -70,6 +73,7 @@ func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	extra := maps.Clone(patience)
 	maps.Copy(extra, c.Extra)
 	c.Extra = extra
+	c.JVMArgs = append([]string{LeaveSoon}, c.JVMArgs...)
 	node, err := StartCassandra(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
