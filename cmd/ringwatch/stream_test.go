@@ -77,7 +77,7 @@ api: {listen: "127.0.0.1:%d"}
 	send(base - pastSpan/3)
 	code, stderr := start(t, "all", "--config", config, "--data", data)
 	if code != 2 ||
-		!strings.Contains(stderr, "another process has "+filepath.Join(data, "stream")) {
+		!strings.Contains(stderr, filepath.Join(data, "stream")+" is used by process ") {
 		t.Errorf("a second process: exit code %d, %s", code, stderr)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
