@@ -32,8 +32,8 @@ import (
 // configuration changes:
 //
 //	board (alerts) ─┬─▶ inhibitor ─┐
-//	                └─▶ dispatcher ┴▶ gate ▶ inhibited? in its time? silenced? told already? ▶ receivers
-//	                    └── running: replaced ──┘        silences ┘  told (log) ┘
+//	                └─▶ dispatcher ┴▶ gate ▶ inhibited? muted? silenced? told already? ▶ receivers
+//	                    └── running: replaced ──┘     silences ┘  told (log) ┘
 //
 // Silences, the log and the board each have a journal in the directory.
 type account struct {

@@ -153,8 +153,8 @@ func (b *board) noteTold(alerts []*alert.Alert) {
 	}
 }
 
-// settle waits until nothing has begun or ended for a moment, at most five of them. An alert that is
-// old when it comes is told at once, and what keeps it quiet may be about to come.
+// settle waits until nothing has begun or ended for a moment, at most five of them. An alert that
+// is old when it comes is told at once, and what keeps it quiet may be about to come.
 func (b *board) settle(ctx context.Context) {
 	for range 5 {
 		b.mu.Lock()

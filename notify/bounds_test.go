@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
 // metric is a value of the process's metrics; several of a name are added up.
@@ -116,10 +118,11 @@ func TestSilencesAreBounded(t *testing.T) {
 	}
 }
 
-// TestAmtool asks what Debian's amtool asks, if it is installed.
+// TestAmtool asks what Debian's amtool asks.
 func TestAmtool(t *testing.T) {
+	engines.Needed(t, "amtool")
 	if _, err := exec.LookPath("amtool"); err != nil {
-		t.Skip("amtool is not installed: it is in the package prometheus-alertmanager")
+		t.Fatal("amtool is not installed: it is in the package prometheus-alertmanager")
 	}
 	h := mustHook(t, nil)
 	n := opened(t, h, "1h")

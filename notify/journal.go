@@ -21,7 +21,8 @@ import (
 //	"RWNOTIFY1\n"   then records:   length (uint32)   CRC-32C of the bytes (uint32)   bytes
 //
 // Numbers are little endian. A record that ends early or does not match ends the file: it and what
-// follows are cut off, and kept beside it with the name's ending .damaged unless the file just ends.
+// follows are cut off, and kept beside it with the name's ending .damaged unless the file just
+// ends.
 type journal struct {
 	path string
 

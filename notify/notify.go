@@ -3,11 +3,12 @@
 // Start with Notifier. Alerts come in by Put, messages go out to the receivers of an
 // alertmanager.yml, and Handler is Alertmanager's API v2, with which people silence and look:
 //
-//	Put ──▶ account ──▶ board ──▶ dispatcher: groups ──▶ gate ──▶ mutes, told already? ──▶ receivers
+//	Put ──▶ account ──▶ board ──▶ dispatcher: groups ──▶ gate ──▶ muted, told? ──▶ receivers
 //	Handler ──▶ account: silences, alerts, groups
 //
 // Each account has its own Alertmanager: silences, receivers, groups, limits, API, and a directory.
-// Config is what an alertmanager.yml says; journal is how a directory keeps what it must not forget.
+// Config is what an alertmanager.yml says; journal is how a directory keeps what it must not
+// forget.
 //
 // What it promises:
 //   - Put does not wait for receivers. Of an account, no more than Limits say is in memory; what is
@@ -249,8 +250,8 @@ func (n *Notifier) Put(ctx context.Context, alerts ...Alert) error {
 	return errors.Join(errs...)
 }
 
-// converted is an alert in Alertmanager's form. An end that has passed would end one that fires, and
-// one to come would not end one that ended.
+// converted is an alert in Alertmanager's form. An end that has passed would end one that fires,
+// and one to come would not end one that ended.
 func (n *Notifier) converted(a *Alert, now time.Time) *alert.Alert {
 	m := model.Alert{Labels: setOf(a.Labels), Annotations: setOf(a.Annotations),
 		StartsAt: a.StartsAt, GeneratorURL: a.GeneratorURL}

@@ -22,8 +22,8 @@ import (
 	"github.com/ringwatch/ringwatch/rules/notify"
 )
 
-// openPeople wires alerts → people, and the part that reads the configuration again and ends it. nil:
-// this process has no directory for it, and nobody asks for it.
+// openPeople wires alerts → people, and the part that reads the configuration again and ends it.
+// nil: this process has no directory for it, and nobody asks for it.
 func openPeople(p *Process) (*people.Notifier, Part, error) {
 	dir, err := p.Config.NotifyDir()
 	if err != nil {

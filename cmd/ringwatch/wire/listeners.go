@@ -17,8 +17,8 @@ import (
 )
 
 // Ops serves what a role without a listener of its own still owes its operator: /-/healthy,
-// /-/ready and /metrics, and Alertmanager's API where people are told. What warning, which may be nil, returns stands below "ready": the role
-// works all the same.
+// /-/ready and /metrics, and Alertmanager's API where people are told. What warning, which may be
+// nil, returns stands below "ready": the role works all the same.
 func (p *Process) Ops(c settings.ConsumerConfig, ready func(context.Context) error,
 	warning func(context.Context) string) (Part, error) {
 	mux := http.NewServeMux()

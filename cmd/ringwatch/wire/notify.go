@@ -69,9 +69,10 @@ func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, er
 	}}, nil
 }
 
-// tell sends alerts that rules tell of, to others and to people, if there are some: what is inactive
-// was resolved.
-func tell(p *Process, n *notify.Notifier, persons *people.Notifier) func(context.Context, []ours.Alert) {
+// tell sends alerts that rules tell of, to others and to people, if there are some: what is
+// inactive was resolved.
+func tell(p *Process, n *notify.Notifier, persons *people.Notifier,
+) func(context.Context, []ours.Alert) {
 	return func(ctx context.Context, list []ours.Alert) {
 		alerts := make([]notify.Alert, 0, len(list))
 		for i := range list {

@@ -14,7 +14,7 @@ import (
 //	                                 ├─ Forward ──► recorded ──► stream.Consumer ──► rules.Rules,
 //	                                 │                              over all clusters of an account
 //	                                 ├─ Notify ──► rules/notify.Notifier ──► Alertmanager, webhooks
-//	                                 │          └► notify.Notifier ──► people, as alertmanager.yml says
+//	                                 │          └► notify.Notifier ──► people: alertmanager.yml
 //	                                 └─ Save ──► states ──► Load, when a partition comes
 //	rule files of the API, nodes that have left, the pulse of ingest ──► followed, for both
 
