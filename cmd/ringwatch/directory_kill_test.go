@@ -87,15 +87,21 @@ func (d *directory) life(t *testing.T, random *rand.Rand, lost *durabletest.Lost
 	t.Helper()
 	notes := filepath.Join(filepath.Dir(d.data), "notes")
 	d.launch(t, littleRows, recordDir+"="+d.data, recordNotes+"="+notes)
+	const byItself = "the process has ended by itself"
 	eventually(t, "frames that are taken", func(context.Context) error {
 		if enough() {
 			return nil
+		}
+		select {
+		case <-d.Done():
+			t.Fatal(byItself)
+		default:
 		}
 		return errors.New("there are too few")
 	})
 	select {
 	case <-d.Done():
-		t.Fatal("the process has ended by itself")
+		t.Fatal(byItself)
 	case <-time.After(time.Duration(random.IntN(2000)) * time.Millisecond):
 	}
 	if random.IntN(2) == 0 && durabletest.End(notes) == nil { // else it has not begun to record
@@ -108,7 +114,7 @@ func (d *directory) life(t *testing.T, random *rand.Rand, lost *durabletest.Lost
 		t.Fatal(err)
 	}
 	l, err := durabletest.Lose(random, d.data, notes)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // it was killed before it recorded anything
+	if err != nil {
 		t.Fatal(err)
 	}
 	lost.Add(l)

@@ -29,6 +29,7 @@ import { chromium } from "playwright-core";
 const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = process.env;
 const here = join(dirname(fileURLToPath(import.meta.url)), process.env.TESTS ?? ".");
 const patience = 300_000; // ms; machines may be ten times slower from one minute to the next
+const longest = 600_000; // ms that a test may take: some things a browser is asked have no end
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
@@ -229,6 +230,25 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
 
 let failed = 0;
 
+/** That something took too long. */
+class Late extends Error {
+  constructor(what, ms, spins) {
+    super(
+      `${what} took longer than ${ms / 1000} s${spins ? ": the page's script does not end" : ""}`,
+    );
+    this.spins = spins;
+  }
+}
+
+const pause = (ms) => new Promise((done) => setTimeout(() => done("late"), ms));
+
+/** What a promise becomes, or Late. */
+async function within(ms, promise, what, page) {
+  if ((await Promise.race([promise, pause(ms)])) !== "late") return promise;
+  const looked = page?.evaluate(() => true).catch(() => true);
+  throw new Late(what, ms, (await Promise.race([looked, pause(10_000)])) === "late");
+}
+
 /** Leaves a kept page as a new one is. */
 async function clean(page, { width = 1280, height = 900, colorScheme = "dark" }) {
   await page.unrouteAll({ behavior: "ignoreErrors" });
@@ -240,40 +260,55 @@ async function clean(page, { width = 1280, height = 900, colorScheme = "dark" })
   });
 }
 
-/** Runs a test on a page of its lane, or on one of its own. A page on which one failed is not
- *  kept. */
-async function run({ name, test, options }, lane) {
+/** Runs a test, and says how it went: once more where the browser hung by itself. */
+async function run(test, lane) {
+  let why = await attempt(test, lane);
+  if (why instanceof Late && !why.spins) {
+    console.log(`the browser hung in ${test.name}: ${why.message}`);
+    why = await attempt(test, lane);
+  }
+  if (!why) return;
+  failed++;
+  console.log(`FAIL ${test.name}: ${String(why.message).split("\n").slice(0, 12).join(" | ")}`);
+}
+
+/** Runs a test on a page of its lane, or on one of its own, and returns why it failed. A page on
+ *  which one failed is not kept. */
+async function attempt({ name, test, options }, lane) {
   const key = options.key ?? KEY;
   const began = Date.now();
   let kept = options.own ? undefined : lane.get(key);
-  let passed = false;
+  let failure;
   try {
-    if (kept) await clean(kept.page, options);
-    else kept = await open(key, options);
+    if (kept) await within(longest, clean(kept.page, options), "the cleaning", kept.page);
+    else kept = await within(longest, open(key, options), "the opening");
     const { page, faults, waiting, lost } = kept;
     faults.length = 0;
     lost.length = 0;
     waiting.clear();
-    await test(page, new Test(kept, key));
+    await within(longest, test(page, new Test(kept, key)), "the test", page);
     if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
-    passed = true;
     console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
   } catch (e) {
-    failed++;
-    const refused = kept?.refused.map((r) => ` | refused ${r}`).join("") ?? "";
-    const why = String(e.message).split("\n").slice(0, 12).join(" | ") + refused;
-    console.log(`FAIL ${name}: ${why}`);
+    failure = e;
+    failure.message += kept?.refused.map((r) => ` | refused ${r}`).join("") ?? "";
     if (process.env.SHOTS) {
       const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
       await kept?.page.screenshot({ path });
     }
   }
-  if (passed && !options.own) {
+  if (!failure && !options.own) {
     lane.set(key, kept);
   } else {
     if (!options.own) lane.delete(key);
-    await kept?.context.close();
+    await close(kept?.context);
   }
+  return failure;
+}
+
+/** Closes a browser or a context, unless it hangs. */
+async function close(what) {
+  await Promise.race([what?.close().catch(() => {}), pause(60_000)]);
 }
 
 /** Runs tests, so many at once. */
@@ -282,7 +317,7 @@ async function runAll(list, lanes) {
   const work = async () => {
     const lane = new Map(); // pages by key
     for (const each of next) await run(each, lane);
-    for (const { context } of lane.values()) await context.close();
+    for (const { context } of lane.values()) await close(context);
   };
   await Promise.all(Array.from({ length: lanes }, work));
 }
@@ -301,5 +336,5 @@ const alone = all.filter((t) => t.options.alone);
 const rest = all.filter((t) => !t.options.first && !t.options.alone);
 await runAll([...first, ...rest], Number(LANES));
 await runAll(alone, 1);
-await browser.close();
+await close(browser);
 process.exit(failed > 0 ? 1 : 0);

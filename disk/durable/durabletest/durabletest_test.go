@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,5 +92,29 @@ func one(t *testing.T, random *rand.Rand, seen map[string]bool) {
 	}
 	if _, err := os.Stat(name("dir/lasts")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestKilledInRecord: a process that is killed before Record has returned has lost nothing, and the
+// next one records from the beginning.
+func TestKilledInRecord(t *testing.T) {
+	dir, notes := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "notes")
+	must(t, os.MkdirAll(dir, 0o700))
+	for i := range 100 {
+		must(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte("durable"), 0o600))
+	}
+	must(t, os.MkdirAll(filepath.Join(notes, "files"), 0o700))
+	must(t, os.WriteFile(eventsFile(notes)+".begun", []byte(`{"Dir":"`+dir+`","Na`), 0o600))
+	must(t, End(notes))
+	lost, err := Lose(rand.New(rand.NewPCG(1, 1)), dir, notes)
+	must(t, err)
+	if lost != (Lost{}) {
+		t.Errorf("lost were %s", lost)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 100 {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+	if _, err := os.Stat(notes); !os.IsNotExist(err) {
+		t.Errorf("the notes are left, %v", err)
 	}
 }

@@ -25,9 +25,12 @@ func (l Lost) String() string {
 }
 
 // Lose takes from dir what its last process, which must be gone, had not made durable; notes are
-// that process's, and are gone then.
+// that process's, and are gone then. A process that was killed before Record returned lost nothing.
 func Lose(random *rand.Rand, dir, notes string) (lost Lost, err error) {
 	sizes, names, err := read(notes)
+	if errors.Is(err, os.ErrNotExist) {
+		return lost, os.RemoveAll(notes)
+	}
 	if err != nil {
 		return lost, err
 	}

@@ -52,8 +52,8 @@ func Record(dir, notes string) error {
 		return err
 	}
 	var err error
-	r.out, err = os.OpenFile(filepath.Join(notes, "events"),
-		os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
+	begun := eventsFile(notes) + ".begun"
+	r.out, err = os.OpenFile(begun, os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,15 @@ func Record(dir, notes string) error {
 	}); err != nil {
 		return err
 	}
+	if err := os.Rename(begun, eventsFile(notes)); err != nil {
+		return err
+	}
 	durable.Watch(r.around)
 	return nil
 }
+
+// eventsFile is there when all that was durable at the beginning is noted.
+func eventsFile(notes string) string { return filepath.Join(notes, "events") }
 
 // around is a sync, or the end of the process in the middle of it.
 func (r *recorder) around(f *os.File, sync func() error) error {
@@ -166,7 +172,7 @@ func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
 // read returns what notes say is durable: sizes by inode, and names by directory.
 func read(notes string) (sizes map[uint64]int64, names map[string]map[string]uint64, err error) {
-	f, err := os.Open(filepath.Join(notes, "events"))
+	f, err := os.Open(eventsFile(notes))
 	if err != nil {
 		return nil, nil, err
 	}
