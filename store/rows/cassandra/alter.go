@@ -2,6 +2,7 @@ package cassandra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,12 +10,130 @@ import (
 	"strings"
 	"time"
 
+	gocql "github.com/apache/cassandra-gocql-driver/v2"
+
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// planSettings returns the statement that gives a table the settings that it should have, if they
+// application is one Apply: what is asked for, of a session.
+type application struct {
+	session *Session
+	changes rows.Changes
+	schema  rows.Schema
+}
+
+// once returns what it has done, even if it fails then.
+func (a *application) once(ctx context.Context) (done []string, err error) {
+	plan, err := a.plan(ctx)
+	if err != nil && !errors.Is(err, rows.ErrLoss) {
+		return nil, err
+	}
+	if a.changes.Alter || len(plan) > 0 {
+		// Who was asked may not have heard of a change yet, and must not make another one then. A
+		// role that finds everything there starts all the same.
+		if err := a.session.agreement(ctx); err != nil {
+			return nil, err
+		}
+		if plan, err = a.plan(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range plan {
+		if err := a.session.change(ctx, step.statement); err != nil {
+			return done, err
+		}
+		done = append(done, step.what)
+	}
+	if err := a.schema.Seed(ctx); err != nil {
+		return done, err
+	}
+	return done, a.verify(ctx)
+}
+
+// step is one change of the schema.
+type step struct{ what, statement string }
+
+// plan returns what is to be done. Errors that wrap rows.ErrLoss are collected, so that all of
+// them show at once.
+func (a *application) plan(ctx context.Context) ([]step, error) {
+	steps, refused, err := a.keyspace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := a.schema.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		found, missing, err := compare(ctx, a.session, t)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			steps = append(steps, step{"created table " + t.Name, create(a.session.Name(t.Name), t)})
+			continue
+		}
+		for _, m := range missing {
+			steps = append(steps, step{"added column " + m.Name + " to " + t.Name,
+				fmt.Sprintf("ALTER TABLE %s ADD %s %s", a.session.Name(t.Name), m.Name, kinds[m.Kind])})
+		}
+		more, err := a.settings(ctx, t)
+		if errors.Is(err, rows.ErrLoss) {
+			refused = append(refused, err)
+		} else if err != nil {
+			return nil, err
+		}
+		steps = append(steps, more...)
+	}
+	return steps, errors.Join(refused...)
+}
+
+// verify looks at everything again: another process may have created something at the same time, in
+// another layout, or be at it still.
+func (a *application) verify(ctx context.Context) error {
+	tables, err := a.schema.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		found, missing, err := compare(ctx, a.session, t)
+		if err == nil && (!found || len(missing) > 0) {
+			err = fmt.Errorf("store: table %s: %w", a.session.Name(t.Name), errNotThere)
+		}
+		if err == nil {
+			err = a.probe(ctx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probe reads nothing from a table: it fails while the node that it asks does not know the table.
+func (a *application) probe(ctx context.Context, t *rows.Table) error {
+	var where []string
+	var key []any
+	for _, c := range t.Partition {
+		where = append(where, c.Name+" = ?")
+		switch c.Kind {
+		case rows.Text:
+			key = append(key, "ringwatch") // a key of one column must not be empty
+		case rows.UUID:
+			key = append(key, gocql.UUID{})
+		default:
+			key = append(key, int64(0))
+		}
+	}
+	return a.session.systemQuery(ctx, func(func(...any) bool) bool { return false },
+		"SELECT "+t.Partition[0].Name+" FROM "+a.session.Name(t.Name)+" WHERE "+
+			strings.Join(where, " AND ")+" LIMIT 1", key...)
+}
+
+// settings returns the statement that gives a table the settings that it should have, if they
 // differ. Without Changes.Alter it only warns.
-func (s *Session) planSettings(ctx context.Context, t *rows.Table, c rows.Changes) ([]step, error) {
+func (a *application) settings(ctx context.Context, t *rows.Table) ([]step, error) {
+	s, c := a.session, a.changes
 	var ttl, grace int64
 	var compacts, compresses map[string]string
 	var comment, repair, speculative string
@@ -84,9 +203,9 @@ func holds(have, want map[string]string) bool {
 	return true
 }
 
-// planKeyspace returns what is to be done about the keyspace, and what of it would lose data.
-func (s *Session) planKeyspace(ctx context.Context, c rows.Changes) (steps []step, refused []error,
-	err error) {
+// keyspace returns what is to be done about the keyspace, and what of it would lose data.
+func (a *application) keyspace(ctx context.Context) (steps []step, refused []error, err error) {
+	s, c := a.session, a.changes
 	var have map[string]string
 	err = s.systemQuery(ctx, func(scan func(...any) bool) bool { return scan(&have) },
 		"SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?",

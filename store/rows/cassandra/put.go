@@ -43,7 +43,7 @@ func (s *Session) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...r
 			size += more
 			n++
 		}
-		if err := s.Run(ctx, w, t.Name, s.mutation(session, t, list[:n])); err != nil {
+		if err := s.Run(ctx, w, t.Name, mutation(session, s.Name(t.Name), t, list[:n])); err != nil {
 			return err
 		}
 		list = list[n:]
@@ -51,13 +51,13 @@ func (s *Session) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...r
 	return nil
 }
 
-// mutation returns what writes rows at once.
-func (s *Session) mutation(session *gocql.Session, t *rows.Table,
+// mutation returns what writes rows of a table, whose full name it is, at once.
+func mutation(session *gocql.Session, name string, t *rows.Table,
 	list []rows.Row) func(context.Context) error {
 	stamp := list[0].Stamp
 	if len(list) == 1 {
 		f := formOf(&list[0], false)
-		q := session.Query(s.insert(t, f, ""), f.values(&list[0])...)
+		q := session.Query(insert(name, t, f, ""), f.values(&list[0])...)
 		if stamp != 0 {
 			q = q.WithTimestamp(stamp)
 		}
@@ -79,7 +79,7 @@ func (s *Session) mutation(session *gocql.Session, t *rows.Table,
 	for i := range list {
 		f := formOf(&list[i], stamped)
 		if statement == "" || f != last {
-			last, statement = f, s.insert(t, f, "")
+			last, statement = f, insert(name, t, f, "")
 		}
 		batch.Query(statement, f.values(&list[i])...)
 	}
@@ -103,7 +103,7 @@ func formOf(r *rows.Row, stamped bool) form {
 }
 
 // insert returns the statement that writes a row. Columns that are not written are not in it.
-func (s *Session) insert(t *rows.Table, f form, condition string) string {
+func insert(name string, t *rows.Table, f form, condition string) string {
 	var names []string
 	for _, c := range t.Keys() {
 		names = append(names, c.Name)
@@ -113,7 +113,7 @@ func (s *Session) insert(t *rows.Table, f form, condition string) string {
 			names = append(names, c.Name)
 		}
 	}
-	statement := "INSERT INTO " + s.Name(t.Name) + " (" + strings.Join(names, ", ") +
+	statement := "INSERT INTO " + name + " (" + strings.Join(names, ", ") +
 		") VALUES (?" + strings.Repeat(", ?", len(names)-1) + ")" + condition
 	switch {
 	case f.stamped && f.ttl:
@@ -161,7 +161,7 @@ func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row ro
 	f := formOf(&row, false)
 	// All datacenters take part, and the answer says what its columns are: it has those of a row
 	// that is there.
-	q := session.Query(s.insert(t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(
+	q := session.Query(insert(s.Name(t.Name), t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(
 		gocql.Serial).NoSkipMetadata()
 	done := false
 	err = s.Run(ctx, w, t.Name, func(ctx context.Context) error {

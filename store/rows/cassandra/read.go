@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/ringwatch/ringwatch/ring"
 	"github.com/ringwatch/ringwatch/store/rows"
@@ -153,25 +154,40 @@ const partitionsInQuery = 48
 // unthrottled is the class of calls for which the ring does not ask the throttle.
 const unthrottled = "unasked"
 
-// ring returns what reads many partitions at once, made when it is first asked for.
-func (s *Session) ring(ctx context.Context) (*ring.Reader, error) {
-	s.reading.Lock() // not mu: it looks at the cluster
-	defer s.reading.Unlock()
+// grouped reads many partitions at once, grouped by replica. It is made when it is first asked for.
+type grouped struct {
+	mu     sync.Mutex
+	reader *ring.Reader // nil: nobody has asked
+}
+
+func (g *grouped) of(ctx context.Context, s *Session) (*ring.Reader, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	session, err := s.CQL()
-	if err != nil || s.reader != nil {
-		return s.reader, err
+	if err != nil || g.reader != nil {
+		return g.reader, err
 	}
-	c := s.config.Ring
+	c := &s.config
+	options := c.Ring
 	// what was just written must be found
-	c.Datacenter, c.Consistency, c.CacheBytes, c.CacheTTL = s.config.Datacenter,
-		s.config.Consistency, 0, nil
+	options.Datacenter, options.Consistency, options.CacheBytes, options.CacheTTL = c.Datacenter,
+		c.Consistency, 0, nil
 	// others wait for it too
-	reader, err := ring.Connect(context.WithoutCancel(ctx), session, c, s.config.ringAdmit(),
-		s.config.Registerer)
+	reader, err := ring.Connect(context.WithoutCancel(ctx), session, options, c.ringAdmit(),
+		c.Registerer)
 	if err == nil {
-		s.reader = reader
+		g.reader = reader
 	}
 	return reader, err
+}
+
+func (g *grouped) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.reader != nil {
+		g.reader.Close()
+		g.reader = nil
+	}
 }
 
 // ReadMany reads many partitions at once; see rows.Engine. Keys are grouped by the replicas that
@@ -186,7 +202,7 @@ func (s *Session) ReadMany(ctx context.Context, w rows.Work, q rows.Query, keys 
 	if err != nil {
 		return err
 	}
-	reader, err := s.ring(ctx)
+	reader, err := s.grouped.of(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,9 @@ var ErrDisagreement error = &rows.Error{
 func (s *Session) Apply(ctx context.Context, c rows.Changes, schema rows.Schema) ([]string, error) {
 	var done []string
 	moment := settling{bound: s.config.Settle}
-	err := s.retry(ctx, "apply schema", func() error {
-		more, err := s.applyOnce(ctx, c, schema)
+	a := application{s, c, schema}
+	err := rows.Retry(ctx, "apply schema", s.config.Retried, func() error {
+		more, err := a.once(ctx)
 		done = append(done, more...)
 		if err = moment.judge(err); err != nil && !errors.Is(err, context.Canceled) {
 			s.applying.Store(&err)
@@ -46,111 +47,17 @@ func (s *Session) Apply(ctx context.Context, c rows.Changes, schema rows.Schema)
 	return done, err
 }
 
-// retry calls f until it succeeds, its error is not retryable or ctx ends.
-func (s *Session) retry(ctx context.Context, what string, f func() error) error {
-	return rows.Retry(ctx, what, s.config.Retried, f)
-}
-
-// applyOnce returns what it has done, even if it fails then.
-func (s *Session) applyOnce(ctx context.Context, c rows.Changes,
-	schema rows.Schema) (done []string, err error) {
-	plan, err := s.plan(ctx, c, schema)
-	if err != nil && !errors.Is(err, rows.ErrLoss) {
-		return nil, err
-	}
-	if c.Alter || len(plan) > 0 {
-		// Who was asked may not have heard of a change yet, and must not make another one then. A
-		// role that finds everything there starts all the same.
-		if err := s.agreement(ctx); err != nil {
-			return nil, err
-		}
-		if plan, err = s.plan(ctx, c, schema); err != nil {
-			return nil, err
-		}
-	}
-	for _, step := range plan {
-		if err := s.change(ctx, step.statement); err != nil {
-			return done, err
-		}
-		done = append(done, step.what)
-	}
-	if err := schema.Seed(ctx); err != nil {
-		return done, err
-	}
-	return done, s.verify(ctx, schema)
-}
-
-// step is one change of the schema.
-type step struct{ what, statement string }
-
-// plan returns what is to be done. Errors that wrap rows.ErrLoss are collected, so that all of
-// them show at once.
-func (s *Session) plan(ctx context.Context, c rows.Changes, schema rows.Schema) ([]step, error) {
-	steps, refused, err := s.planKeyspace(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := schema.Tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tables {
-		found, missing, err := s.check(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			steps = append(steps, step{"created table " + t.Name, s.create(t)})
-			continue
-		}
-		for _, m := range missing {
-			steps = append(steps, step{"added column " + m.Name + " to " + t.Name,
-				fmt.Sprintf("ALTER TABLE %s ADD %s %s", s.Name(t.Name), m.Name, kinds[m.Kind])})
-		}
-		more, err := s.planSettings(ctx, t, c)
-		if errors.Is(err, rows.ErrLoss) {
-			refused = append(refused, err)
-		} else if err != nil {
-			return nil, err
-		}
-		steps = append(steps, more...)
-	}
-	return steps, errors.Join(refused...)
-}
-
-// verify looks at everything again: another process may have created something at the same time, in
-// another layout, or be at it still.
-func (s *Session) verify(ctx context.Context, schema rows.Schema) error {
-	tables, err := schema.Tables(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range tables {
-		found, missing, err := s.check(ctx, t)
-		if err == nil && (!found || len(missing) > 0) {
-			err = fmt.Errorf("store: table %s: %w", s.Name(t.Name), errNotThere)
-		}
-		if err == nil {
-			err = s.probe(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Has reports whether a table is there. The error wraps rows.ErrLayout if it is there with other
 // columns.
 func (s *Session) Has(ctx context.Context, t *rows.Table) (bool, error) {
-	found, _, err := s.check(ctx, t)
+	found, _, err := compare(ctx, s, t)
 	return found, err
 }
 
 // Empty reports whether a table has no rows.
 func (s *Session) Empty(ctx context.Context, t *rows.Table) (bool, error) {
 	empty := true
-	err := s.retry(ctx, "look for rows of "+t.Name, func() error {
+	err := rows.Retry(ctx, "look for rows of "+t.Name, s.config.Retried, func() error {
 		return s.systemQuery(ctx, func(scan func(...any) bool) bool {
 			empty = !scan(nil)
 			return false
@@ -162,8 +69,8 @@ func (s *Session) Empty(ctx context.Context, t *rows.Table) (bool, error) {
 // Create creates tables that are not there.
 func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
 	for _, t := range list {
-		if err := s.retry(ctx, "create "+t.Name, func() error {
-			return s.change(ctx, s.create(t))
+		if err := rows.Retry(ctx, "create "+t.Name, s.config.Retried, func() error {
+			return s.change(ctx, create(s.Name(t.Name), t))
 		}); err != nil {
 			return err
 		}
@@ -175,7 +82,7 @@ func (s *Session) Create(ctx context.Context, list ...*rows.Table) error {
 func (s *Session) Drop(ctx context.Context, t *rows.Table) error {
 	drop := func() error { return s.change(ctx, "DROP TABLE IF EXISTS "+s.Name(t.Name)) }
 	// a change may take a busy Cassandra longer than a query may
-	return s.retry(ctx, "drop "+t.Name, drop)
+	return rows.Retry(ctx, "drop "+t.Name, s.config.Retried, drop)
 }
 
 // change runs a schema statement on the node with the lowest host id that is up. All processes do,
@@ -226,9 +133,9 @@ func (s *Session) agreement(ctx context.Context) error {
 	return err
 }
 
-// check compares a table's columns with what they should be. Further regular columns are a newer
+// compare compares a table's columns with what they should be. Further regular columns are a newer
 // version's and do no harm; regular ones that are missing are an older version's, and returned.
-func (s *Session) check(ctx context.Context, t *rows.Table) (found bool, missing []rows.Column,
+func compare(ctx context.Context, s *Session, t *rows.Table) (found bool, missing []rows.Column,
 	err error) {
 	want := map[string]string{}
 	describe := func(list []rows.Column, kind string) {

@@ -33,8 +33,7 @@ type Session struct {
 	mu      sync.RWMutex
 	session *gocql.Session
 
-	reading sync.Mutex
-	reader  *ring.Reader // once somebody has read many partitions at once
+	grouped grouped
 
 	// why the tables are not there yet; nil: they are, or nobody has asked
 	applying atomic.Pointer[error]
@@ -80,23 +79,19 @@ func (s *Session) Connect(ctx context.Context) error {
 
 // Close ends the connection.
 func (s *Session) Close() {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if s.reader != nil {
-		s.reader.Close()
-		s.reader = nil
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.session == nil {
+	session := s.session
+	s.session = nil
+	s.mu.Unlock()
+	s.grouped.close()
+	if session == nil {
 		return
 	}
 	ended := make(chan struct{})
-	go func(session *gocql.Session) {
+	go func() {
 		defer close(ended)
 		session.Close()
-	}(s.session)
-	s.session = nil
+	}()
 	select {
 	case <-ended:
 	case <-time.After(closeTimeout):

@@ -1,7 +1,6 @@
 package cassandra
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,24 +70,4 @@ func (s *settling) judge(err error) error {
 			lasted.Round(time.Second), err)
 	}
 	return fmt.Errorf("%w: %w", ErrSettling, err)
-}
-
-// probe reads nothing from a table: it fails while the node that it asks does not know the table.
-func (s *Session) probe(ctx context.Context, t *rows.Table) error {
-	var where []string
-	var key []any
-	for _, c := range t.Partition {
-		where = append(where, c.Name+" = ?")
-		switch c.Kind {
-		case rows.Text:
-			key = append(key, "ringwatch") // a key of one column must not be empty
-		case rows.UUID:
-			key = append(key, gocql.UUID{})
-		default:
-			key = append(key, int64(0))
-		}
-	}
-	return s.systemQuery(ctx, func(func(...any) bool) bool { return false },
-		"SELECT "+t.Partition[0].Name+" FROM "+s.Name(t.Name)+" WHERE "+
-			strings.Join(where, " AND ")+" LIMIT 1", key...)
 }

@@ -31,7 +31,7 @@ func (s *Session) Use(ctx context.Context) (rows.Use, error) {
 		return u, err
 	}
 	for _, h := range session.GetHosts() {
-		if err := s.sizesAt(ctx, session, h.HostID(), u.Tables); err != nil {
+		if err := sizesAt(ctx, session, h.HostID(), s.config.Keyspace, u.Tables); err != nil {
 			u.Away, u.Why = u.Away+1, err
 			continue
 		}
@@ -41,14 +41,14 @@ func (s *Session) Use(ctx context.Context) (rows.Use, error) {
 }
 
 // sizesAt adds what one node has.
-func (s *Session) sizesAt(ctx context.Context, session *gocql.Session, host string,
+func sizesAt(ctx context.Context, session *gocql.Session, host, keyspace string,
 	tables []rows.TableUse) error {
 	disk, partition := make([]int64, len(tables)), make([]int64, len(tables))
 	for i, t := range tables {
 		for view, into := range map[string]*int64{"disk_usage": &disk[i],
 			"max_partition_size": &partition[i]} {
 			iter := session.Query("SELECT mebibytes FROM system_views."+view+
-				" WHERE keyspace_name = ? AND table_name = ?", s.config.Keyspace, t.Name).
+				" WHERE keyspace_name = ? AND table_name = ?", keyspace, t.Name).
 				SetHostID(host).Consistency(gocql.One).IterContext(ctx)
 			for iter.Scan(into) {
 			}

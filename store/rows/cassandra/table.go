@@ -69,10 +69,10 @@ func mapLiteral(m map[string]string) string {
 	return "{" + b.String() + "}"
 }
 
-// create returns the statement that creates a table.
-func (s *Session) create(t *rows.Table) string {
+// create returns the statement that creates a table of a full name.
+func create(name string, t *rows.Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", s.Name(t.Name))
+	fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", name)
 	for _, c := range slices.Concat(t.Partition, t.Clustering, t.Values) {
 		fmt.Fprintf(&b, "%s %s, ", c.Name, kinds[c.Kind])
 	}
