@@ -111,7 +111,7 @@ func (a *account) open(name string) (*journal, [][]byte, error) {
 
 // openSilences reads silences. Each change is on disk before it is answered.
 func (a *account) openSilences() error {
-	file, records, err := a.open("silences")
+	file, records, err := a.open(silencesName)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (a *account) openSilences() error {
 
 // openTold reads what receivers were told.
 func (a *account) openTold() error {
-	file, records, err := a.open("told")
+	file, records, err := a.open(toldName)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *account) openTold() error {
 
 // openBoard reads the alerts of an earlier life.
 func (a *account) openBoard(m *metrics) error {
-	file, records, err := a.open("alerts")
+	file, records, err := a.open(alertsName)
 	if err != nil {
 		return err
 	}

@@ -59,11 +59,7 @@ func openJournal(path string) (j *journal, records [][]byte, damaged bool, err e
 	if len(content) >= len(journalMagic) && !bytes.HasPrefix(content, []byte(journalMagic)) {
 		return nil, nil, false, fmt.Errorf("%s is not a file of this version: move it away", path)
 	}
-	good := 0
-	if len(content) >= len(journalMagic) {
-		good = len(journalMagic)
-		records, good, damaged = readRecords(content, good)
-	}
+	records, good, damaged := readJournal(content)
 	if damaged {
 		if err := os.WriteFile(path+".damaged", content[good:], 0o600); err != nil {
 			return nil, nil, damaged, err
@@ -90,6 +86,17 @@ func openJournal(path string) (j *journal, records [][]byte, damaged bool, err e
 		return nil, nil, damaged, errors.Join(err, f.Close())
 	}
 	return j, records, damaged, nil
+}
+
+// readJournal returns what a file has, where what is whole ends, and whether the rest is damaged.
+func readJournal(content []byte) (records [][]byte, end int, damaged bool) {
+	if len(content) < len(journalMagic) {
+		return nil, 0, false
+	}
+	if !bytes.HasPrefix(content, []byte(journalMagic)) {
+		return nil, 0, true
+	}
+	return readRecords(content, len(journalMagic))
 }
 
 // readRecords returns the whole records from at on, where they end, and whether what follows is

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is for machines that do much else.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 

@@ -25,9 +25,8 @@
 //   - After a restart what fired fires on for Options.FiringLasts. Whoever puts alerts must repeat
 //     them within that time, or they count as ended.
 //   - Alertmanager's packages keep how matchers are read for the whole process.
-//   - Two processes must not share a directory. Nothing here looks.
 //
-// Of our other packages it imports disk/durable.
+// Of our other packages it imports disk.
 package notify
 
 import (
@@ -48,6 +47,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/ringwatch/ringwatch/disk"
 )
 
 // Options is what a Notifier is opened with. DefaultOptions has the times and limits.
@@ -124,13 +125,15 @@ type Notifier struct {
 	mu       sync.RWMutex
 	accounts map[string]*account
 	closed   bool
+	lock     *disk.Lock
 }
 
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("notify: closed")
 
 // Open opens the accounts that have a directory; others are opened when they come. What was told
-// before is not told again, and what was to be told is.
+// before is not told again, and what was to be told is. The error wraps disk.ErrInUse if another
+// process has Options.Dir.
 func Open(o Options) (*Notifier, error) {
 	if o.Dir == "" {
 		return nil, errors.New("notify: a directory is needed")
@@ -143,9 +146,14 @@ func Open(o Options) (*Notifier, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
+	lock, err := disk.Take(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	n.lock = lock
 	names, err := accountsIn(o.Dir)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, n.Close())
 	}
 	for _, name := range names {
 		if _, err := n.account(name); err != nil {
@@ -340,5 +348,7 @@ func (n *Notifier) Close() error {
 		work.Go(func() { errs[i] = a.close() })
 	}
 	work.Wait()
+	errs = append(errs, n.lock.Close())
+	n.lock = nil
 	return errors.Join(errs...)
 }

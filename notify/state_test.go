@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringwatch/ringwatch/disk"
 )
 
 func newRegistry() *prometheus.Registry { return prometheus.NewRegistry() }
@@ -31,7 +34,7 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// TestKilled: who opens a directory again, closed or as kill -9 left it, tells nothing twice, knows
+// TestKilled: who opens a directory again, closed, as kill -9 left it or as Copy copied it, tells nothing twice, knows
 // the silences, and tells the end of what was told before.
 func TestKilled(t *testing.T) {
 	for name, again := range map[string]func(*testing.T, *Notifier, string) string{
@@ -45,6 +48,21 @@ func TestKilled(t *testing.T) {
 			to := copied(t, dir)
 			if err := n.Close(); err != nil { // the other one would tell, too
 				t.Fatal(err)
+			}
+			return to
+		},
+		"copied": func(t *testing.T, n *Notifier, dir string) string {
+			to := filepath.Join(t.TempDir(), "copy")
+			if err := Check(dir, nil); !errors.Is(err, disk.ErrInUse) {
+				t.Errorf("Check of a directory in use: %v", err)
+			}
+			if err := errors.Join(Copy(dir, to), n.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if err := Check(to, func(path, what string) {
+				t.Errorf("%s: %s", path, what)
+			}); err != nil {
+				t.Error(err)
 			}
 			return to
 		},
@@ -92,7 +110,7 @@ func settled(t *testing.T, n *Notifier) {
 func TestEndWhileAway(t *testing.T) {
 	h := mustHook(t, nil)
 	o := options(t.TempDir(), mustParse(t, yamlOf(h.URL, "1h", "", "")))
-	o.FiringLasts = 6 * time.Second // longer than the group waits
+	o.FiringLasts = 15 * time.Second // longer than the group waits
 	n := mustOpen(t, o)
 	mustPut(t, n, firing("A"))
 	h.wait(t, "A firing")
@@ -223,5 +241,44 @@ func TestRewrite(t *testing.T) {
 	}
 	if strings.Join(got, ",") != "all,meanwhile,after" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestOneProcess: a directory has one process at a time, and the other is told which has it.
+func TestOneProcess(t *testing.T) {
+	o := options(t.TempDir(), mustParse(t, yamlOf(mustHook(t, nil).URL, "1h", "", "")))
+	n := mustOpen(t, o)
+	o.Metrics = newRegistry()
+	if _, err := Open(o); !errors.Is(err, disk.ErrInUse) ||
+		!strings.Contains(err.Error(), "is used by process") {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, o)
+}
+
+// TestCheckDamage names the file that is damaged, and no other.
+func TestCheckDamage(t *testing.T) {
+	o := options(t.TempDir(), mustParse(t, yamlOf(mustHook(t, nil).URL, "1h", "", "")))
+	n := mustOpen(t, o)
+	mustSilence(t, n, "alertname", "A", time.Hour)
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(o.Dir, directoryOf("shop"), silencesName)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)-1] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var damaged []string
+	if err := Check(o.Dir, func(path, _ string) { damaged = append(damaged, path) }); err != nil ||
+		len(damaged) != 1 || damaged[0] != path {
+		t.Errorf("damaged: %v, %v", damaged, err)
 	}
 }

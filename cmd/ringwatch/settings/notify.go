@@ -179,6 +179,9 @@ func (c *Config) validateNotify(file string) error {
 	return errors.Join(append(errs, DirectoryKey("dir", c.Notify.Dir))...)
 }
 
+// NotifyName is what of data.dir keeps silences and what was told.
+const NotifyName = "notify"
+
 // NotifyDir is where silences and what was told are kept; empty: nowhere, and nobody is told. It is
 // an error if somebody is to be told.
 func (c *Config) NotifyDir() (string, error) {
@@ -186,7 +189,7 @@ func (c *Config) NotifyDir() (string, error) {
 	case c.Notify.Dir != "":
 		return c.Notify.Dir, nil
 	case c.Keeps():
-		return filepath.Join(c.Data.Dir, "notify"), nil
+		return filepath.Join(c.Data.Dir, NotifyName), nil
 	case c.Notify.asks():
 		return "", errors.New("notify.dir is empty: name a directory of this process, which keeps " +
 			"silences and what was told")

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/disk"
 	people "github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/rules/notify"
 )
@@ -46,6 +47,9 @@ func openPeople(p *Process) (*people.Notifier, Part, error) {
 		}
 	}
 	n, err := people.Open(o)
+	if errors.Is(err, disk.ErrInUse) {
+		return nil, nil, exit.Usage(err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/disk/durable"
+	"github.com/ringwatch/ringwatch/notify"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
@@ -22,8 +24,8 @@ type DataBackupCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*DataBackupCmd) Help() string {
-	return "Copies the directory that ringwatch all keeps rows and the stream in, while it runs, " +
-		"too. All that was acknowledged when the command begins is in the copy. Then it reads " +
+	return "Copies the directory that ringwatch all keeps rows, the stream and silences in, while " +
+		"it runs, too. All that was acknowledged when the command begins is in the copy. Then it reads " +
 		"the copy whole, and exits with 1 when something in it is damaged. ringwatch all --data " +
 		"DIR2 runs on the copy.\n\nExample: ringwatch data backup /var/lib/ringwatch " +
 		"/backup/ringwatch"
@@ -57,6 +59,11 @@ func (c *DataBackupCmd) RunTo(out io.Writer) error {
 	}
 	if err := copyAll(); err != nil {
 		return err
+	}
+	if of := filepath.Join(c.Dir, settings.NotifyName); datadir.Exists(of) {
+		if err := notify.Copy(of, filepath.Join(c.To, settings.NotifyName)); err != nil {
+			return err
+		}
 	}
 	if of := filepath.Join(c.Dir, datadir.AccountsName); datadir.Exists(of) {
 		err := durable.Copy(of, filepath.Join(c.To, datadir.AccountsName))

@@ -10,8 +10,10 @@ import (
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
 	"github.com/ringwatch/ringwatch/disk"
+	"github.com/ringwatch/ringwatch/notify"
 	rows "github.com/ringwatch/ringwatch/store/rows/files"
 	stream "github.com/ringwatch/ringwatch/stream/files"
 )
@@ -37,8 +39,8 @@ type DamagedFile struct {
 
 // Help implements kong.HelpProvider.
 func (*DataCheckCmd) Help() string {
-	return "Reads every file of the directory that ringwatch all keeps rows and the stream in, " +
-		"and prints those that are damaged or missing. It changes nothing, and needs the " +
+	return "Reads every file of the directory that ringwatch all keeps rows, the stream and silences " +
+		"in, and prints those that are damaged or missing. It changes nothing, and needs the " +
 		"directory for itself: stop ringwatch all first. It exits with 1 when something is " +
 		"damaged. What is whole in a damaged file is used, and ringwatch all sets that file " +
 		"aside.\n\nExample: ringwatch data check /var/lib/ringwatch"
@@ -59,7 +61,7 @@ func (c *DataCheckCmd) RunTo(out io.Writer) error {
 	for _, part := range []struct {
 		name  string
 		check func(string, func(path, what string)) error
-	}{{"rows", rows.Check}, {"stream", stream.Check}} {
+	}{{"rows", rows.Check}, {"stream", stream.Check}, {settings.NotifyName, notify.Check}} {
 		dir := filepath.Join(c.Dir, part.name)
 		if !datadir.Exists(dir) {
 			continue // an engine has it
