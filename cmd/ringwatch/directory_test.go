@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -162,6 +163,10 @@ func TestInOneDirectory(t *testing.T) {
 	if err := backup.RunTo(io.Discard); err != nil {
 		t.Fatal(err)
 	}
+	// The rules' alerts are known there.
+	if !datadir.Exists(filepath.Join(copied, settings.NotifyName, "account-alone")) {
+		t.Error("the copy has nothing of what people were told")
+	}
 	if err := d.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -283,6 +288,16 @@ func (d *directory) answers(t *testing.T, base int64, flags client.Flags) {
 		}
 		if err == nil && !(firing["NodeIsThere"] && firing["OverAllClusters"]) {
 			err = fmt.Errorf("there are %v", firing)
+		}
+		return err
+	})
+	eventually(t, "when they fired", func(ctx context.Context) error {
+		var out bytes.Buffer
+		past := alerts.AlertsCmd{Flags: flags, Since: "1h"}
+		err := past.RunTo(ctx, &out, time.Now())
+		if err == nil && !regexp.MustCompile(
+			`NodeIsThere +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +fires `).Match(out.Bytes()) {
+			err = errors.New(out.String())
 		}
 		return err
 	})

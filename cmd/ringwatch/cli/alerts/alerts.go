@@ -27,6 +27,7 @@ type AlertsCmd struct {
 	client.Flags
 	Cluster string `help:"Only alerts of this cluster." placeholder:"NAME"`
 	State   string `help:"Only alerts in this state: firing, or pending, which did not hold for long enough yet." enum:"firing,pending," default:"" placeholder:"STATE"`
+	Since   string `help:"Show when alerts fired so far back, the newest first: 6h, 7d." placeholder:"DURATION"`
 	Wide    bool   `help:"Show each alert's expression and summary too." short:"w"`
 	JSON    bool   `name:"json" help:"Print the API's JSON, of all alerts."`
 }
@@ -35,17 +36,23 @@ type AlertsCmd struct {
 func (*AlertsCmd) Help() string {
 	return "Lists the alerts that the key may see, what fires first, by severity and age: " +
 		"since when each is active, where, and the value of its expression. Below one that fires " +
-		"stands what the numbers beside it suggest, if they do. Silences are not shown; " +
-		"Alertmanager has them.\n\nExample: ringwatch alerts --state firing --wide"
+		"stands what the numbers beside it suggest, if they do. With --since it lists when " +
+		"alerts fired, also those that are over, silenced ones included.\n\n" +
+		"Example: ringwatch alerts --state firing --wide\n\n" +
+		"Example: ringwatch alerts --cluster shop --since 7d"
 }
 
 // Run implements the command.
-func (c *AlertsCmd) Run(ctx context.Context) error { return c.run(ctx, os.Stdout, time.Now()) }
+func (c *AlertsCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, time.Now()) }
 
-func (c *AlertsCmd) run(ctx context.Context, out io.Writer, now time.Time) error {
+// RunTo is Run for another output than the process has.
+func (c *AlertsCmd) RunTo(ctx context.Context, out io.Writer, now time.Time) error {
 	api, err := c.Client()
 	if err != nil {
 		return err
+	}
+	if c.Since != "" {
+		return c.past(ctx, out, api, now)
 	}
 	if c.JSON {
 		if c.Cluster != "" {
