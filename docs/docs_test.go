@@ -252,7 +252,7 @@ var levels = map[string][]string{
 	"disk/durable":       {},
 	"frame":              {},
 	"frame/codec":        {},
-	"notify":             {"disk/durable"},
+	"notify":             {"disk", "disk/durable"},
 	"query/cache":        {},
 	"query/catalog":      {"query/nearest"},
 	"query/expression":   {"memory", "query/limit", "query/selector", "query/series"},

@@ -1,14 +1,19 @@
 package notify
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
 	commonconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/version"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
@@ -210,14 +215,48 @@ func (a *alertmanagers) post(ctx context.Context, to string, batch []delivery) e
 	for _, f := range batch {
 		alerts = append(alerts, a.postable(f, now))
 	}
-	return post(ctx, a.client, to, time.Duration(a.config.Timeout), alerts, func(status int) bool {
-		switch status { // all others are the operator's to mend, and then the alert is welcome
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge,
-			http.StatusUnprocessableEntity:
-			return true
+	return post(ctx, a.client, to, time.Duration(a.config.Timeout), alerts)
+}
+
+// refusesAlert says of which answers an Alertmanager means the alert. All others are the operator's
+// to mend, and then the alert is welcome.
+func refusesAlert(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
+		status == http.StatusUnprocessableEntity
+}
+
+// post sends JSON. An error names no more of the address than its host, for it may have a token.
+func post(
+	ctx context.Context, client *http.Client, to string, timeout time.Duration, body any,
+) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("%w: it cannot be written as JSON: %w", errRefused, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", version.ComponentUserAgent("ringwatch"))
+	answer, err := client.Do(request)
+	if err != nil {
+		if u, ok := err.(*url.Error); ok {
+			err = u.Err
 		}
-		return false
-	})
+		return err
+	}
+	defer answer.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(answer.Body, 512)) // it only explains
+	switch {
+	case answer.StatusCode/100 == 2:
+		return nil
+	case refusesAlert(answer.StatusCode):
+		return fmt.Errorf("%w: it answered %s: %q", errRefused, answer.Status, said)
+	}
+	return fmt.Errorf("it answered %s: %q", answer.Status, said)
 }
 
 // postable gives a late alert times that say what is meant now: an end that has passed would

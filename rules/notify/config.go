@@ -3,7 +3,6 @@ package notify
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -11,10 +10,10 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	commonconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/model/relabel"
+
 	// Prometheus's types are made for v2. goccy's strict decoder panics over their http_headers
 	// (goccy/go-yaml#810), and reads a password 0123 as 83.
 	yaml2 "go.yaml.in/yaml/v2"
@@ -32,12 +31,9 @@ type Config struct {
 	Alertmanagers []Alertmanager `yaml:"alertmanagers"`
 	// AlertRelabelConfigs is Prometheus's alerting.alert_relabel_configs, for all Alertmanagers.
 	AlertRelabelConfigs Relabel `yaml:"alert_relabel_configs"`
-	// Webhooks are Alertmanager's webhook_configs, each with an optional account.
-	Webhooks []Webhook `yaml:"webhooks"`
 	// Topic has each change of each alert; an empty name switches it off.
 	Topic stream.LogConfig `yaml:"topic"`
-	// ExternalLabels are added to what Alertmanagers and webhooks are sent, where an alert has
-	// no such label.
+	// ExternalLabels are added to what Alertmanagers are sent, where an alert has no such label.
 	ExternalLabels map[string]string `yaml:"external_labels"`
 
 	// MaxBytes bounds, for each receiver, the alerts that wait for it and what it was told.
@@ -83,16 +79,6 @@ func (c Config) Validate() error {
 			"alertmanagers[%d]: account %q must not have a slash", i,
 			a.Account)
 	}
-	for i, w := range c.Webhooks {
-		u, err := url.Parse(string(w.URL))
-		check(err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"),
-			"webhooks[%d]: url must have the form https://host/path", i)
-		check(w.Timeout >= model.Duration(100*time.Millisecond),
-			"webhooks[%d]: timeout is %s: use at least 100ms", i, w.Timeout)
-		if err := w.HTTPConfig.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("webhooks[%d]: http_config: %w", i, err))
-		}
-	}
 	if c.Topic.Topic != "" {
 		if err := c.Topic.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("topic: %w", err))
@@ -131,40 +117,6 @@ func (a Alertmanager) String() string { return shown(a.Account, &a.Prometheus) }
 
 // GoString is String: %#v shows no secret either.
 func (a Alertmanager) GoString() string { return a.String() }
-
-// Webhook is one receiver of Alertmanager's webhook form.
-type Webhook struct {
-	Account      string                        `yaml:"-"`   // empty: everybody's alerts
-	URL          commonconfig.Secret           `yaml:"url"` // often has a token in it
-	SendResolved bool                          `yaml:"send_resolved"`
-	HTTPConfig   commonconfig.HTTPClientConfig `yaml:"http_config"`
-	Timeout      model.Duration                `yaml:"timeout"`
-}
-
-// UnmarshalYAML reads one entry of Alertmanager's webhook_configs, strictly, and account.
-func (w *Webhook) UnmarshalYAML(text []byte) error {
-	rest, err := without(text, "account", &w.Account)
-	if err != nil {
-		return err
-	}
-	type plain Webhook // it has no UnmarshalYAML
-	p := plain{
-		Account: w.Account, SendResolved: true, Timeout: model.Duration(10 * time.Second),
-		HTTPConfig: commonconfig.DefaultHTTPClientConfig,
-	}
-	err = yaml2.UnmarshalStrict(rest, &p)
-	*w = Webhook(p)
-	return yamlError(err)
-}
-
-// String is the configuration without its secrets.
-func (w Webhook) String() string {
-	type plain Webhook
-	return shown(w.Account, plain(w))
-}
-
-// GoString is String: %#v shows no secret either.
-func (w Webhook) GoString() string { return w.String() }
 
 // Relabel is a list of Prometheus's relabelling rules.
 type Relabel []*relabel.Config

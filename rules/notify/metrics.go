@@ -31,8 +31,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		dropped: counter("dropped", "Alerts not sent: repeated (the receiver has that state, "+
 			"or it waits), stale (a later state is known), relabel (dropped by relabelling), "+
 			"full (max_bytes), refused (the receiver never takes it), removed (the receiver is "+
-			"discovered no more), handed_on (each receiver has its own), unwanted (send_resolved "+
-			"is false), stopped (we ended).",
+			"discovered no more), handed_on (each receiver has its own), stopped (we "+
+			"ended).",
 			"reason"),
 		failures:  counter("failures", "Requests that failed and are made again."),
 		pending:   gauge("pending", "Alerts that wait for a receiver or are on their way to it."),

@@ -1,4 +1,4 @@
-// Package notify sends alerts to others: Alertmanagers, webhooks and a topic of Kafka.
+// Package notify sends alerts to others: Alertmanagers and a topic of Kafka.
 //
 // Start with Notifier. Each receiver has a queue, and a worker that empties it:
 //
@@ -10,14 +10,14 @@
 //     dropped{reason} + pending.
 //   - A receiver that is away is told later of every change, an alert's changes in their order.
 //     Alertmanager hears of a firing and of its end even when both were while it was away.
-//   - Webhooks and the topic get each change once, unless an answer was lost on its way.
+//   - The topic gets each change once, unless an answer was lost on its way.
 //   - What waits for a receiver is bounded by Config.MaxBytes; beyond it the newest is dropped, and
 //     the rules' next repeat makes up for it.
 //   - An alert of an account goes to the account's outlets and to those of all accounts.
 //
 // What bites:
 //   - What waits is in memory: kill -9 loses it. Repeats make up for it at Alertmanagers, and
-//     Restore keeps the others from being told twice.
+//     Restore keeps the topic from being told twice.
 //   - An outlet of all accounts needs to tell them apart: its alerts have the label account.
 //
 // It may import stream.
@@ -93,13 +93,6 @@ func New(c Config, d Deps) (*Notifier, error) {
 			n.outlets = append(n.outlets, a)
 		}
 	}
-	for i := range c.Webhooks {
-		w, err := n.newWebhook(i)
-		if err != nil {
-			return nil, fmt.Errorf("webhooks[%d]: %w", i, err)
-		}
-		n.outlets = append(n.outlets, w)
-	}
 	if d.Publish != nil {
 		n.outlets = append(n.outlets, n.newTopic())
 	}
@@ -125,7 +118,7 @@ func (n *Notifier) Send(_ context.Context, alerts []Alert) {
 }
 
 // Restore says which alerts an earlier life of this process, or another, has published on the
-// topic: webhooks and the topic are not told of their states again. Call it before Send.
+// topic: it is not told of their states again. Call it before Send.
 func (n *Notifier) Restore(alerts []Alert) {
 	now := n.deps.Now()
 	for i := range alerts {
@@ -200,59 +193,20 @@ func (n *Notifier) labelled(a *Alert, everybodys bool, rules ...[]*relabel.Confi
 	return &b
 }
 
-// singleReceiver is an outlet with one receiver that wants each change once.
-type singleReceiver struct {
-	account string // whose alerts; empty: everybody's
-	queue   *queue
-	worker  *worker
-	convert func(*Alert) *Alert // nil: as it is
-	skip    func(*Alert) bool
-	ledger  *ledger
-	log     *slog.Logger
+// topic is the outlet that publishes each change once.
+type topic struct {
+	queue  *queue
+	worker *worker
+	ledger *ledger
+	log    *slog.Logger
 }
 
-func (s *singleReceiver) takes(account string) bool {
-	return s.account == "" || s.account == account
-}
-
-func (s *singleReceiver) put(a *Alert, now time.Time) {
-	if s.skip != nil && s.skip(a) {
-		s.ledger.accepted.Inc()
-		s.ledger.drop("unwanted", 1)
-		return
-	}
-	if s.convert != nil {
-		a = s.convert(a)
-	}
-	s.queue.put(a, now)
-}
-
-func (s *singleReceiver) restore(a *Alert, now time.Time) {
-	if s.convert != nil {
-		a = s.convert(a)
-	}
-	s.queue.restore(a, now)
-}
-
-func (s *singleReceiver) pending() int { return s.queue.pending() }
-
-func (s *singleReceiver) run(ctx context.Context, stopping <-chan struct{}) error {
-	s.ledger.receivers.Set(1)
-	s.worker.run(ctx, stopping)
-	if lost := s.queue.dropAll("stopped"); lost > 0 {
-		s.log.Warn("stopped before a receiver took all alerts", "receiver", s.worker.name,
-			"lost", lost)
-	}
-	return nil
-}
-
-// topic publishes each change.
-func (n *Notifier) newTopic() *singleReceiver {
+func (n *Notifier) newTopic() *topic {
 	l := n.metrics.of("topic")
-	s := &singleReceiver{ledger: l, log: n.deps.Log}
-	s.queue = newQueue(queueConfig{maxBytes: n.config.MaxBytes}, l)
-	s.worker = n.worker("topic "+n.config.Topic.Topic, s.queue, 256)
-	s.worker.send = func(ctx context.Context, batch []delivery) error {
+	t := &topic{ledger: l, log: n.deps.Log,
+		queue: newQueue(queueConfig{maxBytes: n.config.MaxBytes}, l)}
+	t.worker = n.worker("topic "+n.config.Topic.Topic, t.queue, 256)
+	t.worker.send = func(ctx context.Context, batch []delivery) error {
 		entries := make([]stream.Entry, 0, len(batch))
 		for _, f := range batch {
 			e, err := EntryOf(f.alert)
@@ -267,7 +221,24 @@ func (n *Notifier) newTopic() *singleReceiver {
 		}
 		return err
 	}
-	return s
+	return t
+}
+
+func (t *topic) takes(string) bool { return true }
+
+func (t *topic) put(a *Alert, now time.Time) { t.queue.put(a, now) }
+
+func (t *topic) restore(a *Alert, now time.Time) { t.queue.restore(a, now) }
+
+func (t *topic) pending() int { return t.queue.pending() }
+
+func (t *topic) run(ctx context.Context, stopping <-chan struct{}) error {
+	t.ledger.receivers.Set(1)
+	t.worker.run(ctx, stopping)
+	if lost := t.queue.dropAll("stopped"); lost > 0 {
+		t.log.Warn("stopped before the topic took all alerts", "topic", t.worker.name, "lost", lost)
+	}
+	return nil
 }
 
 // sorted returns the keys of a map in order.

@@ -23,11 +23,9 @@ alertmanagers:
     basic_auth: {username: 0123, password: "${RW_TEST_SECRET}"}
 alert_relabel_configs:
   - {source_labels: [severity], regex: "info|none", action: drop}
-webhooks:
-  - url: https://example.org/${RW_TEST_SECRET}
 topic: {topic: ringwatch.alerts, partitions: 4}
 `), &c)
-	if err != nil || c.Validate() != nil || len(c.Alertmanagers) != 1 || len(c.Webhooks) != 1 ||
+	if err != nil || c.Validate() != nil || len(c.Alertmanagers) != 1 ||
 		len(c.AlertRelabelConfigs) != 1 || c.Topic.Partitions != 4 || c.Topic.MaxEntryBytes == 0 {
 		t.Fatalf("%v %+v", err, c)
 	}
@@ -141,7 +139,7 @@ accounts:
   - {name: default, clusters: ["*"], keys: [{name: all, sha256: "${RW_NOT}", scopes: [read]}]}
 kafka: {brokers: ["${RW_NOT}"]}
 cassandra: {hosts: ["${RW_NOT}"]}
-notify: {webhooks: [{url: "${RW_NOT}"}]}
+notify: {alertmanagers: [{static_configs: [{targets: ["${RW_NOT}"]}]}]}
 lookup: {tables: [{table: a.b, accounts: [default]}]}
 limits: {burst: -1}
 `)

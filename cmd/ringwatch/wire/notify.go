@@ -13,7 +13,7 @@ import (
 	"github.com/ringwatch/ringwatch/stream"
 )
 
-// openNotifier wires alerts → Alertmanagers, webhooks and the topic. It has been told what others
+// openNotifier wires alerts → Alertmanagers and the topic. It has been told what others
 // have told before, and the parts let it hear what others tell from now on.
 func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, error) {
 	deps := notify.Deps{Metrics: p.Metrics, Log: p.Log}

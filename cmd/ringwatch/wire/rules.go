@@ -13,7 +13,7 @@ import (
 //	                                 ├─ Publish ──► frames: the series that rules record
 //	                                 ├─ Forward ──► recorded ──► stream.Consumer ──► rules.Rules,
 //	                                 │                              over all clusters of an account
-//	                                 ├─ Notify ──► rules/notify.Notifier ──► Alertmanager, webhooks
+//	                                 ├─ Notify ──► rules/notify.Notifier ──► Alertmanager, a topic
 //	                                 │          └► notify.Notifier ──► people: alertmanager.yml
 //	                                 └─ Save ──► states ──► Load, when a partition comes
 //	rule files of the API, nodes that have left, the pulse of ingest ──► followed, for both
