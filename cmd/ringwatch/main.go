@@ -41,6 +41,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/promql"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/setup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/silences"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/tail"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/program"
@@ -79,6 +80,9 @@ type cli struct {
 	Top      fleet.TopCmd        `cmd:"" group:"Questions" help:"Watch the nodes, worst first."`
 	Alerts   alerts.AlertsCmd    `cmd:"" group:"Questions" help:"Show what fires, worst first."`
 	Events   events.EventsCmd    `cmd:"" group:"Questions" help:"List what happened on the nodes, or follow it."`
+
+	Silence     silences.SilenceCmd     `cmd:"" group:"Questions" help:"Keep alerts quiet for a time, and list what is quiet."`
+	Maintenance silences.MaintenanceCmd `cmd:"" group:"Questions" help:"Work on a node: ask whether it is safe, and keep its alerts quiet meanwhile."`
 
 	SlowQueries events.SlowQueriesCmd `cmd:"" group:"Questions" help:"List the statements that were slow, the slowest first."`
 

@@ -180,8 +180,9 @@ func (p *Process) admitted(route listener.Route) http.HandlerFunc {
 		who, err := p.Door.Admit(r)
 		if scope := cmp.Or(route.Scope, account.Read); err == nil && !who.Can(scope) {
 			err = &listener.Error{Status: http.StatusForbidden, Reason: "no_scope",
-				Field:   "Authorization",
-				Message: fmt.Sprintf("this key does not have the scope %s", scope)}
+				Field: "Authorization",
+				Message: fmt.Sprintf("this key does not have the scope %s: use one that has it, "+
+					"such as ringwatch key create --scopes operator makes", scope)}
 		}
 		if err == nil {
 			err = route.Handle(w, r, who)

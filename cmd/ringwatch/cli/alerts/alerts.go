@@ -37,7 +37,8 @@ func (*AlertsCmd) Help() string {
 	return "Lists the alerts that the key may see, what fires first, by severity and age: " +
 		"since when each is active, where, and the value of its expression. Below one that fires " +
 		"stands what the numbers beside it suggest, if they do. With --since it lists when " +
-		"alerts fired, also those that are over, silenced ones included.\n\n" +
+		"alerts fired, also those that are over. Those that a silence keeps quiet are among " +
+		"them: ringwatch silence list has silences.\n\n" +
 		"Example: ringwatch alerts --state firing --wide\n\n" +
 		"Example: ringwatch alerts --cluster shop --since 7d"
 }

@@ -201,7 +201,7 @@ func (c *Client) Do(
 		return nil, nil, fmt.Errorf("the answer is larger than %d MB: ask for less at a time",
 			maxAnswerBytes>>20)
 	case response.StatusCode != http.StatusOK:
-		if err := refusal(response.StatusCode, body); err != nil {
+		if err := refusal(response, body); err != nil {
 			return nil, nil, err
 		}
 		return nil, nil, fmt.Errorf("%s answered %s, so it is not a Ringwatch API: check --api",
@@ -215,7 +215,7 @@ type PromError struct{ Text string }
 
 func (e PromError) Error() string { return screen.PlainLines(e.Text) }
 
-// RefusedError is why the API did not answer, in our form.
+// RefusedError is why the API did not answer. Alertmanager's own gives no Reason.
 type RefusedError struct {
 	Status       int
 	Reason, Text string
@@ -223,19 +223,35 @@ type RefusedError struct {
 
 func (e RefusedError) Error() string { return screen.PlainLines(e.Text) }
 
-// refusal reads why the API did not answer, in our form or in Prometheus's; nil is neither.
-func refusal(status int, body []byte) error {
-	var answer struct{ Error json.RawMessage }
+// refusal reads why the API did not answer, in our form, in Prometheus's or in Alertmanager's; nil is
+// none of them.
+func refusal(response *http.Response, body []byte) error {
+	status := response.StatusCode
+	var answer struct {
+		Error   json.RawMessage
+		Message string // Alertmanager's, of a request that is not formed as it should be
+	}
+	var text string
+	if json.Unmarshal(body, &text) == nil && text != "" { // Alertmanager's
+		return RefusedError{status, "", text}
+	}
+	if status >= http.StatusInternalServerError &&
+		strings.Contains(response.Request.URL.Path, "/alertmanager/") &&
+		strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") {
+		return RefusedError{status, "", strings.TrimSpace(string(body))}
+	}
 	if json.Unmarshal(body, &answer) != nil {
 		return nil
 	}
-	var text string
 	if json.Unmarshal(answer.Error, &text) == nil && text != "" {
 		return PromError{text}
 	}
 	var ours struct{ Reason, Message string }
 	if json.Unmarshal(answer.Error, &ours) == nil && ours.Message != "" {
 		return RefusedError{status, ours.Reason, ours.Message}
+	}
+	if answer.Message != "" {
+		return RefusedError{status, "", answer.Message}
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (c *nodeForgetCmd) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	node, err := findNodeIn(ctx, api, c.Node, c.Cluster)
+	node, err := FindNodeIn(ctx, api, c.Node, c.Cluster)
 	if err != nil {
 		return err
 	}

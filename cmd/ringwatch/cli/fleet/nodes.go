@@ -233,12 +233,12 @@ func AskNodes(ctx context.Context, c *client.Client, of url.Values) ([]NodeInfo,
 // FindNode finds the one node that is meant: its id, an unambiguous beginning of it, its address,
 // or its host name.
 func FindNode(ctx context.Context, c *client.Client, meant string) (*NodeInfo, error) {
-	return findNodeIn(ctx, c, meant, "")
+	return FindNodeIn(ctx, c, meant, "")
 }
 
-// findNodeIn is node in a cluster; in any if that is empty. Where a node that has left and one that
-// has not may be meant, the latter is.
-func findNodeIn(ctx context.Context, c *client.Client, meant, cluster string) (*NodeInfo, error) {
+// FindNodeIn is FindNode in a cluster; in any if that is empty. Where a node that has left and one
+// that has not may be meant, the latter is.
+func FindNodeIn(ctx context.Context, c *client.Client, meant, cluster string) (*NodeInfo, error) {
 	if meant == "" {
 		return nil,
 			exit.Usage(errors.New("NODE is empty: name a node's id, the beginning of it, its " +

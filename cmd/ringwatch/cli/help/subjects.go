@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/events"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/silences"
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
@@ -27,6 +28,7 @@ type subject func(ctx context.Context, api *client.Client, word string) ([]candi
 var Subjects = map[string]subject{
 	"node": nodeNames, "cluster": clusterNames, "table": tableNames, "kind": eventKinds,
 	"metric": metricNames, "match": metricNames, "selector": metricNames, "promql": metricNames,
+	"silence": silenceIDs,
 }
 
 // nodeNames are addresses; ids where the word begins one, or where nodes share an address.
@@ -135,6 +137,18 @@ func ruleFiles(ctx context.Context, api *client.Client, word string) (found []ca
 	err = api.Ask(ctx, "/v1/rules", nil, &files)
 	for _, f := range files {
 		found = addBeginning(found, f.Name, "", word)
+	}
+	return found, err
+}
+
+// silenceIDs are those of silences that have not ended.
+func silenceIDs(ctx context.Context, api *client.Client, word string) (found []candidate,
+	err error) {
+	list, err := silences.AskSilences(ctx, api)
+	for i := range list {
+		if list[i].Status != nil && list[i].Status.State != "expired" {
+			found = addBeginning(found, list[i].ID, list[i].Comment, word)
+		}
 	}
 	return found, err
 }

@@ -1,0 +1,125 @@
+package silences
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
+)
+
+// ListCmd is ringwatch silence list.
+type ListCmd struct {
+	client.Flags
+	Expired bool   `help:"Those that have ended, too, as long as they are known."`
+	Cluster string `help:"Only those that may keep alerts of this cluster quiet." placeholder:"NAME"`
+	Wide    bool   `help:"Cut nothing, and show whole ids." short:"w"`
+	JSON    bool   `name:"json" help:"Print Alertmanager's JSON, with alerts: how many that fire now are kept quiet."`
+}
+
+// Help implements kong.HelpProvider.
+func (*ListCmd) Help() string {
+	return "Lists silences: who made each, until when it lasts and for how long from now, how " +
+		"many alerts that fire now it keeps quiet, what it matches, and why. Comments of " +
+		"maintenance begin with \"maintenance: \".\n\n" +
+		"Lines have 100 columns at most: of longer words the middle is left out. --wide has " +
+		"them whole.\n\nExample: ringwatch silence list --cluster shop"
+}
+
+// Run implements the command.
+func (c *ListCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
+
+// RunTo is Run for another output than the process has.
+func (c *ListCmd) RunTo(ctx context.Context, out io.Writer) error {
+	api, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if c.Cluster != "" {
+		if err := fleet.CheckCluster(ctx, api, c.Cluster); err != nil {
+			return err
+		}
+	}
+	list, err := AskSilences(ctx, api)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(s Silence) bool {
+		return s.is(expired) && !c.Expired || c.Cluster != "" && !s.concerns(c.Cluster)
+	})
+	if err := countQuiet(ctx, api, list); err != nil {
+		return err
+	}
+	if c.JSON {
+		return screen.PrintJSON(out, list)
+	}
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "No silence keeps anything quiet.")
+		return err
+	}
+	heads := []string{"ID", "STATE", "BY", "UNTIL", "IN", "ALERTS", "MATCHES", "WHY"}
+	now, names := time.Now(), nodeNames(ctx, api)
+	var rows [][]string
+	for i := range list {
+		s := &list[i]
+		rows = append(rows, []string{c.id(s), s.Status.State, screen.Plain(s.CreatedBy),
+			local(s.EndsAt), s.lasts(now), s.quiet(), matchersText(s.Matchers, names),
+			screen.Plain(s.Comment)})
+	}
+	return writeRows(out, heads, rows, c.Wide)
+}
+
+// concerns reports whether alerts of a cluster may match.
+func (s *Silence) concerns(cluster string) bool {
+	for _, m := range s.Matchers {
+		if m.Name == clusterLabel && !m.Matches(cluster) {
+			return false
+		}
+	}
+	return true
+}
+
+// shortID is how much of an id tells silences apart.
+const shortID = 8
+
+func (c *ListCmd) id(s *Silence) string {
+	if c.Wide {
+		return s.ID
+	}
+	return s.ID[:min(shortID, len(s.ID))]
+}
+
+// lasts is how long the silence goes on; a dash if it ended.
+func (s *Silence) lasts(now time.Time) string {
+	if s.is(expired) {
+		return "-"
+	}
+	seconds := max(0, s.EndsAt.Sub(now).Seconds())
+	return (&fleet.NodeInfo{AgeSeconds: &seconds}).Age()
+}
+
+// quiet is how many alerts the silence keeps quiet; a dash if it does not.
+func (s *Silence) quiet() string {
+	if s.Alerts == nil {
+		return "-"
+	}
+	return strconv.Itoa(*s.Alerts)
+}
+
+func writeRows(out io.Writer, heads []string, rows [][]string, wide bool) error {
+	for _, row := range rows {
+		for i := range row {
+			row[i] = screen.Dash(row[i])
+		}
+	}
+	if !wide {
+		screen.Fit(heads, rows, screen.ScreenColumns)
+	}
+	return screen.WriteTable(out, heads, len(heads), rows)
+}
