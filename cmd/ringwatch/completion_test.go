@@ -45,6 +45,8 @@ func serveHostile(t *testing.T) []*frametest.Node {
 		"/v1/label/__name__/values": `["node_load1","node_load15","node_load5"]`,
 		"/v1/catalog":               `[{"name":"node","entries":[{"name":"n::cpuUtilization"},{"name":"n::reads"}]}]`,
 		"/v1/rules":                 `[{"name":"team.yaml"}]`,
+		"/alertmanager/api/v2/silences": `[{"id":"3f0c2a71","comment":"why",` +
+			`"status":{"state":"active"}},{"id":"3f0c2a72","status":{"state":"expired"}}]`,
 		"/api/v1/query": `{"status":"success","data":{"resultType":"vector","result":[` +
 			`{"metric":{"keyspace":"shop","table":"items"},"value":[1,"1"]}]}}`,
 	} {
@@ -95,6 +97,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"lookup", "sh"}, `shop\.items\t\n`},
 		{[]string{"rules", "apply", "--remove", ""}, `team\.yaml\t\n`},
 		{[]string{"rules", "apply", ""}, `:files\n`},
+		{[]string{"silence", "end", "3f"}, `3f0c2a71\twhy\n`},
+		{[]string{"maintenance", "begin", "--node", "10.0.0.2"}, `10\.0\.0\.2\tprod, dc1, up\n`},
+		{[]string{"maintenance", "begin", "--purpose", "de"}, `decommission\t\n`},
 		{[]string{"nodes", "--api", "http://127.0.0.1:1", "--key", "rw_x"}, ``},
 		{[]string{"report", "--api", "http://127.0.0.1:1", ""}, ``},
 		{[]string{"report", "--key=rw_wrong", ""}, ``},

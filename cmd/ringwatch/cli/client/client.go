@@ -223,8 +223,8 @@ type RefusedError struct {
 
 func (e RefusedError) Error() string { return screen.PlainLines(e.Text) }
 
-// refusal reads why the API did not answer, in our form, in Prometheus's or in Alertmanager's; nil is
-// none of them.
+// refusal reads why the API did not answer, in our form, in Prometheus's or in Alertmanager's; nil
+// is none of them.
 func refusal(response *http.Response, body []byte) error {
 	status := response.StatusCode
 	var answer struct {

@@ -172,7 +172,7 @@ func (h *health) ask(ctx context.Context, elapsed time.Duration) (why string, er
 	if n.State != "up" {
 		return fmt.Sprintf("It is %s.", n.State), nil
 	}
-	// The age is of a moment after elapsed was taken, so a younger frame is from after the beginning.
+	// The age is of a moment after elapsed was taken: a younger frame is from after the beginning.
 	if n.AgeSeconds == nil || *n.AgeSeconds >= elapsed.Seconds() {
 		return "It was not heard of since.", nil
 	}
@@ -194,8 +194,8 @@ func (h *health) ask(ctx context.Context, elapsed time.Duration) (why string, er
 // ofTheNode are the conditions of safe that say how a node is, and not how busy.
 var ofTheNode = []string{"fresh", "up", "normal", "clients", "gossip"}
 
-// member returns why the node does not serve, by what ringwatch safe says of it. Before a repair all
-// nodes must be well.
+// member returns why the node does not serve, by what ringwatch safe says of it. Before a repair
+// all nodes must be well.
 func (h *health) member(ctx context.Context, address string) (why string, err error) {
 	of := url.Values{"for": {string(safe.Repair)}}
 	if h.since != "" {

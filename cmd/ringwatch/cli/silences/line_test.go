@@ -32,8 +32,11 @@ const patience = time.Minute
 var ids = []string{"11111111-aaaa-4000-8000-000000000001", "22222222-aaaa-4000-8000-000000000002",
 	"33333333-aaaa-4000-8000-000000000003"}
 
-// readerKey may only look.
-const readerKey = "rw_reader00000000000000000"
+// Keys: one that may silence, and one that may only look.
+const (
+	operatorKey = "rw_operator0000000000000000"
+	readerKey   = "rw_reader00000000000000000"
+)
 
 // line is an API whose Alertmanager is a real one, with three nodes.
 type line struct {
@@ -68,7 +71,7 @@ func mustLine(t *testing.T, config string) *line {
 			t.Error(err)
 		}
 	})
-	l := &line{Notifier: n, began: time.Now(), key: "rw_operator0000000000000000", answer: safe.Answer{Safe: true}}
+	l := &line{Notifier: n, began: time.Now(), key: operatorKey, answer: safe.Answer{Safe: true}}
 	for i, id := range ids {
 		name := fmt.Sprintf("db-%d", i+1)
 		l.nodes = append(l.nodes, fleet.NodeInfo{ID: id, Cluster: "shop", Kind: "cassandra",

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/safe"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/rules"
 )
 
@@ -30,7 +31,8 @@ func TestMaintenance(t *testing.T) {
 	l := mustLine(t, "")
 	out, _ := l.must(t, of("begin", "db-3", "--for", "30m", "--comment", "new: disk", "--author",
 		"ann")...)
-	expect(t, out, `^db-3 \(10\.0\.0\.3:7000\) of cluster shop is in maintenance until 20.* \(silence `,
+	expect(t, out,
+		`^db-3 \(10\.0\.0\.3:7000\) of cluster shop is in maintenance until 20.* \(silence `,
 		`^No alert fires now that it keeps quiet`)
 	if want := "for=restart&node=" + ids[2]; !slices.Equal(l.asked, []string{want}) {
 		t.Errorf("asked %q", l.asked)
@@ -200,8 +202,8 @@ func TestAnotherNodePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := mustLine(t, strings.NewReplacer("name: console", "name: console\n    webhook_configs: [{url: '"+
-		hook.URL+"'}]", "group_wait: 30s", "group_wait: 1s").Replace(string(shipped)))
+	l := mustLine(t, strings.NewReplacer("group_wait: 30s", "group_wait: 1s", "name: console",
+		"name: console\n    webhook_configs: [{url: '"+hook.URL+"'}]").Replace(string(shipped)))
 	l.must(t, of("begin", "db-3", "--for", "30m")...)
 	l.fire(t, [3]string{"CassandraNodeDown", ids[2], "warning"},
 		[3]string{"NodeGCTime", ids[2], "critical"}, [3]string{"CassandraNodeDown", ids[1], "warning"},
@@ -252,6 +254,26 @@ func TestClusterAlertsStayLoud(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not shipped: %v", want)
+	}
+}
+
+// TestRepeatingWindowOfTheDocs: what ALERTS.md says about windows that come again is taken.
+func TestRepeatingWindowOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/ALERTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "```yaml\ntime_intervals:")
+	block, _, ends := strings.Cut(after, "```")
+	if !found || !ends {
+		t.Fatal("ALERTS.md has no time_intervals")
+	}
+	for _, zone := range []string{"", ", location: Europe/Berlin"} {
+		text := strings.Replace("time_intervals:"+block, "}]}]", "}]"+zone+"}]", 1) +
+			"receivers: [{name: me}]\n"
+		if _, err := notify.Parse([]byte(text), "ALERTS.md", ""); err != nil {
+			t.Errorf("%v:\n%s", err, text)
+		}
 	}
 }
 

@@ -171,13 +171,14 @@ func TestListAndEnd(t *testing.T) {
 		t.Errorf("another cluster's:\n%s", out)
 	}
 	for _, id := range []string{"", "zz"} {
-		if code, out, notes := l.run(t, "", "silence", "end", one, id); code != exit.Misused || out != "" {
+		code, out, notes := l.run(t, "", "silence", "end", one, id)
+		if code != exit.Misused || out != "" {
 			t.Errorf("%q: %d %q %q", id, code, out, notes)
 		}
 	}
 	l.key = readerKey
 	l.must(t, "silence", "list")
-	l.key = "rw_operator0000000000000000"
+	l.key = operatorKey
 	out, _ = l.must(t, "silence", "end", one[:8])
 	expect(t, out, `^ended `+one+`: cluster=shop node=db-1$`)
 	out, _ = l.must(t, "silence", "end", one)
@@ -201,7 +202,8 @@ func TestUntil(t *testing.T) {
 		"2026-11-29":       now.Add(12 * time.Hour),
 		now.Add(time.Second).UTC().Format(time.RFC3339): now.Add(time.Second),
 		local(now.Add(time.Hour)):                       now.Add(time.Hour),
-		"11:59":                                         {}, "12:00": {}, "24:01": {}, "now": {}, "now-1h": {}, "x": {},
+		"11:59":                                         {}, "12:00": {}, "24:01": {},
+		"now": {}, "now-1h": {}, "x": {},
 	} {
 		at, err := (&Until{Until: text}).end(now)
 		if want.IsZero() != (err != nil) || err == nil && !at.Equal(want) {
