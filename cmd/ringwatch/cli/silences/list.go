@@ -26,8 +26,8 @@ type ListCmd struct {
 // Help implements kong.HelpProvider.
 func (*ListCmd) Help() string {
 	return "Lists silences: who made each, until when it lasts and for how long from now, how " +
-		"many alerts that fire now it keeps quiet, what it matches, and why. Comments of " +
-		"maintenance begin with \"maintenance: \".\n\n" +
+		"many alerts that fire now it keeps quiet, what it matches, and why. One that has not " +
+		"begun is pending. Comments of maintenance begin with \"maintenance: \".\n\n" +
 		"Lines have 100 columns at most: of longer words the middle is left out. --wide has " +
 		"them whole.\n\nExample: ringwatch silence list --cluster shop"
 }
@@ -63,14 +63,13 @@ func (c *ListCmd) RunTo(ctx context.Context, out io.Writer) error {
 		_, err := fmt.Fprintln(out, "No silence keeps anything quiet.")
 		return err
 	}
-	heads := []string{"ID", "STATE", "BY", "UNTIL", "IN", "ALERTS", "MATCHES", "WHY"}
+	heads := []string{"ID", "BY", "UNTIL", "IN", "ALERTS", "MATCHES", "WHY"}
 	now, names := time.Now(), nodeNames(ctx, api)
 	var rows [][]string
 	for i := range list {
 		s := &list[i]
-		rows = append(rows, []string{c.id(s), s.Status.State, screen.Plain(s.CreatedBy),
-			local(s.EndsAt), s.lasts(now), s.quiet(), matchersText(s.Matchers, names),
-			screen.Plain(s.Comment)})
+		rows = append(rows, []string{c.id(s), screen.Plain(s.CreatedBy), shortTime(s.EndsAt, now),
+			s.lasts(now), s.quiet(), matchersText(s.Matchers, names), screen.Plain(s.Comment)})
 	}
 	return writeRows(out, heads, rows, c.Wide)
 }
@@ -95,10 +94,21 @@ func (c *ListCmd) id(s *Silence) string {
 	return s.ID[:min(shortID, len(s.ID))]
 }
 
-// lasts is how long the silence goes on; a dash if it ended.
+// shortTime is a time by this machine's clock, without the day if that is today.
+func shortTime(at, now time.Time) string {
+	if at.Local().Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
+		return at.Local().Format("15:04")
+	}
+	return at.Local().Format("2006-01-02 15:04")
+}
+
+// lasts is how long the silence goes on, or that it does not.
 func (s *Silence) lasts(now time.Time) string {
-	if s.is(expired) {
-		return "-"
+	switch {
+	case s.is(expired):
+		return "ended"
+	case s.is(pending):
+		return pending
 	}
 	seconds := max(0, s.EndsAt.Sub(now).Seconds())
 	return (&fleet.NodeInfo{AgeSeconds: &seconds}).Age()

@@ -55,7 +55,7 @@ func TestMaintenance(t *testing.T) {
 	l.change(func() { l.nodes[2].State = "down" })
 	out, _ = l.must(t, "maintenance", "list")
 	expect(t, out, `^NODE +CLUSTER +STATE +FOR +BY +UNTIL +IN +ALERTS +WHY$`,
-		`^db-3 .* shop +down +restart +ann +20.* (29m\d\ds|30m00s) +1 +new: disk$`)
+		`^db-3 .* shop +down +restart +ann +[-\d ]*\d\d:\d\d +(29m\d\ds|30m00s) +1 +new: disk$`)
 	var list []Silence
 	out, _ = l.must(t, "maintenance", "list", "--json", "--cluster", "shop")
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 {

@@ -162,9 +162,9 @@ func TestListAndEnd(t *testing.T) {
 		"x", "--author", "bob")
 	one, two = strings.TrimSpace(one), strings.TrimSpace(two)
 	out, _ := l.must(t, "silence", "list")
-	expect(t, out, `^ID +STATE +BY +UNTIL +IN +ALERTS +MATCHES +WHY$`,
-		`^`+one[:8]+` +active +ann +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +(59m\d\ds|1h00m) +1 +\S`,
-		`^`+two[:8]+` +active +bob +2099-01-01 00:00:00 +\d+d +0 +cluster=bank +x$`)
+	expect(t, out, `^ID +BY +UNTIL +IN +ALERTS +MATCHES +WHY$`,
+		`^`+one[:8]+` +ann +[-\d ]*\d\d:\d\d +(59m\d\ds|1h00m) +1 +\S`,
+		`^`+two[:8]+` +bob +2099-01-01 00:00 +\d+d +0 +cluster=bank +x$`)
 	out, _ = l.must(t, "silence", "list", "--cluster", "shop", "--wide")
 	expect(t, out, `^`+one+` .* cluster=shop node=db-1 +disk\\u001b\[2J is replaced$`)
 	if strings.Contains(out, two) {
@@ -186,6 +186,8 @@ func TestListAndEnd(t *testing.T) {
 	if out, _ = l.must(t, "silence", "list"); strings.Contains(out, one[:8]) {
 		t.Errorf("it goes on:\n%s", out)
 	}
+	out, _ = l.must(t, "silence", "list", "--expired")
+	expect(t, out, `^`+one[:8]+` +ann +[-\d ]*\d\d:\d\d +ended +- +\S`)
 	out, _ = l.must(t, "silence", "list", "--expired", "--json")
 	var list []Silence
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 ||
