@@ -49,8 +49,8 @@ func (*AddCmd) Help() string {
 
 // Run implements the command.
 func (c *AddCmd) Run(ctx context.Context) error {
-	return c.RunTo(ctx, Talk{In: os.Stdin, Out: os.Stdout, Notes: os.Stderr,
-		Answers: term.IsTerminal(os.Stdin.Fd())})
+	return told(c.RunTo(ctx, Talk{In: os.Stdin, Out: os.Stdout, Notes: os.Stderr,
+		Answers: term.IsTerminal(os.Stdin.Fd())}))
 }
 
 // Talk is who a command speaks with.

@@ -43,7 +43,9 @@ func (*DoneCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *DoneCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, os.Stderr) }
+func (c *DoneCmd) Run(ctx context.Context) error {
+	return told(c.RunTo(ctx, os.Stdout, os.Stderr))
+}
 
 // askEvery is how long end waits before it asks again. Tests have less time.
 var askEvery = 2 * time.Second
@@ -51,8 +53,7 @@ var askEvery = 2 * time.Second
 // saidEvery is how long end is silent while it waits for the same.
 const saidEvery = 30 * time.Second
 
-// errInterrupted is none of the context's, with which a command ends well.
-var errInterrupted = errors.New("interrupted before the node was well: its silence stays")
+var errInterrupted = errors.New("interrupted before it was; the silence stays")
 
 // RunTo is Run for another output than the process has.
 func (c *DoneCmd) RunTo(ctx context.Context, out, notes io.Writer) error {

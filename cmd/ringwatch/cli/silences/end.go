@@ -26,7 +26,7 @@ func (*EndCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *EndCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout) }
+func (c *EndCmd) Run(ctx context.Context) error { return told(c.RunTo(ctx, os.Stdout)) }
 
 // RunTo is Run for another output than the process has.
 func (c *EndCmd) RunTo(ctx context.Context, out io.Writer) error {

@@ -90,12 +90,17 @@ func (*BeginCmd) Help() string {
 }
 
 // Run implements the command.
-func (c *BeginCmd) Run(ctx context.Context) error { return c.RunTo(ctx, os.Stdout, os.Stderr) }
+func (c *BeginCmd) Run(ctx context.Context) error {
+	return told(c.RunTo(ctx, os.Stdout, os.Stderr))
+}
 
 // RunTo is Run for another output than the process has.
 func (c *BeginCmd) RunTo(ctx context.Context, out, notes io.Writer) error {
 	if _, err := c.Until.end(time.Now()); err != nil {
 		return err
+	}
+	if c.Wait < 0 {
+		return exit.Usage(errors.New("--wait: name a time such as 30m"))
 	}
 	api, err := c.Client()
 	if err != nil {
@@ -177,6 +182,10 @@ func (c *BeginCmd) begin(ctx context.Context, api *client.Client, node *fleet.No
 	if why := strings.TrimSpace(c.Comment); why != "" {
 		s.Comment += ": " + why
 	}
+	quiet, err := askMatching(ctx, api, s.Matchers)
+	if err != nil {
+		return err
+	}
 	id, err := post(ctx, api, s, now)
 	if err != nil {
 		return err
@@ -187,10 +196,6 @@ func (c *BeginCmd) begin(ctx context.Context, api *client.Client, node *fleet.No
 			fmt.Fprintf(notes, "%s of this cluster is in maintenance, too, until %s\n",
 				screen.Plain(cmp.Or(names[w.node], w.node)), local(w.EndsAt))
 		}
-	}
-	quiet, err := askMatching(ctx, api, s.Matchers)
-	if err != nil {
-		return err
 	}
 	_, err = fmt.Fprintf(out, "%s of cluster %s is in maintenance until %s (silence %s).\n%s\n",
 		screen.Plain(node.Called()), screen.Plain(node.Cluster), local(ends), id,

@@ -1,7 +1,9 @@
 package silences
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/ringwatch/ringwatch/api/safe"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/notify"
@@ -178,6 +181,21 @@ func TestMaintenanceRefused(t *testing.T) {
 	}
 	if len(l.asked) > 0 {
 		t.Errorf("asked %q", l.asked)
+	}
+}
+
+// TestInterrupted: who is interrupted has not begun anything, so the exit code is no success.
+func TestInterrupted(t *testing.T) {
+	l := mustLine(t, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	flags := client.Flags{API: l.url, Key: l.key}
+	begin := BeginCmd{Flags: flags, Cluster: "shop", Node: "db-3", Until: Until{For: "1h"}}
+	end := DoneCmd{Flags: flags, Cluster: "shop", Node: "db-3", Wait: time.Minute}
+	for _, run := range []func(context.Context) error{begin.Run, end.Run} {
+		if err := run(ctx); err == nil || errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ package silences
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -94,6 +95,14 @@ func mayChange(ctx context.Context, api *client.Client) error {
 	}
 	return fmt.Errorf("this key does not have the scope %s: use one that has it, such as "+
 		"ringwatch key create --scopes operator makes", account.Rules)
+}
+
+// told makes an interruption a failure: a script must not go on as if a silence began or ended.
+func told(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted: ringwatch silence list says what is quiet")
+	}
+	return err
 }
 
 // startsEarly is how far before now a silence is said to start: Alertmanager makes it now by its
