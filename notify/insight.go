@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/alertmanager/alert"
@@ -47,25 +48,92 @@ func (a *account) prepared(ctx context.Context, alerts []*alert.Alert, bound int
 	return list
 }
 
-// insights are in the order of the alerts; none: nothing is known, or not in time.
+// insights are in the order of the alerts; none: nothing is known, or not in time. Several
+// integrations are told the same at once, and try again, so what is known holds for a while.
 func (a *account) insights(ctx context.Context, alerts []*alert.Alert) []Insight {
 	if a.options.Insights == nil || len(alerts) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, insightTime)
-	defer cancel()
-	of := make([]map[string]string, len(alerts))
-	for i := range alerts {
-		of[i] = map[string]string{}
-		for name, value := range alerts[i].Labels {
-			of[i][string(name)] = string(value)
+	unknown, of := a.unknown(alerts)
+	if len(of) > 0 {
+		known := a.ask(ctx, of)
+		a.beside.Lock()
+		until := time.Now().Add(insightHolds)
+		for i, fp := range unknown {
+			one := heldInsight{until: until} // who did not answer is not asked again at once
+			if i < len(known) {
+				one.Insight = known[i]
+			}
+			a.beside.of[fp] = one
 		}
-		if a.options.NameAccounts && of[i]["account"] == a.name {
-			delete(of[i], "account") // see converted: the rule does not know it
+		a.beside.Unlock()
+	}
+	a.beside.Lock()
+	defer a.beside.Unlock()
+	list := make([]Insight, len(alerts))
+	for i, one := range alerts {
+		list[i] = a.beside.of[one.Fingerprint()].Insight
+	}
+	return list
+}
+
+// unknown are the alerts of which no insight holds, and their labels.
+func (a *account) unknown(alerts []*alert.Alert) (list []model.Fingerprint,
+	of []map[string]string) {
+	a.beside.Lock()
+	defer a.beside.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(a.beside.of, func(_ model.Fingerprint, i heldInsight) bool {
+		return now.After(i.until)
+	})
+	for _, one := range alerts {
+		if _, known := a.beside.of[one.Fingerprint()]; !known {
+			list, of = append(list, one.Fingerprint()), append(of, a.labelsOf(one))
 		}
 	}
-	list := a.options.Insights(ctx, a.name, of)
-	return list[:min(len(list), len(alerts))]
+	return list, of
+}
+
+// ask waits for its turn and for an answer: in an outage many groups speak at once.
+func (a *account) ask(ctx context.Context, of []map[string]string) []Insight {
+	ctx, cancel := context.WithTimeout(ctx, insightTime)
+	defer cancel()
+	select {
+	case a.beside.turns <- struct{}{}:
+		defer func() { <-a.beside.turns }()
+	case <-ctx.Done():
+		return nil
+	}
+	return a.options.Insights(ctx, a.name, of)
+}
+
+// beside is what is known beside an account's alerts.
+type beside struct {
+	turns chan struct{}
+	sync.Mutex
+	of map[model.Fingerprint]heldInsight
+}
+
+func newBeside() beside {
+	return beside{turns: make(chan struct{}, 2), of: map[model.Fingerprint]heldInsight{}}
+}
+
+// heldInsight is one that is asked for again after a time.
+type heldInsight struct {
+	Insight
+	until time.Time
+}
+
+// insightHolds is how long an insight holds: as long as rules take to look again.
+const insightHolds = 30 * time.Second
+
+// labelsOf are an alert's, as its rule made them.
+func (a *account) labelsOf(one *alert.Alert) map[string]string {
+	labels := textsOf(one.Labels)
+	if a.options.NameAccounts && labels["account"] == a.name {
+		delete(labels, "account") // see converted
+	}
+	return labels
 }
 
 // annotated is an alert with annotations where it has none of the name.

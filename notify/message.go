@@ -159,12 +159,15 @@ func what(a *template.Alert) string {
 	if a.Annotations[testAnnotation] != "" {
 		return text
 	}
-	host, node := hostOf(a), a.Labels["node"]
-	if len(node) >= minNodeID && host != node {
+	host, node := hostOf(a), oneLine(a.Labels["node"], 80)
+	if len(node) >= minNodeID && host != "" {
 		text = strings.ReplaceAll(text, node, host)
 	}
+	if host == "" && a.Annotations["summary"] == "" {
+		host = node
+	}
 	if host != "" && !mentions(text, host, a.Annotations["address"], a.Labels["instance"]) {
-		text += " on " + oneLine(host, 80)
+		text += " on " + host
 	}
 	cluster := oneLine(a.Labels["cluster"], 80)
 	if !strings.Contains(text, cluster) {
@@ -176,10 +179,10 @@ func what(a *template.Alert) string {
 // minNodeID is how long a label node is at least that a text can only have as that.
 const minNodeID = 8
 
-// hostOf is how people call what an alert is about; "": it is about no node.
+// hostOf is how people call what an alert is about; "": it is about no node, or nobody knows.
 func hostOf(a *template.Alert) string {
 	return oneLine(cmp.Or(a.Annotations[hostAnnotation], a.Annotations["address"],
-		a.Labels["instance"], a.Labels["node"]), 80)
+		a.Labels["instance"]), 80)
 }
 
 // mentions says whether a text has one of the names, or a word of one such as "db-7 (10.0.0.7)".
@@ -267,7 +270,8 @@ func (m *messenger) groupLinks(data *template.Data, fires bool) (list []link) {
 	} else if cluster := data.CommonLabels["cluster"]; cluster != "" {
 		add("Cluster", m.page("cluster", cluster))
 	}
-	if fires {
+	// Not a cluster: that would hide what comes next.
+	if fires && cmp.Or(data.CommonLabels["node"], data.CommonLabels["alertname"]) != "" {
 		add("Quiet for 1 h", m.quiet(data.CommonLabels))
 	}
 	return list

@@ -118,6 +118,7 @@ func thousand() (list []*alert.Alert) {
 		id := fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)
 		a.Labels["node"] = model.LabelValue(id)
 		a.Annotations["summary"] = model.LabelValue(fmt.Sprintf("Node db-%d of cluster shop is silent", i))
+		a.Annotations["address"] = model.LabelValue(fmt.Sprintf("db-%d:7000", i))
 		a.StartsAt = at.Add(-time.Duration(i) * time.Second)
 		list = append(list, alert.New(a.Alert, at, false))
 	}

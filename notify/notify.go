@@ -63,8 +63,9 @@ type Options struct {
 	Limits  Limits
 	// Console is where people see alerts, for links in messages; nil: nowhere.
 	Console *url.URL
-	// Insights says what is known beside alerts of an account, given by their labels, in their
-	// order and before the context ends. Those of a message's gravest are asked for. nil: nothing.
+	// Insights says what is known beside alerts of an account, given by their labels: one for each,
+	// in their order, before the context ends, or none. It is asked for the gravest of a message.
+	// nil: nothing is known.
 	Insights func(ctx context.Context, account string, alerts []map[string]string) []Insight
 	// NameAccounts gives alerts of accounts that share a configuration the label account.
 	NameAccounts bool

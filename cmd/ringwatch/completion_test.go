@@ -42,9 +42,12 @@ func serveHostile(t *testing.T) []*frametest.Node {
 	}
 	answers := http.NewServeMux() // of what that API has no store for
 	for path, body := range map[string]string{
-		"/v1/label/__name__/values": `["node_load1","node_load15","node_load5"]`,
-		"/v1/catalog":               `[{"name":"node","entries":[{"name":"n::cpuUtilization"},{"name":"n::reads"}]}]`,
-		"/v1/rules":                 `[{"name":"team.yaml"}]`,
+		"/v1/label/__name__/values":      `["node_load1","node_load15","node_load5"]`,
+		"/v1/catalog":                    `[{"name":"node","entries":[{"name":"n::cpuUtilization"},{"name":"n::reads"}]}]`,
+		"/v1/rules":                      `[{"name":"team.yaml"}]`,
+		"/alertmanager/api/v2/receivers": `[{"name":"night"},{"name":"ops"}]`,
+		"/api/v1/alerts": `{"data":{"alerts":[{"state":"firing","labels":{"alertname":"Down"}},` +
+			`{"state":"pending","labels":{"alertname":"Dull"}}]}}`,
 		"/api/v1/query": `{"status":"success","data":{"resultType":"vector","result":[` +
 			`{"metric":{"keyspace":"shop","table":"items"},"value":[1,"1"]}]}}`,
 	} {
@@ -95,6 +98,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"lookup", "sh"}, `shop\.items\t\n`},
 		{[]string{"rules", "apply", "--remove", ""}, `team\.yaml\t\n`},
 		{[]string{"rules", "apply", ""}, `:files\n`},
+		{[]string{"notify", "test", "n"}, `night\t\n`},
+		{[]string{"notify", "show", "D"}, `Down\t\n`},
 		{[]string{"nodes", "--api", "http://127.0.0.1:1", "--key", "rw_x"}, ``},
 		{[]string{"report", "--api", "http://127.0.0.1:1", ""}, ``},
 		{[]string{"report", "--key=rw_wrong", ""}, ``},
