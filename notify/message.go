@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -185,13 +186,16 @@ func hostOf(a *template.Alert) string {
 		a.Labels["instance"]), 80)
 }
 
-// mentions says whether a text has one of the names, or a word of one such as "db-7 (10.0.0.7)".
+var port = regexp.MustCompile(`:\d+$`)
+
+// mentions says whether a text has one of the names, or a word of one such as
+// "db-7 (10.0.0.7:7000)", with its port or without.
 func mentions(text string, names ...string) bool {
 	for _, name := range names {
 		for word := range strings.FieldsFuncSeq(name, func(r rune) bool {
 			return strings.ContainsRune(" ()", r)
 		}) {
-			if strings.Contains(text, word) {
+			if strings.Contains(text, port.ReplaceAllString(word, "")) {
 				return true
 			}
 		}

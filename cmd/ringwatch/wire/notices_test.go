@@ -46,7 +46,9 @@ func askNotices(p *Process, method, path, body string, clusters bool,
 func TestNotices(t *testing.T) {
 	posts := make(chan string, 10)
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct{ Alerts []struct{ Annotations map[string]string } }
+		var body struct {
+			Alerts []struct{ Annotations map[string]string }
+		}
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		posts <- body.Alerts[0].Annotations["summary"]
 	}))
