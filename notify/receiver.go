@@ -40,7 +40,7 @@ func completed(r config.Receiver, limits Limits) config.Receiver {
 		}
 		details := map[string]any{"message": `{{ template "pagerduty.default.details" . }}`}
 		for name, value := range p.Details {
-			// Alertmanager's own are all labels of all alerts as JSON, and nobody reads that at night.
+			// Alertmanager's own are all labels as JSON, which nobody reads at night.
 			if text := pagerduty.DefaultPagerdutyDetails[name]; text != value ||
 				name == "num_firing" || name == "num_resolved" {
 				details[name] = value
@@ -232,5 +232,6 @@ var madeUp = alert.New(model.Alert{
 		"job": "j", "keyspace": "k", "table": "t"},
 	Annotations: model.LabelSet{"summary": "s", "description": "d", "address": "10.0.0.1:7000",
 		"runbook_url": "https://example.org/"},
-	StartsAt: time.Unix(1, 0), EndsAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), GeneratorURL: "https://example.org/",
+	StartsAt: time.Unix(1, 0), EndsAt: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+	GeneratorURL: "https://example.org/",
 }, time.Unix(1, 0), false)

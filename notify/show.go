@@ -161,7 +161,7 @@ func (s *showing) walk(ctx context.Context, route *dispatch.Route, path []string
 }
 
 // status is what keeps an alert quiet now.
-func (s *showing) status(ctx context.Context, a *alert.Alert) (status alert.AlertStatus) {
+func (s *showing) status(ctx context.Context, a *alert.Alert) alert.AlertStatus {
 	noted := &quieted{}
 	ctx = marker.WithContext(ctx, noted)
 	s.running.inhibitor.Mutes(ctx, a.LabelSet())
@@ -169,13 +169,17 @@ func (s *showing) status(ctx context.Context, a *alert.Alert) (status alert.Aler
 	return noted.AlertStatus
 }
 
-// quieted implements marker.AlertMarker for one alert.
+// quieted is what keeps one alert quiet, as inhibitor and silencer say it.
 type quieted struct{ alert.AlertStatus }
 
+// SetInhibited and the others implement marker.AlertMarker.
 func (q *quieted) SetInhibited(_ model.Fingerprint, by []string) { q.InhibitedBy = by }
-func (q *quieted) SetSilenced(_ model.Fingerprint, by []string)  { q.SilencedBy = by }
-func (q *quieted) Status(model.Fingerprint) alert.AlertStatus    { return q.AlertStatus }
-func (q *quieted) Delete(...model.Fingerprint)                   { q.AlertStatus = alert.AlertStatus{} }
+
+func (q *quieted) SetSilenced(_ model.Fingerprint, by []string) { q.SilencedBy = by }
+
+func (q *quieted) Status(model.Fingerprint) alert.AlertStatus { return q.AlertStatus }
+
+func (q *quieted) Delete(...model.Fingerprint) { *q = quieted{} }
 
 func (s *showing) notice(ctx context.Context, route *dispatch.Route, path []string,
 	g *dispatch.AlertGroup) Notice {
