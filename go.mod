@@ -10,6 +10,8 @@ require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/apache/cassandra-gocql-driver/v2 v2.1.2
 	github.com/charmbracelet/x/term v0.2.2
+	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6
+	github.com/emersion/go-smtp v0.25.0
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/uuid v1.6.0

@@ -55,6 +55,8 @@ type account struct {
 	handler           http.Handler
 	api               *apiv2.API
 
+	beside beside
+
 	changing sync.Mutex // one reload or end at a time
 	running  atomic.Pointer[running]
 	stopped  bool
@@ -66,7 +68,7 @@ type account struct {
 func openAccount(o *Options, m *metrics, name string, b *built) (a *account, err error) {
 	a = &account{name: name, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
 		log: o.Log.With("account", name), reg: prometheus.NewRegistry(),
-		end: make(chan struct{})}
+		beside: newBeside(), end: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("notify: account %s: %w", name, err), a.closeFiles())

@@ -66,7 +66,11 @@ func Parse(text []byte, name, dir string) (*Config, error) {
 	}
 	c := &Config{name: name, parsed: parsed}
 	c.resolve(dir)
-	if _, err := c.build(DefaultLimits(), nil, slog.New(slog.DiscardHandler)); err != nil {
+	b, err := c.build(DefaultLimits(), nil, slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
 		return nil, located(err, string(text), name)
 	}
 	return c, nil
@@ -156,14 +160,25 @@ func hasCredentials(h *commonconfig.HTTPClientConfig) bool {
 }
 
 var (
-	lineOf = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
-	quoted = regexp.MustCompile(`"([^"]+)"`)
+	yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): `)
+	quoted   = regexp.MustCompile(`"([^"]+)"`)
 )
 
 // located makes one line of an error and says where it is: FILE:LINE: what. Alertmanager names the
 // line of what is no YAML and of unknown keys. Of other errors the line is that of the word in
 // quotes that the text has in one line only.
 func located(err error, text, name string) error {
+	if bad, is := errors.AsType[*templateError](err); is && bad.at != "" {
+		return bad // it stands in a file of its own
+	}
+	if bad, is := errors.AsType[*badTemplate](err); is {
+		if bad.elsewhere() {
+			return err
+		}
+		if at := lineWith(strings.SplitN(bad.text, "\n", 2)[0], text); at != "" {
+			return fmt.Errorf("%s:%s: %w", name, at, err)
+		}
+	}
 	var lines []string
 	for _, said := range strings.Split(err.Error(), "\n") {
 		said = strings.TrimSpace(said)
@@ -171,7 +186,7 @@ func located(err error, text, name string) error {
 			continue
 		}
 		at := ""
-		if m := lineOf.FindStringSubmatch(said); m != nil {
+		if m := yamlLine.FindStringSubmatch(said); m != nil {
 			at, said = m[1], said[len(m[0]):]
 		} else {
 			said = strings.TrimPrefix(said, "yaml: ")
@@ -189,20 +204,23 @@ func located(err error, text, name string) error {
 // lineNaming is the line of the text that has what an error says in quotes; "": none, or several.
 func lineNaming(said, text string) string {
 	for _, m := range quoted.FindAllStringSubmatch(said, -1) {
-		found := ""
-		for i, line := range strings.Split(text, "\n") {
-			if !strings.Contains(line, m[1]) {
-				continue
-			}
-			if found != "" {
-				found = ""
-				break
-			}
-			found = fmt.Sprint(i + 1)
-		}
-		if found != "" {
-			return found
+		if at := lineWith(m[1], text); at != "" {
+			return at
 		}
 	}
 	return ""
+}
+
+// lineWith is the line that alone has some words; "": none has, or several have.
+func lineWith(words, text string) (at string) {
+	for i, line := range strings.Split(text, "\n") {
+		if !strings.Contains(line, words) {
+			continue
+		}
+		if at != "" {
+			return ""
+		}
+		at = fmt.Sprint(i + 1)
+	}
+	return at
 }

@@ -32,7 +32,15 @@ func TestConfigErrors(t *testing.T) {
 		{"route:\n  receiver: a\n  routes: [{mute_time_intervals: [night]}]\n" +
 			"receivers: [{name: a}]\n", `am.yml:3: undefined time interval "night"`},
 		{"route: {receiver: a}\nreceivers: [{name: a}]\ntemplates: ['bad.tmpl']\n",
-			"am.yml: templates: "},
+			"DIR/bad.tmpl:1: the template fails: unclosed action"},
+		{"route: {receiver: a}\nreceivers:\n  - name: a\n    slack_configs:\n" +
+			"      - api_url: http://s/\n        title: '{{ .Nonsense }}'\n",
+			`am.yml:6: receiver "a", slack, Title: the template fails: <.Nonsense>: can't evaluate ` +
+				"field Nonsense in type *template.Data"},
+		{"route: {receiver: a}\nreceivers:\n  - name: a\n    slack_configs:\n" +
+			"      - {api_url: http://s/, text: '{{ template \"mine\" . }}'}\ntemplates: [mine.tmpl]\n",
+			"DIR/mine.tmpl:2: the template mine fails: <.Alertz>: can't evaluate field Alertz in " +
+				`type *template.Data (receiver "a", slack, Text)`},
 		{"route: {receiver: a}\nreceivers:\n  - name: a\n    webhook_configs: [{url: 'ftp:'}]\n",
 			"am.yml:4: invalid URL"},
 	} {
@@ -41,7 +49,12 @@ func TestConfigErrors(t *testing.T) {
 			0o600); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.WriteFile(filepath.Join(dir, "mine.tmpl"), []byte(
+			"{{ define \"mine\" }}\n{{ len .Alertz }}{{ end }}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		_, err := Parse([]byte(c.text), "am.yml", dir)
+		c.want = strings.Replace(c.want, "DIR", dir, 1)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q:\n%v\nnot %s", c.text, err, c.want)

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -100,28 +101,58 @@ func (g *gate) attempt(ctx context.Context) (context.Context, context.CancelFunc
 	return whole, func() { stop(); all() }
 }
 
-// outlet is a receiver's integration behind the gate. It has at most max alerts to tell at once.
+// outlet is a receiver's integration behind the gate.
 type outlet struct {
 	amnotify.Integration
-	gate *gate
-	max  int
+	account *account
+	gate    *gate
+	built   *built
+	name    string // of the receiver
 }
 
 // Notify implements notify.Notifier.
 func (o *outlet) Notify(ctx context.Context, alerts ...*alert.Alert) amnotify.NotifyVerdict {
 	ctx, cancel := o.gate.attempt(ctx)
 	defer cancel()
-	// A webhook is told how many it does not get.
-	if len(alerts) > o.max && o.Name() != "webhook" {
-		alerts = alerts[:o.max]
+	bound := o.account.options.Limits.MaxMessageAlerts
+	if o.Name() == "webhook" {
+		bound = len(alerts) // a webhook is told how many it does not get
 	}
-	return o.Integration.Notify(ctx, alerts...)
+	log := o.account.log.With("receiver", o.name, "integration", o.Integration.String())
+	v, fault := o.built.speak(ctx, o.name, o.Integration, log,
+		o.account.prepared(ctx, alerts, bound)...)
+	if fault != nil {
+		log.Error("a template of a message fails; it was sent with the first line in its place",
+			"error", fault)
+	}
+	return v
 }
 
-func behind(g *gate, receiver string, list []amnotify.Integration, max int) []amnotify.Integration {
+// said lets an integration speak. One that speaks SMTP does not look at its context while a server
+// says nothing, so what is left of it ends when the server or the system ends the connection.
+func said(
+	ctx context.Context, in amnotify.Integration, alerts ...*alert.Alert,
+) amnotify.NotifyVerdict {
+	if in.Name() != "email" {
+		return in.Notify(ctx, alerts...)
+	}
+	verdict := make(chan amnotify.NotifyVerdict, 1)
+	go func() { verdict <- in.Notify(ctx, alerts...) }()
+	select {
+	case v := <-verdict:
+		return v
+	case <-ctx.Done():
+		return amnotify.Retry(0, fmt.Errorf("the mail server has not answered in time: %w",
+			context.Cause(ctx)), amnotify.ContextDeadlineExceededReason)
+	}
+}
+
+// behind puts a receiver's integrations behind a gate.
+func (a *account) behind(g *gate, b *built, receiver string) []amnotify.Integration {
+	list := b.receivers[receiver]
 	all := make([]amnotify.Integration, 0, len(list))
 	for _, in := range list {
-		o := &outlet{Integration: in, gate: g, max: max}
+		o := &outlet{Integration: in, account: a, gate: g, built: b, name: receiver}
 		all = append(all, amnotify.NewIntegration(o, o, in.Name(), in.Index(), receiver))
 	}
 	return all

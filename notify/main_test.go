@@ -23,8 +23,8 @@ const patience = 5 * time.Minute
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// message is what Alertmanager posts to a webhook, as far as tests look.
-type message struct {
+// posted is what Alertmanager posts to a webhook, as far as tests look.
+type posted struct {
 	Status    string
 	Truncated int `json:"truncatedAlerts"`
 	Alerts    []struct {
@@ -34,7 +34,7 @@ type message struct {
 }
 
 // told are the alerts of a message: name and state, in order.
-func (m message) told() string {
+func (m posted) told() string {
 	var list []string
 	for _, a := range m.Alerts {
 		list = append(list, a.Labels["alertname"]+" "+a.Status)
@@ -50,14 +50,14 @@ type hook struct {
 
 	mu       sync.Mutex
 	requests int
-	messages []message
+	messages []posted
 }
 
 func mustHook(t *testing.T, answer func(int, *http.Request) int) *hook {
 	t.Helper()
 	h := &hook{answer: answer}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var m message
+		var m posted
 		err := json.NewDecoder(r.Body).Decode(&m)
 		h.mu.Lock()
 		h.requests++
@@ -80,7 +80,7 @@ func mustHook(t *testing.T, answer func(int, *http.Request) int) *hook {
 }
 
 // got is what came so far.
-func (h *hook) got() []message {
+func (h *hook) got() []posted {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.messages)

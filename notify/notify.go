@@ -5,6 +5,10 @@
 //
 //	Put ──▶ account ──▶ board ──▶ dispatcher: groups ──▶ gate ──▶ muted, told? ──▶ receivers
 //	Handler ──▶ account: silences, alerts, groups
+//	Test, Show ──▶ account: is a receiver reached, and what is it told
+//
+// A message is what a receiver is told of a group: messenger makes it, and templates/ writes it for
+// each medium, under the names that Alertmanager's receivers use.
 //
 // Each account has its own Alertmanager: silences, receivers, groups, limits, API, and a directory.
 // Config is what an alertmanager.yml says; journal is how a directory keeps what it must not
@@ -59,6 +63,10 @@ type Options struct {
 	Limits  Limits
 	// Console is where people see alerts, for links in messages; nil: nowhere.
 	Console *url.URL
+	// Insights says what is known beside alerts of an account, given by their labels: one for each,
+	// in their order, before the context ends, or none. It is asked for the gravest of a message.
+	// nil: nothing is known.
+	Insights func(ctx context.Context, account string, alerts []map[string]string) []Insight
 	// NameAccounts gives alerts of accounts that share a configuration the label account.
 	NameAccounts bool
 
@@ -78,7 +86,8 @@ type Options struct {
 	shortenEvery time.Duration // files that are long are written anew
 	// calm is how long nothing has begun or ended before a group tells, so that inhibitions that
 	// come with it are known.
-	calm time.Duration
+	calm     time.Duration
+	testTime time.Duration // that a receiver has to take a test
 }
 
 // Configs says which configuration an account has.
@@ -102,7 +111,7 @@ func DefaultOptions() Options {
 	return Options{
 		Limits: DefaultLimits(), FiringLasts: 5 * time.Minute, Retention: 120 * time.Hour,
 		StopTimeout: 10 * time.Second, collectEvery: 30 * time.Minute, syncEvery: time.Second,
-		shortenEvery: time.Minute, calm: time.Second,
+		shortenEvery: time.Minute, calm: time.Second, testTime: 20 * time.Second,
 	}
 }
 
@@ -115,6 +124,8 @@ type Alert struct {
 	// ValidUntil is until when it fires unless it is repeated; zero: for Options.FiringLasts.
 	ValidUntil   time.Time
 	GeneratorURL string
+	// File and Group are where its rule stands, for a link to the console; "": not known.
+	File, Group string
 }
 
 // Notifier tells people of alerts. It is safe for concurrent use.
@@ -268,6 +279,9 @@ func (n *Notifier) converted(a *Alert, now time.Time) *alert.Alert {
 	n.mu.RUnlock()
 	if n.options.NameAccounts && !own && m.Labels["account"] == "" {
 		m.Labels["account"] = model.LabelValue(a.Account)
+	}
+	if a.File != "" {
+		m.Annotations[ruleAnnotation] = model.LabelValue(ruleOf(a.File, a.Group))
 	}
 	if m.StartsAt.IsZero() || m.StartsAt.After(now) {
 		m.StartsAt = now

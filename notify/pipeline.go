@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/alertmanager/eventrecorder"
 	"github.com/prometheus/alertmanager/inhibit"
 	amnotify "github.com/prometheus/alertmanager/notify"
-	"github.com/prometheus/alertmanager/notify/webhook"
 	"github.com/prometheus/alertmanager/template"
 	"github.com/prometheus/alertmanager/timeinterval"
 )
@@ -24,13 +23,15 @@ type built struct {
 	config    *Config
 	routes    *dispatch.Route
 	receivers map[string][]amnotify.Integration // all of them, used or not
+	completed []config.Receiver                 // what these were made of
+	drafts    map[string][]draft                // by receiver
 	template  *template.Template
 	intervals *timeinterval.Intervener
 }
 
 // build makes everything that can fail. console is where a person sees alerts; nil: nowhere.
 func (c *Config) build(limits Limits, console *url.URL, log *slog.Logger) (*built, error) {
-	t, err := template.FromGlobs(c.parsed.Templates)
+	t, err := newTemplate(c.parsed.Templates, newMessenger(console, time.Now))
 	if err != nil {
 		return nil, fmt.Errorf("templates: %w", err)
 	}
@@ -38,12 +39,14 @@ func (c *Config) build(limits Limits, console *url.URL, log *slog.Logger) (*buil
 		t.ExternalURL = &url.URL{}
 	}
 	b := &built{config: c, template: t, routes: dispatch.NewRoute(c.parsed.Route, nil),
-		receivers: map[string][]amnotify.Integration{}}
+		receivers: map[string][]amnotify.Integration{}, drafts: map[string][]draft{}}
 	for i := range c.parsed.Receivers {
-		r := bounded(c.parsed.Receivers[i], limits)
+		r := completed(c.parsed.Receivers[i], limits)
+		b.completed = append(b.completed, r)
 		if b.receivers[r.Name], err = receiver.BuildReceiverIntegrations(r, t, log); err != nil {
 			return nil, fmt.Errorf("receiver %q: %w", r.Name, err)
 		}
+		b.drafts[r.Name] = drafts(&r)
 	}
 	times := map[string][]timeinterval.TimeInterval{}
 	for _, one := range c.parsed.MuteTimeIntervals {
@@ -54,20 +57,6 @@ func (c *Config) build(limits Limits, console *url.URL, log *slog.Logger) (*buil
 	}
 	b.intervals = timeinterval.NewIntervener(times)
 	return b, nil
-}
-
-// bounded is a receiver whose webhooks have a bound, each without one its own copy.
-func bounded(r config.Receiver, limits Limits) config.Receiver {
-	list := make([]*webhook.WebhookConfig, 0, len(r.WebhookConfigs))
-	for _, w := range r.WebhookConfigs {
-		one := *w
-		if one.MaxAlerts == 0 {
-			one.MaxAlerts = uint64(limits.MaxMessageAlerts)
-		}
-		list = append(list, &one)
-	}
-	r.WebhookConfigs = list
-	return r
 }
 
 // running is what a reload replaces: routes, receivers, inhibitions and the groups of alerts.
@@ -92,7 +81,7 @@ func (a *account) newRunning(b *built) *running {
 	receivers := map[string][]amnotify.Integration{}
 	b.routes.Walk(func(route *dispatch.Route) {
 		name := route.RouteOpts.Receiver
-		receivers[name] = behind(r.gate, name, b.receivers[name], a.options.Limits.MaxMessageAlerts)
+		receivers[name] = a.behind(r.gate, b, name)
 	})
 	atOnce := func() time.Duration { return 0 } // nobody else tells
 	r.gate.next = a.pipelines.New(receivers, atOnce, r.inhibitor, a.silencer, b.intervals, a.told,

@@ -42,9 +42,12 @@ func serveHostile(t *testing.T) []*frametest.Node {
 	}
 	answers := http.NewServeMux() // of what that API has no store for
 	for path, body := range map[string]string{
-		"/v1/label/__name__/values": `["node_load1","node_load15","node_load5"]`,
-		"/v1/catalog":               `[{"name":"node","entries":[{"name":"n::cpuUtilization"},{"name":"n::reads"}]}]`,
-		"/v1/rules":                 `[{"name":"team.yaml"}]`,
+		"/v1/label/__name__/values":      `["node_load1","node_load15","node_load5"]`,
+		"/v1/catalog":                    `[{"name":"node","entries":[{"name":"n::cpuUtilization"},{"name":"n::reads"}]}]`,
+		"/v1/rules":                      `[{"name":"team.yaml"}]`,
+		"/alertmanager/api/v2/receivers": `[{"name":"night"},{"name":"ops"}]`,
+		"/api/v1/alerts": `{"data":{"alerts":[{"state":"firing","labels":{"alertname":"Down"}},` +
+			`{"state":"pending","labels":{"alertname":"Dull"}}]}}`,
 		"/alertmanager/api/v2/silences": `[{"id":"3f0c2a71","comment":"why",` +
 			`"status":{"state":"active"}},{"id":"3f0c2a72","status":{"state":"expired"}}]`,
 		"/api/v1/query": `{"status":"success","data":{"resultType":"vector","result":[` +
@@ -100,6 +103,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"silence", "end", "3f"}, `3f0c2a71\twhy\n`},
 		{[]string{"maintenance", "begin", "--node", "10.0.0.2"}, `10\.0\.0\.2\tprod, dc1, up\n`},
 		{[]string{"maintenance", "begin", "--purpose", "de"}, `decommission\t\n`},
+		{[]string{"notify", "test", "n"}, `night\t\n`},
+		{[]string{"notify", "show", "D"}, `Down\t\n`},
 		{[]string{"nodes", "--api", "http://127.0.0.1:1", "--key", "rw_x"}, ``},
 		{[]string{"report", "--api", "http://127.0.0.1:1", ""}, ``},
 		{[]string{"report", "--key=rw_wrong", ""}, ``},

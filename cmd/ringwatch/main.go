@@ -38,6 +38,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/help"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/lookup"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/notices"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/promql"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/setup"
@@ -89,6 +90,7 @@ type cli struct {
 	Size   setup.SizeCmd     `cmd:"" group:"Set-up" help:"Say what a fleet needs: processes, cores, memory, disk."`
 	Doctor examine.DoctorCmd `cmd:"" group:"Set-up" help:"Check a node before you restart it with the agent."`
 	Key    keys.KeyCmd       `cmd:"" group:"Set-up" help:"Make API keys."`
+	Notify notices.NotifyCmd `cmd:"" group:"Set-up" help:"Test receivers of alerts, and show what they are told."`
 	Node   fleet.NodeCmd     `cmd:"" group:"Set-up" help:"Say that a node has left for good."`
 	Schema setup.SchemaCmd   `cmd:"" group:"Set-up" help:"Create and change the tables in Cassandra."`
 

@@ -46,6 +46,7 @@ func openPeople(p *Process) (*people.Notifier, Part, error) {
 			return nil, nil, exit.Usage(err)
 		}
 	}
+	o.Insights = p.besideAlerts
 	n, err := people.Open(o)
 	if errors.Is(err, disk.ErrInUse) {
 		return nil, nil, exit.Usage(err)
@@ -116,7 +117,8 @@ func tellPeople(p *Process, n *people.Notifier, alerts []notify.Alert) {
 	for i := range alerts {
 		a := &alerts[i]
 		one := people.Alert{Account: a.Account, Labels: a.Labels, Annotations: a.Annotations,
-			StartsAt: a.StartsAt, ValidUntil: a.ValidUntil, GeneratorURL: a.GeneratorURL}
+			StartsAt: a.StartsAt, ValidUntil: a.ValidUntil, GeneratorURL: a.GeneratorURL,
+			File: a.File, Group: a.Group}
 		if a.State == notify.Resolved {
 			one.EndsAt = a.EndsAt
 		}
@@ -145,12 +147,33 @@ func alertmanagerAPI(p *Process) []listener.Route {
 		ask("POST "+alertmanagerPath+"/api/v2/alerts", account.Rules),
 		ask("POST "+alertmanagerPath+"/api/v2/silences", account.Rules),
 		ask("DELETE "+alertmanagerPath+"/api/v2/silence/{silence}", account.Rules),
+		{Pattern: "POST " + testPath, Scope: account.Rules,
+			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
+				return testReceiver(p, w, r, who)
+			}},
+		{Pattern: "GET " + showPath,
+			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
+				return showNotices(p, w, r, who)
+			}},
 	}
 }
 
 func askAlertmanager(
 	p *Process, w http.ResponseWriter, r *http.Request, who account.Principal,
 ) error {
+	if err := tellsPeople(p, who); err != nil {
+		return err
+	}
+	h, err := p.people.Handler(who.Account)
+	if err != nil {
+		return asRefusal(err)
+	}
+	http.StripPrefix(alertmanagerPath, h).ServeHTTP(w, r)
+	return nil
+}
+
+// tellsPeople refuses a key that sees a part of an account, and where nobody is told.
+func tellsPeople(p *Process, who account.Principal) error {
 	if who.Limited() {
 		return &listener.Error{Status: http.StatusForbidden, Reason: "limited_key",
 			Field: "Authorization",
@@ -162,16 +185,16 @@ func askAlertmanager(
 			Message: "nobody is told of alerts in this process: ask ringwatch all, or give the " +
 				"role rules notify.dir and ask it"}
 	}
-	h, err := p.people.Handler(who.Account)
+	return nil
+}
+
+// asRefusal is an error of people's in the words of the API.
+func asRefusal(err error) error {
 	if errors.Is(err, people.ErrClosed) {
 		return &listener.Error{Status: http.StatusServiceUnavailable, Reason: "stopping",
 			Message: "this process is about to end: ask again", RetryAfter: 1}
 	}
-	if err != nil {
-		return err
-	}
-	http.StripPrefix(alertmanagerPath, h).ServeHTTP(w, r)
-	return nil
+	return err
 }
 
 // admitted lets a route answer on a listener without an API.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/limit"
 	"github.com/ringwatch/ringwatch/api"
+	"github.com/ringwatch/ringwatch/api/fleet"
 	"github.com/ringwatch/ringwatch/api/lookup"
 	"github.com/ringwatch/ringwatch/api/qps"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
@@ -80,6 +81,8 @@ func API(ctx context.Context, p *Process) (parts []Part, err error) {
 	if err != nil {
 		return nil, err
 	}
+	p.insights.Store(&insights{nodes: fleet.New(q.reader, p.Config.API.NodesTTL), engine: q.engine,
+		advice: advice, happened: APIStore{db}.Events})
 	limiter, err := limit.New(p.Config.Limits, redis.Redis(), p.Metrics)
 	if err != nil {
 		return nil, err

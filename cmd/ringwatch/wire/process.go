@@ -54,6 +54,7 @@ type Process struct {
 	people      *people.Notifier             // once the role rules is there; nil: nobody is told
 	Alone       bool                         // the role rules is all that the process does
 	engine      atomic.Pointer[query.Engine] // once the role api is there
+	insights    atomic.Pointer[insights]     // the same
 	logsMu      sync.Mutex
 	Logs        map[string]*stream.Log // by topic: what processes tell each other
 	Throttle    *throttle.Throttle     // once a role has asked for it

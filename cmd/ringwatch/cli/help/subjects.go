@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/events"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
@@ -27,6 +28,7 @@ type subject func(ctx context.Context, api *client.Client, word string) ([]candi
 // Subjects are by the name of a flag or an argument, which means the same in every command.
 var Subjects = map[string]subject{
 	"node": nodeNames, "cluster": clusterNames, "table": tableNames, "kind": eventKinds,
+	"receiver": receiverNames, "alert": alertNames,
 	"metric": metricNames, "match": metricNames, "selector": metricNames, "promql": metricNames,
 	"silence": silenceIDs,
 }
@@ -114,6 +116,31 @@ func catalogNames(ctx context.Context, api *client.Client, word string) (found [
 	for _, g := range groups {
 		for _, e := range g.Entries {
 			found = addBeginning(found, e.Name, g.Name, word)
+		}
+	}
+	return found, err
+}
+
+// receiverNames are those of whom the account tells.
+func receiverNames(ctx context.Context, api *client.Client, word string) (found []candidate,
+	err error) {
+	var list []struct{ Name string }
+	err = api.Ask(ctx, "/alertmanager/api/v2/receivers", nil, &list)
+	for _, r := range list {
+		found = addBeginning(found, r.Name, "", word)
+	}
+	return found, err
+}
+
+// alertNames are those of what fires.
+func alertNames(ctx context.Context, api *client.Client, word string) (found []candidate,
+	err error) {
+	list, err := alerts.AskAlerts(ctx, api)
+	had := map[string]bool{}
+	for i := range list {
+		if name := list[i].Labels["alertname"]; list[i].State == "firing" && !had[name] {
+			had[name] = true
+			found = addBeginning(found, name, "", word)
 		}
 	}
 	return found, err
