@@ -1,5 +1,6 @@
 // The form that keeps alerts quiet. It stands beside the page, so that it stays when what it was
 // opened at goes.
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { alerts, type Matcher, type NewSilence, putSilence, type Silence } from "./api";
 import { useData } from "./data";
@@ -134,7 +135,11 @@ function Form({ begin, close }: { begin: Draft; close: () => void }) {
   const names = useNamesOf(wanted);
   const what = inWords(wanted, names);
   const asked = JSON.stringify(wanted);
-  useEffect(() => dialog.current?.showModal(), []);
+  const begins = useRef<HTMLInputElement>(null); // what is to be filled in first
+  useEffect(() => {
+    dialog.current?.showModal();
+    begins.current?.focus();
+  }, []);
   const submit = async (e: Event) => {
     e.preventDefault();
     const fault = faultOf(fields);
@@ -158,11 +163,12 @@ function Form({ begin, close }: { begin: Draft; close: () => void }) {
       <form onSubmit={submit} noValidate>
         <h2 id="quiet-title">{active ? "Change what is quiet" : "Keep quiet"}</h2>
         <p class="quiet-what">{what}</p>
-        <Matchers fields={fields} names={names} open={begin.matchers.length === 0} />
+        <Matchers fields={fields} names={names} {...(begin.matchers.length === 0 && { begins })} />
         <Until fields={fields} />
         <label class="quiet-field">
           because
           <input
+            ref={begin.matchers.length > 0 ? begins : null}
             required
             maxLength={1000}
             value={fields.comment}
@@ -228,16 +234,16 @@ type Fields = ReturnType<typeof useFields>;
 function Matchers({
   fields: { matchers, setMatchers },
   names,
-  open,
+  begins,
 }: {
   fields: Fields;
   names: ReadonlyMap<string, string>;
-  open: boolean;
+  begins?: RefObject<HTMLInputElement | null>; // the first field, if they are to be filled in
 }) {
   const put = (at: number, ...next: Matcher[]) =>
     setMatchers((old) => [...old.slice(0, at), ...next, ...old.slice(at + 1)]);
   return (
-    <details class="quiet-matchers" open={open}>
+    <details class="quiet-matchers" open={begins !== undefined}>
       <summary>What it matches</summary>
       <datalist id="quiet-labels">
         {["alertname", "cluster", "node", "severity", "datacenter", "rack"].map((name) => (
@@ -248,6 +254,7 @@ function Matchers({
         {matchers.map((m, at) => (
           <li key={at}>
             <input
+              ref={at === 0 && begins ? begins : null}
               list="quiet-labels"
               aria-label={`Label of condition ${at + 1}`}
               placeholder="label"
@@ -300,26 +307,30 @@ function Until({ fields }: { fields: Fields }) {
     <fieldset class="quiet-until">
       <legend>for how long</legend>
       {lengths.map(([id, text]) => (
-        <label key={id}>
-          <input
-            type="radio"
-            name="until"
-            value={id}
-            checked={until === id}
-            onChange={() => setUntil(id)}
-          />
-          {text}
-        </label>
+        <span key={id}>
+          <label>
+            <input
+              type="radio"
+              name="until"
+              value={id}
+              checked={until === id}
+              onChange={() => setUntil(id)}
+            />
+            {text}
+          </label>
+          {id === "at" && (
+            <input
+              type="datetime-local"
+              aria-label="Until this time"
+              value={field}
+              onInput={(e) => {
+                setField(e.currentTarget.value);
+                setUntil("at");
+              }}
+            />
+          )}
+        </span>
       ))}
-      <input
-        type="datetime-local"
-        aria-label="Until this time"
-        value={field}
-        onInput={(e) => {
-          setField(e.currentTarget.value);
-          setUntil("at");
-        }}
-      />
       <p class="dim" aria-live="polite">
         {Number.isNaN(end) ? "" : `It ends at ${soon(end, now, isUTC)}${later}. `}
         Times are {isUTC ? "UTC" : "local"}.

@@ -21,6 +21,9 @@ export function QuietMark({ children = "quiet" }: { children?: ComponentChildren
   );
 }
 
+/** A length without what nobody waits for: seconds beside minutes. */
+const roughly = (secs: number): string => length(secs > 120 ? Math.ceil(secs / 60) * 60 : secs);
+
 /** Until when a silence holds, who made it, and why. */
 export function Terms({ of }: { of: Silence }) {
   const isUTC = useUTC();
@@ -35,7 +38,7 @@ export function Terms({ of }: { of: Silence }) {
       <time title={`${stamp(begin, isUTC)} to ${stamp(end, isUTC)}`}>
         {ended ? "until" : `${from}until`} {soon(end, now, isUTC)}
       </time>
-      {!ended && begin <= now && <span class="dim"> ({length(end - now)} more)</span>}, by{" "}
+      {!ended && begin <= now && <span class="dim"> ({roughly(end - now)} more)</span>}, by{" "}
       <bdi>{of.createdBy || "nobody"}</bdi>
       {why && (
         <>
@@ -107,12 +110,11 @@ export function Why({
     <div class="quiet-lines">
       {of.silences.map((s) => (
         <p key={s.id}>
-          <QuietMark /> <Terms of={s} /> <Actions of={s} what={inWords(s.matchers, names)} />
+          <Terms of={s} /> <Actions of={s} what={inWords(s.matchers, names)} />
         </p>
       ))}
       {of.alerts.length > 0 && (
         <p>
-          <QuietMark />{" "}
           {of.alerts
             .slice(0, 3)
             .map((by) => called(by, labels, names))

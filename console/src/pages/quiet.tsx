@@ -6,7 +6,7 @@ import { useNames } from "../names";
 import { link, setParams, usePlace } from "../place";
 import { called, inWords, matchersOf, secondsAt } from "../quiet";
 import { draftOf, openForm } from "../quiet-form";
-import { Actions, QuietMark, Terms } from "../quiet-notes";
+import { Actions, Terms } from "../quiet-notes";
 import { type Quiet, useForbidden, useQuiet } from "../silences";
 import { Head } from "./alerts";
 
@@ -153,7 +153,6 @@ function One({
   return (
     <li class={state === "expired" ? "dim" : undefined} data-silence={of.id}>
       <div class="alert-head">
-        {state === "active" && <QuietMark>quiet</QuietMark>}
         <span class="alert-name">{what}</span>
         {state !== "expired" ? (
           <Actions of={of} what={what} />
@@ -189,21 +188,22 @@ function Alerts({ list, names }: { list: ManagedAlert[]; names: ReadonlyMap<stri
   return (
     <p class="alert-labels">
       {list.slice(0, mostAlerts).map(({ labels, fingerprint }) => (
-        <a class="label" key={fingerprint} href={link(["alerts"], { q: labels.alertname ?? "" })}>
-          <Severity name={labels.severity ?? ""} /> {labels.alertname}{" "}
+        <span class="label" key={fingerprint}>
+          <Severity name={labels.severity ?? ""} />{" "}
+          <a href={link(["alerts"], { q: labels.alertname ?? "" })}>{labels.alertname}</a>{" "}
           {labels.node && (names.get(labels.node) ?? labels.node)}
-        </a>
+        </span>
       ))}
       {list.length > mostAlerts && <span class="dim">and {list.length - mostAlerts} more</span>}
     </p>
   );
 }
 
-/** Alerts that say what another one says already. */
+/** Alerts that say what another one says already, but for those that somebody keeps quiet. */
 function Repeated({ quiet, names }: { quiet: Quiet; names: ReadonlyMap<string, string> }) {
   const groups = new Map<string, ManagedAlert[]>();
   for (const a of quiet.alerts) {
-    if (a.status.inhibitedBy.length === 0) continue;
+    if (a.status.inhibitedBy.length === 0 || a.status.silencedBy.length > 0) continue;
     const first = quiet.of(a.labels)?.alerts[0];
     const by = first ? called(first, {}, names) : "another alert";
     groups.set(by, [...(groups.get(by) ?? []), a]);
