@@ -45,6 +45,7 @@ func TestWholeLine(t *testing.T) {
 		Env:      []string{asRingwatch},
 		Accounts: []string{otherAccount, watchedAccount, doingAccount, emptyAccount},
 		Interval: time.Second, Self: time.Second,
+		More:     fmt.Sprintf("notify: {dir: %q}\n", t.TempDir()), // the console makes silences
 		Progress: func(s string) { t.Log(s) }})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,9 @@ import { useData, useNow } from "./data";
 import { Severity } from "./faces";
 import { useNames } from "./names";
 import { link } from "./place";
+import { QuietButton } from "./quiet-form";
+import { QuietMark, Why } from "./quiet-notes";
+import { useQuiet } from "./silences";
 import { stamp, useUTC } from "./time";
 import { format, length, number } from "./units";
 import { type Fired, keyOf, placeOf, type Watched } from "./watch";
@@ -36,6 +39,7 @@ export function AlertList({ list }: { list: Fired[] }) {
     list.some(({ alert }) => alert.labels.node),
   );
   const firing = list.some(({ alert }) => alert.state === "firing");
+  const quiet = useQuiet().value;
   const said = useData(firing ? "advice" : null, advice, { every: 30_000 }).value ?? [];
   const words = new Map(said.map((a) => [keyOf(a.labels), a.text]));
   return (
@@ -45,14 +49,16 @@ export function AlertList({ list }: { list: Fired[] }) {
         const { summary, description, address, ...rest } = alert.annotations;
         const since = Date.parse(alert.activeAt) / 1000;
         const id = keyOf(alert.labels);
+        const hush = alert.state === "firing" ? quiet?.of(alert.labels) : undefined;
         return (
           <li
             key={of ? `${of.file} ${of.group} ${of.n} ${id}` : id}
-            class={`alert-item ${severity ?? ""}`}
+            class={`alert-item ${severity ?? ""} ${hush ? "hushed" : ""}`}
             data-alert={alertname}
           >
             <div class="alert-head">
               <AlertState state={alert.state} />
+              {hush && <QuietMark />}
               <Severity name={severity ?? ""} />
               {of ? (
                 <a class="alert-name" href={link(...placeOf(of, alert.labels))}>
@@ -69,7 +75,16 @@ export function AlertList({ list }: { list: Fired[] }) {
               <span class="alert-value" title={alert.value}>
                 value <strong>{format(number(alert.value))}</strong>
               </span>
+              <QuietButton
+                of={{
+                  ...(cluster && { cluster }),
+                  ...(node && { node }),
+                  ...(alertname && { alert: alertname }),
+                }}
+                what={[alertname, node && (names.get(node) ?? node)].filter(Boolean).join(" of ")}
+              />
             </div>
+            {hush && <Why of={hush} labels={alert.labels} names={names} />}
             {summary && <p class="alert-summary">{summary}</p>}
             {description && <p class="dim">{description}</p>}
             {alert.state === "firing" && words.has(id) && (

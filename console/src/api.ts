@@ -83,6 +83,39 @@ export interface Alert {
   value: string;
 }
 
+/** A condition of a silence on a label; without isEqual it is one that must hold. */
+export interface Matcher {
+  name: string;
+  value: string;
+  isRegex: boolean;
+  isEqual?: boolean;
+}
+
+/** A silence as it is sent; with an id it changes one. */
+export interface NewSilence {
+  id?: string;
+  matchers: Matcher[];
+  startsAt: string;
+  endsAt: string;
+  createdBy: string;
+  comment: string;
+}
+
+/** A silence, which may have ended. */
+export interface Silence extends NewSilence {
+  id: string;
+  status: { state: "pending" | "active" | "expired" };
+}
+
+/** A firing alert as the Alertmanager inside has it: silencedBy are silences, inhibitedBy other
+ *  alerts' fingerprints. */
+export interface ManagedAlert {
+  labels: Labels;
+  annotations: Labels;
+  fingerprint: string;
+  status: { state: string; silencedBy: string[]; inhibitedBy: string[] };
+}
+
 /** ApiError is a refusal: what failed, and what to do about it. */
 export class ApiError extends Error {
   constructor(
@@ -168,7 +201,11 @@ async function failure(answer: Response): Promise<ApiError> {
   let message = "";
   try {
     const body = JSON.parse(text);
-    if (typeof body.error === "string") {
+    if (typeof body === "string") {
+      message = body; // Alertmanager's routes say what is wrong so, or in message
+    } else if (typeof body.message === "string") {
+      message = body.message;
+    } else if (typeof body.error === "string") {
       reason = body.errorType ?? "";
       message = body.error;
     } else {
@@ -176,7 +213,8 @@ async function failure(answer: Response): Promise<ApiError> {
       message = body.error?.message ?? "";
     }
   } catch {
-    // It is not one of ours: a proxy in front of it answered.
+    // One line is a sentence of Alertmanager's routes; a page is of a proxy that stands before them.
+    if (/^[^<\n]{1,300}\n?$/.test(text)) message = text.trim();
   }
   return new ApiError(
     answer.status,
@@ -260,12 +298,19 @@ export const work = (signal?: AbortSignal) =>
 /** What the key of who is signed in is and may do. */
 export const me = (signal?: AbortSignal) => get<Me>("/v1/me", undefined, signal);
 
+/** A question that is asked again after some ms only; forget makes who asks next ask anew. */
+export interface Every<T> {
+  (): Promise<T>;
+  forget(): void;
+}
+
 /** What ask answers, asked again after some ms only. Parts of a page that ask within that time
  *  share the answer, so nobody stops the request. */
-function every<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
+export function every<T>(ms: number, ask: () => Promise<T>): Every<T> {
   let last: { at: number; answer: Promise<T> } | undefined;
-  onSignIn(() => (last = undefined));
-  return () => {
+  const forget = () => (last = undefined);
+  onSignIn(forget);
+  const question = () => {
     if (!last || Date.now() - last.at > ms) {
       const mine = { at: Date.now(), answer: ask() };
       last = mine;
@@ -275,6 +320,7 @@ function every<T>(ms: number, ask: () => Promise<T>): () => Promise<T> {
     }
     return last.answer;
   };
+  return Object.assign(question, { forget });
 }
 
 /** How this Ringwatch is installed, and when it was away: of the last minute. Who asks once a
@@ -311,6 +357,32 @@ export interface Advice {
 /** What is to be said of the alerts that fire. */
 export const advice = async (signal?: AbortSignal) =>
   (await get<{ advice: Advice[] }>("/v1/advice", undefined, signal)).advice;
+
+const alertmanager = "/alertmanager/api/v2";
+
+/** All silences, also those that ended within the last days. */
+export const silences = () => get<Silence[]>(`${alertmanager}/silences`, undefined);
+
+/** The alerts that fire: those that are told, or those that are kept quiet. */
+export const managedAlerts = (of: "loud" | "quiet") =>
+  get<ManagedAlert[]>(
+    `${alertmanager}/alerts`,
+    of === "loud" ? { silenced: "false", inhibited: "false" } : { active: "false" },
+  );
+
+/** Makes a silence, or changes the one of the id; needs the scope rules. */
+export async function putSilence(wanted: NewSilence): Promise<void> {
+  await send(`${alertmanager}/silences`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(wanted),
+  });
+}
+
+/** Ends a silence; needs the scope rules. */
+export async function endSilence(id: string): Promise<void> {
+  await send(`${alertmanager}/silence/${encodeURIComponent(id)}`, { method: "DELETE" });
+}
 
 /** Asks with a form, since expressions may be longer than an address. */
 async function prom<T>(

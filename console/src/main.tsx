@@ -17,6 +17,7 @@ const later: Record<string, () => Promise<ComponentType>> = {
   activity: () => import("./pages/activity").then((m) => m.ActivityPage),
   events: () => import("./pages/events").then((m) => m.EventsPage),
   alerts: () => import("./pages/alerts").then((m) => m.AlertsPage),
+  quiet: () => import("./pages/quiet").then((m) => m.QuietPage),
   pipeline: () => import("./pages/pipeline").then((m) => m.PipelinePage),
   add: () => import("./pages/add").then((m) => m.AddPage),
   explore: () => import("./pages/explore").then((m) => m.ExplorePage),

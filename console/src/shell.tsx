@@ -6,11 +6,13 @@ import { Copy } from "./copy";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { go, link, type Place, setParams, usePlace } from "./place";
+import { QuietForm } from "./quiet-form";
 import { Search } from "./search";
+import { useQuiet } from "./silences";
 import { choose, chosen } from "./theme";
 import { fieldOf, linkOf, rangeOf, ranges, secondsOf, setUTC, stamp, useUTC, zoom } from "./time";
 
-/** Pages in the navigation: place, name, key after g. */
+/** Pages in the navigation: place, name, key after g. What is under another one is not named. */
 const places: [string, string, string][] = [
   ["fleet", "Fleet", "f"],
   ["tables", "Tables", "t"],
@@ -18,9 +20,13 @@ const places: [string, string, string][] = [
   ["events", "Events", "v"],
   ["explore", "Explore", "e"],
   ["alerts", "Alerts", "a"],
+  ["quiet", "Quiet", "q"],
   ["pipeline", "Pipeline", "p"],
   ["add", "Add a node", "n"],
 ];
+
+/** Pages under others: they are reached from there, and by their keys. */
+const under: Record<string, string> = { quiet: "alerts" };
 
 /** The frame around a page. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -50,12 +56,18 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <Ring /> Ringwatch
         </a>
         <nav aria-label="Pages">
-          {places.map(([p, name]) => (
-            <a key={p} href={link([p])} aria-current={here === p ? "page" : undefined}>
-              {name}
-              {p === "alerts" && <Firing />}
-            </a>
-          ))}
+          {places
+            .filter(([p]) => !under[p])
+            .map(([p, name]) => (
+              <a
+                key={p}
+                href={link([p])}
+                aria-current={here === p ? "page" : under[here] === p ? "true" : undefined}
+              >
+                {name}
+                {p === "alerts" && <Firing />}
+              </a>
+            ))}
         </nav>
         <Search />
         <TimeRange />
@@ -64,6 +76,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1} data-place={path.map(encodeURIComponent).join("/")}>
         {children}
       </main>
+      <QuietForm />
       {help && <Help close={() => setHelp(false)} />}
     </>
   );
@@ -79,14 +92,23 @@ function Ring() {
   );
 }
 
-/** How many alerts fire. */
+/** How many alerts fire of which somebody is told, and how many are quiet. */
 function Firing() {
   const data = useData("alerts", alerts, { every: 10_000 });
-  const count = data.value?.filter((a) => a.state === "firing").length ?? 0;
-  if (count === 0) return null;
-  return (
-    <span class="badge" title={`${count} alerts fire`}>
-      {count}
+  const quiet = useQuiet().value;
+  const firing = data.value?.filter((a) => a.state === "firing") ?? [];
+  const loud = firing.filter((a) => !quiet?.of(a.labels)).length;
+  const calm = firing.length - loud;
+  if (firing.length === 0) return null;
+  const title = `${loud} ${loud === 1 ? "alert fires" : "alerts fire"}${calm ? `, and ${calm} quiet` : ""}`;
+  return loud > 0 ? (
+    <span class="badge" title={title}>
+      {loud}
+      {calm > 0 && <span class="sr"> and {calm} quiet</span>}
+    </span>
+  ) : (
+    <span class="badge calm" title={title}>
+      {calm} quiet
     </span>
   );
 }

@@ -15,7 +15,9 @@ export const tests = {
       const tile = async (name) =>
         Number(await page.locator(`.tile:has-text("${name}") strong`).first().textContent());
       const count = (state) => data.alerts.filter((a) => a.state === state).length;
-      if ((await tile("firing")) !== count("firing")) return false;
+      const loud = page.locator('.tile:has-text("firing") span').first();
+      const quiet = Number(/and (\d+) quiet/.exec(await loud.textContent())?.[1] ?? 0);
+      if ((await tile("firing")) + quiet !== count("firing")) return false;
       if ((await tile("pending")) !== count("pending")) return false;
       const shown = (await texts(page, ".alert-item .alert-name")).sort();
       const want = data.alerts.map((a) => a.labels.alertname).sort();

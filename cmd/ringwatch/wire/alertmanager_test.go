@@ -83,10 +83,13 @@ func TestPeopleAreTold(t *testing.T) {
 	}
 	say("A")
 	hear(`"A"`)
+	kind := "application/json"
 	ask := func(method, path, body string, scopes ...account.Scope) (int, error) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(method, path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
+		if kind != "" {
+			r.Header.Set("Content-Type", kind)
+		}
 		mux, failed := http.NewServeMux(), error(nil)
 		for _, route := range alertmanagerAPI(p) {
 			mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +120,14 @@ func TestPeopleAreTold(t *testing.T) {
 		account.Rules); err != nil || status != http.StatusOK {
 		t.Errorf("%d %v", status, err)
 	}
+	// what another site's page may send without asking: its browser may know a password
+	for _, kind = range []string{"text/plain", "application/x-www-form-urlencoded", ""} {
+		if status, err := ask(http.MethodPost, "/alertmanager/api/v2/silences", silence,
+			account.Rules); err != nil || status != http.StatusUnsupportedMediaType {
+			t.Errorf("%q: %d %v", kind, status, err)
+		}
+	}
+	kind = "application/json"
 	// a wrong file changes nothing, a right one does
 	for name, text := range map[string]string{"Wrong": "route: {receiver: nobody}\n",
 		"Right": strings.Replace(tellHook, "HOOK", hook.URL, 1) + "# changed\n"} {

@@ -1,10 +1,12 @@
 // Alerts: what fires and is about to, worst and newest first; all rules; a report of a day.
+import type { ComponentChildren } from "preact";
 import { AlertList, AlertState, evaluated, Health, type Known } from "../alerts";
-import { alerts, rules } from "../api";
+import { type Alert, alerts, rules } from "../api";
 import { useData, useNow } from "../data";
 import { Empty, Severity, Shown } from "../faces";
 import { Choice } from "../filter";
 import { link, setParams, usePlace } from "../place";
+import { type Quiet, useQuiet } from "../silences";
 import { type Column, Table } from "../table";
 import { format, length } from "../units";
 import { type Fired, firedOf, placeOf, type Watched, watchedOf } from "../watch";
@@ -40,26 +42,30 @@ export function AlertsPage() {
   );
 }
 
-/** The page's name, and the way to its other half. */
-function Head({ view }: { view: "alerts" | "report" }) {
-  const views: [string, string, string | null][] = [
-    ["alerts", "Now", null],
-    ["report", "Report of a day", "report"],
+/** The page's name, and the ways to what belongs to it. */
+export function Head({
+  view,
+  children,
+}: {
+  view: "alerts" | "quiet" | "report";
+  children?: ComponentChildren;
+}) {
+  const views: [string, string, string][] = [
+    ["alerts", "Now", link(["alerts"], { view: null })],
+    ["quiet", "Quiet", link(["quiet"])],
+    ["report", "Report of a day", link(["alerts"], { view: "report" })],
   ];
   return (
     <div class="page-head">
-      <h1>Alerts</h1>
+      <h1>{view === "quiet" ? "Quiet" : "Alerts"}</h1>
       <nav class="views" aria-label="Alerts">
-        {views.map(([id, name, value]) => (
-          <a
-            key={id}
-            href={link(["alerts"], { view: value })}
-            aria-current={view === id ? "page" : undefined}
-          >
+        {views.map(([id, name, href]) => (
+          <a key={id} href={href} aria-current={view === id ? "page" : undefined}>
             {name}
           </a>
         ))}
       </nav>
+      {children}
     </div>
   );
 }
@@ -72,7 +78,10 @@ function has(want: string, ...texts: (string | undefined)[]): boolean {
 function All({ known }: { known: Known }) {
   const { params } = usePlace();
   const watched = watchedOf(known.groups);
-  const fired = firedOf(watched, known.alerts);
+  const quiet = useQuiet().value;
+  const fired = loudFirst(firedOf(watched, known.alerts), quiet);
+  const isQuiet = (a: Alert) => a.state === "firing" && !!quiet?.of(a.labels);
+  const hush = params.get("quiet") ?? "";
   const state = params.get("state") ?? "";
   const severity = params.get("severity") ?? "";
   const cluster = params.get("cluster") ?? "";
@@ -80,12 +89,14 @@ function All({ known }: { known: Known }) {
   const shown = fired.filter(
     ({ alert }) =>
       (!state || alert.state === state) &&
+      (!hush || isQuiet(alert) === (hush === "alone")) &&
       (!severity || (alert.labels.severity ?? "none") === severity) &&
       (!cluster || alert.labels.cluster === cluster) &&
       has(want, ...Object.values(alert.labels), ...Object.values(alert.annotations)),
   );
   const found = watched.filter((w) => has(want, w.rule.name, w.rule.query, w.group, w.file));
   const alerting = watched.filter((w) => w.rule.type === "alerting").length;
+  const calm = fired.filter((f) => isQuiet(f.alert)).length;
   const count = (s: string) => fired.filter((f) => f.alert.state === s).length;
   const failed = watched.filter((w) => w.rule.health === "err");
   const names = (of: (f: Fired) => string | undefined) =>
@@ -93,7 +104,12 @@ function All({ known }: { known: Known }) {
   return (
     <>
       <ul class="tiles" aria-label="Summary">
-        <StateTile name="firing" value={count("firing")} state={state} />
+        <StateTile
+          name="firing"
+          value={count("firing") - calm}
+          state={state}
+          note={calm > 0 ? `, and ${calm} quiet` : ""}
+        />
         <StateTile name="pending" value={count("pending")} state={state} />
         <li class="tile">
           <strong>{alerting}</strong>
@@ -109,6 +125,17 @@ function All({ known }: { known: Known }) {
           <h2>Firing and pending, worst first</h2>
           <Choice name="severity" value={severity} list={names((f) => f.alert.labels.severity)} />
           <Choice name="cluster" value={cluster} list={names((f) => f.alert.labels.cluster)} />
+          {(calm > 0 || hush) && (
+            <Choice
+              name="quiet"
+              value={hush}
+              all="as well"
+              list={[
+                ["no", "left out"],
+                ["alone", "alone"],
+              ]}
+            />
+          )}
           <label class="field">
             <span class="sr">Filter alerts and rules</span>
             <input
@@ -128,7 +155,9 @@ function All({ known }: { known: Known }) {
             No alert is like that.{" "}
             <button
               type="button"
-              onClick={() => setParams({ q: null, state: null, severity: null, cluster: null })}
+              onClick={() =>
+                setParams({ q: null, state: null, severity: null, cluster: null, quiet: null })
+              }
             >
               Show all
             </button>
@@ -168,7 +197,24 @@ function Calm({ alerting, failed }: { alerting: number; failed: number }) {
   );
 }
 
-function StateTile({ name, value, state }: { name: string; value: number; state: string }) {
+/** Of what fires, what is loud stands first. */
+function loudFirst(list: Fired[], quiet: Quiet | undefined): Fired[] {
+  const rank = ({ alert }: Fired) =>
+    alert.state !== "firing" ? 2 : Number(!!quiet?.of(alert.labels));
+  return [...list].sort((a, b) => rank(a) - rank(b));
+}
+
+function StateTile({
+  name,
+  value,
+  state,
+  note = "",
+}: {
+  name: string;
+  value: number;
+  state: string;
+  note?: string;
+}) {
   const look = name === "firing" ? "tile-down" : "tile-late";
   return (
     <li>
@@ -179,7 +225,10 @@ function StateTile({ name, value, state }: { name: string; value: number; state:
         onClick={() => setParams({ state: state === name ? null : name })}
       >
         <strong class={value > 0 ? look : ""}>{value}</strong>
-        <span>{name}</span>
+        <span>
+          {name}
+          {note}
+        </span>
       </button>
     </li>
   );

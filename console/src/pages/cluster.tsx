@@ -19,6 +19,8 @@ import { cellOf, type Row, scaleOf, useRows } from "../node-rows";
 import { Ways } from "../parts";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
+import { QuietButton } from "../quiet-form";
+import { QuietAbove } from "../quiet-notes";
 import { RedisCluster } from "../redis-cluster";
 import { Snapshots } from "../snapshots";
 import { clusterSpecs } from "../specs";
@@ -46,13 +48,19 @@ export function ClusterPage() {
         <h1 class="name" title={cluster}>
           {cluster}
         </h1>
-        {view.rows.length > 0 && <Counts rows={view.rows} />}
+        {view.rows.length > 0 && (
+          <>
+            <Counts rows={view.rows} />
+            <QuietButton of={{ cluster }} what={cluster} />
+          </>
+        )}
         {view.rows.every((r) => r.kind !== "cassandra") && view.rows.length > 0 ? null : (
           <Ways of={{ cluster }}>
             <a href={link(["tables", cluster])}>Tables of this cluster</a>
           </Ways>
         )}
       </div>
+      <QuietAbove cluster={cluster} nodes={view.rows.map((r) => r.node.id)} />
       <Shown data={view.all} what="the cluster" rows={8}>
         {(list) =>
           view.rows.length === 0 && list.length > 0 ? (

@@ -10,6 +10,7 @@ import { Left } from "../left";
 import { columnsOf } from "../node-columns";
 import { cellOf, firingOf, type Row, scaleOf, useRows } from "../node-rows";
 import { go, link, setParams, usePlace } from "../place";
+import { useQuiet } from "../silences";
 import { type Column, Table } from "../table";
 
 /** Chooses what colours the map. Its many entries are made once. */
@@ -235,10 +236,13 @@ function Tile({
   );
 }
 
-/** How many alerts fire, by how much they matter. */
+/** How many alerts fire, by how much they matter, and how many of them are quiet. */
 function AlertTiles({ list }: { list: Alert[] }) {
-  const firing = firingOf(list);
-  if (firing.length === 0) return null;
+  const quiet = useQuiet().value;
+  const all = firingOf(list);
+  const firing = all.filter((a) => !quiet?.of(a.labels));
+  const calm = all.length - firing.length;
+  if (all.length === 0) return null;
   const counts = new Map<string, number>();
   for (const a of firing) {
     const name = a.labels.severity ?? "none";
@@ -254,6 +258,14 @@ function AlertTiles({ list }: { list: Alert[] }) {
           </a>
         </li>
       ))}
+      {calm > 0 && (
+        <li>
+          <a class="tile" href={link(["quiet"])}>
+            <strong>{calm}</strong>
+            <span>quiet</span>
+          </a>
+        </li>
+      )}
     </>
   );
 }

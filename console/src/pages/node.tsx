@@ -22,6 +22,8 @@ import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
 import { Ways } from "../parts";
 import { link, setParams, usePlace } from "../place";
+import { QuietButton } from "../quiet-form";
+import { QuietAbove } from "../quiet-notes";
 import { readFindings, useReads } from "../reads";
 import { Redis } from "../redis";
 import { Snapshots } from "../snapshots";
@@ -102,6 +104,10 @@ function useAlerts(node: Node): Alert[] {
   return (fired.value ?? []).filter((a) => a.labels.node === node.id);
 }
 
+function QuietNode({ node }: { node: Node }) {
+  return <QuietButton of={{ cluster: node.cluster, node: node.id }} what={nameOf(node)} />;
+}
+
 /** A node of another software. */
 function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) {
   const { range, scope, other, ago, names, subjects, interval } = useView(node);
@@ -114,8 +120,10 @@ function Else({ node, kind }: { node: Node; kind: Exclude<Kind, "cassandra"> }) 
     <>
       <NodeHead node={node}>
         <span class="dim">{kindName(kind)}</span>
+        <QuietNode node={node} />
         {kind === "redis" && <Compare node={node} other={other} ago={ago?.[0] ?? ""} />}
       </NodeHead>
+      <QuietAbove cluster={node.cluster} nodes={[node.id]} />
       {kind === "redis" ? (
         <Redis {...common} {...{ read, subjects, range, findings }} />
       ) : kind === "kafka" && watched(node) ? (
@@ -156,9 +164,11 @@ function Whole({ node }: { node: Node }) {
   return (
     <Happened.Provider value={happened}>
       <NodeHead node={node}>
+        <QuietNode node={node} />
         <Ways of={{ cluster: node.cluster, node: node.id }} />
         <Compare node={node} other={other} ago={ago?.[0] ?? ""} />
       </NodeHead>
+      <QuietAbove cluster={node.cluster} nodes={[node.id]} />
       <Hurts
         alerts={own}
         findings={findings}

@@ -1,0 +1,375 @@
+// The form that keeps alerts quiet. It stands beside the page, so that it stays when what it was
+// opened at goes.
+import type { RefObject } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { alerts, type Matcher, type NewSilence, putSilence, type Silence } from "./api";
+import { useData } from "./data";
+import { sentence } from "./faces";
+import { useNames } from "./names";
+import {
+  comparing,
+  comparisonOf,
+  comparisons,
+  endOf,
+  holds,
+  inWords,
+  isWide,
+  lengths,
+  matchersOf,
+  secondsAt,
+  soon,
+} from "./quiet";
+import { refusal, silencesChanged, useForbidden } from "./silences";
+import { fieldOf, useUTC } from "./time";
+import { length } from "./units";
+
+/** What the form begins with: conditions, or a silence that is to be changed or made again. */
+interface Draft {
+  matchers: Matcher[];
+  of?: Silence;
+  closed?: () => void;
+}
+
+let draft: Draft | undefined;
+let said = ""; // what was done last
+const listeners = new Set<() => void>();
+
+function tellAll(): void {
+  for (const tell of listeners) tell();
+}
+
+/** Opens the form. closed is called when it is closed. */
+export function openForm(begin: Draft): void {
+  draft = begin;
+  tellAll();
+}
+
+/** Says for a while what was done. */
+export function say(text: string): void {
+  said = text;
+  tellAll();
+}
+
+const saysFor = 8000; // ms
+
+/** The place of the form, and of what was done. */
+export function QuietForm() {
+  const [, again] = useState(0);
+  useEffect(() => {
+    const tell = () => again((n) => n + 1);
+    listeners.add(tell);
+    tell(); // it may have been opened before this listened
+    return () => void listeners.delete(tell);
+  }, []);
+  useEffect(() => {
+    if (!said) return;
+    const timer = window.setTimeout(() => say(""), saysFor);
+    return () => window.clearTimeout(timer);
+  }, [said]);
+  const close = () => {
+    const { closed } = draft ?? {};
+    draft = undefined;
+    tellAll();
+    closed?.();
+  };
+  return (
+    <>
+      <p class={said ? "quiet-said" : "sr"} role="status">
+        {said}
+      </p>
+      {draft && <Form begin={draft} close={close} />}
+    </>
+  );
+}
+
+const byName = "ringwatch.quiet.by";
+
+/** What somebody has filled in, and what it becomes. */
+function useFields({ matchers: first, of }: Draft) {
+  const isUTC = useUTC();
+  const active = of && of.status.state !== "expired" ? of : undefined;
+  const [matchers, setMatchers] = useState(() => [...first, ...(first.length ? [] : [empty])]);
+  const [until, setUntil] = useState(active ? "at" : "1h");
+  const [field, setField] = useState(() => {
+    const end = active ? secondsAt(active.endsAt) : Date.now() / 1000 + 3600;
+    return fieldOf(end, isUTC).slice(0, 16);
+  });
+  const [comment, setComment] = useState(of?.comment ?? "");
+  const [by, setBy] = useState(() => localStorage.getItem(byName) ?? "");
+  const now = Date.now() / 1000;
+  const end = endOf(until, field, now, isUTC);
+  const wanted = matchers.filter((m) => m.name.trim());
+  const silence = (): NewSilence => ({
+    ...(active && { id: active.id }),
+    matchers: wanted.map((m) => ({ ...m, name: m.name.trim() })),
+    startsAt: active?.startsAt ?? new Date(now * 1000).toISOString(),
+    endsAt: new Date(end * 1000).toISOString(),
+    createdBy: by.trim(),
+    comment: comment.trim(),
+  });
+  return {
+    ...{ matchers, setMatchers, wanted, until, setUntil, field, setField, end, now, isUTC },
+    ...{ comment, setComment, by, setBy, active, silence },
+  };
+}
+
+const empty: Matcher = { name: "", value: "", isRegex: false, isEqual: true };
+
+/** What is wrong with what is filled in, in a sentence; empty: nothing. */
+function faultOf({ wanted, end, now, comment, by }: ReturnType<typeof useFields>): string {
+  if (wanted.length === 0) return "Say what shall be quiet: at least one condition.";
+  if (Number.isNaN(end)) return "Say until when.";
+  if (end <= now) return "The end must be later than now.";
+  if (!comment.trim()) return "Say why: others will ask.";
+  return by.trim() ? "" : "Say who you are: others will ask.";
+}
+
+function Form({ begin, close }: { begin: Draft; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const fields = useFields(begin);
+  const [error, setError] = useState("");
+  const [sure, setSure] = useState(""); // the conditions that somebody was asked about
+  const [busy, setBusy] = useState(false);
+  const forbidden = useForbidden();
+  const { wanted, end, now, isUTC, active } = fields;
+  const names = useNamesOf(wanted);
+  const what = inWords(wanted, names);
+  const asked = JSON.stringify(wanted);
+  const begins = useRef<HTMLInputElement>(null); // what is to be filled in first
+  useEffect(() => {
+    dialog.current?.showModal();
+    begins.current?.focus();
+  }, []);
+  const submit = async (e: Event) => {
+    e.preventDefault();
+    const fault = faultOf(fields);
+    setError(fault);
+    if (fault || busy) return;
+    if (isWide(wanted) && sure !== asked) return setSure(asked);
+    setBusy(true);
+    try {
+      await putSilence(fields.silence());
+    } catch (cause) {
+      setBusy(false);
+      return setError(refusal(cause as Error));
+    }
+    localStorage.setItem(byName, fields.by.trim());
+    silencesChanged();
+    say(`Quiet until ${soon(end, now, isUTC)}: ${what}.`);
+    dialog.current?.close();
+  };
+  return (
+    <dialog ref={dialog} class="quiet-form" onClose={close} aria-labelledby="quiet-title">
+      <form onSubmit={submit} noValidate>
+        <h2 id="quiet-title">{active ? "Change what is quiet" : "Keep quiet"}</h2>
+        <p class="quiet-what">{what}</p>
+        <Matchers fields={fields} names={names} {...(begin.matchers.length === 0 && { begins })} />
+        <Until fields={fields} />
+        <label class="quiet-field">
+          because
+          <input
+            ref={begin.matchers.length > 0 ? begins : null}
+            required
+            maxLength={1000}
+            value={fields.comment}
+            placeholder="the disk is being replaced"
+            onInput={(e) => fields.setComment(e.currentTarget.value)}
+          />
+        </label>
+        <label class="quiet-field">
+          by
+          <input
+            required
+            maxLength={200}
+            value={fields.by}
+            placeholder="your name"
+            autocomplete="name"
+            onInput={(e) => fields.setBy(e.currentTarget.value)}
+          />
+        </label>
+        <Preview wanted={wanted} />
+        {isWide(wanted) && wanted.length > 0 && sure === asked && (
+          <p class="error" role="alert">
+            Nothing narrows this: alerts of every cluster would be quiet. Press again if you want
+            that.
+          </p>
+        )}
+        {error && (
+          <p class="error" role="alert">
+            {sentence(error)}
+          </p>
+        )}
+        {forbidden && <p class="error">{sentence(forbidden)}</p>}
+        <p>
+          {!forbidden && (
+            <button type="submit" disabled={busy}>
+              {isWide(wanted) && sure === asked
+                ? "Keep all of it quiet"
+                : active
+                  ? "Change it"
+                  : "Keep quiet"}
+            </button>
+          )}{" "}
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+/** The names of nodes, if one is named. */
+function useNamesOf(wanted: Matcher[]): ReadonlyMap<string, string> {
+  const of = (name: string) => wanted.find((m) => m.name === name && comparisonOf(m) === "is");
+  return useNames(
+    of("cluster")?.value || undefined,
+    wanted.some((m) => m.name === "node"),
+  );
+}
+
+type Fields = ReturnType<typeof useFields>;
+
+/** The conditions, each of which can be changed. */
+function Matchers({
+  fields: { matchers, setMatchers },
+  names,
+  begins,
+}: {
+  fields: Fields;
+  names: ReadonlyMap<string, string>;
+  begins?: RefObject<HTMLInputElement | null>; // the first field, if they are to be filled in
+}) {
+  const put = (at: number, ...next: Matcher[]) =>
+    setMatchers((old) => [...old.slice(0, at), ...next, ...old.slice(at + 1)]);
+  return (
+    <details class="quiet-matchers" open={begins !== undefined}>
+      <summary>What it matches</summary>
+      <datalist id="quiet-labels">
+        {["alertname", "cluster", "node", "severity", "datacenter", "rack"].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <ul>
+        {matchers.map((m, at) => (
+          <li key={at}>
+            <input
+              ref={at === 0 && begins ? begins : null}
+              list="quiet-labels"
+              aria-label={`Label of condition ${at + 1}`}
+              placeholder="label"
+              value={m.name}
+              onInput={(e) => put(at, { ...m, name: e.currentTarget.value })}
+            />
+            <select
+              aria-label={`Comparison of condition ${at + 1}`}
+              value={comparisonOf(m)}
+              onChange={(e) => put(at, comparing(m, e.currentTarget.value))}
+            >
+              {comparisons.map((words) => (
+                <option key={words}>{words}</option>
+              ))}
+            </select>
+            <input
+              class="long"
+              aria-label={`Value of condition ${at + 1}`}
+              placeholder="value"
+              value={m.value}
+              onInput={(e) => put(at, { ...m, value: e.currentTarget.value })}
+            />
+            <button
+              type="button"
+              class="plain"
+              aria-label={`Remove condition ${at + 1}`}
+              title="Remove"
+              onClick={() => put(at)}
+            >
+              ✕
+            </button>
+            {m.name === "node" && names.has(m.value) && (
+              <span class="dim">{names.get(m.value)}</span>
+            )}
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={() => put(matchers.length, empty)}>
+        Add a condition
+      </button>
+    </details>
+  );
+}
+
+/** For how long. */
+function Until({ fields }: { fields: Fields }) {
+  const { until, setUntil, field, setField, end, now, isUTC } = fields;
+  const later = end > now ? `, in ${length(end - now)}` : "";
+  return (
+    <fieldset class="quiet-until">
+      <legend>for how long</legend>
+      {lengths.map(([id, text]) => (
+        <span key={id}>
+          <label>
+            <input
+              type="radio"
+              name="until"
+              value={id}
+              checked={until === id}
+              onChange={() => setUntil(id)}
+            />
+            {text}
+          </label>
+          {id === "at" && (
+            <input
+              type="datetime-local"
+              aria-label="Until this time"
+              value={field}
+              onInput={(e) => {
+                setField(e.currentTarget.value);
+                setUntil("at");
+              }}
+            />
+          )}
+        </span>
+      ))}
+      <p class="dim" aria-live="polite">
+        {Number.isNaN(end) ? "" : `It ends at ${soon(end, now, isUTC)}${later}. `}
+        Times are {isUTC ? "UTC" : "local"}.
+      </p>
+    </fieldset>
+  );
+}
+
+/** Which of the alerts that fire would be quiet. */
+function Preview({ wanted }: { wanted: Matcher[] }) {
+  const fired = useData("alerts", alerts, { every: 10_000, keep: true }).value;
+  if (!fired || wanted.length === 0) return null;
+  const hit = fired.filter((a) => a.state === "firing" && wanted.every((m) => holds(m, a.labels)));
+  const names = [...new Set(hit.map((a) => a.labels.alertname ?? ""))].sort();
+  return (
+    <p class="dim" data-preview={hit.length}>
+      {hit.length === 0
+        ? "No alert of these fires now."
+        : `${hit.length === 1 ? "1 alert" : `${hit.length} alerts`} of these fire${
+            hit.length === 1 ? "s" : ""
+          } now: ${names.slice(0, 5).join(", ")}${names.length > 5 ? " and others" : ""}.`}
+    </p>
+  );
+}
+
+/** A button that opens the form for a target. */
+export function QuietButton({ of, what }: { of: Parameters<typeof matchersOf>[0]; what: string }) {
+  return (
+    <button
+      type="button"
+      class="quiet-button"
+      aria-haspopup="dialog"
+      aria-label={`Quiet… ${what}`}
+      onClick={() => openForm({ matchers: matchersOf(of) })}
+    >
+      Quiet…
+    </button>
+  );
+}
+
+/** The form's beginning for a silence that is changed, or made again. */
+export const draftOf = (of: Silence): Draft => ({ matchers: of.matchers, of });
