@@ -74,7 +74,7 @@ func folder() (dir string, remove func(), err error) {
 }
 
 // local are flags that name what is this machine's: they change no figure.
-var local = []string{"results", "work", "keep", "profile", "cpuprofile", "picture", "screenshot"}
+var local = []string{"results", "work", "picture", "screenshot"}
 
 // command is what runs the driver with the flags of now.
 func command(target string) string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -59,7 +60,7 @@ func (s *sides) round(ctx context.Context, o options, c *cell) (round, error) {
 	if err != nil {
 		return round{}, err
 	}
-	t := task{Address: s.address[c.side], Key: s.key, Clients: c.clients, Seconds: o.seconds}
+	t := task{Address: strings.TrimPrefix(s.api[c.side].URLs["api"], "http://"), Key: s.key, Clients: c.clients, Seconds: o.seconds}
 	for _, q := range questions {
 		if q.name == c.question {
 			t.Path = q.path

@@ -36,16 +36,15 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNodes(ctx, &r.options, us.key)
+	n, err := newNodes(ctx, &r.options, us)
 	if err != nil {
 		return err
 	}
 	defer n.stop()
-	if err := us.start(ctx); err != nil {
+	if err := us.Start(ctx); err != nil {
 		return err
 	}
-	defer us.kill()
-	n.ingest.Store(&us.ingest)
+	defer us.End()
 	n.make(r.first)
 	list, err := questions(&r.options, n)
 	if err != nil {
@@ -56,7 +55,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	defer readers.Wait()
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &side{name: "ringwatch", url: us.api, key: us.key, pid: us.process.Pid()}
+	s := &side{name: "ringwatch", url: us.URLs["api"], key: us.key, pid: us.Pid()}
 	readers.Go(func() { s.read(reading, found, list) })
 	readers.Go(func() { fresh.Probe(reading, n.taken, us.newest) })
 	for from := 0; len(n.list) <= r.most; {
@@ -133,7 +132,7 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at s
 
 // figures are the process's metrics: of each name the sum.
 func figures(ctx context.Context, us *ours) (map[string]float64, error) {
-	b, err := line.Get(ctx, line.Plain, us.api+"/metrics", "")
+	b, err := line.Get(ctx, line.Plain, us.URLs["api"]+"/metrics", "")
 	if err != nil {
 		return nil, err
 	}

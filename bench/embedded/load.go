@@ -11,7 +11,6 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/node"
-	"github.com/ringwatch/ringwatch/bench/profiled"
 )
 
 // load measures both sides under the same fleet, and what needs their data.
@@ -20,7 +19,7 @@ func (r *report) load(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNodes(ctx, &r.options, us.key)
+	n, err := newNodes(ctx, &r.options, us)
 	if err != nil {
 		return err
 	}
@@ -31,11 +30,10 @@ func (r *report) load(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := us.start(ctx); err != nil {
+	if err := us.Start(ctx); err != nil {
 		return err
 	}
-	defer us.kill()
-	n.ingest.Store(&us.ingest)
+	defer us.End()
 	from := time.Now()
 	n.send(0)
 	them, err := startPrometheus(ctx, filepath.Join(dir, "prometheus"), n, address)
@@ -45,7 +43,7 @@ func (r *report) load(ctx context.Context, dir string) error {
 	defer them.Stop()
 	r.Prometheus = them.Version
 	sides := []*side{
-		{name: "ringwatch", url: us.api, key: us.key, pid: us.process.Pid()},
+		{name: "ringwatch", url: us.URLs["api"], key: us.key, pid: us.Pid()},
 		{name: "Prometheus", url: them.URL, pid: them.Pid()},
 	}
 	list, err := questions(&r.options, n)
@@ -89,11 +87,6 @@ func (r *report) underLoad(
 	for _, f := range append(found, fresh) {
 		f.Begin()
 	}
-	if r.profile != "" {
-		if err := profiled.Begin(us.process.Pid(), us.profile); err != nil {
-			return err
-		}
-	}
 	m, err := watch(n.ctx, minutes(r.minutes), sides...)
 	if err != nil {
 		return err
@@ -101,31 +94,10 @@ func (r *report) underLoad(
 	for _, f := range append(found, fresh) {
 		f.End()
 	}
-	if r.profile != "" {
-		if err := r.keepProfile(ctx, us); err != nil {
-			return err
-		}
-	}
 	r.Ours, r.Theirs, r.Senders = m[0], m[1], m[2]
 	r.Refused = n.refused.Load()
 	r.reads(found, fresh)
 	return r.compare(ctx, sides, list)
-}
-
-func (r *report) keepProfile(ctx context.Context, us *ours) error {
-	if err := profiled.End(ctx, us.process.Pid(), us.profile); err != nil {
-		return err
-	}
-	for from, to := range map[string]string{us.profile: "cpu", us.profile + ".heap": "heap"} {
-		b, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(r.options.profile, to), b, 0o600)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // reads notes what the readers found.
@@ -179,82 +151,49 @@ func (r *report) compare(ctx context.Context, sides []*side, list []crowd.Questi
 
 // measured is what a process took.
 type measured struct {
-	Name            string
-	Cores           float64
-	Resident, Most  float64 // MB, the median and the most
-	Anonymous       float64 // MB of it, the median: what is no file
-	Reads, Failed   int     // questions
-	Failure         string  `json:",omitempty"`
-	ReadP50         float64 // ms
-	ReadP99         float64
-	Medians         map[string]float64 `json:",omitempty"` // ms, by kind
-	resident, inUse []float64
+	Name           string
+	Cores          float64
+	Resident, Most float64 // MB, the median and the most
+	Reads, Failed  int     // questions
+	Failure        string  `json:",omitempty"`
+	ReadP50        float64 // ms
+	ReadP99        float64
+	Medians        map[string]float64 `json:",omitempty"` // ms, by kind
 }
 
 // watch measures processes for some time, and this one last.
 func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measured, error) {
-	list := make([]measured, len(sides)+1)
-	before := make([]node.Usage, len(sides)+1)
-	use := func(i int) (node.Usage, error) {
-		if i < len(sides) {
-			return node.UsageOf(sides[i].pid, "")
-		}
-		return node.UsageOf(os.Getpid(), "")
+	const own = "senders and readers"
+	pids := map[string]int{own: os.Getpid()}
+	list := make([]measured, len(sides), len(sides)+1)
+	for i, s := range sides {
+		list[i].Name, pids[s.name] = s.name, s.pid
 	}
-	for i := range list {
-		list[i].Name = "senders and readers"
-		if i < len(sides) {
-			list[i].Name = sides[i].name
-		}
-		var err error
-		if before[i], err = use(i); err != nil {
+	list = append(list, measured{Name: own})
+	var memory, whole node.Meter
+	if _, _, err := whole.Look(pids); err != nil {
+		return nil, err
+	}
+	resident := map[string][]float64{}
+	for end := time.Now().Add(length); time.Now().Before(end); {
+		if err := bench.Pass(ctx, time.Second); err != nil {
 			return nil, err
 		}
-	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	told := time.Now()
-	for end := time.Now().Add(length); time.Now().Before(end); {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-tick.C:
-		}
-		for i, s := range sides {
-			all, anonymous, err := node.Memory(s.pid)
-			if err != nil {
-				return nil, err
-			}
-			list[i].resident = append(list[i].resident, float64(all)/1e6)
-			list[i].inUse = append(list[i].inUse, float64(anonymous)/1e6)
-		}
-		if time.Since(told) > time.Minute {
-			told = time.Now()
-			text := ""
-			for i := range list {
-				now, err := use(i)
-				if err != nil {
-					return nil, err
-				}
-				text += fmt.Sprintf("; %s %.2f cores", list[i].Name, now.CoresSince(before[i]))
-				if n := len(list[i].resident); n > 0 {
-					text += fmt.Sprintf(", %.0f MB", list[i].resident[n-1])
-				}
-			}
-			bench.Progress("%s left%s", time.Until(end).Round(time.Second), text)
-		}
-	}
-	for i := range list {
-		now, err := use(i)
+		_, mb, err := memory.Look(pids)
 		if err != nil {
 			return nil, err
 		}
-		m := &list[i]
-		m.Cores = now.CoresSince(before[i])
-		m.Resident, m.Most = bench.Median(m.resident), bench.Quantile(m.resident, 1)
-		m.Anonymous = bench.Median(m.inUse)
+		for name, n := range mb {
+			resident[name] = append(resident[name], n)
+		}
 	}
-	return list, nil
+	cores, _, err := whole.Look(pids)
+	for i := range list {
+		m := &list[i]
+		m.Cores = cores[m.Name]
+		m.Resident, m.Most = bench.Median(resident[m.Name]), bench.Quantile(resident[m.Name], 1)
+	}
+	return list, err
 }
 
 func minutes(m float64) time.Duration { return time.Duration(m * float64(time.Minute)) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
 
@@ -13,7 +14,8 @@ const readEvery = 200 * time.Millisecond // of each side
 
 // questions are those of a reader: of five, three panels, newest values and a list.
 func questions(o *options, n *nodes) ([]crowd.Question, error) {
-	panels, err := crowd.Panels(o.dashboards, n.list[0].Cluster, n.busy)
+	_, table := fleet.UserTable(n.busy)
+	panels, err := crowd.Panels(o.dashboards, n.list[0].Cluster, table, n.busy.IsHistogram)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,11 +25,9 @@ var columns = []string{cold, warm, refresh}
 // bed is a set with who answers about it.
 type bed struct {
 	set       *set
-	ours      *ours
 	sides     []*side // Ringwatch is the first
 	variables *variables
 	end       time.Time // of what is written
-	live      *live     // nil: nothing comes
 	asked     int       // the newest words, see fresh
 }
 
@@ -45,32 +41,10 @@ func (b *bed) fresh() int {
 	return b.asked
 }
 
-// hold keeps all sides from changing, and all have the same then.
-func (b *bed) hold(ctx context.Context) (release func(), err error) {
-	if b.live == nil {
-		return func() {}, nil
-	}
-	b.live.Lock()
-	if err = b.live.tick(ctx); err == nil {
-		for _, p := range b.live.others {
-			if p.Name == "victoriametrics" {
-				if _, err = p.Get(ctx, "/internal/force_flush", nil); err != nil {
-					break
-				}
-			}
-		}
-	}
-	if err != nil {
-		b.live.Unlock()
-		return nil, err
-	}
-	return b.live.Unlock, nil
-}
-
-// at is the end that a question has, so many steps before its last one. A range ends where the set
-// does; an instant is now where frames come or where there is no set but the newest frames.
+// at is the end that a question has, so many steps before its last one: where the set ends, or now
+// where there is no set but the newest frames.
 func (b *bed) at(q *question, before int) time.Time {
-	if b.end.IsZero() || b.live != nil && q.span == 0 && q.path == "" {
+	if b.end.IsZero() {
 		return time.Now()
 	}
 	step := q.step
@@ -126,11 +100,6 @@ func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 
 // compared compares a question's answers; a page is asked for those panels that all sides answer.
 func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, error) {
-	release, err := b.hold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	u := &unit{question: q, parts: []*question{q}}
 	if len(q.panels) == 0 {
 		u.answers = f.check(ctx, b, q)
@@ -171,22 +140,15 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 // cold times the first answer of processes that have just started.
 func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) error {
 	for round := range f.coldRounds {
-		release, err := b.hold(ctx)
-		if err != nil {
+		g, starting := errgroup.WithContext(ctx)
+		for _, s := range b.sides {
+			g.Go(func() error { return s.restart(starting) })
+		}
+		if err := g.Wait(); err != nil {
 			return err
 		}
-		err = func() error {
-			defer release()
-			g, starting := errgroup.WithContext(ctx)
-			for _, s := range b.sides {
-				g.Go(func() error { return s.restart(starting) })
-			}
-			if err := g.Wait(); err != nil {
-				return err
-			}
-			return f.each(ctx, b, u, cold, round, asking{number: round, anew: b.fresh()})
-		}()
-		if err != nil {
+		how := asking{number: round, anew: b.fresh()}
+		if err := f.each(ctx, b, u, cold, round, how); err != nil {
 			return err
 		}
 		left.did()
@@ -215,50 +177,7 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 		left.did()
 	}
 	u.say(warm, left)
-	if f.cpuprofile == "" || !u.asks(0) {
-		return nil
-	}
-	return b.ours.profiled(ctx, f.profileOf(u.title, warm), func() error {
-		for began := time.Now(); time.Since(began) < profileFor; {
-			if _, err := b.sides[0].at(ctx, b, u.parts, asking{anew: b.fresh()}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// profileFor is how long a question or a dashboard is asked again for a profile.
-const profileFor = 2 * time.Second
-
-// profileBoard keeps a profile of a dashboard that moves by a step again and again, under the
-// name of its first panel.
-func (f *report) profileBoard(ctx context.Context, b *bed, board []*unit, words int) error {
-	if f.cpuprofile == "" {
-		return nil
-	}
-	ask := func(before int) error {
-		var g errgroup.Group
-		for _, u := range board {
-			if u.asks(0) {
-				g.Go(func() error {
-					_, err := b.sides[0].at(ctx, b, u.parts, asking{before: before, anew: words})
-					return err
-				})
-			}
-		}
-		return g.Wait()
-	}
-	return b.ours.profiled(ctx, f.profileOf(board[0].title, refresh), func() error {
-		for began := time.Now(); time.Since(began) < profileFor; {
-			for before := f.rounds; before >= 0; before-- {
-				if err := ask(before); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
 // refresh times dashboards of eight panels, whose range moves by a step, and the pages.
@@ -289,9 +208,6 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 		}
 		for _, u := range board {
 			u.say(refresh, left)
-		}
-		if err := f.profileBoard(ctx, b, board, words); err != nil {
-			return err
 		}
 	}
 	for range f.rounds {
@@ -415,11 +331,4 @@ func (c *countdown) String() string {
 	each := time.Since(c.began) / time.Duration(c.done-1)
 	return fmt.Sprintf("about %s left",
 		(each * time.Duration(max(0, c.all-c.done))).Round(time.Second))
-}
-
-// profileOf is the file of a question's profile.
-func (f *report) profileOf(title, column string) string {
-	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(title),
-		"-"), "-")
-	return filepath.Join(f.cpuprofile, name+"."+column+".pprof")
 }

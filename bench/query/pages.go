@@ -19,17 +19,19 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 	if err != nil {
 		return nil, err
 	}
-	boards, err := crowd.Boards(f.dashboards, b.variables.clusters[0], b.variables.table,
+	panels, err := crowd.Panels(f.dashboards, b.variables.clusters[0], b.variables.table,
 		func(metric string) bool { return native[metric] })
 	if err != nil {
 		return nil, err
 	}
 	var list []question
-	for _, board := range boards {
-		q := question{group: page, title: "page " + board.Name}
-		for _, p := range board.Panels {
+	for len(panels) > 0 {
+		q := question{group: page, title: "page " + panels[0].Board}
+		for board := panels[0].Board; len(panels) > 0 && panels[0].Board == board; {
+			p := panels[0]
+			panels = panels[1:]
 			one := question{group: panel, title: p.Title, promql: p.Words, theirs: p.Theirs}
-			if !p.Instant {
+			if p.Span > 0 {
 				one.span, one.step = 6*time.Hour, time.Minute
 			}
 			if strings.Contains(one.promql, "histogram_quantile") {

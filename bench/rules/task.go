@@ -24,7 +24,6 @@ type task struct {
 	Walk       bool   // a start: states and frames are those of an earlier task with this Log
 	Procs      int    // GOMAXPROCS; 0: as it is
 	Memory     int64  // memory.limit_bytes; 0: as the role finds it
-	Profile    string // folder; empty: none
 }
 
 // outcome is what a task found.

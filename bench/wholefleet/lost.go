@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
-
-var ownPid = os.Getpid()
 
 // countTimeout bounds the wait for the last frames to be there.
 const countTimeout = 5 * time.Minute
