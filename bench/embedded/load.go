@@ -42,10 +42,8 @@ func (r *report) load(ctx context.Context, dir string) error {
 	}
 	defer them.Stop()
 	r.Prometheus = them.Version
-	sides := []*side{
-		{name: "ringwatch", url: us.URLs["api"], key: us.key, pid: us.Pid()},
-		{name: "Prometheus", url: them.URL, pid: them.Pid()},
-	}
+	sides := []*crowd.Side{us.side(),
+		{Name: "Prometheus", URL: them.URL, Pid: them.Pid(), Peer: true}}
 	list, err := questions(&r.options, n)
 	if err != nil {
 		return err
@@ -61,7 +59,7 @@ func (r *report) load(ctx context.Context, dir string) error {
 
 // underLoad lets the reader read, and measures.
 func (r *report) underLoad(
-	ctx context.Context, n *nodes, us *ours, sides []*side, list []crowd.Question,
+	ctx context.Context, n *nodes, us *ours, sides []*crowd.Side, list []crowd.Question,
 ) error {
 	reading, stop := context.WithCancel(ctx)
 	var readers sync.WaitGroup
@@ -76,7 +74,7 @@ func (r *report) underLoad(
 			case <-time.After(time.Duration(i) * readEvery / 2): // by turns
 			case <-reading.Done():
 			}
-			s.read(reading, found[i], list)
+			found[i].Read(reading, readEvery, list, s.Ask)
 		})
 	}
 	bench.Progress("%d nodes of %d and %d series send and are scraped; warming up for %g minutes",
@@ -115,7 +113,10 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 		to.Reads = len(all)
 		to.Failed, to.Failure = f.Failed()
 		to.ReadP50, to.ReadP99 = bench.Median(all), bench.Quantile(all, 0.99)
-		to.Medians = f.Quantiles(0.5)
+		to.Medians = map[string]float64{}
+		for kind, list := range f.ByKind() {
+			to.Medians[kind] = bench.Median(list)
+		}
 		bench.Progress("%s: %.2f cores, %.0f MB (%.0f at most), answers in %.1f ms (p99 %.0f), "+
 			"%d of them "+
 			"failed %s", to.Name, to.Cores, to.Resident, to.Most, to.ReadP50, to.ReadP99, to.Failed,
@@ -127,15 +128,15 @@ func (r *report) reads(found []*crowd.Reader, fresh *crowd.Reader) {
 
 // compare asks both sides every question once at one instant: how many answers have as many
 // series.
-func (r *report) compare(ctx context.Context, sides []*side, list []crowd.Question) error {
+func (r *report) compare(ctx context.Context, sides []*crowd.Side, list []crowd.Question) error {
 	at := time.Now().Add(-2 * interval)
 	for i := range list {
 		q := &list[i]
-		ours, err := sides[0].series(ctx, q, q.Words, at)
+		ours, err := series(ctx, sides[0], q, q.Words, at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.Title, err)
 		}
-		theirs, err := sides[1].series(ctx, q, q.Theirs, at)
+		theirs, err := series(ctx, sides[1], q, q.Theirs, at)
 		if err != nil {
 			return fmt.Errorf("%s of Prometheus: %w", q.Title, err)
 		}
@@ -162,12 +163,12 @@ type measured struct {
 }
 
 // watch measures processes for some time, and this one last.
-func watch(ctx context.Context, length time.Duration, sides ...*side) ([]measured, error) {
+func watch(ctx context.Context, length time.Duration, sides ...*crowd.Side) ([]measured, error) {
 	const own = "senders and readers"
 	pids := map[string]int{own: os.Getpid()}
 	list := make([]measured, len(sides), len(sides)+1)
 	for i, s := range sides {
-		list[i].Name, pids[s.name] = s.name, s.pid
+		list[i].Name, pids[s.Name] = s.Name, s.Pid
 	}
 	list = append(list, measured{Name: own})
 	var memory, whole node.Meter

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/rules"
@@ -45,6 +44,11 @@ func (r *ours) data() string { return filepath.Join(r.dir, "data") }
 
 // rows is where the rows are in it.
 func (r *ours) rows() string { return filepath.Join(r.data(), "rows") }
+
+// side is who is asked.
+func (r *ours) side() *crowd.Side {
+	return &crowd.Side{Name: "ringwatch", URL: r.URLs["api"], Key: r.key, Pid: r.Pid()}
+}
 
 // newest returns when a node's newest value was taken, in ms.
 func (r *ours) newest(ctx context.Context, node string) (int64, error) {
@@ -108,18 +112,4 @@ func translated(text []byte, native func(metric string) bool) ([]byte, error) {
 		}
 	}
 	return yaml.MarshalWithOptions(map[string]any{"groups": file.Groups}, yaml.JSON())
-}
-
-// side is who is asked, and measured.
-type side struct {
-	name     string
-	url, key string
-	pid      int
-}
-
-// ask asks one question and returns how long that took.
-func (s *side) ask(ctx context.Context, path string, form url.Values) (time.Duration, error) {
-	start := time.Now()
-	_, err := line.Get(ctx, line.Plain, s.url+path+"?"+form.Encode(), s.key)
-	return time.Since(start), err
 }

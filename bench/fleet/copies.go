@@ -46,22 +46,6 @@ func As(
 	return b, binary.LittleEndian.Uint32(b[4:]), nil
 }
 
-// AllAs returns the frames of a node's window, key frame first, as another node's.
-func AllAs(frames [][]byte, id uuid.UUID, later int64) (list [][]byte, err error) {
-	key := uint32(0)
-	for i, b := range frames {
-		copied, check, err := As(b, id, "", later, key)
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			key = check
-		}
-		list = append(list, copied)
-	}
-	return list, nil
-}
-
 // IDOf is the id of node number i of the fleet.
 func IDOf(seed uint64, i int) uuid.UUID { return newID(rand.New(rand.NewPCG(seed, uint64(i)))) }
 

@@ -81,18 +81,17 @@ func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 		}
 		units = append(units, u)
 	}
-	left := &countdown{all: len(units)*(f.coldRounds+f.rounds) + f.rounds}
 	for _, u := range units {
-		if err := f.cold(ctx, b, u, left); err != nil {
+		if err := f.cold(ctx, b, u); err != nil {
 			return err
 		}
 	}
 	for _, u := range units {
-		if err := f.warm(ctx, b, u, left); err != nil {
+		if err := f.warm(ctx, b, u); err != nil {
 			return err
 		}
 	}
-	if err := f.refresh(ctx, b, units, left); err != nil {
+	if err := f.refresh(ctx, b, units); err != nil {
 		return err
 	}
 	return f.note(b)
@@ -138,7 +137,7 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 }
 
 // cold times the first answer of processes that have just started.
-func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) error {
+func (f *report) cold(ctx context.Context, b *bed, u *unit) error {
 	for round := range f.coldRounds {
 		g, starting := errgroup.WithContext(ctx)
 		for _, s := range b.sides {
@@ -151,15 +150,14 @@ func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) err
 		if err := f.each(ctx, b, u, cold, round, how); err != nil {
 			return err
 		}
-		left.did()
 	}
-	u.say(cold, left)
+	u.say(cold)
 	return nil
 }
 
 // warm times a question in new words. The data was asked for before: by the comparison, and once
 // more here, as the processes were started again.
-func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) error {
+func (f *report) warm(ctx context.Context, b *bed, u *unit) error {
 	for number := range compared {
 		for n, s := range b.sides {
 			if u.asks(n) {
@@ -174,14 +172,13 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 		if err := f.each(ctx, b, u, warm, round, how); err != nil {
 			return err
 		}
-		left.did()
 	}
-	u.say(warm, left)
+	u.say(warm)
 	return nil
 }
 
 // refresh times dashboards of eight panels, whose range moves by a step, and the pages.
-func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *countdown) error {
+func (f *report) refresh(ctx context.Context, b *bed, units []*unit) error {
 	var alone []*unit
 	var ranges []*unit
 	for _, u := range units {
@@ -207,11 +204,8 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 			}
 		}
 		for _, u := range board {
-			u.say(refresh, left)
+			u.say(refresh)
 		}
-	}
-	for range f.rounds {
-		left.did()
 	}
 	return nil
 }
@@ -274,14 +268,14 @@ func (u *unit) asks(n int) bool {
 }
 
 // say tells of a column.
-func (u *unit) say(column string, left *countdown) {
+func (u *unit) say(column string) {
 	text := ""
 	for _, a := range u.answers {
 		if t := a.Columns[column]; t != nil {
 			text += fmt.Sprintf("; %s %.1f ms, CPU %.1f", a.Side, t.P50, t.CPU)
 		}
 	}
-	bench.Progress("%s, %s%s (%s)", u.title, column, text, left)
+	bench.Progress("%s, %s%s", u.title, column, text)
 }
 
 // timed are the times of a column.
@@ -310,25 +304,4 @@ func (a *answer) took(column string, o once) {
 func (a *answer) fail(column string, err error) {
 	a.Failures = append(a.Failures, column+": "+err.Error())
 	a.Columns = nil
-}
-
-// countdown says how long the rest takes, as far as what is done tells.
-type countdown struct {
-	all, done int
-	began     time.Time
-}
-
-func (c *countdown) did() {
-	if c.done++; c.began.IsZero() {
-		c.began = time.Now()
-	}
-}
-
-func (c *countdown) String() string {
-	if c.done < 2 {
-		return "begun"
-	}
-	each := time.Since(c.began) / time.Duration(c.done-1)
-	return fmt.Sprintf("about %s left",
-		(each * time.Duration(max(0, c.all-c.done))).Round(time.Second))
 }

@@ -66,7 +66,10 @@ func (r *report) live(ctx context.Context, l *system, f *fleetOf) error {
 	work.Go(func() { fresh.Probe(sending, f.taken, l.newest) })
 	work.Go(func() {
 		every := time.Duration(float64(time.Second) / r.reads)
-		reader.Read(sending, every, list, l.ask)
+		// Browsers, Grafana and Prometheus all take gzip.
+		api := crowd.Side{URL: l.url("api"), Key: l.key,
+			Headers: []string{"Accept-Encoding", "gzip"}}
+		reader.Read(sending, every, list, api.Ask)
 	})
 	err = r.watch(sending, l, f, reader, fresh)
 	if err == nil {

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
@@ -88,15 +86,4 @@ func (l *system) get(ctx context.Context, role, path string, form url.Values) ([
 // newest returns when a node's newest value was taken, in ms.
 func (l *system) newest(ctx context.Context, node string) (int64, error) {
 	return line.Newest(ctx, l.url("api"), l.key, node)
-}
-
-// ask asks the api and returns how long that took. Browsers, Grafana and Prometheus all take gzip.
-func (l *system) ask(ctx context.Context, q *crowd.Question) (time.Duration, error) {
-	start := time.Now()
-	address := l.url("api") + q.Path
-	if form := q.Form(q.Words, start); len(form) > 0 {
-		address += "?" + form.Encode()
-	}
-	_, err := line.Get(ctx, line.Plain, address, l.key, "Accept-Encoding", "gzip")
-	return time.Since(start), err
 }
