@@ -20,11 +20,11 @@ import (
 )
 
 type options struct {
-	nodes, tables, rounds    int
-	seconds                  float64
-	interval                 time.Duration
-	clients                  []int
-	binary, recordings, load string
+	nodes, tables, rounds int
+	seconds               float64
+	interval              time.Duration
+	clients               []int
+	binary, recordings    string
 }
 
 func main() {
@@ -40,10 +40,11 @@ func main() {
 		"how long clients begin requests, at each side in each round")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.load, "load", "", "") // the client process's task
+	var child string
+	bench.ChildTask(&child)
 	bench.Main("bench-api", func(ctx context.Context, r *bench.Result) error {
-		if o.load != "" {
-			return clientProcess(ctx, o)
+		if child != "" {
+			return clientProcess(ctx, child)
 		}
 		return measure(ctx, o, r)
 	})

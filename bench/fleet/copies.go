@@ -75,7 +75,7 @@ func NewCopies(s *Shape, seed uint64, originals int, start int64, windows int) (
 	c := &Copies{Seed: seed, Ticks: int(frame.WindowMillis / s.Interval)}
 	for i := range originals {
 		n := NewNode(s, seed, i)
-		n.Cluster = clusterOf(i)
+		n.Cluster = ClusterOf(i)
 		var track [][]byte
 		for w := range windows {
 			for tick := range c.Ticks {
@@ -98,7 +98,7 @@ func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
 	track := c.tracks[i%len(c.tracks)]
 	id, cluster := IDOf(c.Seed, i), ""
 	if c.Clusters {
-		cluster = clusterOf(i)
+		cluster = ClusterOf(i)
 	}
 	key := tick - tick%c.Ticks
 	b, check, err := As(track[key], id, cluster, later, 0)
@@ -108,5 +108,6 @@ func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
 	return b, err
 }
 
-// clusterOf is the cluster of node number i, in names of one length up to half a million nodes.
-func clusterOf(i int) string { return fmt.Sprintf("fleet%04d", i/nodesPerCluster) }
+// ClusterOf is the cluster of node number i of Copies, in names of one length up to half a million
+// nodes.
+func ClusterOf(i int) string { return fmt.Sprintf("fleet%04d", i/NodesPerCluster) }

@@ -104,7 +104,8 @@ redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
-`, Account("default", l.Key, "read, write, rules, admin"), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra,
+`, Account("default", l.Key, "read, write, rules, admin"), l.accounts(), l.Kafka.Addr(),
+		l.Cassandra.Addr(), c.Cassandra,
 		l.Redis.Addr(), ingest, api)
 	text += Unlimited + c.More
 	if c.Self > 0 {
@@ -211,8 +212,8 @@ func (l *Line) Post(ctx context.Context, key string, b []byte) error {
 	}
 }
 
-// Send gives an ingest a frame until it takes it, also if nobody answers, or refuses it for good. It
-// pauses for as long as pause makes of what ingest said.
+// Send gives an ingest a frame until it takes it, also if nobody answers, or refuses it for good.
+// It pauses for as long as pause makes of what ingest said.
 func Send(ctx context.Context, client *http.Client, ingest, key string, b []byte,
 	pause func(after time.Duration) time.Duration) error {
 	for {

@@ -51,8 +51,8 @@ func (p *Peer) Disk() (data, index int64, err error) {
 	return data, index, err
 }
 
-// EndWhole ends a peer in good order: what it has in memory is on disk then. Of all that a Prometheus
-// has in its log it makes one block: what that would have made of it some hours later.
+// EndWhole ends a peer in good order: what it has in memory is on disk then. Of all that a
+// Prometheus has in its log it makes one block: what that would have made of it some hours later.
 func (p *Peer) EndWhole(ctx context.Context) (err error) {
 	if err := p.process.Stop(ctx); err != nil || p.Name == "victoriametrics" {
 		return err

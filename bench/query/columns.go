@@ -27,8 +27,9 @@ type bed struct {
 	set       *set
 	sides     []*side // Ringwatch is the first
 	variables *variables
-	end       time.Time // of what is written
-	asked     int       // the newest words, see fresh
+	native    func(metric string) bool // whether it is a histogram
+	end       time.Time                // of what is written
+	asked     int                      // the newest words, see fresh
 }
 
 // fresh is a number for anew that neither this run has had nor, as good as certainly, one before: a
@@ -65,7 +66,7 @@ type unit struct {
 func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 	if !b.end.IsZero() {
 		list = within(list, b.set.span(), f.rounds)
-		pages, err := f.pages(ctx, b)
+		pages, err := f.pages(b)
 		if err != nil {
 			return err
 		}

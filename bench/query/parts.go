@@ -60,7 +60,7 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 	}
 	names := s.variables(idle, busy)
 	b := &bed{set: s, sides: sidesOf(r, s.Account, others), variables: names,
-		end: time.UnixMilli(s.End)}
+		native: busy.IsHistogram, end: time.UnixMilli(s.End)}
 	list := trendQuestions
 	if s.Account == shortAccount {
 		list = shortQuestions

@@ -302,9 +302,9 @@ func (f *report) addTo(r *bench.Result) {
 	}
 	r.Notes = fmt.Sprintf(
 		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
-			"windows and hours through the store, by remote write into the peers. Ringwatch: the API process with Cassandra and Redis, its defaults "+
-			"but for rate limits; the peers have histograms as a Prometheus has that scrapes "+
-			"Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
+			"windows and hours through the store, by remote write into the peers. "+
+			"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate "+
+			"limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
 			"sample of theirs is one of a series, of ours a histogram is one. A peer's time "+
 			"counts if its answer is the same to 1e-6 (same) or as close as its own words allow "+
 			"(close: VictoriaMetrics's rate, rollups, buckets). cold: the first answer of a "+
@@ -322,7 +322,8 @@ func (f *report) addTo(r *bench.Result) {
 
 // table prints the questions with their sides, a line each.
 func (f *report) table(w io.Writer) {
-	fmt.Fprintf(w, "\n| ms, cold / warm / refresh | %s | ours / best | answers |\n|---|%s---:|---|\n",
+	fmt.Fprintf(w, "\n| ms, cold / warm / refresh | %s | ours / best | answers |\n"+
+		"|---|%s---:|---|\n",
 		strings.Join(f.sides, " | "), strings.Repeat("---:|", len(f.sides)))
 	for _, a := range f.Answers {
 		if a.Side != f.sides[0] || a.Group == panel {

@@ -51,8 +51,8 @@ func (s *set) String() string {
 // span is how long the data set is.
 func (s *set) span() time.Duration { return time.Duration(s.End-s.Start) * time.Millisecond }
 
-// batchMillis is how much of a set is made at once. Of whole nodes an hour of 30 would be gigabytes,
-// and what comes an hour after the newest is too late for a Prometheus.
+// batchMillis is how much of a set is made at once. Of whole nodes an hour of 30 would be
+// gigabytes, and what comes an hour after the newest is too late for a Prometheus.
 const batchMillis = hourMillis / 4
 
 // fewMetrics are those that questions ask for.
@@ -71,8 +71,8 @@ func (s *set) shapes(folder string) (idle, busy *fleet.Shape, err error) {
 	return idle, busy, nil
 }
 
-// place puts a set that is to be written into time: it ends half an hour ago or more, so that all of
-// it is settled.
+// place puts a set that is to be written into time: it ends half an hour ago or more, so that all
+// of it is settled.
 func (s *set) place(now time.Time) {
 	s.End = rollup.Hour.Start(now.Add(-30 * time.Minute).UnixMilli())
 	s.Start = s.End - int64(s.Hours*hourMillis)/hourMillis*hourMillis

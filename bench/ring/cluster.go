@@ -140,7 +140,8 @@ func (c *cluster) fill(ctx context.Context, o options) error {
 	}
 	defer session.Close()
 	if err := session.Query("CREATE KEYSPACE " + keyspace +
-		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}").ExecContext(ctx); err != nil {
+		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}").
+		ExecContext(ctx); err != nil {
 		return err
 	}
 	text := "CREATE TABLE " + keyspace + ".items (id text PRIMARY KEY, name text, price bigint, " +

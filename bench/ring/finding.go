@@ -220,8 +220,8 @@ func (s *found) perLookup() float64 {
 	return all.requests / float64(max(len(all.millis), 1))
 }
 
-// addTo adds to the result. The keys of the first cluster are bare, those of others end in _ and its
-// number of nodes.
+// addTo adds to the result. The keys of the first cluster are bare, those of others end in _ and
+// its number of nodes.
 func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 	detail := map[string]any{}
 	for i, f := range list {

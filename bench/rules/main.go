@@ -33,8 +33,8 @@ type options struct {
 
 func main() {
 	var o options
-	child := flag.String("child", "", "run the role over the frames that a file describes; "+
-		"the command itself does that")
+	var child string
+	bench.ChildTask(&child)
 	bench.Nodes(&o.nodes, 1000)
 	bench.Tables(&o.tables, 9)
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
@@ -48,8 +48,8 @@ func main() {
 	bench.Recordings(&o.recordings)
 	bench.Work()
 	bench.Main("bench-rules", func(ctx context.Context, r *bench.Result) error {
-		if *child != "" {
-			return runTask(ctx, *child)
+		if child != "" {
+			return runTask(ctx, child)
 		}
 		return measure(ctx, o, r)
 	})
@@ -103,13 +103,13 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Memory: o.memory}
 	if has("shipped") {
 		t.Name = "shipped rules"
-		if r.Shipped, err = t.run(ctx, dir); err != nil {
+		if r.Shipped, err = t.run(ctx); err != nil {
 			return err
 		}
 		if has("start") {
 			again := t
 			again.Name, again.Walk, again.Procs = "start", true, 0
-			if r.Start, err = again.run(ctx, dir); err != nil {
+			if r.Start, err = again.run(ctx); err != nil {
 				return err
 			}
 		}
@@ -120,7 +120,7 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		if err := os.WriteFile(t.Rules, manyRules(busy, o.alertRules), 0o600); err != nil {
 			return err
 		}
-		if r.Many, err = t.run(ctx, dir); err != nil {
+		if r.Many, err = t.run(ctx); err != nil {
 			return err
 		}
 	}

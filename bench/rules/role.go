@@ -47,13 +47,10 @@ type role struct {
 }
 
 // runTask runs the role over a task's frames and prints its outcome.
-func runTask(ctx context.Context, file string) error {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+func runTask(ctx context.Context, text string) error {
 	r := &role{metrics: prometheus.NewRegistry(), states: map[string][]byte{}}
-	if err := json.Unmarshal(b, &r.task); err != nil {
+	err := json.Unmarshal([]byte(text), &r.task)
+	if err != nil {
 		return err
 	}
 	if r.Walk {

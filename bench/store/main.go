@@ -87,7 +87,8 @@ func (f *findings) load(ctx context.Context, s side, row *row) error {
 	}
 	f.samples = 0
 	told := time.Now()
-	for p := fleet.NewPlayer(account, f.idle, f.busy, f.seed, f.nodes, f.start, nil); p.At < f.end; {
+	p := fleet.NewPlayer(account, f.idle, f.busy, f.seed, f.nodes, f.start, nil)
+	for p.At < f.end {
 		b, err := p.Batch(p.At + frame.WindowMillis)
 		if err != nil {
 			return err
